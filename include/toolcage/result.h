@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The result of a call: what was requested, enforced and observed. Immutable; owned by its call.
+ */
+#ifndef TOOLCAGE_RESULT_H
+#define TOOLCAGE_RESULT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <toolcage/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toolcage_result;
+
+enum toolcage_status {
+    TOOLCAGE_STATUS_OK = 0,        /* the tool ran and exited 0 */
+    TOOLCAGE_STATUS_FAILED = 1,    /* the tool's own non-zero exit or signal */
+    TOOLCAGE_STATUS_TIMEOUT = 2,   /* we ended it at its deadline */
+    TOOLCAGE_STATUS_LIMIT = 3,     /* a limit ended it; toolcage_result_limit() names it */
+    TOOLCAGE_STATUS_DENIED = 4,    /* refused: it never ran */
+    TOOLCAGE_STATUS_CANCELLED = 5, /* the host ended it */
+    TOOLCAGE_STATUS_ERROR = 6,     /* toolcage or the backend failed */
+};
+
+int32_t toolcage_result_status(const struct toolcage_result *result);
+const char *toolcage_result_status_word(const struct toolcage_result *result); /* "ok", "failed", … */
+int32_t toolcage_result_exit_code(const struct toolcage_result *result);       /* -1 when it did not exit */
+int32_t toolcage_result_signal(const struct toolcage_result *result);          /* 0 when none ended it */
+const char *toolcage_result_limit(const struct toolcage_result *result);       /* "" or the limit's name */
+
+/* What a shell would be told, 0 to 255: the tool's own exit code; 124 timeout; 125 toolcage's own failure;
+ * 126 denied or not executable; 127 not found inside the cage; 128+N signal (137 for a limit). */
+int32_t toolcage_result_shell_code(const struct toolcage_result *result);
+
+/* The kept output of stream 1 or 2 (capped, both ends around a marker when truncated); not
+ * NUL-terminated. Borrows. */
+const void *toolcage_result_output(const struct toolcage_result *result, int stream, size_t *ret_length);
+
+/* One text ready for the model. Borrows. */
+const char *toolcage_result_message(const struct toolcage_result *result);
+
+/* Why it was denied or failed to run, or NULL. Borrows. */
+const struct toolcage_error *toolcage_result_error(const struct toolcage_result *result);
+
+/* The whole result as one line of JSON (no newline at the end). Borrows. */
+const char *toolcage_result_json(const struct toolcage_result *result);
+
+/* Time spent in each step of the call in microseconds, as a JSON array of {"step", "us"}. Borrows. */
+const char *toolcage_result_timings_json(const struct toolcage_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The outcome: what the helper saw of a call. It crosses to the library in a memory file, and the
+ * library makes the result from it. */
+#ifndef TC_BACKEND_OUTCOME_H
+#define TC_BACKEND_OUTCOME_H
+
+#include "base/wire.h"
+#include "policy/clauses.h"
+
+struct tc_failure {
+    int64_t code; /* TOOLCAGE_E…; 0: none */
+    char *stage, *subject, *message, *hint;
+    int64_t errnum;
+    char *key; /* the policy key concerned, and its line */
+    int64_t line;
+    int64_t clause; /* enum tc_clause, or -1 */
+};
+
+struct tc_denial {
+    char *operation, *target;
+    int64_t count;
+    char *key;
+    int64_t line;
+    char *hint;
+    bool probe; /* a harmless probe that programs make: listed, but not told to the model */
+};
+
+struct tc_change {
+    char *path; /* as the tool sees it */
+    char *kind; /* "added", "modified", "deleted" */
+    int64_t bytes;
+    char *sha256;      /* hex; NULL when not a regular file or too large */
+    char *attribution; /* "time" for binds; NULL when exact */
+    bool steers_host;
+    int64_t links; /* link count, when over 1 */
+};
+
+struct tc_enforced {
+    int64_t clause;
+    char *mechanism;
+};
+
+struct tc_timing {
+    char *step;
+    int64_t us;
+};
+
+struct tc_stream {
+    char *head; /* what was kept, the marker included when truncated */
+    size_t head_len;
+    int64_t bytes; /* all that the tool wrote */
+    bool truncated;
+};
+
+/* One row of the doctor's table. */
+struct tc_probe {
+    int64_t clause;
+    bool works;
+    char *mechanism; /* how it would be enforced */
+    char *reason, *fix;
+};
+
+struct tc_outcome {
+    int64_t status; /* TOOLCAGE_STATUS_… */
+    int64_t exit_code, signal;
+    char *limit;
+    struct tc_failure failure;
+    int64_t wall_us, cpu_us, memory_peak, pids_peak;
+    struct tc_stream out, err;
+    struct tc_denial *denials;
+    size_t denial_count;
+    struct tc_change *changes;
+    size_t change_count;
+    struct tc_change *files; /* the changed ones that match `collect` */
+    size_t file_count;
+    int64_t omitted_changes, omitted_files, omitted_denials;
+    struct tc_enforced *enforced;
+    size_t enforced_count;
+    struct tc_timing *timings;
+    size_t timing_count;
+    struct tc_probe *probes;
+    size_t probe_count;
+};
+
+void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *outcome);
+void tc_outcome_done(struct tc_outcome *outcome);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The plan: a grant lowered for one backend. Pure data that crosses to the helper in a sealed memory
+ * file; the helper executes it and decides nothing. */
+#ifndef TC_BACKEND_PLAN_H
+#define TC_BACKEND_PLAN_H
+
+#include "base/wire.h"
+#include "policy/grant.h"
+
+enum tc_mount_kind {
+    TC_MOUNT_READ,   /* host path, read-only */
+    TC_MOUNT_WRITE,  /* host path, writable */
+    TC_MOUNT_SYSTEM, /* system path: read-only, as it is (directory, file or link), skipped when missing */
+    TC_MOUNT_FILE,   /* a small file with `content` */
+    TC_MOUNT_COPY,   /* a small file of the host, copied, skipped when missing */
+};
+
+struct tc_mount {
+    enum tc_mount_kind kind;
+    char *path;    /* in the cage */
+    char *from;    /* on the host */
+    char *content; /* TC_MOUNT_FILE */
+    char *bound;   /* resolve beneath this host path, never through a link */
+    bool optional;
+    bool workspace; /* subject to the workspace mode */
+    char *key;      /* the policy's words for it, for messages */
+    int64_t line;
+};
+
+struct tc_deny {
+    char *path; /* as the tool sees it */
+    char *key;
+    int64_t line;
+};
+
+struct tc_plan {
+    char *call, *tool, *backend, *grant;
+    tc_clauses clauses;
+    struct tc_strv argv, env;
+    struct tc_strv cwd; /* the first that exists inside; a single one must */
+    struct tc_mount *mounts;
+    size_t mount_count;
+    struct tc_deny *denies;
+    size_t deny_count;
+    struct tc_strv tool_writable;
+    struct tc_strv collect;
+    struct tc_strv net_allowed; /* "host:port", for hints */
+    struct tc_limits limits;
+    int64_t denials;   /* enum tc_denials */
+    int64_t workspace; /* enum tc_workspace_mode */
+    bool stream;       /* the host wants output as it comes */
+    char *payload;     /* a backend's own text */
+};
+
+void tc_plan_visit(struct tc_wire *w, struct tc_plan *plan);
+void tc_plan_done(struct tc_plan *plan);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int tc_write_all(int fd, const void *bytes, size_t len)
+{
+    const char *p = bytes;
+    while (len) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int tc_read_all(int fd, struct tc_buf *buf)
+{
+    for (;;) {
+        enum { STEP = 16384 };
+        char *to = tc_buf_room(buf, STEP);
+        if (!to) {
+            errno = EFBIG;
+            return -1;
+        }
+        ssize_t n = read(fd, to, STEP);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        buf->len += (size_t)n;
+        buf->data[buf->len] = '\0';
+        if (n == 0)
+            return 0;
+    }
+}
+
+int tc_read_file(int dirfd, const char *path, struct tc_buf *buf)
+{
+    _autofd_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 ? -1 : tc_read_all(fd, buf);
+}
+
+int tc_write_file(int dirfd, const char *path, const char *text)
+{
+    _autofd_ int fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return -1;
+    size_t len = strlen(text);
+    ssize_t n;
+    do
+        n = write(fd, text, len);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0 && (size_t)n != len)
+        errno = EIO;
+    return n >= 0 && (size_t)n == len ? 0 : -1;
+}
+
+union control {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(sizeof(int) * TC_FDS_MAX) + CMSG_SPACE(sizeof(struct ucred))];
+};
+
+int tc_send(int sock, const void *bytes, size_t len, const int *fds, size_t count)
+{
+    union control control = {0};
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = len};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (count > TC_FDS_MAX) {
+        errno = E2BIG;
+        return -1;
+    }
+    if (count) {
+        msg.msg_control = control.bytes;
+        msg.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int) * count);
+        memcpy(CMSG_DATA(c), fds, sizeof(int) * count);
+    }
+    ssize_t n;
+    do
+        n = sendmsg(sock, &msg, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -1 : 0;
+}
+
+/* Keeps what fits of the descriptors in one control message and closes the rest. */
+static void take_fds(const struct cmsghdr *c, int *fds, size_t max, size_t *count)
+{
+    size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < n; i++) {
+        int fd;
+        memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+        if (*count < max)
+            fds[(*count)++] = fd;
+        else
+            (void)close(fd);
+    }
+}
+
+ssize_t tc_recv(int sock, void *bytes, size_t size, int *fds, size_t max, size_t *ret_count, pid_t *ret_pid,
+                uid_t *ret_uid, bool block)
+{
+    union control control;
+    struct iovec iov = {.iov_base = bytes, .iov_len = size};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof(control.bytes)};
+    ssize_t n;
+    do
+        n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | (block ? 0 : MSG_DONTWAIT));
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -1;
+    size_t count = 0;
+    struct ucred cred = {.pid = -1, .uid = (uid_t)-1};
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+            take_fds(c, fds, max, &count);
+        else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS)
+            memcpy(&cred, CMSG_DATA(c), sizeof(cred));
+    }
+    if (ret_pid)
+        *ret_pid = cred.pid;
+    if (ret_uid)
+        *ret_uid = cred.uid;
+    if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+        for (size_t i = 0; i < count; i++)
+            (void)close(fds[i]);
+        errno = EMSGSIZE;
+        return -1;
+    }
+    if (ret_count)
+        *ret_count = count;
+    return n;
+}
+
+int tc_memfd(const char *name, const void *bytes, size_t len)
+{
+    _autofd_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || tc_write_all(fd, bytes, len) < 0)
+        return -1;
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        return -1;
+    return TAKE_FD(fd);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "base/jsontext.h"
+
+#include <string.h>
+
+#include "base/strv.h"
+
+/* Length of the valid UTF-8 sequence at p, or 0. */
+static size_t sequence(const char *p, size_t left)
+{
+    for (size_t n = 1; n <= 4 && n <= left; n++)
+        if (tc_utf8_valid(p, n))
+            return n;
+    return 0;
+}
+
+static void add_escaped(struct tc_buf *buf, unsigned char c)
+{
+    static const char names[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    const char *named = c ? strchr(names, c) : NULL;
+    if (named)
+        tc_buf_addf(buf, "\\%c", letters[named - names]);
+    else
+        tc_buf_addf(buf, "\\u%04x", c);
+}
+
+void tc_json_string(struct tc_buf *buf, const char *text, size_t len)
+{
+    tc_buf_addc(buf, '"');
+    for (size_t i = 0; i < len;) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < 0x20 || c == '"' || c == '\\') {
+            add_escaped(buf, c);
+            i++;
+            continue;
+        }
+        size_t n = c < 0x80 ? 1 : sequence(text + i, len - i);
+        if (n)
+            tc_buf_add(buf, text + i, n);
+        else
+            tc_buf_adds(buf, "\xef\xbf\xbd");
+        i += n ? n : 1;
+    }
+    tc_buf_addc(buf, '"');
+}
+
+void tc_json_key(struct tc_buf *buf, const char *key)
+{
+    char last = buf->len ? buf->data[buf->len - 1] : '{';
+    if (last != '{' && last != '[')
+        tc_buf_addc(buf, ',');
+    tc_json_string(buf, key, strlen(key));
+    tc_buf_addc(buf, ':');
+}
+
+void tc_json_member(struct tc_buf *buf, const char *key, const char *text)
+{
+    tc_json_key(buf, key);
+    tc_json_string(buf, text, strlen(text));
+}
+
+static void add_base64(struct tc_buf *buf, const unsigned char *in, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < len; i += 3) {
+        unsigned n = (unsigned)in[i] << 16;
+        n |= i + 1 < len ? (unsigned)in[i + 1] << 8 : 0;
+        n |= i + 2 < len ? in[i + 2] : 0;
+        char quad[4] = {digits[n >> 18], digits[n >> 12 & 63], digits[n >> 6 & 63], digits[n & 63]};
+        if (i + 2 >= len)
+            quad[3] = '=';
+        if (i + 1 >= len)
+            quad[2] = '=';
+        tc_buf_add(buf, quad, sizeof(quad));
+    }
+}
+
+void tc_json_bytes(struct tc_buf *buf, const char *key, const char *base64_key, const void *bytes, size_t len)
+{
+    if (tc_utf8_valid(bytes, len)) {
+        tc_json_key(buf, key);
+        tc_json_string(buf, bytes, len);
+        return;
+    }
+    tc_json_key(buf, base64_key);
+    tc_buf_addc(buf, '"');
+    add_base64(buf, bytes, len);
+    tc_buf_addc(buf, '"');
+}

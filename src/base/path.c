@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "base/path.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/strv.h"
+
+/* Appends the components of `path` to `out`, which is clean and has no trailing slash. */
+static void append_clean(struct tc_buf *out, const char *path)
+{
+    while (*path) {
+        size_t n = strcspn(path, "/");
+        bool up = n == 2 && path[0] == '.' && path[1] == '.';
+        bool stay = n == 0 || (n == 1 && path[0] == '.');
+        if (up) {
+            while (out->len && out->data[--out->len] != '/')
+                ;
+            if (out->data)
+                out->data[out->len] = '\0';
+        } else if (!stay) {
+            tc_buf_addc(out, '/');
+            tc_buf_add(out, path, n);
+        }
+        path += n + (path[n] == '/');
+    }
+}
+
+char *tc_path_absolute(const char *base, const char *path)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    if (path[0] != '/')
+        append_clean(&out, base);
+    append_clean(&out, path);
+    if (out.len == 0)
+        tc_buf_addc(&out, '/');
+    return tc_buf_steal(&out);
+}
+
+bool tc_path_within(const char *dir, const char *path)
+{
+    size_t n = strlen(dir);
+    if (n == 1)
+        return path[0] == '/';
+    return strncmp(dir, path, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+char *tc_path_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return strdup("/");
+    return strndup(path, (size_t)(slash - path));
+}
+
+const char *tc_path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+char *tc_path_join(const char *dir, const char *name)
+{
+    return tc_format("%s%s%s", dir, tc_endswith(dir, "/") ? "" : "/", name);
+}
+
+size_t tc_path_depth(const char *path)
+{
+    size_t depth = 0;
+    for (const char *p = path; *p; p++)
+        depth += *p == '/' && p[1] != '\0' && p[1] != '/';
+    return depth;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Paths as text: nothing here looks at a file system. */
+#ifndef TC_BASE_PATH_H
+#define TC_BASE_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* An absolute, clean form of `path` ("." and ".." and doubled slashes gone), relative ones starting at
+ * `base` (absolute). Owned by the caller; NULL when out of memory. */
+char *tc_path_absolute(const char *base, const char *path);
+/* Is `path` the directory `dir` or below it? Both clean and absolute. */
+bool tc_path_within(const char *dir, const char *path);
+/* The directory part of a clean absolute path ("/" for "/a"). Owned by the caller. */
+char *tc_path_parent(const char *path);
+/* The last component; borrows. "" for "/". */
+const char *tc_path_base(const char *path);
+/* dir + "/" + name, with "/" handled. Owned by the caller. */
+char *tc_path_join(const char *dir, const char *name);
+/* How many components: 0 for "/". */
+size_t tc_path_depth(const char *path);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "base/strv.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+void *tc_array_grow(void *items, size_t count, size_t size)
+{
+    if (count & (count - 1))
+        return items; /* still room: the capacity is the next power of two */
+    size_t cap = count ? count * 2 : 1;
+    if (cap > SIZE_MAX / size)
+        return NULL;
+    char *grown = realloc(items, cap * size);
+    if (grown)
+        memset(grown + count * size, 0, (cap - count) * size);
+    return grown;
+}
+
+bool tc_strv_take(struct tc_strv *v, char *text)
+{
+    _autofree_ char *owned = text;
+    if (!owned)
+        return false;
+    if (v->count == 0 || (v->count & (v->count - 1)) == 0) {
+        /* room for this one, as many again, and the terminator */
+        size_t cap = v->count ? v->count * 2 + 1 : 2;
+        char **items = realloc(v->items, cap * sizeof(*items));
+        if (!items)
+            return false;
+        v->items = items;
+    }
+    v->items[v->count++] = TAKE(owned);
+    v->items[v->count] = NULL;
+    return true;
+}
+
+bool tc_strv_add(struct tc_strv *v, const char *text)
+{
+    return tc_strv_take(v, strdup(text));
+}
+
+bool tc_strv_copy(struct tc_strv *to, const struct tc_strv *from)
+{
+    for (size_t i = 0; i < from->count; i++)
+        if (!tc_strv_add(to, from->items[i]))
+            return false;
+    return true;
+}
+
+bool tc_strv_has(const struct tc_strv *v, const char *text)
+{
+    for (size_t i = 0; i < v->count; i++)
+        if (tc_streq(v->items[i], text))
+            return true;
+    return false;
+}
+
+void tc_strv_done(struct tc_strv *v)
+{
+    for (size_t i = 0; i < v->count; i++)
+        free(v->items[i]);
+    free(v->items);
+    *v = (struct tc_strv){0};
+}
+
+bool tc_streq(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool tc_startswith(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+bool tc_endswith(const char *text, const char *suffix)
+{
+    size_t n = strlen(text), m = strlen(suffix);
+    return n >= m && memcmp(text + n - m, suffix, m) == 0;
+}
+
+void tc_strcopy(char *to, size_t size, const char *from)
+{
+    size_t len = strnlen(from, size - 1);
+    memcpy(to, from, len);
+    to[len] = '\0';
+}
+
+char *tc_format(const char *fmt, ...)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    tc_buf_vaddf(&buf, fmt, ap);
+    va_end(ap);
+    return tc_buf_steal(&buf);
+}
+
+unsigned tc_distance(const char *a, const char *b, unsigned most)
+{
+    enum { LONGEST = 64 };
+    size_t n = strlen(a), m = strlen(b);
+    if (n > LONGEST || m > LONGEST)
+        return most + 1;
+    unsigned row[LONGEST + 1];
+    for (size_t j = 0; j <= m; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 1; i <= n; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= m; j++) {
+            unsigned change = diagonal + (a[i - 1] != b[j - 1]);
+            unsigned drop = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            diagonal = row[j];
+            row[j] = change < drop ? change : drop;
+        }
+    }
+    return row[m] > most ? most + 1 : row[m];
+}
+
+/* Length of the sequence that starts with this byte and the smallest code point it may carry. */
+static size_t utf8_length(unsigned char lead, uint32_t *ret_bits, uint32_t *ret_least)
+{
+    static const struct {
+        unsigned char mask, value;
+        uint32_t least;
+    } forms[] = {{0x80, 0x00, 0x1}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+    for (size_t i = 0; i < TC_COUNT(forms); i++) {
+        if ((lead & forms[i].mask) == forms[i].value) {
+            *ret_bits = lead & (unsigned char)~forms[i].mask;
+            *ret_least = forms[i].least;
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+bool tc_utf8_valid(const char *bytes, size_t len)
+{
+    const unsigned char *p = (const unsigned char *)bytes, *end = p + len;
+    while (p < end) {
+        uint32_t code, least;
+        size_t n = utf8_length(*p, &code, &least);
+        if (n == 0 || n > (size_t)(end - p))
+            return false;
+        for (size_t i = 1; i < n; i++) {
+            if ((p[i] & 0xc0) != 0x80)
+                return false;
+            code = code << 6 | (p[i] & 0x3f);
+        }
+        if (code < least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+            return false;
+        p += n;
+    }
+    return true;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Vectors of owned strings, NULL-terminated so that argv and envp are one of them. */
+#ifndef TC_BASE_STRV_H
+#define TC_BASE_STRV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+
+struct tc_strv {
+    char **items; /* NULL-terminated once anything was added; NULL before */
+    size_t count;
+};
+
+/* Adds a copy; false when out of memory. */
+bool tc_strv_add(struct tc_strv *v, const char *text);
+/* Takes the string, also on failure (frees it then); a NULL string is a failure. */
+bool tc_strv_take(struct tc_strv *v, char *text);
+bool tc_strv_copy(struct tc_strv *to, const struct tc_strv *from);
+bool tc_strv_has(const struct tc_strv *v, const char *text);
+void tc_strv_done(struct tc_strv *v);
+
+#define _autostrv_ _auto_(tc_strv_done)
+
+/* Room for one more element in an array of `count`, doubling at powers of two: the (possibly moved)
+ * array, or NULL with the old one intact. New elements are zeroed. */
+void *tc_array_grow(void *items, size_t count, size_t size);
+
+/* Array push: grows `items` (a lvalue) by one zeroed element and gives its address, or NULL. */
+#define TC_PUSH(items, count)                                                                      \
+    ({                                                                                             \
+        __typeof__(items) tc_new_ = tc_array_grow((items), (count), sizeof(*(items)));             \
+        if (tc_new_)                                                                               \
+            (items) = tc_new_;                                                                     \
+        tc_new_ ? &(items)[(count)++] : NULL;                                                      \
+    })
+
+bool tc_streq(const char *a, const char *b); /* NULL equals only NULL */
+bool tc_startswith(const char *text, const char *prefix);
+bool tc_endswith(const char *text, const char *suffix);
+/* Copies at most size-1 bytes and always terminates. */
+void tc_strcopy(char *to, size_t size, const char *from);
+/* Formats into fresh memory, NULL when out of memory. */
+char *tc_format(const char *fmt, ...) TC_PRINTF(1, 2);
+/* Edit distance with a cutoff, for "did you mean": larger than `most` answers most + 1. */
+unsigned tc_distance(const char *a, const char *b, unsigned most);
+/* Is it valid UTF-8 without NUL? */
+bool tc_utf8_valid(const char *bytes, size_t len);
+
+#endif

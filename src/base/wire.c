@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "base/wire.h"
+
+#include <string.h>
+
+static void raw(struct tc_wire *w, void *bytes, size_t len)
+{
+    if (w->failed)
+        return;
+    if (w->mode == TC_WIRE_PUT) {
+        tc_buf_add(&w->out, bytes, len);
+        w->failed = w->out.failed;
+    } else if (len > w->left) {
+        w->failed = true;
+    } else {
+        memcpy(bytes, w->in, len);
+        w->in += len;
+        w->left -= len;
+    }
+}
+
+void tc_wire_i64(struct tc_wire *w, int64_t *value)
+{
+    raw(w, value, sizeof(*value));
+}
+
+void tc_wire_bytes(struct tc_wire *w, char **bytes, size_t *len)
+{
+    int64_t n = w->mode == TC_WIRE_PUT && *bytes ? (int64_t)*len : -1;
+    tc_wire_i64(w, &n);
+    if (w->failed || n < 0)
+        return;
+    if (w->mode == TC_WIRE_PUT) {
+        raw(w, *bytes, (size_t)n);
+        return;
+    }
+    char *copy = (size_t)n <= w->left ? malloc((size_t)n + 1) : NULL;
+    if (!copy) {
+        w->failed = true;
+        return;
+    }
+    raw(w, copy, (size_t)n);
+    copy[n] = '\0';
+    *bytes = copy;
+    *len = (size_t)n;
+}
+
+void tc_wire_str(struct tc_wire *w, char **text)
+{
+    size_t len = w->mode == TC_WIRE_PUT && *text ? strlen(*text) : 0;
+    tc_wire_bytes(w, text, &len);
+    if (w->mode == TC_WIRE_GET && !w->failed && *text && strlen(*text) != len)
+        w->failed = true;
+}
+
+void tc_wire_strv(struct tc_wire *w, struct tc_strv *v)
+{
+    int64_t n = (int64_t)v->count;
+    tc_wire_i64(w, &n);
+    if (n < 0)
+        w->failed = true;
+    for (int64_t i = 0; i < n && !w->failed; i++) {
+        char *text = w->mode == TC_WIRE_PUT ? v->items[i] : NULL;
+        tc_wire_str(w, &text);
+        if (w->mode == TC_WIRE_GET && (w->failed || !tc_strv_take(v, text))) {
+            if (w->failed)
+                free(text);
+            w->failed = true;
+        }
+    }
+}
+
+void tc_wire_array(struct tc_wire *w, void **items, size_t *count, size_t size, size_t most)
+{
+    int64_t n = w->mode == TC_WIRE_PUT ? (int64_t)*count : 0;
+    tc_wire_i64(w, &n);
+    if (w->failed || w->mode == TC_WIRE_PUT)
+        return;
+    /* each element takes at least one byte, so a count over what is left is a lie */
+    if (n < 0 || (size_t)n > most || (size_t)n > w->left) {
+        w->failed = true;
+        return;
+    }
+    *items = n ? calloc((size_t)n, size) : NULL;
+    *count = *items ? (size_t)n : 0;
+    w->failed = n && !*items;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The grant: the resolved, immutable set of capabilities for one call. Pure data, made by the policy
+ * from tool, call and facts; read by the backends. Knows nothing of Linux. */
+#ifndef TC_POLICY_GRANT_H
+#define TC_POLICY_GRANT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/strv.h"
+#include "policy/clauses.h"
+
+/* Where in the policy something was said: "tool.x.filesystem.readable", line 12. Line 0: built in. */
+struct tc_origin {
+    char *key;
+    uint32_t line;
+};
+
+enum tc_access { TC_ACCESS_READ = 1, TC_ACCESS_WRITE = 2, TC_ACCESS_DENY = 3 };
+
+struct tc_fs_entry {
+    char *path; /* as the tool sees it: clean, absolute */
+    char *from; /* on the host: clean, absolute; NULL for denied names */
+    enum tc_access access;
+    bool optional;  /* skipped when missing */
+    bool argument;  /* comes from a {path} argument: resolved beneath `bound`, never through a link */
+    char *bound;    /* host path of the bound, for argument entries */
+    bool built_in;  /* toolcage's own rule (credentials, its state), not the operator's */
+    struct tc_origin origin;
+};
+
+struct tc_net_entry {
+    char *host; /* lower case; "*" for all public addresses */
+    uint16_t port;
+    struct tc_strv methods, paths;
+    struct tc_origin origin;
+};
+
+struct tc_limits {
+    int64_t timeout_ms, grace_ms;
+    int64_t memory;    /* bytes */
+    bool memory_any;   /* by any mechanism: RLIMIT_DATA a process where there is no control group */
+    int64_t cpu_time_ms; /* 0: unset */
+    int64_t cpus_milli;  /* thousandths of a processor; 0: unset */
+    int64_t pids;
+    int64_t disk, inodes; /* of private storage */
+    bool disk_set;        /* said by the operator, not the default */
+    int64_t open_files;
+    int64_t output; /* bytes kept of each stream */
+    bool output_kill;
+};
+
+enum tc_denials { TC_DENIALS_CALLS, TC_DENIALS_PATHS, TC_DENIALS_OFF };
+enum tc_workspace_mode { TC_WORKSPACE_BIND, TC_WORKSPACE_COPY, TC_WORKSPACE_OVERLAY };
+
+struct tc_grant {
+    char *tool;    /* NULL: a bare command */
+    char *backend; /* by name; chosen by the router */
+    char *tier;    /* "Auto", … or NULL */
+    bool approval; /* a person must say yes */
+    struct tc_fs_entry *fs;
+    size_t fs_count;
+    struct tc_net_entry *net;
+    size_t net_count;
+    struct tc_strv argv;
+    char *stdin_bytes; /* made from the policy's `stdin`; NULL: the caller's */
+    size_t stdin_len;
+    struct tc_strv env; /* NAME=value, PATH and HOME included */
+    struct tc_strv programs;
+    struct tc_strv collect;
+    char *cwd; /* in the cage; NULL: the first of the defaults that exists */
+    struct tc_limits limits;
+    enum tc_denials denials;
+    enum tc_workspace_mode workspace;
+    /* host paths that any tool of the policy can write: links are not followed from there on */
+    struct tc_strv tool_writable;
+    tc_clauses clauses;
+    char digest[TC_DIGEST_SIZE];
+};
+
+void tc_grant_done(struct tc_grant *grant);
+
+/* What the most specific rule says of a path as the tool sees it: the entry, or NULL when nothing
+ * grants it (system directories are not entries). `denied` wins over all; borrows. */
+const struct tc_fs_entry *tc_grant_find(const struct tc_grant *grant, const char *path);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The policy, compiled: what the text says, checked and with places. Nothing in src/policy makes a
+ * system call; what it must know of the machine comes as facts. */
+#ifndef TC_POLICY_POLICY_H
+#define TC_POLICY_POLICY_H
+
+#include <toolcage/policy.h>
+
+#include "base/error.h"
+#include "policy/grant.h"
+
+/* What the caller's surroundings are, for one resolution. All borrowed. */
+struct tc_facts {
+    const char *cwd;       /* the caller's working directory: clean, absolute */
+    const char *home;      /* the caller's home directory, or NULL */
+    const char *workspace; /* host path that /workspace stands for; NULL: cwd */
+    const char *state;     /* toolcage's own state directory, masked in every grant; may be NULL */
+    const char *const *environ;
+    bool with_control_group; /* reserved: resolution never depends on the machine */
+};
+
+/* One narrowing of a call: key and text as the command line spells them. */
+struct tc_narrowing {
+    char *key, *value;
+};
+
+/* What the call asks for, beside the policy. All borrowed. */
+struct tc_request {
+    const char *tool;           /* NULL: a bare command under [defaults] */
+    const struct tc_strv *argv; /* a command in place of the tool's own; NULL or empty: the tool's */
+    const char *arguments;      /* JSON object text, or NULL */
+    const struct tc_narrowing *narrow;
+    size_t narrow_count;
+};
+
+/* Parses and compiles. `name` is the file's name for messages, `dir` (clean, absolute) where relative
+ * paths start, `home` what "~/" stands for (may be NULL: then "~/" is an error). On failure the error's
+ * report has every finding (at most 20, then the count). */
+int tc_policy_compile(const char *text, size_t length, const char *name, const char *dir, const char *home,
+                      struct toolcage_policy **ret, struct toolcage_error **err);
+
+/* Resolves the grant of one call. A refusal by policy is TOOLCAGE_EDENIED, bad arguments
+ * TOOLCAGE_EARGUMENTS, a missing tool TOOLCAGE_ENOT_FOUND, each with key and line. */
+int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_request *request,
+                      const struct tc_facts *facts, struct tc_grant *ret, struct toolcage_error **err);
+
+/* Checks one narrowing before the call starts: unknown key TOOLCAGE_EUSAGE, bad value TOOLCAGE_EPOLICY. */
+int tc_policy_check_narrowing(const char *key, const char *value, struct toolcage_error **err);
+
+/* The grant as JSON text: everything that it grants, with keys and lines. *ret is owned. With `access`
+ * ("read P", "write P", "exec P", "connect H:P") it has the verdict of that access too. */
+int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant, const char *access,
+                      char **ret, struct toolcage_error **err);
+
+bool tc_policy_has_tool(const struct toolcage_policy *policy, const char *tool);
+bool tc_policy_is_default(const struct toolcage_policy *policy); /* made by toolcage_policy_new_default */
+const char *tc_policy_name(const struct toolcage_policy *policy); /* the file's name for messages */
+
+#endif
