@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+#
+# A thin front over Meson and Ninja: everything that is a build lives in meson.build.
+BUILD ?= build
+MESON ?= meson
+NINJA ?= ninja
+export YES BUILD
+
+.PHONY: all try check install format fuzz bench dist clean
+
+all: $(BUILD)/build.ninja
+	@$(NINJA) -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	@tools/deps build
+	@$(MESON) setup $(BUILD)
+
+# A tool in its cage, and the two attacks that every introduction names, stopped.
+try:
+	@tools/deps build try
+	@$(MAKE) --no-print-directory all
+	@tools/try $(BUILD)
+
+# All suites. The last line is the sum.
+check:
+	@tools/deps build test try
+	@$(MAKE) --no-print-directory all
+	@tools/run-tests $(BUILD)
+
+install: all
+	@$(MESON) install -C $(BUILD) --no-rebuild
+
+format:
+	@tools/format --write
+
+# Each target for FUZZ_SECONDS (60) over its corpus; needs clang.
+fuzz:
+	@tools/fuzz
+
+bench: all
+	@set -e; for b in bench/run-*; do [ -x "$$b" ] || { echo "no benchmarks here"; exit 1; }; "$$b" $(BUILD); done
+
+dist: $(BUILD)/build.ninja
+	@$(MESON) dist -C $(BUILD) --no-tests
+
+clean:
+	@rm -rf $(BUILD)
