@@ -33,6 +33,9 @@ struct tc_request {
     const char *arguments;      /* JSON object text, or NULL */
     const struct tc_narrowing *narrow;
     size_t narrow_count;
+    /* Only to be looked at, never run: a missing command is fine, and with no arguments given the
+     * places for them stay as written. */
+    bool explain;
 };
 
 /* Parses and compiles. `name` is the file's name for messages, `dir` (clean, absolute) where relative
@@ -53,6 +56,15 @@ int tc_policy_check_narrowing(const char *key, const char *value, struct toolcag
  * ("read P", "write P", "exec P", "connect H:P") it has the verdict of that access too. */
 int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant, const char *access,
                       char **ret, struct toolcage_error **err);
+
+/* The policy that holds where there is none. */
+int tc_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err);
+struct toolcage_policy *tc_policy_ref(struct toolcage_policy *policy);
+struct toolcage_policy *tc_policy_unref(struct toolcage_policy *policy); /* returns NULL; NULL is fine */
+const char *tc_policy_digest(const struct toolcage_policy *policy);      /* borrows */
+/* As toolcage_policy_tools_json: "openai", "mcp" or "toolcage"; *ret is owned. */
+int tc_policy_tools_json(const struct toolcage_policy *policy, const char *format, char **ret,
+                         struct toolcage_error **err);
 
 bool tc_policy_has_tool(const struct toolcage_policy *policy, const char *tool);
 bool tc_policy_is_default(const struct toolcage_policy *policy); /* made by toolcage_policy_new_default */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "policy/system_paths.h"
+
+#include <stddef.h>
+
+#include "base/path.h"
+#include "base/strv.h"
+
+const struct tc_system_path tc_system_paths[] = {
+    {"/usr", false},
+    {"/bin", false},
+    {"/sbin", false},
+    {"/lib", false},
+    {"/lib32", false},
+    {"/lib64", false},
+    {"/libx32", false},
+    {"/etc/ld.so.cache", false},
+    {"/etc/alternatives", false},
+    {"/etc/ssl/certs", false},
+    {"/etc/ssl/openssl.cnf", false},
+    {"/etc/ca-certificates", false},
+    {"/etc/pki/ca-trust/extracted", false},
+    {"/etc/pki/tls/certs", false},
+    {"/etc/pki/tls/cert.pem", false},
+    {"/etc/pki/tls/openssl.cnf", false},
+    {"/etc/localtime", false},
+    {"/etc/terminfo", false},
+    {"/etc/passwd", true},
+    {"/etc/group", true},
+    {"/etc/hosts", true},
+    {"/etc/resolv.conf", true},
+    {"/etc/nsswitch.conf", true},
+    {NULL, false},
+};
+
+const struct tc_system_path *tc_system_path_find(const char *path)
+{
+    for (const struct tc_system_path *row = tc_system_paths; row->path; row++)
+        if (tc_path_within(row->path, path))
+            return row;
+    return NULL;
+}
+
+bool tc_system_path_below(const char *path)
+{
+    for (const struct tc_system_path *row = tc_system_paths; row->path; row++)
+        if (!tc_streq(row->path, path) && tc_path_within(path, row->path))
+            return true;
+    return false;
+}
+
+bool tc_system_path_private(const char *path)
+{
+    return tc_path_within("/tmp", path) || tc_path_within("/dev/shm", path);
+}
