@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "test.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* How many descriptors this process has open: the lowest free number says it while none is closed
+ * below, which these tests keep so. */
+static int lowest_free(void)
+{
+    int fd = fcntl(0, F_DUPFD, 0);
+    (void)close(fd);
+    return fd;
+}
+
+struct pair {
+    int ends[2];
+};
+
+static struct pair socket_pair(void)
+{
+    struct pair pair;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.ends), 0);
+    return pair;
+}
+
+static void close_pair(const struct pair *pair)
+{
+    (void)close(pair->ends[0]);
+    (void)close(pair->ends[1]);
+}
+
+static void passes_descriptors(void **state)
+{
+    int before = lowest_free();
+    struct pair pair = socket_pair();
+    int pipes[2], got[TC_FDS_MAX];
+    size_t count = 0;
+    char text[16];
+    assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+    assert_int_equal(tc_send(pair.ends[0], "two", 3, pipes, 2), 0);
+    assert_int_equal(
+        tc_recv(pair.ends[1], text, sizeof(text), got, TC_FDS_MAX, &count, NULL, NULL, true), 3);
+    assert_memory_equal(text, "two", 3);
+    assert_int_equal(count, 2);
+    assert_int_equal(fcntl(got[0], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    assert_int_equal(write(got[1], "x", 1), 1);
+    assert_int_equal(read(pipes[0], text, 1), 1);
+    for (int i = 0; i < 2; i++) {
+        (void)close(got[i]);
+        (void)close(pipes[i]);
+    }
+    close_pair(&pair);
+    assert_int_equal(lowest_free(), before);
+}
+
+/* A peer that sends more descriptors than wanted must not fill our table. */
+static void closes_surplus_descriptors(void **state)
+{
+    struct pair pair = socket_pair();
+    int before = lowest_free(), fds[TC_FDS_MAX], got[1] = {-1};
+    size_t count = 99;
+    char text[4];
+    for (size_t i = 0; i < TC_FDS_MAX; i++)
+        fds[i] = pair.ends[0];
+    assert_int_equal(tc_send(pair.ends[0], "m", 1, fds, TC_FDS_MAX), 0);
+    assert_int_equal(tc_recv(pair.ends[1], text, sizeof(text), got, 1, &count, NULL, NULL, true),
+                     1);
+    assert_int_equal(count, 1);
+    assert_int_equal(got[0], before);
+    (void)close(got[0]);
+    assert_int_equal(lowest_free(), before);
+    close_pair(&pair);
+}
+
+static void a_cut_message_is_an_error(void **state)
+{
+    struct pair pair = socket_pair();
+    int before = lowest_free(), got[TC_FDS_MAX];
+    size_t count = 0;
+    char text[4];
+    assert_int_equal(tc_send(pair.ends[0], "longer than four", 16, &pair.ends[0], 1), 0);
+    errno = 0;
+    assert_int_equal(
+        tc_recv(pair.ends[1], text, sizeof(text), got, TC_FDS_MAX, &count, NULL, NULL, true), -1);
+    assert_int_equal(errno, EMSGSIZE);
+    assert_int_equal(count, 0);
+    assert_int_equal(lowest_free(), before);
+    close_pair(&pair);
+}
+
+static void refuses_to_send_too_many(void **state)
+{
+    struct pair pair = socket_pair();
+    int fds[TC_FDS_MAX + 1] = {0};
+    errno = 0;
+    assert_int_equal(tc_send(pair.ends[0], "m", 1, fds, TC_FDS_MAX + 1), -1);
+    assert_int_equal(errno, E2BIG);
+    close_pair(&pair);
+}
+
+static void names_the_sender(void **state)
+{
+    struct pair pair = socket_pair();
+    int on = 1;
+    pid_t pid = 0;
+    uid_t uid = 0;
+    char text[4];
+    size_t count = 0;
+    assert_int_equal(setsockopt(pair.ends[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)), 0);
+    assert_int_equal(tc_send(pair.ends[0], "m", 1, NULL, 0), 0);
+    assert_int_equal(tc_recv(pair.ends[1], text, sizeof(text), NULL, 0, &count, &pid, &uid, true),
+                     1);
+    assert_int_equal(pid, getpid());
+    assert_int_equal(uid, getuid());
+    assert_int_equal(tc_send(pair.ends[1], "m", 1, NULL, 0), 0);
+    assert_int_equal(tc_recv(pair.ends[0], text, sizeof(text), NULL, 0, &count, &pid, &uid, true),
+                     1);
+    assert_int_equal(pid, -1);
+    assert_int_equal(uid, (uid_t)-1);
+    close_pair(&pair);
+}
+
+static void an_empty_socket_does_not_block(void **state)
+{
+    struct pair pair = socket_pair();
+    char text[4];
+    size_t count;
+    errno = 0;
+    assert_int_equal(tc_recv(pair.ends[0], text, sizeof(text), NULL, 0, &count, NULL, NULL, false),
+                     -1);
+    assert_int_equal(errno, EAGAIN);
+    (void)close(pair.ends[1]);
+    assert_int_equal(tc_recv(pair.ends[0], text, sizeof(text), NULL, 0, &count, NULL, NULL, false),
+                     0);
+    (void)close(pair.ends[0]);
+}
+
+/* SIGPIPE has its default action here: raising it would end the test. */
+static void a_gone_peer_is_an_error(void **state)
+{
+    struct pair pair = socket_pair();
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)close(pair.ends[1]);
+    errno = 0;
+    assert_int_equal(tc_send(pair.ends[0], "m", 1, NULL, 0), -1);
+    assert_int_equal(errno, EPIPE);
+    (void)close(pair.ends[0]);
+}
+
+static void memory_files_are_sealed(void **state)
+{
+    _autofd_ int fd = tc_memfd("sealed", "bytes", 5);
+    char text[8];
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, text, sizeof(text), 0), 5);
+    assert_memory_equal(text, "bytes", 5);
+    errno = 0;
+    assert_int_equal(pwrite(fd, "x", 1, 0), -1);
+    assert_int_equal(errno, EPERM);
+    assert_int_equal(ftruncate(fd, 0), -1);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
+}
+
+static void reads_whole_files(void **state)
+{
+    char *big = calloc(1, 100000);
+    assert_non_null(big);
+    memset(big, 'q', 100000);
+    _autofd_ int fd = tc_memfd("big", big, 100000);
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    assert_int_equal(tc_read_all(fd, &buf), 0);
+    assert_int_equal(buf.len, 100000);
+    assert_memory_equal(buf.data, big, 100000);
+
+    _autobuf_ struct tc_buf small = {.max = 50000};
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    errno = 0;
+    assert_int_equal(tc_read_all(fd, &small), -1);
+    assert_int_equal(errno, EFBIG);
+    free(big);
+}
+
+static void names_what_is_missing(void **state)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    errno = 0;
+    assert_int_equal(tc_read_file(AT_FDCWD, "/nonexistent/file", &buf), -1);
+    assert_int_equal(errno, ENOENT);
+    errno = 0;
+    assert_int_equal(tc_write_file(AT_FDCWD, "/nonexistent/file", "x"), -1);
+    assert_int_equal(errno, ENOENT);
+    errno = 0;
+    assert_int_equal(tc_read_file(AT_FDCWD, "/", &buf), -1);
+    assert_int_equal(errno, EISDIR);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(passes_descriptors),
+        cmocka_unit_test(closes_surplus_descriptors),
+        cmocka_unit_test(a_cut_message_is_an_error),
+        cmocka_unit_test(refuses_to_send_too_many),
+        cmocka_unit_test(names_the_sender),
+        cmocka_unit_test(an_empty_socket_does_not_block),
+        cmocka_unit_test(a_gone_peer_is_an_error),
+        cmocka_unit_test(memory_files_are_sealed),
+        cmocka_unit_test(reads_whole_files),
+        cmocka_unit_test(names_what_is_missing),
+    };
+    return cmocka_run_group_tests_name("base/fd", tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "test.h"
+
+#include "base/jsontext.h"
+
+#include <string.h>
+
+#define TEXT(literal) (literal), sizeof(literal) - 1
+
+static void strings(void **state)
+{
+    static const struct {
+        const char *in;
+        size_t len;
+        const char *out;
+    } rows[] = {
+        {TEXT(""), "\"\""},
+        {TEXT("plain"), "\"plain\""},
+        {TEXT("\"\\/"), "\"\\\"\\\\/\""},
+        {TEXT("\b\f\n\r\t"), "\"\\b\\f\\n\\r\\t\""},
+        {TEXT("\0\x01\x1f"), "\"\\u0000\\u0001\\u001f\""},
+        {TEXT("\x7f"), "\"\x7f\""},
+        {TEXT("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
+        /* each byte that is not UTF-8 becomes one U+FFFD */
+        {TEXT("a\xff\x62"), "\"a\xef\xbf\xbd\x62\""},
+        {TEXT("\xc3"), "\"\xef\xbf\xbd\""},
+        {TEXT("\xed\xa0\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+        {TEXT("\xc0\xaf"), "\"\xef\xbf\xbd\xef\xbf\xbd\""},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+        tc_json_string(&buf, rows[i].in, rows[i].len);
+        assert_string_equal(buf.data, rows[i].out);
+    }
+}
+
+static void members_take_commas(void **state)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    tc_buf_addc(&buf, '{');
+    tc_json_member(&buf, "a", "1");
+    tc_json_key(&buf, "b");
+    tc_buf_addc(&buf, '{');
+    tc_json_member(&buf, "c", "2");
+    tc_buf_adds(&buf, "}");
+    tc_json_member(&buf, "d", "3");
+    tc_buf_adds(&buf, "}");
+    assert_string_equal(buf.data, "{\"a\":\"1\",\"b\":{\"c\":\"2\"},\"d\":\"3\"}");
+}
+
+static void bytes_choose_their_key(void **state)
+{
+    static const struct {
+        const char *in;
+        size_t len;
+        const char *out;
+    } rows[] = {
+        {TEXT("text"), "\"t\":\"text\""},
+        {TEXT(""), "\"t\":\"\""},
+        {TEXT("\xff"), "\"b\":\"/w==\""},
+        {TEXT("\xff\xfe"), "\"b\":\"//4=\""},
+        {TEXT("\xff\xfe\xfd"), "\"b\":\"//79\""},
+        {TEXT("\0"), "\"b\":\"AA==\""},
+        {TEXT("\xff\x00\x10\x83"), "\"b\":\"/wAQgw==\""},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+        tc_buf_addc(&buf, '{');
+        tc_json_bytes(&buf, "t", "b", rows[i].in, rows[i].len);
+        assert_string_equal(buf.data + 1, rows[i].out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strings),
+        cmocka_unit_test(members_take_commas),
+        cmocka_unit_test(bytes_choose_their_key),
+    };
+    return cmocka_run_group_tests_name("base/jsontext", tests, NULL, NULL);
+}
