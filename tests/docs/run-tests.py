@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""tools/run-tests counts honestly: failures, deaths, broken plans and skips are never passes."""
+import contextlib
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import sys
+
+import tap
+
+root = pathlib.Path(sys.argv[1])
+sys.dont_write_bytecode = True
+loader = importlib.machinery.SourceFileLoader("run_tests", str(root / "tools/run-tests"))
+run_tests = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_tests", loader))
+loader.exec_module(run_tests)
+
+
+def tally(stdout, result="OK", returncode=0):
+    seen = run_tests.Tally()
+    run_tests.count_tap("t", {"stdout": stdout, "result": result, "returncode": returncode}, seen)
+    return seen
+
+
+CASES = [
+    ("two passes", "ok 1 - a\nok 2 - b\n1..2\n", "OK", 0, "2 passed, 0 failed, 0 skipped"),
+    ("plan first", "1..2\nok 1 - a\nok 2 - b\n", "OK", 0, "2 passed, 0 failed, 0 skipped"),
+    ("one failure", "ok 1 - a\nnot ok 2 - b\n1..2\n", "FAIL", 1, "1 passed, 1 failed, 0 skipped"),
+    ("a skip is no pass", "ok 1 - a # SKIP no root\nok 2 - b\n1..2\n", "OK", 0, "1 passed, 0 failed, 1 skipped"),
+    ("all skipped", "1..0 # SKIP no kernel support\n", "SKIP", 0, "0 passed, 0 failed, 1 skipped"),
+    ("death after a pass", "ok 1 - a\n", "FAIL", -11, "1 passed, 1 failed, 0 skipped"),
+    ("a point short of the plan", "1..3\nok 1 - a\nok 2 - b\n", "ERROR", 0, "2 passed, 1 failed, 0 skipped"),
+    ("no point", "hello\n", "OK", 0, "0 passed, 1 failed, 0 skipped"),
+    ("empty plan", "", "OK", 0, "0 passed, 1 failed, 0 skipped"),
+    ("timeout", "ok 1 - a\n", "TIMEOUT", -9, "1 passed, 1 failed, 0 skipped"),
+    ("words that only look like points", "okay then\nok 1 - a\n1..1\n", "OK", 0, "1 passed, 0 failed, 0 skipped"),
+]
+for name, stdout, result, code, line in CASES:
+    got = tally(stdout, result, code).line()
+    tap.check(got == line, name, f"{got} instead of {line}")
+
+skipped = tally("ok 1 - a # SKIP no reason that anyone allowed\n1..1\n")
+os.environ["CI"] = "true"
+with contextlib.redirect_stdout(sys.stderr):
+    run_tests.judge_skips(root, skipped)
+tap.check(len(skipped.failed) == 1 and not skipped.skipped, "CI does not accept an unlisted skip", skipped.line())
+tap.finish()
