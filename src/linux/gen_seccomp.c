@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Build tool: turns seccomp_profile.h into two classic BPF programs and a table of rows by system
+ * call number, as a C header on standard output.
+ *
+ * libseccomp resolves names to numbers. It does not emit the programs: its rules of one call with
+ * different actions cannot be ordered, and the checks here are ordered lists. The program is a
+ * binary search over ranges of numbers with one verdict each; argument checks stand behind it. The
+ * kernel caches calls that are always allowed, so their place in the tree does not matter. */
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "linux/seccomp_profile.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { ROWS = COUNT(tc_seccomp_rows), NUMBERS_MAX = 1024, CODE_MAX = BPF_MAXINSNS };
+
+/* Names newer than the libseccomp of a supported distribution; numbers are the same on every
+ * architecture since 424. */
+static const struct {
+    const char *name;
+    int nr;
+} newer[] = {{"fchmodat2", 452},     {"map_shadow_stack", 453}, {"futex_wake", 454},
+             {"futex_wait", 455},    {"futex_requeue", 456},    {"mseal", 462},
+             {"setxattrat", 463},    {"getxattrat", 464},       {"listxattrat", 465},
+             {"removexattrat", 466}, {"open_tree_attr", 467}};
+
+struct program {
+    struct sock_filter code[CODE_MAX];
+    size_t len;
+    bool notify;
+};
+
+/* A run of numbers with one outcome: a RET value, or the check of a row. */
+struct range {
+    unsigned first;
+    unsigned ret;
+    const struct tc_seccomp_step *steps;
+    size_t jump; /* where the JA to the check stands */
+};
+
+static int row_of[NUMBERS_MAX];
+
+static void fail(const char *what, const char *subject)
+{
+    fprintf(stderr, "gen_seccomp: %s: %s\n", what, subject);
+    exit(1);
+}
+
+static int resolve(const char *name, unsigned arch)
+{
+    int nr = seccomp_syscall_resolve_name_arch(arch, name);
+    for (size_t i = 0; nr == __NR_SCMP_ERROR && i < COUNT(newer); i++) {
+        if (strcmp(newer[i].name, name) == 0)
+            nr = newer[i].nr;
+    }
+    if (nr == __NR_SCMP_ERROR)
+        fail("no such system call", name);
+    return nr; /* other negative numbers: not on this architecture */
+}
+
+static void fill_rows(unsigned arch)
+{
+    for (size_t i = 0; i < NUMBERS_MAX; i++)
+        row_of[i] = -1;
+    for (size_t i = 0; i < ROWS; i++) {
+        int nr = resolve(tc_seccomp_rows[i].name, arch);
+        if (nr >= NUMBERS_MAX)
+            fail("number too large", tc_seccomp_rows[i].name);
+        if (nr >= 0 && row_of[nr] >= 0)
+            fail("named twice", tc_seccomp_rows[i].name);
+        if (nr >= 0)
+            row_of[nr] = (int)i;
+    }
+}
+
+static void emit(struct program *p, unsigned short op, unsigned char jt, unsigned char jf,
+                 unsigned k)
+{
+    if (p->len == CODE_MAX)
+        fail("program too long", "BPF_MAXINSNS");
+    p->code[p->len++] = (struct sock_filter){op, jt, jf, k};
+}
+
+static unsigned outcome(const struct program *p, enum tc_seccomp_verdict verdict, int errnum)
+{
+    switch (verdict) {
+    case TC_SECCOMP_ALLOW:
+        return SECCOMP_RET_ALLOW;
+    case TC_SECCOMP_ASK:
+        return p->notify ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+    case TC_SECCOMP_REFUSE:
+    case TC_SECCOMP_PROBE:
+        return p->notify ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | (unsigned)errnum;
+    case TC_SECCOMP_ABSENT:
+        return SECCOMP_RET_ERRNO | (unsigned)errnum;
+    case TC_SECCOMP_CHECK:
+    default:
+        fail("a check is no outcome", "verdict");
+        return SECCOMP_RET_KILL_PROCESS;
+    }
+}
+
+/* ---- the search over numbers
+ * ------------------------------------------------------------------------ */
+
+static size_t make_ranges(const struct program *p, struct range *ranges)
+{
+    size_t count = 0;
+    for (unsigned nr = 0; nr < NUMBERS_MAX; nr++) {
+        struct range r = {.first = nr, .ret = SECCOMP_RET_ERRNO | TC_SECCOMP_UNNAMED};
+        if (row_of[nr] >= 0) {
+            const struct tc_seccomp_row *row = &tc_seccomp_rows[row_of[nr]];
+            if (row->verdict == TC_SECCOMP_CHECK)
+                r.steps = row->steps;
+            else
+                r.ret = outcome(p, row->verdict, row->errnum);
+        }
+        if (!count || ranges[count - 1].ret != r.ret || ranges[count - 1].steps != r.steps)
+            ranges[count++] = r;
+    }
+    return count;
+}
+
+static void emit_leaf(struct program *p, struct range *r)
+{
+    r->jump = p->len;
+    if (r->steps)
+        emit(p, BPF_JMP | BPF_JA, 0, 0, 0); /* patched by emit_checks */
+    else
+        emit(p, BPF_RET | BPF_K, 0, 0, r->ret);
+}
+
+/* Lower half first, so that "not greater or equal" falls through. The way to the upper half may be
+ * longer than a conditional jump reaches, so it is a JA. */
+static void emit_search(struct program *p, struct range *ranges, size_t count)
+{
+    if (count == 1) {
+        emit_leaf(p, ranges);
+        return;
+    }
+    size_t middle = count / 2;
+    emit(p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, ranges[middle].first);
+    size_t jump = p->len;
+    emit(p, BPF_JMP | BPF_JA, 0, 0, 0);
+    emit_search(p, ranges, middle);
+    p->code[jump].k = (unsigned)(p->len - jump - 1);
+    emit_search(p, ranges + middle, count - middle);
+}
+
+/* ---- checks by arguments
+ * ---------------------------------------------------------------------------- */
+
+static unsigned low_half(unsigned arg)
+{
+    return (unsigned)(offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t));
+}
+
+static size_t cond_length(const struct tc_seccomp_cond *cond)
+{
+    if (cond->op == TC_SECCOMP_ALWAYS)
+        return 0;
+    return cond->op != TC_SECCOMP_ANY && cond->mask != 0xffffffff ? 3 : 2;
+}
+
+/* Falls through when the condition holds, else skips `rest` instructions. */
+static void emit_cond(struct program *p, const struct tc_seccomp_cond *cond, size_t rest)
+{
+    if (cond->op == TC_SECCOMP_ALWAYS)
+        return;
+    unsigned char skip = (unsigned char)rest;
+    emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, low_half(cond->arg));
+    if (cond->op == TC_SECCOMP_ANY) {
+        emit(p, BPF_JMP | BPF_JSET | BPF_K, 0, skip, cond->value);
+        return;
+    }
+    if (cond->mask != 0xffffffff)
+        emit(p, BPF_ALU | BPF_AND | BPF_K, 0, 0, cond->mask);
+    bool equal = cond->op == TC_SECCOMP_EQ;
+    emit(p, BPF_JMP | BPF_JEQ | BPF_K, equal ? 0 : skip, equal ? skip : 0, cond->value);
+}
+
+static void emit_steps(struct program *p, const struct tc_seccomp_step *step)
+{
+    for (;; step++) {
+        emit_cond(p, &step->cond[0], cond_length(&step->cond[1]) + 1);
+        emit_cond(p, &step->cond[1], 1);
+        emit(p, BPF_RET | BPF_K, 0, 0, outcome(p, step->verdict, step->errnum));
+        if (step->cond[0].op == TC_SECCOMP_ALWAYS)
+            return;
+    }
+}
+
+static void emit_checks(struct program *p, struct range *ranges, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!ranges[i].steps)
+            continue;
+        size_t at = p->len;
+        emit_steps(p, ranges[i].steps);
+        /* calls that share a check share its code */
+        for (size_t j = count; j-- > i;) {
+            if (ranges[j].steps != ranges[i].steps)
+                continue;
+            p->code[ranges[j].jump].k = (unsigned)(at - ranges[j].jump - 1);
+            if (j > i)
+                ranges[j].steps = NULL;
+        }
+    }
+}
+
+/* ---- output
+ * ----------------------------------------------------------------------------------------- */
+
+static void make_program(struct program *p, unsigned audit_arch)
+{
+    static struct range ranges[NUMBERS_MAX];
+    emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
+    emit(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, audit_arch);
+    emit(p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
+    emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
+    size_t count = make_ranges(p, ranges);
+    emit_search(p, ranges, count);
+    emit_checks(p, ranges, count);
+}
+
+static void print_program(const struct program *p, const char *name)
+{
+    printf("static const struct sock_filter %s[] = {\n", name);
+    for (size_t i = 0; i < p->len; i++)
+        printf("    {0x%02x, %u, %u, 0x%08x},\n", p->code[i].code, p->code[i].jt, p->code[i].jf,
+               p->code[i].k);
+    printf("};\n");
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "x86_64";
+    bool arm = strcmp(name, "aarch64") == 0;
+    if (!arm && strcmp(name, "x86_64") != 0)
+        fail("unknown architecture", name);
+    fill_rows(arm ? SCMP_ARCH_AARCH64 : SCMP_ARCH_X86_64);
+    static struct program plain, notify = {.notify = true};
+    make_program(&plain, arm ? AUDIT_ARCH_AARCH64 : AUDIT_ARCH_X86_64);
+    make_program(&notify, arm ? AUDIT_ARCH_AARCH64 : AUDIT_ARCH_X86_64);
+    printf("/* made by gen_seccomp for %s; do not edit */\n", name);
+    print_program(&plain, "plain_code");
+    print_program(&notify, "notify_code");
+    printf("static const struct {\n    short nr, row;\n} rows_by_number[] = {\n");
+    for (int nr = 0; nr < NUMBERS_MAX; nr++) {
+        if (row_of[nr] >= 0)
+            printf("    {%d, %d},\n", nr, row_of[nr]);
+    }
+    printf("};\n");
+    return ferror(stdout) || fflush(stdout) ? 1 : 0;
+}

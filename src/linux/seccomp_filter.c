@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "linux/seccomp_filter.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include "base/cleanup.h"
+#include "base/sys.h"
+#include "linux/seccomp_profile.h"
+#include "seccomp_programs.h" /* made by gen_seccomp.c: programs, and rows by number */
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
+/* The kernel copies the instructions and writes nothing back, so the casts drop no promise. */
+static const struct sock_fprog plain_program = {.len = TC_COUNT(plain_code),
+                                                .filter = (struct sock_filter *)plain_code};
+static const struct sock_fprog notify_program = {.len = TC_COUNT(notify_code),
+                                                 .filter = (struct sock_filter *)notify_code};
+
+const struct sock_fprog *tc_seccomp_program(bool notify)
+{
+    return notify ? &notify_program : &plain_program;
+}
+
+static int set_filter(const struct sock_fprog *program, unsigned long flags)
+{
+    return (int)tc_sys(SYS_seccomp, SECCOMP_SET_MODE_FILTER, (long)flags, TC_ARG(program), 0, 0, 0);
+}
+
+int tc_seccomp_install(const struct sock_fprog *program, bool notify)
+{
+    if (!notify)
+        return set_filter(program, 0);
+    /* A signal must not make a notified call restart and be reported twice; kernels before 5.19
+     * lack the flag and do so, which costs a duplicate in the list and nothing else. */
+    unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    int fd = set_filter(program, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+    return fd < 0 && errno == EINVAL ? set_filter(program, flags) : fd;
+}
+
+static const struct tc_seccomp_row *find_row(int nr)
+{
+    size_t low = 0, high = TC_COUNT(rows_by_number);
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (rows_by_number[middle].nr == nr)
+            return &tc_seccomp_rows[rows_by_number[middle].row];
+        if (rows_by_number[middle].nr < nr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static bool holds(const struct tc_seccomp_cond *cond, const uint64_t args[6])
+{
+    uint32_t value = (uint32_t)args[cond->arg];
+    switch (cond->op) {
+    case TC_SECCOMP_EQ:
+        return (value & cond->mask) == cond->value;
+    case TC_SECCOMP_NE:
+        return (value & cond->mask) != cond->value;
+    case TC_SECCOMP_ANY:
+        return (value & cond->value) != 0;
+    case TC_SECCOMP_ALWAYS:
+    default:
+        return true;
+    }
+}
+
+static const struct tc_seccomp_step *first_step(const struct tc_seccomp_step *step,
+                                                const uint64_t args[6])
+{
+    while (!holds(&step->cond[0], args) || !holds(&step->cond[1], args))
+        step++;
+    return step;
+}
+
+int tc_seccomp_answer(int nr, const uint64_t args[6], const char **ret_name, bool *ret_probe)
+{
+    const struct tc_seccomp_row *row = find_row(nr);
+    enum tc_seccomp_verdict verdict = row ? row->verdict : TC_SECCOMP_ABSENT;
+    int errnum = row ? row->errnum : TC_SECCOMP_UNNAMED;
+    if (verdict == TC_SECCOMP_CHECK) {
+        const struct tc_seccomp_step *step = first_step(row->steps, args);
+        verdict = step->verdict;
+        errnum = step->errnum;
+    }
+    if (ret_name)
+        *ret_name = row ? row->name : "?";
+    if (ret_probe)
+        *ret_probe = verdict == TC_SECCOMP_PROBE;
+    if (verdict == TC_SECCOMP_ASK)
+        return 0;
+    /* An allowed call is never notified; were it, "go on" would be a hole. */
+    return errnum ? errnum : TC_SECCOMP_UNNAMED;
+}
