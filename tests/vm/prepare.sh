@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+# shellcheck shell=bash
+#
+# Sourced by run: makes what a variant boots (kernel, initramfs, an ext4 root) and keeps it in the
+# cache under a key of everything that went in. A directory gets its name only when whole, so a cut
+# run leaves nothing half made that a later one could boot. Needs no root: mmdebstrap then works in a
+# user namespace and fakeroot keeps the owners.
+
+# ext4, not squashfs below an overlay: the product id-maps mounts, and overlayfs cannot be id-mapped.
+root_size=8G
+
+# apt sources for the suites, from this machine's own configuration; empty: mmdebstrap's defaults.
+sources_for()
+{
+	apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+		awk -v suites="$1" '
+			BEGIN { n = split(suites, list, ","); for (i = 1; i <= n; i++) want[list[i]] = 1 }
+			want[$2] && $3 == "main" && !seen[$0]++ { print "deb " $1 " " $2 " main" }'
+}
+
+# A cpio archive as the kernel reads it; appended ones need the padding.
+pack_cpio()
+{
+	(cd "$1" && find . | busybox cpio -o -H newc | dd bs=512 conv=sync status=none) 2>/dev/null
+}
+
+image_key()
+{
+	{ echo "$suite $more_suites $kernel_meta $root_size"; cat "$here/packages" "$here/prepare.sh" \
+		"$here/guest/initramfs-init"; } | sha256sum | cut -c1-16
+}
+
+# Debian's stock kernel is unpacked, not installed: its own initramfs would cost minutes and 10 s a boot.
+kernel_hook()
+{
+	cat <<-'HOOK'
+		set -eu
+		export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+		cd "$1"
+		name=$(chroot . apt-cache depends "$KERNEL_META" | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)$/\1/p' | head -n1)
+		chroot . sh -c 'cd /tmp && apt-get -qq -o APT::Sandbox::User=root download "$1"' sh "$name"
+		dpkg-deb -x tmp/"$name"_*.deb tmp/kernel
+		mv tmp/kernel/boot/vmlinuz-* boot/
+		mv tmp/kernel/lib/modules usr/lib/
+		rm -rf tmp/kernel tmp/"$name"_*.deb
+		release=$(ls lib/modules)
+		chroot . depmod "$release"
+		for module in virtio_pci virtio_blk ext4; do
+			chroot . modprobe -S "$release" --show-depends "$module"
+		done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' > boot/order
+		chroot . useradd --uid 1000 --create-home --shell /bin/bash user
+		echo guest > etc/hostname
+		printf '127.0.0.1 localhost guest\n::1 localhost\n' > etc/hosts
+	HOOK
+}
+
+make_root()
+{
+	local work=$1 packages sources=()
+	packages=$(grep -v '^#' "$here/packages" | paste -sd,)
+	sources_for "$suite,$more_suites" >"$work/sources.list"
+	[ ! -s "$work/sources.list" ] || sources=("$work/sources.list")
+	kernel_hook >"$work/hook"
+	KERNEL_META=$kernel_meta timeout 1800 mmdebstrap --quiet --variant=minbase --architectures=amd64 \
+		--include="$packages" --customize-hook="sh $work/hook \"\$1\"" "$suite" "$work/root.tar" \
+		"${sources[@]}" || die "mmdebstrap failed" "try: apt-get update; the log is above"
+}
+
+make_disk()
+{
+	local work=$1 fake=()
+	[ "$(id -u)" = 0 ] || fake=(fakeroot)
+	"${fake[@]}" sh -eu -c '
+		mkdir "$1/root"
+		tar -C "$1/root" -xf "$1/root.tar"
+		cp "$1"/root/boot/vmlinuz-* "$1/kernel"
+		mkdir "$1/modules"
+		while read -r module; do
+			cp "$1/root/$module" "$1/modules/"
+			basename "$module" >>"$1/modules/order"
+		done <"$1/root/boot/order"
+		rm -rf "$1"/root/boot/*
+		mke2fs -q -t ext4 -E root_owner=0:0,lazy_itable_init=1 -d "$1/root" "$1/root.ext4" "$2"
+		rm -rf "$1/root" "$1/root.tar"' sh "$work" "$root_size"
+}
+
+# Only what stands between the kernel and the root disk, and no udev: 3 s to a shell instead of 10.
+make_initramfs()
+{
+	local work=$1 tree=$1/initramfs.d
+	mkdir -p "$tree"/{bin,dev,proc,new,lib}
+	mv "$work/modules" "$tree/lib/modules"
+	cp "$(command -v busybox)" "$tree/bin/busybox"
+	install -m 755 "$here/guest/initramfs-init" "$tree/init"
+	pack_cpio "$tree" >"$work/initramfs"
+	rm -rf "$tree"
+}
+
+# Sets $image to the directory that holds kernel, initramfs and root.ext4.
+prepare_image()
+{
+	local work
+	image=$cache/$variant-$(image_key)
+	[ ! -e "$image/root.ext4" ] || [ -n "$refresh" ] || return 0
+	say "preparing $variant in $cache (once; some minutes)"
+	mkdir -p "$cache"
+	work=$(mktemp -d "$cache/.making-XXXXXX")
+	# shellcheck disable=SC2064
+	trap "rm -rf '$work'" EXIT
+	make_root "$work"
+	make_disk "$work"
+	make_initramfs "$work"
+	rm -rf "$image"
+	mv "$work" "$image"
+}
