@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * No cage at all, for tests that prove an attack works where nothing stops it. It is never chosen
+ * automatically, its name says what it is, and every result repeats it. */
+#include <string.h>
+
+#include "backend/backend.h"
+
+/* Mounts and denies stay behind: nothing would honour them. */
+static int lower_unconfined(const struct tc_grant *grant, struct tc_plan *ret,
+                            struct toolcage_error **err)
+{
+    ret->clauses = 0;
+    ret->limits = grant->limits;
+    ret->denials = TC_DENIALS_OFF;
+    ret->workspace = TC_WORKSPACE_BIND;
+    ret->backend = strdup("not-a-security-boundary");
+    bool whole = ret->backend && tc_strv_copy(&ret->argv, &grant->argv) &&
+                 tc_strv_copy(&ret->env, &grant->env) &&
+                 (!grant->cwd || tc_strv_add(&ret->cwd, grant->cwd));
+    return whole ? 0 : tc_fail_memory(err);
+}
+
+const struct tc_front tc_unconfined_front = {
+    .name = "not-a-security-boundary",
+    .summary = "runs the tool without any cage; for tests only",
+    .flags = TC_BACKEND_NO_BOUNDARY,
+    .provides = 0,
+    .lower = lower_unconfined,
+};

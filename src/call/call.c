@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The call object before it runs: birth, setters, explain, cancel, end. */
+#include "call/call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+static int fail_usage(struct toolcage_error **err, const char *subject, const char *hint,
+                      const char *message)
+{
+    return tc_fail(err,
+                   &(struct tc_why){
+                       .code = TOOLCAGE_EUSAGE, .stage = "call", .subject = subject, .hint = hint},
+                   "%s", message);
+}
+
+static int fail_system(struct toolcage_error **err, const char *what)
+{
+    return tc_fail(
+        err,
+        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                         .stage = "call",
+                         .subject = what,
+                         .errnum = errno,
+                         .hint =
+                             "see whether this process is at its limit of open files (ulimit -n)"},
+        "cannot make the call: %s failed", what);
+}
+
+/* The guard of every setter. */
+static int check_new(const struct toolcage_call *call, struct toolcage_error **err)
+{
+    int r = tc_engine_check(call->engine, err);
+    if (r < 0)
+        return r;
+    if (call->state == TC_CALL_NEW)
+        return 0;
+    return fail_usage(err, call->id, "make a new call: each runs once",
+                      "the call was started already");
+}
+
+static int make_sockets(struct toolcage_call *call, struct toolcage_error **err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return fail_system(err, "socketpair");
+    call->sock = pair[0];
+    call->peer = pair[1];
+    return 0;
+}
+
+int tc_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy, const char *tool,
+                struct toolcage_call **ret, struct toolcage_error **err)
+{
+    int r = tc_engine_check(engine, err);
+    if (r < 0)
+        return r;
+    if (tool && !tc_policy_has_tool(policy, tool))
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
+                                        .stage = "call",
+                                        .subject = tool,
+                                        .hint = "see `toolcage tools` for the names"},
+                       "the policy %s has no tool %s", tc_policy_name(policy), tool);
+    struct toolcage_call *call = calloc(1, sizeof(*call));
+    if (!call)
+        return tc_fail_memory(err);
+    call->sock = call->peer = call->input.pipe = -1;
+    atomic_init(&call->cancelled, false);
+    call->engine = tc_engine_ref(engine);
+    call->policy = tc_policy_ref(policy);
+    if (tool && !(call->tool = strdup(tool)))
+        r = tc_fail_memory(err);
+    else if (tc_ulid(call->id) < 0)
+        r = fail_system(err, "getrandom");
+    else
+        r = make_sockets(call, err);
+    if (r < 0)
+        call = tc_call_unref(call);
+    else
+        *ret = call;
+    return r;
+}
+
+static void close_all(struct toolcage_call *call)
+{
+    const int fds[] = {call->sock, call->peer, call->input.pipe};
+    for (size_t i = 0; i < TC_COUNT(fds); i++)
+        if (fds[i] >= 0)
+            (void)close(fds[i]);
+}
+
+struct toolcage_call *tc_call_unref(struct toolcage_call *call)
+{
+    if (!call)
+        return NULL;
+    /* Closing our end is what cancels. A fork closes a copy, which cancels nothing. */
+    close_all(call);
+    free(call->tool);
+    free(call->arguments);
+    free(call->workspace);
+    free(call->input.bytes);
+    tc_strv_done(&call->argv);
+    for (size_t i = 0; i < call->narrow_count; i++) {
+        free(call->narrow[i].key);
+        free(call->narrow[i].value);
+    }
+    free(call->narrow);
+    tc_grant_done(&call->grant);
+    tc_result_free(call->result);
+    (void)tc_policy_unref(call->policy);
+    (void)tc_engine_unref(call->engine);
+    free(call);
+    return NULL;
+}
+
+int tc_call_set_command(struct toolcage_call *call, size_t argc, const char *const argv[],
+                        struct toolcage_error **err)
+{
+    int r = check_new(call, err);
+    if (r < 0)
+        return r;
+    _autostrv_ struct tc_strv copy = {0};
+    for (size_t i = 0; i < argc; i++)
+        if (!tc_strv_add(&copy, argv[i]))
+            return tc_fail_memory(err);
+    tc_strv_done(&call->argv);
+    call->argv = copy;
+    copy = (struct tc_strv){0};
+    return 0;
+}
+
+static int replace(char **field, const char *text, struct toolcage_error **err)
+{
+    char *copy = strdup(text);
+    if (!copy)
+        return tc_fail_memory(err);
+    free(*field);
+    *field = copy;
+    return 0;
+}
+
+int tc_call_set_arguments(struct toolcage_call *call, const char *json, struct toolcage_error **err)
+{
+    int r = check_new(call, err);
+    return r < 0 ? r : replace(&call->arguments, json, err);
+}
+
+int tc_call_set(struct toolcage_call *call, const char *key, const char *value,
+                struct toolcage_error **err)
+{
+    int r = check_new(call, err);
+    if (r < 0)
+        return r;
+    /* Not a narrowing: it says which directory of the caller's the policy's /workspace is. */
+    if (strcmp(key, "workspace") == 0)
+        return replace(&call->workspace, value, err);
+    r = tc_policy_check_narrowing(key, value, err);
+    if (r < 0)
+        return r;
+    _autofree_ char *key_copy = strdup(key), *value_copy = strdup(value);
+    struct tc_narrowing *n =
+        key_copy && value_copy ? TC_PUSH(call->narrow, call->narrow_count) : NULL;
+    if (!n)
+        return tc_fail_memory(err);
+    n->key = TAKE(key_copy);
+    n->value = TAKE(value_copy);
+    return 0;
+}
+
+int tc_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t length,
+                      struct toolcage_error **err)
+{
+    int r = check_new(call, err);
+    if (r < 0)
+        return r;
+    if (call->input.pipe >= 0)
+        return fail_usage(err, "stdin", "write the bytes into that descriptor",
+                          "standard input was opened as a pipe already");
+    char *copy = malloc(length + 1);
+    if (!copy)
+        return tc_fail_memory(err);
+    if (length)
+        memcpy(copy, bytes, length);
+    copy[length] = '\0';
+    free(call->input.bytes);
+    call->input.bytes = copy;
+    call->input.length = length;
+    call->input.given = true;
+    return 0;
+}
+
+int tc_call_open_stdin(struct toolcage_call *call, int *ret_fd, struct toolcage_error **err)
+{
+    int r = check_new(call, err);
+    if (r < 0)
+        return r;
+    if (call->input.given)
+        return fail_usage(err, "stdin",
+                          "use one of toolcage_call_set_stdin() and toolcage_call_open_stdin()",
+                          "standard input was set already");
+    int pair[2];
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return fail_system(err, "pipe2");
+    call->input.pipe = pair[0];
+    call->input.given = true;
+    *ret_fd = pair[1];
+    return 0;
+}
+
+int tc_call_set_output(struct toolcage_call *call, toolcage_output_fn fn, void *userdata,
+                       struct toolcage_error **err)
+{
+    int r = check_new(call, err);
+    if (r < 0)
+        return r;
+    call->output = fn;
+    call->userdata = userdata;
+    return 0;
+}
+
+int tc_call_fd(const struct toolcage_call *call)
+{
+    if (tc_engine_forked(call->engine))
+        return TOOLCAGE_EFORKED;
+    return call->state == TC_CALL_NEW ? TOOLCAGE_EUSAGE : call->sock;
+}
+
+int tc_call_cancel(struct toolcage_call *call)
+{
+    if (tc_engine_forked(call->engine))
+        return TOOLCAGE_EFORKED;
+    if (atomic_exchange(&call->cancelled, true))
+        return 0;
+    /* The socket is there from birth: before start the message waits in it, after the end nobody
+     * reads it. It is the only one that this end ever sends, so it cannot block. */
+    struct tc_message cancel = {.kind = TC_MESSAGE_CANCEL};
+    (void)tc_send(call->sock, &cancel, sizeof(cancel), NULL, 0);
+    return 0;
+}
+
+int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_json,
+                    struct toolcage_error **err)
+{
+    int r = tc_engine_check(call->engine, err);
+    if (r < 0)
+        return r;
+    struct tc_grant grant = {0};
+    r = tc_call_resolve(call, &grant, err);
+    if (r == 0)
+        r = tc_policy_explain(call->policy, &grant, access, ret_json, err);
+    tc_grant_done(&grant);
+    return r;
+}

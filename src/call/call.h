@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The call object. call.c owns it and its setters, start.c takes it to the helper, dispatch.c
+ * brings the result back. */
+#ifndef TC_CALL_CALL_H
+#define TC_CALL_CALL_H
+
+#include <stdatomic.h>
+#include <toolcage/call.h>
+
+#include "backend/backend.h"
+#include "base/clock.h"
+#include "call/engine.h"
+#include "call/facts.h"
+#include "call/result.h"
+#include "policy/policy.h"
+
+enum tc_call_state { TC_CALL_NEW, TC_CALL_RUNNING, TC_CALL_DONE };
+
+struct tc_call_input {
+    char *bytes;
+    size_t length;
+    bool given;
+    int pipe; /* read end of the pipe that the host feeds, or -1 */
+};
+
+struct toolcage_call {
+    struct toolcage_engine *engine;
+    struct toolcage_policy *policy;
+    char id[TC_ULID_SIZE];
+    char *tool, *arguments, *workspace;
+    struct tc_strv argv;
+    struct tc_narrowing *narrow;
+    size_t narrow_count;
+    struct tc_call_input input;
+    toolcage_output_fn output;
+    void *userdata;
+
+    enum tc_call_state state;
+    int sock;              /* ours; what the host polls */
+    int peer;              /* the helper's end, until it was sent or the call refused */
+    atomic_bool cancelled; /* the only field that another thread touches */
+    struct tc_grant grant;
+    int64_t started_us, sent_us;
+    struct tc_timing steps[4]; /* the library's own; names are static text */
+    size_t step_count;
+    struct toolcage_result *result;
+};
+
+int tc_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy, const char *tool,
+                struct toolcage_call **ret, struct toolcage_error **err);
+struct toolcage_call *tc_call_unref(struct toolcage_call *call);
+int tc_call_set_command(struct toolcage_call *call, size_t argc, const char *const argv[],
+                        struct toolcage_error **err);
+int tc_call_set_arguments(struct toolcage_call *call, const char *json,
+                          struct toolcage_error **err);
+int tc_call_set(struct toolcage_call *call, const char *key, const char *value,
+                struct toolcage_error **err);
+int tc_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t length,
+                      struct toolcage_error **err);
+int tc_call_open_stdin(struct toolcage_call *call, int *ret_fd, struct toolcage_error **err);
+int tc_call_set_output(struct toolcage_call *call, toolcage_output_fn fn, void *userdata,
+                       struct toolcage_error **err);
+int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_json,
+                    struct toolcage_error **err);
+int tc_call_cancel(struct toolcage_call *call);
+int tc_call_fd(const struct toolcage_call *call);
+
+/* start.c */
+int tc_call_start(struct toolcage_call *call, struct toolcage_error **err);
+/* Policy and surroundings -> the whole grant, programs included. Fills *ret (zeroed); the caller's
+ * also on failure. */
+int tc_call_resolve(struct toolcage_call *call, struct tc_grant *ret, struct toolcage_error **err);
+
+/* dispatch.c */
+int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err);
+int tc_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err);
+/* Ends the call with what is known: the outcome is taken, `why` (taken, may be NULL) is its error.
+ */
+int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
+                   struct toolcage_error *why, struct toolcage_error **err);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Bringing the result back. Nothing here has a timeout of its own: the helper holds every deadline.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "call/call.h"
+
+int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
+                   struct toolcage_error *why, struct toolcage_error **err)
+{
+    struct tc_result_frame frame = {.call = call->id,
+                                    .tool = call->tool,
+                                    .policy = call->policy,
+                                    .grant = &call->grant,
+                                    .steps = call->steps,
+                                    .step_count = call->step_count,
+                                    .total_us = tc_now_us() - call->started_us};
+    int r = tc_result_make(&frame, outcome, why, &call->result, err);
+    if (r < 0)
+        return r;
+    call->state = TC_CALL_DONE;
+    return 0;
+}
+
+static int finish_lost(struct toolcage_call *call, struct toolcage_error *why,
+                       struct toolcage_error **err)
+{
+    struct tc_outcome none = {
+        .status = TOOLCAGE_STATUS_ERROR, .exit_code = -1, .memory_peak = -1, .pids_peak = -1};
+    none.failure.clause = -1;
+    return tc_call_finish(call, &none, why, err);
+}
+
+static int finish_gone(struct toolcage_call *call, struct toolcage_error **err)
+{
+    struct toolcage_error *why = NULL;
+    (void)tc_fail(&why,
+                  &(struct tc_why){
+                      .code = TOOLCAGE_EHELPER,
+                      .stage = "wait",
+                      .subject = "toolcage-helper",
+                      .hint = "make a new engine; if this happens again, library and helper may be "
+                              "of two builds: reinstall toolcage"},
+                  "the helper ended without an answer; every cage of this engine ended with it");
+    return finish_lost(call, why, err);
+}
+
+static int finish_done(struct toolcage_call *call, int fd, struct toolcage_error **err)
+{
+    struct tc_outcome outcome = {0};
+    struct toolcage_error *why = NULL;
+    int r = tc_outcome_read(fd, &outcome, &why);
+    if (r == 0)
+        return tc_call_finish(call, &outcome, NULL, err);
+    tc_outcome_done(&outcome);
+    if (r != TOOLCAGE_EMEMORY)
+        return finish_lost(call, why, err);
+    tc_error_free(why);
+    return tc_fail_memory(err);
+}
+
+/* One message: 1 when it ended the call, 0 when there may be more. */
+static int take(struct toolcage_call *call, const struct tc_message *m, size_t length, int fd,
+                struct toolcage_error **err)
+{
+    if (length < sizeof(*m))
+        return finish_gone(call, err);
+    if (m->kind == TC_MESSAGE_DONE)
+        return finish_done(call, fd, err);
+    if (m->kind == TC_MESSAGE_OUTPUT && call->output && (m->stream == 1 || m->stream == 2))
+        call->output(call->userdata, m->stream, m->bytes, length - sizeof(*m));
+    return 0;
+}
+
+int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err)
+{
+    int r = tc_engine_check(call->engine, err);
+    if (r < 0)
+        return r;
+    if (call->state == TC_CALL_NEW)
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                                        .stage = "dispatch",
+                                        .subject = call->id,
+                                        .hint = "call toolcage_call_start() first"},
+                       "the call was not started");
+    union {
+        struct tc_message message;
+        char bytes[sizeof(struct tc_message) + TC_MESSAGE_BYTES_MAX];
+    } in;
+    while (call->state != TC_CALL_DONE) {
+        int fds[1] = {-1};
+        size_t count = 0;
+        ssize_t n = tc_recv(call->sock, &in, sizeof(in), fds, 1, &count, NULL, NULL, false);
+        _autofd_ int fd = count ? fds[0] : -1;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return 0;
+        r = n <= 0 ? finish_gone(call, err) : take(call, &in.message, (size_t)n, fd, err);
+        if (r < 0)
+            return r;
+    }
+    return 1;
+}
+
+int tc_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err)
+{
+    int64_t deadline = tc_now_us() + (int64_t)timeout_ms * 1000;
+    for (;;) {
+        int r = tc_call_dispatch(call, err);
+        if (r != 0)
+            return r;
+        int64_t left = timeout_ms < 0 ? -1 : (deadline - tc_now_us() + 999) / 1000;
+        if (timeout_ms >= 0 && left <= 0)
+            return 0;
+        struct pollfd p = {.fd = call->sock, .events = POLLIN};
+        if (poll(&p, 1, (int)left) < 0 && errno != EINTR)
+            return tc_fail(
+                err, &(struct tc_why){.code = TOOLCAGE_ESYSTEM, .stage = "wait", .errnum = errno},
+                "cannot wait for the call: poll failed");
+    }
+}

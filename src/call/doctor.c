@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The jobs that run no tool: what works on this machine, and sweeping what killed engines left. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/jsontext.h"
+#include "call/engine.h"
+#include "version.h"
+
+static int fail_job(struct toolcage_error **err, int code, const char *what, int errnum)
+{
+    return tc_fail(
+        err,
+        &(struct tc_why){.code = code,
+                         .stage = "job",
+                         .subject = "toolcage-helper",
+                         .errnum = errnum,
+                         .hint = "make a new engine; if it happens again, reinstall toolcage"},
+        "%s", what);
+}
+
+/* Submits a job without plan and waits for its answer. *ret_fd is the memory file's, or -1. */
+static int ask(struct toolcage_engine *engine, enum tc_job_kind kind,
+               struct tc_message *ret_message, int *ret_fd, struct toolcage_error **err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return fail_job(err, TOOLCAGE_ESYSTEM, "cannot make a socket for the job", errno);
+    _autofd_ int ours = pair[0], theirs = pair[1];
+    int r = tc_engine_submit(engine, kind, TC_STDIN_NONE, &theirs, 1, err);
+    if (r < 0)
+        return r;
+    /* The helper's end must be its alone, or its death would go unseen. */
+    (void)close(TAKE_FD(theirs));
+    int fds[1];
+    size_t count = 0;
+    ssize_t n = tc_recv(ours, ret_message, sizeof(*ret_message), fds, 1, &count, NULL, NULL, true);
+    if (n == sizeof(*ret_message) && ret_message->kind == TC_MESSAGE_DONE) {
+        *ret_fd = count ? fds[0] : -1;
+        return 0;
+    }
+    if (count && n >= 0)
+        (void)close(fds[0]);
+    return fail_job(err, TOOLCAGE_EHELPER, "the helper ended without an answer", n < 0 ? errno : 0);
+}
+
+static void add_text(struct tc_buf *buf, const char *key, const char *text)
+{
+    tc_json_member(buf, key, text ? text : "");
+}
+
+static void add_machine(struct tc_buf *buf)
+{
+    struct utsname u;
+    tc_json_key(buf, "machine");
+    tc_buf_addc(buf, '{');
+    if (uname(&u) == 0) {
+        add_text(buf, "system", u.sysname);
+        add_text(buf, "kernel", u.release);
+        add_text(buf, "architecture", u.machine);
+    }
+    tc_json_key(buf, "uid");
+    tc_buf_addf(buf, "%u", (unsigned)geteuid());
+    add_text(buf, "toolcage", TC_VERSION);
+    tc_buf_addc(buf, '}');
+}
+
+static void add_probe(struct tc_buf *buf, const struct tc_probe *p)
+{
+    tc_buf_addc(buf, '{');
+    add_text(buf, "clause", tc_clause_name((enum tc_clause)p->clause));
+    add_text(buf, "text", tc_clause_text((enum tc_clause)p->clause));
+    tc_json_key(buf, "works");
+    tc_buf_adds(buf, p->works ? "true" : "false");
+    add_text(buf, "mechanism", p->mechanism);
+    add_text(buf, "reason", p->reason);
+    add_text(buf, "fix", p->fix);
+    tc_buf_addc(buf, '}');
+}
+
+static char *write_report(const struct tc_outcome *outcome)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    tc_buf_addc(&buf, '{');
+    add_machine(&buf);
+    tc_json_key(&buf, "clauses");
+    tc_buf_addc(&buf, '[');
+    for (size_t i = 0; i < outcome->probe_count; i++) {
+        tc_buf_adds(&buf, i ? "," : "");
+        add_probe(&buf, &outcome->probes[i]);
+    }
+    tc_buf_adds(&buf, "]}");
+    return tc_buf_steal(&buf);
+}
+
+int tc_engine_doctor(struct toolcage_engine *engine, char **ret_json, struct toolcage_error **err)
+{
+    struct tc_message message;
+    _autofd_ int fd = -1;
+    int r = tc_engine_check(engine, err);
+    if (r == 0)
+        r = ask(engine, TC_JOB_PROBE, &message, &fd, err);
+    if (r < 0)
+        return r;
+    struct tc_outcome outcome = {0};
+    r = tc_outcome_read(fd, &outcome, err);
+    if (r == 0 && !outcome.probe_count)
+        r = fail_job(err, TOOLCAGE_EHELPER, "the helper reported no clause", 0);
+    char *json = r == 0 ? write_report(&outcome) : NULL;
+    tc_outcome_done(&outcome);
+    if (r == 0 && !json)
+        r = tc_fail_memory(err);
+    if (r == 0)
+        *ret_json = json;
+    return r;
+}
+
+int tc_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
+                    struct toolcage_error **err)
+{
+    struct tc_message message;
+    _autofd_ int fd = -1;
+    int r = tc_engine_check(engine, err);
+    if (r == 0)
+        r = ask(engine, TC_JOB_CLEAN, &message, &fd, err);
+    if (r == 0 && ret_removed)
+        *ret_removed = (uint32_t)message.removed;
+    return r;
+}

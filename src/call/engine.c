@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Nothing here keeps state outside the engine object, and the object never changes after its birth
+ * but for the count of references: threads share it without a lock. */
+#include "call/engine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "call/launch.h"
+#include "version.h"
+
+struct toolcage_engine {
+    atomic_uint refs;
+    pid_t pid; /* of the process that made it */
+    int sock;
+};
+
+int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_error **err)
+{
+    struct toolcage_engine *engine = calloc(1, sizeof(*engine));
+    if (!engine) {
+        (void)close(sock);
+        return tc_fail_memory(err);
+    }
+    atomic_init(&engine->refs, 1);
+    engine->pid = getpid();
+    engine->sock = sock;
+    *ret = engine;
+    return 0;
+}
+
+static int fail_system(struct toolcage_error **err, const char *what)
+{
+    return tc_fail(
+        err,
+        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                         .stage = "engine",
+                         .subject = what,
+                         .errnum = errno,
+                         .hint =
+                             "see whether this process is at its limit of open files (ulimit -n)"},
+        "cannot make the engine: %s failed", what);
+}
+
+int tc_engine_new(struct toolcage_engine **ret, struct toolcage_error **err)
+{
+    if (getauxval(AT_SECURE))
+        return tc_fail(
+            err,
+            &(struct tc_why){
+                .code = TOOLCAGE_EUSAGE,
+                .stage = "engine",
+                .hint = "start cages from a program without set-id bits or file capabilities"},
+            "a set-id program cannot make an engine");
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return fail_system(err, "socketpair");
+    _autofd_ int ours = pair[0], theirs = pair[1];
+    /* From before the first message on, so that each one carries its sender. */
+    if (setsockopt(theirs, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) < 0)
+        return fail_system(err, "setsockopt");
+    _autofd_ int host = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (host < 0)
+        return fail_system(err, "pidfd_open");
+    int r = tc_launch_helper(theirs, host, err);
+    return r < 0 ? r : tc_engine_adopt(TAKE_FD(ours), ret, err);
+}
+
+struct toolcage_engine *tc_engine_ref(struct toolcage_engine *engine)
+{
+    if (engine)
+        atomic_fetch_add_explicit(&engine->refs, 1, memory_order_relaxed);
+    return engine;
+}
+
+struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine)
+{
+    if (engine && atomic_fetch_sub_explicit(&engine->refs, 1, memory_order_acq_rel) == 1) {
+        (void)close(engine->sock);
+        free(engine);
+    }
+    return NULL;
+}
+
+bool tc_engine_forked(const struct toolcage_engine *engine)
+{
+    return engine->pid != getpid();
+}
+
+int tc_engine_check(const struct toolcage_engine *engine, struct toolcage_error **err)
+{
+    if (!tc_engine_forked(engine))
+        return 0;
+    return tc_fail(
+        err,
+        &(struct tc_why){
+            .code = TOOLCAGE_EFORKED,
+            .stage = "engine",
+            .hint = "make a new engine in the child; of the old one only unref works there"},
+        "the engine was made by process %d, and this is a fork of it", (int)engine->pid);
+}
+
+int tc_engine_fd(const struct toolcage_engine *engine)
+{
+    return tc_engine_forked(engine) ? TOOLCAGE_EFORKED : engine->sock;
+}
+
+int tc_engine_submit(struct toolcage_engine *engine, enum tc_job_kind kind,
+                     enum tc_stdin_kind input, const int *fds, size_t count,
+                     struct toolcage_error **err)
+{
+    struct tc_job job = {.kind = kind, .stdin_kind = input};
+    _Static_assert(sizeof(TC_BUILD_ID) <= sizeof(job.build), "the build id fits");
+    memcpy(job.build, TC_BUILD_ID, sizeof(TC_BUILD_ID));
+    if (tc_send(engine->sock, &job, sizeof(job), fds, count) == 0)
+        return 0;
+    bool gone = errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN;
+    return tc_fail(err,
+                   &(struct tc_why){.code = gone ? TOOLCAGE_EHELPER : TOOLCAGE_ESYSTEM,
+                                    .stage = "submit",
+                                    .subject = "toolcage-helper",
+                                    .errnum = gone ? 0 : errno,
+                                    .hint = gone ? "make a new engine"
+                                                 : "see this process's limits (ulimit -n)"},
+                   gone ? "the helper has gone" : "cannot send to the helper");
+}
+
+static int fail_outcome(struct toolcage_error **err, const char *what)
+{
+    return tc_fail(
+        err,
+        &(struct tc_why){.code = TOOLCAGE_EHELPER,
+                         .stage = "result",
+                         .subject = "toolcage-helper",
+                         .hint = "reinstall toolcage: library and helper must be of one build"},
+        "the helper's answer %s", what);
+}
+
+int tc_outcome_read(int fd, struct tc_outcome *ret, struct toolcage_error **err)
+{
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+    /* A file that could still shrink would end the host by SIGBUS. */
+    if (fstat(fd, &st) < 0 || st.st_size <= 0 || seals < 0 || !(seals & F_SEAL_SHRINK))
+        return fail_outcome(err, "is not a sealed memory file");
+    size_t size = (size_t)st.st_size;
+    void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED)
+        return tc_fail_memory(err);
+    struct tc_wire wire = TC_WIRE_GET_INIT(map, size);
+    tc_outcome_visit(&wire, ret);
+    (void)munmap(map, size);
+    return wire.failed || wire.left ? fail_outcome(err, "cannot be read") : 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The engine: the library's end of the helper's socket. */
+#ifndef TC_CALL_ENGINE_H
+#define TC_CALL_ENGINE_H
+
+#include <stdbool.h>
+#include <toolcage/engine.h>
+
+#include "backend/outcome.h"
+#include "base/error.h"
+#include "helper/protocol.h"
+
+int tc_engine_new(struct toolcage_engine **ret, struct toolcage_error **err);
+/* An engine over a socket (takes it, also on failure) whose other end somebody else serves. */
+int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_error **err);
+struct toolcage_engine *tc_engine_ref(struct toolcage_engine *engine);
+struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine);
+int tc_engine_fd(const struct toolcage_engine *engine);
+
+/* Is this a child of the process that made the engine? */
+bool tc_engine_forked(const struct toolcage_engine *engine);
+/* 0, or TOOLCAGE_EFORKED with its message. */
+int tc_engine_check(const struct toolcage_engine *engine, struct toolcage_error **err);
+
+/* Hands one job to the helper. The descriptors are borrowed. */
+int tc_engine_submit(struct toolcage_engine *engine, enum tc_job_kind kind,
+                     enum tc_stdin_kind input, const int *fds, size_t count,
+                     struct toolcage_error **err);
+
+/* Reads an outcome out of the memory file of a DONE message; *ret is zeroed before and is the
+ * caller's to free also on failure. */
+int tc_outcome_read(int fd, struct tc_outcome *ret, struct toolcage_error **err);
+
+/* The jobs that are no calls: they wait for the helper. */
+int tc_engine_doctor(struct toolcage_engine *engine, char **ret_json, struct toolcage_error **err);
+int tc_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
+                    struct toolcage_error **err);
+
+#endif

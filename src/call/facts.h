@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The caller's surroundings, gathered at each call: a host may change its working directory and its
+ * environment between calls. */
+#ifndef TC_CALL_FACTS_H
+#define TC_CALL_FACTS_H
+
+#include "base/error.h"
+#include "policy/policy.h"
+
+struct tc_surroundings {
+    char *cwd, *home, *workspace, *state;
+    struct tc_facts facts; /* borrows from the above */
+};
+
+/* `workspace` may be NULL, absolute, or relative to the working directory. The caller frees *ret
+ * also on failure. */
+int tc_surroundings_gather(const char *workspace, struct tc_surroundings *ret,
+                           struct toolcage_error **err);
+void tc_surroundings_done(struct tc_surroundings *s);
+#define _autosurroundings_ _auto_(tc_surroundings_done)
+
+/* Reads and compiles a policy file. */
+int tc_policy_load_file(const char *path, struct toolcage_policy **ret,
+                        struct toolcage_error **err);
+/* The same from memory; `name` gives messages their file and, when it has a '/', paths their start.
+ */
+int tc_policy_load_buffer(const char *text, size_t length, const char *name,
+                          struct toolcage_policy **ret, struct toolcage_error **err);
+
+#endif

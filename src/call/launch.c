@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The helper is a grandchild of the host by two vforks. The first child has no exit signal and is
+ * reaped at once by its pid, so neither SIGCHLD nor wait(-1) of the host ever sees one of ours. No
+ * page table is copied: a host with gigabytes resident pays what a small one pays.
+ *
+ * Between clone and exec both children run in the host's memory while its calling thread waits, on
+ * stacks of their own: they make system calls, write one errno into the shared record and allocate
+ * nothing. */
+#include "call/launch.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/strv.h"
+#include "helper/protocol.h"
+
+enum { STACK = 64 << 10, KERNEL_SIGSET = 8, ABOVE = 10 };
+
+struct launch {
+    int program, sock, host, null;
+    char *stack;        /* two of STACK bytes */
+    const char *failed; /* which step, when errnum is set */
+    int errnum;
+};
+
+/* ---- in the children ----------------------------------------------------------------------------
+ */
+
+/* exec keeps ignored signals ignored, and the host may ignore SIGCHLD or SIGPIPE. */
+static int reset_signals(struct launch *l)
+{
+    struct sigaction fresh = {.sa_handler = SIG_DFL};
+    for (int sig = 1; sig < NSIG; sig++)
+        (void)sigaction(sig, &fresh, NULL);
+    return 0;
+}
+
+/* A terminal's ^C goes to the host's process group; the helper must outlive it to clean up. */
+static int leave_session(struct launch *l)
+{
+    return setsid() < 0 ? -1 : 0;
+}
+
+/* The host may have 0 to 4 closed or in use, so the sources move out of the way first. */
+static int place_descriptors(struct launch *l)
+{
+    int *moved[] = {&l->null, &l->sock, &l->host, &l->program};
+    for (size_t i = 0; i < TC_COUNT(moved); i++) {
+        *moved[i] = fcntl(*moved[i], F_DUPFD_CLOEXEC, ABOVE);
+        if (*moved[i] < 0)
+            return -1;
+    }
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (dup2(l->null, fd) < 0)
+            return -1;
+    return dup2(l->sock, TC_HELPER_SOCKET) < 0 || dup2(l->host, TC_HELPER_HOST) < 0 ? -1 : 0;
+}
+
+/* The program's own descriptor is needed until exec, so the rest is marked, not closed. */
+static int close_others(struct launch *l)
+{
+    return close_range(TC_HELPER_HOST + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+}
+
+static int leave_directory(struct launch *l)
+{
+    return chdir("/");
+}
+
+static int execute(struct launch *l)
+{
+    static char name[] = "toolcage-helper", *argv[] = {name, NULL}, *envp[] = {NULL};
+    uint64_t none = 0;
+    (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, KERNEL_SIGSET);
+    return execveat(l->program, "", argv, envp, AT_EMPTY_PATH);
+}
+
+static int become_helper(void *arg)
+{
+    static const struct {
+        const char *name;
+        int (*run)(struct launch *l);
+    } steps[] = {
+        {"signals", reset_signals},         {"session", leave_session},
+        {"descriptors", place_descriptors}, {"close", close_others},
+        {"directory", leave_directory},     {"exec", execute},
+    };
+    struct launch *l = arg;
+    for (size_t i = 0; i < TC_COUNT(steps); i++) {
+        if (steps[i].run(l) < 0) {
+            l->failed = steps[i].name;
+            l->errnum = errno;
+            break;
+        }
+    }
+    _exit(127);
+}
+
+static int vanish(void *arg)
+{
+    struct launch *l = arg;
+    if (clone(become_helper, l->stack + 2 * STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, l) < 0) {
+        l->failed = "clone";
+        l->errnum = errno;
+    }
+    _exit(0);
+}
+
+/* ---- in the host --------------------------------------------------------------------------------
+ */
+
+/* All signals, those that libc keeps for itself included: a handler must not run in the children.
+ */
+static void start(struct launch *l)
+{
+    uint64_t all = ~UINT64_C(0), before = 0;
+    (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
+    pid_t pid = clone(vanish, l->stack + STACK, CLONE_VM | CLONE_VFORK, l);
+    if (pid < 0) {
+        l->failed = "clone";
+        l->errnum = errno;
+    }
+    while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+        ;
+    (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+}
+
+static int launch(int program, const char *path, int sock, int host, struct toolcage_error **err)
+{
+    struct tc_why why = {.code = TOOLCAGE_EHELPER, .stage = "helper", .subject = path};
+    _autofd_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0) {
+        why.code = TOOLCAGE_ESYSTEM;
+        why.errnum = errno;
+        return tc_fail(err, &why, "cannot open /dev/null");
+    }
+    struct launch l = {.program = program, .sock = sock, .host = host, .null = null};
+    l.stack = mmap(NULL, 2 * (size_t)STACK, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (l.stack == MAP_FAILED)
+        return tc_fail_memory(err);
+    start(&l);
+    (void)munmap(l.stack, 2 * (size_t)STACK);
+    if (!l.errnum)
+        return 0;
+    why.errnum = l.errnum;
+    why.hint = "raise this process's limits (ulimit -u, ulimit -n) when they are reached, or "
+               "reinstall toolcage";
+    return tc_fail(err, &why, "cannot start the helper %s (step %s)", path, l.failed);
+}
+
+static const char *unsafe(const struct stat *st)
+{
+    if (!S_ISREG(st->st_mode))
+        return "is not a regular file";
+    if (st->st_uid != 0 && st->st_uid != geteuid())
+        return "belongs to neither root nor the caller";
+    if (st->st_mode & (S_IWGRP | S_IWOTH))
+        return "can be written by its group or by others";
+    return NULL;
+}
+
+/* A descriptor of a safe program, -1 when there is none, or a negative code. */
+static int open_program(const char *path, int *ret, struct toolcage_error **err)
+{
+    struct tc_why why = {.code = TOOLCAGE_EHELPER, .stage = "helper", .subject = path};
+    _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        why.errnum = errno;
+        why.hint = "reinstall toolcage, or give its files their modes back";
+        return tc_fail(err, &why, "cannot open the helper %s", path);
+    }
+    const char *reason = unsafe(&st);
+    if (reason) {
+        why.hint = "make it a file of root (or of yours) with mode 0755";
+        return tc_fail(err, &why, "the helper %s %s", path, reason);
+    }
+    *ret = TAKE_FD(fd);
+    return 0;
+}
+
+int tc_launch_program(const char *path, int sock, int host, struct toolcage_error **err)
+{
+    _autofd_ int program = -1;
+    int r = open_program(path, &program, err);
+    return r < 0 ? r : launch(program, path, sock, host, err);
+}
+
+/* The file that holds this code, by the kernel's own word: the loader's may be relative to a
+ * working directory that has changed since. */
+static char *library_from_maps(void)
+{
+    unsigned long here = (unsigned long)(uintptr_t)&tc_launch_helper, from, to;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[PATH_MAX + 128], *found = NULL;
+    while (maps && !found && fgets(line, sizeof(line), maps)) {
+        char *path = strchr(line, '/');
+        if (sscanf(line, "%lx-%lx", &from, &to) != 2 || here < from || here >= to || !path)
+            continue;
+        path[strcspn(path, "\n")] = '\0';
+        found = strdup(path);
+    }
+    if (maps)
+        (void)fclose(maps);
+    return found;
+}
+
+static char *library_directory(void)
+{
+    Dl_info info;
+    _autofree_ char *path = NULL;
+    if (dladdr((void *)(uintptr_t)&tc_launch_helper, &info) && info.dli_fname &&
+        info.dli_fname[0] == '/')
+        path = realpath(info.dli_fname, NULL);
+    else
+        path = library_from_maps();
+    return path ? tc_path_parent(path) : NULL;
+}
+
+int tc_launch_helper(int sock, int host, struct toolcage_error **err)
+{
+    static const char *const places[] = {"toolcage-helper", "../libexec/toolcage/toolcage-helper"};
+    _autofree_ char *dir = library_directory();
+    if (!dir)
+        return tc_fail(
+            err,
+            &(struct tc_why){.code = TOOLCAGE_EHELPER,
+                             .stage = "helper",
+                             .subject = "toolcage-helper",
+                             .hint = "load libtoolcage by an absolute path, or mount /proc"},
+            "cannot tell where libtoolcage was loaded from, so the helper cannot be found");
+    for (size_t i = 0; i < TC_COUNT(places); i++) {
+        _autofree_ char *path = tc_path_absolute(dir, places[i]);
+        if (!path)
+            return tc_fail_memory(err);
+        if (access(path, F_OK) == 0)
+            return tc_launch_program(path, sock, host, err);
+    }
+    return tc_fail(
+        err,
+        &(struct tc_why){.code = TOOLCAGE_EHELPER,
+                         .stage = "helper",
+                         .subject = "toolcage-helper",
+                         .hint = "install toolcage whole: the helper is looked for nowhere else"},
+        "there is no toolcage-helper in %s or in ../libexec/toolcage beside it", dir);
+}

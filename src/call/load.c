@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Bringing policy text in: the policy itself makes no system call. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "call/facts.h"
+
+enum { POLICY_MAX = 4 << 20 };
+
+int tc_policy_load_buffer(const char *text, size_t length, const char *name,
+                          struct toolcage_policy **ret, struct toolcage_error **err)
+{
+    _autosurroundings_ struct tc_surroundings here = {0};
+    int r = tc_surroundings_gather(NULL, &here, err);
+    if (r < 0)
+        return r;
+    _autofree_ char *full = tc_path_absolute(here.cwd, name);
+    _autofree_ char *dir = !full               ? NULL
+                           : strchr(name, '/') ? tc_path_parent(full)
+                                               : strdup(here.cwd);
+    if (!dir)
+        return tc_fail_memory(err);
+    return tc_policy_compile(text, length, name, dir, here.home, ret, err);
+}
+
+static int fail_read(struct toolcage_error **err, const char *path, int errnum)
+{
+    struct tc_why why = {
+        .code = TOOLCAGE_ESYSTEM, .stage = "policy", .subject = path, .errnum = errnum};
+    if (errnum == ENOENT || errnum == ENOTDIR) {
+        why.code = TOOLCAGE_ENOT_FOUND;
+        why.hint = "write one with `toolcage init`, or give the right path";
+    } else if (errnum == EACCES || errnum == EPERM) {
+        why.hint = "make it readable for this user";
+    }
+    return tc_fail(err, &why, "cannot read the policy file %s", path);
+}
+
+static int fail_kind(struct toolcage_error **err, const char *path, const char *what,
+                     const char *hint)
+{
+    return tc_fail(err,
+                   &(struct tc_why){
+                       .code = TOOLCAGE_EPOLICY, .stage = "policy", .subject = path, .hint = hint},
+                   "the policy file %s %s", path, what);
+}
+
+int tc_policy_load_file(const char *path, struct toolcage_policy **ret, struct toolcage_error **err)
+{
+    /* Not to hang on a named pipe before its kind is known. */
+    _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return fail_read(err, path, errno);
+    if (S_ISDIR(st.st_mode))
+        return fail_kind(err, path, "is a directory",
+                         "name the file in it, as in DIR/toolcage.toml");
+    if (!S_ISREG(st.st_mode))
+        return fail_kind(err, path, "is not a regular file", "save it as a plain file first");
+    _autobuf_ struct tc_buf text = {.max = POLICY_MAX + 1};
+    if (st.st_size > POLICY_MAX || (tc_read_all(fd, &text) < 0 && errno == EFBIG) ||
+        text.len > POLICY_MAX)
+        return fail_kind(err, path, "is larger than 4 MiB", "split it: one policy file a project");
+    if (text.failed)
+        return tc_fail_memory(err);
+    return tc_policy_load_buffer(text.data ? text.data : "", text.len, path, ret, err);
+}

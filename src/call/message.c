@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The text for a model: what happened in one line, what the tool wrote, and when it failed what was
+ * refused and why, in sentences to act on. */
+#include <string.h>
+
+#include "call/result.h"
+
+enum { DENIALS_TOLD = 20 };
+
+static const struct tc_front *front_of(const struct tc_result_frame *frame)
+{
+    return frame->grant->backend ? tc_front_find(frame->grant->backend) : NULL;
+}
+
+static void add_bytes(struct tc_buf *buf, int64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
+    size_t unit = 0;
+    while (bytes >= 1024 && bytes % 1024 == 0 && unit + 1 < TC_COUNT(units)) {
+        bytes /= 1024;
+        unit++;
+    }
+    tc_buf_addf(buf, "%lld %s", (long long)bytes, units[unit]);
+}
+
+static void add_duration(struct tc_buf *buf, int64_t ms)
+{
+    if (ms % 1000)
+        tc_buf_addf(buf, "%lld ms", (long long)ms);
+    else
+        tc_buf_addf(buf, "%lld s", (long long)(ms / 1000));
+}
+
+static void add_limit(struct tc_buf *buf, const struct tc_limits *l, const char *name)
+{
+    tc_buf_addf(buf, "limit: the tool reached its %s limit", name);
+    const struct {
+        const char *name;
+        int64_t bytes;
+    } sizes[] = {{"memory", l->memory}, {"disk", l->disk}, {"output", l->output}};
+    for (size_t i = 0; i < TC_COUNT(sizes); i++) {
+        if (strcmp(name, sizes[i].name) != 0 || sizes[i].bytes <= 0)
+            continue;
+        tc_buf_adds(buf, " of ");
+        add_bytes(buf, sizes[i].bytes);
+    }
+    if (strcmp(name, "pids") == 0 && l->pids > 0)
+        tc_buf_addf(buf, " of %lld processes and threads", (long long)l->pids);
+    if (strcmp(name, "cpu_time") == 0 && l->cpu_time_ms > 0) {
+        tc_buf_adds(buf, " of ");
+        add_duration(buf, l->cpu_time_ms);
+    }
+}
+
+static void add_error(struct tc_buf *buf, const char *word, const struct toolcage_error *error)
+{
+    tc_buf_addf(buf, "%s: %s", word, tc_error_message(error));
+    if (tc_error_hint(error)[0])
+        tc_buf_addf(buf, ". Hint: %s", tc_error_hint(error));
+}
+
+/* The first line. */
+static void add_status(struct tc_buf *buf, const struct tc_result_frame *frame,
+                       const struct toolcage_result *result)
+{
+    const struct tc_outcome *o = &result->outcome;
+    const char *word = tc_status_word(o->status);
+    switch (o->status) {
+    case TOOLCAGE_STATUS_OK:
+        tc_buf_adds(buf, "ok: the tool exited with code 0");
+        break;
+    case TOOLCAGE_STATUS_FAILED:
+        if (result->error)
+            add_error(buf, word, result->error);
+        else if (o->signal > 0)
+            tc_buf_addf(buf, "failed: signal %lld (%s) ended the tool", (long long)o->signal,
+                        sigdescr_np((int)o->signal) ? sigdescr_np((int)o->signal) : "unknown");
+        else
+            tc_buf_addf(buf, "failed: the tool exited with code %lld", (long long)o->exit_code);
+        break;
+    case TOOLCAGE_STATUS_TIMEOUT:
+        tc_buf_adds(buf, "timeout: the tool was ended at its deadline of ");
+        add_duration(buf, frame->grant->limits.timeout_ms);
+        break;
+    case TOOLCAGE_STATUS_LIMIT:
+        add_limit(buf, &frame->grant->limits, o->limit ? o->limit : "own");
+        break;
+    case TOOLCAGE_STATUS_CANCELLED:
+        tc_buf_adds(buf, "cancelled: the call was ended by the program that made it");
+        break;
+    default:
+        add_error(buf, word, result->error);
+        break;
+    }
+    tc_buf_addc(buf, '\n');
+}
+
+static void add_stream(struct tc_buf *buf, const char *name, const struct tc_stream *s)
+{
+    if (!s->head_len)
+        return;
+    if (!tc_utf8_valid(s->head, s->head_len)) {
+        tc_buf_addf(buf, "%s: %lld bytes that are not UTF-8 text\n", name, (long long)s->bytes);
+        return;
+    }
+    tc_buf_addf(buf, "%s%s:\n", name, s->truncated ? " (truncated)" : "");
+    tc_buf_add(buf, s->head, s->head_len);
+    if (s->head[s->head_len - 1] != '\n')
+        tc_buf_addc(buf, '\n');
+}
+
+static void add_allowlist(struct tc_buf *buf, const struct tc_grant *grant)
+{
+    if (!grant->net_count) {
+        tc_buf_adds(buf, "it has no network");
+        return;
+    }
+    tc_buf_adds(buf, "allowed: ");
+    for (size_t i = 0; i < grant->net_count; i++)
+        tc_buf_addf(buf, strchr(grant->net[i].host, ':') ? "%s[%s]:%u" : "%s%s:%u", i ? ", " : "",
+                    grant->net[i].host, grant->net[i].port);
+}
+
+static void add_denial(struct tc_buf *buf, const struct tc_grant *grant, const struct tc_denial *d)
+{
+    const char *operation = d->operation ? d->operation : "", *target = d->target ? d->target : "";
+    if (strcmp(operation, "connect") == 0) {
+        tc_buf_addf(buf, "denied: network: %s is not in the allowlist of %s%s; ", target,
+                    grant->tool ? "tool " : "this call", grant->tool ? grant->tool : "");
+        add_allowlist(buf, grant);
+    } else {
+        tc_buf_addf(buf, "denied: %s%s%s", operation, target[0] ? " " : "", target);
+    }
+    if (d->count > 1)
+        tc_buf_addf(buf, " (%lld times)", (long long)d->count);
+    if (d->hint && d->hint[0])
+        tc_buf_addf(buf, ". Hint: %s", d->hint);
+    tc_buf_addc(buf, '\n');
+}
+
+static void add_denials(struct tc_buf *buf, const struct tc_grant *grant,
+                        const struct tc_outcome *o)
+{
+    size_t told = 0, left = 0;
+    for (size_t i = 0; i < o->denial_count; i++) {
+        if (o->denials[i].probe)
+            continue;
+        if (told < DENIALS_TOLD) {
+            add_denial(buf, grant, &o->denials[i]);
+            told++;
+        } else {
+            left++;
+        }
+    }
+    if (left)
+        tc_buf_addf(buf, "denied: %zu more\n", left);
+}
+
+char *tc_result_write_message(const struct tc_result_frame *frame,
+                              const struct toolcage_result *result)
+{
+    _autobuf_ struct tc_buf buf = {.max = (size_t)1 << 32};
+    const struct tc_front *front = front_of(frame);
+    const struct tc_outcome *o = &result->outcome;
+    if (front && front->flags & TC_BACKEND_NO_BOUNDARY)
+        tc_buf_addf(&buf, "NOT A SECURITY BOUNDARY: backend %s enforces nothing\n", front->name);
+    add_status(&buf, frame, result);
+    add_stream(&buf, "stdout", &o->out);
+    add_stream(&buf, "stderr", &o->err);
+    if (o->status != TOOLCAGE_STATUS_OK)
+        add_denials(&buf, frame->grant, o);
+    return tc_buf_steal(&buf);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A program is more than its file: an interpreter brings a library beside its bin directory. So the
+ * install prefix (the parent of bin) becomes readable. What may not be: the home directory,
+ * anything above it, a top-level directory, ~/.local (which holds everybody's data beside its bin);
+ * then the file alone is granted. Nothing that a tool can write is believed, neither links nor
+ * configuration. */
+#include "call/programs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+
+enum { SMALL_FILE = 64 << 10 };
+
+static bool is_system(const char *path)
+{
+    static const char *const roots[] = {"/usr",   "/bin",   "/sbin",  "/lib",
+                                        "/lib32", "/lib64", "/libx32"};
+    for (size_t i = 0; i < TC_COUNT(roots); i++)
+        if (tc_path_within(roots[i], path))
+            return true;
+    return false;
+}
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && eaccess(path, X_OK) == 0;
+}
+
+/* ---- finding ------------------------------------------------------------------------------------
+ */
+
+/* A shim of pyenv, rbenv or nodenv at ROOT/shims/NAME stands for ROOT/versions/V/bin/NAME, with V
+ * from ROOT/version (one or several lines). NULL when no version has the program. */
+static char *follow_shim(const char *shims, const char *name)
+{
+    _autofree_ char *root = tc_path_parent(shims);
+    _autofree_ char *file = root ? tc_path_join(root, "version") : NULL;
+    _autobuf_ struct tc_buf text = {.max = SMALL_FILE};
+    if (!file || tc_read_file(AT_FDCWD, file, &text) < 0)
+        return NULL;
+    char *rest = text.data;
+    for (char *version = strtok_r(rest, " \t\r\n", &rest); version;
+         version = strtok_r(rest, " \t\r\n", &rest)) {
+        if (strchr(version, '/') || version[0] == '.')
+            continue;
+        _autofree_ char *found = tc_format("%s/versions/%s/bin/%s", root, version, name);
+        if (found && is_program(found))
+            return TAKE(found);
+    }
+    return NULL;
+}
+
+char *tc_program_find(const char *path, const char *name)
+{
+    _autofree_ char *copy = strdup(path);
+    if (!copy)
+        return NULL;
+    char *rest = copy;
+    for (char *dir = strsep(&rest, ":"); dir; dir = strsep(&rest, ":")) {
+        if (dir[0] != '/')
+            continue; /* "" and relative ones would mean the working directory */
+        _autofree_ char *clean = tc_path_absolute("/", dir);
+        _autofree_ char *found = clean ? tc_path_join(clean, name) : NULL;
+        if (!found)
+            return NULL;
+        if (!is_program(found))
+            continue;
+        if (strcmp(tc_path_base(clean), "shims") != 0)
+            return TAKE(found);
+        char *real = follow_shim(clean, name);
+        if (real)
+            return real;
+    }
+    errno = ENOENT;
+    return NULL;
+}
+
+/* ---- granting -----------------------------------------------------------------------------------
+ */
+
+/* One extension of a grant at work. */
+struct extension {
+    const struct tc_facts *facts;
+    struct tc_grant *grant;
+    struct tc_strv bins; /* for PATH, in order */
+    bool changed;
+};
+
+static bool tool_can_write(const struct tc_grant *grant, const char *path)
+{
+    for (size_t i = 0; i < grant->tool_writable.count; i++)
+        if (tc_path_within(grant->tool_writable.items[i], path))
+            return true;
+    return false;
+}
+
+/* Is the directory too much to hand out for the sake of one program in its bin? */
+static bool is_too_wide(const struct tc_facts *facts, const char *dir)
+{
+    if (tc_path_depth(dir) < 2 || (facts->home && tc_path_within(dir, facts->home)))
+        return true;
+    _autofree_ char *local = facts->home ? tc_path_join(facts->home, ".local") : NULL;
+    return facts->home && (!local || strcmp(dir, local) == 0);
+}
+
+static bool is_granted(const struct tc_grant *grant, const char *path, const char *from)
+{
+    const struct tc_fs_entry *e = tc_grant_find(grant, path);
+    if (!e || e->access == TC_ACCESS_DENY || !e->from || !tc_path_within(e->path, path))
+        return false;
+    _autofree_ char *there = tc_format("%s%s", e->from, path + (e->path[1] ? strlen(e->path) : 0));
+    return tc_streq(there, from);
+}
+
+static int add_entry(struct extension *x, const char *path, const char *from,
+                     struct toolcage_error **err)
+{
+    if (is_system(path) || is_granted(x->grant, path, from))
+        return 0;
+    struct tc_fs_entry *e = TC_PUSH(x->grant->fs, x->grant->fs_count);
+    if (!e)
+        return tc_fail_memory(err);
+    e->access = TC_ACCESS_READ;
+    e->path = strdup(path);
+    e->from = strdup(from);
+    e->origin.key = strdup("programs");
+    x->changed = true;
+    return e->path && e->from && e->origin.key ? 0 : tc_fail_memory(err);
+}
+
+/* The prefix of a program at `file` (a path whose last directory is bin or sbin), or the file
+ * alone. */
+static int add_prefix(struct extension *x, const char *file, struct toolcage_error **err)
+{
+    if (is_system(file))
+        return 0;
+    _autofree_ char *bin = tc_path_parent(file);
+    _autofree_ char *prefix = bin ? tc_path_parent(bin) : NULL;
+    if (!prefix)
+        return tc_fail_memory(err);
+    bool in_bin = strcmp(tc_path_base(bin), "bin") == 0 || strcmp(tc_path_base(bin), "sbin") == 0;
+    const char *what = in_bin && !is_too_wide(x->facts, prefix) ? prefix : file;
+    _autofree_ char *from = realpath(what, NULL);
+    if (!from || is_too_wide(x->facts, from))
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_EPATH,
+                                        .stage = "programs",
+                                        .subject = what,
+                                        .errnum = from ? 0 : errno,
+                                        .hint = "name its directory in filesystem.readable"},
+                       "the program %s has no directory that can be granted for it", file);
+    return add_entry(x, what, from, err);
+}
+
+/* A virtual environment's interpreter lives elsewhere: pyvenv.cfg says `home = BIN-DIRECTORY`. */
+static int add_venv_base(struct extension *x, const char *file, struct toolcage_error **err)
+{
+    _autofree_ char *bin = tc_path_parent(file);
+    _autofree_ char *prefix = bin ? tc_path_parent(bin) : NULL;
+    _autofree_ char *config = prefix ? tc_path_join(prefix, "pyvenv.cfg") : NULL;
+    if (!config)
+        return tc_fail_memory(err);
+    _autobuf_ struct tc_buf text = {.max = SMALL_FILE};
+    if (tc_read_file(AT_FDCWD, config, &text) < 0 || !text.data)
+        return 0;
+    char *rest = text.data;
+    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+        char home[PATH_MAX];
+        if (sscanf(line, "home = %4095[^\r\n]", home) != 1 || home[0] != '/')
+            continue;
+        _autofree_ char *python = tc_format("%s/python3", home);
+        _autofree_ char *real = python ? realpath(python, NULL) : NULL;
+        return real && is_program(real) ? add_prefix(x, real, err) : 0;
+    }
+    return 0;
+}
+
+static int add_program(struct extension *x, const char *file, struct toolcage_error **err)
+{
+    _autofree_ char *real = realpath(file, NULL);
+    if (!real)
+        return tc_fail(
+            err,
+            &(struct tc_why){
+                .code = TOOLCAGE_EPATH, .stage = "programs", .subject = file, .errnum = errno},
+            "cannot follow the program %s", file);
+    if (is_system(file) && is_system(real))
+        return 0;
+    int r = add_prefix(x, file, err);
+    if (r == 0)
+        r = add_prefix(x, real, err);
+    if (r == 0)
+        r = add_venv_base(x, file, err);
+    if (r < 0)
+        return r;
+    _autofree_ char *bin = tc_path_parent(file);
+    if (!bin || (!tc_strv_has(&x->bins, bin) && !tc_strv_add(&x->bins, bin)))
+        return tc_fail_memory(err);
+    return 0;
+}
+
+static int put_path(struct extension *x, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf path = TC_BUF_INIT;
+    tc_buf_adds(&path, "PATH=");
+    for (size_t i = 0; i < x->bins.count; i++)
+        tc_buf_addf(&path, "%s%s", i ? ":" : "", x->bins.items[i]);
+    struct tc_strv *env = &x->grant->env;
+    for (size_t i = 0; i < env->count; i++) {
+        if (!tc_startswith(env->items[i], "PATH="))
+            continue;
+        tc_buf_addf(&path, ":%s", env->items[i] + strlen("PATH="));
+        char *whole = tc_buf_steal(&path);
+        if (!whole)
+            return tc_fail_memory(err);
+        free(env->items[i]);
+        env->items[i] = whole;
+        return 0;
+    }
+    return tc_strv_take(env, tc_buf_steal(&path)) ? 0 : tc_fail_memory(err);
+}
+
+static int fail_missing(const char *name, const char *path, struct toolcage_error **err)
+{
+    return tc_fail(
+        err,
+        &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
+                         .stage = "programs",
+                         .subject = name,
+                         .hint = "install it, or take it out of the policy's `programs`"},
+        "the program %s is not on the caller's PATH (%s)", name, path);
+}
+
+static int fail_writable(const char *name, const char *file, struct toolcage_error **err)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EDENIED,
+                                    .stage = "programs",
+                                    .subject = name,
+                                    .hint =
+                                        "put another one first in PATH, or name its directory in "
+                                        "filesystem.readable"},
+                   "the program %s is %s, which a tool of the policy can write", name, file);
+}
+
+static int add_named(struct extension *x, const char *path, const char *name,
+                     struct toolcage_error **err)
+{
+    _autofree_ char *file = strchr(name, '/') ? NULL : tc_program_find(path, name);
+    if (!file)
+        return fail_missing(name, path, err);
+    if (tool_can_write(x->grant, file))
+        return fail_writable(name, file, err);
+    return add_program(x, file, err);
+}
+
+/* Where there is no policy file the command is the operator's own word: its program comes along. A
+ * program that cannot be found is left to the cage, which answers as a shell would. */
+static int add_command(struct extension *x, const char *path, struct toolcage_error **err)
+{
+    const char *name = x->grant->argv.count ? x->grant->argv.items[0] : "";
+    if (!name[0] || strchr(name, '/'))
+        return 0;
+    _autofree_ char *file = tc_program_find(path, name);
+    if (!file || is_system(file) || tool_can_write(x->grant, file))
+        return 0;
+    return add_program(x, file, err);
+}
+
+static const char *find_variable(const char *const *environ, const char *name)
+{
+    size_t n = strlen(name);
+    for (; environ && *environ; environ++)
+        if (strncmp(*environ, name, n) == 0 && (*environ)[n] == '=')
+            return *environ + n + 1;
+    return NULL;
+}
+
+int tc_programs_extend(const struct toolcage_policy *policy, const struct tc_facts *facts,
+                       struct tc_grant *grant, struct toolcage_error **err)
+{
+    const char *path = find_variable(facts->environ, "PATH");
+    struct extension x = {.facts = facts, .grant = grant};
+    path = path ? path : "/usr/local/bin:/usr/bin:/bin";
+    int r = 0;
+    for (size_t i = 0; i < grant->programs.count && r == 0; i++)
+        r = add_named(&x, path, grant->programs.items[i], err);
+    if (r == 0 && !grant->tool && tc_policy_is_default(policy))
+        r = add_command(&x, path, err);
+    if (r == 0 && x.bins.count)
+        r = put_path(&x, err);
+    if (r == 0 && (x.changed || x.bins.count))
+        r = tc_grant_seal(grant, facts->home, err);
+    tc_strv_done(&x.bins);
+    return r;
+}

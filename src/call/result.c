@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "call/result.h"
+
+#include <string.h>
+
+static const char *const words[] = {"ok",     "failed",    "timeout", "limit",
+                                    "denied", "cancelled", "error"};
+
+enum {
+    SHELL_TIMEOUT = 124,
+    SHELL_OWN = 125,
+    SHELL_DENIED = 126,
+    SHELL_NOT_FOUND = 127,
+    SHELL_SIGNAL = 128
+};
+
+const char *tc_status_word(int64_t status)
+{
+    return status >= 0 && status < (int64_t)TC_COUNT(words) ? words[status] : "error";
+}
+
+static int32_t error_shell_code(const struct toolcage_result *result)
+{
+    switch (tc_error_code(result->error)) {
+    case TOOLCAGE_ECOMMAND_NOT_FOUND:
+        return SHELL_NOT_FOUND;
+    case TOOLCAGE_ENOT_EXECUTABLE:
+        return SHELL_DENIED;
+    default:
+        return result->outcome.status == TOOLCAGE_STATUS_DENIED ? SHELL_DENIED : SHELL_OWN;
+    }
+}
+
+/* Of a tool that ran to some end; `none` is for one that neither exited nor died of a signal. */
+static int32_t ended_shell_code(const struct tc_outcome *o, int32_t none)
+{
+    if (o->signal > 0)
+        return SHELL_SIGNAL + (int32_t)(o->signal & 127);
+    return o->exit_code >= 0 ? (int32_t)(o->exit_code & 255) : none;
+}
+
+int32_t tc_result_shell_code(const struct toolcage_result *result)
+{
+    enum { SIGNAL_INT = 2, SIGNAL_KILL = 9 };
+    const struct tc_outcome *o = &result->outcome;
+    switch (o->status) {
+    case TOOLCAGE_STATUS_OK:
+        return 0;
+    case TOOLCAGE_STATUS_FAILED:
+        return ended_shell_code(o, SHELL_OWN);
+    case TOOLCAGE_STATUS_TIMEOUT:
+        return SHELL_TIMEOUT;
+    case TOOLCAGE_STATUS_LIMIT:
+        /* A tool that a counter made fail has an exit of its own; one that was killed has not. */
+        return o->signal > 0 ? SHELL_SIGNAL + SIGNAL_KILL
+                             : ended_shell_code(o, SHELL_SIGNAL + SIGNAL_KILL);
+    case TOOLCAGE_STATUS_CANCELLED:
+        return o->signal > 0 ? ended_shell_code(o, 0) : SHELL_SIGNAL + SIGNAL_INT;
+    default:
+        return error_shell_code(result);
+    }
+}
+
+void tc_result_free(struct toolcage_result *result)
+{
+    if (!result)
+        return;
+    tc_outcome_done(&result->outcome);
+    tc_error_free(result->error);
+    free(result->message);
+    free(result->json);
+    free(result->timings);
+    free(result);
+}
+
+static struct toolcage_error *error_of_failure(const struct tc_result_frame *frame,
+                                               const struct tc_failure *f)
+{
+    struct toolcage_error *error = NULL;
+    struct tc_why why = {.code = (int)f->code,
+                         .stage = f->stage,
+                         .subject = f->subject,
+                         .errnum = (int)f->errnum,
+                         .hint = f->hint};
+    if (f->line > 0) {
+        why.file = tc_policy_name(frame->policy);
+        why.line = (uint32_t)f->line;
+        why.column = 1;
+    }
+    (void)tc_fail(&error, &why, "%s", f->message ? f->message : tc_error_word(why.code));
+    return error;
+}
+
+/* Out-of-range words of the helper are its failure, never a success. */
+static void settle(const struct tc_result_frame *frame, struct toolcage_result *result)
+{
+    struct tc_outcome *o = &result->outcome;
+    if (o->status < 0 || o->status >= (int64_t)TC_COUNT(words))
+        o->status = TOOLCAGE_STATUS_ERROR;
+    if (!result->error && o->failure.code < 0)
+        result->error = error_of_failure(frame, &o->failure);
+    bool refused = o->status == TOOLCAGE_STATUS_DENIED || o->status == TOOLCAGE_STATUS_ERROR;
+    if (o->status == TOOLCAGE_STATUS_OK && (result->error || o->exit_code != 0))
+        o->status = TOOLCAGE_STATUS_ERROR;
+    if (!result->error && (refused || o->status == TOOLCAGE_STATUS_ERROR))
+        (void)tc_fail(
+            &result->error,
+            &(struct tc_why){.code = TOOLCAGE_EHELPER,
+                             .stage = "result",
+                             .hint = "reinstall toolcage: library and helper must be of one build"},
+            "the helper reported %s without a reason", tc_status_word(o->status));
+}
+
+int tc_result_make(const struct tc_result_frame *frame, struct tc_outcome *outcome,
+                   struct toolcage_error *error, struct toolcage_result **ret,
+                   struct toolcage_error **err)
+{
+    struct toolcage_result *result = calloc(1, sizeof(*result));
+    if (!result) {
+        tc_outcome_done(outcome);
+        tc_error_free(error);
+        return tc_fail_memory(err);
+    }
+    result->outcome = *outcome;
+    *outcome = (struct tc_outcome){0};
+    result->error = error;
+    settle(frame, result);
+    result->message = tc_result_write_message(frame, result);
+    if (result->message)
+        result->json = tc_result_write_json(frame, result);
+    result->timings = tc_result_write_timings(frame, &result->outcome);
+    if (!result->message || !result->json || !result->timings) {
+        tc_result_free(result);
+        return tc_fail_memory(err);
+    }
+    *ret = result;
+    return 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The result, made once from the outcome and what the library knows of the call. Every text is made
+ * at birth, so that the accessors are plain reads. */
+#ifndef TC_CALL_RESULT_H
+#define TC_CALL_RESULT_H
+
+#include <toolcage/result.h>
+
+#include "backend/backend.h"
+#include "policy/policy.h"
+
+/* What a result says beside the outcome. All borrowed, and only during the making. */
+struct tc_result_frame {
+    const char *call, *tool;
+    const struct toolcage_policy *policy;
+    const struct tc_grant *grant; /* empty when the call was refused before it was resolved */
+    const struct tc_timing *steps;
+    size_t step_count;
+    int64_t total_us;
+};
+
+struct toolcage_result {
+    struct tc_outcome outcome;
+    struct toolcage_error *error;
+    char *message, *json, *timings;
+};
+
+/* Takes outcome (left empty) and error, also on failure. */
+int tc_result_make(const struct tc_result_frame *frame, struct tc_outcome *outcome,
+                   struct toolcage_error *error, struct toolcage_result **ret,
+                   struct toolcage_error **err);
+void tc_result_free(struct toolcage_result *result);
+
+const char *tc_status_word(int64_t status);
+int32_t tc_result_shell_code(const struct toolcage_result *result);
+
+/* message.c: the text for a model. Owned; NULL when out of memory. */
+char *tc_result_write_message(const struct tc_result_frame *frame,
+                              const struct toolcage_result *result);
+/* resultjson.c: the same, the whole of it. */
+char *tc_result_write_json(const struct tc_result_frame *frame,
+                           const struct toolcage_result *result);
+char *tc_result_write_timings(const struct tc_result_frame *frame,
+                              const struct tc_outcome *outcome);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The result as one line of JSON. Every field is always there; what does not apply is null or
+ * empty. */
+#include <string.h>
+
+#include "base/jsontext.h"
+#include "call/result.h"
+
+static void add_text(struct tc_buf *buf, const char *key, const char *text)
+{
+    if (text) {
+        tc_json_member(buf, key, text);
+        return;
+    }
+    tc_json_key(buf, key);
+    tc_buf_adds(buf, "null");
+}
+
+static void add_number(struct tc_buf *buf, const char *key, int64_t value)
+{
+    tc_json_key(buf, key);
+    tc_buf_addf(buf, "%lld", (long long)value);
+}
+
+/* A number that is unknown below `least`. */
+static void add_known(struct tc_buf *buf, const char *key, int64_t value, int64_t least)
+{
+    tc_json_key(buf, key);
+    if (value < least)
+        tc_buf_adds(buf, "null");
+    else
+        tc_buf_addf(buf, "%lld", (long long)value);
+}
+
+static void add_flag(struct tc_buf *buf, const char *key, bool value)
+{
+    tc_json_key(buf, key);
+    tc_buf_adds(buf, value ? "true" : "false");
+}
+
+static void add_name(struct tc_buf *buf, const char *key, const char *base64_key, const char *name)
+{
+    name = name ? name : "";
+    tc_json_bytes(buf, key, base64_key, name, strlen(name));
+}
+
+/* A comma between the elements of an array. */
+static void separate(struct tc_buf *buf)
+{
+    if (buf->len && buf->data[buf->len - 1] != '[')
+        tc_buf_addc(buf, ',');
+}
+
+static void add_stream(struct tc_buf *buf, const char *key, const struct tc_stream *s)
+{
+    tc_json_key(buf, key);
+    tc_buf_addc(buf, '{');
+    tc_json_bytes(buf, "text", "base64", s->head ? s->head : "", s->head_len);
+    add_number(buf, "bytes", s->bytes);
+    add_flag(buf, "truncated", s->truncated);
+    tc_buf_addc(buf, '}');
+}
+
+static void add_changes(struct tc_buf *buf, const struct tc_outcome *o)
+{
+    tc_json_key(buf, "changes");
+    tc_buf_addc(buf, '[');
+    for (size_t i = 0; i < o->change_count; i++) {
+        const struct tc_change *c = &o->changes[i];
+        separate(buf);
+        tc_buf_addc(buf, '{');
+        add_name(buf, "path", "path_base64", c->path);
+        add_text(buf, "kind", c->kind);
+        add_number(buf, "bytes", c->bytes);
+        add_text(buf, "sha256", c->sha256);
+        if (c->attribution)
+            tc_json_member(buf, "attribution", c->attribution);
+        if (c->steers_host)
+            add_flag(buf, "steers_host", true);
+        if (c->links > 1)
+            add_number(buf, "links", c->links);
+        tc_buf_addc(buf, '}');
+    }
+    tc_buf_addc(buf, ']');
+}
+
+static const char *mime_of(const char *path)
+{
+    static const char *const types[][2] = {
+        {".csv", "text/csv"},        {".txt", "text/plain"},        {".md", "text/markdown"},
+        {".html", "text/html"},      {".json", "application/json"}, {".xml", "application/xml"},
+        {".pdf", "application/pdf"}, {".zip", "application/zip"},   {".png", "image/png"},
+        {".jpg", "image/jpeg"},      {".jpeg", "image/jpeg"},       {".gif", "image/gif"},
+        {".svg", "image/svg+xml"},   {".webp", "image/webp"},
+    };
+    for (size_t i = 0; i < TC_COUNT(types); i++)
+        if (tc_endswith(path, types[i][0]))
+            return types[i][1];
+    return "application/octet-stream";
+}
+
+static void add_files(struct tc_buf *buf, const struct tc_outcome *o)
+{
+    tc_json_key(buf, "files");
+    tc_buf_addc(buf, '[');
+    for (size_t i = 0; i < o->file_count; i++) {
+        const struct tc_change *f = &o->files[i];
+        separate(buf);
+        tc_buf_addc(buf, '{');
+        add_name(buf, "path", "path_base64", f->path);
+        add_text(buf, "mime", mime_of(f->path ? f->path : ""));
+        add_number(buf, "bytes", f->bytes);
+        add_text(buf, "sha256", f->sha256);
+        add_text(buf, "text", NULL);
+        tc_buf_addc(buf, '}');
+    }
+    tc_buf_addc(buf, ']');
+}
+
+static void add_usage(struct tc_buf *buf, const struct tc_outcome *o)
+{
+    tc_json_key(buf, "usage");
+    tc_buf_addc(buf, '{');
+    add_number(buf, "wall_ms", o->wall_us / 1000);
+    add_known(buf, "cpu_ms", o->cpu_us < 0 ? -1 : o->cpu_us / 1000, 0);
+    add_known(buf, "memory_peak_bytes", o->memory_peak, 0);
+    add_known(buf, "pids_peak", o->pids_peak, 0);
+    add_number(buf, "egress_bytes", 0);
+    tc_buf_addc(buf, '}');
+}
+
+static void add_denials(struct tc_buf *buf, const struct tc_outcome *o)
+{
+    tc_json_key(buf, "denials");
+    tc_buf_addc(buf, '[');
+    for (size_t i = 0; i < o->denial_count; i++) {
+        const struct tc_denial *d = &o->denials[i];
+        separate(buf);
+        tc_buf_addc(buf, '{');
+        add_text(buf, "operation", d->operation);
+        add_name(buf, "target", "target_base64", d->target);
+        add_number(buf, "count", d->count);
+        add_text(buf, "key", d->key);
+        add_known(buf, "line", d->line, 1);
+        add_text(buf, "hint", d->hint);
+        if (d->probe)
+            add_flag(buf, "probe", true);
+        tc_buf_addc(buf, '}');
+    }
+    tc_buf_addc(buf, ']');
+}
+
+static void add_omitted(struct tc_buf *buf, const struct tc_outcome *o)
+{
+    tc_json_key(buf, "omitted");
+    tc_buf_addc(buf, '{');
+    add_number(buf, "changes", o->omitted_changes);
+    add_number(buf, "files", o->omitted_files);
+    add_number(buf, "denials", o->omitted_denials);
+    tc_buf_addc(buf, '}');
+}
+
+static void add_enforcement(struct tc_buf *buf, const struct tc_outcome *o)
+{
+    tc_json_key(buf, "enforcement");
+    tc_buf_addc(buf, '{');
+    for (size_t i = 0; i < o->enforced_count; i++)
+        tc_json_member(buf, tc_clause_name((enum tc_clause)o->enforced[i].clause),
+                       o->enforced[i].mechanism ? o->enforced[i].mechanism : "");
+    tc_buf_addc(buf, '}');
+}
+
+static void add_head(struct tc_buf *buf, const struct tc_result_frame *frame,
+                     const struct toolcage_result *result)
+{
+    const struct tc_outcome *o = &result->outcome;
+    add_number(buf, "version", 1);
+    add_text(buf, "call", frame->call);
+    add_text(buf, "tool", frame->tool);
+    add_text(buf, "status", tc_status_word(o->status));
+    add_known(buf, "exit_code", o->exit_code, 0);
+    add_known(buf, "signal", o->signal, 1);
+    add_text(buf, "limit", o->limit);
+    tc_json_key(buf, "error");
+    tc_buf_adds(buf, tc_error_json(result->error));
+}
+
+static void add_decision(struct tc_buf *buf, const struct tc_result_frame *frame)
+{
+    const struct tc_grant *g = frame->grant;
+    add_text(buf, "backend", g->backend);
+    tc_json_key(buf, "layers");
+    tc_buf_addc(buf, '[');
+    if (g->backend)
+        tc_json_string(buf, g->backend, strlen(g->backend));
+    tc_buf_addc(buf, ']');
+    add_text(buf, "tier", g->tier);
+    add_text(buf, "policy", tc_policy_digest(frame->policy));
+    add_text(buf, "grant", g->digest[0] ? g->digest : NULL);
+}
+
+char *tc_result_write_json(const struct tc_result_frame *frame,
+                           const struct toolcage_result *result)
+{
+    _autobuf_ struct tc_buf buf = {.max = (size_t)1 << 32};
+    const struct tc_outcome *o = &result->outcome;
+    tc_buf_addc(&buf, '{');
+    add_head(&buf, frame, result);
+    add_decision(&buf, frame);
+    add_stream(&buf, "stdout", &o->out);
+    add_stream(&buf, "stderr", &o->err);
+    add_text(&buf, "message", result->message);
+    add_changes(&buf, o);
+    add_files(&buf, o);
+    add_usage(&buf, o);
+    add_denials(&buf, o);
+    add_omitted(&buf, o);
+    add_enforcement(&buf, o);
+    tc_buf_addc(&buf, '}');
+    return tc_buf_steal(&buf);
+}
+
+static void add_timing(struct tc_buf *buf, const char *step, int64_t us)
+{
+    separate(buf);
+    tc_buf_addc(buf, '{');
+    add_text(buf, "step", step);
+    add_number(buf, "us", us);
+    tc_buf_addc(buf, '}');
+}
+
+char *tc_result_write_timings(const struct tc_result_frame *frame, const struct tc_outcome *outcome)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    tc_buf_addc(&buf, '[');
+    for (size_t i = 0; i < frame->step_count; i++)
+        add_timing(&buf, frame->steps[i].step, frame->steps[i].us);
+    for (size_t i = 0; i < outcome->timing_count; i++)
+        add_timing(&buf, outcome->timings[i].step ? outcome->timings[i].step : "",
+                   outcome->timings[i].us);
+    add_timing(&buf, "total", frame->total_us);
+    tc_buf_addc(&buf, ']');
+    return tc_buf_steal(&buf);
+}

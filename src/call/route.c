@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The one place that compares what a grant requires with what a backend provides. There is no way
+ * around a missing clause: a weaker cage is never chosen in its place. */
+#include "call/route.h"
+
+#include <string.h>
+
+static const char *tool_words(const struct tc_grant *grant)
+{
+    return grant->tool ? grant->tool : "(a bare command)";
+}
+
+static int fail_absent(const struct tc_grant *grant, struct toolcage_error **err)
+{
+    _autofree_ char *names = tc_front_names();
+    _autofree_ char *hint = names ? tc_format("choose one of: %s", names) : NULL;
+    if (!hint)
+        return tc_fail_memory(err);
+    return tc_fail(
+        err,
+        &(struct tc_why){
+            .code = TOOLCAGE_EBACKEND, .stage = "route", .subject = grant->backend, .hint = hint},
+        "this version has no backend %s, which the policy chooses for tool %s", grant->backend,
+        tool_words(grant));
+}
+
+/* The place in the policy that asked for a clause, as far as the grant remembers one. */
+static const struct tc_origin *origin_of(const struct tc_grant *grant, tc_clauses missing)
+{
+    if (missing & TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) && grant->net_count)
+        return &grant->net[0].origin;
+    if (missing & TC_CLAUSE_BIT(TC_CLAUSE_FS_DENIED))
+        for (size_t i = 0; i < grant->fs_count; i++)
+            if (grant->fs[i].access == TC_ACCESS_DENY && !grant->fs[i].built_in)
+                return &grant->fs[i].origin;
+    return NULL;
+}
+
+static int fail_missing(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                        const struct tc_front *front, tc_clauses missing,
+                        struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf list = TC_BUF_INIT;
+    const char *first = NULL;
+    for (int i = 0; i < TC_CLAUSE_COUNT; i++) {
+        if (!(missing & TC_CLAUSE_BIT(i)))
+            continue;
+        tc_buf_addf(&list, "%s%s (%s)", first ? ", " : "", tc_clause_name(i), tc_clause_text(i));
+        first = first ? first : tc_clause_name(i);
+    }
+    if (list.failed || !first)
+        return tc_fail_memory(err);
+    const struct tc_origin *origin = origin_of(grant, missing);
+    struct tc_why why = {
+        .code = TOOLCAGE_EUNENFORCEABLE,
+        .stage = "route",
+        .subject = first,
+        .hint =
+            "choose a backend that provides it, or take the grant that needs it out of the policy"};
+    if (origin && origin->line) {
+        why.file = tc_policy_name(policy);
+        why.line = origin->line;
+        why.column = 1;
+    }
+    return tc_fail(err, &why, "backend %s cannot enforce %s for tool %s", front->name, list.data,
+                   tool_words(grant));
+}
+
+/* A backend without walls must be the operator's own word: a call may not choose it under a policy.
+ */
+static int check_no_boundary(const struct toolcage_policy *policy, const struct tc_front *front,
+                             bool by_call, struct toolcage_error **err)
+{
+    if (!by_call || tc_policy_is_default(policy))
+        return 0;
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EDENIED,
+                                    .stage = "route",
+                                    .subject = front->name,
+                                    .hint = "only the policy itself can name it (backend = \"…\")"},
+                   "a call cannot choose the backend %s, which enforces nothing", front->name);
+}
+
+static int fail_approval(const struct tc_grant *grant, struct toolcage_error **err)
+{
+    return tc_fail(
+        err,
+        &(struct tc_why){.code = TOOLCAGE_EDENIED,
+                         .stage = "approve",
+                         .subject = grant->tool,
+                         .hint = "give the tool a tier without approval, or run the call by hand"},
+        "tool %s needs a person's approval (tier %s), and no approver is connected",
+        tool_words(grant), grant->tier ? grant->tier : "HumanApprove");
+}
+
+int tc_route(const struct toolcage_policy *policy, const struct tc_grant *grant, bool by_call,
+             const struct tc_front **ret, struct toolcage_error **err)
+{
+    const struct tc_front *front = tc_front_find(grant->backend);
+    if (!front)
+        return fail_absent(grant, err);
+    if (grant->approval)
+        return fail_approval(grant, err);
+    tc_clauses missing = grant->clauses & ~front->provides;
+    int r = 0;
+    if (front->flags & TC_BACKEND_NO_BOUNDARY)
+        r = check_no_boundary(policy, front, by_call, err);
+    else if (missing)
+        r = fail_missing(policy, grant, front, missing, err);
+    if (r == 0)
+        *ret = front;
+    return r;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Which backend runs a grant, or why none may. */
+#ifndef TC_CALL_ROUTE_H
+#define TC_CALL_ROUTE_H
+
+#include "backend/backend.h"
+#include "policy/policy.h"
+
+/* The front that the grant names, when it can enforce every clause. `by_call` says that the call,
+ * not the policy, chose the backend. */
+int tc_route(const struct toolcage_policy *policy, const struct tc_grant *grant, bool by_call,
+             const struct tc_front **ret, struct toolcage_error **err);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * From a call to a job: resolve, route, lower, submit. A refusal on the way ends the call with a
+ * result; only misuse, lack of memory and a lost helper are failures of start itself. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "call/call.h"
+#include "call/programs.h"
+#include "call/route.h"
+
+enum { PIPE_BYTES = 65536 };
+
+static int fail_system(struct toolcage_error **err, const char *what)
+{
+    return tc_fail(
+        err,
+        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                         .stage = "start",
+                         .subject = what,
+                         .errnum = errno,
+                         .hint =
+                             "see whether this process is at its limit of open files (ulimit -n)"},
+        "cannot start the call: %s failed", what);
+}
+
+static void note(struct toolcage_call *call, const char *step, int64_t since)
+{
+    if (call->step_count < TC_COUNT(call->steps))
+        call->steps[call->step_count++] =
+            (struct tc_timing){.step = (char *)(uintptr_t)step, .us = tc_now_us() - since};
+}
+
+int tc_call_resolve(struct toolcage_call *call, struct tc_grant *ret, struct toolcage_error **err)
+{
+    _autosurroundings_ struct tc_surroundings here = {0};
+    int r = tc_surroundings_gather(call->workspace, &here, err);
+    if (r < 0)
+        return r;
+    struct tc_request request = {.tool = call->tool,
+                                 .argv = &call->argv,
+                                 .arguments = call->arguments,
+                                 .narrow = call->narrow,
+                                 .narrow_count = call->narrow_count};
+    r = tc_policy_resolve(call->policy, &request, &here.facts, ret, err);
+    return r < 0 ? r : tc_programs_extend(call->policy, &here.facts, ret, err);
+}
+
+static bool chose_backend(const struct toolcage_call *call)
+{
+    for (size_t i = 0; i < call->narrow_count; i++)
+        if (strcmp(call->narrow[i].key, "backend") == 0)
+            return true;
+    return false;
+}
+
+static bool fill(char **field, const char *text)
+{
+    if (*field || !text)
+        return true;
+    *field = strdup(text);
+    return *field != NULL;
+}
+
+/* The plan in a sealed memory file. */
+static int write_plan(struct toolcage_call *call, const struct tc_front *front, int *ret_fd,
+                      struct toolcage_error **err)
+{
+    struct tc_plan plan = {0};
+    struct tc_wire wire = TC_WIRE_PUT_INIT;
+    int r = front->lower(&call->grant, &plan, err);
+    if (r == 0) {
+        bool filled = fill(&plan.call, call->id) && fill(&plan.tool, call->grant.tool) &&
+                      fill(&plan.backend, front->name) && fill(&plan.grant, call->grant.digest);
+        plan.stream = call->output != NULL;
+        tc_plan_visit(&wire, &plan);
+        if (!filled || wire.failed)
+            r = tc_fail_memory(err);
+        else if ((*ret_fd = tc_memfd("toolcage-plan", wire.out.data, wire.out.len)) < 0)
+            r = fail_system(err, "memfd_create");
+    }
+    tc_buf_done(&wire.out);
+    tc_plan_done(&plan);
+    return r;
+}
+
+/* A pipe that holds all the bytes already; -1 when they do not fit (a user over the kernel's soft
+ * limit gets smaller pipes). */
+static int filled_pipe(const char *bytes, size_t length)
+{
+    int pair[2];
+    if (length > PIPE_BYTES || pipe2(pair, O_CLOEXEC) < 0)
+        return -1;
+    _autofd_ int from = pair[0], to = pair[1];
+    if (fcntl(to, F_SETFL, O_NONBLOCK) < 0 || write(to, bytes, length) != (ssize_t)length)
+        return -1;
+    return TAKE_FD(from);
+}
+
+static int make_input(struct toolcage_call *call, int *ret_fd, enum tc_stdin_kind *ret_kind,
+                      struct toolcage_error **err)
+{
+    const struct tc_grant *grant = &call->grant;
+    if (grant->stdin_bytes && call->input.given)
+        return tc_fail(
+            err,
+            &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                             .stage = "start",
+                             .subject = "stdin",
+                             .hint = "pass the text as an argument of the tool"},
+            "the policy makes the standard input of tool %s itself; the call cannot give one",
+            grant->tool ? grant->tool : "(a bare command)");
+    const char *bytes = grant->stdin_bytes ? grant->stdin_bytes : call->input.bytes;
+    size_t length = grant->stdin_bytes ? grant->stdin_len : call->input.length;
+    *ret_kind = TC_STDIN_PIPE;
+    if (call->input.pipe >= 0) {
+        *ret_fd = fcntl(call->input.pipe, F_DUPFD_CLOEXEC, 0);
+        return *ret_fd < 0 ? fail_system(err, "dup") : 0;
+    }
+    if (!bytes || !length) {
+        *ret_kind = TC_STDIN_NONE;
+        return 0;
+    }
+    *ret_fd = filled_pipe(bytes, length);
+    if (*ret_fd >= 0)
+        return 0;
+    *ret_kind = TC_STDIN_BYTES;
+    *ret_fd = tc_memfd("toolcage-stdin", bytes, length);
+    return *ret_fd < 0 ? fail_system(err, "memfd_create") : 0;
+}
+
+static int submit(struct toolcage_call *call, const struct tc_front *front,
+                  struct toolcage_error **err)
+{
+    _autofd_ int plan = -1, input = -1;
+    enum tc_stdin_kind kind = TC_STDIN_NONE;
+    int64_t now = tc_now_us();
+    int r = write_plan(call, front, &plan, err);
+    if (r < 0)
+        return r;
+    note(call, "lower", now);
+    now = tc_now_us();
+    r = make_input(call, &input, &kind, err);
+    if (r < 0)
+        return r;
+    const int fds[] = {call->peer, plan, input};
+    r = tc_engine_submit(call->engine, TC_JOB_CALL, kind, fds, kind == TC_STDIN_NONE ? 2 : 3, err);
+    if (r < 0)
+        return r;
+    note(call, "submit", now);
+    return 0;
+}
+
+static int go(struct toolcage_call *call, struct toolcage_error **err)
+{
+    const struct tc_front *front;
+    int64_t now = tc_now_us();
+    int r = tc_call_resolve(call, &call->grant, err);
+    if (r < 0)
+        return r;
+    note(call, "resolve", now);
+    r = tc_route(call->policy, &call->grant, chose_backend(call), &front, err);
+    return r < 0 ? r : submit(call, front, err);
+}
+
+static bool is_misuse(int code)
+{
+    return code == TOOLCAGE_EUSAGE || code == TOOLCAGE_EMEMORY || code == TOOLCAGE_EFORKED ||
+           code == TOOLCAGE_EHELPER;
+}
+
+/* Refused by what the operator wrote, or not startable: the difference is the status. */
+static int64_t status_of(int code)
+{
+    switch (code) {
+    case TOOLCAGE_EDENIED:
+    case TOOLCAGE_EARGUMENTS:
+    case TOOLCAGE_EUNTRUSTED:
+    case TOOLCAGE_EUNENFORCEABLE:
+    case TOOLCAGE_EPATH:
+    case TOOLCAGE_ENOT_FOUND:
+        return TOOLCAGE_STATUS_DENIED;
+    case TOOLCAGE_ECANCELLED:
+        return TOOLCAGE_STATUS_CANCELLED;
+    default:
+        return TOOLCAGE_STATUS_ERROR;
+    }
+}
+
+static void close_sent(struct toolcage_call *call)
+{
+    if (call->peer >= 0)
+        (void)close(TAKE_FD(call->peer));
+    if (call->input.pipe >= 0)
+        (void)close(TAKE_FD(call->input.pipe));
+}
+
+static int refuse(struct toolcage_call *call, struct toolcage_error *why, int code,
+                  struct toolcage_error **err)
+{
+    struct tc_outcome none = {
+        .status = status_of(code), .exit_code = -1, .memory_peak = -1, .pids_peak = -1};
+    none.failure.clause = -1;
+    /* Nobody will write to our end: closing the other one makes it readable for ever. */
+    close_sent(call);
+    return tc_call_finish(call, &none, why, err);
+}
+
+int tc_call_start(struct toolcage_call *call, struct toolcage_error **err)
+{
+    int r = tc_engine_check(call->engine, err);
+    if (r < 0)
+        return r;
+    if (call->state != TC_CALL_NEW)
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                                        .stage = "start",
+                                        .subject = call->id,
+                                        .hint = "make a new call: each runs once"},
+                       "the call was started already");
+    struct toolcage_error *why = NULL;
+    call->started_us = tc_now_us();
+    if (atomic_load(&call->cancelled))
+        r = tc_fail(&why, &(struct tc_why){.code = TOOLCAGE_ECANCELLED, .stage = "start"},
+                    "the call was cancelled before it started");
+    else
+        r = go(call, &why);
+    if (r < 0 && !is_misuse(r))
+        return refuse(call, why, r, err);
+    if (r == 0) {
+        call->state = TC_CALL_RUNNING;
+        close_sent(call);
+        return 0;
+    }
+    /* A failed start may be tried again: nothing was sent, and what was resolved is forgotten. */
+    tc_grant_done(&call->grant);
+    call->step_count = 0;
+    if (err)
+        *err = why;
+    else
+        tc_error_free(why);
+    return r;
+}
