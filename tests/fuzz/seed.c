@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Writes one rich message of each wire struct: the seeds that a fuzzer could not guess. They are
+ * made by the build, so they follow the format.
+ *
+ * usage: fuzz-seed plan|outcome FILE */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/outcome.h"
+#include "backend/plan.h"
+#include "base/fd.h"
+
+/* The visitors only read in PUT mode, so literals may stand in the structs. */
+#define TEXT(literal) ((char *)(uintptr_t)(literal))
+
+static void put_plan(struct tc_wire *w)
+{
+    char *argv[] = {TEXT("python3"), TEXT("-c"), TEXT("print()"), NULL};
+    char *env[] = {TEXT("PATH=/usr/bin"), TEXT("HOME=/tmp"), NULL};
+    struct tc_mount mounts[] = {
+        {.kind = TC_MOUNT_SYSTEM, .path = TEXT("/usr"), .from = TEXT("/usr"), .optional = true},
+        {.kind = TC_MOUNT_FILE,
+         .path = TEXT("/etc/passwd"),
+         .content = TEXT("tool:x:1000:1000::/:/bin/sh\n")},
+        {.kind = TC_MOUNT_WRITE,
+         .path = TEXT("/workspace"),
+         .from = TEXT("/srv/w"),
+         .bound = TEXT("/srv"),
+         .workspace = true,
+         .key = TEXT("tool.t.filesystem.writable"),
+         .line = 9},
+    };
+    struct tc_deny denies[] = {
+        {.path = TEXT("/workspace/.env"), .key = TEXT("filesystem.denied"), .line = 4}};
+    struct tc_plan plan = {
+        .call = TEXT("01JD0000000000000000000000"),
+        .tool = TEXT("t"),
+        .backend = TEXT("process"),
+        .grant = TEXT("sha256:00"),
+        .clauses = TC_CLAUSE_BIT(TC_CLAUSE_FS_READ) | TC_CLAUSE_BIT(TC_CLAUSE_NET_NONE),
+        .argv = {argv, 3},
+        .env = {env, 2},
+        .mounts = mounts,
+        .mount_count = TC_COUNT(mounts),
+        .denies = denies,
+        .deny_count = TC_COUNT(denies),
+        .limits = {.timeout_ms = 30000,
+                   .grace_ms = 2000,
+                   .memory = 1 << 29,
+                   .memory_any = true,
+                   .pids = 128},
+        .stream = true,
+    };
+    tc_plan_visit(w, &plan);
+}
+
+static void put_outcome(struct tc_wire *w)
+{
+    struct tc_denial denials[] = {
+        {.operation = TEXT("connect"), .target = TEXT("127.0.0.1:80"), .count = 2}};
+    struct tc_change changes[] = {
+        {.path = TEXT("/workspace/a"), .kind = TEXT("added"), .bytes = 3, .sha256 = TEXT("00")},
+        {.path = TEXT("/workspace/b"),
+         .kind = TEXT("modified"),
+         .attribution = TEXT("time"),
+         .links = 2},
+    };
+    struct tc_enforced enforced[] = {
+        {.clause = TC_CLAUSE_FS_READ, .mechanism = TEXT("mount namespace")}};
+    struct tc_timing timings[] = {{.step = TEXT("clone"), .us = 120}};
+    struct tc_probe probes[] = {
+        {.clause = TC_CLAUSE_NET_NONE, .works = true, .mechanism = TEXT("netns")},
+        {.clause = TC_CLAUSE_LIMIT_CPUS, .reason = TEXT("none"), .fix = TEXT("delegate")}};
+    struct tc_outcome outcome = {
+        .status = 1,
+        .exit_code = 2,
+        .limit = TEXT("pids"),
+        .failure = {.code = -13, .stage = TEXT("mount"), .message = TEXT("cannot"), .clause = -1},
+        .out = {.head = TEXT("hello\n"), .head_len = 6, .bytes = 6},
+        .err = {.head = TEXT(""), .truncated = true},
+        .denials = denials,
+        .denial_count = TC_COUNT(denials),
+        .changes = changes,
+        .change_count = TC_COUNT(changes),
+        .enforced = enforced,
+        .enforced_count = TC_COUNT(enforced),
+        .timings = timings,
+        .timing_count = TC_COUNT(timings),
+        .probes = probes,
+        .probe_count = TC_COUNT(probes),
+    };
+    tc_outcome_visit(w, &outcome);
+}
+
+/* A seed that does not decode would be worth nothing, and nobody would see it. */
+static bool decodes(const char *kind, const struct tc_buf *bytes)
+{
+    struct tc_wire get = TC_WIRE_GET_INIT(bytes->data, bytes->len);
+    struct tc_plan plan = {0};
+    struct tc_outcome outcome = {0};
+    if (strcmp(kind, "plan") == 0)
+        tc_plan_visit(&get, &plan);
+    else
+        tc_outcome_visit(&get, &outcome);
+    tc_plan_done(&plan);
+    tc_outcome_done(&outcome);
+    return !get.failed && get.left == 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        return 2;
+    struct tc_wire put = TC_WIRE_PUT_INIT;
+    if (strcmp(argv[1], "plan") == 0)
+        put_plan(&put);
+    else
+        put_outcome(&put);
+    _autofd_ int fd = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    bool good = !put.failed && decodes(argv[1], &put.out) && fd >= 0 &&
+                tc_write_all(fd, put.out.data, put.out.len) == 0;
+    if (!good)
+        fprintf(stderr, "fuzz-seed: cannot make the %s seed\n", argv[1]);
+    tc_buf_done(&put.out);
+    return good ? 0 : 1;
+}
