@@ -108,9 +108,7 @@ static void inherits_no_descriptor(void **state)
 static int bad_signals_body(void)
 {
     struct birth b;
-    sigset_t all, before, after;
-    sigemptyset(&before);
-    sigemptyset(&after);
+    sigset_t all, before = {0}, after = {0};
     sigfillset(&all);
     (void)signal(SIGCHLD, SIG_IGN);
     (void)signal(SIGPIPE, SIG_IGN);
