@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What this host and its helper hold right now; a leak is the difference of two of these. */
+#ifndef BENCH_FOOTPRINT_H
+#define BENCH_FOOTPRINT_H
+
+struct footprint {
+    long host_kib, host_fds;
+    long helper_kib, helper_fds, helper_processes; /* the helper and all below it */
+    long groups;                                   /* control groups with our name in their path */
+};
+
+struct footprint footprint_take(void);
+
+#endif
