@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Control groups, policy-free: one seam over version 2, version 1 and machines that have both. A group
- * serves one call at a time.
+ * Control groups, policy-free: one seam over version 2, version 1 and machines that have both. A
+ * group serves one call at a time.
  *
- * Version 2 gives a fresh leaf that a cage is born in (CLONE_INTO_CGROUP); one is kept ahead. Version 1
- * has no such birth, and moving a process costs milliseconds, so its groups are reused: a resident process
- * of the caller's sits in the group and clones the cages; tc_cgroup_join() is paid once a group.
+ * Version 2 gives a fresh leaf that a cage is born in (CLONE_INTO_CGROUP); one is kept ahead.
+ * Version 1 has no such birth, and moving a process costs milliseconds, so its groups are reused: a
+ * resident process of the caller's sits in the group and clones the cages; tc_cgroup_join() is paid
+ * once a group.
  *
- * Single-threaded, like the helper. Nothing is looked for or made before the first call that needs it. */
+ * Single-threaded, like the helper. Nothing is looked for or made before the first call that needs
+ * it. */
 #ifndef TC_LINUX_CGROUP_H
 #define TC_LINUX_CGROUP_H
 
@@ -51,8 +53,8 @@ struct tc_cgroup_state {
     const char *fix;
 };
 
-/* Finds where this process may make groups; makes nothing. 0, or negative with *err: only for lack of
- * memory. A machine without control groups opens too, and says so for each controller. */
+/* Finds where this process may make groups; makes nothing. 0, or negative with *err: only for lack
+ * of memory. A machine without control groups opens too, and says so for each controller. */
 int tc_cgroups_open(struct tc_cgroups **ret, struct toolcage_error **err);
 /* Kills and removes every group made here, calls the residents' discard. NULL is fine. */
 void tc_cgroups_close(struct tc_cgroups *cgroups);
@@ -62,21 +64,22 @@ bool tc_cgroups_has(const struct tc_cgroups *cgroups, enum tc_cgroup_controller 
 /* Removes what dead owners left; how many directories went. */
 unsigned tc_cgroups_sweep(struct tc_cgroups *cgroups);
 
-/* A group with the limits set. TOOLCAGE_EUNENFORCEABLE, with reason and fix, when a limit's controller
- * does not work. The caller gives it back with tc_cgroup_give(). */
+/* A group with the limits set. TOOLCAGE_EUNENFORCEABLE, with reason and fix, when a limit's
+ * controller does not work. The caller gives it back with tc_cgroup_give(). */
 int tc_cgroup_take(struct tc_cgroups *cgroups, const struct tc_cgroup_limits *limits,
                    struct tc_cgroup **ret, struct toolcage_error **err);
-/* Back after the call: NULL always. A group that cannot be proven empty is discarded: its processes are
- * killed, its residents' discard called, its directories removed now or at the close. */
+/* Back after the call: NULL always. A group that cannot be proven empty is discarded: its processes
+ * are killed, its residents' discard called, its directories removed now or at the close. */
 struct tc_cgroup *tc_cgroup_give(struct tc_cgroup *group);
 
-/* For CLONE_INTO_CGROUP; -1 with version 1: then the cage must be cloned by a resident. Borrowed. */
+/* For CLONE_INTO_CGROUP; -1 with version 1: then the cage must be cloned by a resident. Borrowed.
+ */
 int tc_cgroup_fd(const struct tc_cgroup *group);
 /* Moves a process into the group, in every hierarchy; 0, or -1 with errno. */
 int tc_cgroup_join(struct tc_cgroup *group, pid_t pid);
 
-/* The resident of a version 1 group: pid (joined; not counted against limits, allowed to stay between
- * calls), and what to call when the group goes and the resident must end. */
+/* The resident of a version 1 group: pid (joined; not counted against limits, allowed to stay
+ * between calls), and what to call when the group goes and the resident must end. */
 typedef void (*tc_cgroup_discard)(void *userdata);
 int tc_cgroup_settle(struct tc_cgroup *group, pid_t pid, tc_cgroup_discard discard, void *userdata);
 /* The resident's userdata; NULL when the group has none yet. */
@@ -87,7 +90,8 @@ void *tc_cgroup_resident(const struct tc_cgroup *group);
 int tc_cgroup_oom_fd(const struct tc_cgroup *group, uint32_t *ret_events);
 /* Call when it woke: drains it. Has anything been killed for memory since the take? */
 bool tc_cgroup_oomed(struct tc_cgroup *group);
-/* A sample of the number of processes and threads, kept for pids_peak where the kernel keeps none. */
+/* A sample of the number of processes and threads, kept for pids_peak where the kernel keeps none.
+ */
 void tc_cgroup_sample(struct tc_cgroup *group);
 void tc_cgroup_usage(struct tc_cgroup *group, struct tc_cgroup_usage *ret);
 /* Kills everything in the group but residents; 0, or -1 with errno. */

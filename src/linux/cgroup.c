@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Control groups: the part that both versions share. The life of a group: made, taken, given back;
+ * then taken again (version 1, when proven clean) or dropped. */
+#include "linux/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/strv.h"
+#include "base/sys.h"
+#include "linux/cgroup_impl.h"
+
+enum { SMALL_FILE = 4096 };
+
+/* ---- small files
+ * ------------------------------------------------------------------------------------ */
+
+/* A whole small file into text[SMALL_FILE]; false when it cannot be read. */
+static bool read_small(int dir, const char *file, char *text)
+{
+    _autofd_ int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, SMALL_FILE - 1);
+    if (n < 0)
+        return false;
+    text[n] = '\0';
+    return true;
+}
+
+int64_t tc_cgroup_number(int dir, const char *file, const char *key)
+{
+    char text[SMALL_FILE];
+    if (dir < 0 || !read_small(dir, file, text))
+        return -1;
+    const char *at = text;
+    size_t len = key ? strlen(key) : 0;
+    while (key && !(strncmp(at, key, len) == 0 && at[len] == ' ')) {
+        at = strchr(at, '\n');
+        if (!at)
+            return -1;
+        at++;
+    }
+    char *end;
+    errno = 0;
+    long long value = strtoll(at + len, &end, 10);
+    return end == at + len || errno || value < 0 ? -1 : value;
+}
+
+int tc_cgroup_put(int dir, const char *file, int64_t value, const char *unlimited)
+{
+    char text[24];
+    (void)snprintf(text, sizeof(text), "%lld", (long long)value);
+    return tc_write_file(dir, file, value ? text : unlimited);
+}
+
+/* Calls for each pid of dir/cgroup.procs but `spare`; how many there were, or -1. */
+static int each_proc(int dir, pid_t spare, void (*fn)(pid_t pid))
+{
+    _autofd_ int fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (!file)
+        return -1;
+    fd = -1;
+    int count = 0, pid;
+    while (fscanf(file, "%d", &pid) == 1) {
+        if (pid == spare)
+            continue;
+        count++;
+        if (fn && pid > 0) /* 0: of an outer pid namespace, out of our reach */
+            fn(pid);
+    }
+    (void)fclose(file);
+    return count;
+}
+
+static void kill_one(pid_t pid)
+{
+    (void)kill(pid, SIGKILL);
+}
+
+int tc_cgroup_kill_procs(int dir, pid_t spare)
+{
+    /* The killed leave the list as they exit, and one may fork between the read and the kill. */
+    for (int round = 0; round < 50; round++) {
+        int left = each_proc(dir, spare, kill_one);
+        if (left <= 0)
+            return left;
+        (void)usleep(round < 10 ? 100 : 1000);
+    }
+    errno = EBUSY;
+    return -1;
+}
+
+bool tc_cgroup_empty(int dir, pid_t spare)
+{
+    return each_proc(dir, spare, NULL) == 0;
+}
+
+const char *tc_cgroup_barrier(const char *dir)
+{
+    if (faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0)
+        return NULL;
+    if (errno == EROFS)
+        return "the control group file system is mounted read-only";
+    if (errno == EACCES || errno == EPERM)
+        return "this user may not make control groups";
+    return "the control group of this process is not visible";
+}
+
+/* ---- opening and closing
+ * ---------------------------------------------------------------------------- */
+
+void tc_cgroups_unusable(struct tc_cgroups *cgroups, enum tc_cgroup_controller controller,
+                         char *reason, char *fix)
+{
+    free(cgroups->texts[controller * 2]);
+    free(cgroups->texts[controller * 2 + 1]);
+    cgroups->texts[controller * 2] = reason;
+    cgroups->texts[controller * 2 + 1] = fix;
+    cgroups->state[controller] = (struct tc_cgroup_state){
+        .reason = reason ? reason : "out of memory",
+        .fix = fix ? fix : "free memory on this machine, then try again",
+    };
+}
+
+static int make_dir(int dirfd, const char *name)
+{
+    return mkdirat(dirfd, name, 0755);
+}
+
+static int remove_dir(int dirfd, const char *name)
+{
+    return unlinkat(dirfd, name, AT_REMOVEDIR);
+}
+
+/* Field 22 of /proc/PID/stat; -1 when there is no such process. The name in field 2 may hold
+ * anything. */
+static long long start_time(pid_t pid)
+{
+    char path[32], text[SMALL_FILE];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    if (!read_small(AT_FDCWD, path, text))
+        return -1;
+    const char *at = strrchr(text, ')');
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at ? atoll(at + 1) : -1;
+}
+
+static void boot_name(char out[9])
+{
+    char text[SMALL_FILE];
+    if (!read_small(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text))
+        tc_strcopy(text, sizeof(text), "unknown");
+    tc_strcopy(out, 9, text);
+    out[strcspn(out, "\n")] = '\0';
+}
+
+/* The version is that of the memory controller, else of pids, and so on: a machine that spreads its
+ * controllers over both gets what one of them offers. */
+static void choose_version(struct tc_cgroups *cgroups)
+{
+    static const struct tc_cgroup_version *const versions[] = {&tc_cgroup_v2, &tc_cgroup_v1};
+    for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++) {
+        for (size_t i = 0; i < TC_COUNT(versions); i++) {
+            versions[i]->find(cgroups);
+            if (cgroups->state[c].mechanism) {
+                cgroups->version = versions[i];
+                return;
+            }
+        }
+    }
+    /* Neither: the reasons of the one that is mounted with controllers stay. */
+    if (!cgroups->places.v1[TC_CGROUP_MEMORY].mount)
+        tc_cgroup_v2.find(cgroups);
+}
+
+int tc_cgroups_open_texts(const char *groups, const char *mounts, struct tc_cgroups **ret,
+                          struct toolcage_error **err)
+{
+    struct tc_cgroups *cgroups = calloc(1, sizeof(*cgroups));
+    if (!cgroups)
+        return tc_fail_memory(err);
+    cgroups->make_dir = make_dir;
+    cgroups->remove_dir = remove_dir;
+    for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++)
+        cgroups->own[c] = -1;
+    if (!tc_cgroup_places_parse(groups, mounts, &cgroups->places)) {
+        tc_cgroups_close(cgroups);
+        return tc_fail_memory(err);
+    }
+    char boot[9], swaps[SMALL_FILE];
+    boot_name(boot);
+    (void)snprintf(cgroups->name, sizeof(cgroups->name), "toolcage-%d-%lld-%s", (int)getpid(),
+                   start_time(getpid()), boot);
+    /* one line is the header */
+    const char *line = read_small(AT_FDCWD, "/proc/swaps", swaps) ? strchr(swaps, '\n') : NULL;
+    cgroups->unswapped = line && !line[1];
+    choose_version(cgroups);
+    *ret = cgroups;
+    return 0;
+}
+
+int tc_cgroups_open(struct tc_cgroups **ret, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf groups = TC_BUF_INIT, mounts = TC_BUF_INIT;
+    /* Unreadable counts as empty: then no hierarchy is found, and the states say so. */
+    (void)tc_read_file(AT_FDCWD, "/proc/self/cgroup", &groups);
+    (void)tc_read_file(AT_FDCWD, "/proc/self/mountinfo", &mounts);
+    return tc_cgroups_open_texts(groups.data ? groups.data : "", mounts.data ? mounts.data : "",
+                                 ret, err);
+}
+
+static void free_group(struct tc_cgroup *group)
+{
+    struct tc_cgroup **link = &group->owner->groups;
+    while (*link && *link != group)
+        link = &(*link)->next;
+    if (*link)
+        *link = group->next;
+    for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++)
+        tc_cleanup_fd(&group->dirs[c]);
+    tc_cleanup_fd(&group->oom_fd);
+    tc_cleanup_fd(&group->oom_file);
+    free(group);
+}
+
+/* Ends whatever is in the group and removes it, now or (stale) as soon as the kernel lets it. */
+static void discard_group(struct tc_cgroup *group)
+{
+    tc_cgroup_discard discard = TAKE(group->discard);
+    if (discard)
+        discard(group->userdata);
+    group->resident = 0;
+    group->userdata = NULL;
+    group->taken = false;
+    group->stale = true;
+    if (group->owner->version->drop(group))
+        free_group(group);
+}
+
+static void drop_stale(struct tc_cgroups *cgroups)
+{
+    for (struct tc_cgroup *group = cgroups->groups, *next; group; group = next) {
+        next = group->next;
+        if (group->stale && cgroups->version->drop(group))
+            free_group(group);
+    }
+}
+
+static void drop_all(struct tc_cgroups *cgroups)
+{
+    for (struct tc_cgroup *group = cgroups->groups, *next; group; group = next) {
+        next = group->next;
+        (void)cgroups->version->kill(group);
+        discard_group(group);
+    }
+    /* The killed take a moment to leave. What stays after this is swept by a later start. */
+    for (int round = 0; cgroups->groups && round < 100; round++) {
+        (void)usleep(1000);
+        drop_stale(cgroups);
+    }
+    while (cgroups->groups)
+        free_group(cgroups->groups);
+}
+
+void tc_cgroups_close(struct tc_cgroups *cgroups)
+{
+    if (!cgroups)
+        return;
+    drop_all(cgroups);
+    for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++) {
+        if (cgroups->own[c] >= 0 && cgroups->base[c]) {
+            _autofd_ int base = open(cgroups->base[c], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            (void)cgroups->remove_dir(base, cgroups->name);
+        }
+        tc_cleanup_fd(&cgroups->own[c]);
+        free(cgroups->base[c]);
+        free(cgroups->texts[c * 2]);
+        free(cgroups->texts[c * 2 + 1]);
+    }
+    tc_cgroup_places_done(&cgroups->places);
+    free(cgroups);
+}
+
+struct tc_cgroup_state tc_cgroups_describe(const struct tc_cgroups *cgroups,
+                                           enum tc_cgroup_controller controller)
+{
+    return cgroups->state[controller];
+}
+
+bool tc_cgroups_has(const struct tc_cgroups *cgroups, enum tc_cgroup_controller controller)
+{
+    return cgroups->state[controller].mechanism != NULL;
+}
+
+/* ---- leftovers
+ * -------------------------------------------------------------------------------------- */
+
+/* Is the owner named by a directory's name certainly gone? Of another boot, or no such process. */
+static bool owner_gone(const char *name, const char *boot)
+{
+    int pid, used = 0;
+    long long started;
+    if (sscanf(name, "toolcage-%d-%lld-%n", &pid, &started, &used) != 2 || !used || pid <= 0)
+        return false;
+    return strcmp(name + used, boot) != 0 || start_time(pid) != started;
+}
+
+static void remove_children(struct tc_cgroups *cgroups, int dir)
+{
+    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _autodir_ DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    if (!stream && copy >= 0)
+        (void)close(copy);
+    for (struct dirent *entry; stream && (entry = readdir(stream));) {
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+            (void)cgroups->remove_dir(dir, entry->d_name);
+    }
+}
+
+/* A live owner holds a lock on its directory: its pid may mean nothing in our pid namespace. */
+static bool sweep_one(struct tc_cgroups *cgroups, int base, const char *name)
+{
+    _autofd_ int dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0 || flock(dir, LOCK_EX | LOCK_NB) != 0)
+        return false;
+    remove_children(cgroups, dir);
+    return cgroups->remove_dir(base, name) == 0;
+}
+
+static unsigned sweep_base(struct tc_cgroups *cgroups, const char *path, const char *boot)
+{
+    unsigned removed = 0;
+    _autodir_ DIR *stream = opendir(path);
+    for (struct dirent *entry; stream && (entry = readdir(stream));) {
+        if (strcmp(entry->d_name, cgroups->name) != 0 && owner_gone(entry->d_name, boot))
+            removed += sweep_one(cgroups, dirfd(stream), entry->d_name);
+    }
+    return removed;
+}
+
+unsigned tc_cgroups_sweep(struct tc_cgroups *cgroups)
+{
+    unsigned removed = 0;
+    char boot[9];
+    boot_name(boot);
+    for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++) {
+        if (cgroups->base[c])
+            removed += sweep_base(cgroups, cgroups->base[c], boot);
+    }
+    return removed;
+}
+
+/* ---- groups
+ * ----------------------------------------------------------------------------------------- */
+
+static int unenforceable(enum tc_cgroup_controller controller, const struct tc_cgroup_state *state,
+                         struct toolcage_error **err)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                    .stage = "control group",
+                                    .subject = tc_cgroup_controller_name(controller),
+                                    .hint = state->fix},
+                   "no control group can limit %s: %s",
+                   controller == TC_CGROUP_MEMORY ? "memory"
+                   : controller == TC_CGROUP_PIDS ? "processes"
+                                                  : "processors",
+                   state->reason);
+}
+
+static int failed(const char *what, struct toolcage_error **err)
+{
+    return tc_fail(
+        err,
+        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                         .stage = "control group",
+                         .subject = what,
+                         .errnum = errno,
+                         .hint = "see what `toolcage doctor` says of limits on this machine"},
+        "cannot set up a control group, at %s", what);
+}
+
+static int require(const struct tc_cgroups *cgroups, const struct tc_cgroup_limits *limits,
+                   struct toolcage_error **err)
+{
+    const int64_t wanted[] = {limits->memory, limits->pids, limits->cpus_milli};
+    for (size_t c = 0; c < TC_COUNT(wanted); c++) {
+        if (wanted[c] && !cgroups->state[c].mechanism)
+            return unenforceable((enum tc_cgroup_controller)c, &cgroups->state[c], err);
+    }
+    if (!cgroups->version)
+        return unenforceable(TC_CGROUP_MEMORY, &cgroups->state[TC_CGROUP_MEMORY], err);
+    return 0;
+}
+
+static int ensure_started(struct tc_cgroups *cgroups, const char **ret_what)
+{
+    if (cgroups->started)
+        return 0;
+    if (cgroups->version->start(cgroups, ret_what) < 0)
+        return -1;
+    cgroups->started = true;
+    return 0;
+}
+
+static struct tc_cgroup *make_group(struct tc_cgroups *cgroups, const char **ret_what)
+{
+    *ret_what = cgroups->name;
+    if (ensure_started(cgroups, ret_what) < 0)
+        return NULL;
+    struct tc_cgroup *group = calloc(1, sizeof(*group));
+    if (!group)
+        return NULL;
+    group->owner = cgroups;
+    group->oom_fd = group->oom_file = -1;
+    for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++)
+        group->dirs[c] = -1;
+    (void)snprintf(group->name, sizeof(group->name), "g%u", cgroups->serial++);
+    group->next = cgroups->groups;
+    cgroups->groups = group;
+    if (cgroups->version->make(group, ret_what) == 0)
+        return group;
+    int saved = errno;
+    discard_group(group);
+    errno = saved;
+    return NULL;
+}
+
+/* Limits set, counters read: the group belongs to a call from here on. */
+static int arm(struct tc_cgroup *group, const struct tc_cgroup_limits *limits,
+               const char **ret_what)
+{
+    group->limits = *limits;
+    if (group->owner->version->limit(group, ret_what) < 0)
+        return -1;
+    group->pids_sampled = -1;
+    if (group->oom_fd >= 0)
+        (void)group->owner->version->drain(group);
+    group->owner->version->count(group, &group->start);
+    group->taken = true;
+    return 0;
+}
+
+int tc_cgroup_take(struct tc_cgroups *cgroups, const struct tc_cgroup_limits *limits,
+                   struct tc_cgroup **ret, struct toolcage_error **err)
+{
+    int rc = require(cgroups, limits, err);
+    if (rc < 0)
+        return rc;
+    drop_stale(cgroups);
+    const char *what = "";
+    for (struct tc_cgroup *group = cgroups->groups, *next; group; group = next) {
+        next = group->next;
+        if (group->taken || group->stale)
+            continue;
+        if (arm(group, limits, &what) == 0)
+            return *ret = group, 0;
+        discard_group(group);
+    }
+    struct tc_cgroup *group = make_group(cgroups, &what);
+    if (!group)
+        return failed(what, err);
+    if (arm(group, limits, &what) < 0) {
+        rc = failed(what, err);
+        discard_group(group);
+        return rc;
+    }
+    *ret = group;
+    return 0;
+}
+
+struct tc_cgroup *tc_cgroup_give(struct tc_cgroup *group)
+{
+    if (!group)
+        return NULL;
+    struct tc_cgroups *cgroups = group->owner;
+    if (cgroups->version->clean(group)) {
+        group->taken = false;
+        return NULL;
+    }
+    (void)cgroups->version->kill(group);
+    discard_group(group);
+    /* One ahead, so that the next call does not wait for its making. */
+    const char *what;
+    if (cgroups->version == &tc_cgroup_v2)
+        (void)make_group(cgroups, &what);
+    return NULL;
+}
+
+int tc_cgroup_fd(const struct tc_cgroup *group)
+{
+    return group->owner->version == &tc_cgroup_v2 ? group->dirs[TC_CGROUP_MEMORY] : -1;
+}
+
+int tc_cgroup_join(struct tc_cgroup *group, pid_t pid)
+{
+    for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++) {
+        if (group->dirs[c] >= 0 && tc_cgroup_put(group->dirs[c], "cgroup.procs", pid, "") < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int tc_cgroup_settle(struct tc_cgroup *group, pid_t pid, tc_cgroup_discard discard, void *userdata)
+{
+    if (tc_cgroup_join(group, pid) < 0)
+        return -1;
+    group->resident = pid;
+    group->discard = discard;
+    group->userdata = userdata;
+    struct tc_cgroup_limits limits = group->limits;
+    const char *what;
+    return arm(group, &limits, &what); /* the resident is not the cage's: one more process */
+}
+
+void *tc_cgroup_resident(const struct tc_cgroup *group)
+{
+    return group->userdata;
+}
+
+int tc_cgroup_oom_fd(const struct tc_cgroup *group, uint32_t *ret_events)
+{
+    *ret_events = group->owner->version->oom_events;
+    return group->limits.memory ? group->oom_fd : -1;
+}
+
+static int64_t since(int64_t start, int64_t now)
+{
+    return now < 0 ? -1 : now - (start > 0 ? start : 0);
+}
+
+bool tc_cgroup_oomed(struct tc_cgroup *group)
+{
+    bool woken = group->oom_fd >= 0 && group->owner->version->drain(group);
+    struct tc_cgroup_counters now;
+    group->owner->version->count(group, &now);
+    if (now.oom_kills < 0)
+        return woken; /* a kernel that counts no kills still wakes for them */
+    return since(group->start.oom_kills, now.oom_kills) > 0;
+}
+
+void tc_cgroup_sample(struct tc_cgroup *group)
+{
+    int pids = group->owner->version == &tc_cgroup_v2 ? TC_CGROUP_MEMORY : TC_CGROUP_PIDS;
+    int64_t now = tc_cgroup_number(group->dirs[pids], "pids.current", NULL);
+    if (now >= 0 && group->resident)
+        now--;
+    if (now > group->pids_sampled)
+        group->pids_sampled = now;
+}
+
+void tc_cgroup_usage(struct tc_cgroup *group, struct tc_cgroup_usage *ret)
+{
+    struct tc_cgroup_counters now;
+    group->owner->version->count(group, &now);
+    *ret = (struct tc_cgroup_usage){
+        .cpu_us = since(group->start.cpu_us, now.cpu_us),
+        .memory_peak = group->owner->version->peak(group),
+        .pids_peak = group->pids_sampled,
+        .oom_kills = since(group->start.oom_kills, now.oom_kills),
+        .pids_refused = since(group->start.pids_refused, now.pids_refused),
+    };
+    /* The kernel's peak is of the group's whole life: it speaks of this call when it rose. */
+    if (now.pids_peak > group->start.pids_peak) {
+        int64_t peak = now.pids_peak - (group->resident ? 1 : 0);
+        ret->pids_peak = peak > ret->pids_peak ? peak : ret->pids_peak;
+    }
+}
+
+int tc_cgroup_kill(struct tc_cgroup *group)
+{
+    return group->owner->version->kill(group);
+}
