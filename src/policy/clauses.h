@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The closed list of clauses: what a grant can require of a backend. docs/clauses.md says the same in
- * full, and a test compares the two. X(enumerator, name, always, text). */
+ * The closed list of clauses: what a grant can require of a backend. docs/clauses.md says the same
+ * in full, and a test compares the two. X(enumerator, name, always, text). */
 #ifndef TC_POLICY_CLAUSES_H
 #define TC_POLICY_CLAUSES_H
 
@@ -11,7 +11,8 @@
 #define TC_CLAUSE_MAP(X)                                                                           \
     X(PRIV_NONE, "priv.none", 1, "no capabilities and no way to gain privileges")                  \
     X(IDS_UNPRIVILEGED, "ids.unprivileged", 1, "no process has the host's uid or gid 0")           \
-    X(IDS_GROUPS, "ids.groups", 1, "supplementary groups are cleared, or act on granted paths only") \
+    X(IDS_GROUPS, "ids.groups", 1,                                                                 \
+      "supplementary groups are cleared, or act on granted paths only")                            \
     X(PROC_OWN, "proc.own", 1, "a /proc of the cage's own; no foreign process is visible")         \
     X(PROC_SURVIVORS, "proc.survivors", 1, "nothing that the tool started outlives the call")      \
     X(IPC_NONE, "ipc.none", 1, "no System V IPC, message queues or shared memory of the host")     \
@@ -20,7 +21,8 @@
     X(ENV_CLEAN, "env.clean", 1, "the environment holds what the policy names and nothing else")   \
     X(FDS_CLEAN, "fds.clean", 1, "descriptors are 0, 1 and 2, each a pipe made for the call")      \
     X(TTY_NONE, "tty.none", 1, "no controlling terminal; a session of its own")                    \
-    X(SYSCALLS, "syscalls", 1, "system calls outside the profile are refused; foreign ABIs closed") \
+    X(SYSCALLS, "syscalls", 1,                                                                     \
+      "system calls outside the profile are refused; foreign ABIs closed")                         \
     X(SETID_NONE, "setid.none", 1, "no set-id file can be made, and none has an effect")           \
     X(FS_READ, "fs.read", 1, "only granted paths and the system directories can be read")          \
     X(FS_WRITE, "fs.write", 1, "only paths granted as writable can be written")                    \

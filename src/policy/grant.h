@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The grant: the resolved, immutable set of capabilities for one call. Pure data, made by the policy
- * from tool, call and facts; read by the backends. Knows nothing of Linux. */
+ * The grant: the resolved, immutable set of capabilities for one call. Pure data, made by the
+ * policy from tool, call and facts; read by the backends. Knows nothing of Linux. */
 #ifndef TC_POLICY_GRANT_H
 #define TC_POLICY_GRANT_H
 
@@ -14,7 +14,8 @@
 #include "base/strv.h"
 #include "policy/clauses.h"
 
-/* Where in the policy something was said: "tool.x.filesystem.readable", line 12. Line 0: built in. */
+/* Where in the policy something was said: "tool.x.filesystem.readable", line 12. Line 0: built in.
+ */
 struct tc_origin {
     char *key;
     uint32_t line;
@@ -26,10 +27,11 @@ struct tc_fs_entry {
     char *path; /* as the tool sees it: clean, absolute */
     char *from; /* on the host: clean, absolute; NULL for denied names */
     enum tc_access access;
-    bool optional;  /* skipped when missing */
-    bool argument;  /* comes from a {path} argument: resolved beneath `bound`, never through a link */
-    char *bound;    /* host path of the bound, for argument entries */
-    bool built_in;  /* toolcage's own rule (credentials, its state), not the operator's */
+    bool optional; /* skipped when missing */
+    bool
+        argument; /* comes from a {path} argument: resolved beneath `bound`, never through a link */
+    char *bound;  /* host path of the bound, for argument entries */
+    bool built_in; /* toolcage's own rule (credentials, its state), not the operator's */
     struct tc_origin origin;
 };
 
@@ -42,8 +44,8 @@ struct tc_net_entry {
 
 struct tc_limits {
     int64_t timeout_ms, grace_ms;
-    int64_t memory;    /* bytes */
-    bool memory_any;   /* by any mechanism: RLIMIT_DATA a process where there is no control group */
+    int64_t memory;  /* bytes */
+    bool memory_any; /* by any mechanism: RLIMIT_DATA a process where there is no control group */
     int64_t cpu_time_ms; /* 0: unset */
     int64_t cpus_milli;  /* thousandths of a processor; 0: unset */
     int64_t pids;
@@ -84,8 +86,9 @@ struct tc_grant {
 
 void tc_grant_done(struct tc_grant *grant);
 
-/* Sorts the entries and computes the digest again: for the call layer, which adds the install prefixes of
- * `programs` after the resolution. Adds the built-in masks that those prefixes need. `home` may be NULL. */
+/* Sorts the entries and computes the digest again: for the call layer, which adds the install
+ * prefixes of `programs` after the resolution. Adds the built-in masks that those prefixes need.
+ * `home` may be NULL. */
 struct toolcage_error;
 int tc_grant_seal(struct tc_grant *grant, const char *home, struct toolcage_error **err);
 

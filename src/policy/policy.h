@@ -28,9 +28,10 @@ struct tc_narrowing {
 
 /* What the call asks for, beside the policy. All borrowed. */
 struct tc_request {
-    const char *tool;           /* NULL: a bare command under [defaults] */
-    const struct tc_strv *argv; /* a command in place of the tool's own; NULL or empty: the tool's */
-    const char *arguments;      /* JSON object text, or NULL */
+    const char *tool; /* NULL: a bare command under [defaults] */
+    const struct tc_strv
+        *argv;             /* a command in place of the tool's own; NULL or empty: the tool's */
+    const char *arguments; /* JSON object text, or NULL */
     const struct tc_narrowing *narrow;
     size_t narrow_count;
     /* Only to be looked at, never run: a missing command is fine, and with no arguments given the
@@ -38,36 +39,41 @@ struct tc_request {
     bool explain;
 };
 
-/* Parses and compiles. `name` is the file's name for messages, `dir` (clean, absolute) where relative
- * paths start, `home` what "~/" stands for (may be NULL: then "~/" is an error). On failure the error's
- * report has every finding (at most 20, then the count). */
-int tc_policy_compile(const char *text, size_t length, const char *name, const char *dir, const char *home,
-                      struct toolcage_policy **ret, struct toolcage_error **err);
+/* Parses and compiles. `name` is the file's name for messages, `dir` (clean, absolute) where
+ * relative paths start, `home` what "~/" stands for (may be NULL: then "~/" is an error). On
+ * failure the error's report has every finding (at most 20, then the count). */
+int tc_policy_compile(const char *text, size_t length, const char *name, const char *dir,
+                      const char *home, struct toolcage_policy **ret, struct toolcage_error **err);
 
 /* Resolves the grant of one call. A refusal by policy is TOOLCAGE_EDENIED, bad arguments
  * TOOLCAGE_EARGUMENTS, a missing tool TOOLCAGE_ENOT_FOUND, each with key and line. */
 int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_request *request,
-                      const struct tc_facts *facts, struct tc_grant *ret, struct toolcage_error **err);
+                      const struct tc_facts *facts, struct tc_grant *ret,
+                      struct toolcage_error **err);
 
-/* Checks one narrowing before the call starts: unknown key TOOLCAGE_EUSAGE, bad value TOOLCAGE_EPOLICY. */
+/* Checks one narrowing before the call starts: unknown key TOOLCAGE_EUSAGE, bad value
+ * TOOLCAGE_EPOLICY. */
 int tc_policy_check_narrowing(const char *key, const char *value, struct toolcage_error **err);
 
-/* The grant as JSON text: everything that it grants, with keys and lines. *ret is owned. With `access`
+/* The grant as JSON text: everything that it grants, with keys and lines. *ret is owned. With
+ * `access`
  * ("read P", "write P", "exec P", "connect H:P") it has the verdict of that access too. */
-int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant, const char *access,
-                      char **ret, struct toolcage_error **err);
+int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                      const char *access, char **ret, struct toolcage_error **err);
 
 /* The policy that holds where there is none. */
 int tc_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err);
 struct toolcage_policy *tc_policy_ref(struct toolcage_policy *policy);
-struct toolcage_policy *tc_policy_unref(struct toolcage_policy *policy); /* returns NULL; NULL is fine */
-const char *tc_policy_digest(const struct toolcage_policy *policy);      /* borrows */
+struct toolcage_policy *
+tc_policy_unref(struct toolcage_policy *policy);                    /* returns NULL; NULL is fine */
+const char *tc_policy_digest(const struct toolcage_policy *policy); /* borrows */
 /* As toolcage_policy_tools_json: "openai", "mcp" or "toolcage"; *ret is owned. */
 int tc_policy_tools_json(const struct toolcage_policy *policy, const char *format, char **ret,
                          struct toolcage_error **err);
 
 bool tc_policy_has_tool(const struct toolcage_policy *policy, const char *tool);
-bool tc_policy_is_default(const struct toolcage_policy *policy); /* made by toolcage_policy_new_default */
+bool tc_policy_is_default(
+    const struct toolcage_policy *policy); /* made by toolcage_policy_new_default */
 const char *tc_policy_name(const struct toolcage_policy *policy); /* the file's name for messages */
 
 #endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "policy/endpoint.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <toolcage/error.h>
+
+#include "base/buf.h"
+
+static int refuse(struct tc_complaint *c, const char *text, size_t len, const char *hint,
+                  const char *why)
+{
+    tc_complain(c, hint, "\"%.*s\" %s", (int)(len > 80 ? 80 : len), text, why);
+    return TOOLCAGE_EPOLICY;
+}
+
+static bool label_fine(const char *label, size_t len)
+{
+    if (!len || len > 63 || label[0] == '-' || label[len - 1] == '-')
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789-_", label[i]))
+            return false;
+    return true;
+}
+
+/* A name whose last label looks like a number would be read as an address by some programs and as a
+ * name by others. */
+static bool name_fine(const char *host)
+{
+    const char *last = host;
+    for (const char *label = host; label;
+         label = strchr(label, '.') ? strchr(label, '.') + 1 : NULL) {
+        if (!label_fine(label, strcspn(label, ".")))
+            return false;
+        last = label;
+    }
+    bool hex = last[0] == '0' && last[1] == 'x';
+    return strlen(host) <= 253 && !hex && strspn(last, "0123456789") != strlen(last);
+}
+
+bool tc_host_is_address(const char *host)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    return inet_pton(AF_INET, host, &v4) == 1 || inet_pton(AF_INET6, host, &v6) == 1;
+}
+
+static char *canonical_v6(const char *host)
+{
+    struct in6_addr v6;
+    char text[INET6_ADDRSTRLEN];
+    if (inet_pton(AF_INET6, host, &v6) != 1 || !inet_ntop(AF_INET6, &v6, text, sizeof(text)))
+        return NULL;
+    return strdup(text);
+}
+
+int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *c)
+{
+    struct in_addr v4;
+    char host[256];
+    if (len == 1 && text[0] == '*')
+        return (*ret = strdup("*")) ? 0 : TOOLCAGE_EMEMORY;
+    if (memchr(text, '*', len) || memchr(text, '?', len))
+        return refuse(c, text, len, "name each host; \"*\" alone means all public addresses",
+                      "is a pattern");
+    if (!len || len >= sizeof(host))
+        return refuse(c, text, len, "write it as in \"api.example.com:443\"",
+                      len ? "is too long for a host" : "has no host");
+    for (size_t i = 0; i < len; i++) {
+        if ((unsigned char)text[i] >= 0x80)
+            return refuse(c, text, len, "write the name in its ASCII form, as in \"xn--...\"",
+                          "is not ASCII");
+        host[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] - 'A' + 'a' : text[i]);
+    }
+    host[len] = '\0';
+    if (strchr(host, ':')) {
+        *ret = canonical_v6(host);
+        return *ret ? 0
+                    : refuse(c, text, len, "write it as in \"[2001:db8::1]:443\"",
+                             "is not an IPv6 address");
+    }
+    if (inet_pton(AF_INET, host, &v4) != 1 && !name_fine(host))
+        return refuse(c, text, len, "write it as in \"api.example.com:443\"",
+                      "is not a host name or address");
+    return (*ret = strdup(host)) ? 0 : TOOLCAGE_EMEMORY;
+}
+
+static int read_port(const char *text, const char *whole, uint16_t *ret, struct tc_complaint *c)
+{
+    size_t n = strspn(text, "0123456789");
+    long port = 0;
+    for (size_t i = 0; i < n && i < 6; i++)
+        port = port * 10 + (text[i] - '0');
+    if (!n || text[n] || n > 5 || port < 1 || port > 65535)
+        return refuse(c, whole, strlen(whole),
+                      "ports are 1 to 65535, as in \"api.example.com:443\"", "has no valid port");
+    *ret = (uint16_t)port;
+    return 0;
+}
+
+int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_complaint *c)
+{
+    const char *host = tc_startswith(text, "allowlist:") ? text + strlen("allowlist:") : text;
+    if (strstr(host, "://"))
+        return refuse(c, text, strlen(text),
+                      "write only host and port, as in \"api.example.com:443\"", "is a URL");
+    if (strchr(host, '/'))
+        return refuse(c, text, strlen(text),
+                      "use { host = \"...\", paths = [\"/...\"] } to name paths", "holds a path");
+    size_t len = strcspn(host, ":");
+    const char *rest = host + len;
+    if (host[0] == '[') {
+        const char *close = strchr(host, ']');
+        if (!close || !memchr(host, ':', (size_t)(close - host)))
+            return refuse(c, text, strlen(text), "write it as in \"[2001:db8::1]:443\"",
+                          "is not an IPv6 address");
+        host++;
+        len = (size_t)(close - host);
+        rest = close + 1;
+    } else if (strchr(rest + (*rest != '\0'), ':')) {
+        return refuse(c, text, strlen(text),
+                      "put IPv6 addresses in brackets, as in \"[2001:db8::1]:443\"",
+                      "has more than one colon");
+    }
+    uint16_t port = TC_PORT_DEFAULT;
+    if (*rest && *rest != ':')
+        return refuse(c, text, strlen(text), "write it as in \"api.example.com:443\"",
+                      "has something after its host");
+    int rc = *rest ? read_port(rest + 1, text, &port, c) : 0;
+    if (!rc)
+        rc = tc_host_read(host, len, &ret->host, c);
+    ret->port = port;
+    return rc;
+}
+
+char *tc_endpoint_write(const char *host, unsigned port)
+{
+    bool v6 = strchr(host, ':');
+    return tc_format("%s%s%s:%u", v6 ? "[" : "", host, v6 ? "]" : "", port);
+}
+
+const struct tc_net_entry *tc_endpoint_find(const struct tc_net_entry *entries, size_t count,
+                                            const char *host, unsigned port)
+{
+    const struct tc_net_entry *any = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].port != port)
+            continue;
+        if (tc_streq(entries[i].host, host))
+            return &entries[i];
+        if (tc_streq(entries[i].host, "*") && !tc_host_is_address(host))
+            any = &entries[i];
+    }
+    return any;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Network endpoints as text: "api.example.com:443", "[2001:db8::1]:80", "*". */
+#ifndef TC_POLICY_ENDPOINT_H
+#define TC_POLICY_ENDPOINT_H
+
+#include "policy/grant.h"
+#include "policy/values.h"
+
+enum { TC_PORT_DEFAULT = 443 };
+
+/* Reads "host", "host:port", "[v6]:port" or "*", with or without "allowlist:" before it, into host
+ * and port of a zeroed entry. 0, TOOLCAGE_EPOLICY after filling the complaint, or TOOLCAGE_EMEMORY.
+ */
+int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_complaint *c);
+/* A host alone, in canonical form (lower case, addresses as inet_ntop writes them). */
+int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *c);
+bool tc_host_is_address(const char *host);
+/* "host:port", with brackets where needed; owned, NULL when out of memory. */
+char *tc_endpoint_write(const char *host, unsigned port);
+/* The entry that covers this endpoint, or NULL. "*" covers names, not addresses: an address that is
+ * not public must be named itself. */
+const struct tc_net_entry *tc_endpoint_find(const struct tc_net_entry *entries, size_t count,
+                                            const char *host, unsigned port);
+
+#endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The rows. A key of the language that this version lacks has a row with no setter: it is refused
+ * by name rather than taken for a spelling mistake. */
+#include "policy/keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strv.h"
+#include "policy/parse.h"
+
+const char *const tc_words_tier[] = {"Auto", "Assisted", "HumanApprove", "ManualOnly", NULL};
+const char *const tc_words_risk[] = {"pure_compute", "file_ops", "build_test", "untrusted", NULL};
+/* The first one is for a tool's own word only: no tier or risk may stand for it. */
+const char *const tc_words_backend[] = {"not-a-security-boundary",
+                                        "process",
+                                        "oci",
+                                        "gvisor",
+                                        "firecracker",
+                                        "qemu",
+                                        "wasm",
+                                        "wasmtime",
+                                        "wasmedge",
+                                        "kata",
+                                        "kubernetes",
+                                        "fake",
+                                        NULL};
+const char *const tc_words_denials[] = {"calls", "paths", "off", NULL};
+const char *const tc_words_mode[] = {"bind", "copy", "overlay", NULL};
+const char *const tc_words_commit[] = {"success", "ask", "never", NULL};
+const char *const tc_words_over[] = {"truncate", "kill", NULL};
+const char *const tc_words_by[] = {"group", "any", NULL};
+const char *const tc_words_type[] = {"string", "integer", "number", "boolean", "array", NULL};
+
+#define MAX_MS ((int64_t)168 * 3600 * 1000)
+#define MAX_BYTES ((int64_t)1 << 44)
+
+/* Where the capability keys may stand. */
+#define EACH (TC_IN(TOOL) | TC_IN(DEFAULTS) | TC_IN(SERVER))
+#define SPEC(field) .offset = offsetof(struct tc_spec, field)
+#define LIMIT(field) .offset = offsetof(struct tc_spec, limits.field)
+#define RANGE(u, low, high) .unit = TC_UNIT_##u, .min = (low), .max = (high)
+#define NONE .id = TC_KEY_NONE
+
+const struct tc_key tc_keys[] = {
+    /* the file */
+    {TC_IN(FILE), "tool", tc_set_tools, NONE, .type = "tables",
+     .text = "The tools, one table each; the name is what a model calls.",
+     .example = "[tool.python]"},
+    {TC_IN(FILE), "server", tc_set_servers, NONE, .type = "tables",
+     .text = "MCP servers that run in a cage, one table each. Read and checked; running them comes "
+             "later.",
+     .example = "[server.files]"},
+    {TC_IN(FILE), "defaults", tc_set_defaults, NONE, .type = "table",
+     .text = "What holds where a tool does not say a key, and for a bare command. A key in a tool "
+             "replaces the "
+             "inherited one whole; only filesystem.denied accumulates.",
+     .example = "[defaults]\ntimeout = \"10s\""},
+    {TC_IN(FILE), "tier", tc_set_tiers, NONE, .type = "tables",
+     .text = "Changes the backend that a tier stands for.",
+     .example = "[tier.Assisted]\nbackend = \"process\""},
+    {TC_IN(FILE), "risk", tc_set_risks, NONE, .type = "tables",
+     .text = "Changes the backend that a risk stands for.",
+     .example = "[risk.build_test]\nbackend = \"process\""},
+    {TC_IN(FILE), "test", tc_set_tests, NONE, .type = "array of tables",
+     .text = "Accesses that the policy must allow or deny.",
+     .example = "[[test]]\ntool = \"python\"\ndenied = [\"connect example.com:443\"]"},
+    {TC_IN(FILE), "extends", .text = "Another policy file that this one builds on.", NONE,
+     .type = "string"},
+    {TC_IN(FILE), "egress", .text = "Settings of the proxy.", NONE, .type = "table"},
+    {TC_IN(FILE), "audit", .text = "The audit log.", NONE, .type = "table"},
+    {TC_IN(FILE) | EACH, "steering", .text = "How files that steer the host are treated.", NONE,
+     .type = "string"},
+
+    /* what a tool is */
+    {TC_IN(TOOL) | TC_IN(SERVER) | TC_IN(SERVER_TOOL), "description", tc_set_string,
+     SPEC(description), .id = TC_KEY_DESCRIPTION, .type = "string",
+     .text = "What the tool does, for the model.",
+     .example = "description = \"Count words in a file.\""},
+    {TC_IN(TOOL) | TC_IN(SERVER_TOOL), "title", tc_set_string, SPEC(title), .id = TC_KEY_TITLE,
+     .type = "string", .text = "A name for people.", .example = "title = \"Word count\""},
+    {TC_IN(TOOL) | TC_IN(SERVER), "command", tc_set_command, SPEC(command), .id = TC_KEY_COMMAND,
+     .type = "array of strings",
+     .text = "The program and its arguments; no shell ever reads them. {NAME} stands for an "
+             "argument, {NAME...} for "
+             "each element of an array argument, {*} for all arguments as JSON. Other braces are "
+             "literal. Without a "
+             "command the tool is a profile for commands given at the call.",
+     .example = "command = [\"wc\", \"-w\", \"--\", \"{path}\"]"},
+    {TC_IN(TOOL), "stdin", tc_set_stdin, SPEC(stdin_text), .id = TC_KEY_STDIN, .type = "string",
+     .text = "What the tool reads from its standard input, with places as in command.",
+     .example = "stdin = \"{code}\""},
+    {TC_IN(TOOL) | TC_IN(SERVER_TOOL), "arguments", tc_set_arguments, .id = TC_KEY_ARGUMENTS,
+     .type = "tables",
+     .text = "The arguments that a model may give, each a table. The schema is closed: others are "
+             "refused.",
+     .example = "arguments.path = { type = \"string\", read = [\"/data\"] }"},
+    {TC_IN(TOOL), "input_schema", .text = "A whole JSON Schema for the arguments.", NONE,
+     .type = "table"},
+
+    /* capabilities */
+    {EACH, "filesystem", tc_set_filesystem, .id = TC_KEY_FILESYSTEM, .type = "table or \"none\"",
+     .fallback = "none",
+     .text = "Which files of the host the tool sees. System directories stay readable and /tmp is "
+             "private either way.",
+     .example = "filesystem = { readable = [\"/data\"], writable = [\"/workspace\"] }"},
+    {EACH, "network", tc_set_network, .id = TC_KEY_NETWORK,
+     .type = "\"none\" or array of endpoints", .fallback = "none",
+     .text = "Which endpoints the tool reaches: \"host:port\" (no port means 443; the prefix "
+             "\"allowlist:\" changes "
+             "nothing), \"*\" for all public addresses, or tables.",
+     .example = "network = [\"api.example.com:443\"]"},
+    {EACH, "env", tc_set_env, .id = TC_KEY_ENV, .type = "table",
+     .text = "The environment beside PATH, HOME, LANG and TMPDIR.",
+     .example = "env = { pass = [\"TZ\"], set = { MODE = \"fast\" } }"},
+    {EACH, "programs", tc_set_programs, SPEC(programs), .id = TC_KEY_PROGRAMS,
+     .type = "array of strings",
+     .text = "Programs found on the operator's PATH whose install prefix becomes readable.",
+     .example = "programs = [\"python3\"]"},
+    {EACH, "secrets", .text = "Values that the proxy puts into requests, unseen by the tool.", NONE,
+     .type = "tables"},
+    {EACH, "syscalls", .text = "Changes to the system call profile.", NONE, .type = "table"},
+    {EACH, "setup", .text = "An install phase with a network and limits of its own.", NONE,
+     .type = "table"},
+
+    /* limits */
+    {EACH | TC_IN(SERVER_TOOL), "timeout", tc_set_value, LIMIT(timeout_ms), .id = TC_KEY_TIMEOUT,
+     RANGE(DURATION, 1, MAX_MS), .type = "duration", .fallback = "30s",
+     .text = "How long the call may take.", .example = "timeout = \"60s\""},
+    {EACH, "grace", tc_set_value, LIMIT(grace_ms), .id = TC_KEY_GRACE, RANGE(DURATION, 0, 600000),
+     .type = "duration", .fallback = "2s", .text = "Between SIGTERM and the end of the whole cage.",
+     .example = "grace = \"500ms\""},
+    {EACH, "memory", tc_set_memory, .id = TC_KEY_MEMORY, RANGE(SIZE, 1 << 20, MAX_BYTES),
+     .type = "size or table", .fallback = "{ max = \"512MiB\", by = \"any\" }",
+     .text = "Memory of the whole cage. A plain size needs a control group; by = \"any\" accepts a "
+             "limit for each "
+             "process where there is none.",
+     .example = "memory = \"512MiB\""},
+    {EACH, "cpu_time", tc_set_value, LIMIT(cpu_time_ms), .id = TC_KEY_CPU_TIME,
+     RANGE(DURATION, 1, MAX_MS), .type = "duration", .fallback = "unset",
+     .text = "Processor time of the whole cage.", .example = "cpu_time = \"20s\""},
+    {EACH, "cpus", tc_set_value, LIMIT(cpus_milli), .id = TC_KEY_CPUS, RANGE(CPUS, 10, 1024000),
+     .type = "number", .fallback = "unset", .text = "How many processors the cage may keep busy.",
+     .example = "cpus = 1.5"},
+    {EACH, "pids", tc_set_value, LIMIT(pids), .id = TC_KEY_PIDS, RANGE(COUNT, 1, 4194304),
+     .type = "integer", .fallback = "128", .text = "Processes and threads.",
+     .example = "pids = 64"},
+    {EACH, "disk", tc_set_disk, LIMIT(disk), .id = TC_KEY_DISK, RANGE(SIZE, 65536, MAX_BYTES),
+     .type = "size", .fallback = "64MiB, 16384 files",
+     .text = "Private storage: /tmp and what else is not the host's.",
+     .example = "disk = \"256MiB\""},
+    {EACH, "open_files", tc_set_value, LIMIT(open_files), .id = TC_KEY_OPEN_FILES,
+     RANGE(COUNT, 8, 1048576), .type = "integer", .fallback = "1024",
+     .text = "Open descriptors of one process.", .example = "open_files = 256"},
+    {EACH | TC_IN(SERVER_TOOL), "output", tc_set_output, .id = TC_KEY_OUTPUT,
+     RANGE(SIZE, 1024, 16 << 20), .type = "size or table",
+     .fallback = "{ limit = \"1MiB\", over = \"truncate\" }",
+     .text =
+         "How much of standard output and of standard error is kept. Truncation keeps both ends.",
+     .example = "output = { limit = \"64KiB\", over = \"kill\" }"},
+
+    /* where and how */
+    {EACH | TC_IN(SERVER_TOOL), "tier", tc_set_choice, SPEC(tier), .id = TC_KEY_TIER,
+     .choices = tc_words_tier, .type = "word",
+     .text = "How much a person takes part; chooses the backend where none is named.",
+     .example = "tier = \"HumanApprove\""},
+    {EACH | TC_IN(SERVER_TOOL), "risk", tc_set_choice, SPEC(risk), .id = TC_KEY_RISK,
+     .choices = tc_words_risk, .type = "word",
+     .text = "What kind of work it is; chooses the backend where neither backend nor tier does.",
+     .example = "risk = \"file_ops\""},
+    {EACH, "backend", tc_set_choice, SPEC(backend), .id = TC_KEY_BACKEND,
+     .choices = tc_words_backend, .type = "word",
+     .fallback = "by tier, risk, image or module, else process", .text = "The kind of cage.",
+     .example = "backend = \"process\""},
+    {TC_IN(CLASS), "backend", tc_set_choice, .offset = offsetof(struct tc_class, backend), NONE,
+     .choices = tc_words_backend + 1, .type = "word",
+     .text = "The kind of cage that this tier or risk stands for.",
+     .example = "backend = \"process\""},
+    {TC_IN(FILE), "backend", .text = "Settings of the backends.", NONE, .type = "tables"},
+    {EACH, "fallback", .text = "Backends to try when the first cannot enforce the grant.", NONE,
+     .type = "array of strings"},
+    {EACH, "layers", .text = "Cages in cages.", NONE, .type = "array of strings"},
+    {EACH, "image", tc_set_string, SPEC(image), .id = TC_KEY_IMAGE, .type = "string",
+     .text = "A container image; chooses backend oci.", .example = "image = \"python:3.12-slim\""},
+    {EACH, "module", tc_set_string, SPEC(module), .id = TC_KEY_MODULE, .type = "string",
+     .text = "A WebAssembly module; chooses backend wasm.", .example = "module = \"tool.wasm\""},
+    {EACH, "workspace", tc_set_workspace, .id = TC_KEY_WORKSPACE, .type = "table",
+     .fallback = "{ mode = \"bind\" }",
+     .text = "How writable paths are given: the host's own (bind), a copy that is written back "
+             "after success "
+             "(copy), or held changes (overlay).",
+     .example = "workspace = { mode = \"copy\" }"},
+    {EACH, "denials", tc_set_index, SPEC(denials), .id = TC_KEY_DENIALS,
+     .choices = tc_words_denials, .type = "word", .fallback = "calls",
+     .text = "Which refusals are watched and listed.", .example = "denials = \"off\""},
+    {EACH, "collect", tc_set_strings, SPEC(collect), .id = TC_KEY_COLLECT,
+     .type = "array of patterns",
+     .text = "Names of changed files that the result lists with their hashes.",
+     .example = "collect = [\"*.csv\"]"},
+    {EACH, "cwd", tc_set_cwd, SPEC(cwd), .id = TC_KEY_CWD, .type = "path",
+     .fallback = "/workspace if granted, else the caller's directory if granted, else /",
+     .text = "Where the tool starts, as it sees it.", .example = "cwd = \"/workspace\""},
+    {TC_IN(SERVER), "tool", tc_set_server_tools, NONE, .type = "tables",
+     .text = "The server's tools that may be called, each with what it narrows.",
+     .example = "tool.list_directory = {}"},
+
+    /* filesystem */
+    {TC_IN(FILESYSTEM), "readable", tc_set_readable, NONE, .type = "array of paths",
+     .text = "Read-only. What can be read may be executed.",
+     .example = "filesystem.readable = [{ path = \"/data\", from = \"data\" }]"},
+    {TC_IN(FILESYSTEM), "writable", tc_set_writable, NONE, .type = "array of paths",
+     .text = "Readable and writable.", .example = "filesystem.writable = [\"/workspace\"]"},
+    {TC_IN(FILESYSTEM), "denied", tc_set_denied, NONE, .type = "array of paths",
+     .text = "Names that do not exist for the tool, whatever else grants them.",
+     .example = "filesystem.denied = [\"/workspace/.env\"]"},
+    {TC_IN(FS_ENTRY), "path", tc_set_string, .offset = offsetof(struct tc_fs_rule, path), NONE,
+     .type = "path", .text = "As the tool sees it.", .example = "path = \"/data\""},
+    {TC_IN(FS_ENTRY), "from", tc_set_string, .offset = offsetof(struct tc_fs_rule, from), NONE,
+     .type = "path", .fallback = "the host's path of the same name",
+     .text = "The host's path; a relative one starts at the policy file's directory.",
+     .example = "from = \"data\""},
+    {TC_IN(FS_ENTRY), "optional", tc_set_bool, .offset = offsetof(struct tc_fs_rule, optional),
+     NONE, .type = "boolean", .fallback = "false",
+     .text = "Skip it when the host's path is missing, instead of refusing the call.",
+     .example = "optional = true"},
+
+    /* network */
+    {TC_IN(NET_ENTRY), "host", tc_set_string, .offset = offsetof(struct tc_net_entry, host), NONE,
+     .type = "string", .text = "A host name or address.", .example = "host = \"api.example.com\""},
+    {TC_IN(NET_ENTRY), "port", tc_set_port, NONE, RANGE(COUNT, 1, 65535), .type = "integer",
+     .fallback = "443", .text = "The port.", .example = "port = 8443"},
+    {TC_IN(NET_ENTRY), "methods", tc_set_strings, .offset = offsetof(struct tc_net_entry, methods),
+     NONE, .type = "array of strings",
+     .text = "HTTP methods that are allowed; others are refused. Implies inspection on a TLS port.",
+     .example = "methods = [\"GET\"]"},
+    {TC_IN(NET_ENTRY), "paths", tc_set_strings, .offset = offsetof(struct tc_net_entry, paths),
+     NONE, .type = "array of strings", .text = "HTTP paths that are allowed, with all below them.",
+     .example = "paths = [\"/v1\"]"},
+
+    /* the smaller tables */
+    {TC_IN(MEMORY), "max", tc_set_value, LIMIT(memory), NONE, RANGE(SIZE, 1 << 20, MAX_BYTES),
+     .type = "size", .text = "The limit.", .example = "memory = { max = \"512MiB\" }"},
+    {TC_IN(MEMORY), "by", tc_set_index, NONE, .choices = tc_words_by, .type = "word",
+     .fallback = "group",
+     .text =
+         "group: only a control group will do. any: where there is none, a limit for each process.",
+     .example = "memory = { max = \"512MiB\", by = \"any\" }"},
+    {TC_IN(OUTPUT), "limit", tc_set_value, LIMIT(output), NONE, RANGE(SIZE, 1024, 16 << 20),
+     .type = "size", .fallback = "1MiB", .text = "Bytes kept of each stream.",
+     .example = "output.limit = \"64KiB\""},
+    {TC_IN(OUTPUT), "over", tc_set_index, NONE, .choices = tc_words_over, .type = "word",
+     .fallback = "truncate", .text = "What happens beyond the limit.",
+     .example = "output.over = \"kill\""},
+    {TC_IN(ENV), "pass", tc_set_env_pass, SPEC(env_pass), NONE, .type = "array of names",
+     .text = "Variables of the caller to pass on. Variables of the loader (LD_PRELOAD, ...) are "
+             "only for set.",
+     .example = "env.pass = [\"TZ\"]"},
+    {TC_IN(ENV), "set", tc_set_env_set, SPEC(env_set), NONE, .type = "table of strings",
+     .text = "Variables and their values, with places as in command.",
+     .example = "env.set = { MODE = \"fast\" }"},
+    {TC_IN(WORKSPACE), "mode", tc_set_index, SPEC(workspace), NONE, .choices = tc_words_mode,
+     .type = "word", .fallback = "bind", .text = "bind, copy or overlay.",
+     .example = "workspace.mode = \"copy\""},
+    {TC_IN(WORKSPACE), "commit", tc_set_index, SPEC(commit), NONE, .choices = tc_words_commit,
+     .type = "word", .fallback = "success",
+     .text = "When held changes reach the host. ask and never need mode overlay.",
+     .example = "workspace.commit = \"ask\""},
+
+    /* arguments */
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "type", tc_set_type, NONE, .choices = tc_words_type,
+     .type = "word", .fallback = "string", .text = "The JSON type of the value.",
+     .example = "type = \"integer\""},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "description", tc_set_text, NONE, .type = "string",
+     .text = "What it means, for the model.", .example = "description = \"Lines to show\""},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "enum", tc_set_enum, NONE, .type = "array",
+     .text = "The values that are allowed.", .example = "enum = [\"add\", \"list\"]"},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "const", tc_set_const, NONE, .type = "value",
+     .text = "The only value that is allowed.", .example = "const = \"list\""},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "minimum", tc_set_bound, NONE, .type = "number",
+     .text = "The least number.", .example = "minimum = 1"},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maximum", tc_set_bound, NONE, .type = "number",
+     .text = "The greatest number.", .example = "maximum = 100"},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "minLength", tc_set_length, NONE, .type = "integer",
+     .text = "The least length of a string, in characters.", .example = "minLength = 1"},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maxLength", tc_set_length, NONE, .type = "integer",
+     .text = "The greatest length of a string, in characters.", .example = "maxLength = 200"},
+    {TC_IN(ARGUMENT), "items", tc_set_items, NONE, .type = "table",
+     .text = "What each element of an array must be.", .example = "items = { type = \"string\" }"},
+    {TC_IN(ARGUMENT), "minItems", tc_set_length, NONE, .type = "integer",
+     .text = "The least number of elements.", .example = "minItems = 1"},
+    {TC_IN(ARGUMENT), "maxItems", tc_set_length, NONE, .type = "integer",
+     .text = "The greatest number of elements.", .example = "maxItems = 8"},
+    {TC_IN(ARGUMENT), "optional", tc_set_bool, .offset = offsetof(struct tc_argument, optional),
+     NONE, .type = "boolean", .fallback = "false",
+     .text = "May be absent; then the command elements that name it are dropped.",
+     .example = "optional = true"},
+    {TC_IN(ARGUMENT), "read", tc_set_read_bounds, NONE, .type = "array of paths",
+     .text = "The value is a path within these; the call may read exactly that path.",
+     .example = "read = [\"/data\"]"},
+    {TC_IN(ARGUMENT), "write", tc_set_write_bounds, NONE, .type = "array of paths",
+     .text = "The value is a path within these; the call may write exactly that path.",
+     .example = "write = [\"/workspace/inbox\"]"},
+    {TC_IN(ARGUMENT), "host", tc_set_host_bounds, NONE, .type = "array of endpoints",
+     .text = "The value is one of these hosts, or a URL there; the call may connect to exactly "
+             "that one.",
+     .example = "host = [\"api.example.com\"]"},
+
+    /* tests */
+    {TC_IN(TEST), "tool", tc_set_string, .offset = offsetof(struct tc_test_case, tool), NONE,
+     .type = "string", .text = "The tool that is asked.", .example = "tool = \"python\""},
+    {TC_IN(TEST), "allowed", tc_set_strings, .offset = offsetof(struct tc_test_case, allowed), NONE,
+     .type = "array of accesses",
+     .text = "Each \"read P\", \"write P\", \"exec P\" or \"connect H:P\".",
+     .example = "allowed = [\"read /data/x.csv\"]"},
+    {TC_IN(TEST), "denied", tc_set_strings, .offset = offsetof(struct tc_test_case, denied), NONE,
+     .type = "array of accesses", .text = "The same, to be refused.",
+     .example = "denied = [\"connect example.com:443\"]"},
+    {0},
+};
+
+const char *tc_scope_title(enum tc_scope scope)
+{
+    static const char *const titles[TC_SCOPE_COUNT] = {
+        [TC_SCOPE_FILE] = "the file",
+        [TC_SCOPE_TOOL] = "[tool.NAME]",
+        [TC_SCOPE_DEFAULTS] = "[defaults]",
+        [TC_SCOPE_SERVER] = "[server.NAME]",
+        [TC_SCOPE_SERVER_TOOL] = "[server.NAME.tool.NAME]",
+        [TC_SCOPE_ARGUMENT] = "arguments.NAME",
+        [TC_SCOPE_ITEMS] = "arguments.NAME.items",
+        [TC_SCOPE_FILESYSTEM] = "filesystem",
+        [TC_SCOPE_FS_ENTRY] = "an entry of readable or writable",
+        [TC_SCOPE_NET_ENTRY] = "an entry of network",
+        [TC_SCOPE_MEMORY] = "memory",
+        [TC_SCOPE_OUTPUT] = "output",
+        [TC_SCOPE_ENV] = "env",
+        [TC_SCOPE_WORKSPACE] = "workspace",
+        [TC_SCOPE_CLASS] = "[tier.NAME] or [risk.NAME]",
+        [TC_SCOPE_TEST] = "[[test]]",
+    };
+    return titles[scope];
+}
+
+const struct tc_key *tc_key_find(enum tc_scope scope, const char *name)
+{
+    for (const struct tc_key *key = tc_keys; key->name; key++)
+        if ((key->scopes & 1u << scope) && tc_streq(key->name, name))
+            return key;
+    return NULL;
+}
+
+const struct tc_key *tc_key_nearest(enum tc_scope scope, const char *name)
+{
+    const struct tc_key *best = NULL;
+    unsigned most = strlen(name) < 5 ? 1 : 2;
+    for (const struct tc_key *key = tc_keys; key->name; key++) {
+        if (!(key->scopes & 1u << scope))
+            continue;
+        unsigned distance = tc_distance(key->name, name, most);
+        if (distance > most)
+            continue;
+        best = key;
+        if (!distance--)
+            break;
+        most = distance;
+    }
+    return best;
+}
+
+void tc_key_range(const struct tc_key *key, char *out, size_t size)
+{
+    char low[TC_VALUE_TEXT_SIZE], high[TC_VALUE_TEXT_SIZE];
+    tc_strcopy(out, size, "");
+    if (key->max) {
+        tc_value_write(key->unit, key->min, low);
+        tc_value_write(key->unit, key->max, high);
+        (void)snprintf(out, size, "%s to %s", low, high);
+        return;
+    }
+    for (size_t i = 0, n = 0; key->choices && key->choices[i] && n < size; i++)
+        n += (size_t)snprintf(out + n, size - n, "%s%s",
+                              !i                    ? ""
+                              : key->choices[i + 1] ? ", "
+                                                    : " or ",
+                              key->choices[i]);
+}

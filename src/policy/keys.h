@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The master table of every key of a policy file. It drives the parser (which setter, into which
+ * field, within which range), "did you mean", the manual page and docs. One spelling for each key.
+ */
+#ifndef TC_POLICY_KEYS_H
+#define TC_POLICY_KEYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/document.h"
+#include "policy/values.h"
+
+/* Keys whose saying is remembered (tc_spec.said): those of a tool. */
+enum tc_key_id {
+    TC_KEY_NONE = -1,
+    TC_KEY_DESCRIPTION,
+    TC_KEY_TITLE,
+    TC_KEY_COMMAND,
+    TC_KEY_ARGUMENTS,
+    TC_KEY_STDIN,
+    TC_KEY_FILESYSTEM,
+    TC_KEY_NETWORK,
+    TC_KEY_TIMEOUT,
+    TC_KEY_GRACE,
+    TC_KEY_MEMORY,
+    TC_KEY_CPU_TIME,
+    TC_KEY_CPUS,
+    TC_KEY_PIDS,
+    TC_KEY_DISK,
+    TC_KEY_OPEN_FILES,
+    TC_KEY_OUTPUT,
+    TC_KEY_ENV,
+    TC_KEY_PROGRAMS,
+    TC_KEY_TIER,
+    TC_KEY_RISK,
+    TC_KEY_BACKEND,
+    TC_KEY_IMAGE,
+    TC_KEY_MODULE,
+    TC_KEY_WORKSPACE,
+    TC_KEY_DENIALS,
+    TC_KEY_COLLECT,
+    TC_KEY_CWD,
+    TC_KEY_COUNT,
+};
+
+/* The tables of a policy file: where a key may stand. */
+enum tc_scope {
+    TC_SCOPE_FILE,
+    TC_SCOPE_TOOL,
+    TC_SCOPE_DEFAULTS,
+    TC_SCOPE_SERVER,
+    TC_SCOPE_SERVER_TOOL,
+    TC_SCOPE_ARGUMENT,
+    TC_SCOPE_ITEMS,
+    TC_SCOPE_FILESYSTEM,
+    TC_SCOPE_FS_ENTRY,
+    TC_SCOPE_NET_ENTRY,
+    TC_SCOPE_MEMORY,
+    TC_SCOPE_OUTPUT,
+    TC_SCOPE_ENV,
+    TC_SCOPE_WORKSPACE,
+    TC_SCOPE_CLASS,
+    TC_SCOPE_TEST,
+    TC_SCOPE_COUNT,
+};
+#define TC_IN(scope) (1u << TC_SCOPE_##scope)
+
+struct tc_parse;
+struct tc_key;
+/* Checks the node, brings it to its canonical form and puts what it means into the scope's struct.
+ */
+typedef void tc_key_set(struct tc_parse *parse, const struct tc_key *key, struct tc_node *node,
+                        void *into);
+
+struct tc_key {
+    unsigned scopes;
+    const char *name;
+    tc_key_set *set; /* NULL: known, but not provided by this version */
+    size_t offset;   /* of the field, for the plain setters */
+    enum tc_key_id id;
+    enum tc_unit unit;
+    int64_t min, max;
+    const char *const *choices; /* NULL-terminated */
+    const char *type, *fallback, *text, *example;
+};
+
+/* Ends with a row whose name is NULL. */
+extern const struct tc_key tc_keys[];
+/* How messages and the manual call a scope: "[tool.NAME]", … */
+const char *tc_scope_title(enum tc_scope scope);
+
+const struct tc_key *tc_key_find(enum tc_scope scope, const char *name);
+/* The nearest key of the scope, or NULL when none is near. */
+const struct tc_key *tc_key_nearest(enum tc_scope scope, const char *name);
+/* "1ms to 168h", "calls, paths or off", … ; "" when the key has no range. */
+void tc_key_range(const struct tc_key *key, char *out, size_t size);
+
+/* NULL-terminated lists of words. */
+extern const char *const tc_words_tier[],
+    *const tc_words_risk[], *const tc_words_backend[], *const tc_words_denials[],
+                                                           *const tc_words_mode[],
+                                                               *const tc_words_commit[],
+                                                                   *const tc_words_over[],
+                                                                       *const tc_words_by[],
+                                                                           *const tc_words_type[];
+
+#endif

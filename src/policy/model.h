@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The compiled policy from inside src/policy: what each tool, the defaults and the servers said. */
+#ifndef TC_POLICY_MODEL_H
+#define TC_POLICY_MODEL_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+
+#include "policy/keys.h"
+#include "policy/policy.h"
+
+/* One path that the policy names. */
+struct tc_fs_rule {
+    char *path; /* as the tool sees it */
+    char *from; /* on the host; NULL: /workspace of the call, or a denied name */
+    enum tc_access access;
+    bool optional;
+    uint32_t line;
+};
+
+/* Where a {path} argument may point, or which hosts a host argument may name. */
+struct tc_bound {
+    enum tc_access access; /* of a path */
+    char *path;            /* as the tool sees it, or NULL: a host */
+    struct tc_net_entry host;
+    uint32_t line;
+};
+
+struct tc_argument {
+    char *name;
+    json_t *schema; /* JSON Schema of the value; read-only once compiled */
+    bool optional;
+    struct tc_bound *bounds;
+    size_t bound_count;
+    uint32_t line;
+};
+
+/* What one place of the file ([tool.x], [defaults], [server.x]) says. A key was said when said[id]
+ * is its line. */
+struct tc_spec {
+    char *prefix; /* "tool.x", "defaults" */
+    uint32_t said[TC_KEY_COUNT];
+    char *name;
+    char *description, *title;
+    struct tc_strv command;
+    char *stdin_text;
+    struct tc_argument *arguments;
+    size_t argument_count;
+    struct tc_fs_rule *fs;
+    size_t fs_count;
+    struct tc_net_entry *net;
+    size_t net_count;
+    struct tc_limits limits;
+    struct tc_strv env_pass, env_set; /* NAME; NAME=template */
+    struct tc_strv programs, collect;
+    char *tier, *risk, *backend, *image, *module, *cwd;
+    int workspace; /* enum tc_workspace_mode */
+    int commit;    /* enum tc_commit */
+    int denials;   /* enum tc_denials */
+};
+
+enum tc_commit { TC_COMMIT_SUCCESS, TC_COMMIT_ASK, TC_COMMIT_NEVER };
+
+struct tc_server {
+    struct tc_spec spec;
+    struct tc_spec *tools; /* narrowing of single tools of the server */
+    size_t tool_count;
+};
+
+/* A row of [tier.X] or [risk.X]. */
+struct tc_class {
+    char *name, *backend;
+    uint32_t line;
+};
+
+struct toolcage_policy {
+    atomic_uint refs;
+    bool is_default;
+    char *name, *dir, *home;
+    struct tc_spec defaults;
+    struct tc_spec *tools;
+    size_t tool_count;
+    struct tc_server *servers;
+    size_t server_count;
+    struct tc_class *tiers, *risks;
+    size_t tier_count, risk_count;
+    char digest[TC_DIGEST_SIZE];
+};
+
+const struct tc_spec *tc_policy_tool(const struct toolcage_policy *policy, const char *name);
+/* Who said a key for this tool (NULL: a bare command): the tool, the defaults, or NULL: nobody. */
+const struct tc_spec *tc_policy_said(const struct toolcage_policy *policy,
+                                     const struct tc_spec *tool, enum tc_key_id id);
+/* The built-in values of absent keys. */
+extern const struct tc_limits tc_limits_default;
+#define TC_INODES_PER_DISK(bytes) ((bytes) / 4096 > 64 ? (bytes) / 4096 : 64)
+
+void tc_spec_done(struct tc_spec *spec);
+void tc_net_entry_done(struct tc_net_entry *entry);
+void tc_fs_entry_done(struct tc_fs_entry *entry);
+bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from);
+/* "tool.x.network"; owned, NULL when out of memory. */
+char *tc_spec_key(const struct tc_spec *spec, const char *key);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * From the tree to the model: the walk over tables and the setters that keys.c names. */
+#ifndef TC_POLICY_PARSE_H
+#define TC_POLICY_PARSE_H
+
+#include "policy/diag.h"
+#include "policy/model.h"
+
+/* One [[test]]. */
+struct tc_test_case {
+    char *tool;
+    struct tc_strv allowed, denied;
+};
+
+struct tc_parse {
+    struct tc_diag diag;
+    struct toolcage_policy *policy;
+    struct tc_spec *spec; /* whose keys are being read */
+    char path[512];       /* "tool.x.filesystem": the tables around the key */
+    size_t path_len;
+};
+
+/* A finding at the node, its subject the current path with the node's key. */
+void tc_parse_bad(struct tc_parse *p, const struct tc_node *node, const char *hint, const char *fmt,
+                  ...) TC_PRINTF(4, 5);
+void tc_parse_bad_key(struct tc_parse *p, const struct tc_node *node, const char *hint,
+                      const char *fmt, ...) TC_PRINTF(4, 5);
+void tc_parse_complaint(struct tc_parse *p, const struct tc_node *node,
+                        const struct tc_complaint *c);
+/* Is it of this kind? Else a finding. */
+bool tc_parse_is(struct tc_parse *p, const struct tc_node *node, enum tc_node_kind kind);
+
+/* Steps into a table (or element) by name and out again. */
+size_t tc_parse_enter(struct tc_parse *p, const char *name);
+void tc_parse_leave(struct tc_parse *p, size_t mark);
+
+/* Every member of the table by the rows of the scope; unknown ones are findings. */
+void tc_parse_table(struct tc_parse *p, enum tc_scope scope, struct tc_node *table, void *into);
+/* A copy that remembers when memory runs out. */
+char *tc_parse_copy(struct tc_parse *p, const char *text);
+
+/* Plain setters: the field is at key->offset. */
+tc_key_set tc_set_string;  /* char * */
+tc_key_set tc_set_strings; /* struct tc_strv; a set */
+tc_key_set tc_set_ordered; /* struct tc_strv; order kept */
+tc_key_set tc_set_choice;  /* char * */
+tc_key_set tc_set_index;   /* int: index of the choice */
+tc_key_set tc_set_value;   /* int64_t, by key->unit */
+tc_key_set tc_set_bool;    /* bool */
+
+/* Of tools (parse_tool.c) */
+tc_key_set tc_set_tools, tc_set_defaults, tc_set_servers, tc_set_server_tools, tc_set_tiers,
+    tc_set_risks, tc_set_tests;
+tc_key_set tc_set_command, tc_set_stdin, tc_set_memory, tc_set_output, tc_set_env, tc_set_env_pass,
+    tc_set_env_set, tc_set_workspace, tc_set_cwd, tc_set_disk, tc_set_programs;
+void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct tc_node *node);
+
+/* Of filesystem (parse_fs.c) */
+tc_key_set tc_set_filesystem, tc_set_readable, tc_set_writable, tc_set_denied;
+/* A path of the policy, absolute and clean ("~/" and relative ones resolved), or NULL after a
+ * finding. */
+char *tc_parse_path(struct tc_parse *p, const struct tc_node *node);
+
+/* Of network (parse_net.c) */
+tc_key_set tc_set_network, tc_set_port;
+
+/* Of arguments (parse_arguments.c) */
+tc_key_set tc_set_arguments, tc_set_type, tc_set_enum, tc_set_const, tc_set_bound, tc_set_length,
+    tc_set_items, tc_set_text, tc_set_read_bounds, tc_set_write_bounds, tc_set_host_bounds;
+
+#endif

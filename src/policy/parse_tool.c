@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Tools, servers, defaults, tiers and tests, and the keys that are small tables of their own. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "policy/parse.h"
+#include "policy/pathrule.h"
+#include "policy/template.h"
+
+enum { TOOLS_MAX = 4096, NAME_MAX_BYTES = 64, ARGV_BYTES_MAX = 128 << 10 };
+
+static bool name_fine(const char *name)
+{
+    size_t n = strlen(name);
+    return n && n <= NAME_MAX_BYTES &&
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == n;
+}
+
+static bool check_name(struct tc_parse *p, const struct tc_node *node, const char *what)
+{
+    if (name_fine(node->key))
+        return true;
+    tc_parse_bad_key(p, node, "models accept letters, digits, _ and -, at most 64",
+                     "\"%.80s\" is not a %s name", node->key, what);
+    return false;
+}
+
+static void start_spec(struct tc_parse *p, struct tc_spec *spec, const char *name)
+{
+    spec->prefix = tc_parse_copy(p, p->path);
+    spec->name = name ? tc_parse_copy(p, name) : NULL;
+    spec->limits = tc_limits_default;
+    p->spec = spec;
+}
+
+static void read_tool(struct tc_parse *p, struct tc_node *node)
+{
+    if (!check_name(p, node, "tool") || !tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    struct tc_spec *spec = TC_PUSH(p->policy->tools, p->policy->tool_count);
+    if (!spec) {
+        p->diag.memory = true;
+        return;
+    }
+    size_t mark = tc_parse_enter(p, node->key);
+    start_spec(p, spec, node->key);
+    tc_parse_table(p, TC_SCOPE_TOOL, node, spec);
+    tc_parse_tool_finish(p, spec, node);
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_tools(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    if (node->count > TOOLS_MAX) {
+        tc_parse_bad_key(p, node, "split the policy", "%zu tools are too many (at most %d)",
+                         node->count, TOOLS_MAX);
+        return;
+    }
+    size_t mark = tc_parse_enter(p, "tool");
+    for (size_t i = 0; i < node->count; i++)
+        read_tool(p, &node->items[i]);
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_defaults(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, "defaults");
+    start_spec(p, &p->policy->defaults, NULL);
+    tc_parse_table(p, TC_SCOPE_DEFAULTS, node, &p->policy->defaults);
+    tc_parse_tool_finish(p, &p->policy->defaults, node);
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_server_tools(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                         void *into)
+{
+    /* the spec is the first member of the server */
+    struct tc_server *server = into;
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, "tool");
+    for (size_t i = 0; i < node->count; i++) {
+        struct tc_node *one = &node->items[i];
+        if (!check_name(p, one, "tool") || !tc_parse_is(p, one, TC_NODE_TABLE))
+            continue;
+        struct tc_spec *spec = TC_PUSH(server->tools, server->tool_count);
+        if (!spec) {
+            p->diag.memory = true;
+            break;
+        }
+        size_t inner = tc_parse_enter(p, one->key);
+        start_spec(p, spec, one->key);
+        tc_parse_table(p, TC_SCOPE_SERVER_TOOL, one, spec);
+        tc_parse_leave(p, inner);
+    }
+    p->spec = &server->spec;
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_servers(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, "server");
+    for (size_t i = 0; i < node->count; i++) {
+        struct tc_node *one = &node->items[i];
+        if (!check_name(p, one, "server") || !tc_parse_is(p, one, TC_NODE_TABLE))
+            continue;
+        struct tc_server *server = TC_PUSH(p->policy->servers, p->policy->server_count);
+        if (!server) {
+            p->diag.memory = true;
+            break;
+        }
+        size_t inner = tc_parse_enter(p, one->key);
+        start_spec(p, &server->spec, one->key);
+        tc_parse_table(p, TC_SCOPE_SERVER, one, server);
+        tc_parse_tool_finish(p, &server->spec, one);
+        tc_parse_leave(p, inner);
+    }
+    tc_parse_leave(p, mark);
+}
+
+static void read_classes(struct tc_parse *p, struct tc_node *node, const char *const *words,
+                         struct tc_class **classes, size_t *count)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, node->key);
+    for (size_t i = 0; i < node->count; i++) {
+        struct tc_node *one = &node->items[i];
+        size_t w = 0;
+        while (words[w] && !tc_streq(words[w], one->key))
+            w++;
+        if (!words[w]) {
+            char hint[200];
+            (void)snprintf(hint, sizeof(hint), "the names are %s, %s, %s and %s", words[0],
+                           words[1], words[2], words[3]);
+            tc_parse_bad_key(p, one, hint, "there is no %s \"%.60s\"", node->key, one->key);
+            continue;
+        }
+        if (!tc_parse_is(p, one, TC_NODE_TABLE))
+            continue;
+        struct tc_class *row = TC_PUSH(*classes, *count);
+        if (!row) {
+            p->diag.memory = true;
+            break;
+        }
+        row->name = tc_parse_copy(p, one->key);
+        row->line = one->key_at.line;
+        size_t inner = tc_parse_enter(p, one->key);
+        tc_parse_table(p, TC_SCOPE_CLASS, one, row);
+        tc_parse_leave(p, inner);
+    }
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_tiers(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    read_classes(p, node, tc_words_tier, &p->policy->tiers, &p->policy->tier_count);
+}
+
+void tc_set_risks(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    read_classes(p, node, tc_words_risk, &p->policy->risks, &p->policy->risk_count);
+}
+
+static void check_accesses(struct tc_parse *p, const struct tc_node *list)
+{
+    static const char *const verbs[] = {"read ", "write ", "exec ", "connect "};
+    for (size_t i = 0; list && list->kind == TC_NODE_ARRAY && i < list->count; i++) {
+        bool fine = false;
+        for (size_t v = 0; v < TC_COUNT(verbs) && list->items[i].kind == TC_NODE_STRING; v++)
+            fine |= tc_startswith(list->items[i].text, verbs[v]) &&
+                    list->items[i].text[strlen(verbs[v])];
+        if (!fine)
+            tc_parse_bad(p, &list->items[i],
+                         "write it as in \"read /data/x.csv\" or \"connect example.com:443\"",
+                         "an access is read, write, exec or connect, and what");
+    }
+}
+
+void tc_set_tests(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+        return;
+    size_t mark = tc_parse_enter(p, "test");
+    for (size_t i = 0; i < node->count; i++) {
+        struct tc_node *one = &node->items[i];
+        struct tc_test_case test = {0};
+        if (!tc_parse_is(p, one, TC_NODE_TABLE))
+            continue;
+        tc_parse_table(p, TC_SCOPE_TEST, one, &test);
+        check_accesses(p, tc_node_get(one, "allowed"));
+        check_accesses(p, tc_node_get(one, "denied"));
+        /* tables come in the order of the text, so every tool is known only at the end of the file
+         */
+        if (!test.tool && !tc_node_get(one, "tool"))
+            tc_parse_bad(p, one, "add tool = \"NAME\"", "the test names no tool");
+        free(test.tool);
+        tc_strv_done(&test.allowed);
+        tc_strv_done(&test.denied);
+    }
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_command(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (node->kind == TC_NODE_STRING) {
+        tc_parse_bad(p, node, "write command = [\"program\", \"argument\"]; no shell reads it",
+                     "command must be an array of strings");
+        return;
+    }
+    tc_set_ordered(p, key, node, into);
+    if (node->kind == TC_NODE_ARRAY && !node->count)
+        tc_parse_bad(p, node, "name a program, or leave the key out", "command is empty");
+    for (size_t i = 0; node->kind == TC_NODE_ARRAY && i < node->count; i++)
+        if (node->items[i].len >= ARGV_BYTES_MAX)
+            tc_parse_bad(p, &node->items[i], "pass it by stdin",
+                         "the element is longer than 128 KiB");
+    struct tc_hole hole;
+    if (node->kind == TC_NODE_ARRAY && node->count && node->items[0].kind == TC_NODE_STRING &&
+        (!node->items[0].len || tc_hole_find(node->items[0].text, &hole)))
+        tc_parse_bad(p, &node->items[0], "write the program itself",
+                     "no argument may choose the program");
+}
+
+void tc_set_stdin(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    if (!tc_parse_is(p, node, TC_NODE_STRING))
+        return;
+    free(spec->stdin_text);
+    spec->stdin_text = tc_parse_copy(p, node->text);
+}
+
+/* Adds a member to a table that a short form has been turned into. */
+static struct tc_node *add_member(struct tc_parse *p, struct tc_node *table, const char *key)
+{
+    struct tc_node *node = TC_PUSH(table->items, table->count);
+    if (node)
+        node->key = tc_parse_copy(p, key);
+    p->diag.memory |= !node;
+    return node;
+}
+
+/* "512MiB" means { max = "512MiB" }. */
+static void become_table(struct tc_parse *p, struct tc_node *node, const char *key, int64_t value)
+{
+    tc_node_become_empty(node, TC_NODE_TABLE);
+    struct tc_node *member = add_member(p, node, key);
+    if (member)
+        tc_node_become_integer(member, value);
+}
+
+void tc_set_memory(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    spec->limits.memory_any = false;
+    if (node->kind != TC_NODE_TABLE) {
+        struct tc_key max = *tc_key_find(TC_SCOPE_MEMORY, "max");
+        bool text = node->kind == TC_NODE_STRING;
+        tc_set_value(p, &max, node, into);
+        if (text && node->kind == TC_NODE_INTEGER)
+            become_table(p, node, "max", spec->limits.memory);
+        return;
+    }
+    size_t mark = tc_parse_enter(p, "memory");
+    tc_parse_table(p, TC_SCOPE_MEMORY, node, spec);
+    tc_parse_leave(p, mark);
+    if (!tc_node_get(node, "max"))
+        tc_parse_bad(p, node, "add max = \"512MiB\"", "memory names no max");
+    const struct tc_node *by = tc_node_get(node, "by");
+    spec->limits.memory_any = by && by->kind == TC_NODE_STRING && tc_streq(by->text, "any");
+}
+
+void tc_set_output(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    if (node->kind != TC_NODE_TABLE) {
+        struct tc_key limit = *tc_key_find(TC_SCOPE_OUTPUT, "limit");
+        bool text = node->kind == TC_NODE_STRING;
+        tc_set_value(p, &limit, node, into);
+        if (text && node->kind == TC_NODE_INTEGER)
+            become_table(p, node, "limit", spec->limits.output);
+        return;
+    }
+    size_t mark = tc_parse_enter(p, "output");
+    tc_parse_table(p, TC_SCOPE_OUTPUT, node, spec);
+    tc_parse_leave(p, mark);
+    const struct tc_node *over = tc_node_get(node, "over");
+    spec->limits.output_kill = over && over->kind == TC_NODE_STRING && tc_streq(over->text, "kill");
+}
+
+void tc_set_disk(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    tc_set_value(p, key, node, into);
+    spec->limits.disk_set = true;
+    spec->limits.inodes = TC_INODES_PER_DISK(spec->limits.disk);
+}
+
+static bool env_name_fine(const char *name)
+{
+    return name[0] && !strchr("0123456789", name[0]) &&
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
+               strlen(name);
+}
+
+void tc_set_env_pass(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    tc_set_strings(p, key, node, into);
+    for (size_t i = 0; node->kind == TC_NODE_ARRAY && i < node->count; i++) {
+        const struct tc_node *item = &node->items[i];
+        if (item->kind != TC_NODE_STRING || !item->len)
+            continue;
+        if (!env_name_fine(item->text))
+            tc_parse_bad(p, item, "names are letters, digits and _; each is named alone",
+                         "\"%.60s\" is not the name of a variable", item->text);
+        else if (tc_startswith(item->text, "LD_") || tc_streq(item->text, "GCONV_PATH") ||
+                 tc_streq(item->text, "GLIBC_TUNABLES"))
+            tc_parse_bad(p, item, "if it must be, write its value with env.set",
+                         "%.60s steers the program loader and is not passed on", item->text);
+    }
+}
+
+void tc_set_env_set(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    for (size_t i = 0; i < node->count; i++) {
+        const struct tc_node *item = &node->items[i];
+        if (!env_name_fine(item->key))
+            tc_parse_bad_key(p, item, "names are letters, digits and _",
+                             "\"%.60s\" is not the name of a variable", item->key);
+        else if (tc_parse_is(p, item, TC_NODE_STRING) &&
+                 !tc_strv_take(&spec->env_set, tc_format("%s=%s", item->key, item->text)))
+            p->diag.memory = true;
+    }
+}
+
+void tc_set_env(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, "env");
+    tc_parse_table(p, TC_SCOPE_ENV, node, into);
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_workspace(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                      void *into)
+{
+    struct tc_spec *spec = into;
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, "workspace");
+    tc_parse_table(p, TC_SCOPE_WORKSPACE, node, spec);
+    const struct tc_node *commit = tc_node_get(node, "commit");
+    if (commit && spec->commit != TC_COMMIT_SUCCESS && spec->workspace != TC_WORKSPACE_OVERLAY)
+        tc_parse_bad(p, commit, "add mode = \"overlay\"",
+                     "commit = \"%s\" needs changes that can be held back",
+                     tc_words_commit[spec->commit]);
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_cwd(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    if (!tc_parse_is(p, node, TC_NODE_STRING))
+        return;
+    if (node->text[0] != '/') {
+        tc_parse_bad(p, node, "write it as the tool sees it, as in \"/workspace\"",
+                     "cwd must be an absolute path");
+        return;
+    }
+    free(spec->cwd);
+    spec->cwd = tc_parse_path(p, node);
+    if (spec->cwd && !tc_node_become_string(node, spec->cwd))
+        p->diag.memory = true;
+}
+
+void tc_set_programs(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    tc_set_strings(p, key, node, into);
+    for (size_t i = 0; node->kind == TC_NODE_ARRAY && i < node->count; i++)
+        if (node->items[i].kind == TC_NODE_STRING && strpbrk(node->items[i].text, "/*?[ "))
+            tc_parse_bad(p, &node->items[i],
+                         "write the name alone, as in \"python3\"; grant directories with "
+                         "filesystem.readable",
+                         "\"%.60s\" is not the name of a program", node->items[i].text);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The policy object: compiling, sharing, freeing. */
+#include "policy/policy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/parse.h"
+
+const struct tc_limits tc_limits_default = {
+    .timeout_ms = 30000,
+    .grace_ms = 2000,
+    .memory = (int64_t)512 << 20,
+    .memory_any = true,
+    .pids = 128,
+    .disk = 64 << 20,
+    .inodes = 16384,
+    .open_files = 1024,
+    .output = 1 << 20,
+};
+
+void tc_net_entry_done(struct tc_net_entry *entry)
+{
+    free(entry->host);
+    tc_strv_done(&entry->methods);
+    tc_strv_done(&entry->paths);
+    free(entry->origin.key);
+    memset(entry, 0, sizeof(*entry));
+}
+
+bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from)
+{
+    to->host = strdup(from->host);
+    to->port = from->port;
+    to->origin.line = from->origin.line;
+    to->origin.key = from->origin.key ? strdup(from->origin.key) : NULL;
+    return to->host && (to->origin.key || !from->origin.key) &&
+           tc_strv_copy(&to->methods, &from->methods) && tc_strv_copy(&to->paths, &from->paths);
+}
+
+static void argument_done(struct tc_argument *argument)
+{
+    free(argument->name);
+    json_decref(argument->schema);
+    for (size_t i = 0; i < argument->bound_count; i++) {
+        free(argument->bounds[i].path);
+        tc_net_entry_done(&argument->bounds[i].host);
+    }
+    free(argument->bounds);
+}
+
+void tc_spec_done(struct tc_spec *spec)
+{
+    char *texts[] = {spec->prefix,     spec->name,   spec->description, spec->title,
+                     spec->stdin_text, spec->tier,   spec->risk,        spec->backend,
+                     spec->image,      spec->module, spec->cwd};
+    for (size_t i = 0; i < TC_COUNT(texts); i++)
+        free(texts[i]);
+    for (size_t i = 0; i < spec->argument_count; i++)
+        argument_done(&spec->arguments[i]);
+    free(spec->arguments);
+    for (size_t i = 0; i < spec->fs_count; i++) {
+        free(spec->fs[i].path);
+        free(spec->fs[i].from);
+    }
+    free(spec->fs);
+    for (size_t i = 0; i < spec->net_count; i++)
+        tc_net_entry_done(&spec->net[i]);
+    free(spec->net);
+    struct tc_strv *lists[] = {&spec->command, &spec->env_pass, &spec->env_set, &spec->programs,
+                               &spec->collect};
+    for (size_t i = 0; i < TC_COUNT(lists); i++)
+        tc_strv_done(lists[i]);
+}
+
+static void server_done(struct tc_server *server)
+{
+    tc_spec_done(&server->spec);
+    for (size_t i = 0; i < server->tool_count; i++)
+        tc_spec_done(&server->tools[i]);
+    free(server->tools);
+}
+
+static void classes_done(struct tc_class *classes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(classes[i].name);
+        free(classes[i].backend);
+    }
+    free(classes);
+}
+
+struct toolcage_policy *tc_policy_ref(struct toolcage_policy *policy)
+{
+    if (policy)
+        atomic_fetch_add_explicit(&policy->refs, 1, memory_order_relaxed);
+    return policy;
+}
+
+struct toolcage_policy *tc_policy_unref(struct toolcage_policy *policy)
+{
+    if (!policy || atomic_fetch_sub_explicit(&policy->refs, 1, memory_order_acq_rel) != 1)
+        return NULL;
+    tc_spec_done(&policy->defaults);
+    for (size_t i = 0; i < policy->tool_count; i++)
+        tc_spec_done(&policy->tools[i]);
+    for (size_t i = 0; i < policy->server_count; i++)
+        server_done(&policy->servers[i]);
+    classes_done(policy->tiers, policy->tier_count);
+    classes_done(policy->risks, policy->risk_count);
+    free(policy->tools);
+    free(policy->servers);
+    free(policy->name);
+    free(policy->dir);
+    free(policy->home);
+    free(policy);
+    return NULL;
+}
+
+static void unref(struct toolcage_policy **policy)
+{
+    tc_policy_unref(*policy);
+}
+
+static struct toolcage_policy *new_policy(const char *name, const char *dir, const char *home)
+{
+    _auto_(unref) struct toolcage_policy *policy = calloc(1, sizeof(*policy));
+    if (!policy)
+        return NULL;
+    atomic_init(&policy->refs, 1);
+    policy->defaults.limits = tc_limits_default;
+    policy->name = strdup(name);
+    policy->dir = strdup(dir);
+    policy->home = home ? strdup(home) : NULL;
+    policy->defaults.prefix = strdup("defaults");
+    if (!policy->name || !policy->dir || !policy->defaults.prefix || (home && !policy->home))
+        return NULL;
+    return TAKE(policy);
+}
+
+/* The tools that tests name must be there. */
+static void check_tests(struct tc_parse *p, const struct tc_node *root)
+{
+    const struct tc_node *tests = tc_node_get(root, "test");
+    for (size_t i = 0; tests && tests->kind == TC_NODE_ARRAY && i < tests->count; i++) {
+        if (tests->items[i].kind != TC_NODE_TABLE)
+            continue;
+        const struct tc_node *tool = tc_node_get(&tests->items[i], "tool");
+        if (tool && tool->kind == TC_NODE_STRING && !tc_policy_has_tool(p->policy, tool->text))
+            tc_parse_bad(p, tool, "name a tool of this file", "there is no tool \"%.80s\"",
+                         tool->text);
+    }
+}
+
+static void check_text(struct tc_parse *p, const char *text, size_t length)
+{
+    if (length > TC_DOCUMENT_BYTES_MAX)
+        tc_diag_add(&p->diag, (struct tc_place){1, 1, 1}, "", "split the policy",
+                    "the file has %zu bytes, at most %d are read", length, TC_DOCUMENT_BYTES_MAX);
+    else if (memchr(text, '\0', length))
+        tc_diag_add(&p->diag, (struct tc_place){1, 1, 1}, "", "write the policy as TOML text",
+                    "the file holds a NUL byte");
+}
+
+static int read_policy(struct tc_parse *p, struct tc_document *document,
+                       struct toolcage_error **err)
+{
+    check_text(p, p->diag.text, p->diag.len);
+    if (p->diag.count)
+        return tc_diag_result(&p->diag, err);
+    if (!tc_document_read_toml(document, p->diag.text, p->diag.len)) {
+        if (document->memory || !document->error)
+            return tc_fail_memory(err);
+        tc_diag_add(&p->diag, document->error_at, "", NULL, "%s", document->error);
+        return tc_diag_result(&p->diag, err);
+    }
+    tc_parse_table(p, TC_SCOPE_FILE, &document->root, p->policy);
+    check_tests(p, &document->root);
+    return tc_diag_result(&p->diag, err);
+}
+
+static bool digest_policy(struct toolcage_policy *policy, const struct tc_node *root)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    tc_node_canonical(root, &out);
+    if (out.failed)
+        return false;
+    tc_digest(out.data, out.len, policy->digest);
+    return true;
+}
+
+int tc_policy_compile(const char *text, size_t length, const char *name, const char *dir,
+                      const char *home, struct toolcage_policy **ret, struct toolcage_error **err)
+{
+    _auto_(unref) struct toolcage_policy *policy = new_policy(name, dir, home);
+    _auto_(tc_document_done) struct tc_document document = {0};
+    _autofree_ struct tc_parse *parse = calloc(1, sizeof(*parse));
+    if (!policy || !parse)
+        return tc_fail_memory(err);
+    parse->diag.name = policy->name;
+    parse->diag.text = text;
+    parse->diag.len = length;
+    parse->policy = policy;
+    int rc = read_policy(parse, &document, err);
+    tc_diag_done(&parse->diag);
+    if (rc)
+        return rc;
+    if (!digest_policy(policy, &document.root))
+        return tc_fail_memory(err);
+    *ret = TAKE(policy);
+    return 0;
+}
+
+int tc_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err)
+{
+    static const char text[] = "{\"default\":1}";
+    struct toolcage_policy *policy = new_policy("(no policy)", "/", NULL);
+    if (!policy)
+        return tc_fail_memory(err);
+    policy->is_default = true;
+    tc_digest(text, strlen(text), policy->digest);
+    *ret = policy;
+    return 0;
+}
+
+const struct tc_spec *tc_policy_tool(const struct toolcage_policy *policy, const char *name)
+{
+    for (size_t i = 0; i < policy->tool_count; i++)
+        if (tc_streq(policy->tools[i].name, name))
+            return &policy->tools[i];
+    return NULL;
+}
+
+const struct tc_spec *tc_policy_said(const struct toolcage_policy *policy,
+                                     const struct tc_spec *tool, enum tc_key_id id)
+{
+    if (tool && tool->said[id])
+        return tool;
+    return policy->defaults.said[id] ? &policy->defaults : NULL;
+}
+
+char *tc_spec_key(const struct tc_spec *spec, const char *key)
+{
+    return tc_format("%s.%s", spec->prefix, key);
+}
+
+bool tc_policy_has_tool(const struct toolcage_policy *policy, const char *tool)
+{
+    return tool && tc_policy_tool(policy, tool);
+}
+
+bool tc_policy_is_default(const struct toolcage_policy *policy)
+{
+    return policy->is_default;
+}
+
+const char *tc_policy_name(const struct toolcage_policy *policy)
+{
+    return policy->name;
+}
+
+const char *tc_policy_digest(const struct toolcage_policy *policy)
+{
+    return policy->digest;
+}
