@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "cli/habits.h"
+#include "cli/run.h"
+#include "cli/say.h"
+
+enum { ARGUMENTS_MAX = 4 << 20 };
+
+static const struct tc_option options[] = {
+    TC_OPTION_POLICY, TC_OPTIONS_NARROWING, TC_OPTION_JSON, TC_OPTION_TIMINGS, TC_OPTION_HELP, {0},
+};
+
+static const char text[] = "Runs the command that the policy registered for TOOL, as a model would "
+                           "call it. ARGUMENTS is a JSON\n"
+                           "object, - reads it from standard input, @FILE from a file. Options "
+                           "only take away from the grant.\n"
+                           "\n"
+                           "exit codes: as of toolcage exec\n"
+                           "\n"
+                           "examples:\n"
+                           "  toolcage call list_files\n"
+                           "  toolcage call python '{\"code\": \"print(6 * 7)\"}'\n"
+                           "  toolcage call python --json @arguments.json\n";
+
+/* Everything of a descriptor as text, at most ARGUMENTS_MAX bytes. */
+static char *read_text(int fd, const char *name, struct tc_failure *failure)
+{
+    size_t length = 0, size = 4096;
+    char *all = malloc(size);
+    while (all) {
+        ssize_t n = read(fd, all + length, size - length - 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            (void)tc_failure_set(failure, TOOLCAGE_ESYSTEM, NULL,
+                                 "cannot read the arguments from %s: %s", name, strerror(errno));
+            return free(all), NULL;
+        }
+        length += (size_t)n;
+        all[length] = '\0';
+        if (!n && strlen(all) == length)
+            return all;
+        if (!n || length > ARGUMENTS_MAX) {
+            (void)tc_failure_set(failure, TOOLCAGE_EARGUMENTS,
+                                 "give one JSON object of at most 4 MiB", "the arguments in %s %s",
+                                 name, n ? "are too large" : "are not text");
+            return free(all), NULL;
+        }
+        if (length + 1 < size)
+            continue;
+        size *= 2;
+        char *more = realloc(all, size);
+        if (!more)
+            free(all);
+        all = more;
+    }
+    (void)tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    return NULL;
+}
+
+static char *arguments(const char *word, struct tc_failure *failure)
+{
+    if (!strcmp(word, "-"))
+        return read_text(STDIN_FILENO, "standard input", failure);
+    if (word[0] != '@')
+        return strdup(word);
+    _autofd_ int fd = open(word + 1, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        return read_text(fd, word + 1, failure);
+    (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
+                         "arguments are JSON, @FILE, or - for standard input",
+                         "cannot read the arguments from %s: %s", word + 1, strerror(errno));
+    return NULL;
+}
+
+static int prepare(const struct tc_args *args, struct tc_session *session,
+                   struct tc_failure *failure)
+{
+    if (tc_session_open(args, args->words[0], TC_LOOKUP_TRUSTED, session, failure))
+        return -1;
+    if (args->word_count < 2)
+        return 0;
+    _autofree_ char *json = arguments(args->words[1], failure);
+    if (!json)
+        return failure->message ? -1
+                                : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    return toolcage_call_set_arguments_json(session->call, json, tc_failure_error(failure));
+}
+
+static int run(const struct tc_args *args)
+{
+    _autosession_ struct tc_session session = {0};
+    _autofailure_ struct tc_failure failure = {0};
+    int rc = tc_habit_values(args);
+    if (rc)
+        return rc;
+    if (prepare(args, &session, &failure))
+        return tc_failure_tell(&failure, args, args->words[0]);
+    return tc_run(&session, args, args->words[0], false);
+}
+
+const struct tc_verb tc_verb_call = {
+    .name = "call",
+    .words = "[options] TOOL [ARGUMENTS]",
+    .summary = "call a tool of the policy, as a model would",
+    .text = text,
+    .options = options,
+    .least = 1,
+    .most = 2,
+    .run = run,
+};

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What the verbs of the command line share. The command line stands outside the library: it
+ * includes the public headers only, so whatever it does an embedder can do. */
+#ifndef TC_CLI_CLI_H
+#define TC_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <toolcage/toolcage.h>
+#include <unistd.h>
+
+static inline void tc_cli_free(void *p)
+{
+    free(*(void **)p);
+}
+
+static inline void tc_cli_close(const int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+}
+
+static inline void tc_cli_error_free(struct toolcage_error **err)
+{
+    toolcage_error_free(*err);
+}
+
+#define _autofree_ __attribute__((cleanup(tc_cli_free)))
+#define _autofd_ __attribute__((cleanup(tc_cli_close)))
+#define _autoerror_ __attribute__((cleanup(tc_cli_error_free)))
+#define TC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define TC_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Exit codes that are ours; the tool's own pass through. */
+enum {
+    TC_EXIT_TIMEOUT = 124,
+    TC_EXIT_FAILURE = 125,
+    TC_EXIT_DENIED = 126,
+    TC_EXIT_NOT_FOUND = 127,
+    TC_EXIT_SIGNAL = 128,
+};
+
+struct tc_option;
+struct tc_args;
+
+/* One verb. `name` has two words for the members of a group ("policy check"). */
+struct tc_verb {
+    const char *name, *alias;
+    const char *words;   /* what follows the options, for the usage line */
+    const char *summary; /* one line of `toolcage --help` */
+    const char *text;    /* what `--help` says below the options: notes and examples */
+    const struct tc_option *options;
+    bool command;    /* the first word that is no option ends the options */
+    int least, most; /* how many words; most < 0: any number */
+    int (*run)(const struct tc_args *args);
+};
+
+extern const struct tc_verb tc_verb_exec, tc_verb_call, tc_verb_tools, tc_verb_init,
+    tc_verb_policy_check, tc_verb_policy_explain, tc_verb_policy_trust, tc_verb_policy_digest,
+    tc_verb_doctor, tc_verb_version;
+
+#endif

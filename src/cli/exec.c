@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include <string.h>
+
+#include "cli/habits.h"
+#include "cli/run.h"
+#include "cli/say.h"
+
+static const struct tc_option options[] = {
+    TC_OPTION_POLICY,
+    {"tool", 0, "NAME", NULL, "run under the grant of this tool, in place of [defaults]"},
+    TC_OPTIONS_NARROWING,
+    {"stdin", 0, "pass|none", NULL, "whether the tool reads your standard input (default: pass)"},
+    TC_OPTION_JSON,
+    TC_OPTION_TIMINGS,
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char text[] =
+    "The first word that is no option starts the command. Without a policy file the tool may read "
+    "this\n"
+    "directory, write nothing but a private /tmp, and reach no network; --read, --write and "
+    "--network\n"
+    "grant more. With a policy file options only take away.\n"
+    "\n"
+    "exit codes: the tool's own; 124 timeout; 125 toolcage failed; 126 denied, or not executable;\n"
+    "127 not found in the cage; 128+N ended by signal N (137 also for a limit)\n"
+    "\n"
+    "examples:\n"
+    "  toolcage exec ls -l\n"
+    "  toolcage exec --write ./out -m 1GiB -t 5m make test\n"
+    "  toolcage exec --read ./data python3 - < script.py\n"
+    "  toolcage exec --json --tool python python3 -c 'print(6 * 7)'\n";
+
+static int usage(const struct tc_args *args)
+{
+    const char *input = tc_args_value(args, "stdin");
+    if (!args->word_count) {
+        const char *tool = tc_args_value(args, "tool");
+        tc_cli_say("exec: no command given");
+        if (tool)
+            tc_cli_hint("toolcage call %s runs the tool's own command", tool);
+        else
+            tc_cli_hint("toolcage exec ls -l; toolcage exec --help has more examples");
+        return TC_EXIT_FAILURE;
+    }
+    if (input && strcmp(input, "pass") && strcmp(input, "none")) {
+        tc_cli_say("--stdin is pass or none, not %s", input);
+        tc_cli_hint("to read a file: toolcage exec CMD < FILE");
+        return TC_EXIT_FAILURE;
+    }
+    return tc_habit_values(args);
+}
+
+static int run(const struct tc_args *args)
+{
+    _autosession_ struct tc_session session = {0};
+    _autofailure_ struct tc_failure failure = {0};
+    const char *tool = tc_args_value(args, "tool"), *input = tc_args_value(args, "stdin");
+    int rc = usage(args);
+    if (rc)
+        return rc;
+    if (tc_session_open(args, tool, TC_LOOKUP_TRUSTED, &session, &failure) ||
+        tc_session_command(&session, args->words, args->word_count, &failure))
+        return tc_failure_tell(&failure, args, tool);
+    if (!tool && session.found.path && !tc_args_has(args, "json"))
+        tc_cli_say("no --tool: running under [defaults] of %s", session.found.path);
+    return tc_run(&session, args, tool, !input || strcmp(input, "none"));
+}
+
+const struct tc_verb tc_verb_exec = {
+    .name = "exec",
+    .alias = "run",
+    .words = "[options] [--] CMD [ARG]...",
+    .summary = "run a command in a cage",
+    .text = text,
+    .options = options,
+    .command = true,
+    .least = 0,
+    .most = -1,
+    .run = run,
+};

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The grant of a tool or a command, as text in columns or as the library's JSON. Nothing runs, so
+ * an untrusted policy may be explained: that is how one decides whether to trust it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/json.h"
+#include "cli/say.h"
+#include "cli/session.h"
+#include "cli/table.h"
+
+enum { TC_EXIT_NOT_ALLOWED = 1 };
+
+static const struct tc_option options[] = {
+    TC_OPTION_POLICY,
+    {"tool", 0, "NAME", NULL, "the tool; without it a command under [defaults]"},
+    {"arguments", 0, "JSON", NULL, "the arguments that a model would give"},
+    {"workspace", 0, "DIR", "workspace", "what /workspace stands for (default: this directory)"},
+    {"read", 0, "PATH", NULL, "may it read this path?"},
+    {"write", 0, "PATH", NULL, "may it write this path?"},
+    {"exec", 0, "PATH", NULL, "may it execute this path?"},
+    {"connect", 0, "HOST:PORT", NULL, "may it reach this endpoint?"},
+    TC_OPTION_JSON,
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char text[] =
+    "exit codes: 0, or 1 when the access asked about is not allowed\n\n"
+    "examples:\n"
+    "  toolcage policy explain --tool list_files\n"
+    "  toolcage policy explain --tool list_files --read /etc/shadow\n"
+    "  toolcage policy explain --tool search --arguments '{\"text\": \"x\"}'\n"
+    "  toolcage policy explain -- make test\n";
+
+/* The one question among the options as "read PATH": owned, *ret NULL without one. 0 or the exit
+ * code. */
+static int question(const struct tc_args *args, char **ret)
+{
+    static const char *const kinds[] = {"read", "write", "exec", "connect"};
+    *ret = NULL;
+    for (size_t i = 0; i < TC_COUNT(kinds); i++) {
+        const char *value = tc_args_value(args, kinds[i]);
+        if (!value)
+            continue;
+        if (*ret) {
+            tc_cli_say("policy explain answers one access at a time");
+            tc_cli_hint("ask again for --%s %s", kinds[i], value);
+            return TC_EXIT_FAILURE;
+        }
+        if (asprintf(ret, "%s %s", kinds[i], value) < 0)
+            return *ret = NULL, tc_cli_no_memory();
+    }
+    return 0;
+}
+
+static void put_verdict(FILE *out, const char *access, struct tc_json verdict)
+{
+    _autofree_ char *reason = tc_json_text(tc_json_get(verdict, "reason"));
+    _autofree_ char *key = tc_json_text(tc_json_get(verdict, "key"));
+    _autofree_ char *hint = tc_json_text(tc_json_get(verdict, "hint"));
+    int64_t line = tc_json_int(tc_json_get(verdict, "line"), 0);
+    (void)fprintf(out, "%s: %s\n",
+                  tc_json_true(tc_json_get(verdict, "allowed")) ? "allowed" : "denied", access);
+    if (reason && *reason)
+        (void)fprintf(out, "  %s\n", reason);
+    if (key && *key && line > 0)
+        (void)fprintf(out, "  by %s, line %" PRId64 "\n", key, line);
+    else if (key && *key)
+        (void)fprintf(out, "  by %s\n", key);
+    if (hint && *hint)
+        (void)fprintf(out, "hint: %s\n", hint);
+}
+
+static int print_text(const struct tc_session *session, const char *access, struct tc_json grant)
+{
+    static const char *const skip[] = {"verdict", NULL};
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+    if (!out)
+        return tc_cli_no_memory();
+    bool whole = true;
+    if (access) {
+        put_verdict(out, access, tc_json_get(grant, "verdict"));
+    } else {
+        (void)fprintf(out, "%-13s%s\n", "file",
+                      session->found.path ? session->found.path : "none (the default grant)");
+        whole = tc_table_object(out, grant, skip);
+    }
+    int rc = fclose(out) || !whole ? tc_cli_no_memory() : tc_cli_print_clean(all);
+    free(all);
+    return rc;
+}
+
+static int print_answer(const struct tc_args *args, const struct tc_session *session,
+                        const char *access, const char *json)
+{
+    struct tc_json grant = tc_json_of(json);
+    int rc = tc_args_has(args, "json") ? tc_cli_print(json, strlen(json))
+                                       : print_text(session, access, grant);
+    if (!rc && tc_args_has(args, "json"))
+        rc = tc_cli_print("\n", 1);
+    if (rc || !access)
+        return rc;
+    return tc_json_true(tc_json_get(tc_json_get(grant, "verdict"), "allowed"))
+               ? 0
+               : TC_EXIT_NOT_ALLOWED;
+}
+
+static int prepare(const struct tc_args *args, const char *tool, struct tc_session *session,
+                   struct tc_failure *failure)
+{
+    const char *arguments = tc_args_value(args, "arguments");
+    if (tc_session_open(args, tool, TC_LOOKUP_ANY, session, failure) ||
+        tc_session_command(session, args->words, args->word_count, failure))
+        return -1;
+    if (session->found.untrusted && !tc_args_has(args, "json"))
+        tc_cli_say("%s is not trusted: nothing runs under it yet", session->found.path);
+    return arguments ? toolcage_call_set_arguments_json(session->call, arguments,
+                                                        tc_failure_error(failure))
+                     : 0;
+}
+
+static int run(const struct tc_args *args)
+{
+    _autosession_ struct tc_session session = {0};
+    _autofailure_ struct tc_failure failure = {0};
+    _autofree_ char *access = NULL;
+    const char *tool = tc_args_value(args, "tool");
+    char *json = NULL;
+    int rc = question(args, &access);
+    if (rc)
+        return rc;
+    if (prepare(args, tool, &session, &failure) ||
+        toolcage_call_explain_json(session.call, access, &json, tc_failure_error(&failure)))
+        return tc_failure_tell(&failure, args, tool);
+    rc = print_answer(args, &session, access, json);
+    toolcage_free(json);
+    return rc;
+}
+
+const struct tc_verb tc_verb_policy_explain = {
+    .name = "policy explain",
+    .words = "[options] [--tool NAME] [CMD [ARG]...]",
+    .summary = "show the grant of a tool or command, or answer one access",
+    .text = text,
+    .options = options,
+    .command = true,
+    .most = -1,
+    .run = run,
+};

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/lookup.h"
+#include "cli/say.h"
+#include "cli/trust.h"
+
+static const struct tc_option options[] = {
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char starter[] =
+    "# What each tool of a language model may touch. Whatever is not granted here is denied.\n"
+    "#\n"
+    "#   toolcage tools                             the tools below\n"
+    "#   toolcage call list_files                   run one, as a model would\n"
+    "#   toolcage policy explain --tool list_files  its whole grant\n"
+    "#   toolcage policy trust toolcage.toml        after each edit\n"
+    "\n"
+    "# For commands that name no tool (toolcage exec CMD), and for keys that a tool leaves out.\n"
+    "[defaults]\n"
+    "filesystem = { readable = [\".\"] }\n"
+    "network = \"none\"\n"
+    "timeout = \"30s\"\n"
+    "# by = \"any\": where there is no control group, the limit holds for each process alone.\n"
+    "memory = { max = \"512MiB\", by = \"any\" }\n"
+    "\n"
+    "[tool.list_files]\n"
+    "description = \"List the files of the workspace.\"\n"
+    "command = [\"ls\", \"-la\", \"/workspace\"]\n"
+    "filesystem = { readable = [\"/workspace\"] }\n"
+    "timeout = \"10s\"\n"
+    "\n"
+    "[tool.search]\n"
+    "description = \"Find lines with a text in the files of the workspace.\"\n"
+    "command = [\"grep\", \"-rnF\", \"--\", \"{text}\", \"/workspace\"]\n"
+    "arguments.text = { type = \"string\", minLength = 1, maxLength = 200 }\n"
+    "filesystem = { readable = [\"/workspace\"], denied = [\"/workspace/.env\"] }\n"
+    "timeout = \"10s\"\n"
+    "\n"
+    "# A shell that may write the workspace. Take the marks away to have it.\n"
+    "# [tool.shell]\n"
+    "# description = \"Run a shell script in /workspace. There is no network.\"\n"
+    "# command = [\"sh\"]\n"
+    "# stdin = \"{script}\"\n"
+    "# arguments.script = { type = \"string\", maxLength = 20000 }\n"
+    "# filesystem = { writable = [\"/workspace\"] }\n"
+    "# timeout = \"60s\"\n";
+
+static int write_starter(struct tc_failure *failure)
+{
+    _autofd_ int fd =
+        open(TC_POLICY_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0 && errno == EEXIST)
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                              "edit it, or check it with toolcage policy check " TC_POLICY_NAME,
+                              TC_POLICY_NAME " is already here, and init never overwrites");
+    ssize_t n = fd < 0 ? -1 : write(fd, starter, sizeof(starter) - 1);
+    if (n == (ssize_t)sizeof(starter) - 1)
+        return 0;
+    int saved = n < 0 ? errno : ENOSPC;
+    if (fd >= 0)
+        (void)unlink(TC_POLICY_NAME);
+    return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "change to a directory that you can write",
+                          "cannot write " TC_POLICY_NAME ": %s", strerror(saved));
+}
+
+static int trust_starter(struct tc_failure *failure)
+{
+    struct toolcage_policy *policy = NULL;
+    _autofree_ char *path = realpath(TC_POLICY_NAME, NULL);
+    if (!path)
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, NULL, "cannot read " TC_POLICY_NAME ": %s",
+                              strerror(errno));
+    int rc = toolcage_policy_load_file(path, &policy, tc_failure_error(failure));
+    if (!rc)
+        rc = tc_trust_set(path, toolcage_policy_digest(policy), failure);
+    (void)toolcage_policy_unref(policy);
+    return rc;
+}
+
+static int run(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    if (write_starter(&failure) || trust_starter(&failure))
+        return tc_failure_tell(&failure, args, NULL);
+    static const char done[] = "wrote " TC_POLICY_NAME " and trusted it\n"
+                               "next: toolcage tools; toolcage call list_files\n";
+    return tc_cli_print(done, sizeof(done) - 1);
+}
+
+const struct tc_verb tc_verb_init = {
+    .name = "init",
+    .words = "",
+    .summary = "write a commented starter policy here and trust it",
+    .text = "Never overwrites a file.\n\nexamples:\n  toolcage init\n",
+    .options = options,
+    .run = run,
+};

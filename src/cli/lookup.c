@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/lookup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/trust.h"
+
+/* What a border is made of: owner, file system and mount of a directory. */
+static int look(const char *path, struct statx *ret)
+{
+    return statx(AT_FDCWD, path, AT_NO_AUTOMOUNT, STATX_UID | STATX_INO | STATX_MNT_ID, ret);
+}
+
+static bool same_directory(const struct statx *a, const struct statx *b)
+{
+    return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&
+           a->stx_dev_minor == b->stx_dev_minor;
+}
+
+static bool border(const struct statx *start, const struct statx *here)
+{
+    return here->stx_uid != start->stx_uid || here->stx_dev_major != start->stx_dev_major ||
+           here->stx_dev_minor != start->stx_dev_minor || here->stx_mnt_id != start->stx_mnt_id;
+}
+
+/* Is there a policy in `directory`? *ret is its canonical path, or NULL. */
+static int look_in(const char *directory, char **ret, struct tc_failure *failure)
+{
+    _autofree_ char *path = NULL;
+    if (asprintf(&path, "%s/" TC_POLICY_NAME, strcmp(directory, "/") ? directory : "") < 0) {
+        path = NULL;
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    }
+    struct stat st;
+    *ret = NULL;
+    if (lstat(path, &st) && errno == ENOENT)
+        return 0;
+    *ret = realpath(path, NULL);
+    if (*ret)
+        return 0;
+    return tc_failure_set(failure, TOOLCAGE_ESYSTEM,
+                          "mend or remove it, or name another policy with --policy",
+                          "cannot read the policy %s: %s", path, strerror(errno));
+}
+
+static int nearest(char **ret, struct tc_failure *failure)
+{
+    _autofree_ char *directory = getcwd(NULL, 0);
+    struct statx start, here, home = {0};
+    if (!directory || look(directory, &start))
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "change to a directory that exists",
+                              "cannot look at the working directory: %s", strerror(errno));
+    const char *home_path = secure_getenv("HOME");
+    bool has_home = home_path && home_path[0] == '/' && !look(home_path, &home);
+    here = start;
+    for (;;) {
+        if (look_in(directory, ret, failure))
+            return -1;
+        char *slash = strrchr(directory, '/');
+        if (*ret || !directory[1] || (has_home && same_directory(&here, &home)))
+            return 0;
+        slash[slash == directory] = '\0';
+        if (look(directory, &here) || border(&start, &here))
+            return 0;
+    }
+}
+
+/* The user's own file counts without trust, so nobody else may have a hand in it. */
+static int users_own(char **ret, struct tc_failure *failure)
+{
+    _autofree_ char *path = tc_user_path("XDG_CONFIG_HOME", ".config", TC_POLICY_NAME);
+    struct stat st;
+    *ret = NULL;
+    if (!path || (stat(path, &st) && (errno == ENOENT || errno == ENOTDIR)))
+        return 0;
+    if (stat(path, &st))
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "mend or remove it",
+                              "cannot read the policy %s: %s", path, strerror(errno));
+    if ((st.st_uid != geteuid() && st.st_uid) || (st.st_mode & S_IWOTH))
+        return tc_failure_set(
+            failure, TOOLCAGE_EUNTRUSTED, "make it a file that only you can write",
+            "the policy %s belongs to somebody else or can be written by everybody", path);
+    *ret = path;
+    path = NULL;
+    return 0;
+}
+
+int tc_lookup_path(const char *given, char **ret, bool *ret_nearest, struct tc_failure *failure)
+{
+    const char *named = given ? given : secure_getenv("TOOLCAGE_POLICY");
+    *ret_nearest = false;
+    if (named && (given || *named)) {
+        *ret = strdup(named);
+        return *ret ? 0 : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    }
+    if (nearest(ret, failure))
+        return -1;
+    *ret_nearest = *ret;
+    return *ret ? 0 : users_own(ret, failure);
+}
+
+static int refuse(const char *path, enum tc_trust trust, struct tc_failure *failure)
+{
+    _autofree_ char *hint = NULL;
+    if (asprintf(&hint, "read it, then: toolcage policy trust %s", path) < 0)
+        hint = NULL;
+    return tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, hint, "the policy %s %s", path,
+                          trust == TC_TRUST_CHANGED ? "has changed since it was trusted"
+                                                    : "is not trusted");
+}
+
+static int check_trust(struct tc_found *found, enum tc_lookup_flags flags,
+                       struct tc_failure *failure)
+{
+    enum tc_trust trust;
+    if (tc_trust_check(found->path, toolcage_policy_digest(found->policy), &trust, failure))
+        return -1;
+    found->untrusted = trust != TC_TRUST_YES;
+    return found->untrusted && flags == TC_LOOKUP_TRUSTED ? refuse(found->path, trust, failure) : 0;
+}
+
+int tc_lookup(const char *given, enum tc_lookup_flags flags, struct tc_found *ret,
+              struct tc_failure *failure)
+{
+    bool nearest_one;
+    *ret = (struct tc_found){0};
+    if (tc_lookup_path(given, &ret->path, &nearest_one, failure))
+        return -1;
+    int rc = ret->path
+                 ? toolcage_policy_load_file(ret->path, &ret->policy, tc_failure_error(failure))
+                 : toolcage_policy_new_default(&ret->policy, tc_failure_error(failure));
+    if (!rc && nearest_one)
+        rc = check_trust(ret, flags, failure);
+    if (rc)
+        tc_found_done(ret);
+    return rc ? -1 : 0;
+}
+
+void tc_found_done(struct tc_found *found)
+{
+    (void)toolcage_policy_unref(found->policy);
+    free(found->path);
+    *found = (struct tc_found){0};
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Which policy holds: the one named by --policy or $TOOLCAGE_POLICY (the operator's own word); the
+ * nearest toolcage.toml upward from the working directory, if it is trusted; the user's own; or the
+ * strictest useful default. A file that is found and not usable ends the search: it is never
+ * skipped. */
+#ifndef TC_CLI_LOOKUP_H
+#define TC_CLI_LOOKUP_H
+
+#include "cli/failure.h"
+
+#define TC_POLICY_NAME "toolcage.toml"
+
+enum tc_lookup_flags {
+    TC_LOOKUP_TRUSTED,
+    TC_LOOKUP_ANY /* also an untrusted one: nothing will run */
+};
+
+struct tc_found {
+    struct toolcage_policy *policy;
+    char *path; /* NULL: the default policy */
+    bool untrusted;
+};
+
+int tc_lookup(const char *given, enum tc_lookup_flags flags, struct tc_found *ret,
+              struct tc_failure *failure);
+void tc_found_done(struct tc_found *found);
+
+/* The path of the policy file that a lookup would use: owned, *ret NULL when there is none.
+ * *ret_nearest tells that trust is needed. 0 or -1. */
+int tc_lookup_path(const char *given, char **ret, bool *ret_nearest, struct tc_failure *failure);
+
+#define _autofound_ __attribute__((cleanup(tc_found_done)))
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The program `toolcage`: finds the verb, takes its options apart, runs it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/opts.h"
+#include "cli/say.h"
+
+static const struct tc_verb *const verbs[] = {
+    &tc_verb_exec,         &tc_verb_call,           &tc_verb_tools,        &tc_verb_init,
+    &tc_verb_policy_check, &tc_verb_policy_explain, &tc_verb_policy_trust, &tc_verb_policy_digest,
+    &tc_verb_doctor,       &tc_verb_version,
+};
+
+static const char head[] =
+    "toolcage runs one tool call of a language model in a cage built for it\n"
+    "\n"
+    "usage: toolcage VERB [options] ...\n"
+    "\n";
+static const char tail[] = "\n"
+                           "toolcage VERB --help has options and examples\n"
+                           "try: toolcage exec ls -l; toolcage doctor\n";
+
+static int print_help(void)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return tc_cli_no_memory();
+    (void)fputs(head, out);
+    for (size_t i = 0; i < TC_COUNT(verbs); i++)
+        (void)fprintf(out, "  %-16s %s\n", verbs[i]->name, verbs[i]->summary);
+    (void)fputs(tail, out);
+    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print(text, size);
+    free(text);
+    return rc;
+}
+
+static int print_verb_help(const struct tc_verb *verb)
+{
+    _autofree_ char *text = tc_args_help(verb);
+    return text ? tc_cli_print(text, strlen(text)) : tc_cli_no_memory();
+}
+
+/* How many words of argv name the verb: 0 when they do not. */
+static int matches(const struct tc_verb *verb, int argc, char **argv)
+{
+    const char *space = strchr(verb->name, ' ');
+    if (verb->alias && !strcmp(argv[0], verb->alias))
+        return 1;
+    if (!space)
+        return !strcmp(argv[0], verb->name);
+    size_t length = (size_t)(space - verb->name);
+    return argc > 1 && strlen(argv[0]) == length && !memcmp(argv[0], verb->name, length) &&
+                   !strcmp(argv[1], space + 1)
+               ? 2
+               : 0;
+}
+
+static const struct tc_verb *find(int argc, char **argv, int *ret_words)
+{
+    for (size_t i = 0; i < TC_COUNT(verbs); i++) {
+        *ret_words = matches(verbs[i], argc, argv);
+        if (*ret_words)
+            return verbs[i];
+    }
+    return NULL;
+}
+
+/* "toolcage policy" alone, or with a word that it does not have. */
+static int unknown_member(int argc, char **argv)
+{
+    if (argc < 2) {
+        tc_cli_say("policy: which one?");
+    } else {
+        tc_cli_say("policy: unknown verb %s", argv[1]);
+    }
+    tc_cli_hint("toolcage policy check, explain, trust or digest");
+    return TC_EXIT_FAILURE;
+}
+
+static int unknown_verb(int argc, char **argv)
+{
+    if (!strcmp(argv[0], "policy"))
+        return unknown_member(argc, argv);
+    struct tc_nearest nearest = {.word = argv[0]};
+    for (size_t i = 0; i < TC_COUNT(verbs); i++)
+        tc_nearest_try(&nearest, verbs[i]->name);
+    if (argv[0][0] == '-')
+        tc_cli_say("unknown option %s", argv[0]);
+    else
+        tc_cli_say("unknown verb %s", argv[0]);
+    if (argv[0][0] == '-')
+        tc_cli_hint("options stand after the verb: toolcage exec %s ...", argv[0]);
+    else if (nearest.best && strlen(argv[0]) > 2)
+        tc_cli_hint("did you mean toolcage %s? (to run a command: toolcage exec %s)", nearest.best,
+                    argv[0]);
+    else
+        tc_cli_hint("to run a command: toolcage exec %s; toolcage --help lists the verbs", argv[0]);
+    return TC_EXIT_FAILURE;
+}
+
+static int run_verb(const struct tc_verb *verb, int argc, char **argv)
+{
+    struct tc_args args;
+    int rc = tc_args_parse(verb, argc, argv, &args);
+    if (!rc)
+        rc = args.help ? print_verb_help(verb) : verb->run(&args);
+    tc_args_done(&args);
+    return rc;
+}
+
+static int help_verb(int argc, char **argv)
+{
+    int words;
+    if (!argc)
+        return print_help();
+    const struct tc_verb *verb = find(argc, argv, &words);
+    return verb ? print_verb_help(verb) : unknown_verb(argc, argv);
+}
+
+/* A descriptor opened where 0, 1 or 2 is closed would be taken for it. */
+static bool standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) != fd)
+            return false;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    if (!standard_descriptors())
+        return TC_EXIT_FAILURE;
+    if (argc < 2) {
+        tc_cli_say("no verb given");
+        tc_cli_hint("toolcage exec ls -l runs a command; toolcage --help lists the verbs");
+        return TC_EXIT_FAILURE;
+    }
+    argc--, argv++;
+    if (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h"))
+        return print_help();
+    if (!strcmp(argv[0], "help"))
+        return help_verb(argc - 1, argv + 1);
+    if (!strcmp(argv[0], "--version") || !strcmp(argv[0], "-V"))
+        return run_verb(&tc_verb_version, 0, argv);
+    int words;
+    const struct tc_verb *verb = find(argc, argv, &words);
+    return verb ? run_verb(verb, argc - words, argv + words) : unknown_verb(argc, argv);
+}

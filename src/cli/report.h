@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What is said of a result, on standard error unless JSON was asked for. */
+#ifndef TC_CLI_REPORT_H
+#define TC_CLI_REPORT_H
+
+#include "cli/session.h"
+
+/* Why it ended, what was refused, what was cut. `words`: the command, for the hint to one that does
+ * not exist. */
+void tc_report(const struct toolcage_result *result, char *const words[]);
+/* The line of JSON on standard output; 0 or the exit code. */
+int tc_report_json(const struct toolcage_result *result);
+void tc_report_timings(const struct toolcage_result *result, const struct tc_session *session);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/session.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t now_us(void)
+{
+    struct timespec ts;
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+/* --env NAME stands for the caller's own value. */
+static int set_env(struct toolcage_call *call, const char *value, struct tc_failure *failure)
+{
+    _autofree_ char *whole = NULL;
+    if (strchr(value, '='))
+        return toolcage_call_set(call, "env", value, tc_failure_error(failure));
+    const char *own = getenv(value);
+    if (!own)
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE, "give a value: --env NAME=VALUE",
+                              "--env %s: there is no such variable in your environment", value);
+    if (asprintf(&whole, "%s=%s", value, own) < 0) {
+        whole = NULL;
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    }
+    return toolcage_call_set(call, "env", whole, tc_failure_error(failure));
+}
+
+static int narrow(struct toolcage_call *call, const struct tc_args *args,
+                  struct tc_failure *failure)
+{
+    for (size_t i = 0; i < args->given_count; i++) {
+        const struct tc_given *given = &args->given[i];
+        if (!given->option->key)
+            continue;
+        int rc = !strcmp(given->option->key, "env")
+                     ? set_env(call, given->value, failure)
+                     : toolcage_call_set(call, given->option->key, given->value,
+                                         tc_failure_error(failure));
+        if (rc)
+            return -1;
+    }
+    return 0;
+}
+
+int tc_session_open(const struct tc_args *args, const char *tool, enum tc_lookup_flags flags,
+                    struct tc_session *ret, struct tc_failure *failure)
+{
+    *ret = (struct tc_session){0};
+    struct toolcage_error **err = tc_failure_error(failure);
+    int64_t start = now_us();
+    if (tc_lookup(tc_args_value(args, "policy"), flags, &ret->found, failure))
+        return -1;
+    int64_t found = now_us();
+    if (toolcage_engine_new(&ret->engine, err))
+        return -1;
+    ret->policy_us = found - start;
+    ret->engine_us = now_us() - found;
+    if (tool && !ret->found.path)
+        return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
+                              "write a policy (toolcage init), or name one with --policy FILE",
+                              "there is no policy here, so there is no tool %s", tool);
+    if (toolcage_call_new(ret->engine, ret->found.policy, tool, &ret->call, err))
+        return -1;
+    return narrow(ret->call, args, failure);
+}
+
+int tc_session_command(struct tc_session *session, char *const words[], size_t count,
+                       struct tc_failure *failure)
+{
+    if (!count)
+        return 0;
+    return toolcage_call_set_command(session->call, count, (const char *const *)words,
+                                     tc_failure_error(failure));
+}
+
+void tc_session_close(struct tc_session *session)
+{
+    (void)toolcage_call_unref(session->call);
+    (void)toolcage_engine_unref(session->engine);
+    tc_found_done(&session->found);
+    *session = (struct tc_session){0};
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What every verb about a call begins with: the policy found, an engine, a call with the options'
+ * narrowings in it. */
+#ifndef TC_CLI_SESSION_H
+#define TC_CLI_SESSION_H
+
+#include <stdint.h>
+
+#include "cli/lookup.h"
+
+struct tc_session {
+    struct tc_found found;
+    struct toolcage_engine *engine;
+    struct toolcage_call *call;
+    int64_t policy_us, engine_us; /* how long the two took */
+};
+
+/* 0, or -1 with the failure; closed by tc_session_close() in both cases. */
+int tc_session_open(const struct tc_args *args, const char *tool, enum tc_lookup_flags flags,
+                    struct tc_session *ret, struct tc_failure *failure);
+/* The words as the call's command; none: the tool's own. */
+int tc_session_command(struct tc_session *session, char *const words[], size_t count,
+                       struct tc_failure *failure);
+void tc_session_close(struct tc_session *session);
+
+#define _autosession_ __attribute__((cleanup(tc_session_close)))
+
+#endif

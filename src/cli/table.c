@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/table.h"
+
+#include <string.h>
+
+enum { COLUMNS = 8, NAME_WIDTH = 13, LINE_WIDTH = 98 };
+
+struct columns {
+    char *names[COLUMNS];
+    int widths[COLUMNS];
+    size_t count;
+};
+
+static bool is_container(struct tc_json value)
+{
+    return value.at && (*value.at == '{' || *value.at == '[');
+}
+
+static bool is_empty(struct tc_json value)
+{
+    struct tc_json_each each = tc_json_walk(value);
+    return !tc_json_next(&each);
+}
+
+/* Columns on a terminal, one a code point: the few wide or combining ones are not worth a table. */
+static int width(const char *text)
+{
+    int count = 0;
+    for (; *text; text++)
+        count += (*text & 0xc0) != 0x80;
+    return count;
+}
+
+static char *joined(struct tc_json list)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    struct tc_json_each each = tc_json_walk(list);
+    for (const char *comma = ""; tc_json_next(&each); comma = " ") {
+        _autofree_ char *item = tc_json_text(each.value);
+        if (item)
+            (void)fprintf(out, "%s%s", comma, item);
+        else
+            (void)fprintf(out, "%s%.*s", comma, (int)(each.value.end - each.value.at),
+                          each.value.at);
+    }
+    return fclose(out) ? (free(text), NULL) : text;
+}
+
+/* What a cell shows: yes is the column's name, no and nothing are blank. NULL without memory. */
+static char *cell(struct tc_json row, const char *name)
+{
+    struct tc_json value = tc_json_get(row, name);
+    if (!value.at || *value.at == 'n' || *value.at == 'f')
+        return strdup("");
+    if (*value.at == 't')
+        return strdup(name);
+    if (is_container(value))
+        return joined(value);
+    if (*value.at != '"')
+        return strndup(value.at, (size_t)(value.end - value.at));
+    int64_t line = strcmp(name, "key") ? 0 : tc_json_int(tc_json_get(row, "line"), 0);
+    char *text = tc_json_text(value), *both = NULL;
+    if (!text || line <= 0)
+        return text;
+    int n = asprintf(&both, "%s, line %lld", text, (long long)line);
+    free(text);
+    return n < 0 ? NULL : both;
+}
+
+static bool note_row(struct columns *columns, struct tc_json row)
+{
+    struct tc_json_each each = tc_json_walk(row);
+    while (tc_json_next(&each)) {
+        _autofree_ char *name = tc_json_text(each.key);
+        if (!name)
+            return false;
+        size_t i = 0;
+        while (i < columns->count && strcmp(columns->names[i], name))
+            i++;
+        if (i == COLUMNS || !strcmp(name, "line"))
+            continue;
+        _autofree_ char *text = cell(row, name);
+        if (!text)
+            return false;
+        if (i == columns->count) {
+            columns->names[columns->count++] = name;
+            name = NULL;
+        }
+        if (width(text) > columns->widths[i])
+            columns->widths[i] = width(text);
+    }
+    return true;
+}
+
+static bool put_row(FILE *out, const struct columns *columns, struct tc_json row, const char *label,
+                    int label_width)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *line = open_memstream(&text, &size);
+    if (!line)
+        return false;
+    if (label)
+        (void)fprintf(line, "  %s%*s", label, label_width - width(label), "");
+    bool whole = true;
+    for (size_t i = 0; whole && i < columns->count; i++) {
+        _autofree_ char *content = cell(row, columns->names[i]);
+        whole = content;
+        if (content && columns->widths[i])
+            (void)fprintf(line, "  %s%*s", content, columns->widths[i] - width(content), "");
+    }
+    whole = !fclose(line) && whole;
+    while (size && text[size - 1] == ' ')
+        size--;
+    (void)fprintf(out, "%.*s\n", (int)size, text);
+    free(text);
+    return whole;
+}
+
+static void columns_done(struct columns *columns)
+{
+    for (size_t i = 0; i < columns->count; i++)
+        free(columns->names[i]);
+}
+
+/* A list of objects, or an object of them with their names in front. */
+static bool put_rows(FILE *out, struct tc_json rows)
+{
+    __attribute__((cleanup(columns_done))) struct columns columns = {0};
+    int labels = 0;
+    struct tc_json_each each = tc_json_walk(rows);
+    while (tc_json_next(&each)) {
+        _autofree_ char *label = tc_json_text(each.key);
+        if (!note_row(&columns, each.value))
+            return false;
+        if (label && width(label) > labels)
+            labels = width(label);
+    }
+    each = tc_json_walk(rows);
+    while (tc_json_next(&each)) {
+        _autofree_ char *label = tc_json_text(each.key);
+        if (!put_row(out, &columns, each.value, label, labels))
+            return false;
+    }
+    return true;
+}
+
+/* Words beside their name, broken before the line gets too long. */
+static bool put_words(FILE *out, const char *name, struct tc_json words)
+{
+    int column = NAME_WIDTH;
+    (void)fprintf(out, "%-*s", NAME_WIDTH, name);
+    struct tc_json_each each = tc_json_walk(words);
+    for (bool first = true; tc_json_next(&each); first = false) {
+        _autofree_ char *word = tc_json_text(each.value);
+        if (!word)
+            word = strndup(each.value.at, (size_t)(each.value.end - each.value.at));
+        if (!word)
+            return false;
+        if (!first && column + 1 + width(word) > LINE_WIDTH) {
+            (void)fprintf(out, "\n%*s", NAME_WIDTH, "");
+            column = NAME_WIDTH;
+        } else if (!first) {
+            (void)fputc(' ', out);
+            column++;
+        }
+        (void)fputs(word, out);
+        column += width(word);
+    }
+    (void)fputc('\n', out);
+    return true;
+}
+
+static bool put_member(FILE *out, struct tc_json object, const char *name, struct tc_json value)
+{
+    if (is_container(value) && is_empty(value))
+        return fprintf(out, "%-*snone\n", NAME_WIDTH, name) > 0;
+    if (is_container(value)) {
+        struct tc_json_each each = tc_json_walk(value);
+        (void)tc_json_next(&each);
+        if (!is_container(each.value))
+            return *value.at == '['
+                       ? put_words(out, name, value)
+                       : fprintf(out, "\n%s\n", name) > 0 && tc_table_object(out, value, NULL);
+        return fprintf(out, "\n%s\n", name) > 0 && put_rows(out, value);
+    }
+    _autofree_ char *text = cell(object, name);
+    if (text && *text)
+        (void)fprintf(out, "%-*s%s\n", NAME_WIDTH, name, text);
+    return text;
+}
+
+static bool skipped(const char *name, const char *const skip[])
+{
+    for (size_t i = 0; skip && skip[i]; i++)
+        if (!strcmp(name, skip[i]))
+            return true;
+    return false;
+}
+
+bool tc_table_object(FILE *out, struct tc_json object, const char *const skip[])
+{
+    struct tc_json_each each = tc_json_walk(object);
+    while (tc_json_next(&each)) {
+        _autofree_ char *name = tc_json_text(each.key);
+        if (!name || (!skipped(name, skip) && !put_member(out, object, name, each.value)))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * JSON of the library as text in columns: scalars beside their name, lists of objects as rows. It
+ * knows no field but "line", which is shown with the "key" before it. */
+#ifndef TC_CLI_TABLE_H
+#define TC_CLI_TABLE_H
+
+#include <stdio.h>
+
+#include "cli/json.h"
+
+/* Each member of the object below the one before. Members named in `skip` (NULL-terminated) are
+ * left out. False when memory ran out. */
+bool tc_table_object(FILE *out, struct tc_json object, const char *const skip[]);
+
+#endif
