@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""What the documents show works: policies parse, C compiles, and no link of a page points nowhere."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import tap
+
+root, toolcage = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+pages = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
+
+
+def run(*command):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
+                          stdin=subprocess.DEVNULL, timeout=60)
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.S | re.M)
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    policies = [(path, path.relative_to(root).as_posix()) for path in sorted((root / "examples").glob("*.toml"))]
+    for page in pages:
+        for number, text in enumerate(blocks(page, "toml"), 1):
+            path = pathlib.Path(scratch) / f"{page.stem}-{number}.toml"
+            path.write_text(text)
+            policies.append((path, f"{page.name}, policy {number}"))
+    for path, name in policies:
+        done = run(toolcage, "policy", "check", path)
+        tap.check(done.returncode == 0, f"{name} passes policy check", done.stdout + done.stderr)
+    for page in pages:
+        for number, text in enumerate(blocks(page, "c"), 1):
+            source = pathlib.Path(scratch) / f"{page.stem}-{number}.c"
+            source.write_text("#include <stdio.h>\n#include <toolcage/toolcage.h>\nint main(void)\n{\n" + text + "return 0;\n}\n")
+            done = run(*os.environ["CC"].split(), "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{root / 'include'}",
+                       "-fsyntax-only", source)
+            tap.check(done.returncode == 0, f"{page.name}, C {number} compiles", done.stderr)
+
+for page in pages:
+    targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)]+)\)", page.read_text())]
+    dead = [target for target in targets if target and "://" not in target and not (page.parent / target).exists()]
+    tap.check(not dead, f"the links of {page.name} lead somewhere", dead)
+tap.finish()
