@@ -81,7 +81,7 @@ make_disk()
 			basename "$module" >>"$1/modules/order"
 		done <"$1/root/boot/order"
 		rm -rf "$1"/root/boot/*
-		mke2fs -q -t ext4 -E root_owner=0:0,lazy_itable_init=1 -d "$1/root" "$1/root.ext4" "$2"
+		mke2fs -q -t ext4 -E root_owner=0:0,lazy_itable_init=1 -d "$1/root" "$1/root.ext4" "$2" >/dev/null
 		rm -rf "$1/root" "$1/root.tar"' sh "$work" "$root_size"
 }
 
