@@ -4,7 +4,7 @@
  * Writes one rich message of each wire struct: the seeds that a fuzzer could not guess. They are
  * made by the build, so they follow the format.
  *
- * usage: fuzz-seed plan|outcome FILE */
+ * usage: make-seed plan|outcome FILE */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     bool good = !put.failed && decodes(argv[1], &put.out) && fd >= 0 &&
                 tc_write_all(fd, put.out.data, put.out.len) == 0;
     if (!good)
-        fprintf(stderr, "fuzz-seed: cannot make the %s seed\n", argv[1]);
+        fprintf(stderr, "make-seed: cannot make the %s seed\n", argv[1]);
     tc_buf_done(&put.out);
     return good ? 0 : 1;
 }
