@@ -39,7 +39,7 @@ fuzz:
 	@tools/fuzz
 
 bench: all
-	@set -e; for b in bench/run-*; do [ -x "$$b" ] || { echo "no benchmarks here"; exit 1; }; "$$b" $(BUILD); done
+	@bench/run $(BUILD)
 
 dist: $(BUILD)/build.ninja
 	@$(MESON) dist -C $(BUILD) --no-tests
