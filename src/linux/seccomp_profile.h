@@ -2,9 +2,9 @@
  * Copyright The toolcage authors
  *
  * The default profile of system calls: the one table from which the filter is generated at build
- * time (gen_seccomp.c) and from which the supervisor's answers are taken (seccomp_filter.c). What is not
- * here answers ENOSYS, as on a kernel that does not have it. Foreign ABIs are closed: a 32-bit call
- * (int 0x80) kills the process, an x32 number answers ENOSYS.
+ * time (gen_seccomp.c) and from which the supervisor's answers are taken (seccomp_filter.c). What
+ * is not here answers ENOSYS, as on a kernel that does not have it. Foreign ABIs are closed: a
+ * 32-bit call (int 0x80) kills the process, an x32 number answers ENOSYS.
  *
  * Decisions that are not obvious:
  *   clone3, openat2     ENOSYS: their arguments are behind a pointer, where a filter cannot look
@@ -14,12 +14,13 @@
  * was closed. socket              internet stream and datagram sockets, and route netlink, which
  * getifaddrs needs: the cage has a network namespace of its own and no capability in it. Unix
  *                       sockets are refused here because a connect to a path needs no write access.
- *   socketpair          stream and seqpacket only: a datagram socketpair can send to any path.
- *   renameat2           no RENAME_WHITEOUT: it leaves a device node that an overlay reads as
- * "deleted". io_setup family     ENOSYS: fs.aio-max-nr is one number for the whole machine.
- *   memfd_secret        ENOSYS: memory that nobody can look into.
- *   name_to_handle_at   refused with its pair: a handle is a path that no mount contains.
- *   chmod and friends   no set-user-id and set-group-id bits, wherever a mode can be given.
+ *                       glibc asks a name service daemon over one before each look-up of a user or
+ * a host: a socket of exactly that type counts as a probe. socketpair          stream and seqpacket
+ * only: a datagram socketpair can send to any path. renameat2           no RENAME_WHITEOUT: it
+ * leaves a device node that an overlay reads as "deleted". io_setup family     ENOSYS:
+ * fs.aio-max-nr is one number for the whole machine. memfd_secret        ENOSYS: memory that nobody
+ * can look into. name_to_handle_at   refused with its pair: a handle is a path that no mount
+ * contains. chmod and friends   no set-user-id and set-group-id bits, wherever a mode can be given.
  *   adjtimex            refused although reading is harmless: the mode is behind a pointer.
  *   prctl               a closed list of options, EINVAL as on a kernel without the option.
  *   personality         only values that change nothing that protects, and the query. */
@@ -99,15 +100,14 @@ struct tc_seccomp_row {
     }
 #define ELSE_ALLOW ALLOW_IF({TC_SECCOMP_ALWAYS})
 #define ELSE_REFUSE(e) REFUSE_IF(e, {TC_SECCOMP_ALWAYS})
-#define ELSE_PROBE(e)             \
-    {                             \
-        TC_SECCOMP_PROBE, e,      \
-        {                         \
-            {                     \
-                TC_SECCOMP_ALWAYS \
-            }                     \
-        }                         \
+#define PROBE_IF(e, ...)     \
+    {                        \
+        TC_SECCOMP_PROBE, e, \
+        {                    \
+            __VA_ARGS__      \
+        }                    \
     }
+#define ELSE_PROBE(e) PROBE_IF(e, {TC_SECCOMP_ALWAYS})
 #define ELSE_ABSENT(e)            \
     {                             \
         TC_SECCOMP_ABSENT, e,     \
@@ -125,7 +125,8 @@ enum {
     K_IFMT = 0170000,
     K_IFREG = 0100000,
     K_IFIFO = 0010000,
-    K_SOCK_TYPE = 0xf, /* without SOCK_NONBLOCK and SOCK_CLOEXEC */
+    K_NSCD_TYPE = 1 | 02000000 | 04000, /* SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK */
+    K_SOCK_TYPE = 0xf,                  /* without SOCK_NONBLOCK and SOCK_CLOEXEC */
     K_RENAME_WHITEOUT = 4,
     K_NEW_LISTENER = 8,
     K_TIOCSTI = 0x5412,
@@ -184,7 +185,8 @@ static const struct tc_seccomp_step check_personality[] = {
 /* families: 1 unix, 2 inet, 10 inet6, 16 netlink; types: 1 stream, 2 datagram, 3 raw, 5 seqpacket
  */
 static const struct tc_seccomp_step check_socket[] = {
-    REFUSE_IF(EACCES, EQ(0, 1)), ALLOW_IF(EQ(0, 16), EQ(2, 0)), /* NETLINK_ROUTE */
+    PROBE_IF(EACCES, EQ(0, 1), EQ(1, K_NSCD_TYPE)), REFUSE_IF(EACCES, EQ(0, 1)),
+    ALLOW_IF(EQ(0, 16), EQ(2, 0)), /* NETLINK_ROUTE */
     REFUSE_IF(EPROTONOSUPPORT, EQ(0, 16)), REFUSE_IF(EAFNOSUPPORT, NE(0, 2), NE(0, 10)),
     REFUSE_IF(EPERM, MASKED_EQ(1, K_SOCK_TYPE, 3)),
     REFUSE_IF(ESOCKTNOSUPPORT, MASKED_NE(1, K_SOCK_TYPE, 1), MASKED_NE(1, K_SOCK_TYPE, 2)),
@@ -240,6 +242,7 @@ static const struct tc_seccomp_step check_prctl[] = {
 #undef ELSE_ALLOW
 #undef ELSE_REFUSE
 #undef ELSE_PROBE
+#undef PROBE_IF
 #undef ELSE_ABSENT
 #undef MODE_AT
 #undef NODE_AT
@@ -251,17 +254,18 @@ static const struct tc_seccomp_step check_prctl[] = {
 #define TC_SECCOMP_MAP(A, N, R, P, Q, C)                                                           \
     /* files */                                                                                    \
     A(read)                                                                                        \
-    A(write) A(close) A(stat) A(fstat) A(lstat) A(lseek) A(pread64) A(pwrite64) A(readv) A(        \
-        writev) A(preadv) A(pwritev) A(preadv2) A(pwritev2) A(access) A(faccessat) A(faccessat2)   \
-        A(sendfile) A(splice) A(tee) A(vmsplice) A(copy_file_range) A(dup) A(dup2) A(dup3) A(      \
-            fcntl) A(flock) A(fsync) A(fdatasync) A(sync) A(syncfs) A(sync_file_range) A(truncate) \
-            A(ftruncate) A(fallocate) A(readahead) A(fadvise64) A(getdents) A(getdents64)          \
-                A(getcwd) A(chdir) A(fchdir) A(rename) A(renameat) A(rmdir) A(link) A(linkat) A(   \
-                    unlink) A(unlinkat) A(symlink) A(symlinkat) A(readlink) A(readlinkat) A(chown) \
-                    A(fchown) A(lchown) A(fchownat) A(umask) A(utime) A(utimes) A(futimesat) A(    \
-                        utimensat) A(statfs) A(fstatfs) A(newfstatat) A(statx) A(setxattr)         \
-                        A(lsetxattr) A(fsetxattr) A(getxattr) A(lgetxattr) A(fgetxattr) A(         \
-                            listxattr) A(llistxattr) A(flistxattr)                                 \
+    A(write)                                                                                       \
+    A(close) A(stat) A(fstat) A(lstat) A(lseek) A(pread64) A(pwrite64) A(readv) A(writev) A(       \
+        preadv) A(pwritev) A(preadv2) A(pwritev2) A(access) A(faccessat) A(faccessat2) A(sendfile) \
+        A(splice) A(tee) A(vmsplice) A(copy_file_range) A(dup) A(dup2) A(dup3) A(fcntl) A(flock)   \
+            A(fsync) A(fdatasync) A(sync) A(syncfs) A(sync_file_range) A(truncate) A(ftruncate) A( \
+                fallocate) A(readahead) A(fadvise64) A(getdents) A(getdents64) A(getcwd) A(chdir)  \
+                A(fchdir) A(rename) A(renameat) A(rmdir) A(link) A(linkat) A(unlink) A(            \
+                    unlinkat) A(symlink) A(symlinkat) A(readlink) A(readlinkat) A(chown) A(fchown) \
+                    A(lchown) A(fchownat) A(umask) A(utime) A(utimes) A(futimesat) A(utimensat) A( \
+                        statfs) A(fstatfs) A(newfstatat) A(statx) A(setxattr) A(lsetxattr)         \
+                        A(fsetxattr) A(getxattr) A(lgetxattr) A(fgetxattr) A(listxattr) A(         \
+                            llistxattr) A(flistxattr)                                              \
                             A(removexattr) A(lremovexattr) A(fremovexattr) A(setxattrat) A(        \
                                 getxattrat) A(listxattrat) A(removexattrat) A(close_range) A(pipe) \
                                 A(pipe2) A(memfd_create) A(inotify_init) A(inotify_init1) A(       \

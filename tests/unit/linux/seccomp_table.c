@@ -265,6 +265,7 @@ static const struct row rows[] = {
     NO(EPROTONOSUPPORT, socket, AF_NETLINK, SOCK_RAW, 12),
     NO(EACCES, socket, AF_UNIX, SOCK_STREAM),
     NO(EACCES, socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC),
+    NO(EACCES, socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK),
     NO(EACCES, socket, HIGH | AF_UNIX, SOCK_STREAM),
     NO(EPERM, socket, AF_INET, SOCK_RAW, 1),
     NO(EPERM, socket, AF_INET6, SOCK_RAW | SOCK_CLOEXEC, 58),
@@ -369,6 +370,9 @@ static void answers_name_and_mark_probes(void **state)
     assert_int_equal(tc_seccomp_answer(SYS_socket, unix_stream, &name, &probe), EACCES);
     assert_string_equal(name, "socket");
     assert_false(probe);
+    const uint64_t nscd[6] = {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK};
+    assert_int_equal(tc_seccomp_answer(SYS_socket, nscd, NULL, &probe), EACCES);
+    assert_true(probe);
     assert_int_equal(tc_seccomp_answer(SYS_socket, mptcp, NULL, &probe), EPROTONOSUPPORT);
     assert_true(probe);
     assert_int_equal(tc_seccomp_answer(SYS_io_uring_setup, none, &name, &probe), ENOSYS);
