@@ -93,7 +93,7 @@ static void expect(const struct tc_verb *verb, char **argv, const char *said)
 
 static void mistakes_are_named(void **state)
 {
-    EXPECT("toolcage: unknown option --memroy\nhint: did you mean --memory?\n",
+    EXPECT("toolcage: unknown option --memroy=1GiB\nhint: did you mean --memory?\n",
            (char *)"--memroy=1GiB");
     EXPECT("toolcage: unknown option --frobnicate\nhint: toolcage exec --help lists the options\n",
            (char *)"--frobnicate");

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""What the scripts beside this one share: running the program in a home of its own, and TAP."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+TOOLCAGE = os.path.abspath(sys.argv[1])
+ORDINARY = 65533  # a uid that owns nothing here
+FIELDS = ["version", "call", "tool", "status", "exit_code", "signal", "limit", "error", "backend", "layers", "tier",
+          "policy", "grant", "stdout", "stderr", "message", "changes", "files", "usage", "denials", "omitted",
+          "enforcement"]
+seen, bad = 0, 0
+
+
+def check(good, name, detail=""):
+    global seen, bad
+    seen += 1
+    if not good:
+        bad += 1
+        for line in str(detail).splitlines():
+            print(f"# {line}", file=sys.stderr)
+    print(f"{'ok' if good else 'not ok'} {seen} - {name}", flush=True)
+    return good
+
+
+def skip(name, reason):
+    global seen
+    seen += 1
+    print(f"ok {seen} - {name} # SKIP {reason}", flush=True)
+
+
+def skip_all(reason):
+    print(f"1..0 # SKIP {reason}")
+    sys.exit(0)
+
+
+def finish():
+    print(f"1..{seen}")
+    sys.exit(1 if bad or not seen else 0)
+
+
+class Place:
+    """A home and a project in it, gone afterwards; owned by whom the program runs as."""
+
+    def __init__(self):
+        self.root = tempfile.mkdtemp(prefix="toolcage-cli-")
+        self.home = os.path.join(self.root, "home")
+        self.project = os.path.join(self.home, "project")
+        os.makedirs(self.project)
+        self.environ = {"HOME": self.home, "PATH": os.environ["PATH"], "LC_ALL": "C"}
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LD_LIBRARY_PATH"):
+            if name in os.environ:
+                self.environ[name] = os.environ[name]
+        for path in (self.root, self.home, self.project):
+            self.own(path)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    @staticmethod
+    def own(path):
+        if running_as() == "ordinary":
+            os.chown(path, ORDINARY, ORDINARY)
+
+    def write(self, path, text, mode=0o644):
+        """A file below the root, with the directories it needs."""
+        full = os.path.join(self.root, path)
+        missing, directory = [], os.path.dirname(full)
+        while not os.path.exists(directory):
+            missing.append(directory)
+            directory = os.path.dirname(directory)
+        for directory in reversed(missing):
+            os.mkdir(directory)
+            self.own(directory)
+        with open(full, "wb") as out:
+            out.write(text if isinstance(text, bytes) else text.encode())
+        os.chmod(full, mode)
+        self.own(full)
+        return full
+
+    def argv(self, *args):
+        drop = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
+        return (drop if running_as() == "ordinary" else []) + [TOOLCAGE, *args]
+
+    def popen(self, *args, cwd=None, env=None, **more):
+        return subprocess.Popen(self.argv(*args), cwd=cwd or self.project, env={**self.environ, **(env or {})}, **more)
+
+    def run(self, *args, cwd=None, env=None, stdin=b"", timeout=60):
+        process = self.popen(*args, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        try:
+            out, err = process.communicate(stdin, timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            err += b"\n(killed by the test: no end)"
+        return Answer(process.returncode, out, err)
+
+
+class Answer:
+    def __init__(self, code, out, err):
+        self.code, self.bytes = code, out
+        self.out, self.err = out.decode(errors="replace"), err.decode(errors="replace")
+
+    def __str__(self):
+        return f"exit code {self.code}\nstdout: {self.out[:2000]}\nstderr: {self.err[:2000]}"
+
+
+def running_as():
+    return sys.argv[2] if len(sys.argv) > 2 else "self"
+
+
+def require_user():
+    """Ends the script where it cannot run as the user it was asked for."""
+    if running_as() != "ordinary":
+        return
+    if os.geteuid():
+        skip_all("running as an ordinary user already: cli-…-self is that test")
+    if subprocess.run(["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "test", "-x",
+                       TOOLCAGE], check=False).returncode:
+        skip_all("an ordinary user cannot reach the build directory")
+
+
+def expect(place, name, args, code, *texts, stream="err", **more):
+    """One call: its exit code, and texts that must stand in the stream."""
+    answer = place.run(*args, **more)
+    text = answer.err if stream == "err" else answer.out
+    missing = [part for part in texts if part not in text]
+    check(answer.code == code and not missing, name, f"expected {code}; missing: {missing}\n{answer}")
+    return answer

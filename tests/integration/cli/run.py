@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""exec and call on real cages: exit codes, streams, signals, bad input."""
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import time
+
+from cli import FIELDS, Place, check, expect, finish, require_user, skip_all
+
+POLICY = """
+[defaults]
+filesystem = { readable = ["."] }
+memory = { max = "512MiB", by = "any" }
+
+[tool.greet]
+command = ["echo", "hello", "{name}"]
+arguments.name = { type = "string", maxLength = 10 }
+memory = { max = "512MiB", by = "any" }
+timeout = "5s"
+
+[tool.shell]
+filesystem = { writable = ["/workspace"] }
+memory = { max = "512MiB", by = "any" }
+"""
+
+
+def codes(place):
+    place.write("home/project/data.txt", "data\n")
+    place.write("home/project/plain", "no program\n")
+    place.write("home/project/foreign", b"\x7fELF\x02\x01\x01" + b"\0" * 9 + b"\x02\0\xf3\0" + b"\0" * 60, 0o755)
+    rows = [
+        ("success", ["true"], 0, []),
+        ("the tool's own code", ["sh", "-c", "exit 7"], 7, []),
+        ("a signal", ["sh", "-c", "kill -9 $$"], 137, []),
+        ("another signal", ["sh", "-c", "kill -15 $$"], 143, []),
+        ("not found", ["no-such-command"], 127, ["toolcage: ", "no-such-command"]),
+        ("not found by path", ["/no/such/command"], 127, ["/no/such/command"]),
+        ("a whole command line in one word", ["ls -l"], 127, ["hint: write each word", "toolcage exec ls -l"]),
+        ("a pipeline in one word", ["ls | wc"], 127, ["needs a shell", "sh -c 'ls | wc'"]),
+        ("not executable", ["./plain"], 126, ["plain"]),
+        ("a directory", ["/usr"], 126, ["/usr"]),
+        ("another architecture", ["./foreign"], 126, ["foreign"]),
+        ("timeout", ["-t", "300ms", "sleep", "20"], 124, ["toolcage: timeout: ended after 0."]),
+        ("a working directory that is missing", ["--cwd", "/nowhere", "true"], None, ["/nowhere"]),
+        ("a read grant that is missing", ["--read", "/nowhere", "true"], 126, ["/nowhere"]),
+        ("a workspace that is missing", ["--workspace", "/nowhere", "--read", "/workspace", "true"], None, ["/nowhere"]),
+        ("512m", ["-m", "512m", "true"], 125, ["512m", "512MiB", "512MB"]),
+        ("a bare number", ["-m", "512", "true"], 125, ["512"]),
+        ("a negative size", ["--memory=-1MiB", "true"], 125, ["-1MiB"]),
+        ("an overflow", ["-m", "99999999999999999999GiB", "true"], 125, ["99999999999999999999GiB"]),
+        ("a wrong time", ["-t", "soon", "true"], 125, ["soon"]),
+        ("no time", ["-t", "0s", "true"], 125, ["0s"]),
+        ("no processes", ["--pids=-3", "true"], 125, ["-3"]),
+        ("an unknown backend", ["--backend", "submarine", "true"], None, ["submarine"]),
+        ("a wildcard path", ["--read", "/data/*", "true"], 125, ["/data/*"]),
+        ("a variable that is not there", ["-e", "NO_SUCH_VARIABLE", "true"], 125, ["--env NAME=VALUE"]),
+    ]
+    for name, args, code, texts in rows:
+        answer = place.run("exec", *args)
+        good = answer.code == code if code is not None else answer.code in (125, 126)
+        missing = [text for text in texts if text not in answer.err]
+        check(good and not missing, name, f"expected {code}; missing {missing}\n{answer}")
+        if answer.code in (124, 125, 126, 127):
+            check("hint: " in answer.err, f"{name}: with the next step", answer)
+
+
+def streams(place):
+    block = os.urandom(3 << 20)
+    answer = place.run("exec", "--output", "8MiB", "sha256sum", stdin=block)
+    check(hashlib.sha256(block).hexdigest() in answer.out, "standard input passes, whole", answer)
+    answer = place.run("exec", "--output", "8MiB", "cat", stdin=block)
+    check(answer.bytes == block, "and comes back byte for byte", f"{len(answer.bytes)} bytes\n{answer.err}")
+    answer = place.run("exec", "--stdin", "none", "cat", stdin=b"secret")
+    check(answer.code == 0 and not answer.out, "--stdin none", answer)
+    answer = place.run("exec", "true", stdin=block)
+    check(answer.code == 0, "input that nobody reads", answer)
+    answer = place.run("exec", "sh", "-c", "echo out; echo err >&2")
+    check(answer.out == "out\n" and answer.err == "err\n", "output passes, each on its stream", answer)
+    answer = place.run("exec", "--output", "1KiB", "sh", "-c", "yes | head -c 100000")
+    check(answer.code == 0 and "standard output was cut: the tool wrote 100000 bytes" in answer.err
+          and len(answer.out) < 4096, "output over the limit is cut, and that is said", answer)
+    answer = place.run("exec", "-e", "A=b c", "-e", "PLACE", "sh", "-c", 'echo "$A,$PLACE"', env={"PLACE": "here"})
+    check(answer.out == "b c,here\n", "variables", answer)
+    answer = place.run("exec", "--", "sh", "-c", 'echo "$1"', "sh", "--json")
+    check(answer.out == "--json\n", "options after the command are its own", answer)
+    pipeline = subprocess.run(["sh", "-c", 'timeout 20 "$@" | head -1; exit 0', "sh",
+                               *place.argv("exec", "--output", "64MiB", "yes")],
+                              cwd=place.project, env=place.environ, capture_output=True, timeout=30, check=False)
+    check(pipeline.stdout == b"y\n" and not pipeline.stderr, "a reader that goes away ends the call in silence",
+          pipeline)
+    closed = subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *place.argv("exec", "true")], cwd=place.project,
+                            env=place.environ, timeout=30, check=False)
+    check(closed.returncode == 0, "closed standard descriptors", closed)
+    full = subprocess.run(["sh", "-c", '"$@" >/dev/full', "sh", *place.argv("exec", "echo", "x")], cwd=place.project,
+                          env=place.environ, capture_output=True, text=True, timeout=30, check=False)
+    check(full.returncode == 125 and "No space left" in full.stderr, "standard output that is full", full)
+
+
+def as_json(place):
+    answer = place.run("exec", "--json", "sh", "-c", "printf 'a\\377'; echo err >&2; exit 3")
+    result = json.loads(answer.out) if answer.out.count("\n") == 1 else {}
+    check(answer.code == 3 and not answer.err and list(result) == FIELDS, "one line, every field", answer)
+    check(result.get("status") == "failed" and result.get("exit_code") == 3
+          and result.get("stdout", {}).get("base64") == "Yf8=" and result.get("stderr", {}).get("text") == "err\n",
+          "status and streams", answer)
+    rows = [(["no-such-command"], 127, "error", "command_not_found"), (["/usr"], 126, "error", "not_executable"),
+            (["--read", "/nowhere", "true"], 126, "denied", "path"), (["-m", "512m", "true"], 125, "error", "policy"),
+            (["--tool", "x", "true"], 125, "error", "not_found")]
+    for args, code, status, word in rows:
+        answer = place.run("exec", "--json", *args)
+        result = json.loads(answer.out) if answer.out.count("\n") == 1 else {}
+        check(answer.code == code and not answer.err and list(result) == FIELDS and result["status"] == status
+              and result["error"]["code"] == word, f"--json of {word}", answer)
+    answer = place.run("exec", "--json", "-t", "300ms", "sleep", "9")
+    check(answer.code == 124 and json.loads(answer.out)["status"] == "timeout", "--json of a timeout", answer)
+    answer = place.run("exec", "--timings", "true")
+    check("toolcage: policy" in answer.err and "toolcage: engine" in answer.err and " ms\n" in answer.err
+          and not answer.out, "--timings", answer)
+
+
+def signals(place):
+    for number, name in ((signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM")):
+        process = place.popen("exec", "sh", "-c", "echo ready; sleep 30", stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.readline()
+        start = time.monotonic()
+        process.send_signal(number)
+        _, err = process.communicate(timeout=20)
+        check(process.returncode == 128 + number and time.monotonic() - start < 5, f"{name} cancels",
+              f"{process.returncode} {err}")
+    process = place.popen("exec", "sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1; done",
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    check(process.returncode == 130 and time.monotonic() - start < 1, "a second one ends at once", process.returncode)
+
+
+def default_grant(place):
+    place.write("home/project/data.txt", "data\n")
+    expect(place, "the working directory can be read", ["exec", "cat", "data.txt"], 0, "data", stream="out")
+    answer = place.run("exec", "sh", "-c", "echo x > new")
+    check(answer.code != 0 and not os.path.exists(os.path.join(place.project, "new")), "but not written", answer)
+    answer = place.run("exec", "--write", place.project, "sh", "-c", "echo x > new")
+    check(answer.code == 0 and os.path.exists(os.path.join(place.project, "new")), "--write grants it", answer)
+    answer = place.run("exec", "--write", ".", "sh", "-c", "echo x > newer")
+    check(answer.code == 0 and os.path.exists(os.path.join(place.project, "newer")), "a relative path is the caller's",
+          answer)
+    expect(place, "HOME is no working directory", ["exec", "true"], 126, "hint: ", cwd=place.home)
+    answer = place.run("exec", "--disk", "1MiB", "dd", "if=/dev/zero", "of=/tmp/x", "bs=64k", "count=64")
+    check(answer.code not in (0, 125, 126, 127), "a full disk", answer)
+
+
+def tools(place):
+    policy = place.write("tools.toml", POLICY)
+    use = ["--policy", policy]
+    expect(place, "call", ["call", *use, "greet", '{"name":"you"}'], 0, "hello you\n", stream="out")
+    expect(place, "arguments from standard input", ["call", *use, "greet", "-"], 0, "hello me\n", stream="out",
+           stdin=b'{"name":"me"}')
+    given = place.write("arguments.json", '{"name":"it"}')
+    expect(place, "arguments from a file", ["call", *use, "greet", "@" + given], 0, "hello it\n", stream="out")
+    rows = [
+        ("arguments out of bounds", ["greet", '{"name":"01234567890"}'], 126, ["name"]),
+        ("arguments of a wrong type", ["greet", '{"name":7}'], 126, ["name"]),
+        ("arguments unknown", ["greet", '{"name":"x","more":1}'], 126, ["more"]),
+        ("arguments missing", ["greet"], 126, ["name"]),
+        ("arguments that are no JSON", ["greet", "{"], 126, []),
+        ("no such file of arguments", ["greet", "@/nowhere.json"], 125, ["/nowhere.json"]),
+        ("no such tool", ["gret", "{}"], 125, ["gret"]),
+        ("widening a timeout", ["-t", "1h", "greet", '{"name":"x"}'], 126, ["1h", "5s"]),
+        ("widening a path", ["--write", "/var", "greet", '{"name":"x"}'], 126, ["/var"]),
+        ("widening the network", ["--network", "example.com:443", "greet", '{"name":"x"}'], 126, ["example.com"]),
+    ]
+    for name, args, code, texts in rows:
+        expect(place, name, ["call", *use, *args], code, "toolcage: ", *texts)
+    expect(place, "narrowing a timeout", ["call", *use, "-t", "1s", "greet", '{"name":"x"}'], 0, "hello x\n",
+           stream="out")
+    expect(place, "a tool with a command of its own takes no other", ["exec", *use, "--tool", "greet", "id"], 126,
+           "greet")
+    answer = place.run("exec", *use, "--tool", "shell", "sh", "-c", "echo x > /workspace/made; pwd")
+    check(answer.out == "/workspace\n" and os.path.exists(os.path.join(place.project, "made")),
+          "exec under a tool's grant", answer)
+    expect(place, "without --tool it says whose grant holds", ["exec", *use, "true"], 0,
+           f"toolcage: no --tool: running under [defaults] of {policy}")
+    answer = expect(place, "explain", ["policy", "explain", *use, "--tool", "shell"], 0, "/workspace", policy,
+                    stream="out")
+    check(all(len(line) <= 160 for line in answer.out.splitlines()), "its lines are not too long", answer)
+    json.loads(place.run("policy", "explain", *use, "--tool", "shell", "--json").out)
+    expect(place, "explain: allowed", ["policy", "explain", *use, "--tool", "shell", "--write", "/workspace/x"], 0,
+           "allowed: write /workspace/x", stream="out")
+    expect(place, "explain: denied", ["policy", "explain", *use, "--tool", "shell", "--read", "/etc/shadow"], 1,
+           "denied: read /etc/shadow", stream="out")
+    expect(place, "explain: connect", ["policy", "explain", *use, "--tool", "shell", "--connect", "example.com:443"],
+           1, "denied: connect example.com:443", stream="out")
+
+
+require_user()
+with Place() as probe:
+    found = probe.run("doctor")
+    if found.code != 0:
+        lines = (found.out + found.err).strip().splitlines()
+        skip_all("no cage on this machine: " + " / ".join(lines[-2:]))
+for part in (codes, streams, as_json, signals, default_grant, tools):
+    with Place() as own:
+        part(own)
+finish()

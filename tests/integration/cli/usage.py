@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Mistakes on the command line, help, and what hands bring from other sandboxes."""
+from cli import Place, check, expect, finish
+
+MISTAKES = [
+    ("no verb", [], ["toolcage: no verb given\nhint: toolcage exec"]),
+    ("a command in place of a verb", ["lss", "-l"], ["unknown verb lss", "toolcage exec lss"]),
+    ("a mistyped verb", ["doctr"], ["unknown verb doctr", "did you mean toolcage doctor?"]),
+    ("an option before the verb", ["--json", "exec"], ["unknown option --json", "after the verb"]),
+    ("policy alone", ["policy"], ["check, explain, trust or digest"]),
+    ("an unknown policy verb", ["policy", "lint"], ["unknown verb lint", "check, explain, trust or digest"]),
+    ("no command", ["exec"], ["exec: no command given"]),
+    ("no command but a tool", ["exec", "--tool", "t"], ["toolcage call t"]),
+    ("call without a tool", ["call"], ["something is missing", "toolcage call [options] TOOL"]),
+    ("too many words", ["init", "x"], ["unexpected argument x"]),
+    ("an unknown option", ["exec", "--timout", "3s", "ls"], ["unknown option --timout", "did you mean --timeout?"]),
+    ("a value that is missing", ["exec", "--memory"], ["--memory needs a value: --memory SIZE"]),
+    ("a value too many", ["exec", "--json=1", "ls"], ["--json takes no value"]),
+    ("a wrong --stdin", ["exec", "--stdin", "tty", "ls"], ["--stdin is pass or none, not tty"]),
+    ("a wrong --format", ["tools", "--format", "xml"], ["--format is text, openai or mcp, not xml"]),
+    ("two questions", ["policy", "explain", "--read", "/a", "--write", "/b"], ["one access at a time"]),
+    ("docker's -v", ["exec", "-v", "/srv/data:/data", "ls"], ["hint: write --write /data=/srv/data"]),
+    ("docker's -v, read-only", ["exec", "-v", "/srv:/srv:ro", "ls"], ["hint: write --read /srv"]),
+    ("docker's --volume=", ["exec", "--volume=/a:/b", "ls"], ["hint: write --write /b=/a"]),
+    ("docker's --rm", ["run", "--rm", "ls"], ["hint: leave it out"]),
+    ("docker's -it", ["run", "-it", "sh"], ["a cage has no terminal"]),
+    ("docker's --net=none", ["run", "--net=none", "ls"], ["--network none"]),
+    ("docker's --privileged", ["run", "--privileged", "ls"], ["never has privileges"]),
+    ("docker's --network host", ["run", "--network", "host", "ls"], ["never shares a network"]),
+    ("bubblewrap's --ro-bind", ["exec", "--ro-bind", "/a", "/b", "ls"], ["hint: write --read /b=/a"]),
+    ("bubblewrap's --bind", ["exec", "--bind", "/a", "/a", "ls"], ["hint: write --write /a"]),
+    ("bubblewrap's --unshare-net", ["exec", "--unshare-net", "ls"], ["namespaces of its own"]),
+]
+
+VERBS = [["exec"], ["run"], ["call"], ["tools"], ["init"], ["policy", "check"], ["policy", "explain"],
+         ["policy", "trust"], ["policy", "digest"], ["doctor"], ["version"]]
+
+with Place() as place:
+    for name, args, texts in MISTAKES:
+        answer = expect(place, name, args, 125, *texts)
+        lines = answer.err.splitlines()
+        check(not answer.out and len(lines) == 2 and lines[0].startswith("toolcage: ")
+              and lines[1].startswith("hint: "), f"{name}: one line and a hint", answer)
+    answer = expect(place, "the short help", ["--help"], 0, "usage: toolcage VERB", stream="out")
+    check(not answer.err and len(answer.out.splitlines()) <= 24, "the short help fits a screen", answer)
+    check(place.run("help").out == answer.out, "help is --help", answer)
+    for verb in VERBS:
+        answer = expect(place, f"help of {' '.join(verb)}", [*verb, "--help"], 0, "examples:\n  toolcage ", stream="out")
+        check(place.run("help", *verb).out == answer.out, f"help {' '.join(verb)} is the same", answer)
+    answer = place.run("exec", "--", "--help")
+    check(answer.code != 0 and "usage:" not in answer.out, "after -- --help is the command's", answer)
+    version = place.run("--version")
+    check(version.code == 0 and version.out == place.run("version").out and version.out.startswith("toolcage "),
+          "the version", version)
+    answer = place.run("exec", "--no\x1b[31msuch", "ls")
+    check("\x1b" not in answer.err and "\\x1b[31m" in answer.err, "control characters are not echoed", answer)
+finish()
