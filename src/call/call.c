@@ -253,7 +253,7 @@ int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_j
     if (r < 0)
         return r;
     struct tc_grant grant = {0};
-    r = tc_call_resolve(call, &grant, err);
+    r = tc_call_resolve(call, true, &grant, err);
     if (r == 0)
         r = tc_policy_explain(call->policy, &grant, access, ret_json, err);
     tc_grant_done(&grant);

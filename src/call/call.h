@@ -71,7 +71,8 @@ int tc_call_fd(const struct toolcage_call *call);
 int tc_call_start(struct toolcage_call *call, struct toolcage_error **err);
 /* Policy and surroundings -> the whole grant, programs included. Fills *ret (zeroed); the caller's
  * also on failure. */
-int tc_call_resolve(struct toolcage_call *call, struct tc_grant *ret, struct toolcage_error **err);
+int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *ret,
+                    struct toolcage_error **err);
 
 /* dispatch.c */
 int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err);

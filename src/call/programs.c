@@ -301,7 +301,7 @@ int tc_programs_extend(const struct toolcage_policy *policy, const struct tc_fac
     if (r == 0 && x.bins.count)
         r = put_path(&x, err);
     if (r == 0 && (x.changed || x.bins.count))
-        r = tc_grant_seal(grant, facts->home, err);
+        r = tc_grant_seal(policy, facts, grant, err);
     tc_strv_done(&x.bins);
     return r;
 }

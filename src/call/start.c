@@ -35,7 +35,8 @@ static void note(struct toolcage_call *call, const char *step, int64_t since)
             (struct tc_timing){.step = (char *)(uintptr_t)step, .us = tc_now_us() - since};
 }
 
-int tc_call_resolve(struct toolcage_call *call, struct tc_grant *ret, struct toolcage_error **err)
+int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *ret,
+                    struct toolcage_error **err)
 {
     _autosurroundings_ struct tc_surroundings here = {0};
     int r = tc_surroundings_gather(call->workspace, &here, err);
@@ -45,7 +46,8 @@ int tc_call_resolve(struct toolcage_call *call, struct tc_grant *ret, struct too
                                  .argv = &call->argv,
                                  .arguments = call->arguments,
                                  .narrow = call->narrow,
-                                 .narrow_count = call->narrow_count};
+                                 .narrow_count = call->narrow_count,
+                                 .explain = explain};
     r = tc_policy_resolve(call->policy, &request, &here.facts, ret, err);
     return r < 0 ? r : tc_programs_extend(call->policy, &here.facts, ret, err);
 }
@@ -159,7 +161,7 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
 {
     const struct tc_front *front;
     int64_t now = tc_now_us();
-    int r = tc_call_resolve(call, &call->grant, err);
+    int r = tc_call_resolve(call, false, &call->grant, err);
     if (r < 0)
         return r;
     note(call, "resolve", now);

@@ -86,11 +86,6 @@ struct tc_grant {
 
 void tc_grant_done(struct tc_grant *grant);
 
-/* Sorts the entries and computes the digest again: for the call layer, which adds the install
- * prefixes of `programs` after the resolution. Adds the built-in masks that those prefixes need.
- * `home` may be NULL. */
-struct toolcage_error;
-int tc_grant_seal(struct tc_grant *grant, const char *home, struct toolcage_error **err);
 
 /* What the most specific rule says of a path as the tool sees it: the entry, or NULL when nothing
  * grants it (system directories are not entries). `denied` wins over all; borrows. */

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A helper in a thread: speaks the protocol, runs nothing, answers by the words of the fake
+ * backend, and can be told to misbehave. */
+#ifndef TC_TESTS_UNIT_CALL_PEER_H
+#define TC_TESTS_UNIT_CALL_PEER_H
+
+#include <pthread.h>
+#include <toolcage/engine.h>
+
+#include "backend/outcome.h"
+#include "helper/protocol.h"
+
+enum peer_manner {
+    PEER_HONEST,
+    PEER_VANISH,   /* closes the job without an answer */
+    PEER_LEAVE,    /* closes the engine's socket too */
+    PEER_GARBAGE,  /* an outcome that is none */
+    PEER_TRAILING, /* an outcome with more behind it */
+    PEER_UNSEALED, /* a memory file that could still shrink */
+    PEER_NO_FILE,  /* DONE without an outcome */
+    PEER_SHORT,    /* a message shorter than its head */
+};
+
+struct peer {
+    int sock;
+    enum peer_manner manner;
+    pthread_t thread;
+    /* what an honest one answers, when set: for outcomes that no word can say */
+    void (*answer)(struct tc_outcome *outcome);
+    /* what it saw last */
+    struct tc_job job;
+    struct tc_buf input;
+    size_t calls;
+};
+
+/* Starts the thread and makes an engine over the other end of its socket. */
+void peer_start(struct peer *peer, enum peer_manner manner, struct toolcage_engine **ret);
+/* After the engine's last unref. */
+void peer_join(struct peer *peer);
+
+#endif
