@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "test.h"
+
+#include "base/cleanup.h"
+#include "base/sys.h"
+
+#include <string.h>
+
+static void answers_like_libc(void **state)
+{
+    assert_int_equal(tc_sys(SYS_getpid, 0, 0, 0, 0, 0, 0), getpid());
+    errno = 0;
+    assert_int_equal(tc_sys(SYS_close, -1, 0, 0, 0, 0, 0), -1);
+    assert_int_equal(errno, EBADF);
+}
+
+/* All six arguments arrive: pread64 uses four, and a wrong fourth would read other bytes. */
+static void passes_every_argument(void **state)
+{
+    int pipes[2];
+    char bytes[8] = "";
+    struct iovec {
+        void *base;
+        size_t len;
+    } iov = {bytes, 3};
+    assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+    assert_int_equal(write(pipes[1], "abcdef", 6), 6);
+    assert_int_equal(tc_sys(SYS_preadv2, pipes[0], TC_ARG(&iov), 1, -1, -1, 0), 3);
+    assert_string_equal(bytes, "abc");
+    /* the sixth: a flag that preadv2 does not know */
+    errno = 0;
+    assert_int_equal(tc_sys(SYS_preadv2, pipes[0], TC_ARG(&iov), 1, -1, -1, 1L << 30), -1);
+    assert_int_equal(errno, EOPNOTSUPP);
+    (void)close(pipes[0]);
+    (void)close(pipes[1]);
+}
+
+static void pidfds_name_processes(void **state)
+{
+    _autofd_ int fd = tc_pidfd_open(getpid());
+    assert_true(fd >= 0);
+    assert_int_equal(tc_pidfd_signal(fd, 0), 0);
+    errno = 0;
+    assert_int_equal(tc_pidfd_open(-1), -1);
+    assert_int_equal(errno, EINVAL);
+}
+
+/* The flag that path resolution rests on: no way out by ".." nor by a link. */
+static void openat2_resolves_beneath(void **state)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH};
+    _autofd_ int root = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(root >= 0);
+    errno = 0;
+    assert_int_equal(tc_openat2(root, "../etc", &how), -1);
+    assert_int_equal(errno, EXDEV);
+    _autofd_ int inside = tc_openat2(root, "self/status", &how);
+    assert_true(inside >= 0);
+}
+
+static void close_range_closes(void **state)
+{
+    int high = fcntl(0, F_DUPFD_CLOEXEC, 500);
+    assert_true(high >= 500);
+    assert_int_equal(tc_close_range(500, ~0U, 0), 0);
+    errno = 0;
+    assert_int_equal(fcntl(high, F_GETFD), -1);
+    assert_int_equal(errno, EBADF);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_like_libc),     cmocka_unit_test(passes_every_argument),
+        cmocka_unit_test(pidfds_name_processes), cmocka_unit_test(openat2_resolves_beneath),
+        cmocka_unit_test(close_range_closes),
+    };
+    return cmocka_run_group_tests_name("base/sys", tests, NULL, NULL);
+}
