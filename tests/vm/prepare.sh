@@ -19,10 +19,11 @@ sources_for()
 			want[$2] && $3 == "main" && !seen[$0]++ { print "deb " $1 " " $2 " main" }'
 }
 
-# A cpio archive as the kernel reads it; appended ones need the padding.
+# A cpio archive as the kernel reads it, into file $2; one that is appended needs the padding.
 pack_cpio()
 {
-	(cd "$1" && find . | busybox cpio -o -H newc | dd bs=512 conv=sync status=none) 2>/dev/null
+	(cd "$1" && find . | busybox cpio -o -H newc 2>/dev/null) >"$2"
+	truncate -s %512 "$2"
 }
 
 image_key()
@@ -93,7 +94,7 @@ make_initramfs()
 	mv "$work/modules" "$tree/lib/modules"
 	cp "$(command -v busybox)" "$tree/bin/busybox"
 	install -m 755 "$here/guest/initramfs-init" "$tree/init"
-	pack_cpio "$tree" >"$work/initramfs"
+	pack_cpio "$tree" "$work/initramfs"
 	rm -rf "$tree"
 }
 
