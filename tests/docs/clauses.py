@@ -9,7 +9,7 @@ import tap
 
 root = pathlib.Path(sys.argv[1])
 header = (root / "src/policy/clauses.h").read_text()
-in_code = re.findall(r'X\(\w+, "([^"]+)", ([01]), "([^"]+)"\)', header)
+in_code = re.findall(r'X\(\w+, "([^"]+)", ([01]),[\s\\]*"([^"]+)"\)', header)
 rows = [[cell.strip() for cell in line.strip("|\n").split("|")]
         for line in (root / "docs/clauses.md").read_text().splitlines() if line.startswith("| `")]
 in_docs = [(row[0].strip("`"), "1" if row[1] == "always" else "0", row[2]) for row in rows]

@@ -28,6 +28,7 @@ CASES = [
     ("plan first", "1..2\nok 1 - a\nok 2 - b\n", "OK", 0, "2 passed, 0 failed, 0 skipped"),
     ("one failure", "ok 1 - a\nnot ok 2 - b\n1..2\n", "FAIL", 1, "1 passed, 1 failed, 0 skipped"),
     ("a skip is no pass", "ok 1 - a # SKIP no root\nok 2 - b\n1..2\n", "OK", 0, "1 passed, 0 failed, 1 skipped"),
+    ("a skip as cmocka says it", "skipped: no kernel\nnot ok 1 # SKIP a\n1..1\n", "OK", 0, "0 passed, 0 failed, 1 skipped"),
     ("all skipped", "1..0 # SKIP no kernel support\n", "SKIP", 0, "0 passed, 0 failed, 1 skipped"),
     ("death after a pass", "ok 1 - a\n", "FAIL", -11, "1 passed, 1 failed, 0 skipped"),
     ("a point short of the plan", "1..3\nok 1 - a\nok 2 - b\n", "ERROR", 0, "2 passed, 1 failed, 0 skipped"),
@@ -39,6 +40,9 @@ CASES = [
 for name, stdout, result, code, line in CASES:
     got = tally(stdout, result, code).line()
     tap.check(got == line, name, f"{got} instead of {line}")
+
+spoken = tally("skipped: no such kernel\nnot ok 1 # SKIP a\n1..1\n")
+tap.check(spoken.skipped == [("t: a", "skipped: no such kernel")], "the reason is the line before", spoken.skipped)
 
 skipped = tally("ok 1 - a # SKIP no reason that anyone allowed\n1..1\n")
 os.environ["CI"] = "true"
