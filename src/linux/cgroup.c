@@ -516,12 +516,16 @@ int tc_cgroup_settle(struct tc_cgroup *group, pid_t pid, tc_cgroup_discard disca
 {
     if (tc_cgroup_join(group, pid) < 0)
         return -1;
-    group->resident = pid;
-    group->discard = discard;
-    group->userdata = userdata;
     struct tc_cgroup_limits limits = group->limits;
     const char *what;
-    return arm(group, &limits, &what); /* the resident is not the cage's: one more process */
+    group->resident = pid; /* not the cage's: one more process */
+    if (arm(group, &limits, &what) < 0) {
+        group->resident = 0;
+        return -1;
+    }
+    group->discard = discard;
+    group->userdata = userdata;
+    return 0;
 }
 
 void *tc_cgroup_resident(const struct tc_cgroup *group)
