@@ -7,6 +7,14 @@
 
 #include "backend/backend.h"
 
+static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    if (grant->cwd)
+        return tc_strv_add(&plan->cwd, grant->cwd);
+    return (!grant->caller_cwd || tc_strv_add(&plan->cwd, grant->caller_cwd)) &&
+           tc_strv_add(&plan->cwd, "/");
+}
+
 /* Mounts and denies stay behind: nothing would honour them. */
 static int lower_unconfined(const struct tc_grant *grant, struct tc_plan *ret,
                             struct toolcage_error **err)
@@ -17,8 +25,7 @@ static int lower_unconfined(const struct tc_grant *grant, struct tc_plan *ret,
     ret->workspace = TC_WORKSPACE_BIND;
     ret->backend = strdup("not-a-security-boundary");
     bool whole = ret->backend && tc_strv_copy(&ret->argv, &grant->argv) &&
-                 tc_strv_copy(&ret->env, &grant->env) &&
-                 (!grant->cwd || tc_strv_add(&ret->cwd, grant->cwd));
+                 tc_strv_copy(&ret->env, &grant->env) && add_directories(ret, grant);
     return whole ? 0 : tc_fail_memory(err);
 }
 

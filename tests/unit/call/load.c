@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Policy files that are none, and the caller's surroundings. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "call/facts.h"
+#include "test.h"
+
+static char dir[] = "/tmp/toolcage-load-XXXXXX";
+
+static int make_files(void **state)
+{
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(chdir(dir), 0);
+    assert_int_equal(mkdir("directory", 0755), 0);
+    assert_int_equal(mkfifo("pipe", 0644), 0);
+    int fd = open("large.toml", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    assert_int_equal(ftruncate(fd, (4 << 20) + 1), 0);
+    close(fd);
+    fd = open("good.toml", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    assert_int_equal(write(fd, "[tool.a]\n", 9), 9);
+    close(fd);
+    fd = open("bad.toml", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    assert_int_equal(write(fd, "[tool.a]\nnonsense = 1\n", 22), 22);
+    close(fd);
+    return 0;
+}
+
+static int remove_files(void **state)
+{
+    static const char *const files[] = {"pipe", "large.toml", "good.toml", "bad.toml"};
+    for (size_t i = 0; i < TC_COUNT(files); i++)
+        (void)unlink(files[i]);
+    (void)rmdir("directory");
+    (void)chdir("/");
+    return rmdir(dir);
+}
+
+static void files_that_are_no_policy(void **state)
+{
+    static const struct {
+        const char *path, *words;
+        int code;
+    } rows[] = {
+        {"missing.toml", "missing.toml: No such file", TOOLCAGE_ENOT_FOUND},
+        {"good.toml/below", "Not a directory", TOOLCAGE_ENOT_FOUND},
+        {"directory", "is a directory", TOOLCAGE_EPOLICY},
+        {"pipe", "is not a regular file", TOOLCAGE_EPOLICY},
+        {"large.toml", "larger than 4 MiB", TOOLCAGE_EPOLICY},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct toolcage_policy *policy = NULL;
+        struct toolcage_error *err = NULL;
+        assert_int_equal(tc_policy_load_file(rows[i].path, &policy, &err), rows[i].code);
+        assert_null(policy);
+        assert_string_equal(tc_error_subject(err), rows[i].path);
+        assert_non_null(strstr(tc_error_message(err), rows[i].words));
+        assert_string_not_equal(tc_error_hint(err), "");
+        tc_error_free(err);
+    }
+}
+
+static void findings_name_the_file(void **state)
+{
+    struct toolcage_policy *policy = NULL;
+    struct toolcage_error *err = NULL;
+    const char *file;
+    uint32_t line;
+    assert_int_equal(tc_policy_load_file("bad.toml", &policy, &err), TOOLCAGE_EPOLICY);
+    tc_error_location(err, &file, &line, NULL);
+    assert_string_equal(file, "bad.toml");
+    assert_int_equal(line, 2);
+    tc_error_free(err);
+    assert_int_equal(tc_policy_load_file("good.toml", &policy, NULL), 0);
+    assert_true(tc_policy_has_tool(policy, "a"));
+    assert_string_equal(tc_policy_name(policy), "good.toml");
+    tc_policy_unref(policy);
+}
+
+static void surroundings_are_absolute(void **state)
+{
+    struct tc_surroundings s = {0};
+    assert_int_equal(setenv("HOME", "relative", 1), 0);
+    assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
+    assert_int_equal(tc_surroundings_gather("directory/../directory", &s, NULL), 0);
+    assert_string_equal(s.cwd, dir);
+    assert_null(s.home);
+    assert_null(s.state);
+    _autofree_ char *workspace = tc_path_join(dir, "directory");
+    assert_string_equal(s.facts.workspace, workspace);
+    tc_surroundings_done(&s);
+    assert_int_equal(setenv("HOME", "/home/./someone/", 1), 0);
+    assert_int_equal(tc_surroundings_gather(NULL, &s, NULL), 0);
+    assert_string_equal(s.facts.home, "/home/someone");
+    assert_string_equal(s.facts.state, "/home/someone/.local/state/toolcage");
+    assert_null(s.facts.workspace);
+    tc_surroundings_done(&s);
+}
+
+static void vanished_directory_is_an_error(void **state)
+{
+    struct tc_surroundings s = {0};
+    struct toolcage_error *err = NULL;
+    assert_int_equal(mkdir("gone", 0755), 0);
+    assert_int_equal(chdir("gone"), 0);
+    assert_int_equal(rmdir("../gone"), 0);
+    assert_int_equal(tc_surroundings_gather(NULL, &s, &err), TOOLCAGE_EPATH);
+    assert_string_not_equal(tc_error_hint(err), "");
+    tc_error_free(err);
+    tc_surroundings_done(&s);
+    assert_int_equal(chdir(dir), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_that_are_no_policy),
+        cmocka_unit_test(findings_name_the_file),
+        cmocka_unit_test(surroundings_are_absolute),
+        cmocka_unit_test(vanished_directory_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_files);
+}

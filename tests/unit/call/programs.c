@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Version managers and virtual environments in a made home directory, and what each adds to a
+ * grant. */
+#include "call/programs.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "test.h"
+
+static char home[] = "/tmp/toolcage-home-XXXXXX";
+
+/* A path below the made home; one of a few static buffers. */
+static const char *at(const char *name)
+{
+    static char buffers[8][256];
+    static size_t next;
+    char *buffer = buffers[next++ % 8];
+    (void)snprintf(buffer, sizeof(buffers[0]), "%s/%s", home, name);
+    return buffer;
+}
+
+static void put(const char *name, const char *text, mode_t mode)
+{
+    char path[256];
+    (void)snprintf(path, sizeof(path), "%s", at(name));
+    for (char *slash = strchr(path + strlen(home) + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0755);
+        *slash = '/';
+    }
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+static int make_home(void **state)
+{
+    assert_non_null(mkdtemp(home));
+    put(".pyenv/shims/python3", "#!/bin/sh\n", 0755);
+    put(".pyenv/shims/ghost", "#!/bin/sh\n", 0755);
+    put(".pyenv/version", "2.7\n3.11.7\n", 0644);
+    put(".pyenv/versions/3.11.7/bin/python3", "#!/bin/sh\n", 0755);
+    put(".nvm/versions/node/v20/bin/node", "#!/bin/sh\n", 0755);
+    put(".nvm/versions/node/v20/lib/npm/npx-cli.js", "#!/bin/sh\n", 0755);
+    assert_int_equal(symlink("../lib/npm/npx-cli.js", at(".nvm/versions/node/v20/bin/npx")), 0);
+    put("proj/.venv/pyvenv.cfg", "version = 3.11\n", 0644);
+    put("proj/.venv/bin/activate", "", 0644);
+    assert_int_equal(symlink(at(".pyenv/versions/3.11.7/bin/python3"), at("proj/.venv/bin/python")),
+                     0);
+    put(".local/bin/tool", "#!/bin/sh\n", 0755);
+    put("bin/own", "#!/bin/sh\n", 0755);
+    put(".cargo/bin/rg", "#!/bin/sh\n", 0755);
+    put(".cargo/credentials.toml", "secret", 0600);
+    put(".docker/bin/docker", "#!/bin/sh\n", 0755);
+    return 0;
+}
+
+static int remove_home(void **state)
+{
+    char command[128];
+    (void)snprintf(command, sizeof(command), "rm -rf -- '%s'", home);
+    return system(command);
+}
+
+/* One extension: a grant that names `program`, with the given PATH. */
+struct trial {
+    struct toolcage_policy *policy;
+    struct tc_grant grant;
+    struct toolcage_error *err;
+    int r;
+};
+
+static void extend(struct trial *t, const char *path, const char *program, bool as_command)
+{
+    _autofree_ char *variable = tc_format("PATH=%s:/usr/bin:/bin", path);
+    const char *environ[] = {variable, NULL};
+    const struct tc_facts facts = {.cwd = "/tmp", .home = home, .environ = environ};
+    assert_int_equal(tc_policy_new_default(&t->policy, NULL), 0);
+    assert_true(tc_strv_add(&t->grant.env, "PATH=/usr/bin:/bin"));
+    assert_true(tc_strv_add(as_command ? &t->grant.argv : &t->grant.programs, program));
+    t->r = tc_programs_extend(t->policy, &facts, &t->grant, &t->err);
+}
+
+static void done(struct trial *t)
+{
+    tc_grant_done(&t->grant);
+    tc_policy_unref(t->policy);
+    tc_error_free(t->err);
+}
+
+static size_t count_granted(const struct tc_grant *g)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < g->fs_count; i++)
+        count += g->fs[i].access != TC_ACCESS_DENY;
+    return count;
+}
+
+static void expect_granted(const struct tc_grant *g, const char *path)
+{
+    for (size_t i = 0; i < g->fs_count; i++) {
+        if (strcmp(g->fs[i].path, path) != 0)
+            continue;
+        assert_int_equal(g->fs[i].access, TC_ACCESS_READ);
+        assert_string_equal(g->fs[i].origin.key, "programs");
+        return;
+    }
+    fail_msg("%s is not granted", path);
+}
+
+static void prefixes_are_granted(void **state)
+{
+    static const struct {
+        const char *path, *program, *granted, *bin;
+    } rows[] = {
+        {".pyenv/shims", "python3", ".pyenv/versions/3.11.7", ".pyenv/versions/3.11.7/bin"},
+        {".nvm/versions/node/v20/bin", "node", ".nvm/versions/node/v20",
+         ".nvm/versions/node/v20/bin"},
+        {".nvm/versions/node/v20/bin", "npx", ".nvm/versions/node/v20",
+         ".nvm/versions/node/v20/bin"},
+        {"bin", "own", "bin/own", "bin"},
+        {".local/bin", "tool", ".local/bin/tool", ".local/bin"},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        for (int as_command = 0; as_command < 2; as_command++) {
+            struct trial t = {0};
+            extend(&t, at(rows[i].path), rows[i].program, as_command);
+            if (t.r)
+                fail_msg("%s", tc_error_report(t.err));
+            expect_granted(&t.grant, at(rows[i].granted));
+            assert_int_equal(count_granted(&t.grant), 1);
+            _autofree_ char *path = tc_format("PATH=%s:/usr/bin:/bin", at(rows[i].bin));
+            assert_true(tc_strv_has(&t.grant.env, path));
+            assert_memory_equal(t.grant.digest, "sha256:", 7);
+            done(&t);
+        }
+    }
+}
+
+static void venv_brings_its_base(void **state)
+{
+    struct trial t = {0};
+    extend(&t, at("proj/.venv/bin"), "python", true);
+    assert_int_equal(t.r, 0);
+    expect_granted(&t.grant, at("proj/.venv"));
+    expect_granted(&t.grant, at(".pyenv/versions/3.11.7"));
+    assert_int_equal(count_granted(&t.grant), 2);
+    done(&t);
+}
+
+static void system_programs_change_nothing(void **state)
+{
+    struct trial t = {0};
+    extend(&t, "/usr/bin", "sh", true);
+    assert_int_equal(t.r, 0);
+    assert_int_equal(t.grant.fs_count, 0);
+    assert_true(tc_strv_has(&t.grant.env, "PATH=/usr/bin:/bin"));
+    done(&t);
+}
+
+static void missing_program_is_named(void **state)
+{
+    static const char *const names[] = {"no-such-program", "ghost", "../bin/own"};
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
+        struct trial t = {0};
+        extend(&t, at(".pyenv/shims"), names[i], false);
+        assert_int_equal(t.r, TOOLCAGE_ENOT_FOUND);
+        assert_string_equal(tc_error_subject(t.err), names[i]);
+        assert_non_null(strstr(tc_error_message(t.err), at(".pyenv/shims")));
+        done(&t);
+    }
+    struct trial t = {0};
+    extend(&t, at(".pyenv/shims"), "no-such-program", true);
+    assert_int_equal(t.r, 0); /* a command that is not there is the cage's to report */
+    done(&t);
+}
+
+static void credentials_stay_masked(void **state)
+{
+    struct trial t = {0};
+    extend(&t, at(".cargo/bin"), "rg", true);
+    assert_int_equal(t.r, 0);
+    expect_granted(&t.grant, at(".cargo"));
+    const struct tc_fs_entry *e = tc_grant_find(&t.grant, at(".cargo/credentials.toml"));
+    assert_non_null(e);
+    assert_int_equal(e->access, TC_ACCESS_DENY);
+    assert_true(t.grant.clauses & TC_CLAUSE_BIT(TC_CLAUSE_FS_DENIED));
+    done(&t);
+}
+
+static void credential_directories_are_no_prefix(void **state)
+{
+    struct trial t = {0};
+    extend(&t, at(".docker/bin"), "docker", false);
+    for (size_t i = 0; i < t.grant.fs_count; i++)
+        assert_true(t.grant.fs[i].access == TC_ACCESS_DENY ||
+                    strcmp(t.grant.fs[i].path, at(".docker/bin/docker")) == 0);
+    done(&t);
+}
+
+static void what_a_tool_writes_is_not_believed(void **state)
+{
+    for (int as_command = 0; as_command < 2; as_command++) {
+        struct trial t = {0};
+        assert_true(tc_strv_add(&t.grant.tool_writable, at("proj")));
+        extend(&t, at("proj/.venv/bin"), "python", as_command);
+        assert_int_equal(t.r, as_command ? 0 : TOOLCAGE_EDENIED);
+        assert_int_equal(t.grant.fs_count, 0);
+        done(&t);
+    }
+}
+
+static void relative_path_entries_are_skipped(void **state)
+{
+    assert_int_equal(chdir(at("bin")), 0);
+    _autofree_ char *found = tc_program_find(":.:../bin", "own");
+    assert_null(found);
+    assert_int_equal(chdir("/"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prefixes_are_granted),
+        cmocka_unit_test(venv_brings_its_base),
+        cmocka_unit_test(system_programs_change_nothing),
+        cmocka_unit_test(missing_program_is_named),
+        cmocka_unit_test(credentials_stay_masked),
+        cmocka_unit_test(credential_directories_are_no_prefix),
+        cmocka_unit_test(what_a_tool_writes_is_not_believed),
+        cmocka_unit_test(relative_path_entries_are_skipped),
+    };
+    return cmocka_run_group_tests(tests, make_home, remove_home);
+}
