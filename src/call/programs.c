@@ -91,6 +91,7 @@ char *tc_program_find(const char *path, const char *name)
 
 /* One extension of a grant at work. */
 struct extension {
+    const struct toolcage_policy *policy;
     const struct tc_facts *facts;
     struct tc_grant *grant;
     struct tc_strv bins; /* for PATH, in order */
@@ -123,11 +124,28 @@ static bool is_granted(const struct tc_grant *grant, const char *path, const cha
     return tc_streq(there, from);
 }
 
+static int check_masks(struct extension *x, const char *from, struct toolcage_error **err)
+{
+    bool masked = false;
+    int r = tc_policy_masks(x->policy, x->facts, from, &masked, err);
+    if (r < 0 || !masked)
+        return r;
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EDENIED,
+                                    .stage = "programs",
+                                    .subject = from,
+                                    .hint = "install the program elsewhere"},
+                   "a program needs %s, which holds credentials or toolcage's state", from);
+}
+
 static int add_entry(struct extension *x, const char *path, const char *from,
                      struct toolcage_error **err)
 {
     if (is_system(path) || is_granted(x->grant, path, from))
         return 0;
+    int r = check_masks(x, from, err);
+    if (r < 0)
+        return r;
     struct tc_fs_entry *e = TC_PUSH(x->grant->fs, x->grant->fs_count);
     if (!e)
         return tc_fail_memory(err);
@@ -291,7 +309,7 @@ int tc_programs_extend(const struct toolcage_policy *policy, const struct tc_fac
                        struct tc_grant *grant, struct toolcage_error **err)
 {
     const char *path = find_variable(facts->environ, "PATH");
-    struct extension x = {.facts = facts, .grant = grant};
+    struct extension x = {.policy = policy, .facts = facts, .grant = grant};
     path = path ? path : "/usr/local/bin:/usr/bin:/bin";
     int r = 0;
     for (size_t i = 0; i < grant->programs.count && r == 0; i++)

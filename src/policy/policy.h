@@ -51,10 +51,14 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
                       const struct tc_facts *facts, struct tc_grant *ret,
                       struct toolcage_error **err);
 
-/* For the call layer, which adds the install prefixes of `programs` after the resolution: masks, clauses,
- * order and digest of the grant once more. */
+/* For the call layer, which adds the install prefixes of `programs` after the resolution: masks,
+ * clauses, order and digest of the grant once more. */
 int tc_grant_seal(const struct toolcage_policy *policy, const struct tc_facts *facts,
                   struct tc_grant *grant, struct toolcage_error **err);
+
+/* Is the host's path among those that every grant masks (credentials, toolcage's state), or below one? */
+int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts *facts,
+                    const char *path, bool *ret, struct toolcage_error **err);
 
 /* Checks one narrowing before the call starts: unknown key TOOLCAGE_EUSAGE, bad value
  * TOOLCAGE_EPOLICY. */

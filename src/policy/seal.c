@@ -19,3 +19,25 @@ int tc_grant_seal(const struct toolcage_policy *policy, const struct tc_facts *f
     tc_grant_sort(grant);
     return tc_grant_digest(grant, err);
 }
+
+int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts *facts,
+                    const char *path, bool *ret, struct toolcage_error **err)
+{
+    static const struct tc_request none = {0};
+    struct tc_grant all = {0};
+    struct tc_resolve r = {
+        .policy = policy, .request = &none, .facts = facts, .grant = &all, .err = err};
+    /* What is masked where everything of the caller's is granted. */
+    const struct tc_fs_entry home = {.path = (char *)facts->home,
+                                     .from = (char *)facts->home,
+                                     .access = TC_ACCESS_READ,
+                                     .origin = {.key = (char *)"home"}};
+    int rc = facts->home && !tc_grant_add(&all, &home) ? tc_fail_memory(err) : 0;
+    if (!rc)
+        rc = tc_resolve_masks(&r);
+    const struct tc_fs_entry *said = rc ? NULL : tc_grant_find(&all, path);
+    if (!rc)
+        *ret = said && said->access == TC_ACCESS_DENY;
+    tc_grant_done(&all);
+    return rc;
+}

@@ -196,7 +196,7 @@ static void missing_clause_names_its_place(void **state)
     uint32_t line;
     tc_error_location(result->error, &file, &line, NULL);
     assert_string_equal(file, "test.toml");
-    assert_int_equal(line, 36);
+    assert_int_equal(line, 35);
     strike(&s);
 }
 
