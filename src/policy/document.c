@@ -8,6 +8,7 @@
 
 #include "base/jsontext.h"
 #include "base/strv.h"
+#include "policy/values.h"
 
 struct tc_node *tc_node_add(struct tc_document *document, struct tc_node *parent)
 {
@@ -187,6 +188,13 @@ static void write_array(const struct tc_node *node, struct tc_buf *out)
     tc_buf_addc(out, ']');
 }
 
+static void write_number(double number, struct tc_buf *out)
+{
+    char text[TC_VALUE_TEXT_SIZE];
+    tc_number_write(number, text);
+    tc_buf_addf(out, "\"%s\"", text);
+}
+
 void tc_node_canonical(const struct tc_node *node, struct tc_buf *out)
 {
     switch (node->kind) {
@@ -207,7 +215,7 @@ void tc_node_canonical(const struct tc_node *node, struct tc_buf *out)
         tc_buf_adds(out, node->integer ? "true" : "false");
         break;
     case TC_NODE_FLOAT:
-        tc_buf_addf(out, "\"%.17g\"", node->number);
+        write_number(node->number, out);
         break;
     }
 }

@@ -74,7 +74,8 @@ struct tc_grant {
     struct tc_strv env; /* NAME=value, PATH and HOME included */
     struct tc_strv programs;
     struct tc_strv collect;
-    char *cwd; /* in the cage; NULL: the first of the defaults that exists */
+    char *cwd;        /* in the cage; NULL: the first of the defaults that exists */
+    char *caller_cwd; /* one of those defaults, where it is granted */
     struct tc_limits limits;
     enum tc_denials denials;
     enum tc_workspace_mode workspace;
@@ -85,7 +86,6 @@ struct tc_grant {
 };
 
 void tc_grant_done(struct tc_grant *grant);
-
 
 /* What the most specific rule says of a path as the tool sees it: the entry, or NULL when nothing
  * grants it (system directories are not entries). `denied` wins over all; borrows. */

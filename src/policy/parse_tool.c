@@ -30,6 +30,7 @@ static bool check_name(struct tc_parse *p, const struct tc_node *node, const cha
 
 static void start_spec(struct tc_parse *p, struct tc_spec *spec, const char *name)
 {
+    free(spec->prefix);
     spec->prefix = tc_parse_copy(p, p->path);
     spec->name = name ? tc_parse_copy(p, name) : NULL;
     spec->limits = tc_limits_default;

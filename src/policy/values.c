@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strv.h"
@@ -211,4 +212,16 @@ void tc_value_write(enum tc_unit unit, int64_t value, char out[TC_VALUE_TEXT_SIZ
                            u->name);
             return;
         }
+}
+
+void tc_number_write(double value, char out[TC_VALUE_TEXT_SIZE])
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        (void)snprintf(out, TC_VALUE_TEXT_SIZE, "%.*g", digits, value);
+        if (strtod(out, NULL) == value)
+            break;
+    }
+    char *comma = strchr(out, ',');
+    if (comma)
+        *comma = '.';
 }

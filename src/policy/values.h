@@ -36,5 +36,7 @@ bool tc_value_check(enum tc_unit unit, int64_t value, int64_t min, int64_t max,
 void tc_value_bare(enum tc_unit unit, const char *text, struct tc_complaint *c);
 /* The number as the policy would spell it: "512MiB", "30s", "1.5". */
 void tc_value_write(enum tc_unit unit, int64_t value, char out[TC_VALUE_TEXT_SIZE]);
+/* A number as the shortest text that reads back as the same one, whatever the locale. */
+void tc_number_write(double value, char out[TC_VALUE_TEXT_SIZE]);
 
 #endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "policy/narrow.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "policy/endpoint.h"
+#include "policy/pathrule.h"
+
+const char *tc_request_last(const struct tc_request *request, const char *key)
+{
+    for (size_t i = request->narrow_count; i > 0; i--)
+        if (tc_streq(request->narrow[i - 1].key, key))
+            return request->narrow[i - 1].value;
+    return NULL;
+}
+
+/* The flag would give more than the policy does. */
+static int refuse_widening(struct tc_resolve *r, const struct tc_flag *flag, const char *value,
+                           const char *has)
+{
+    char hint[300];
+    struct tc_origin origin = {0};
+    if (!tc_resolve_origin(r, flag->id, flag->name, &origin))
+        return tc_resolve_memory(r);
+    _autofree_ char *key = origin.key;
+    (void)snprintf(hint, sizeof(hint), "leave the flag out, or let the operator change %s", key);
+    if (origin.line)
+        return tc_resolve_refuse(r, TOOLCAGE_EDENIED, key, origin.line, hint,
+                                 "%s %.80s is more than the policy grants: %s is %s (line %u)",
+                                 flag->name, value, key, has, origin.line);
+    return tc_resolve_refuse(r, TOOLCAGE_EDENIED, key, 0, hint,
+                             "%s %.80s is more than the policy grants: %s is not set, so it is %s",
+                             flag->name, value, key, has);
+}
+
+/* ---- limits -------------------------------------------------------------------------------------
+ */
+
+static bool check_limit(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    const struct tc_key *key = tc_key_find(TC_SCOPE_TOOL, flag->name);
+    int64_t number;
+    return tc_value_read(key->unit, value, key->min, key->max, &number, c);
+}
+
+static int apply_limit(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    const struct tc_key *key = tc_key_find(TC_SCOPE_TOOL, flag->name);
+    struct tc_complaint c;
+    char has[TC_VALUE_TEXT_SIZE];
+    int64_t wanted = 0, *field = (void *)((char *)&r->grant->limits + flag->offset);
+    int64_t said = *(int64_t *)(void *)((char *)&r->said_limits + flag->offset);
+    if (!tc_value_read(key->unit, value, key->min, key->max, &wanted, &c))
+        return tc_resolve_refuse(r, TOOLCAGE_EPOLICY, flag->name, 0, c.hint, "%s: %s", flag->name,
+                                 c.what);
+    tc_value_write(key->unit, said, has);
+    if (!r->operators && said && wanted > said)
+        return refuse_widening(r, flag, value, has);
+    *field = wanted;
+    return 0;
+}
+
+static int apply_disk(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    int rc = apply_limit(r, flag, value);
+    struct tc_limits *limits = &r->grant->limits;
+    limits->disk_set = true;
+    limits->inodes = TC_INODES_PER_DISK(limits->disk);
+    return rc;
+}
+
+/* ---- words --------------------------------------------------------------------------------------
+ */
+
+static int find_word(const char *const *words, const char *value)
+{
+    for (int i = 0; words[i]; i++)
+        if (tc_streq(words[i], value))
+            return i;
+    return -1;
+}
+
+static bool check_word(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    const struct tc_key *key = tc_key_find(TC_SCOPE_TOOL, flag->name);
+    char range[200];
+    if (find_word(key->choices, value) >= 0)
+        return true;
+    tc_key_range(key, range, sizeof(range));
+    tc_complain(c, NULL, "\"%.60s\" is not a word for %s", value, flag->name);
+    (void)snprintf(c->hint, sizeof(c->hint), "the words are %s", range);
+    return false;
+}
+
+/* Observing less would hide what the policy wants seen. */
+static int apply_denials(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    static const int seen[] = {
+        [TC_DENIALS_OFF] = 0, [TC_DENIALS_CALLS] = 1, [TC_DENIALS_PATHS] = 2};
+    int wanted = find_word(tc_words_denials, value);
+    if (!r->operators && seen[wanted] < seen[r->grant->denials])
+        return refuse_widening(r, flag, value, tc_words_denials[r->grant->denials]);
+    r->grant->denials = (enum tc_denials)wanted;
+    return 0;
+}
+
+static int apply_backend(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    if (tc_streq(r->grant->backend, value))
+        return 0;
+    if (!r->operators)
+        return refuse_widening(r, flag, value, r->grant->backend);
+    char *copy = strdup(value);
+    if (!copy)
+        return tc_resolve_memory(r);
+    free(r->grant->backend);
+    r->grant->backend = copy;
+    return 0;
+}
+
+static bool check_text(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    if (value[0])
+        return true;
+    tc_complain(c, NULL, "the value of %s is empty", flag->name);
+    return false;
+}
+
+static int apply_collect(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    if (tc_strv_has(&r->grant->collect, value))
+        return 0;
+    if (!r->operators)
+        return refuse_widening(r, flag, value,
+                               r->grant->collect.count ? "without this pattern" : "empty");
+    return tc_strv_add(&r->grant->collect, value) ? 0 : tc_resolve_memory(r);
+}
+
+/* ---- environment --------------------------------------------------------------------------------
+ */
+
+static bool check_env(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    size_t n = strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+    if (n && !strchr("0123456789", value[0]) && (!value[n] || value[n] == '='))
+        return true;
+    tc_complain(c, "write NAME=value, or NAME to pass the caller's", "\"%.60s\" names no variable",
+                value);
+    return false;
+}
+
+static int apply_env(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_ENV);
+    const char *equals = strchr(value, '=');
+    _autofree_ char *name = strndup(value, equals ? (size_t)(equals - value) : strlen(value));
+    if (!name)
+        return tc_resolve_memory(r);
+    bool passed = said && tc_strv_has(&said->env_pass, name);
+    if (!r->operators && !passed)
+        return refuse_widening(r, flag, name, said ? "without this name in pass" : "empty");
+    for (const char *const *pair = r->facts->environ; !equals && pair && *pair; pair++)
+        if (tc_startswith(*pair, name) && (*pair)[strlen(name)] == '=')
+            equals = *pair + strlen(name);
+    return !equals || tc_env_put(&r->grant->env, name, equals + 1) ? 0 : tc_resolve_memory(r);
+}
+
+/* ---- network ------------------------------------------------------------------------------------
+ */
+
+static bool check_network(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    _auto_(tc_net_entry_done) struct tc_net_entry entry = {0};
+    if (tc_streq(value, "none"))
+        return true;
+    int rc = tc_endpoint_read(value, &entry, c);
+    if (rc == TOOLCAGE_EMEMORY)
+        tc_complain(c, NULL, "out of memory");
+    return !rc;
+}
+
+static void drop_network(struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->net_count; i++)
+        tc_net_entry_done(&grant->net[i]);
+    free(TAKE(grant->net));
+    grant->net_count = 0;
+}
+
+/* The policy's entry reduced to this endpoint, or the operator's own. */
+static int keep_endpoint(struct tc_resolve *r, const struct tc_flag *flag, const char *value,
+                         struct tc_net_entry **kept, size_t *count)
+{
+    _auto_(tc_net_entry_done) struct tc_net_entry wanted = {0};
+    struct tc_complaint c;
+    int rc = tc_endpoint_read(value, &wanted, &c);
+    if (rc == TOOLCAGE_EMEMORY)
+        return tc_resolve_memory(r);
+    if (rc)
+        return tc_resolve_refuse(r, TOOLCAGE_EPOLICY, flag->name, 0, c.hint, "%s", c.what);
+    const struct tc_net_entry *from = &wanted;
+    if (!r->operators)
+        from = tc_endpoint_find(r->grant->net, r->grant->net_count, wanted.host, wanted.port);
+    if (!from)
+        return refuse_widening(r, flag, value,
+                               r->grant->net_count ? "without this endpoint" : "none");
+    struct tc_net_entry *to = TC_PUSH(*kept, *count);
+    if (!to || !tc_net_entry_copy(to, from))
+        return tc_resolve_memory(r);
+    if (!to->origin.key && !(to->origin.key = strdup("the call's flag")))
+        return tc_resolve_memory(r);
+    char *host = strdup(wanted.host);
+    if (!host)
+        return tc_resolve_memory(r);
+    free(to->host);
+    to->host = host;
+    return 0;
+}
+
+/* All network flags together: what they name is what stays. */
+static int apply_network(struct tc_resolve *r, const struct tc_flag *flag, const char *last)
+{
+    struct tc_net_entry *kept = NULL;
+    size_t count = 0;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < r->request->narrow_count; i++) {
+        const struct tc_narrowing *n = &r->request->narrow[i];
+        if (tc_streq(n->key, flag->name) && !tc_streq(n->value, "none"))
+            rc = keep_endpoint(r, flag, n->value, &kept, &count);
+    }
+    for (size_t i = 0; !rc && count && i < r->request->narrow_count; i++) {
+        const struct tc_narrowing *n = &r->request->narrow[i];
+        if (tc_streq(n->key, flag->name) && tc_streq(n->value, "none"))
+            rc = tc_resolve_refuse(r, TOOLCAGE_EUSAGE, flag->name, 0,
+                                   "give either none or endpoints",
+                                   "network none goes with no endpoint");
+    }
+    drop_network(r->grant);
+    r->grant->net = kept;
+    r->grant->net_count = count;
+    return rc;
+}
+
+/* ---- directories --------------------------------------------------------------------------------
+ */
+
+static int apply_cwd(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    struct tc_complaint c;
+    char *path = NULL;
+    int rc = tc_path_expand(value, r->facts->cwd ? r->facts->cwd : "/", r->facts->home, &path, &c);
+    if (rc == TOOLCAGE_EMEMORY)
+        return tc_resolve_memory(r);
+    if (rc)
+        return tc_resolve_refuse(r, TOOLCAGE_EPOLICY, flag->name, 0, c.hint, "%s", c.what);
+    free(r->grant->cwd);
+    r->grant->cwd = path;
+    return 0;
+}
+
+/* Has been applied before anything was granted. */
+static int apply_workspace(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    return 0;
+}
+
+static int apply_files(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    return tc_narrow_files(r);
+}
+
+#define FLAG_LIMIT(field) check_limit, apply_limit, offsetof(struct tc_limits, field)
+
+/* Each name is applied once, with its last value; those that gather read all of theirs. */
+static const struct tc_flag flags[] = {
+    {"timeout", TC_KEY_TIMEOUT, FLAG_LIMIT(timeout_ms)},
+    {"memory", TC_KEY_MEMORY, FLAG_LIMIT(memory)},
+    {"cpu_time", TC_KEY_CPU_TIME, FLAG_LIMIT(cpu_time_ms)},
+    {"cpus", TC_KEY_CPUS, FLAG_LIMIT(cpus_milli)},
+    {"pids", TC_KEY_PIDS, FLAG_LIMIT(pids)},
+    {"disk", TC_KEY_DISK, check_limit, apply_disk, offsetof(struct tc_limits, disk)},
+    {"open_files", TC_KEY_OPEN_FILES, FLAG_LIMIT(open_files)},
+    {"output", TC_KEY_OUTPUT, FLAG_LIMIT(output)},
+    {"network", TC_KEY_NETWORK, check_network, apply_network, 0},
+    {"env", TC_KEY_ENV, check_env, apply_env, 0},
+    {"cwd", TC_KEY_CWD, tc_flag_path_check, apply_cwd, 0},
+    {"workspace", TC_KEY_WORKSPACE, tc_flag_path_check, apply_workspace, 0},
+    {"denials", TC_KEY_DENIALS, check_word, apply_denials, 0},
+    {"backend", TC_KEY_BACKEND, check_word, apply_backend, 0},
+    {"collect", TC_KEY_COLLECT, check_text, apply_collect, 0},
+    {"read", TC_KEY_FILESYSTEM, tc_flag_path_check, apply_files, 0},
+    {"write", TC_KEY_FILESYSTEM, tc_flag_path_check, NULL, 0},
+};
+
+const struct tc_flag *tc_flag_find(const char *name)
+{
+    for (size_t i = 0; i < TC_COUNT(flags); i++)
+        if (tc_streq(flags[i].name, name))
+            return &flags[i];
+    return NULL;
+}
+
+static int refuse_unknown(const char *key, struct toolcage_error **err)
+{
+    char hint[200] = "the keys are timeout, memory, cpu_time, cpus, pids, disk, open_files, "
+                     "output, read, write, "
+                     "network, env, cwd, workspace, denials, backend, collect";
+    for (size_t i = 0; i < TC_COUNT(flags); i++)
+        if (tc_distance(flags[i].name, key, 2) <= 2)
+            (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", flags[i].name);
+    return tc_fail(
+        err,
+        &(struct tc_why){.code = TOOLCAGE_EUSAGE, .stage = "narrow", .subject = key, .hint = hint},
+        "a call cannot be narrowed by \"%.60s\"", key);
+}
+
+int tc_policy_check_narrowing(const char *key, const char *value, struct toolcage_error **err)
+{
+    struct tc_complaint c = {0};
+    const struct tc_flag *flag = tc_flag_find(key);
+    if (!flag)
+        return refuse_unknown(key, err);
+    if (flag->check(flag, value, &c))
+        return 0;
+    return tc_fail(err,
+                   &(struct tc_why){
+                       .code = TOOLCAGE_EPOLICY, .stage = "narrow", .subject = key, .hint = c.hint},
+                   "%s: %s", key, c.what);
+}
+
+static int apply_all(struct tc_resolve *r, const struct tc_flag *flag)
+{
+    /* environment and patterns gather one by one */
+    bool each = flag->apply == apply_env || flag->apply == apply_collect;
+    int rc = 0;
+    for (size_t i = 0; each && !rc && i < r->request->narrow_count; i++)
+        if (tc_streq(r->request->narrow[i].key, flag->name))
+            rc = flag->apply(r, flag, r->request->narrow[i].value);
+    const char *last = each ? NULL : tc_request_last(r->request, flag->name);
+    return last && flag->apply ? flag->apply(r, flag, last) : rc;
+}
+
+int tc_resolve_narrow(struct tc_resolve *r)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < r->request->narrow_count; i++)
+        rc = tc_policy_check_narrowing(r->request->narrow[i].key, r->request->narrow[i].value,
+                                       r->err);
+    r->said_limits = r->grant->limits;
+    for (size_t i = 0; !rc && i < TC_COUNT(flags); i++)
+        rc = apply_all(r, &flags[i]);
+    /* read and write are one set, applied with the first of them that is there */
+    if (!rc && !tc_request_last(r->request, "read") && tc_request_last(r->request, "write"))
+        rc = tc_narrow_files(r);
+    return rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The flags of a call. Where a policy file speaks they only take away; with none they are the
+ * operator's grant. One row a flag: how its text is checked, and how it is applied. */
+#ifndef TC_POLICY_NARROW_H
+#define TC_POLICY_NARROW_H
+
+#include "policy/keys.h"
+#include "policy/resolve.h"
+
+struct tc_flag {
+    const char *name;
+    enum tc_key_id id;
+    bool (*check)(const struct tc_flag *flag, const char *value, struct tc_complaint *c);
+    int (*apply)(struct tc_resolve *r, const struct tc_flag *flag, const char *value);
+    size_t offset; /* of a limit in struct tc_limits */
+};
+
+const struct tc_flag *tc_flag_find(const char *name);
+
+/* Files (narrow_fs.c): all read and write flags together. */
+bool tc_flag_path_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c);
+int tc_narrow_files(struct tc_resolve *r);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * policy x tool x call -> grant. The order is the point: what the operator says, then the model's
+ * arguments within it, then narrowing, then toolcage's own masks over whatever is left. */
+#include "policy/resolve.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/pathrule.h"
+
+int tc_resolve_refuse(struct tc_resolve *r, int code, const char *subject, uint32_t line,
+                      const char *hint, const char *fmt, ...)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    tc_buf_vaddf(&buf, fmt, ap);
+    va_end(ap);
+    if (buf.failed)
+        return tc_resolve_memory(r);
+    return tc_fail(r->err,
+                   &(struct tc_why){.code = code,
+                                    .stage = "policy",
+                                    .subject = subject,
+                                    .hint = hint,
+                                    .file = line ? r->policy->name : NULL,
+                                    .line = line,
+                                    .column = line ? 1 : 0},
+                   "%s", buf.data ? buf.data : "");
+}
+
+int tc_resolve_memory(struct tc_resolve *r)
+{
+    return tc_fail_memory(r->err);
+}
+
+bool tc_resolve_origin(const struct tc_resolve *r, enum tc_key_id id, const char *key,
+                       struct tc_origin *ret)
+{
+    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, id);
+    const struct tc_spec *owner = said ? said : r->tool ? r->tool : &r->policy->defaults;
+    ret->key = tc_spec_key(owner, key);
+    ret->line = said ? said->said[id] : 0;
+    return ret->key != NULL;
+}
+
+static int find_tool(struct tc_resolve *r)
+{
+    const char *name = r->request->tool, *near = NULL;
+    char hint[200] = "toolcage tools lists them";
+    if (!name)
+        return 0;
+    r->tool = tc_policy_tool(r->policy, name);
+    if (r->tool)
+        return 0;
+    for (size_t i = 0; i < r->policy->tool_count; i++)
+        if (tc_distance(r->policy->tools[i].name, name, 2) <= 2)
+            near = r->policy->tools[i].name;
+    if (near)
+        (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near);
+    return tc_resolve_refuse(
+        r, TOOLCAGE_ENOT_FOUND, name, 0,
+        r->policy->is_default ? "there is no policy file; name one with --policy" : hint,
+        "there is no tool \"%.80s\" in %s", name, r->policy->name);
+}
+
+/* /workspace of the call: said by a flag or the host, else the working directory. */
+static int find_workspace(struct tc_resolve *r)
+{
+    struct tc_complaint c;
+    const char *flag = tc_request_last(r->request, "workspace");
+    const char *cwd = r->facts->cwd ? r->facts->cwd : "/";
+    const char *said = flag ? flag : r->facts->workspace;
+    int rc = tc_path_expand(said ? said : cwd, cwd, r->facts->home, &r->workspace, &c);
+    r->workspace_given = said != NULL;
+    if (rc == TOOLCAGE_EMEMORY || !rc)
+        return rc ? tc_resolve_memory(r) : 0;
+    if (!said) {
+        /* a working directory with an unusual name is no error until something needs it */
+        r->workspace = strdup(cwd);
+        return r->workspace ? 0 : tc_resolve_memory(r);
+    }
+    return tc_resolve_refuse(r, TOOLCAGE_EPOLICY, "workspace", 0, c.hint, "workspace: %s", c.what);
+}
+
+static void take_limits(struct tc_resolve *r)
+{
+    const struct {
+        enum tc_key_id id;
+        size_t offset;
+    } rows[] = {{TC_KEY_TIMEOUT, offsetof(struct tc_limits, timeout_ms)},
+                {TC_KEY_GRACE, offsetof(struct tc_limits, grace_ms)},
+                {TC_KEY_CPU_TIME, offsetof(struct tc_limits, cpu_time_ms)},
+                {TC_KEY_CPUS, offsetof(struct tc_limits, cpus_milli)},
+                {TC_KEY_PIDS, offsetof(struct tc_limits, pids)},
+                {TC_KEY_OPEN_FILES, offsetof(struct tc_limits, open_files)}};
+    struct tc_limits *limits = &r->grant->limits;
+    *limits = tc_limits_default;
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        const struct tc_spec *said = tc_policy_said(r->policy, r->tool, rows[i].id);
+        if (said)
+            memcpy((char *)limits + rows[i].offset, (const char *)&said->limits + rows[i].offset,
+                   sizeof(int64_t));
+    }
+    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_MEMORY);
+    if (said) {
+        limits->memory = said->limits.memory;
+        limits->memory_any = said->limits.memory_any;
+    }
+    said = tc_policy_said(r->policy, r->tool, TC_KEY_OUTPUT);
+    if (said) {
+        limits->output = said->limits.output;
+        limits->output_kill = said->limits.output_kill;
+    }
+    said = tc_policy_said(r->policy, r->tool, TC_KEY_DISK);
+    if (said) {
+        limits->disk = said->limits.disk;
+        limits->inodes = said->limits.inodes;
+        limits->disk_set = true;
+    }
+}
+
+static const char *class_backend(const struct tc_class *classes, size_t count, const char *name,
+                                 const char *builtin)
+{
+    for (size_t i = 0; i < count; i++)
+        if (tc_streq(classes[i].name, name) && classes[i].backend)
+            return classes[i].backend;
+    return builtin;
+}
+
+static const char *tier_backend(const struct toolcage_policy *policy, const char *tier)
+{
+    static const char *const backends[] = {"process", "gvisor", "gvisor", "firecracker"};
+    for (size_t i = 0; tc_words_tier[i]; i++)
+        if (tc_streq(tc_words_tier[i], tier))
+            return class_backend(policy->tiers, policy->tier_count, tier, backends[i]);
+    return "process";
+}
+
+static const char *risk_backend(const struct toolcage_policy *policy, const char *risk)
+{
+    static const char *const backends[] = {"wasm", "oci", "oci", "firecracker"};
+    for (size_t i = 0; tc_words_risk[i]; i++)
+        if (tc_streq(tc_words_risk[i], risk))
+            return class_backend(policy->risks, policy->risk_count, risk, backends[i]);
+    return "process";
+}
+
+/* Explicit backend over tier, tier over risk; then what image or module need. */
+static const char *choose_backend(const struct tc_resolve *r)
+{
+    const struct tc_spec *backend = tc_policy_said(r->policy, r->tool, TC_KEY_BACKEND);
+    const struct tc_spec *tier = tc_policy_said(r->policy, r->tool, TC_KEY_TIER);
+    const struct tc_spec *risk = tc_policy_said(r->policy, r->tool, TC_KEY_RISK);
+    if (backend)
+        return backend->backend;
+    if (tier)
+        return tier_backend(r->policy, tier->tier);
+    if (risk)
+        return risk_backend(r->policy, risk->risk);
+    if (tc_policy_said(r->policy, r->tool, TC_KEY_IMAGE))
+        return "oci";
+    return tc_policy_said(r->policy, r->tool, TC_KEY_MODULE) ? "wasm" : "process";
+}
+
+static int take_words(struct tc_resolve *r)
+{
+    struct tc_grant *grant = r->grant;
+    const struct tc_spec *tier = tc_policy_said(r->policy, r->tool, TC_KEY_TIER);
+    const struct tc_spec *cwd = tc_policy_said(r->policy, r->tool, TC_KEY_CWD);
+    const struct tc_spec *mode = tc_policy_said(r->policy, r->tool, TC_KEY_WORKSPACE);
+    const struct tc_spec *denials = tc_policy_said(r->policy, r->tool, TC_KEY_DENIALS);
+    const struct tc_spec *programs = tc_policy_said(r->policy, r->tool, TC_KEY_PROGRAMS);
+    const struct tc_spec *collect = tc_policy_said(r->policy, r->tool, TC_KEY_COLLECT);
+    grant->backend = strdup(choose_backend(r));
+    bool fine = grant->backend;
+    if (r->tool)
+        fine = fine && (grant->tool = strdup(r->tool->name));
+    if (tier)
+        fine = fine && (grant->tier = strdup(tier->tier));
+    if (cwd)
+        fine = fine && (grant->cwd = strdup(cwd->cwd));
+    if (programs)
+        fine = fine && tc_strv_copy(&grant->programs, &programs->programs);
+    if (collect)
+        fine = fine && tc_strv_copy(&grant->collect, &collect->collect);
+    grant->workspace = mode ? (enum tc_workspace_mode)mode->workspace : TC_WORKSPACE_BIND;
+    grant->denials = denials ? (enum tc_denials)denials->denials : TC_DENIALS_CALLS;
+    grant->approval =
+        tier && (tc_streq(tier->tier, "HumanApprove") || tc_streq(tier->tier, "ManualOnly"));
+    return fine ? 0 : tc_resolve_memory(r);
+}
+
+static int take_network(struct tc_resolve *r)
+{
+    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_NETWORK);
+    for (size_t i = 0; said && i < said->net_count; i++) {
+        struct tc_net_entry *entry = TC_PUSH(r->grant->net, r->grant->net_count);
+        if (!entry || !tc_net_entry_copy(entry, &said->net[i]))
+            return tc_resolve_memory(r);
+        entry->origin.key = tc_spec_key(said, "network");
+        if (!entry->origin.key)
+            return tc_resolve_memory(r);
+    }
+    return 0;
+}
+
+static int take_settings(struct tc_resolve *r)
+{
+    take_limits(r);
+    return take_words(r);
+}
+
+static int finish(struct tc_resolve *r)
+{
+    r->grant->clauses = tc_grant_clauses(r->grant);
+    tc_grant_sort(r->grant);
+    return tc_grant_digest(r->grant, r->err);
+}
+
+int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_request *request,
+                      const struct tc_facts *facts, struct tc_grant *ret,
+                      struct toolcage_error **err)
+{
+    static int (*const steps[])(struct tc_resolve *) = {
+        find_tool,
+        find_workspace,
+        take_settings,
+        take_network,
+        tc_resolve_fs,
+        tc_resolve_arguments,
+        tc_resolve_command,
+        tc_resolve_env,
+        tc_resolve_narrow,
+        tc_resolve_masks,
+        tc_resolve_tool_writable,
+        finish,
+    };
+    struct tc_grant grant = {0};
+    struct tc_resolve r = {.policy = policy,
+                           .request = request,
+                           .facts = facts,
+                           .operators = policy->is_default,
+                           .grant = &grant,
+                           .err = err};
+    int rc = 0;
+    for (size_t i = 0; !rc && i < TC_COUNT(steps); i++)
+        rc = steps[i](&r);
+    json_decref(r.arguments);
+    free(r.workspace);
+    if (rc)
+        tc_grant_done(&grant);
+    else
+        *ret = grant;
+    return rc;
+}

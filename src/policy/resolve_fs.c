@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The files of a grant: the operator's entries, what holds without a policy, and toolcage's own
+ * masks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "policy/pathrule.h"
+#include "policy/resolve.h"
+#include "policy/system_paths.h"
+
+/* What a caller's credentials are called, below the home directory. */
+static const char *const credentials[] = {
+    ".ssh",
+    ".aws",
+    ".gnupg",
+    ".kube",
+    ".netrc",
+    ".docker",
+    ".npmrc",
+    ".config/gh",
+    ".mozilla",
+    ".local/share/keyrings",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".pypirc",
+    ".git-credentials",
+    ".azure",
+    ".config/gcloud",
+    ".cargo/credentials.toml",
+};
+
+static bool copy_text(char **to, const char *from)
+{
+    *to = from ? strdup(from) : NULL;
+    return *to || !from;
+}
+
+bool tc_grant_add(struct tc_grant *grant, const struct tc_fs_entry *entry)
+{
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        struct tc_fs_entry *old = &grant->fs[i];
+        bool denies = entry->access == TC_ACCESS_DENY;
+        if (!tc_streq(old->path, entry->path) || (old->access == TC_ACCESS_DENY) != denies)
+            continue;
+        if (old->access < entry->access)
+            old->access = entry->access;
+        old->optional &= entry->optional;
+        return true;
+    }
+    struct tc_fs_entry *to = TC_PUSH(grant->fs, grant->fs_count);
+    if (!to)
+        return false;
+    *to = *entry;
+    to->path = to->from = to->bound = to->origin.key = NULL;
+    return copy_text(&to->path, entry->path) && copy_text(&to->from, entry->from) &&
+           copy_text(&to->bound, entry->bound) && copy_text(&to->origin.key, entry->origin.key);
+}
+
+char *tc_path_move(const char *dir, const char *to, const char *path)
+{
+    const char *rest = tc_streq(dir, "/") ? path + 1 : path + strlen(dir);
+    rest += *rest == '/';
+    return *rest ? tc_path_join(to, rest) : strdup(to);
+}
+
+char *tc_resolve_host_path(const struct tc_resolve *r, const char *path)
+{
+    const struct tc_fs_entry *entry = tc_grant_find(r->grant, path);
+    if (entry && entry->from)
+        return tc_path_move(entry->path, entry->from, path);
+    if (tc_path_within(TC_WORKSPACE, path))
+        return tc_path_move(TC_WORKSPACE, r->workspace, path);
+    return strdup(path);
+}
+
+/* A working directory that would hand over a whole home or more is never taken by default. */
+static bool too_wide(const struct tc_resolve *r)
+{
+    const char *home = r->facts->home;
+    return tc_streq(r->workspace, "/") ||
+           (home && home[0] == '/' && tc_path_within(r->workspace, home));
+}
+
+static int refuse_wide(struct tc_resolve *r, const char *key, uint32_t line)
+{
+    char hint[256];
+    (void)snprintf(hint, sizeof(hint),
+                   "change to a project directory, or name one with --workspace DIR%s",
+                   r->operators ? " or --read DIR" : "");
+    return tc_resolve_refuse(r, TOOLCAGE_EDENIED, key, line, hint,
+                             "the working directory %s is the root or the home directory or above "
+                             "it and is not granted by default",
+                             r->workspace);
+}
+
+static int add_rule(struct tc_resolve *r, const struct tc_spec *spec, const struct tc_fs_rule *rule)
+{
+    static const char *const lists[] = {[TC_ACCESS_READ] = "filesystem.readable",
+                                        [TC_ACCESS_WRITE] = "filesystem.writable",
+                                        [TC_ACCESS_DENY] = "filesystem.denied"};
+    _autofree_ char *key = tc_spec_key(spec, lists[rule->access]);
+    _autofree_ char *from = NULL;
+    bool denies = rule->access == TC_ACCESS_DENY;
+    if (!denies && !rule->from && !r->workspace_given && too_wide(r))
+        return refuse_wide(r, key, rule->line);
+    if (!denies)
+        from =
+            rule->from ? strdup(rule->from) : tc_path_move(TC_WORKSPACE, r->workspace, rule->path);
+    if (!key || (!denies && !from))
+        return tc_resolve_memory(r);
+    const struct tc_fs_entry entry = {.path = rule->path,
+                                      .from = from,
+                                      .access = rule->access,
+                                      .optional = rule->optional,
+                                      .origin = {.key = key, .line = rule->line}};
+    return tc_grant_add(r->grant, &entry) ? 0 : tc_resolve_memory(r);
+}
+
+static int add_rules(struct tc_resolve *r, const struct tc_spec *spec, bool denied_only)
+{
+    int rc = 0;
+    for (size_t i = 0; spec && !rc && i < spec->fs_count; i++)
+        if (!denied_only || spec->fs[i].access == TC_ACCESS_DENY)
+            rc = add_rule(r, spec, &spec->fs[i]);
+    return rc;
+}
+
+/* No policy at all: the working directory, read-only, or the workspace that was named instead.
+ * Named paths make up for a working directory that cannot be granted. */
+static int add_default(struct tc_resolve *r)
+{
+    struct tc_complaint c;
+    const char *path = r->workspace_given ? TC_WORKSPACE : r->workspace;
+    bool named = tc_request_last(r->request, "read") || tc_request_last(r->request, "write");
+    if (tc_streq(path, "/tmp"))
+        return 0;
+    bool wide = !r->workspace_given && too_wide(r);
+    if (wide || !tc_path_grantable(path, r->workspace, TC_ACCESS_READ, &c)) {
+        if (named)
+            return 0;
+        return wide ? refuse_wide(r, "filesystem", 0)
+                    : tc_resolve_refuse(
+                          r, TOOLCAGE_EDENIED, "filesystem", 0,
+                          "change to a project directory, or name one with --workspace DIR", "%s",
+                          c.what);
+    }
+    const struct tc_fs_entry entry = {.path = (char *)path,
+                                      .from = r->workspace,
+                                      .access = TC_ACCESS_READ,
+                                      .built_in = true,
+                                      .origin = {.key = (char *)"default"}};
+    return tc_grant_add(r->grant, &entry) ? 0 : tc_resolve_memory(r);
+}
+
+int tc_resolve_fs(struct tc_resolve *r)
+{
+    if (r->operators)
+        return add_default(r);
+    const struct tc_spec *spec = tc_policy_said(r->policy, r->tool, TC_KEY_FILESYSTEM);
+    int rc = add_rules(r, spec, false);
+    if (!rc && spec != &r->policy->defaults)
+        rc = add_rules(r, &r->policy->defaults, true);
+    return rc;
+}
+
+static int add_mask(struct tc_resolve *r, const char *path, const char *why)
+{
+    const struct tc_fs_entry entry = {.path = (char *)path,
+                                      .access = TC_ACCESS_DENY,
+                                      .built_in = true,
+                                      .origin = {.key = (char *)why}};
+    return tc_grant_add(r->grant, &entry) ? 0 : tc_resolve_memory(r);
+}
+
+/* Hides the host's `secret` wherever the grant would show it. */
+static int mask_everywhere(struct tc_resolve *r, const char *secret, const char *why)
+{
+    size_t count = r->grant->fs_count;
+    for (size_t i = 0; i < count; i++) {
+        const struct tc_fs_entry *entry = &r->grant->fs[i];
+        if (!entry->from || tc_streq(entry->from, secret) || !tc_path_within(entry->from, secret))
+            continue;
+        _autofree_ char *path = tc_path_move(entry->from, entry->path, secret);
+        if (!path)
+            return tc_resolve_memory(r);
+        int rc = add_mask(r, path, why);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static bool named_exactly(const struct tc_grant *grant, const char *secret)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (!grant->fs[i].argument && tc_streq(grant->fs[i].from, secret))
+            return true;
+    return false;
+}
+
+/* A value that a model chose reaches credentials only where the operator's bound lies within them.
+ */
+static int check_values(struct tc_resolve *r, const char *secret)
+{
+    for (size_t i = 0; i < r->grant->fs_count; i++) {
+        const struct tc_fs_entry *entry = &r->grant->fs[i];
+        if (entry->argument && tc_path_within(secret, entry->from) &&
+            !tc_path_within(secret, entry->bound))
+            return tc_resolve_refuse(
+                r, TOOLCAGE_EARGUMENTS, entry->origin.key, entry->origin.line,
+                "name another path; credentials are granted only by the policy's own word",
+                "\"%s\" holds credentials", entry->path);
+    }
+    return 0;
+}
+
+static int mask_credentials(struct tc_resolve *r)
+{
+    const char *home = r->facts->home;
+    int rc = 0;
+    for (size_t i = 0; home && home[0] == '/' && !rc && i < TC_COUNT(credentials); i++) {
+        _autofree_ char *secret = tc_path_join(home, credentials[i]);
+        if (!secret)
+            return tc_resolve_memory(r);
+        rc = check_values(r, secret);
+        if (!rc && !named_exactly(r->grant, secret))
+            rc = mask_everywhere(r, secret, "credentials");
+    }
+    return rc;
+}
+
+int tc_resolve_masks(struct tc_resolve *r)
+{
+    const char *state = r->facts->state;
+    for (size_t i = 0; state && i < r->grant->fs_count; i++) {
+        const struct tc_fs_entry *entry = &r->grant->fs[i];
+        if (entry->from && tc_path_within(state, entry->from))
+            return tc_resolve_refuse(r, TOOLCAGE_EDENIED, entry->origin.key, entry->origin.line,
+                                     "grant another directory",
+                                     "%s is toolcage's own state and is never granted",
+                                     entry->from);
+    }
+    int rc = state ? mask_everywhere(r, state, "toolcage's state") : 0;
+    return rc ? rc : mask_credentials(r);
+}
+
+static bool add_writable_rules(struct tc_resolve *r, const struct tc_spec *spec)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && i < spec->fs_count; i++) {
+        const struct tc_fs_rule *rule = &spec->fs[i];
+        if (rule->access == TC_ACCESS_WRITE)
+            fine = tc_strv_take(&r->grant->tool_writable,
+                                rule->from ? strdup(rule->from)
+                                           : tc_path_move(TC_WORKSPACE, r->workspace, rule->path));
+    }
+    return fine;
+}
+
+/* Where a bound of this tool lies on the host, by the tool's own entries. */
+static char *bound_on_host(const struct tc_resolve *r, const struct tc_spec *spec, const char *path)
+{
+    const struct tc_fs_rule *best = NULL;
+    for (size_t i = 0; i < spec->fs_count; i++)
+        if (spec->fs[i].access != TC_ACCESS_DENY && spec->fs[i].from &&
+            tc_path_within(spec->fs[i].path, path) &&
+            (!best || strlen(spec->fs[i].path) > strlen(best->path)))
+            best = &spec->fs[i];
+    if (best)
+        return tc_path_move(best->path, best->from, path);
+    if (tc_path_within(TC_WORKSPACE, path))
+        return tc_path_move(TC_WORKSPACE, r->workspace, path);
+    return strdup(path);
+}
+
+/* `files` is who says the filesystem of `spec`. */
+static bool add_writable(struct tc_resolve *r, const struct tc_spec *spec,
+                         const struct tc_spec *files)
+{
+    bool fine = add_writable_rules(r, spec);
+    for (size_t i = 0; fine && i < spec->argument_count; i++)
+        for (size_t b = 0; fine && b < spec->arguments[i].bound_count; b++) {
+            const struct tc_bound *bound = &spec->arguments[i].bounds[b];
+            if (bound->path && bound->access == TC_ACCESS_WRITE)
+                fine = tc_strv_take(&r->grant->tool_writable,
+                                    bound_on_host(r, files ? files : spec, bound->path));
+        }
+    return fine;
+}
+
+int tc_resolve_tool_writable(struct tc_resolve *r)
+{
+    const struct toolcage_policy *policy = r->policy;
+    bool fine = add_writable(r, &policy->defaults, NULL);
+    for (size_t i = 0; fine && i < policy->tool_count; i++)
+        fine = add_writable(r, &policy->tools[i],
+                            tc_policy_said(policy, &policy->tools[i], TC_KEY_FILESYSTEM));
+    for (size_t i = 0; fine && i < policy->server_count; i++) {
+        const struct tc_spec *server = &policy->servers[i].spec;
+        const struct tc_spec *files = tc_policy_said(policy, server, TC_KEY_FILESYSTEM);
+        fine = add_writable(r, server, files);
+        for (size_t t = 0; fine && t < policy->servers[i].tool_count; t++)
+            fine = add_writable(r, &policy->servers[i].tools[t], files);
+    }
+    /* this call's own, which flags may have made */
+    for (size_t i = 0; fine && i < r->grant->fs_count; i++)
+        if (r->grant->fs[i].access == TC_ACCESS_WRITE)
+            fine =
+                tc_strv_add(&r->grant->tool_writable,
+                            r->grant->fs[i].bound ? r->grant->fs[i].bound : r->grant->fs[i].from);
+    return fine ? 0 : tc_resolve_memory(r);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * JSON values against the schemas that policies can write, and canonical JSON of values. */
+#include <math.h>
+#include <string.h>
+
+#include "base/jsontext.h"
+#include "policy/resolve.h"
+
+static bool type_fits(const char *type, const json_t *value)
+{
+    static const struct {
+        const char *type;
+        json_type is, or ;
+    } rows[] = {{"string", JSON_STRING, JSON_STRING},
+                {"integer", JSON_INTEGER, JSON_INTEGER},
+                {"number", JSON_INTEGER, JSON_REAL},
+                {"boolean", JSON_TRUE, JSON_FALSE},
+                {"array", JSON_ARRAY, JSON_ARRAY}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        if (tc_streq(rows[i].type, type))
+            return json_typeof(value) == rows[i].is || json_typeof(value) == rows[i].or ;
+    return false;
+}
+
+static const char *type_word(const json_t *value)
+{
+    static const char *const words[] = {"an object", "an array", "a string", "an integer",
+                                        "a number",  "true",     "false",    "null"};
+    return words[json_typeof(value)];
+}
+
+static size_t characters(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+/* Exact where both are integers: doubles would blur the large ones. */
+static int compare_numbers(const json_t *a, const json_t *b)
+{
+    if (json_is_integer(a) && json_is_integer(b)) {
+        json_int_t x = json_integer_value(a), y = json_integer_value(b);
+        return x < y ? -1 : x > y;
+    }
+    double x = json_number_value(a), y = json_number_value(b);
+    return x < y ? -1 : x > y;
+}
+
+static bool check_number(const char *name, const json_t *schema, const json_t *value,
+                         struct tc_complaint *c)
+{
+    const json_t *low = json_object_get(schema, "minimum"),
+                 *high = json_object_get(schema, "maximum");
+    char text[TC_VALUE_TEXT_SIZE];
+    if (low && compare_numbers(value, low) < 0) {
+        tc_number_write(json_number_value(low), text);
+        tc_complain(c, NULL, "%s is less than %s", name, text);
+        return false;
+    }
+    if (high && compare_numbers(value, high) > 0) {
+        tc_number_write(json_number_value(high), text);
+        tc_complain(c, NULL, "%s is more than %s", name, text);
+        return false;
+    }
+    return true;
+}
+
+static bool check_count(const char *name, const json_t *schema, const char *least, const char *most,
+                        size_t count, const char *unit, struct tc_complaint *c)
+{
+    const json_t *low = json_object_get(schema, least), *high = json_object_get(schema, most);
+    if (low && count < (size_t)json_integer_value(low)) {
+        tc_complain(c, NULL, "%s has %zu %s, at least %lld are wanted", name, count, unit,
+                    (long long)json_integer_value(low));
+        return false;
+    }
+    if (high && count > (size_t)json_integer_value(high)) {
+        tc_complain(c, NULL, "%s has %zu %s, at most %lld are allowed", name, count, unit,
+                    (long long)json_integer_value(high));
+        return false;
+    }
+    return true;
+}
+
+static bool same(const json_t *a, const json_t *b)
+{
+    if (json_is_number(a) && json_is_number(b))
+        return compare_numbers(a, b) == 0;
+    return json_equal(a, b);
+}
+
+static void list_values(const json_t *values, char *out, size_t size)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    for (size_t i = 0; i < json_array_size(values); i++) {
+        tc_buf_adds(&text, i ? ", " : "the values are ");
+        tc_json_canonical(json_array_get(values, i), &text);
+    }
+    tc_strcopy(out, size, text.failed || !text.data ? "" : text.data);
+}
+
+static bool check_choice(const char *name, const json_t *schema, const json_t *value,
+                         struct tc_complaint *c)
+{
+    const json_t *only = json_object_get(schema, "const"),
+                 *values = json_object_get(schema, "enum");
+    if (only && !same(only, value)) {
+        tc_complain(c, NULL, "%s is not the value that is allowed", name);
+        return false;
+    }
+    for (size_t i = 0; i < json_array_size(values); i++)
+        if (same(json_array_get(values, i), value))
+            return true;
+    if (!values)
+        return true;
+    tc_complain(c, NULL, "%s is none of the values that are allowed", name);
+    list_values(values, c->hint, sizeof(c->hint));
+    return false;
+}
+
+static bool check_elements(const char *name, const json_t *schema, const json_t *value,
+                           struct tc_complaint *c)
+{
+    const json_t *items = json_object_get(schema, "items");
+    for (size_t i = 0; items && i < json_array_size(value); i++) {
+        char element[96];
+        (void)snprintf(element, sizeof(element), "%.64s[%zu]", name, i);
+        if (!tc_schema_check(element, items, json_array_get(value, i), c))
+            return false;
+    }
+    return true;
+}
+
+bool tc_schema_check(const char *name, const json_t *schema, const json_t *value,
+                     struct tc_complaint *c)
+{
+    const char *type = json_string_value(json_object_get(schema, "type"));
+    if (!type || !type_fits(type, value)) {
+        tc_complain(c, NULL, "%s must be of type %s, not %s", name, type ? type : "string",
+                    type_word(value));
+        return false;
+    }
+    if (json_is_number(value) && !check_number(name, schema, value, c))
+        return false;
+    if (json_is_string(value) &&
+        !check_count(name, schema, "minLength", "maxLength", characters(json_string_value(value)),
+                     "characters", c))
+        return false;
+    if (json_is_array(value) &&
+        !check_count(name, schema, "minItems", "maxItems", json_array_size(value), "elements", c))
+        return false;
+    return check_choice(name, schema, value, c) && check_elements(name, schema, value, c);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void write_object(const json_t *value, struct tc_buf *out)
+{
+    size_t count = json_object_size(value), n = 0;
+    _autofree_ const char **keys = calloc(count + 1, sizeof(*keys));
+    if (!keys) {
+        out->failed = true;
+        return;
+    }
+    /* jansson's iterator takes a plain pointer but does not write */
+    for (void *it = json_object_iter((json_t *)(uintptr_t)value); it && n < count;
+         it = json_object_iter_next((json_t *)(uintptr_t)value, it))
+        keys[n++] = json_object_iter_key(it);
+    qsort(keys, n, sizeof(*keys), compare_keys);
+    tc_buf_addc(out, '{');
+    for (size_t i = 0; i < n; i++) {
+        tc_json_key(out, keys[i]);
+        tc_json_canonical(json_object_get(value, keys[i]), out);
+    }
+    tc_buf_addc(out, '}');
+}
+
+void tc_json_canonical(const json_t *value, struct tc_buf *out)
+{
+    char number[TC_VALUE_TEXT_SIZE];
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        write_object(value, out);
+        break;
+    case JSON_ARRAY:
+        tc_buf_addc(out, '[');
+        for (size_t i = 0; i < json_array_size(value); i++) {
+            tc_buf_adds(out, i ? "," : "");
+            tc_json_canonical(json_array_get(value, i), out);
+        }
+        tc_buf_addc(out, ']');
+        break;
+    case JSON_STRING:
+        tc_json_string(out, json_string_value(value), json_string_length(value));
+        break;
+    case JSON_INTEGER:
+        tc_buf_addf(out, "%lld", (long long)json_integer_value(value));
+        break;
+    case JSON_REAL:
+        tc_number_write(json_real_value(value), number);
+        tc_buf_adds(out, number);
+        break;
+    case JSON_TRUE:
+        tc_buf_adds(out, "true");
+        break;
+    case JSON_FALSE:
+        tc_buf_adds(out, "false");
+        break;
+    case JSON_NULL:
+        tc_buf_adds(out, "null");
+        break;
+    }
+}
