@@ -105,7 +105,6 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
     close_all(call);
     free(call->tool);
     free(call->arguments);
-    free(call->workspace);
     free(call->input.bytes);
     tc_strv_done(&call->argv);
     for (size_t i = 0; i < call->narrow_count; i++) {
@@ -159,9 +158,6 @@ int tc_call_set(struct toolcage_call *call, const char *key, const char *value,
     int r = check_new(call, err);
     if (r < 0)
         return r;
-    /* Not a narrowing: it says which directory of the caller's the policy's /workspace is. */
-    if (strcmp(key, "workspace") == 0)
-        return replace(&call->workspace, value, err);
     r = tc_policy_check_narrowing(key, value, err);
     if (r < 0)
         return r;

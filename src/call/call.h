@@ -29,7 +29,7 @@ struct toolcage_call {
     struct toolcage_engine *engine;
     struct toolcage_policy *policy;
     char id[TC_ULID_SIZE];
-    char *tool, *arguments, *workspace;
+    char *tool, *arguments;
     struct tc_strv argv;
     struct tc_narrowing *narrow;
     size_t narrow_count;

@@ -49,22 +49,15 @@ static char *state_directory(const char *home)
     return home ? tc_path_join(home, ".local/state/toolcage") : NULL;
 }
 
-int tc_surroundings_gather(const char *workspace, struct tc_surroundings *ret,
-                           struct toolcage_error **err)
+int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **err)
 {
     int r = working_directory(&ret->cwd, err);
     if (r < 0)
         return r;
     ret->home = absolute_variable("HOME");
     ret->state = state_directory(ret->home);
-    if (workspace) {
-        ret->workspace = tc_path_absolute(ret->cwd, workspace);
-        if (!ret->workspace)
-            return tc_fail_memory(err);
-    }
     ret->facts = (struct tc_facts){.cwd = ret->cwd,
                                    .home = ret->home,
-                                   .workspace = ret->workspace,
                                    .state = ret->state,
                                    .environ = (const char *const *)environ};
     return 0;
@@ -74,7 +67,6 @@ void tc_surroundings_done(struct tc_surroundings *s)
 {
     free(s->cwd);
     free(s->home);
-    free(s->workspace);
     free(s->state);
     *s = (struct tc_surroundings){0};
 }

@@ -10,14 +10,12 @@
 #include "policy/policy.h"
 
 struct tc_surroundings {
-    char *cwd, *home, *workspace, *state;
+    char *cwd, *home, *state;
     struct tc_facts facts; /* borrows from the above */
 };
 
-/* `workspace` may be NULL, absolute, or relative to the working directory. The caller frees *ret
- * also on failure. */
-int tc_surroundings_gather(const char *workspace, struct tc_surroundings *ret,
-                           struct toolcage_error **err);
+/* The caller frees *ret also on failure. */
+int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **err);
 void tc_surroundings_done(struct tc_surroundings *s);
 #define _autosurroundings_ _auto_(tc_surroundings_done)
 

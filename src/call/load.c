@@ -17,7 +17,7 @@ int tc_policy_load_buffer(const char *text, size_t length, const char *name,
                           struct toolcage_policy **ret, struct toolcage_error **err)
 {
     _autosurroundings_ struct tc_surroundings here = {0};
-    int r = tc_surroundings_gather(NULL, &here, err);
+    int r = tc_surroundings_gather(&here, err);
     if (r < 0)
         return r;
     _autofree_ char *full = tc_path_absolute(here.cwd, name);

@@ -74,6 +74,26 @@ void tc_result_free(struct toolcage_result *result)
     free(result);
 }
 
+/* The helper names paths, the policy knows where each was said. */
+static uint32_t line_of(const struct tc_grant *grant, const struct tc_failure *f)
+{
+    if (f->line > 0 && f->line <= UINT32_MAX)
+        return (uint32_t)f->line;
+    for (size_t i = 0; f->subject && i < grant->fs_count; i++)
+        if (tc_streq(grant->fs[i].path, f->subject) || tc_streq(grant->fs[i].from, f->subject))
+            return grant->fs[i].origin.line;
+    return 0;
+}
+
+/* The helper's message ends with the text of its errno already, and so will the error's. */
+static size_t bare_length(const char *message, int errnum)
+{
+    size_t length = strlen(message);
+    const char *text = errnum ? strerrordesc_np(errnum) : NULL;
+    _autofree_ char *tail = text ? tc_format(": %s", text) : NULL;
+    return tail && tc_endswith(message, tail) ? length - strlen(tail) : length;
+}
+
 static struct toolcage_error *error_of_failure(const struct tc_result_frame *frame,
                                                const struct tc_failure *f)
 {
@@ -82,13 +102,14 @@ static struct toolcage_error *error_of_failure(const struct tc_result_frame *fra
                          .stage = f->stage,
                          .subject = f->subject,
                          .errnum = (int)f->errnum,
-                         .hint = f->hint};
-    if (f->line > 0) {
+                         .hint = f->hint,
+                         .line = line_of(frame->grant, f)};
+    if (why.line) {
         why.file = tc_policy_name(frame->policy);
-        why.line = (uint32_t)f->line;
         why.column = 1;
     }
-    (void)tc_fail(&error, &why, "%s", f->message ? f->message : tc_error_word(why.code));
+    const char *message = f->message ? f->message : tc_error_word(why.code);
+    (void)tc_fail(&error, &why, "%.*s", (int)bare_length(message, why.errnum), message);
     return error;
 }
 

@@ -282,13 +282,15 @@ static void fail_with_place(struct tc_outcome *o)
 {
     o->status = TOOLCAGE_STATUS_DENIED;
     o->exit_code = -1;
-    o->failure = (struct tc_failure){.code = TOOLCAGE_EPATH,
-                                     .stage = strdup("resolve"),
-                                     .subject = strdup("/data"),
-                                     .message = strdup("the granted path /data is missing"),
-                                     .hint = strdup("make it, or say optional = true"),
-                                     .line = 12,
-                                     .clause = TC_CLAUSE_FS_READ};
+    o->failure = (struct tc_failure){
+        .code = TOOLCAGE_EPATH,
+        .stage = strdup("resolve"),
+        .subject = strdup("/data"),
+        .message = strdup("the granted path /data is missing: No such file or directory"),
+        .errnum = ENOENT,
+        .hint = strdup("make it, or say optional = true"),
+        .line = 12,
+        .clause = TC_CLAUSE_FS_READ};
 }
 
 static void failures_carry_their_place(void **state)
@@ -299,6 +301,8 @@ static void failures_carry_their_place(void **state)
     const struct toolcage_result *result = run_call(&s);
     expect_json(result, "error", "location", "{\"file\":\"test.toml\",\"line\":12,\"column\":1}");
     expect_json(result, "error", "subject", "\"/data\"");
+    assert_string_equal(tc_error_message(result->error),
+                        "the granted path /data is missing: No such file or directory");
     assert_int_equal(tc_result_shell_code(result), 126);
     strike(&s);
 }
