@@ -93,6 +93,8 @@ const struct tc_spec *tc_policy_tool(const struct toolcage_policy *policy, const
 /* Who said a key for this tool (NULL: a bare command): the tool, the defaults, or NULL: nobody. */
 const struct tc_spec *tc_policy_said(const struct toolcage_policy *policy,
                                      const struct tc_spec *tool, enum tc_key_id id);
+/* Explicit backend over tier, tier over risk; then what image or module need. Borrows. */
+const char *tc_policy_backend(const struct toolcage_policy *policy, const struct tc_spec *tool);
 /* The built-in values of absent keys. */
 extern const struct tc_limits tc_limits_default;
 #define TC_INODES_PER_DISK(bytes) ((bytes) / 4096 > 64 ? (bytes) / 4096 : 64)

@@ -56,7 +56,8 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
 int tc_grant_seal(const struct toolcage_policy *policy, const struct tc_facts *facts,
                   struct tc_grant *grant, struct toolcage_error **err);
 
-/* Is the host's path among those that every grant masks (credentials, toolcage's state), or below one? */
+/* Is the host's path among those that every grant masks (credentials, toolcage's state), or below
+ * one? */
 int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts *facts,
                     const char *path, bool *ret, struct toolcage_error **err);
 

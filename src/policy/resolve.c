@@ -149,21 +149,20 @@ static const char *risk_backend(const struct toolcage_policy *policy, const char
     return "process";
 }
 
-/* Explicit backend over tier, tier over risk; then what image or module need. */
-static const char *choose_backend(const struct tc_resolve *r)
+const char *tc_policy_backend(const struct toolcage_policy *policy, const struct tc_spec *tool)
 {
-    const struct tc_spec *backend = tc_policy_said(r->policy, r->tool, TC_KEY_BACKEND);
-    const struct tc_spec *tier = tc_policy_said(r->policy, r->tool, TC_KEY_TIER);
-    const struct tc_spec *risk = tc_policy_said(r->policy, r->tool, TC_KEY_RISK);
+    const struct tc_spec *backend = tc_policy_said(policy, tool, TC_KEY_BACKEND);
+    const struct tc_spec *tier = tc_policy_said(policy, tool, TC_KEY_TIER);
+    const struct tc_spec *risk = tc_policy_said(policy, tool, TC_KEY_RISK);
     if (backend)
         return backend->backend;
     if (tier)
-        return tier_backend(r->policy, tier->tier);
+        return tier_backend(policy, tier->tier);
     if (risk)
-        return risk_backend(r->policy, risk->risk);
-    if (tc_policy_said(r->policy, r->tool, TC_KEY_IMAGE))
+        return risk_backend(policy, risk->risk);
+    if (tc_policy_said(policy, tool, TC_KEY_IMAGE))
         return "oci";
-    return tc_policy_said(r->policy, r->tool, TC_KEY_MODULE) ? "wasm" : "process";
+    return tc_policy_said(policy, tool, TC_KEY_MODULE) ? "wasm" : "process";
 }
 
 static int take_words(struct tc_resolve *r)
@@ -175,7 +174,7 @@ static int take_words(struct tc_resolve *r)
     const struct tc_spec *denials = tc_policy_said(r->policy, r->tool, TC_KEY_DENIALS);
     const struct tc_spec *programs = tc_policy_said(r->policy, r->tool, TC_KEY_PROGRAMS);
     const struct tc_spec *collect = tc_policy_said(r->policy, r->tool, TC_KEY_COLLECT);
-    grant->backend = strdup(choose_backend(r));
+    grant->backend = strdup(tc_policy_backend(r->policy, r->tool));
     bool fine = grant->backend;
     if (r->tool)
         fine = fine && (grant->tool = strdup(r->tool->name));

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A grant as JSON for people and programs: what is granted, and which line of the policy says so.
+ */
+#include "policy/explain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/jsontext.h"
+#include "policy/system_paths.h"
+
+static void add_string(struct tc_buf *out, const char *key, const char *text)
+{
+    if (text) {
+        tc_json_member(out, key, text);
+        return;
+    }
+    tc_json_key(out, key);
+    tc_buf_adds(out, "null");
+}
+
+static void add_bool(struct tc_buf *out, const char *key, bool value)
+{
+    tc_json_key(out, key);
+    tc_buf_adds(out, value ? "true" : "false");
+}
+
+static void add_list(struct tc_buf *out, const char *key, const struct tc_strv *v)
+{
+    tc_json_key(out, key);
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < v->count; i++) {
+        tc_buf_adds(out, i ? "," : "");
+        tc_json_string(out, v->items[i], strlen(v->items[i]));
+    }
+    tc_buf_addc(out, ']');
+}
+
+static void add_origin(struct tc_buf *out, const struct tc_origin *origin)
+{
+    tc_json_member(out, "key", origin->key ? origin->key : "");
+    tc_json_key(out, "line");
+    tc_buf_addf(out, "%u", origin->line);
+}
+
+static void add_files(struct tc_buf *out, const struct tc_grant *grant)
+{
+    static const char *const words[] = {
+        [TC_ACCESS_READ] = "read", [TC_ACCESS_WRITE] = "write", [TC_ACCESS_DENY] = "denied"};
+    tc_json_key(out, "filesystem");
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        const struct tc_fs_entry *entry = &grant->fs[i];
+        tc_buf_adds(out, i ? ",{" : "{");
+        tc_json_member(out, "path", entry->path);
+        add_string(out, "from", entry->from);
+        tc_json_member(out, "access", words[entry->access]);
+        add_bool(out, "optional", entry->optional);
+        add_bool(out, "argument", entry->argument);
+        add_bool(out, "built_in", entry->built_in);
+        add_origin(out, &entry->origin);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, ']');
+    tc_json_key(out, "system");
+    tc_buf_addc(out, '[');
+    for (const struct tc_system_path *row = tc_system_paths; row->path; row++) {
+        tc_buf_adds(out, row == tc_system_paths ? "" : ",");
+        tc_json_string(out, row->path, strlen(row->path));
+    }
+    tc_buf_addc(out, ']');
+}
+
+static void add_network(struct tc_buf *out, const struct tc_grant *grant)
+{
+    tc_json_key(out, "network");
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < grant->net_count; i++) {
+        const struct tc_net_entry *entry = &grant->net[i];
+        tc_buf_adds(out, i ? ",{" : "{");
+        tc_json_member(out, "host", entry->host);
+        tc_json_key(out, "port");
+        tc_buf_addf(out, "%u", entry->port);
+        add_list(out, "methods", &entry->methods);
+        add_list(out, "paths", &entry->paths);
+        add_bool(out, "inspected", entry->methods.count || entry->paths.count);
+        add_origin(out, &entry->origin);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, ']');
+}
+
+struct limit_row {
+    const char *name;
+    enum tc_key_id id;
+    enum tc_unit unit;
+    size_t offset;
+};
+
+static const struct limit_row limit_rows[] = {
+    {"timeout", TC_KEY_TIMEOUT, TC_UNIT_DURATION, offsetof(struct tc_limits, timeout_ms)},
+    {"grace", TC_KEY_GRACE, TC_UNIT_DURATION, offsetof(struct tc_limits, grace_ms)},
+    {"memory", TC_KEY_MEMORY, TC_UNIT_SIZE, offsetof(struct tc_limits, memory)},
+    {"cpu_time", TC_KEY_CPU_TIME, TC_UNIT_DURATION, offsetof(struct tc_limits, cpu_time_ms)},
+    {"cpus", TC_KEY_CPUS, TC_UNIT_CPUS, offsetof(struct tc_limits, cpus_milli)},
+    {"pids", TC_KEY_PIDS, TC_UNIT_COUNT, offsetof(struct tc_limits, pids)},
+    {"disk", TC_KEY_DISK, TC_UNIT_SIZE, offsetof(struct tc_limits, disk)},
+    {"inodes", TC_KEY_DISK, TC_UNIT_COUNT, offsetof(struct tc_limits, inodes)},
+    {"open_files", TC_KEY_OPEN_FILES, TC_UNIT_COUNT, offsetof(struct tc_limits, open_files)},
+    {"output", TC_KEY_OUTPUT, TC_UNIT_SIZE, offsetof(struct tc_limits, output)},
+};
+
+/* "default", "tool.x.timeout:4", or "this call" when a flag narrowed it. */
+static void add_limit_origin(struct tc_buf *out, const struct tc_spec *said,
+                             const struct limit_row *row, int64_t value)
+{
+    const struct tc_limits *limits = said ? &said->limits : &tc_limits_default;
+    int64_t was = *(const int64_t *)(const void *)((const char *)limits + row->offset);
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    if (was != value)
+        tc_buf_adds(&text, "this call");
+    else if (!said)
+        tc_buf_adds(&text, "default");
+    else
+        tc_buf_addf(&text, "%s.%s:%u", said->prefix, row->id == TC_KEY_DISK ? "disk" : row->name,
+                    said->said[row->id]);
+    out->failed |= text.failed;
+    add_string(out, "origin", text.data);
+}
+
+static void add_limits(struct tc_buf *out, const struct toolcage_policy *policy,
+                       const struct tc_grant *grant)
+{
+    const struct tc_spec *tool = grant->tool ? tc_policy_tool(policy, grant->tool) : NULL;
+    tc_json_key(out, "limits");
+    tc_buf_addc(out, '{');
+    for (size_t i = 0; i < TC_COUNT(limit_rows); i++) {
+        const struct limit_row *row = &limit_rows[i];
+        char text[TC_VALUE_TEXT_SIZE];
+        int64_t value =
+            *(const int64_t *)(const void *)((const char *)&grant->limits + row->offset);
+        bool unset = !value && (row->id == TC_KEY_CPU_TIME || row->id == TC_KEY_CPUS);
+        tc_value_write(row->unit, value, text);
+        tc_json_key(out, row->name);
+        tc_buf_addc(out, '{');
+        add_string(out, "value", unset ? NULL : text);
+        if (row->id == TC_KEY_MEMORY)
+            tc_json_member(out, "by", grant->limits.memory_any ? "any" : "group");
+        if (row->id == TC_KEY_OUTPUT)
+            tc_json_member(out, "over", grant->limits.output_kill ? "kill" : "truncate");
+        add_limit_origin(out, tc_policy_said(policy, tool, row->id), row, value);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, '}');
+}
+
+static void add_clauses(struct tc_buf *out, tc_clauses clauses)
+{
+    bool first = true;
+    tc_json_key(out, "clauses");
+    tc_buf_addc(out, '[');
+    for (int i = 0; i < TC_CLAUSE_COUNT; i++) {
+        if (!(clauses & TC_CLAUSE_BIT(i)))
+            continue;
+        tc_buf_addf(out, "%s\"%s\"", first ? "" : ",", tc_clause_name((enum tc_clause)i));
+        first = false;
+    }
+    tc_buf_addc(out, ']');
+}
+
+/* Names only: values may be private. */
+static void add_env(struct tc_buf *out, const struct tc_grant *grant)
+{
+    tc_json_key(out, "env");
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < grant->env.count; i++) {
+        tc_buf_adds(out, i ? "," : "");
+        tc_json_string(out, grant->env.items[i], strcspn(grant->env.items[i], "="));
+    }
+    tc_buf_addc(out, ']');
+}
+
+static void add_verdict(struct tc_buf *out, const char *access, const struct tc_verdict *v)
+{
+    tc_json_key(out, "verdict");
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "access", access);
+    tc_json_member(out, "target", v->target);
+    add_bool(out, "allowed", v->allowed);
+    tc_json_member(out, "key", v->key);
+    tc_json_key(out, "line");
+    tc_buf_addf(out, "%u", v->line);
+    tc_json_member(out, "reason", v->reason);
+    tc_json_member(out, "hint", v->hint);
+    tc_buf_addc(out, '}');
+}
+
+static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
+                     const struct tc_grant *grant)
+{
+    static const char *const modes[] = {"bind", "copy", "overlay"}, *const denials[] = {
+                                                                        "calls", "paths", "off"};
+    add_string(out, "tool", grant->tool);
+    tc_json_member(out, "file", policy->name);
+    tc_json_member(out, "policy", policy->digest);
+    tc_json_member(out, "grant", grant->digest);
+    add_string(out, "backend", grant->backend);
+    add_string(out, "tier", grant->tier);
+    add_bool(out, "approval", grant->approval);
+    add_list(out, "command", &grant->argv);
+    add_string(out, "cwd", grant->cwd);
+    tc_json_member(out, "workspace", modes[grant->workspace]);
+    tc_json_member(out, "denials", denials[grant->denials]);
+}
+
+int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                      const char *access, char **ret, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    _auto_(tc_verdict_done) struct tc_verdict verdict = {0};
+    int rc = access ? tc_policy_verdict(policy, grant, access, &verdict, err) : 0;
+    if (rc)
+        return rc;
+    tc_buf_addc(&out, '{');
+    add_head(&out, policy, grant);
+    add_clauses(&out, grant->clauses);
+    add_files(&out, grant);
+    add_network(&out, grant);
+    add_limits(&out, policy, grant);
+    add_env(&out, grant);
+    add_list(&out, "programs", &grant->programs);
+    add_list(&out, "collect", &grant->collect);
+    if (access)
+        add_verdict(&out, access, &verdict);
+    tc_buf_addc(&out, '}');
+    *ret = tc_buf_steal(&out);
+    return *ret ? 0 : tc_fail_memory(err);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The tools of a policy as models and clients want them: each with a closed input schema. */
+#include <string.h>
+
+#include "base/jsontext.h"
+#include "policy/resolve.h"
+
+static void add_schema(struct tc_buf *out, const struct tc_spec *tool)
+{
+    bool first = true;
+    tc_buf_adds(out, "{\"type\":\"object\",\"properties\":{");
+    for (size_t i = 0; i < tool->argument_count; i++) {
+        tc_json_key(out, tool->arguments[i].name);
+        tc_json_canonical(tool->arguments[i].schema, out);
+    }
+    tc_buf_adds(out, "},\"required\":[");
+    for (size_t i = 0; i < tool->argument_count; i++) {
+        if (tool->arguments[i].optional)
+            continue;
+        tc_buf_adds(out, first ? "" : ",");
+        tc_json_string(out, tool->arguments[i].name, strlen(tool->arguments[i].name));
+        first = false;
+    }
+    tc_buf_adds(out, "],\"additionalProperties\":false}");
+}
+
+static void add_openai(const struct toolcage_policy *policy, const struct tc_spec *tool,
+                       struct tc_buf *out)
+{
+    tc_buf_adds(out, "{\"type\":\"function\",\"function\":{");
+    tc_json_member(out, "name", tool->name);
+    tc_json_member(out, "description", tool->description ? tool->description : "");
+    tc_json_key(out, "parameters");
+    add_schema(out, tool);
+    tc_buf_adds(out, "}}");
+}
+
+static void add_mcp(const struct toolcage_policy *policy, const struct tc_spec *tool,
+                    struct tc_buf *out)
+{
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "name", tool->name);
+    if (tool->title)
+        tc_json_member(out, "title", tool->title);
+    tc_json_member(out, "description", tool->description ? tool->description : "");
+    tc_json_key(out, "inputSchema");
+    add_schema(out, tool);
+    tc_buf_addc(out, '}');
+}
+
+static void add_toolcage(const struct toolcage_policy *policy, const struct tc_spec *tool,
+                         struct tc_buf *out)
+{
+    const struct tc_spec *tier = tc_policy_said(policy, tool, TC_KEY_TIER);
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "name", tool->name);
+    tc_json_member(out, "description", tool->description ? tool->description : "");
+    tc_json_key(out, "tier");
+    if (tier)
+        tc_json_string(out, tier->tier, strlen(tier->tier));
+    else
+        tc_buf_adds(out, "null");
+    tc_json_member(out, "backend", tc_policy_backend(policy, tool));
+    tc_json_key(out, "command");
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < tool->command.count; i++) {
+        tc_buf_adds(out, i ? "," : "");
+        tc_json_string(out, tool->command.items[i], strlen(tool->command.items[i]));
+    }
+    tc_buf_addc(out, ']');
+    tc_json_key(out, "input_schema");
+    add_schema(out, tool);
+    tc_buf_addc(out, '}');
+}
+
+int tc_policy_tools_json(const struct toolcage_policy *policy, const char *format, char **ret,
+                         struct toolcage_error **err)
+{
+    static const struct {
+        const char *name;
+        void (*add)(const struct toolcage_policy *, const struct tc_spec *, struct tc_buf *);
+        bool all; /* also the ones without a command, which a model cannot call */
+    } formats[] = {
+        {"openai", add_openai, false}, {"mcp", add_mcp, false}, {"toolcage", add_toolcage, true}};
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    size_t f = 0;
+    while (f < TC_COUNT(formats) && !tc_streq(formats[f].name, format))
+        f++;
+    if (f == TC_COUNT(formats))
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                                        .stage = "tools",
+                                        .subject = format,
+                                        .hint = "the formats are openai, mcp and toolcage"},
+                       "there is no format \"%.40s\"", format ? format : "");
+    tc_buf_addc(&out, '[');
+    for (size_t i = 0; i < policy->tool_count; i++) {
+        if (!formats[f].all && !policy->tools[i].command.count)
+            continue;
+        tc_buf_adds(&out, out.len > 1 ? "," : "");
+        formats[f].add(policy, &policy->tools[i], &out);
+    }
+    tc_buf_addc(&out, ']');
+    *ret = tc_buf_steal(&out);
+    return *ret ? 0 : tc_fail_memory(err);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "policy/endpoint.h"
+#include "policy/explain.h"
+#include "policy/pathrule.h"
+#include "policy/system_paths.h"
+
+void tc_verdict_done(struct tc_verdict *v)
+{
+    char *texts[] = {v->target, v->key, v->reason, v->hint};
+    for (size_t i = 0; i < TC_COUNT(texts); i++)
+        free(texts[i]);
+    memset(v, 0, sizeof(*v));
+}
+
+/* All but the target; hint may be NULL. */
+static int decide(struct tc_verdict *v, bool allowed, const char *key, uint32_t line,
+                  const char *hint, char *reason, struct toolcage_error **err)
+{
+    v->allowed = allowed;
+    v->line = line;
+    v->key = strdup(key ? key : "");
+    v->hint = strdup(hint ? hint : "");
+    v->reason = reason;
+    return v->key && v->hint && v->reason && v->target ? 0 : tc_fail_memory(err);
+}
+
+static const struct tc_spec *spec_of(const struct toolcage_policy *policy,
+                                     const struct tc_grant *grant)
+{
+    const struct tc_spec *tool = grant->tool ? tc_policy_tool(policy, grant->tool) : NULL;
+    return tool ? tool : &policy->defaults;
+}
+
+/* Nothing grants it: the key that would, and where it stands now. */
+static int decide_missing(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                          enum tc_key_id id, const char *key, const char *hint, char *reason,
+                          struct tc_verdict *v, struct toolcage_error **err)
+{
+    const struct tc_spec *tool = grant->tool ? tc_policy_tool(policy, grant->tool) : NULL;
+    const struct tc_spec *said = tc_policy_said(policy, tool, id);
+    _autofree_ char *full = tc_spec_key(said ? said : spec_of(policy, grant), key);
+    if (!full) {
+        free(reason);
+        return tc_fail_memory(err);
+    }
+    return decide(v, false, full, said ? said->said[id] : 0, hint, reason, err);
+}
+
+static const char *start_directory(const struct toolcage_policy *policy,
+                                   const struct tc_grant *grant)
+{
+    if (grant->cwd)
+        return grant->cwd;
+    const struct tc_fs_entry *entry = tc_grant_find(grant, TC_WORKSPACE);
+    return entry && entry->access != TC_ACCESS_DENY ? TC_WORKSPACE : policy->dir;
+}
+
+/* What needs no entry: system directories, private storage, the cage's own /proc and /dev. */
+static const char *always(const char *path, bool write)
+{
+    static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+                                          "/dev/urandom"};
+    const struct tc_system_path *row = tc_system_path_find(path);
+    for (size_t i = 0; i < TC_COUNT(devices); i++)
+        if (tc_streq(devices[i], path))
+            return "the cage has this device";
+    if (tc_system_path_private(path))
+        return "private to the cage and gone after the call";
+    if (write)
+        return NULL;
+    if (row)
+        return row->made ? "the cage has one of its own" : "system directories are readable";
+    return tc_path_within("/proc", path) ? "the cage's own /proc" : NULL;
+}
+
+static int judge_path(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                      const char *verb, struct tc_verdict *v, struct toolcage_error **err)
+{
+    bool write = tc_streq(verb, "write");
+    const char *path = v->target, *fixed = always(path, write);
+    const struct tc_fs_entry *entry = tc_grant_find(grant, path);
+    if (entry && entry->access == TC_ACCESS_DENY)
+        return decide(v, false, entry->origin.key, entry->origin.line,
+                      entry->built_in ? "grant that very path if the tool must have it"
+                                      : "take the path out of denied",
+                      tc_format("%s %s: denied by %s", verb, path,
+                                entry->built_in ? "toolcage itself" : "name"),
+                      err);
+    if (entry && (!write || entry->access == TC_ACCESS_WRITE))
+        return decide(v, true, entry->origin.key, entry->origin.line, NULL,
+                      tc_format("%s %s: granted with %s", verb, path, entry->path), err);
+    if (entry)
+        return decide(v, false, entry->origin.key, entry->origin.line,
+                      "move it from readable to writable",
+                      tc_format("%s %s: %s is only readable", verb, path, entry->path), err);
+    if (fixed)
+        return decide(v, true, NULL, 0, NULL, tc_format("%s %s: %s", verb, path, fixed), err);
+    if (write && tc_system_path_find(path))
+        return decide(v, false, NULL, 0, "write to a granted path or to /tmp",
+                      tc_format("write %s: system directories are read-only in every cage", path),
+                      err);
+    _autofree_ char *hint =
+        tc_format("filesystem.%s = [\"%s\"]", write ? "writable" : "readable", path);
+    return decide_missing(policy, grant, TC_KEY_FILESYSTEM, "filesystem", hint,
+                          tc_format("%s %s: nothing grants it", verb, path), v, err);
+}
+
+static int judge_connect(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                         const char *text, struct tc_verdict *v, struct toolcage_error **err)
+{
+    struct tc_complaint c;
+    _auto_(tc_net_entry_done) struct tc_net_entry wanted = {0};
+    int rc = tc_endpoint_read(text, &wanted, &c);
+    if (rc == TOOLCAGE_EMEMORY)
+        return tc_fail_memory(err);
+    if (rc)
+        return tc_fail(
+            err,
+            &(struct tc_why){
+                .code = TOOLCAGE_EUSAGE, .stage = "explain", .subject = text, .hint = c.hint},
+            "%s", c.what);
+    v->target = tc_endpoint_write(wanted.host, wanted.port);
+    if (!v->target)
+        return tc_fail_memory(err);
+    const struct tc_net_entry *entry =
+        tc_endpoint_find(grant->net, grant->net_count, wanted.host, wanted.port);
+    if (entry)
+        return decide(v, true, entry->origin.key, entry->origin.line, NULL,
+                      tc_format("connect %s: granted%s", v->target,
+                                entry->methods.count || entry->paths.count
+                                    ? " for some methods or paths"
+                                    : ""),
+                      err);
+    _autofree_ char *hint = tc_format("network = [\"%s\"]", v->target);
+    return decide_missing(
+        policy, grant, TC_KEY_NETWORK, "network", hint,
+        tc_format("connect %s: %s", v->target,
+                  grant->net_count ? "not in the allowlist" : "the tool has no network"),
+        v, err);
+}
+
+/* A bare program name is looked for as the tool would: the first directory of PATH that it can
+ * read. */
+static char *program_path(const struct tc_grant *grant, const char *name)
+{
+    for (size_t i = 0; i < grant->env.count; i++) {
+        const char *dirs =
+            tc_startswith(grant->env.items[i], "PATH=") ? grant->env.items[i] + 5 : NULL;
+        for (; dirs && *dirs; dirs += strcspn(dirs, ":") + (dirs[strcspn(dirs, ":")] == ':')) {
+            _autofree_ char *path = tc_format("%.*s/%s", (int)strcspn(dirs, ":"), dirs, name);
+            const struct tc_fs_entry *entry = path ? tc_grant_find(grant, path) : NULL;
+            if (path &&
+                (entry ? entry->access != TC_ACCESS_DENY : tc_system_path_find(path) != NULL))
+                return TAKE(path);
+        }
+    }
+    return tc_format("/usr/bin/%s", name);
+}
+
+int tc_policy_verdict(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                      const char *access, struct tc_verdict *ret, struct toolcage_error **err)
+{
+    static const char *const verbs[] = {"read", "write", "exec", "connect"};
+    struct tc_verdict v = {0};
+    struct tc_complaint c = {.hint = "ask as in \"read /data/x.csv\", \"write P\", \"exec P\" or "
+                                     "\"connect example.com:443\""};
+    const char *verb = NULL, *what = NULL;
+    for (size_t i = 0; i < TC_COUNT(verbs) && !verb; i++)
+        if (tc_startswith(access, verbs[i]) && access[strlen(verbs[i])] == ' ') {
+            verb = verbs[i];
+            what = access + strlen(verb) + 1;
+        }
+    int rc = 0;
+    if (!verb || !*what)
+        return tc_fail(
+            err,
+            &(struct tc_why){
+                .code = TOOLCAGE_EUSAGE, .stage = "explain", .subject = access, .hint = c.hint},
+            "\"%.80s\" is not an access", access);
+    if (tc_streq(verb, "connect")) {
+        rc = judge_connect(policy, grant, what, &v, err);
+    } else {
+        if (tc_streq(verb, "exec") && !strchr(what, '/'))
+            rc = (v.target = program_path(grant, what)) ? 0 : TOOLCAGE_EMEMORY;
+        else
+            rc = tc_path_expand(what, start_directory(policy, grant), policy->home, &v.target, &c);
+        if (rc == TOOLCAGE_EMEMORY)
+            return tc_fail_memory(err);
+        if (rc)
+            return tc_fail(
+                err,
+                &(struct tc_why){
+                    .code = TOOLCAGE_EUSAGE, .stage = "explain", .subject = what, .hint = c.hint},
+                "%s", c.what);
+        rc = judge_path(policy, grant, verb, &v, err);
+    }
+    if (rc)
+        tc_verdict_done(&v);
+    else
+        *ret = v;
+    return rc;
+}
