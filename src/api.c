@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Everything that the library exports, and nothing else: each function checks what the host gave it
+ * and calls the one behind it. A host's mistake is TOOLCAGE_EUSAGE, never a crash. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <toolcage/toolcage.h>
+
+#include "call/call.h"
+#include "version.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+static int usage(struct toolcage_error **err, const char *function, const char *what)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                                    .stage = "api",
+                                    .subject = function,
+                                    .hint = "see libtoolcage(3)"},
+                   "%s: %s", function, what);
+}
+
+/* Refuses a NULL among the arguments that must not be. */
+#define NEED(argument)                                                  \
+    do {                                                                \
+        if (!(argument))                                                \
+            return usage(err, __func__, #argument " must not be NULL"); \
+    } while (0)
+
+/* The closed list of codes is a promise: anything else would be a defect of ours, and is said so.
+ */
+static int closed(int code, struct toolcage_error **err)
+{
+    if (code >= 0 || strcmp(tc_error_word(code), "unknown") != 0)
+        return code;
+    return tc_fail(err, &(struct tc_why){.code = TOOLCAGE_ESYSTEM, .stage = "api"},
+                   "internal code %d", code);
+}
+
+/* ---- toolcage.h, error.h, policy.h --------------------------------------------------------------
+ */
+
+EXPORT const char *toolcage_version(void)
+{
+    return TC_VERSION;
+}
+
+EXPORT int32_t toolcage_error_code(const struct toolcage_error *err)
+{
+    return tc_error_code(err);
+}
+
+EXPORT const char *toolcage_error_word(int32_t code)
+{
+    return tc_error_word(code);
+}
+
+EXPORT const char *toolcage_error_message(const struct toolcage_error *err)
+{
+    return tc_error_message(err);
+}
+
+EXPORT const char *toolcage_error_hint(const struct toolcage_error *err)
+{
+    return tc_error_hint(err);
+}
+
+EXPORT const char *toolcage_error_stage(const struct toolcage_error *err)
+{
+    return tc_error_stage(err);
+}
+
+EXPORT const char *toolcage_error_subject(const struct toolcage_error *err)
+{
+    return tc_error_subject(err);
+}
+
+EXPORT int32_t toolcage_error_errno(const struct toolcage_error *err)
+{
+    return tc_error_errno(err);
+}
+
+EXPORT void toolcage_error_location(const struct toolcage_error *err, const char **ret_file,
+                                    uint32_t *ret_line, uint32_t *ret_column)
+{
+    tc_error_location(err, ret_file, ret_line, ret_column);
+}
+
+EXPORT const char *toolcage_error_report(const struct toolcage_error *err)
+{
+    return tc_error_report(err);
+}
+
+EXPORT const char *toolcage_error_json(const struct toolcage_error *err)
+{
+    return tc_error_json(err);
+}
+
+EXPORT void toolcage_error_free(struct toolcage_error *err)
+{
+    tc_error_free(err);
+}
+
+EXPORT int toolcage_policy_load_file(const char *path, struct toolcage_policy **ret,
+                                     struct toolcage_error **err)
+{
+    NEED(path);
+    NEED(ret);
+    return closed(tc_policy_load_file(path, ret, err), err);
+}
+
+EXPORT int toolcage_policy_load_buffer(const char *text, size_t length, const char *name,
+                                       struct toolcage_policy **ret, struct toolcage_error **err)
+{
+    if (length)
+        NEED(text);
+    NEED(name);
+    NEED(ret);
+    return closed(tc_policy_load_buffer(text ? text : "", length, name, ret, err), err);
+}
+
+EXPORT int toolcage_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err)
+{
+    NEED(ret);
+    return closed(tc_policy_new_default(ret, err), err);
+}
+
+EXPORT struct toolcage_policy *toolcage_policy_ref(struct toolcage_policy *policy)
+{
+    return policy ? tc_policy_ref(policy) : NULL;
+}
+
+EXPORT struct toolcage_policy *toolcage_policy_unref(struct toolcage_policy *policy)
+{
+    return tc_policy_unref(policy);
+}
+
+EXPORT const char *toolcage_policy_digest(const struct toolcage_policy *policy)
+{
+    return policy ? tc_policy_digest(policy) : "";
+}
+
+EXPORT int toolcage_policy_tools_json(const struct toolcage_policy *policy, const char *format,
+                                      char **ret_json, struct toolcage_error **err)
+{
+    NEED(policy);
+    NEED(format);
+    NEED(ret_json);
+    return closed(tc_policy_tools_json(policy, format, ret_json, err), err);
+}
+
+EXPORT void toolcage_free(void *text)
+{
+    free(text);
+}
+
+/* ---- engine.h -----------------------------------------------------------------------------------
+ */
+
+EXPORT int toolcage_engine_new(struct toolcage_engine **ret, struct toolcage_error **err)
+{
+    NEED(ret);
+    return closed(tc_engine_new(ret, err), err);
+}
+
+EXPORT struct toolcage_engine *toolcage_engine_ref(struct toolcage_engine *engine)
+{
+    return tc_engine_ref(engine);
+}
+
+EXPORT struct toolcage_engine *toolcage_engine_unref(struct toolcage_engine *engine)
+{
+    return tc_engine_unref(engine);
+}
+
+EXPORT int toolcage_engine_fd(const struct toolcage_engine *engine)
+{
+    return engine ? tc_engine_fd(engine) : TOOLCAGE_EUSAGE;
+}
+
+EXPORT int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
+                                       struct toolcage_error **err)
+{
+    NEED(engine);
+    NEED(ret_json);
+    return closed(tc_engine_doctor(engine, ret_json, err), err);
+}
+
+EXPORT int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
+                                 struct toolcage_error **err)
+{
+    NEED(engine);
+    return closed(tc_engine_clean(engine, ret_removed, err), err);
+}
+
+/* ---- call.h -------------------------------------------------------------------------------------
+ */
+
+EXPORT int toolcage_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy,
+                             const char *tool, struct toolcage_call **ret,
+                             struct toolcage_error **err)
+{
+    NEED(engine);
+    NEED(policy);
+    NEED(ret);
+    return closed(tc_call_new(engine, policy, tool, ret, err), err);
+}
+
+EXPORT struct toolcage_call *toolcage_call_unref(struct toolcage_call *call)
+{
+    return tc_call_unref(call);
+}
+
+EXPORT const char *toolcage_call_id(const struct toolcage_call *call)
+{
+    return call ? call->id : "";
+}
+
+EXPORT int toolcage_call_set_command(struct toolcage_call *call, size_t argc,
+                                     const char *const argv[], struct toolcage_error **err)
+{
+    NEED(call);
+    NEED(argv);
+    if (!argc || argc > INT_MAX)
+        return usage(err, __func__, "argc must be at least 1");
+    for (size_t i = 0; i < argc; i++)
+        NEED(argv[i]);
+    if (!argv[0][0])
+        return usage(err, __func__, "argv[0] must not be empty");
+    return closed(tc_call_set_command(call, argc, argv, err), err);
+}
+
+EXPORT int toolcage_call_set_arguments_json(struct toolcage_call *call, const char *json,
+                                            struct toolcage_error **err)
+{
+    NEED(call);
+    NEED(json);
+    return closed(tc_call_set_arguments(call, json, err), err);
+}
+
+EXPORT int toolcage_call_set(struct toolcage_call *call, const char *key, const char *value,
+                             struct toolcage_error **err)
+{
+    NEED(call);
+    NEED(key);
+    NEED(value);
+    return closed(tc_call_set(call, key, value, err), err);
+}
+
+EXPORT int toolcage_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t length,
+                                   struct toolcage_error **err)
+{
+    NEED(call);
+    if (length)
+        NEED(bytes);
+    if (length > SSIZE_MAX - 1)
+        return usage(err, __func__, "length is out of range");
+    return closed(tc_call_set_stdin(call, bytes, length, err), err);
+}
+
+EXPORT int toolcage_call_open_stdin(struct toolcage_call *call, int *ret_fd,
+                                    struct toolcage_error **err)
+{
+    NEED(call);
+    NEED(ret_fd);
+    return closed(tc_call_open_stdin(call, ret_fd, err), err);
+}
+
+EXPORT int toolcage_call_set_output_callback(struct toolcage_call *call, toolcage_output_fn fn,
+                                             void *userdata, struct toolcage_error **err)
+{
+    NEED(call);
+    return closed(tc_call_set_output(call, fn, userdata, err), err);
+}
+
+EXPORT int toolcage_call_start(struct toolcage_call *call, struct toolcage_error **err)
+{
+    NEED(call);
+    return closed(tc_call_start(call, err), err);
+}
+
+EXPORT int toolcage_call_fd(const struct toolcage_call *call)
+{
+    return call ? tc_call_fd(call) : TOOLCAGE_EUSAGE;
+}
+
+EXPORT int toolcage_call_dispatch(struct toolcage_call *call, struct toolcage_error **err)
+{
+    NEED(call);
+    return closed(tc_call_dispatch(call, err), err);
+}
+
+EXPORT int toolcage_call_wait(struct toolcage_call *call, int timeout_ms,
+                              struct toolcage_error **err)
+{
+    NEED(call);
+    return closed(tc_call_wait(call, timeout_ms, err), err);
+}
+
+EXPORT int toolcage_call_run(struct toolcage_call *call, struct toolcage_error **err)
+{
+    NEED(call);
+    int r = tc_call_start(call, err);
+    if (r == 0)
+        r = tc_call_wait(call, -1, err);
+    return closed(r < 0 ? r : 0, err);
+}
+
+EXPORT int toolcage_call_cancel(struct toolcage_call *call)
+{
+    return call ? tc_call_cancel(call) : TOOLCAGE_EUSAGE;
+}
+
+EXPORT const struct toolcage_result *toolcage_call_result(const struct toolcage_call *call)
+{
+    return call ? call->result : NULL;
+}
+
+EXPORT int toolcage_call_explain_json(struct toolcage_call *call, const char *access,
+                                      char **ret_json, struct toolcage_error **err)
+{
+    NEED(call);
+    NEED(ret_json);
+    return closed(tc_call_explain(call, access, ret_json, err), err);
+}
+
+/* ---- result.h -----------------------------------------------------------------------------------
+ */
+
+EXPORT int32_t toolcage_result_status(const struct toolcage_result *result)
+{
+    return result ? (int32_t)result->outcome.status : (int32_t)TOOLCAGE_STATUS_ERROR;
+}
+
+EXPORT const char *toolcage_result_status_word(const struct toolcage_result *result)
+{
+    return tc_status_word(toolcage_result_status(result));
+}
+
+EXPORT int32_t toolcage_result_exit_code(const struct toolcage_result *result)
+{
+    return result ? (int32_t)result->outcome.exit_code : -1;
+}
+
+EXPORT int32_t toolcage_result_signal(const struct toolcage_result *result)
+{
+    return result ? (int32_t)result->outcome.signal : 0;
+}
+
+EXPORT const char *toolcage_result_limit(const struct toolcage_result *result)
+{
+    return result && result->outcome.limit ? result->outcome.limit : "";
+}
+
+EXPORT int32_t toolcage_result_shell_code(const struct toolcage_result *result)
+{
+    enum { OWN_FAILURE = 125 };
+    return result ? tc_result_shell_code(result) : OWN_FAILURE;
+}
+
+EXPORT const void *toolcage_result_output(const struct toolcage_result *result, int stream,
+                                          size_t *ret_length)
+{
+    const struct tc_stream none = {0};
+    const struct tc_stream *s = !result       ? &none
+                                : stream == 1 ? &result->outcome.out
+                                              : &result->outcome.err;
+    if (stream != 1 && stream != 2)
+        s = &none;
+    if (ret_length)
+        *ret_length = s->head ? s->head_len : 0;
+    return s->head ? s->head : "";
+}
+
+EXPORT const char *toolcage_result_message(const struct toolcage_result *result)
+{
+    return result ? result->message : "";
+}
+
+EXPORT const struct toolcage_error *toolcage_result_error(const struct toolcage_result *result)
+{
+    return result ? result->error : NULL;
+}
+
+EXPORT const char *toolcage_result_json(const struct toolcage_result *result)
+{
+    return result ? result->json : "null";
+}
+
+EXPORT const char *toolcage_result_timings_json(const struct toolcage_result *result)
+{
+    return result ? result->timings : "[]";
+}
