@@ -37,8 +37,7 @@ static int remove_files(void **state)
     for (size_t i = 0; i < TC_COUNT(files); i++)
         (void)unlink(files[i]);
     (void)rmdir("directory");
-    (void)chdir("/");
-    return rmdir(dir);
+    return chdir("/") < 0 ? -1 : rmdir(dir);
 }
 
 static void files_that_are_no_policy(void **state)
