@@ -32,6 +32,7 @@ image_key()
 		"$here/guest/initramfs-init"; } | sha256sum | cut -c1-16
 }
 
+# A text, not a file: in mmdebstrap's user namespace nothing of the caller's can be read.
 # Debian's stock kernel is unpacked, not installed: its own initramfs would cost minutes and 10 s a boot.
 kernel_hook()
 {
@@ -62,9 +63,8 @@ make_root()
 	packages=$(grep -v '^#' "$here/packages" | paste -sd,)
 	sources_for "$suite,$more_suites" >"$work/sources.list"
 	[ ! -s "$work/sources.list" ] || sources=("$work/sources.list")
-	kernel_hook >"$work/hook"
 	KERNEL_META=$kernel_meta timeout 1800 mmdebstrap --quiet --variant=minbase --architectures=amd64 \
-		--include="$packages" --customize-hook="sh $work/hook \"\$1\"" "$suite" "$work/root.tar" \
+		--include="$packages" --customize-hook="$(kernel_hook)" "$suite" "$work/root.tar" \
 		"${sources[@]}" || die "mmdebstrap failed" "try: apt-get update; the log is above"
 }
 
