@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a backend is, in two halves. The front lives in the library and only decides: which clauses the
- * backend can enforce at all, and the plan for a grant. The works live in the helper and only do. Both are
- * named by the same word; src/backend/fronts.c and src/backend/works.c are the only lists of them. */
+ * What a backend is, in two halves. The front lives in the library and only decides: which clauses
+ * the backend can enforce at all, and the plan for a grant. The works live in the helper and only
+ * do. Both are named by the same word; src/backend/fronts.c and src/backend/works.c are the only
+ * lists of them. */
 #ifndef TC_BACKEND_BACKEND_H
 #define TC_BACKEND_BACKEND_H
 
@@ -13,13 +14,15 @@
 
 enum { TC_BACKEND_NO_BOUNDARY = 1 }; /* flags: enforces nothing, and every result says so */
 
-/* ---- the front (library) ------------------------------------------------------------------------ */
+/* ---- the front (library) ------------------------------------------------------------------------
+ */
 
 struct tc_front {
     const char *name, *summary;
     int flags;
     tc_clauses provides; /* which clauses it can enforce on a machine that has everything */
-    /* grant -> plan; pure. Fills *ret (zeroed); the caller frees it with tc_plan_done also on failure. */
+    /* grant -> plan; pure. Fills *ret (zeroed); the caller frees it with tc_plan_done also on
+     * failure. */
     int (*lower)(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err);
 };
 
@@ -30,54 +33,72 @@ const struct tc_front *tc_front_at(size_t index);
 /* "process, fake, …" of all fronts; owned. */
 char *tc_front_names(void);
 
-/* ---- the works (helper) ------------------------------------------------------------------------- */
+/* ---- the works (helper) -------------------------------------------------------------------------
+ */
 
 struct tc_works;
 
-/* One cage. The supervisor owns the record; a backend keeps its own state behind `priv`. */
+/* One cage. The supervisor owns the record; a backend keeps its own state behind `priv`.
+ * Descriptors that a backend puts here stay its own: destroy() closes them. */
 struct tc_cage {
     const struct tc_works *works;
     const struct tc_plan *plan;
     struct tc_outcome *outcome; /* denials, enforcement, timings and failures are written here */
     void *priv;
-    int stdin_fd;  /* in: read end for the tool, or -1 (then it reads end-of-file); start() takes it */
+    int stdin_fd;  /* in: read end for the tool, or -1 (then it reads end-of-file); start() takes it
+                    */
     int out_fd;    /* out: read end of the tool's standard output, non-blocking */
     int err_fd;    /* out: the same of standard error */
+    int event_fd;  /* out: readable when event() has something to do; -1: never */
     int exit_fd;   /* out: readable when the tool and everything it started has ended */
-    int notify_fd; /* out: a descriptor the backend wants served by works->notify, or -1 */
-    int oom_fd;    /* out: readable when the kernel killed for memory, or -1 */
+    int notify_fd; /* out, may appear later: served by notify(); -1: none */
+    int oom_fd;    /* out: wakes when the kernel killed for memory; -1: none */
+    uint32_t oom_events; /* what to ask epoll for on oom_fd */
+    bool running;        /* out: the tool runs, every wall stands */
 };
 
-/* Absent slots get defaults at registration, so nobody tests for NULL. Each returns 0, or -1 after
- * filling cage->outcome->failure. None blocks for long: waiting is the supervisor's. */
+/* Every slot is filled, so nobody tests for NULL. Those that can fail return 0, or -1 after
+ * tc_cage_fail(). None waits for the tool: waiting is the supervisor's. */
 struct tc_works {
     const char *name;
     /* Which clauses work on this machine: one tc_probe a clause into outcome->probes. */
     int (*probe)(struct tc_outcome *outcome);
     /* plan -> cage: everything that can be done before the call's own bytes are needed. */
     int (*prepare)(struct tc_cage *cage);
-    /* Runs the tool; fills the descriptors. READY has been seen when it returns 0. */
+    /* Begins to run the tool; fills the descriptors. */
     int (*start)(struct tc_cage *cage);
-    /* Something is ready on notify_fd. Does a bounded share of work. */
+    /* event_fd is ready: sets `running` once every wall stands; -1 when the cage failed to come up.
+     */
+    int (*event)(struct tc_cage *cage);
+    /* notify_fd is ready. Does a bounded share of work. */
     void (*notify)(struct tc_cage *cage);
-    /* Asks the tool to end (kill = false: SIGTERM to the tool), or ends the whole cage at once. */
+    /* Has the memory limit killed? Called when oom_fd woke. */
+    bool (*oomed)(struct tc_cage *cage);
+    /* Asks the tool to end (kill = false: SIGTERM), or ends the whole cage at once. */
     void (*signal)(struct tc_cage *cage, bool kill);
-    /* The exit descriptor became readable: exit code or signal into the outcome. */
+    /* exit_fd became readable: exit code or signal into the outcome, or a failure. */
     void (*reap)(struct tc_cage *cage);
     /* Processor time used so far by the whole cage in microseconds, -1 when unknown. */
     int64_t (*cpu_us)(struct tc_cage *cage);
-    /* After the end: usage, and which limits' counters moved (outcome->limit when one explains a failure). */
-    void (*usage)(struct tc_cage *cage);
-    /* After the end: changed files into the outcome; commits a copied workspace when `commit` says so. */
-    void (*collect)(struct tc_cage *cage, bool commit);
-    /* Everything gone, whatever had been built; NULL-safe for half-built cages. */
+    /* After the end: usage into the outcome; the name of the limit whose counter moved, or NULL. */
+    const char *(*usage)(struct tc_cage *cage);
+    /* After the end: begins to gather changed files (and to commit a copied workspace when `commit`
+     * says so). A descriptor to wait for, then collected(); -1 when there is nothing to wait for.
+     */
+    int (*collect)(struct tc_cage *cage, bool commit);
+    void (*collected)(struct tc_cage *cage);
+    /* Everything gone, whatever had been built; fine for half-built cages. */
     void (*destroy)(struct tc_cage *cage);
+    /* Once, when the helper ends; and for leftovers of dead helpers: how many went. */
+    void (*close)(void);
+    unsigned (*sweep)(void);
 };
 
 const struct tc_works *tc_works_find(const char *name);
 const struct tc_works *tc_works_at(size_t index);
 
 /* Writes cage->outcome->failure (status too) and returns -1: the one way in which works fail. */
-int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, const char *fmt, ...) TC_PRINTF(4, 5);
+int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, const char *fmt, ...)
+    TC_PRINTF(4, 5);
 
 #endif

@@ -7,10 +7,22 @@
 enum { ROWS_MAX = 200000 };
 
 /* Every text field of an element, in one place for codec and destructor. */
-#define DENIAL_TEXTS(d) {&(d)->operation, &(d)->target, &(d)->key, &(d)->hint}
-#define CHANGE_TEXTS(c) {&(c)->path, &(c)->kind, &(c)->sha256, &(c)->attribution}
-#define PROBE_TEXTS(p) {&(p)->mechanism, &(p)->reason, &(p)->fix}
-#define FAILURE_TEXTS(f) {&(f)->stage, &(f)->subject, &(f)->message, &(f)->hint, &(f)->key}
+#define DENIAL_TEXTS(d)                                      \
+    {                                                        \
+        &(d)->operation, &(d)->target, &(d)->key, &(d)->hint \
+    }
+#define CHANGE_TEXTS(c)                                         \
+    {                                                           \
+        &(c)->path, &(c)->kind, &(c)->sha256, &(c)->attribution \
+    }
+#define PROBE_TEXTS(p)                           \
+    {                                            \
+        &(p)->mechanism, &(p)->reason, &(p)->fix \
+    }
+#define FAILURE_TEXTS(f)                                                 \
+    {                                                                    \
+        &(f)->stage, &(f)->subject, &(f)->message, &(f)->hint, &(f)->key \
+    }
 
 static void visit_texts(struct tc_wire *w, char **const texts[], size_t count)
 {
@@ -85,9 +97,9 @@ static void visit_stream(struct tc_wire *w, struct tc_stream *s)
 
 void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *o)
 {
-    int64_t *numbers[] = {&o->status,      &o->exit_code,       &o->signal,        &o->wall_us,        &o->cpu_us,
-                          &o->memory_peak, &o->pids_peak,       &o->omitted_changes, &o->omitted_files,
-                          &o->omitted_denials};
+    int64_t *numbers[] = {&o->status,        &o->exit_code,      &o->signal,    &o->wall_us,
+                          &o->cpu_us,        &o->memory_peak,    &o->pids_peak, &o->omitted_changes,
+                          &o->omitted_files, &o->omitted_denials};
     for (size_t i = 0; i < TC_COUNT(numbers); i++)
         tc_wire_i64(w, numbers[i]);
     tc_wire_str(w, &o->limit);

@@ -41,8 +41,8 @@ void tc_plan_visit(struct tc_wire *w, struct tc_plan *p)
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         tc_wire_str(w, texts[i]);
     TC_WIRE_INT(w, p->clauses);
-    struct tc_strv *lists[] = {&p->argv,    &p->env,        &p->cwd, &p->tool_writable,
-                               &p->collect, &p->net_allowed};
+    struct tc_strv *lists[] = {&p->argv,          &p->env,     &p->cwd,
+                               &p->tool_writable, &p->collect, &p->net_allowed};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_wire_strv(w, lists[i]);
     TC_WIRE_EACH(w, p->mounts, p->mount_count, MOUNTS_MAX, visit_mount);
@@ -65,8 +65,8 @@ void tc_plan_done(struct tc_plan *p)
     char *texts[] = {p->call, p->tool, p->backend, p->grant, p->payload};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
-    struct tc_strv *lists[] = {&p->argv,    &p->env,        &p->cwd, &p->tool_writable,
-                               &p->collect, &p->net_allowed};
+    struct tc_strv *lists[] = {&p->argv,          &p->env,     &p->cwd,
+                               &p->tool_writable, &p->collect, &p->net_allowed};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
     for (size_t i = 0; i < p->mount_count; i++)

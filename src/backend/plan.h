@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The plan: a grant lowered for one backend. Pure data that crosses to the helper in a sealed memory
- * file; the helper executes it and decides nothing. */
+ * The plan: a grant lowered for one backend. Pure data that crosses to the helper in a sealed
+ * memory file; the helper executes it and decides nothing. */
 #ifndef TC_BACKEND_PLAN_H
 #define TC_BACKEND_PLAN_H
 
@@ -12,7 +12,8 @@
 enum tc_mount_kind {
     TC_MOUNT_READ,   /* host path, read-only */
     TC_MOUNT_WRITE,  /* host path, writable */
-    TC_MOUNT_SYSTEM, /* system path: read-only, as it is (directory, file or link), skipped when missing */
+    TC_MOUNT_SYSTEM, /* system path: read-only, as it is (directory, file or link), skipped when
+                        missing */
     TC_MOUNT_FILE,   /* a small file with `content` */
     TC_MOUNT_COPY,   /* a small file of the host, copied, skipped when missing */
 };

@@ -2,8 +2,8 @@
  * Copyright The toolcage authors
  *
  * A growing byte buffer with a maximum. Failure is sticky: after the first one every append does
- * nothing, so a writer checks once, at the end. Data is always followed by a NUL that `len` does not
- * count.
+ * nothing, so a writer checks once, at the end. Data is always followed by a NUL that `len` does
+ * not count.
  */
 #ifndef TC_BASE_BUF_H
 #define TC_BASE_BUF_H
@@ -33,7 +33,8 @@ void tc_buf_addf(struct tc_buf *buf, const char *fmt, ...) TC_PRINTF(2, 3);
 void tc_buf_vaddf(struct tc_buf *buf, const char *fmt, va_list ap) TC_PRINTF(2, 0);
 /* Makes room for len more bytes and returns where they go (not yet counted), or NULL. */
 char *tc_buf_room(struct tc_buf *buf, size_t len);
-/* The text, owned by the caller (free), or NULL when the buffer failed; the buffer is empty after. */
+/* The text, owned by the caller (free), or NULL when the buffer failed; the buffer is empty after.
+ */
 char *tc_buf_steal(struct tc_buf *buf);
 void tc_buf_done(struct tc_buf *buf);
 

@@ -5,8 +5,8 @@
 #ifndef TC_BASE_DIGEST_H
 #define TC_BASE_DIGEST_H
 
-#include <stddef.h>
 #include <sha2.h>
+#include <stddef.h>
 
 enum { TC_DIGEST_SIZE = 7 + 64 + 1 }; /* "sha256:" + hex + NUL */
 

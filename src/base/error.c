@@ -27,7 +27,8 @@ static struct toolcage_error out_of_memory = {
     .hint = (char *)"free memory on this machine, then try again",
     .file = (char *)"",
     .report = (char *)"out of memory\n",
-    .json = (char *)"{\"code\":\"memory\",\"stage\":\"\",\"subject\":\"\",\"errno\":12,\"message\":\"out of memory\","
+    .json = (char *)"{\"code\":\"memory\",\"stage\":\"\",\"subject\":\"\",\"errno\":12,\"message\":"
+                    "\"out of memory\","
                     "\"hint\":\"free memory on this machine, then try again\",\"location\":null}",
 };
 
@@ -76,7 +77,8 @@ static char *make_message(const struct tc_why *why, const char *fmt, va_list ap)
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
     tc_buf_vaddf(&buf, fmt, ap);
     if (why->errnum)
-        tc_buf_addf(&buf, ": %s", strerrordesc_np(why->errnum) ? strerrordesc_np(why->errnum) : "unknown error");
+        tc_buf_addf(&buf, ": %s",
+                    strerrordesc_np(why->errnum) ? strerrordesc_np(why->errnum) : "unknown error");
     return tc_buf_steal(&buf);
 }
 
@@ -133,8 +135,8 @@ const char *tc_error_word(int32_t code)
     switch (code) {
     case TOOLCAGE_OK:
         return "ok";
-#define WORD(name, value, word, text)                                                              \
-    case TOOLCAGE_E##name:                                                                         \
+#define WORD(name, value, word, text) \
+    case TOOLCAGE_E##name:            \
         return word;
         TOOLCAGE_ERROR_MAP(WORD)
 #undef WORD
@@ -153,10 +155,10 @@ int32_t tc_error_errno(const struct toolcage_error *e)
     return e ? e->errnum : 0;
 }
 
-#define TEXT_ACCESSOR(field)                                                                       \
-    const char *tc_error_##field(const struct toolcage_error *e)                             \
-    {                                                                                              \
-        return e ? e->field : "";                                                                  \
+#define TEXT_ACCESSOR(field)                                     \
+    const char *tc_error_##field(const struct toolcage_error *e) \
+    {                                                            \
+        return e ? e->field : "";                                \
     }
 TEXT_ACCESSOR(message)
 TEXT_ACCESSOR(hint)
@@ -170,7 +172,7 @@ const char *tc_error_json(const struct toolcage_error *e)
 }
 
 void tc_error_location(const struct toolcage_error *e, const char **ret_file, uint32_t *ret_line,
-                             uint32_t *ret_column)
+                       uint32_t *ret_column)
 {
     if (ret_file)
         *ret_file = e ? e->file : "";

@@ -3,8 +3,8 @@
  *
  * Making errors. The public half is <toolcage/error.h>.
  *
- *     return tc_fail(err, &(struct tc_why){.code = TOOLCAGE_EPATH, .stage = "resolve", .subject = path,
- *                    .errnum = errno, .hint = "…"}, "cannot open %s", path);
+ *     return tc_fail(err, &(struct tc_why){.code = TOOLCAGE_EPATH, .stage = "resolve", .subject =
+ * path, .errnum = errno, .hint = "…"}, "cannot open %s", path);
  */
 #ifndef TC_BASE_ERROR_H
 #define TC_BASE_ERROR_H
@@ -27,7 +27,8 @@ struct tc_why {
 };
 
 /* Fills *err (when err is not NULL) and returns why->code. */
-int tc_fail(struct toolcage_error **err, const struct tc_why *why, const char *fmt, ...) TC_PRINTF(3, 4);
+int tc_fail(struct toolcage_error **err, const struct tc_why *why, const char *fmt, ...)
+    TC_PRINTF(3, 4);
 
 /* Out of memory: the static error object; returns TOOLCAGE_EMEMORY. */
 int tc_fail_memory(struct toolcage_error **err);

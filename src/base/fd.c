@@ -110,8 +110,8 @@ static void take_fds(const struct cmsghdr *c, int *fds, size_t max, size_t *coun
     }
 }
 
-ssize_t tc_recv(int sock, void *bytes, size_t size, int *fds, size_t max, size_t *ret_count, pid_t *ret_pid,
-                uid_t *ret_uid, bool block)
+ssize_t tc_recv(int sock, void *bytes, size_t size, int *fds, size_t max, size_t *ret_count,
+                pid_t *ret_pid, uid_t *ret_uid, bool block)
 {
     union control control;
     struct iovec iov = {.iov_base = bytes, .iov_len = size};

@@ -17,7 +17,8 @@ int tc_write_all(int fd, const void *bytes, size_t len);
 int tc_read_all(int fd, struct tc_buf *buf);
 /* A whole small file by name relative to dirfd. 0, or -1 with errno. */
 int tc_read_file(int dirfd, const char *path, struct tc_buf *buf);
-/* One write of a whole text into an existing file (for /proc and control groups). 0, or -1 with errno. */
+/* One write of a whole text into an existing file (for /proc and control groups). 0, or -1 with
+ * errno. */
 int tc_write_file(int dirfd, const char *path, const char *text);
 
 enum { TC_FDS_MAX = 8 };
@@ -25,10 +26,10 @@ enum { TC_FDS_MAX = 8 };
 /* One message with up to TC_FDS_MAX descriptors. 0, or -1 with errno. Never raises SIGPIPE. */
 int tc_send(int sock, const void *bytes, size_t len, const int *fds, size_t count);
 /* One message. Its length (0: end of file), or -1 with errno; EMSGSIZE when it was cut. Descriptors
- * (close-on-exec) beyond `max` are closed. *ret_pid and *ret_uid (may be NULL) are the sender's where the
- * socket has SO_PASSCRED, else -1. */
-ssize_t tc_recv(int sock, void *bytes, size_t size, int *fds, size_t max, size_t *ret_count, pid_t *ret_pid,
-                uid_t *ret_uid, bool block);
+ * (close-on-exec) beyond `max` are closed. *ret_pid and *ret_uid (may be NULL) are the sender's
+ * where the socket has SO_PASSCRED, else -1. */
+ssize_t tc_recv(int sock, void *bytes, size_t size, int *fds, size_t max, size_t *ret_count,
+                pid_t *ret_pid, uid_t *ret_uid, bool block);
 /* A sealed, read-only memory file holding the bytes; -1 with errno. */
 int tc_memfd(const char *name, const void *bytes, size_t len);
 

@@ -76,7 +76,8 @@ static void add_base64(struct tc_buf *buf, const unsigned char *in, size_t len)
     }
 }
 
-void tc_json_bytes(struct tc_buf *buf, const char *key, const char *base64_key, const void *bytes, size_t len)
+void tc_json_bytes(struct tc_buf *buf, const char *key, const char *base64_key, const void *bytes,
+                   size_t len)
 {
     if (tc_utf8_valid(bytes, len)) {
         tc_json_key(buf, key);

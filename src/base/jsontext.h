@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Writing JSON text into a buffer, for the places that must not need a JSON library. Strings come out
- * as RFC 8785 wants them; bytes that are not UTF-8 become U+FFFD (callers that must keep them use
- * tc_json_bytes). */
+ * Writing JSON text into a buffer, for the places that must not need a JSON library. Strings come
+ * out as RFC 8785 wants them; bytes that are not UTF-8 become U+FFFD (callers that must keep them
+ * use tc_json_bytes). */
 #ifndef TC_BASE_JSONTEXT_H
 #define TC_BASE_JSONTEXT_H
 
@@ -16,6 +16,7 @@ void tc_json_member(struct tc_buf *buf, const char *key, const char *text);
 /* ,"key": and nothing more. */
 void tc_json_key(struct tc_buf *buf, const char *key);
 /* ,"key":"text" when it is UTF-8, else ,"key_or_base64":"…" under the name `base64_key`. */
-void tc_json_bytes(struct tc_buf *buf, const char *key, const char *base64_key, const void *bytes, size_t len);
+void tc_json_bytes(struct tc_buf *buf, const char *key, const char *base64_key, const void *bytes,
+                   size_t len);
 
 #endif

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* An absolute, clean form of `path` ("." and ".." and doubled slashes gone), relative ones starting at
- * `base` (absolute). Owned by the caller; NULL when out of memory. */
+/* An absolute, clean form of `path` ("." and ".." and doubled slashes gone), relative ones starting
+ * at `base` (absolute). Owned by the caller; NULL when out of memory. */
 char *tc_path_absolute(const char *base, const char *path);
 /* Is `path` the directory `dir` or below it? Both clean and absolute. */
 bool tc_path_within(const char *dir, const char *path);

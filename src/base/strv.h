@@ -30,12 +30,12 @@ void tc_strv_done(struct tc_strv *v);
 void *tc_array_grow(void *items, size_t count, size_t size);
 
 /* Array push: grows `items` (a lvalue) by one zeroed element and gives its address, or NULL. */
-#define TC_PUSH(items, count)                                                                      \
-    ({                                                                                             \
-        __typeof__(items) tc_new_ = tc_array_grow((items), (count), sizeof(*(items)));             \
-        if (tc_new_)                                                                               \
-            (items) = tc_new_;                                                                     \
-        tc_new_ ? &(items)[(count)++] : NULL;                                                      \
+#define TC_PUSH(items, count)                                                          \
+    ({                                                                                 \
+        __typeof__(items) tc_new_ = tc_array_grow((items), (count), sizeof(*(items))); \
+        if (tc_new_)                                                                   \
+            (items) = tc_new_;                                                         \
+        tc_new_ ? &(items)[(count)++] : NULL;                                          \
     })
 
 bool tc_streq(const char *a, const char *b); /* NULL equals only NULL */

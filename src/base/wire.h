@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The wire codec. One function describes a struct and serves both directions: with mode TC_WIRE_PUT it
- * writes the fields, with TC_WIRE_GET it reads them into a zeroed struct, with checked lengths. Failure
- * is sticky, so a visitor checks `failed` once, at the end. Whatever a failed GET has filled is freed by
- * the struct's own done function. Both ends are of one build: numbers are native, 64 bits each. */
+ * The wire codec. One function describes a struct and serves both directions: with mode TC_WIRE_PUT
+ * it writes the fields, with TC_WIRE_GET it reads them into a zeroed struct, with checked lengths.
+ * Failure is sticky, so a visitor checks `failed` once, at the end. Whatever a failed GET has
+ * filled is freed by the struct's own done function. Both ends are of one build: numbers are
+ * native, 64 bits each. */
 #ifndef TC_BASE_WIRE_H
 #define TC_BASE_WIRE_H
 
@@ -22,7 +23,8 @@ struct tc_wire {
 };
 
 #define TC_WIRE_PUT_INIT ((struct tc_wire){.mode = TC_WIRE_PUT, .out = TC_BUF_INIT})
-#define TC_WIRE_GET_INIT(bytes, len) ((struct tc_wire){.mode = TC_WIRE_GET, .in = (bytes), .left = (len)})
+#define TC_WIRE_GET_INIT(bytes, len) \
+    ((struct tc_wire){.mode = TC_WIRE_GET, .in = (bytes), .left = (len)})
 
 void tc_wire_i64(struct tc_wire *w, int64_t *value);
 /* NULL and "" stay different. GET makes an owned copy; a text with a NUL inside fails. */
@@ -31,26 +33,26 @@ void tc_wire_bytes(struct tc_wire *w, char **bytes, size_t *len);
 void tc_wire_strv(struct tc_wire *w, struct tc_strv *v);
 
 /* Any integer, enum or bool field; a value that does not fit fails. */
-#define TC_WIRE_INT(w, lvalue)                                                                     \
-    do {                                                                                           \
-        int64_t tc_value_ = (int64_t)(lvalue);                                                     \
-        tc_wire_i64((w), &tc_value_);                                                              \
-        (lvalue) = (__typeof__(lvalue))tc_value_;                                                  \
-        if ((int64_t)(lvalue) != tc_value_)                                                        \
-            (w)->failed = true;                                                                    \
+#define TC_WIRE_INT(w, lvalue)                    \
+    do {                                          \
+        int64_t tc_value_ = (int64_t)(lvalue);    \
+        tc_wire_i64((w), &tc_value_);             \
+        (lvalue) = (__typeof__(lvalue))tc_value_; \
+        if ((int64_t)(lvalue) != tc_value_)       \
+            (w)->failed = true;                   \
     } while (0)
 
 /* The count of an array whose elements take `size` bytes. GET allocates *items zeroed; a count over
  * `most` fails. Then visit each element. */
 void tc_wire_array(struct tc_wire *w, void **items, size_t *count, size_t size, size_t most);
 
-#define TC_WIRE_EACH(w, items, count, most, visit)                                                 \
-    do {                                                                                           \
-        void *tc_items_ = (items);                                                                 \
-        tc_wire_array((w), &tc_items_, &(count), sizeof(*(items)), (most));                        \
-        (items) = tc_items_;                                                                       \
-        for (size_t tc_i_ = 0; tc_i_ < (count) && !(w)->failed; tc_i_++)                           \
-            visit((w), &(items)[tc_i_]);                                                           \
+#define TC_WIRE_EACH(w, items, count, most, visit)                          \
+    do {                                                                    \
+        void *tc_items_ = (items);                                          \
+        tc_wire_array((w), &tc_items_, &(count), sizeof(*(items)), (most)); \
+        (items) = tc_items_;                                                \
+        for (size_t tc_i_ = 0; tc_i_ < (count) && !(w)->failed; tc_i_++)    \
+            visit((w), &(items)[tc_i_]);                                    \
     } while (0)
 
 #endif

@@ -3,9 +3,9 @@
  *
  * What library and helper say to each other.
  *
- * The helper is started with a SOCK_SEQPACKET socket as descriptor 3 (the engine's socket, SO_PASSCRED
- * on) and a pidfd of the host as descriptor 4; descriptors 0 to 2 are /dev/null; argv is {"toolcage-helper"},
- * the environment empty.
+ * The helper is started with a SOCK_SEQPACKET socket as descriptor 3 (the engine's socket,
+ * SO_PASSCRED on) and a pidfd of the host as descriptor 4; descriptors 0 to 2 are /dev/null; argv
+ * is {"toolcage-helper"}, the environment empty.
  *
  * On the engine's socket the library sends one message a job: a tc_job with these descriptors:
  *     [0] the job's own socket (SOCK_SEQPACKET, the helper's end)
@@ -15,8 +15,8 @@
  * sendmsg of one packet is atomic, so threads need no lock. The helper never answers there.
  *
  * On the job's socket the helper sends OUTPUT messages (only with plan.stream) and one DONE with a
- * memory file holding the outcome (tc_outcome_visit), after which it closes its end. The library sends
- * CANCEL. Closing the library's end cancels too. Each message starts with a tc_message.
+ * memory file holding the outcome (tc_outcome_visit), after which it closes its end. The library
+ * sends CANCEL. Closing the library's end cancels too. Each message starts with a tc_message.
  *
  * A host that does not read delays delivery only: the helper keeps what is not yet sent, bounded by
  * the output limit. */

@@ -19,6 +19,7 @@ enum tc_landlock_kind {
     TC_LANDLOCK_READ_FILE,  /* not a directory: read, execute */
     TC_LANDLOCK_WRITE_FILE, /* and write, truncate */
     TC_LANDLOCK_DEVICE,     /* a device node: read, write, ioctl */
+    TC_LANDLOCK_LIST,       /* list directories, and nothing of their files */
 };
 
 /* Pure: the rights that a ruleset of this ABI handles (and so denies unless allowed), what one kind

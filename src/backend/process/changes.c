@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What changed in the writable paths. A child of the helper walks them, so that a large tree delays
+ * nobody else's deadline. Binds are compared by time: what changed since the start is listed,
+ * whoever changed it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "backend/process/process.h"
+#include "backend/process/steering.h"
+#include "backend/process/workspace.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/sys.h"
+#include "linux/walk.h"
+
+enum { LISTED_MAX = 10000, ENTRIES_MAX = 2000000, SECONDS_MAX = 60 };
+static const int64_t hashed_max = (int64_t)1 << 30; /* bytes a call */
+
+struct gathering {
+    struct tc_cage *cage;
+    const struct tc_item *item;
+    struct tc_outcome *found;
+    int64_t hashed;
+};
+
+/* Hex digest of a regular file as it is now, or NULL when it is none, or too much. */
+static char *hash(struct gathering *g, const struct tc_walk_entry *e)
+{
+    if (!S_ISREG(e->st->stx_mode) || g->hashed + (int64_t)e->st->stx_size > hashed_max)
+        return NULL;
+    /* a single granted file is named through /proc, which is a link */
+    int follow = e->relative[0] ? O_NOFOLLOW : 0;
+    _autofd_ int fd = openat(e->dirfd, e->name, O_RDONLY | follow | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    SHA2_CTX ctx;
+    SHA256Init(&ctx);
+    unsigned char block[65536];
+    ssize_t n;
+    while ((n = read(fd, block, sizeof(block))) > 0) {
+        SHA256Update(&ctx, block, (size_t)n);
+        g->hashed += n;
+        if (g->hashed > hashed_max)
+            return NULL;
+    }
+    char digest[TC_DIGEST_SIZE];
+    tc_digest_finish(&ctx, digest);
+    return n < 0 ? NULL : strdup(digest + strlen("sha256:"));
+}
+
+static bool since(const struct tc_process_cage *p, const struct statx_timestamp *t)
+{
+    return t->tv_sec != p->started.tv_sec ? t->tv_sec > p->started.tv_sec
+                                          : (long)t->tv_nsec >= p->started.tv_nsec;
+}
+
+static bool collected(const struct tc_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->collect.count; i++)
+        if (fnmatch(plan->collect.items[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+static bool copy_change(struct tc_change *to, const struct tc_change *from)
+{
+    *to = *from;
+    to->path = strdup(from->path);
+    to->kind = strdup(from->kind);
+    to->sha256 = from->sha256 ? strdup(from->sha256) : NULL;
+    to->attribution = from->attribution ? strdup(from->attribution) : NULL;
+    return to->path && to->kind;
+}
+
+static void note(struct gathering *g, const struct tc_walk_entry *e, const char *kind, bool exact)
+{
+    struct tc_outcome *o = g->found;
+    const char *path = e->relative[0] ? e->relative : NULL;
+    struct tc_change *c =
+        o->change_count < LISTED_MAX ? TC_PUSH(o->changes, o->change_count) : NULL;
+    if (!c) {
+        o->omitted_changes++;
+        return;
+    }
+    *c = (struct tc_change){
+        .path = path ? tc_path_join(g->item->path, path) : strdup(g->item->path),
+        .kind = strdup(kind),
+        .bytes = (int64_t)e->st->stx_size,
+        .sha256 = hash(g, e),
+        .attribution = exact ? NULL : strdup("time"),
+        .links = e->st->stx_nlink > 1 && S_ISREG(e->st->stx_mode) ? (int64_t)e->st->stx_nlink : 0};
+    c->steers_host = c->path && tc_steers_host(c->path + strlen(g->item->path));
+    if (c->path && S_ISREG(e->st->stx_mode) && collected(g->cage->plan, tc_path_base(c->path))) {
+        struct tc_change *f = TC_PUSH(o->files, o->file_count);
+        if (!f || !copy_change(f, c))
+            o->omitted_files++;
+    }
+}
+
+/* A directory whose time moved only says that something in it changed; it is listed when new. */
+static int visit(void *userdata, const struct tc_walk_entry *e)
+{
+    struct gathering *g = userdata;
+    const struct tc_process_cage *p = TC_PRIV(g->cage);
+    bool added = (e->st->stx_mask & STATX_BTIME) && since(p, &e->st->stx_btime);
+    if (added || (since(p, &e->st->stx_ctime) && !S_ISDIR(e->st->stx_mode)))
+        note(g, e, added ? "added" : "modified", g->item->copy >= 0);
+    return 0;
+}
+
+static void gather_file(struct gathering *g)
+{
+    char path[64];
+    struct statx st;
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", g->item->fd);
+    if (statx(AT_FDCWD, path, 0, STATX_BASIC_STATS, &st) < 0 ||
+        !since(TC_PRIV(g->cage), &st.stx_ctime))
+        return;
+    struct tc_walk_entry e = {.dirfd = AT_FDCWD, .name = path, .relative = "", .st = &st};
+    note(g, &e, "modified", false);
+}
+
+static void gather(struct tc_cage *cage, struct tc_outcome *found)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct gathering g = {.cage = cage, .found = found};
+    for (size_t i = 0; i < p->item_count; i++) {
+        g.item = &p->items[i];
+        if (!g.item->writable)
+            continue;
+        if (!g.item->directory) {
+            gather_file(&g);
+            continue;
+        }
+        struct tc_walk walk = {.visit = visit,
+                               .userdata = &g,
+                               .entries_max = ENTRIES_MAX,
+                               .deadline_us = tc_now_us() + (int64_t)SECONDS_MAX * 1000000};
+        (void)tc_walk(&walk, g.item->copy >= 0 ? g.item->copy : g.item->fd);
+        found->omitted_changes += walk.skipped;
+    }
+}
+
+/* A mask vanishes when a host program replaces the name under it; then the tool may have seen what
+ * the policy denies, and the call must say so. */
+static void check_masks(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    for (size_t i = 0; i < p->masked_count; i++) {
+        const struct tc_masked *m = &p->masked[i];
+        struct stat st;
+        bool same = fstatat(m->parent, m->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    st.st_dev == m->id.dev && st.st_ino == m->id.ino;
+        if (same || cage->outcome->failure.code)
+            continue;
+        (void)tc_cage_fail(
+            cage,
+            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                             .stage = "collect",
+                             .subject = m->deny->path,
+                             .hint = "do not edit denied files while a tool runs, or move "
+                                     "them out of the writable directory"},
+            TC_CLAUSE_FS_DENIED,
+            "%s was replaced on the host during the call, which took its mask away", m->deny->path);
+    }
+}
+
+static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memory)
+{
+    struct tc_outcome found = {0};
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (commit)
+        tc_workspace_commit(cage, &found);
+    gather(cage, &found);
+    tc_outcome_visit(&w, &found);
+    _exit(!w.failed && tc_write_all(memory, w.out.data, w.out.len) == 0 ? 0 : 1);
+}
+
+int tc_process_collect(struct tc_cage *cage, bool commit)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    size_t writable = 0;
+    check_masks(cage);
+    for (size_t i = 0; i < p->item_count; i++)
+        writable += p->items[i].writable;
+    if (!writable)
+        return -1;
+    p->changes_fd = tc_process_keep(p, memfd_create("changes", MFD_CLOEXEC));
+    int pidfd = -1;
+    struct clone_args args = {
+        .flags = CLONE_PIDFD, .pidfd = (uintptr_t)&pidfd, .exit_signal = SIGCHLD};
+    p->collector = p->changes_fd < 0 ? -1 : tc_clone3(&args);
+    if (p->collector == 0)
+        run_collector(cage, commit, p->changes_fd);
+    if (p->collector < 0) {
+        p->collector = 0;
+        cage->outcome->omitted_changes++;
+        return -1;
+    }
+    p->collector_fd = tc_process_keep(p, pidfd);
+    return p->collector_fd;
+}
+
+static void merge(struct tc_outcome *to, struct tc_outcome *from)
+{
+    to->changes = TAKE(from->changes);
+    to->change_count = from->change_count;
+    to->files = TAKE(from->files);
+    to->file_count = from->file_count;
+    to->omitted_changes += from->omitted_changes;
+    to->omitted_files += from->omitted_files;
+    from->change_count = from->file_count = 0;
+    if (from->failure.code && !to->failure.code) {
+        to->failure = from->failure;
+        from->failure = (struct tc_failure){0};
+        to->status = from->status;
+    }
+}
+
+void tc_process_collected(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_outcome found = {0};
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    int status = 0;
+    if (!p->collector)
+        return;
+    while (waitpid(p->collector, &status, 0) < 0 && errno == EINTR)
+        ;
+    p->collector = 0;
+    bool read = lseek(p->changes_fd, 0, SEEK_SET) == 0 && tc_read_all(p->changes_fd, &text) == 0;
+    struct tc_wire w = TC_WIRE_GET_INIT(text.data, text.len);
+    if (read && status == 0)
+        tc_outcome_visit(&w, &found);
+    if (!read || status != 0 || w.failed)
+        (void)tc_cage_fail(cage,
+                           &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                            .stage = "collect",
+                                            .subject = "changes",
+                                            .hint = "look at the writable directories by hand"},
+                           -1, "the changes of this call could not be gathered");
+    else
+        merge(cage->outcome, &found);
+    tc_outcome_done(&found);
+}

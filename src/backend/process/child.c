@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The child of a process cage, from clone3 to the moment when every wall stands. The table at the
+ * end is the whole story, one line a stage. A stage returns -1 with errno; then nothing later
+ * happens: the child reports the stage and exits. Runs as PID 1 of the cage; no allocation, no
+ * logging. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <net/if.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "backend/process/box.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/sys.h"
+#include "linux/mounts.h"
+#include "linux/seccomp_filter.h"
+#include "policy/clauses.h"
+
+enum { REPORT_FD = 3, HIDES_MAX = 64 };
+
+/* Roots of the overlays that hide names, in the order of the mounts, for the Landlock rules. The
+ * child's own copy. */
+static int hide_fds[HIDES_MAX];
+
+/* No terminal of the caller can be ours, and no signal state of the helper survives. */
+static int take_session(const struct tc_box *box)
+{
+    (void)box;
+    (void)umask(0022);
+    (void)signal(SIGPIPE, SIG_DFL);
+    return setsid() < 0 ? -1 : 0;
+}
+
+/* A privileged helper writes the maps and then says so with one byte; else we map our own ids. */
+static int take_ids(const struct tc_box *box)
+{
+    if (box->wait_for_maps) {
+        char go;
+        if (recv(box->report, &go, 1, 0) != 1) {
+            errno = EPIPE; /* the helper has gone */
+            return -1;
+        }
+        if (setgroups(0, NULL) < 0)
+            return -1;
+    } else if (tc_write_id_maps("self", box->uid_map, box->gid_map, 1) < 0) {
+        return -1;
+    }
+    if (setresgid(box->gid, box->gid, box->gid) < 0)
+        return -1;
+    return setresuid(box->uid, box->uid, box->uid);
+}
+
+static int raise_loopback(const struct tc_box *box)
+{
+    (void)box;
+    _autofd_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+    return fd < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &lo);
+}
+
+/* Nothing that is mounted from here on is seen outside, nor the other way round. The root goes on
+ * top of the old one, and everything later is relative to it. */
+static int attach_root(const struct tc_box *box)
+{
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return -1;
+    if (tc_move_mount(box->root, AT_FDCWD, "/") < 0)
+        return -1;
+    return fchdir(box->root);
+}
+
+/* A directory that holds nothing but whiteouts for the names. */
+static int whiteouts(const char *const *names)
+{
+    _autofd_ int fd = tc_tmpfs(1 << 20, 0, "0755", false);
+    if (fd < 0 || tc_move_mount(fd, AT_FDCWD, "mnt") < 0)
+        return -1;
+    for (; *names; names++) {
+        char parent[PATH_MAX];
+        const char *slash = strrchr(*names, '/');
+        size_t n = slash ? (size_t)(slash - *names) : 0;
+        if (n >= sizeof(parent))
+            return -1;
+        memcpy(parent, *names, n);
+        parent[n] = '\0';
+        if (n && tc_mkdirs(fd, parent) < 0)
+            return -1;
+        if (mknodat(fd, *names, S_IFCHR, 0) < 0 && errno != EEXIST)
+            return -1;
+    }
+    return TAKE_FD(fd);
+}
+
+/* The layers are named through /proc, so that no character of a path needs escaping. */
+static int cover(const struct tc_box_mount *m)
+{
+    char layers[64];
+    _autofd_ int top = whiteouts(m->hide);
+    _autofd_ int tree = open(m->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    _autofd_ int fs = tc_fsopen("overlay");
+    if (top < 0 || tree < 0 || fs < 0)
+        return -1;
+    (void)snprintf(layers, sizeof(layers), "/proc/self/fd/%d:/proc/self/fd/%d", top, tree);
+    if (tc_fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", layers) < 0 ||
+        tc_fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL) < 0 ||
+        tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
+        return -1;
+    _autofd_ int overlay = tc_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    if (overlay < 0 || umount2("mnt", MNT_DETACH) < 0 ||
+        tc_move_mount(overlay, AT_FDCWD, m->path) < 0)
+        return -1;
+    return TAKE_FD(overlay);
+}
+
+static int attach_trees(const struct tc_box *box)
+{
+    size_t hidden = 0;
+    for (size_t i = 0; i < box->mount_count; i++) {
+        const struct tc_box_mount *m = &box->mounts[i];
+        if (m->fd >= 0 && tc_move_mount(m->fd, AT_FDCWD, m->path) < 0)
+            return -1;
+        if (!m->hide)
+            continue;
+        if (hidden == HIDES_MAX) {
+            errno = E2BIG;
+            return -1;
+        }
+        if ((hide_fds[hidden++] = cover(m)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Mounts a fresh copy of `what` over proc/`name`; a name that this kernel lacks needs none. */
+static int mask(const char *what, const char *name)
+{
+    _autofd_ int fd = tc_open_tree(AT_FDCWD, what, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    return tc_move_mount(fd, AT_FDCWD, name) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+static int freeze(const char *name)
+{
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+                                          MOUNT_ATTR_NOEXEC};
+    _autofd_ int fd = tc_open_tree(AT_FDCWD, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -1;
+    return tc_mount_setattr(fd, 0, &attr) < 0 ? -1 : tc_move_mount(fd, AT_FDCWD, name);
+}
+
+/* The cage's own processes and no others; what speaks of the machine is masked or read-only, the
+ * same names as OCI runtimes use. */
+static int own_proc(const struct tc_box *box)
+{
+    static const char *const files[] = {"proc/kcore",      "proc/keys",        "proc/latency_stats",
+                                        "proc/timer_list", "proc/timer_stats", "proc/sched_debug",
+                                        "proc/interrupts"};
+    static const char *const directories[] = {"proc/acpi", "proc/asound", "proc/scsi"};
+    static const char *const frozen[] = {"proc/bus", "proc/fs", "proc/irq", "proc/sys",
+                                         "proc/sysrq-trigger"};
+    (void)box;
+    _autofd_ int fs = tc_fsopen("proc");
+    if (fs < 0 || tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
+        return -1;
+    _autofd_ int proc = tc_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    if (proc < 0 || tc_move_mount(proc, AT_FDCWD, "proc") < 0)
+        return -1;
+    int rc = 0;
+    for (size_t i = 0; i < TC_COUNT(files) && rc == 0; i++)
+        rc = mask("dev/null", files[i]);
+    for (size_t i = 0; i < TC_COUNT(directories) && rc == 0; i++)
+        rc = mask("mnt", directories[i]);
+    for (size_t i = 0; i < TC_COUNT(frozen) && rc == 0; i++)
+        rc = freeze(frozen[i]);
+    return rc;
+}
+
+/* From here on the host's tree is out of reach: nothing in this mount namespace leads to it. */
+static int leave_host(const struct tc_box *box)
+{
+    (void)box;
+    if (tc_pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
+        return -1;
+    return chdir("/");
+}
+
+static int name_host(const struct tc_box *box)
+{
+    (void)box;
+    return sethostname("cage", 4);
+}
+
+static int set_limits(const struct tc_box *box)
+{
+    for (size_t i = 0; i < box->limit_count; i++)
+        if (setrlimit((__rlimit_resource_t)box->limits[i].resource, &box->limits[i].value) < 0)
+            return -1;
+    return 0;
+}
+
+/* The first working directory that exists and can be entered; the last failure speaks when none
+ * can. */
+static int enter_directory(const struct tc_box *box)
+{
+    for (const char *const *d = box->directories; *d; d++)
+        if (chdir(*d) == 0)
+            return 0;
+    return -1;
+}
+
+/* No capability is left, and neither exec nor a set-id file can bring one back. */
+static int drop_privileges(const struct tc_box *box)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    (void)box;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -1;
+    if (prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0) < 0)
+        return -1;
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+        return -1;
+    if (tc_sys(SYS_capset, TC_ARG(&header), TC_ARG(none), 0, 0, 0, 0) < 0)
+        return -1;
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static int allow_path(int ruleset, int abi, const char *path, enum tc_landlock_kind kind)
+{
+    _autofd_ int fd = open(path, O_PATH | O_CLOEXEC);
+    return fd < 0 ? -1 : tc_landlock_allow(ruleset, abi, fd, kind);
+}
+
+/* The second wall behind the mounts: the same paths once more, by their descriptors. */
+static int raise_landlock(const struct tc_box *box)
+{
+    static const char *const readable[] = {"/usr", "/etc"};
+    int abi = box->landlock_abi;
+    if (abi == 0)
+        return 0;
+    _autofd_ int ruleset = tc_landlock_open(abi);
+    if (ruleset < 0 || allow_path(ruleset, abi, "/", TC_LANDLOCK_LIST) < 0 ||
+        allow_path(ruleset, abi, "/proc", TC_LANDLOCK_WRITE_TREE) < 0 ||
+        allow_path(ruleset, abi, "/dev", TC_LANDLOCK_DEVICE) < 0)
+        return -1;
+    for (size_t i = 0; i < TC_COUNT(readable); i++)
+        if (allow_path(ruleset, abi, readable[i], TC_LANDLOCK_READ_TREE) < 0 && errno != ENOENT)
+            return -1;
+    for (size_t i = 0, hidden = 0; i < box->mount_count; i++) {
+        const struct tc_box_mount *m = &box->mounts[i];
+        int fd = m->hide ? hide_fds[hidden++] : m->fd;
+        if (!m->no_rule && tc_landlock_allow(ruleset, abi, fd, m->rights) < 0)
+            return -1;
+    }
+    return tc_landlock_restrict(ruleset);
+}
+
+/* 0, 1 and 2 are the call's own pipes, 3 is the report socket (closed by exec), and nothing else
+ * is. */
+static int keep_descriptors(const struct tc_box *box)
+{
+    int moved = fcntl(box->report, F_DUPFD_CLOEXEC, 64);
+    int in = fcntl(box->in, F_DUPFD_CLOEXEC, 64);
+    int out = fcntl(box->out, F_DUPFD_CLOEXEC, 64);
+    int err = fcntl(box->err, F_DUPFD_CLOEXEC, 64);
+    if (moved < 0 || in < 0 || out < 0 || err < 0)
+        return -1;
+    if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0 ||
+        dup3(moved, REPORT_FD, O_CLOEXEC) < 0)
+        return -1;
+    return tc_close_range(REPORT_FD + 1, ~0U, 0);
+}
+
+/* Set after the last change of credentials, which would clear it; then look whether the parent went
+ * before: its end of the socket would be closed. (getppid() is 0 here, whoever lives.) */
+static int follow_parent(const struct tc_box *box)
+{
+    (void)box;
+    struct pollfd p = {.fd = REPORT_FD};
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || poll(&p, 1, 0) < 0)
+        return -1;
+    if (p.revents & (POLLHUP | POLLERR)) {
+        errno = EPIPE;
+        return -1;
+    }
+    return 0;
+}
+
+/* Last, because the filter forbids most of the above. The listener goes to the helper. */
+static int raise_filter(const struct tc_box *box)
+{
+    int listener = tc_seccomp_install(box->filter, box->notify);
+    if (listener < 0)
+        return -1;
+    if (!box->notify)
+        return 0;
+    struct tc_report report = {.kind = TC_REPORT_LISTENER, .us = tc_now_us()};
+    int rc = tc_send(REPORT_FD, &report, sizeof(report), &listener, 1);
+    (void)close(listener);
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(const struct tc_box *box);
+    int clause; /* what is not enforced when it fails */
+} stages[] = {
+    {"session", take_session, TC_CLAUSE_TTY_NONE},    /* before anything could open a terminal */
+    {"ids", take_ids, TC_CLAUSE_IDS_UNPRIVILEGED},    /* first: mounts act with the cage's ids */
+    {"loopback", raise_loopback, TC_CLAUSE_NET_NONE}, /* needs the namespace's capabilities */
+    {"root", attach_root, TC_CLAUSE_FS_READ},         /* system directories and mount points */
+    {"trees", attach_trees, TC_CLAUSE_FS_READ},       /* hiding names needs the host's /proc */
+    {"proc", own_proc, TC_CLAUSE_PROC_OWN},           /* needs the host's /proc still mounted */
+    {"pivot", leave_host, TC_CLAUSE_FS_READ},         /* the host's tree is gone after this */
+    {"hostname", name_host, TC_CLAUSE_PROC_OWN},
+    {"rlimits", set_limits, TC_CLAUSE_LIMIT_OPEN_FILES},
+    {"cwd", enter_directory, TC_CLAUSE_FS_READ},            /* before Landlock: a clear errno */
+    {"privileges", drop_privileges, TC_CLAUSE_PRIV_NONE},   /* Landlock needs no_new_privs */
+    {"landlock", raise_landlock, TC_CLAUSE_FS_WRITE},       /* uses the trees' descriptors */
+    {"descriptors", keep_descriptors, TC_CLAUSE_FDS_CLEAN}, /* nothing needs them any more */
+    {"parent", follow_parent, TC_CLAUSE_PROC_SURVIVORS},    /* after the last credential change */
+    {"seccomp", raise_filter, TC_CLAUSE_SYSCALLS},          /* last: it forbids what stands above */
+};
+
+const char *tc_box_stage_name(int stage)
+{
+    if (stage == TC_BOX_STAGE_FORK)
+        return "fork";
+    return stage >= 0 && (size_t)stage < TC_COUNT(stages) ? stages[stage].name : "unknown";
+}
+
+int tc_box_stage_clause(int stage)
+{
+    return stage >= 0 && (size_t)stage < TC_COUNT(stages) ? stages[stage].clause : -1;
+}
+
+void tc_box_enter(const struct tc_box *box)
+{
+    int report = box->report;
+    for (size_t i = 0; i < TC_COUNT(stages); i++) {
+        if (stages[i].run(box) == 0) {
+            report = stages[i].run == keep_descriptors ? REPORT_FD : report;
+            continue;
+        }
+        struct tc_report failed = {
+            .kind = TC_REPORT_FAILED, .stage = (int)i, .errnum = errno, .us = tc_now_us()};
+        (void)tc_send(report, &failed, sizeof(failed), NULL, 0);
+        _exit(1);
+    }
+    tc_box_init(box);
+}

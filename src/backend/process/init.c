@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * PID 1 of a cage, after every wall stands. It starts the tool as PID 2, passes signals on, reaps
+ * whatever is left to it, and reports the tool's end; when it exits, the kernel ends everything
+ * else. It runs under the same filter as the tool and cannot be dumped or traced. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend/process/box.h"
+#include "base/clock.h"
+#include "base/fd.h"
+
+enum { REPORT_FD = 3 };
+
+static void say(int kind, int errnum, int status)
+{
+    struct tc_report report = {.kind = kind,
+                               .stage = TC_BOX_STAGE_FORK,
+                               .errnum = errnum,
+                               .status = status,
+                               .us = tc_now_us()};
+    if (tc_send(REPORT_FD, &report, sizeof(report), NULL, 0) < 0)
+        _exit(1); /* the helper has gone: nothing may run without it */
+}
+
+/* Tries the paths in order, as execvp does: the first that exists and is a program runs. What says
+ * more than "not there" is remembered. */
+static int execute(const struct tc_box *box)
+{
+    int worst = ENOENT;
+    for (const char *const *path = box->programs; *path; path++) {
+        struct stat st;
+        if (stat(*path, &st) < 0) {
+            worst = errno == EACCES ? EACCES : worst;
+            continue;
+        }
+        if (S_ISDIR(st.st_mode)) {
+            worst = EACCES;
+            continue;
+        }
+        (void)execve(*path, box->argv, box->envp);
+        if (errno != ENOENT || !*(path + 1))
+            worst = errno;
+        if (errno != EACCES && errno != ENOENT)
+            break;
+    }
+    return worst;
+}
+
+static _Noreturn void become_tool(const struct tc_box *box)
+{
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)setsid();
+    say(TC_REPORT_READY, 0, 0);
+    say(TC_REPORT_EXEC_FAILED, execute(box), 0);
+    _exit(127);
+}
+
+/* Reaps all there is; true once the tool itself has ended. */
+static bool reap(pid_t tool, int *status)
+{
+    bool ended = false;
+    pid_t pid;
+    int one;
+    while ((pid = waitpid(-1, &one, WNOHANG)) > 0) {
+        if (pid == tool) {
+            *status = one;
+            ended = true;
+        }
+    }
+    return ended;
+}
+
+void tc_box_init(const struct tc_box *box)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGCHLD);
+    (void)sigaddset(&set, SIGTERM);
+    if (sigprocmask(SIG_SETMASK, &set, NULL) < 0)
+        _exit(1);
+    pid_t tool = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (tool < 0) {
+        say(TC_REPORT_FAILED, errno, 0);
+        _exit(1);
+    }
+    if (tool == 0)
+        become_tool(box);
+    for (int fd = 0; fd < REPORT_FD; fd++)
+        (void)close(fd);
+    for (;;) {
+        int status = 0, sig = sigwaitinfo(&set, NULL);
+        if (sig == SIGTERM)
+            (void)kill(-1, SIGTERM);
+        if (reap(tool, &status)) {
+            say(TC_REPORT_EXITED, 0, status);
+            _exit(0);
+        }
+    }
+}

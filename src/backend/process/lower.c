@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Grant -> plan for the process backend. Pure. */
+#include <string.h>
+#include <toolcage/error.h>
+
+#include "backend/backend.h"
+#include "base/path.h"
+#include "base/strv.h"
+#include "policy/system_paths.h"
+
+static bool copy_text(char **to, const char *from)
+{
+    *to = from ? strdup(from) : NULL;
+    return *to || !from;
+}
+
+static struct tc_mount *add(struct tc_plan *plan, enum tc_mount_kind kind, const char *path,
+                            const char *from)
+{
+    struct tc_mount *m = TC_PUSH(plan->mounts, plan->mount_count);
+    if (!m)
+        return NULL;
+    m->kind = kind;
+    return copy_text(&m->path, path) && copy_text(&m->from, from) ? m : NULL;
+}
+
+/* Small files are copied, directories bound. The list names no directory of /etc that holds
+ * secrets. */
+static bool is_file(const char *path)
+{
+    static const char *const files[] = {"/etc/ld.so.cache", "/etc/localtime",
+                                        "/etc/ssl/openssl.cnf", "/etc/pki/tls/cert.pem",
+                                        "/etc/pki/tls/openssl.cnf"};
+    for (size_t i = 0; i < TC_COUNT(files); i++)
+        if (strcmp(files[i], path) == 0)
+            return true;
+    return false;
+}
+
+static bool add_system(struct tc_plan *plan)
+{
+    for (const struct tc_system_path *s = tc_system_paths; s->path; s++)
+        if (!s->made &&
+            !add(plan, is_file(s->path) ? TC_MOUNT_COPY : TC_MOUNT_SYSTEM, s->path, s->path))
+            return false;
+    return true;
+}
+
+/* passwd and group depend on the ids that the helper leases; the rest is the same everywhere. */
+static bool add_made(struct tc_plan *plan)
+{
+    static const struct {
+        const char *path, *content;
+    } made[] = {{"/etc/hosts", "127.0.0.1 localhost cage\n::1 localhost\n"},
+                {"/etc/resolv.conf", "# the cage resolves no names\n"},
+                {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"}};
+    for (size_t i = 0; i < TC_COUNT(made); i++) {
+        struct tc_mount *m = add(plan, TC_MOUNT_FILE, made[i].path, NULL);
+        if (!m || !copy_text(&m->content, made[i].content))
+            return false;
+    }
+    return true;
+}
+
+static bool add_entry(struct tc_plan *plan, const struct tc_fs_entry *e)
+{
+    if (e->access == TC_ACCESS_DENY) {
+        struct tc_deny *d = TC_PUSH(plan->denies, plan->deny_count);
+        if (!d)
+            return false;
+        d->line = e->origin.line;
+        return copy_text(&d->path, e->path) && copy_text(&d->key, e->origin.key);
+    }
+    struct tc_mount *m =
+        add(plan, e->access == TC_ACCESS_WRITE ? TC_MOUNT_WRITE : TC_MOUNT_READ, e->path, e->from);
+    if (!m)
+        return false;
+    m->optional = e->optional;
+    m->workspace = e->access == TC_ACCESS_WRITE;
+    m->line = e->origin.line;
+    return copy_text(&m->key, e->origin.key) && copy_text(&m->bound, e->argument ? e->bound : NULL);
+}
+
+static bool add_entries(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (!add_entry(plan, &grant->fs[i]))
+            return false;
+    return true;
+}
+
+static bool granted(const struct tc_grant *grant, const char *path)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].access != TC_ACCESS_DENY && tc_path_within(grant->fs[i].path, path))
+            return true;
+    return false;
+}
+
+/* Where the tool starts: what was asked for and nothing else, or the first of the usual places. */
+static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    if (grant->cwd)
+        return tc_strv_add(&plan->cwd, grant->cwd);
+    if (granted(grant, "/workspace") && !tc_strv_add(&plan->cwd, "/workspace"))
+        return false;
+    if (grant->caller_cwd && granted(grant, grant->caller_cwd) &&
+        !tc_strv_add(&plan->cwd, grant->caller_cwd))
+        return false;
+    return tc_strv_add(&plan->cwd, "/");
+}
+
+static bool add_lists(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    return tc_strv_copy(&plan->argv, &grant->argv) && tc_strv_copy(&plan->env, &grant->env) &&
+           tc_strv_copy(&plan->tool_writable, &grant->tool_writable) &&
+           tc_strv_copy(&plan->collect, &grant->collect);
+}
+
+static bool fill(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    plan->clauses = grant->clauses;
+    plan->limits = grant->limits;
+    plan->denials = grant->denials;
+    plan->workspace = grant->workspace;
+    return copy_text(&plan->tool, grant->tool) && copy_text(&plan->backend, "process") &&
+           copy_text(&plan->grant, grant->digest) && add_system(plan) && add_made(plan) &&
+           add_entries(plan, grant) && add_directories(plan, grant) && add_lists(plan, grant);
+}
+
+static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err)
+{
+    if (grant->workspace == TC_WORKSPACE_OVERLAY)
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                        .stage = "lower",
+                                        .subject = "workspace",
+                                        .hint = "use workspace = { mode = \"copy\" } or \"bind\""},
+                       "the process backend has no overlay workspace yet");
+    if (grant->workspace == TC_WORKSPACE_BIND && grant->limits.disk_set) {
+        for (size_t i = 0; i < grant->fs_count; i++)
+            if (grant->fs[i].access == TC_ACCESS_WRITE)
+                return tc_fail(err,
+                               &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                                .stage = "lower",
+                                                .subject = "disk",
+                                                .hint =
+                                                    "use workspace = { mode = \"copy\" }, or take "
+                                                    "`disk` out"},
+                               "`disk` cannot bound %s, which is bound writable from the host",
+                               grant->fs[i].path);
+    }
+    return fill(ret, grant) ? 0 : tc_fail_memory(err);
+}
+
+const struct tc_front tc_process_front = {
+    .name = "process",
+    .summary = "namespaces, mounts, Landlock and seccomp around a process of this machine",
+    .provides = ~TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW),
+    .lower = lower,
+};

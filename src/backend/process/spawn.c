@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * From a prepared box to a running tool, and from there to its end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "backend/process/process.h"
+#include "backend/process/spawner.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/sys.h"
+
+enum {
+    NAMESPACES = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC |
+                 CLONE_NEWUTS | CLONE_NEWCGROUP
+};
+
+static int fail_system(struct tc_cage *cage, const char *what)
+{
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                         .stage = "start",
+                                         .subject = what,
+                                         .errnum = errno,
+                                         .hint = "`toolcage doctor` shows what this machine lacks"},
+                        -1, "cannot make the cage's %s", what);
+}
+
+static int open_pipe(struct tc_cage *cage, int *ret_ours, int *ret_theirs)
+{
+    int pair[2];
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return fail_system(cage, "output pipe");
+    (void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
+    *ret_ours = pair[0];
+    *ret_theirs = pair[1];
+    return 0;
+}
+
+/* Without an input of the call's, the tool reads end-of-file from a pipe of its own. */
+static int open_streams(struct tc_cage *cage)
+{
+    struct tc_box *box = &TC_PRIV(cage)->box;
+    if (cage->stdin_fd < 0) {
+        int pair[2];
+        if (pipe2(pair, O_CLOEXEC) < 0)
+            return fail_system(cage, "input pipe");
+        (void)close(pair[1]);
+        cage->stdin_fd = pair[0];
+    }
+    box->in = cage->stdin_fd;
+    if (open_pipe(cage, &cage->out_fd, &box->out) < 0)
+        return -1;
+    return open_pipe(cage, &cage->err_fd, &box->err);
+}
+
+static void close_child_ends(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    int *ends[] = {&cage->stdin_fd, &p->box.out, &p->box.err, &p->child_report};
+    for (size_t i = 0; i < TC_COUNT(ends); i++) {
+        if (*ends[i] >= 0)
+            (void)close(*ends[i]);
+        *ends[i] = -1;
+    }
+}
+
+static struct tc_spawner *resident(struct tc_cgroup *group)
+{
+    struct tc_spawner *s = tc_cgroup_resident(group);
+    if (s)
+        return s;
+    s = tc_spawner_new();
+    if (s && tc_cgroup_settle(group, tc_spawner_pid(s), tc_spawner_free, s) < 0) {
+        int saved = errno;
+        tc_spawner_free(s);
+        errno = saved;
+        return NULL;
+    }
+    return s;
+}
+
+static pid_t clone_cage(struct tc_process_cage *p)
+{
+    struct clone_args args = {.flags = NAMESPACES | CLONE_CLEAR_SIGHAND};
+    if (p->group && tc_cgroup_fd(p->group) < 0) {
+        struct tc_spawner *s = resident(p->group);
+        args.flags |=
+            CLONE_PARENT; /* the helper's child, so it dies and is reaped with the helper */
+        return s ? tc_spawner_clone(s, &args, &p->box) : -1;
+    }
+    args.exit_signal = SIGCHLD;
+    if (p->group) {
+        args.flags |= CLONE_INTO_CGROUP;
+        args.cgroup = (uint64_t)tc_cgroup_fd(p->group);
+    }
+    pid_t pid = tc_clone3(&args);
+    if (pid == 0)
+        tc_box_enter(&p->box);
+    return pid;
+}
+
+/* A root caller's child waits until its ids exist. */
+static int write_maps(struct tc_process_cage *p)
+{
+    char proc[16];
+    if (!p->box.wait_for_maps)
+        return 0;
+    (void)snprintf(proc, sizeof(proc), "%d", (int)p->pid);
+    if (tc_write_id_maps(proc, p->box.uid_map, p->box.gid_map, 0) < 0)
+        return -1;
+    return tc_send(p->report, "", 1, NULL, 0);
+}
+
+static int refuse_clone(struct tc_cage *cage)
+{
+    return tc_cage_fail(
+        cage,
+        &(struct tc_why){
+            .code = TOOLCAGE_EUNENFORCEABLE,
+            .stage = "namespaces",
+            .subject = "clone3",
+            .errnum = errno,
+            .hint = "`toolcage doctor` names the namespace that this machine forbids; in a "
+                    "container run it with --security-opt seccomp=unconfined; ENOSPC means "
+                    "that user.max_user_namespaces or a sibling is too low"},
+        TC_CLAUSE_PRIV_NONE, "this machine does not let us make the cage's namespaces");
+}
+
+int tc_process_start(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    if (open_streams(cage) < 0)
+        return -1;
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &p->started);
+    p->pid = clone_cage(p);
+    if (p->pid < 0)
+        return refuse_clone(cage);
+    p->pidfd = tc_pidfd_open(p->pid); /* safe: it is our child and not reaped before destroy */
+    if (p->pidfd < 0)
+        return fail_system(cage, "process descriptor");
+    if (write_maps(p) < 0)
+        return fail_system(cage, "id maps");
+    close_child_ends(cage);
+    cage->event_fd = p->report;
+    cage->exit_fd = p->pidfd;
+    if (p->group)
+        cage->oom_fd = tc_cgroup_oom_fd(p->group, &cage->oom_events);
+    return 0;
+}
+
+/* ---- what the child says
+ * -------------------------------------------------------------------------- */
+
+static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
+{
+    const char *stage = tc_box_stage_name(r->stage);
+    if (strcmp(stage, "cwd") == 0)
+        return tc_cage_fail(
+            cage,
+            &(struct tc_why){.code = TOOLCAGE_EPATH,
+                             .stage = stage,
+                             .subject = cage->plan->cwd.items[cage->plan->cwd.count - 1],
+                             .errnum = r->errnum,
+                             .hint = "grant it to the tool, or name another directory "
+                                     "with --cwd"},
+            -1, "the working directory %s does not exist in the cage",
+            cage->plan->cwd.items[cage->plan->cwd.count - 1]);
+    return tc_cage_fail(
+        cage,
+        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                         .stage = stage,
+                         .subject = stage,
+                         .errnum = r->errnum,
+                         .hint = "`toolcage doctor` shows what this machine lacks, with "
+                                 "the fix"},
+        tc_box_stage_clause(r->stage), "the cage's stage \"%s\" failed", stage);
+}
+
+static int exec_failed(struct tc_cage *cage, int errnum)
+{
+    const char *command = cage->plan->argv.items[0];
+    bool missing = errnum == ENOENT || errnum == ENOTDIR;
+    struct tc_why why = {.code = missing ? TOOLCAGE_ECOMMAND_NOT_FOUND : TOOLCAGE_ENOT_EXECUTABLE,
+                         .stage = "exec",
+                         .subject = command,
+                         .errnum = errnum};
+    if (missing)
+        why.hint =
+            "the cage sees the system directories and granted paths only; grant the program's "
+            "directory, or name it in `programs`";
+    else if (errnum == ENOEXEC)
+        why.hint = "it is of a wrong format: another architecture, or a script without a #! line";
+    else
+        why.hint = "check its mode and the interpreter that it names";
+    return tc_cage_fail(cage, &why, -1,
+                        missing ? "command not found in the cage: %s" : "cannot execute %s",
+                        command);
+}
+
+static void note_ready(struct tc_cage *cage, int64_t us)
+{
+    (void)us;
+    TC_PRIV(cage)->ready = true;
+    cage->running = true;
+}
+
+static void set_exit(struct tc_cage *cage, int status)
+{
+    TC_PRIV(cage)->exit_seen = true;
+    cage->outcome->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    cage->outcome->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+/* One report; 0 when there was none, 1 when there was, -1 when the cage failed. */
+static int take_report(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_report r;
+    size_t count = 0;
+    int fd = -1;
+    ssize_t n = tc_recv(p->report, &r, sizeof(r), &fd, 1, &count, NULL, NULL, false);
+    if (n == 0)
+        cage->event_fd = -1; /* closed: the end is told by exit_fd */
+    if (n != (ssize_t)sizeof(r))
+        return 0;
+    if (count && r.kind != TC_REPORT_LISTENER)
+        (void)close(fd);
+    switch (r.kind) {
+    case TC_REPORT_LISTENER:
+        cage->notify_fd = p->listener = count ? fd : -1;
+        return 1;
+    case TC_REPORT_READY:
+        note_ready(cage, r.us);
+        return 1;
+    case TC_REPORT_FAILED:
+        return stage_failed(cage, &r);
+    case TC_REPORT_EXEC_FAILED:
+        return exec_failed(cage, r.errnum);
+    case TC_REPORT_EXITED:
+        set_exit(cage, r.status);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int tc_process_event(struct tc_cage *cage)
+{
+    int rc;
+    while ((rc = take_report(cage)) > 0)
+        ;
+    return rc;
+}
+
+/* PID 1 has ended, and with it everything in the cage. */
+void tc_process_reap(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct rusage usage = {0};
+    int status = 0;
+    if (!cage->outcome->failure.code)
+        (void)tc_process_event(cage);
+    while (wait4(p->pid, &status, 0, &usage) < 0 && errno == EINTR)
+        ;
+    p->reaped = true;
+    p->child_cpu_us = ((int64_t)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+                      usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+    p->max_rss = (int64_t)usage.ru_maxrss * 1024;
+    if (p->exit_seen || cage->outcome->failure.code)
+        return;
+    if (p->ready) { /* killed from outside, by us or by the kernel */
+        cage->outcome->exit_code = -1;
+        cage->outcome->signal = WIFSIGNALED(status) ? WTERMSIG(status) : SIGKILL;
+        return;
+    }
+    (void)tc_cage_fail(
+        cage,
+        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                         .stage = "start",
+                         .subject = "PID 1",
+                         .hint = "the machine may be out of memory: raise `memory`, or look "
+                                 "at the kernel's log"},
+        -1, "the cage ended before its walls stood");
+}

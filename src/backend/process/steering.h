@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#ifndef TC_PROCESS_STEERING_H
+#define TC_PROCESS_STEERING_H
+
+#include <stdbool.h>
+
+/* Does a path name something that a program of the user runs or obeys unasked? */
+bool tc_steers_host(const char *path);
+
+#endif

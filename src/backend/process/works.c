@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The process backend's works: the slots that are too small for a file of their own. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statfs.h>
+
+#include "backend/process/process.h"
+#include "backend/process/works.h"
+#include "base/fd.h"
+#include "base/sys.h"
+
+static void end(struct tc_cage *cage, bool kill)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    /* PID 1 passes SIGTERM on to everybody; when it is killed the kernel ends the rest */
+    if (p->pidfd >= 0)
+        (void)tc_pidfd_signal(p->pidfd, kill ? SIGKILL : SIGTERM);
+}
+
+static bool oomed(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    return p->group && tc_cgroup_oomed(p->group);
+}
+
+/* Sum over the processes that the cage's own /proc shows, reaped children included. A sample. */
+static int64_t sampled_cpu(const struct tc_process_cage *p)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/root/proc", (int)p->pid);
+    _autodir_ DIR *dir = opendir(path);
+    struct dirent *e;
+    int64_t ticks = 0;
+    while (dir && (e = readdir(dir))) {
+        char stat[32];
+        _autobuf_ struct tc_buf text = TC_BUF_INIT;
+        long long times[4];
+        if (e->d_name[0] < '0' || e->d_name[0] > '9')
+            continue;
+        (void)snprintf(stat, sizeof(stat), "%.20s/stat", e->d_name);
+        if (tc_read_file(dirfd(dir), stat, &text) < 0)
+            continue;
+        const char *after = strrchr(text.data, ')');
+        if (after &&
+            sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld",
+                   &times[0], &times[1], &times[2], &times[3]) == 4)
+            ticks += times[0] + times[1] + times[2] + times[3];
+    }
+    return dir ? ticks * 1000000 / sysconf(_SC_CLK_TCK) : -1;
+}
+
+static int64_t cpu_us(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_cgroup_usage usage = {.cpu_us = -1};
+    if (p->reaped)
+        return p->child_cpu_us;
+    if (p->group) {
+        tc_cgroup_sample(p->group);
+        tc_cgroup_usage(p->group, &usage);
+    }
+    return usage.cpu_us >= 0 ? usage.cpu_us : sampled_cpu(p);
+}
+
+/* Is the private storage full, in bytes or in files? */
+static bool storage_full(const struct tc_process_cage *p)
+{
+    struct statfs s;
+    if (p->storage < 0 || fstatfs(p->storage, &s) < 0)
+        return false;
+    return s.f_bfree == 0 || s.f_ffree == 0;
+}
+
+static const char *usage(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_outcome *o = cage->outcome;
+    struct tc_cgroup_usage u = {-1, -1, -1, -1, -1};
+    if (p->group)
+        tc_cgroup_usage(p->group, &u);
+    o->cpu_us = p->child_cpu_us;
+    o->memory_peak = u.memory_peak >= 0 ? u.memory_peak : p->max_rss;
+    o->pids_peak = u.pids_peak;
+    if (u.oom_kills > 0)
+        return "memory";
+    if (storage_full(p))
+        return "disk";
+    return u.pids_refused > 0 ? "pids" : NULL;
+}
+
+static void close_fds(struct tc_process_cage *p)
+{
+    int own[] = {p->report, p->child_report, p->pidfd, p->listener, p->box.out, p->box.err};
+    for (size_t i = 0; i < TC_COUNT(own); i++)
+        if (own[i] >= 0)
+            (void)close(own[i]);
+    for (size_t i = 0; i < p->fd_count; i++)
+        (void)close(p->fds[i]);
+}
+
+static void destroy(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    int streams[] = {cage->stdin_fd, cage->out_fd, cage->err_fd};
+    for (size_t i = 0; i < TC_COUNT(streams); i++)
+        if (streams[i] >= 0)
+            (void)close(streams[i]);
+    cage->stdin_fd = cage->out_fd = cage->err_fd = -1;
+    if (!p)
+        return;
+    if (p->pid > 0 && !p->reaped) {
+        end(cage, true);
+        tc_process_reap(cage);
+    }
+    close_fds(p);
+    if (p->group)
+        (void)tc_cgroup_give(p->group);
+    if (p->id != (uid_t)-1)
+        tc_ids_give(&p->host->ids, p->id);
+    tc_resolver_done(&p->resolver);
+    free(p->mounts);
+    free(p->masked);
+    free(p->fds);
+    tc_arena_done(&p->arena);
+    free(p);
+    cage->priv = NULL;
+}
+
+static void close_host(void)
+{
+    struct tc_process_host *host = tc_process_host_opened();
+    if (host)
+        tc_cgroups_close(host->cgroups);
+}
+
+static unsigned sweep(void)
+{
+    struct tc_outcome outcome = {0};
+    struct tc_process_host *host;
+    unsigned removed =
+        tc_process_host_get(&outcome, &host) == 0 ? tc_cgroups_sweep(host->cgroups) : 0;
+    tc_outcome_done(&outcome);
+    return removed;
+}
+
+static int start(struct tc_cage *cage)
+{
+    return tc_process_start(cage) < 0 ? -1 : tc_process_enforced(cage);
+}
+
+const struct tc_works tc_process_works = {
+    .name = "process",
+    .probe = tc_process_probe,
+    .prepare = tc_process_prepare,
+    .start = start,
+    .event = tc_process_event,
+    .notify = tc_process_notify,
+    .oomed = oomed,
+    .signal = end,
+    .reap = tc_process_reap,
+    .cpu_us = cpu_us,
+    .usage = usage,
+    .collect = tc_process_collect,
+    .collected = tc_process_collected,
+    .destroy = destroy,
+    .close = close_host,
+    .sweep = sweep,
+};

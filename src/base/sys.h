@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The system calls that libc has no wrapper for, or whose failure a test wants to cause. Everything
+ * that builds or ends a cage goes through tc_sys(), so one seam lets the n-th call fail. Usable in
+ * a freshly cloned child: no allocation, no locks. */
+#ifndef TC_BASE_SYS_H
+#define TC_BASE_SYS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* As syscall(2). With TC_FAULTS in the build, tests/ replace it by one that fails on demand. */
+long tc_sys(long nr, long a, long b, long c, long d, long e, long f);
+
+#define TC_ARG(x) ((long)(uintptr_t)(x))
+
+static inline pid_t tc_clone3(struct clone_args *args)
+{
+    return (pid_t)tc_sys(SYS_clone3, TC_ARG(args), sizeof(*args), 0, 0, 0, 0);
+}
+
+static inline int tc_pidfd_open(pid_t pid)
+{
+    return (int)tc_sys(SYS_pidfd_open, pid, 0, 0, 0, 0, 0);
+}
+
+static inline int tc_pidfd_signal(int pidfd, int sig)
+{
+    return (int)tc_sys(SYS_pidfd_send_signal, pidfd, sig, 0, 0, 0, 0);
+}
+
+static inline int tc_openat2(int dirfd, const char *path, const struct open_how *how)
+{
+    return (int)tc_sys(SYS_openat2, dirfd, TC_ARG(path), TC_ARG(how), sizeof(*how), 0, 0);
+}
+
+static inline int tc_open_tree(int dirfd, const char *path, unsigned flags)
+{
+    return (int)tc_sys(SYS_open_tree, dirfd, TC_ARG(path), (long)flags, 0, 0, 0);
+}
+
+/* Attaches the mount that `fd` stands for at dirfd/path. */
+static inline int tc_move_mount(int fd, int dirfd, const char *path)
+{
+    unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | (path[0] ? 0 : MOVE_MOUNT_T_EMPTY_PATH);
+    return (int)tc_sys(SYS_move_mount, fd, TC_ARG(""), dirfd, TC_ARG(path), (long)flags, 0);
+}
+
+static inline int tc_mount_setattr(int fd, unsigned flags, const struct mount_attr *attr)
+{
+    return (int)tc_sys(SYS_mount_setattr, fd, TC_ARG(""), (long)(flags | AT_EMPTY_PATH),
+                       TC_ARG(attr), sizeof(*attr), 0);
+}
+
+static inline int tc_fsopen(const char *type)
+{
+    return (int)tc_sys(SYS_fsopen, TC_ARG(type), FSOPEN_CLOEXEC, 0, 0, 0, 0);
+}
+
+static inline int tc_fsconfig(int fs, unsigned command, const char *key, const char *value)
+{
+    return (int)tc_sys(SYS_fsconfig, fs, (long)command, TC_ARG(key), TC_ARG(value), 0, 0);
+}
+
+static inline int tc_fsmount(int fs, unsigned attributes)
+{
+    return (int)tc_sys(SYS_fsmount, fs, FSMOUNT_CLOEXEC, (long)attributes, 0, 0, 0);
+}
+
+static inline int tc_pivot_root(const char *new_root, const char *put_old)
+{
+    return (int)tc_sys(SYS_pivot_root, TC_ARG(new_root), TC_ARG(put_old), 0, 0, 0, 0);
+}
+
+static inline int tc_close_range(unsigned first, unsigned last, unsigned flags)
+{
+    return (int)tc_sys(SYS_close_range, first, last, (long)flags, 0, 0, 0);
+}
+
+#endif

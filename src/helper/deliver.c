@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "helper/deliver.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+static void want(struct tc_running *j, bool more)
+{
+    if (!j->host_gone)
+        (void)tc_loop_watch(j->loop, &j->sources[TC_ROLE_SOCKET], j->socket,
+                            EPOLLIN | (more ? (uint32_t)EPOLLOUT : 0));
+}
+
+/* 1: sent, 0: the socket is full, -1: the host has gone. */
+static int say(struct tc_running *j, const struct tc_message *m, size_t len, int fd)
+{
+    if (j->host_gone)
+        return -1;
+    if (tc_send(j->socket, m, len, &fd, fd >= 0 ? 1 : 0) == 0)
+        return 1;
+    return errno == EAGAIN || errno == ENOBUFS ? 0 : -1;
+}
+
+/* Sends `text` from *sent on; 1 when all of it is gone. */
+static int say_text(struct tc_running *j, int stream, const char *text, size_t len)
+{
+    union {
+        struct tc_message m;
+        char room[sizeof(struct tc_message) + TC_MESSAGE_BYTES_MAX];
+    } u;
+    while (j->sent[stream] < len) {
+        size_t n = len - j->sent[stream];
+        n = n > TC_MESSAGE_BYTES_MAX ? TC_MESSAGE_BYTES_MAX : n;
+        u.m = (struct tc_message){.kind = TC_MESSAGE_OUTPUT, .stream = stream + 1};
+        memcpy(u.room + sizeof(u.m), text + j->sent[stream], n);
+        int rc = say(j, &u.m, sizeof(u.m) + n, -1);
+        if (rc <= 0)
+            return rc;
+        j->sent[stream] += n;
+    }
+    return 1;
+}
+
+void tc_deliver_stream(struct tc_running *j)
+{
+    int rc = 1;
+    for (int i = 0; i < 2 && rc > 0; i++)
+        rc = say_text(j, i, j->output[i].head, j->output[i].head_len);
+    want(j, rc == 0);
+}
+
+static int say_done(struct tc_running *j)
+{
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    w.out.max = SIZE_MAX / 2;
+    tc_outcome_visit(&w, &j->outcome);
+    _autofd_ int memory = w.failed ? -1 : tc_memfd("outcome", w.out.data, w.out.len);
+    tc_buf_done(&w.out);
+    if (memory < 0)
+        return -1; /* closing the socket without an outcome is an error for the library */
+    struct tc_message done = {.kind = TC_MESSAGE_DONE, .removed = (int32_t)j->removed};
+    return say(j, &done, sizeof(done), memory);
+}
+
+static void deliver_rest(struct tc_running *j)
+{
+    const struct tc_stream *streams[] = {&j->outcome.out, &j->outcome.err};
+    int rc = 1;
+    for (int i = 0; i < 2 && rc > 0 && j->plan.stream; i++)
+        rc = say_text(j, i, streams[i]->head, streams[i]->head_len);
+    if (rc > 0)
+        rc = say_done(j);
+    want(j, rc == 0);
+    j->finished = rc != 0;
+}
+
+void tc_deliver(struct tc_running *j)
+{
+    deliver_rest(j);
+}
+
+void tc_deliver_more(struct tc_running *j)
+{
+    if (j->ended)
+        deliver_rest(j);
+    else
+        tc_deliver_stream(j);
+}

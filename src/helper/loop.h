@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The helper's loop: descriptors to watch, each with an owner, and the next deadline. */
+#ifndef TC_HELPER_LOOP_H
+#define TC_HELPER_LOOP_H
+
+#include <stdint.h>
+
+struct tc_loop {
+    int epoll;
+};
+
+struct tc_source {
+    void (*ready)(struct tc_source *source, uint32_t events);
+    void *owner;
+    int fd; /* -1: not watched */
+    uint32_t events;
+};
+
+int tc_loop_open(struct tc_loop *loop);
+/* Watches fd with these epoll events, changes them, or (fd -1) stops watching. 0, or -1 with errno.
+ */
+int tc_loop_watch(struct tc_loop *loop, struct tc_source *source, int fd, uint32_t events);
+/* Waits until something is ready or `until_us` (monotonic; 0: no limit) and serves it. 0, or -1. */
+int tc_loop_turn(struct tc_loop *loop, int64_t until_us);
+
+#endif

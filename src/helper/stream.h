@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * One output stream of a call: both ends are kept, the middle is counted. */
+#ifndef TC_HELPER_STREAM_H
+#define TC_HELPER_STREAM_H
+
+#include "backend/outcome.h"
+
+struct tc_output {
+    size_t limit; /* bytes kept in all: half of them from the start, half from the end */
+    char *head;
+    size_t head_len, head_cap;
+    char *tail; /* a ring */
+    size_t tail_len, tail_at;
+    int64_t bytes;
+    size_t sent; /* of the head, to a host that streams */
+    bool failed; /* no memory: counted, not kept */
+};
+
+void tc_output_add(struct tc_output *out, const char *bytes, size_t len);
+bool tc_output_over(const struct tc_output *out);
+/* What is kept, with a marker where bytes were left out. `skip` bytes of the head were delivered
+ * already and are left out (0 for the whole). */
+void tc_output_finish(struct tc_output *out, size_t skip, struct tc_stream *ret);
+void tc_output_done(struct tc_output *out);
+
+#endif

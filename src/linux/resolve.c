@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "linux/resolve.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/path.h"
+#include "base/sys.h"
+
+enum { LINKS_MAX = 40 };
+
+int tc_resolver_init(struct tc_resolver *r, uid_t caller, const struct tc_strv *writable)
+{
+    *r = (struct tc_resolver){.caller = caller};
+    for (size_t i = 0; i < writable->count; i++) {
+        struct stat st;
+        if (stat(writable->items[i], &st) < 0)
+            continue; /* what is not there cannot lead anywhere */
+        struct tc_file_id *id = TC_PUSH(r->writable, r->writable_count);
+        if (!id)
+            return -1;
+        *id = (struct tc_file_id){st.st_dev, st.st_ino};
+    }
+    return 0;
+}
+
+void tc_resolver_done(struct tc_resolver *r)
+{
+    free(r->writable);
+    *r = (struct tc_resolver){0};
+}
+
+static bool tool_can_write(const struct tc_resolver *r, const struct stat *st)
+{
+    for (size_t i = 0; i < r->writable_count; i++)
+        if (r->writable[i].dev == st->st_dev && r->writable[i].ino == st->st_ino)
+            return true;
+    return false;
+}
+
+/* A walk in progress: the directory reached, and the text still to go. */
+struct walk {
+    const struct tc_resolver *r;
+    int fd;
+    struct stat st;
+    bool frozen; /* inside a directory that a tool can write: no links from here on */
+    int links;
+    char rest[PATH_MAX];
+};
+
+static bool trusted(const struct walk *w, uid_t owner)
+{
+    return owner == 0 || owner == w->r->caller;
+}
+
+static int enter(struct walk *w, int fd)
+{
+    if (w->fd >= 0)
+        (void)close(w->fd);
+    w->fd = fd;
+    if (fd < 0 || fstat(fd, &w->st) < 0)
+        return -1;
+    w->frozen = w->frozen || tool_can_write(w->r, &w->st);
+    return 0;
+}
+
+static int restart(struct walk *w)
+{
+    return enter(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+/* Puts the link's target in front of what is left. */
+static int follow(struct walk *w, int link, const struct stat *st)
+{
+    char target[PATH_MAX], joined[PATH_MAX];
+    if (w->frozen || !trusted(w, st->st_uid) || !trusted(w, w->st.st_uid) ||
+        ++w->links > LINKS_MAX) {
+        errno = ELOOP;
+        return -1;
+    }
+    ssize_t n = readlinkat(link, "", target, sizeof(target) - 1);
+    if (n < 0)
+        return -1;
+    target[n] = '\0';
+    size_t left = strlen(w->rest);
+    if ((size_t)n + 1 + left >= sizeof(joined)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(joined, target, (size_t)n);
+    joined[n] = '/';
+    memcpy(joined + n + 1, w->rest, left + 1);
+    memcpy(w->rest, joined, (size_t)n + left + 2);
+    return target[0] == '/' ? restart(w) : 0;
+}
+
+/* Takes the next component off `rest` into `name`; false at the end. */
+static bool next(struct walk *w, char name[NAME_MAX + 1])
+{
+    const char *p = w->rest + strspn(w->rest, "/");
+    size_t n = strcspn(p, "/");
+    if (n == 0)
+        return false;
+    n = n > NAME_MAX ? NAME_MAX : n;
+    memcpy(name, p, n);
+    name[n] = '\0';
+    memmove(w->rest, p + n, strlen(p + n) + 1);
+    return true;
+}
+
+static int step(struct walk *w, const char *name)
+{
+    if (strcmp(name, ".") == 0)
+        return 0;
+    if (w->frozen && strcmp(name, "..") == 0) {
+        errno = ELOOP;
+        return -1;
+    }
+    int fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode))
+        return enter(w, fd);
+    int rc = follow(w, fd, &st);
+    (void)close(fd);
+    return rc;
+}
+
+int tc_resolve(const struct tc_resolver *r, const char *path, char *where)
+{
+    struct walk w = {.r = r, .fd = -1};
+    char name[NAME_MAX + 1] = "";
+    tc_strcopy(w.rest, sizeof(w.rest), path);
+    if (strlen(path) >= sizeof(w.rest)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int rc = restart(&w);
+    while (rc == 0 && next(&w, name))
+        rc = step(&w, name);
+    if (rc == 0)
+        return w.fd;
+    int saved = errno;
+    if (w.fd >= 0)
+        (void)close(w.fd);
+    tc_strcopy(where, PATH_MAX, name);
+    errno = saved;
+    return -1;
+}
+
+int tc_resolve_beneath(int dirfd, const char *relative)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                           .resolve =
+                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    return tc_openat2(dirfd, relative[0] ? relative : ".", &how);
+}

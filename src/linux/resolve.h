@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Host paths to descriptors, component by component, so that nobody can change the meaning of a
+ * path between the decision and the mount. Links are followed only in directories that belong to
+ * root or the caller and that no tool can write; from the first writable directory on a link is an
+ * error. */
+#ifndef TC_LINUX_RESOLVE_H
+#define TC_LINUX_RESOLVE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/strv.h"
+
+struct tc_resolver {
+    uid_t caller; /* whose links are followed, beside root's */
+    struct tc_file_id {
+        dev_t dev;
+        ino_t ino;
+    } * writable; /* directories that some tool of the policy can write */
+    size_t writable_count;
+};
+
+/* Learns which directories the host paths in `writable` are; missing ones are skipped. 0, or -1. */
+int tc_resolver_init(struct tc_resolver *r, uid_t caller, const struct tc_strv *writable);
+void tc_resolver_done(struct tc_resolver *r);
+
+/* An O_PATH descriptor of an absolute path. -1 with errno; ELOOP for a link that is not followed,
+ * and then `where` (PATH_MAX bytes) names the component that stopped the walk. */
+int tc_resolve(const struct tc_resolver *r, const char *path, char *where);
+
+/* The same beneath an open directory, never through any link: for values that a model chose. */
+int tc_resolve_beneath(int dirfd, const char *relative);
+
+#endif

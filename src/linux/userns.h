@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * User namespaces: entering one's own, and making ones that only carry an id mapping. */
+#ifndef TC_LINUX_USERNS_H
+#define TC_LINUX_USERNS_H
+
+#include <sys/types.h>
+
+enum { TC_ID_MAP_SIZE = 64 };
+
+/* "inside outside 1\n" into `out`. */
+void tc_id_map(char out[TC_ID_MAP_SIZE], unsigned inside, unsigned outside);
+
+/* Writes the maps of a process in a new user namespace. `deny_setgroups` is needed by writers
+ * without privileges. `proc` is "self" or the pid as text. 0, or -1 with errno. Async-signal-safe.
+ */
+int tc_write_id_maps(const char *proc, const char *uid_map, const char *gid_map,
+                     int deny_setgroups);
+
+/* A descriptor of a user namespace that maps one uid and one gid, for id-mapped mounts: files that
+ * belong to file_uid:file_gid on disk belong to cage_uid:cage_gid through the mount. Needs
+ * CAP_SETUID and CAP_SETGID where we are. -1 with errno. */
+int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_gid);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "linux/walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum { DEEPEST = 200 };
+
+static bool over(struct tc_walk *w)
+{
+    bool late = w->deadline_us && (w->seen & 255) == 0 && tc_now_us() > w->deadline_us;
+    if (late)
+        w->entries_max = 0;
+    return w->seen >= w->entries_max;
+}
+
+static int walk_directory(struct tc_walk *w, int fd, size_t length, int depth);
+
+static int walk_entry(struct tc_walk *w, int dirfd, const char *name, size_t length, int depth)
+{
+    struct statx st;
+    size_t n = strlen(name);
+    if (length + n + 2 > sizeof(w->path) || over(w) ||
+        statx(dirfd, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0) {
+        w->skipped++;
+        return 0;
+    }
+    w->seen++;
+    memcpy(w->path + length, name, n + 1);
+    struct tc_walk_entry entry = {.dirfd = dirfd, .name = name, .relative = w->path, .st = &st};
+    int rc = w->visit(w->userdata, &entry);
+    if (rc != 0 || !S_ISDIR(st.stx_mode))
+        return rc < 0 ? -1 : 0;
+    int fd = depth == DEEPEST
+                 ? -1
+                 : openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        w->skipped++;
+        return 0;
+    }
+    w->path[length + n] = '/';
+    return walk_directory(w, fd, length + n + 1, depth + 1);
+}
+
+/* Owns fd. */
+static int walk_directory(struct tc_walk *w, int fd, size_t length, int depth)
+{
+    _autodir_ DIR *dir = fdopendir(fd);
+    struct dirent *e;
+    int rc = 0;
+    if (!dir) {
+        (void)close(fd);
+        return -1;
+    }
+    while (rc == 0 && (e = readdir(dir)))
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            rc = walk_entry(w, dirfd(dir), e->d_name, length, depth);
+    return rc;
+}
+
+int tc_walk(struct tc_walk *w, int dirfd)
+{
+    int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    w->seen = w->skipped = 0;
+    return fd < 0 ? -1 : walk_directory(w, fd, 0, 0);
+}
