@@ -12,7 +12,7 @@ root, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 # Every library is time on each call and weight in each host. The loader itself is allowed.
 NEEDED = {
     "src/libtoolcage.so.0": {"libc.so.6", "libm.so.6", "libjansson.so.4"},
-    "src/toolcage-helper": {"libc.so.6", "libseccomp.so.2"},
+    "src/toolcage-helper": set(),  # static: a linked library is time before main()
     "src/cli/toolcage": {"libc.so.6", "libtoolcage.so.0"},
 }
 
@@ -48,6 +48,6 @@ tap.check("TOOLCAGE_0.1" in versions, "symbols carry their version", versions[:4
 for name in NEEDED:
     dynamic = output("readelf", "--dynamic", "--program-headers", "--wide", build / name)
     stack = re.search(r"GNU_STACK.*", dynamic)
-    tap.check("BIND_NOW" in dynamic or "NOW" in dynamic, f"{name} is bound at start", dynamic[-600:])
+    tap.check("There is no dynamic section" in dynamic or re.search(r"\bNOW\b", dynamic), f"{name} is bound at start", dynamic[-600:])
     tap.check(stack and "RWE" not in stack.group(0), f"{name} has no executable stack", stack)
 tap.finish()
