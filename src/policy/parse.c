@@ -4,7 +4,6 @@
  * The walk over tables, and the setters of plain values. */
 #include "policy/parse.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -253,7 +252,7 @@ static bool read_number(struct tc_parse *p, const struct tc_key *key, const stru
         tc_parse_bad(p, node, hint, "%s is out of range", node->key);
         return false;
     }
-    *ret = (int64_t)llround(value * 1000);
+    *ret = (int64_t)(value * 1000 + 0.5); /* not llround(): the library loads no libm */
     return true;
 }
 
