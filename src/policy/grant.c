@@ -26,7 +26,8 @@ void tc_grant_done(struct tc_grant *grant)
         tc_fs_entry_done(&grant->fs[i]);
     for (size_t i = 0; i < grant->net_count; i++)
         tc_net_entry_done(&grant->net[i]);
-    char *texts[] = {grant->tool, grant->backend, grant->tier, grant->stdin_bytes, grant->cwd};
+    char *texts[] = {grant->tool,        grant->backend, grant->tier,
+                     grant->stdin_bytes, grant->cwd,     grant->caller_cwd};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
     struct tc_strv *lists[] = {&grant->argv, &grant->env, &grant->programs, &grant->collect,
@@ -218,6 +219,7 @@ int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err)
     add_number(&out, "approval", grant->approval);
     add_list(&out, "argv", &grant->argv);
     add_member(&out, "backend", grant->backend);
+    add_member(&out, "caller_cwd", grant->caller_cwd);
     add_number(&out, "clauses", (int64_t)grant->clauses);
     add_list(&out, "collect", &grant->collect);
     add_member(&out, "cwd", grant->cwd);

@@ -180,6 +180,8 @@ static int take_words(struct tc_resolve *r)
         fine = fine && (grant->tool = strdup(r->tool->name));
     if (tier)
         fine = fine && (grant->tier = strdup(tier->tier));
+    if (r->facts->cwd)
+        fine = fine && (grant->caller_cwd = strdup(r->facts->cwd));
     if (cwd)
         fine = fine && (grant->cwd = strdup(cwd->cwd));
     if (programs)

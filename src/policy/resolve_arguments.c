@@ -27,8 +27,9 @@ static int refuse(struct tc_resolve *r, const struct tc_argument *argument, uint
 {
     char subject[128];
     (void)snprintf(subject, sizeof(subject), "arguments.%.80s", argument->name);
-    return tc_resolve_refuse(r, TOOLCAGE_EARGUMENTS, subject, line ? line : argument->line, hint,
-                             "%s", what);
+    return tc_resolve_refuse(
+        r, TOOLCAGE_EARGUMENTS, subject, line ? line : argument->line,
+        hint && hint[0] ? hint : "give a value that fits the tool's input schema", "%s", what);
 }
 
 static int refuse_unknown(struct tc_resolve *r, const char *name)
