@@ -72,22 +72,31 @@ static int64_t group_memory(const struct tc_plan *plan)
     return plan->limits.memory + copies * plan->limits.disk;
 }
 
+/* With version 2 a cage is born in its group for nothing; with version 1 the first call of each group
+ * pays for moving a process there, which is milliseconds. */
+static bool cheap(const struct tc_cgroups *groups, enum tc_cgroup_controller controller)
+{
+    struct tc_cgroup_state state = tc_cgroups_describe(groups, controller);
+    return state.mechanism && strcmp(state.mechanism, "cgroup v2") == 0;
+}
+
 static int take_group(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_limits *l = &cage->plan->limits;
     struct tc_cgroups *groups = p->host->cgroups;
-    struct tc_cgroup_limits limits = {.memory = group_memory(cage->plan),
-                                      .cpus_milli = l->cpus_milli};
-    limits.pids = tc_cgroups_has(groups, TC_CGROUP_PIDS) ? l->pids + 1 : 0; /* PID 1 is ours */
-    if (l->memory_any && !tc_cgroups_has(groups, TC_CGROUP_MEMORY))
-        limits.memory = 0;
-    if (!limits.memory && !limits.pids && !limits.cpus_milli)
-        return 0;
+    struct tc_cgroup_limits limits = {.cpus_milli = l->cpus_milli};
+    bool any = l->memory_any && !l->cpus_milli;
+    if (any && !cheap(groups, TC_CGROUP_MEMORY))
+        return 0; /* the policy leaves the mechanism to us: rlimits then, and said so */
+    if (!l->memory_any || tc_cgroups_has(groups, TC_CGROUP_MEMORY))
+        limits.memory = group_memory(cage->plan);
+    if (tc_cgroups_has(groups, TC_CGROUP_PIDS))
+        limits.pids = l->pids + 1; /* PID 1 is ours */
     struct toolcage_error *err = NULL;
     if (tc_cgroup_take(groups, &limits, &p->group, &err) == 0)
         return 0;
-    if (l->memory_any && !limits.cpus_milli) { /* the fallback that the policy itself names */
+    if (any) { /* the fallback that the policy itself names */
         tc_error_free(err);
         return 0;
     }
