@@ -7,9 +7,10 @@ import subprocess
 import sys
 import tempfile
 
+command = [os.path.abspath(sys.argv[1])] + sys.argv[2:]
 with tempfile.TemporaryDirectory(prefix="toolcage-example-") as here:
     os.chmod(here, 0o755)
-    done = subprocess.run(sys.argv[1:], cwd=here, capture_output=True, text=True, timeout=290)
+    done = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=290)
 sys.stdout.write(done.stdout)
 sys.stderr.write(done.stderr)
 if done.returncode and '"code":"unenforceable"' in done.stdout + done.stderr:
