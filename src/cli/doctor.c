@@ -28,18 +28,25 @@ static const char text[] =
     "  toolcage doctor --json\n"
     "  toolcage doctor --clean\n";
 
-static void put_clause(FILE *out, struct tc_json row)
+/* A fix that several clauses in a row share is told once: *last is the one told last, owned. */
+static void put_fix(FILE *out, char *fix, char **last)
+{
+    bool told = !fix || !*fix || (*last && !strcmp(fix, *last));
+    if (!told)
+        (void)fprintf(out, "     %-*s  fix: %s\n", CLAUSE_WIDTH, "", fix);
+    free(*last);
+    *last = fix;
+}
+
+static void put_clause(FILE *out, struct tc_json row, char **last_fix)
 {
     _autofree_ char *clause = tc_json_text(tc_json_get(row, "clause"));
-    _autofree_ char *mechanism = tc_json_text(tc_json_get(row, "mechanism"));
-    _autofree_ char *reason = tc_json_text(tc_json_get(row, "reason"));
-    _autofree_ char *fix = tc_json_text(tc_json_get(row, "fix"));
     bool works = tc_json_true(tc_json_get(row, "works"));
-    const char *how = works ? mechanism : reason;
+    _autofree_ char *how = tc_json_text(tc_json_get(row, works ? "mechanism" : "reason"));
     (void)fprintf(out, "%-3s  %-*s  %s\n", works ? "ok" : "no", CLAUSE_WIDTH, clause ? clause : "?",
                   how ? how : "");
-    if (!works && fix && *fix)
-        (void)fprintf(out, "     %-*s  fix: %s\n", CLAUSE_WIDTH, "", fix);
+    if (!works)
+        put_fix(out, tc_json_text(tc_json_get(row, "fix")), last_fix);
 }
 
 static void put_machine(FILE *out, struct tc_json machine)
@@ -62,8 +69,9 @@ static void put_table(FILE *out, const char *json, const struct toolcage_result 
     struct tc_json report = tc_json_of(json);
     put_machine(out, tc_json_get(report, "machine"));
     struct tc_json_each each = tc_json_walk(tc_json_get(report, "clauses"));
+    _autofree_ char *last_fix = NULL;
     while (tc_json_next(&each))
-        put_clause(out, each.value);
+        put_clause(out, each.value, &last_fix);
     if (holds(proof)) {
         (void)fputs("\nthe default grant holds here: a command ran under it\n", out);
         return;

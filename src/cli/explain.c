@@ -75,7 +75,7 @@ static void put_verdict(FILE *out, const char *access, struct tc_json verdict)
         (void)fprintf(out, "hint: %s\n", hint);
 }
 
-static int print_text(const struct tc_session *session, const char *access, struct tc_json grant)
+static int print_text(const char *access, struct tc_json grant)
 {
     static const char *const skip[] = {"verdict", NULL};
     char *all = NULL;
@@ -87,8 +87,6 @@ static int print_text(const struct tc_session *session, const char *access, stru
     if (access) {
         put_verdict(out, access, tc_json_get(grant, "verdict"));
     } else {
-        (void)fprintf(out, "%-13s%s\n", "file",
-                      session->found.path ? session->found.path : "none (the default grant)");
         whole = tc_table_object(out, grant, skip);
     }
     int rc = fclose(out) || !whole ? tc_cli_no_memory() : tc_cli_print_clean(all);
@@ -96,12 +94,11 @@ static int print_text(const struct tc_session *session, const char *access, stru
     return rc;
 }
 
-static int print_answer(const struct tc_args *args, const struct tc_session *session,
-                        const char *access, const char *json)
+static int print_answer(const struct tc_args *args, const char *access, const char *json)
 {
     struct tc_json grant = tc_json_of(json);
-    int rc = tc_args_has(args, "json") ? tc_cli_print(json, strlen(json))
-                                       : print_text(session, access, grant);
+    int rc =
+        tc_args_has(args, "json") ? tc_cli_print(json, strlen(json)) : print_text(access, grant);
     if (!rc && tc_args_has(args, "json"))
         rc = tc_cli_print("\n", 1);
     if (rc || !access)
@@ -138,7 +135,7 @@ static int run(const struct tc_args *args)
     if (prepare(args, tool, &session, &failure) ||
         toolcage_call_explain_json(session.call, access, &json, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, tool);
-    rc = print_answer(args, &session, access, json);
+    rc = print_answer(args, access, json);
     toolcage_free(json);
     return rc;
 }

@@ -21,6 +21,9 @@ arguments.name = { type = "string", maxLength = 10 }
 memory = { max = "512MiB", by = "any" }
 timeout = "5s"
 
+[tool.fixed]
+command = ["true"]
+
 [tool.shell]
 filesystem = { writable = ["/workspace"] }
 memory = { max = "512MiB", by = "any" }
@@ -87,7 +90,7 @@ def streams(place):
     answer = place.run("exec", "--", "sh", "-c", 'echo "$1"', "sh", "--json")
     check(answer.out == "--json\n", "options after the command are its own", answer)
     pipeline = subprocess.run(["sh", "-c", 'timeout 20 "$@" | head -1; exit 0', "sh",
-                               *place.argv("exec", "--output", "64MiB", "yes")],
+                               *place.argv("exec", "--output", "16MiB", "yes")],
                               cwd=place.project, env=place.environ, capture_output=True, timeout=30, check=False)
     check(pipeline.stdout == b"y\n" and not pipeline.stderr, "a reader that goes away ends the call in silence",
           pipeline)
@@ -181,8 +184,8 @@ def tools(place):
         expect(place, name, ["call", *use, *args], code, "toolcage: ", *texts)
     expect(place, "narrowing a timeout", ["call", *use, "-t", "1s", "greet", '{"name":"x"}'], 0, "hello x\n",
            stream="out")
-    expect(place, "a tool with a command of its own takes no other", ["exec", *use, "--tool", "greet", "id"], 126,
-           "greet")
+    expect(place, "a tool with a command of its own takes no other", ["exec", *use, "--tool", "fixed", "id"], 126,
+           "fixed")
     answer = place.run("exec", *use, "--tool", "shell", "sh", "-c", "echo x > /workspace/made; pwd")
     check(answer.out == "/workspace\n" and os.path.exists(os.path.join(place.project, "made")),
           "exec under a tool's grant", answer)
