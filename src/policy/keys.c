@@ -242,7 +242,7 @@ const struct tc_key tc_keys[] = {
     /* the smaller tables */
     {TC_IN(MEMORY), "max", tc_set_value, LIMIT(memory), NONE, RANGE(SIZE, 1 << 20, MAX_BYTES),
      .type = "size", .text = "The limit.", .example = "memory = { max = \"512MiB\" }"},
-    {TC_IN(MEMORY), "by", tc_set_index, NONE, .choices = tc_words_by, .type = "word",
+    {TC_IN(MEMORY), "by", tc_set_word, NONE, .choices = tc_words_by, .type = "word",
      .fallback = "group",
      .text =
          "group: only a control group will do. any: where there is none, a limit for each process.",
@@ -250,7 +250,7 @@ const struct tc_key tc_keys[] = {
     {TC_IN(OUTPUT), "limit", tc_set_value, LIMIT(output), NONE, RANGE(SIZE, 1024, 16 << 20),
      .type = "size", .fallback = "1MiB", .text = "Bytes kept of each stream.",
      .example = "output.limit = \"64KiB\""},
-    {TC_IN(OUTPUT), "over", tc_set_index, NONE, .choices = tc_words_over, .type = "word",
+    {TC_IN(OUTPUT), "over", tc_set_word, NONE, .choices = tc_words_over, .type = "word",
      .fallback = "truncate", .text = "What happens beyond the limit.",
      .example = "output.over = \"kill\""},
     {TC_IN(ENV), "pass", tc_set_env_pass, SPEC(env_pass), NONE, .type = "array of names",
@@ -354,7 +354,7 @@ const struct tc_key *tc_key_find(enum tc_scope scope, const char *name)
 const struct tc_key *tc_key_nearest(enum tc_scope scope, const char *name)
 {
     const struct tc_key *best = NULL;
-    unsigned most = strlen(name) < 5 ? 1 : 2;
+    unsigned most = strlen(name) < 4 ? 1 : 2;
     for (const struct tc_key *key = tc_keys; key->name; key++) {
         if (!(key->scopes & 1u << scope))
             continue;

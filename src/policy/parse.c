@@ -18,7 +18,8 @@ static void add(struct tc_parse *p, struct tc_place at, const char *key, const c
     if (buf.failed)
         p->diag.memory = true;
     else
-        tc_diag_add(&p->diag, at, p->path, hint, "%s", buf.data ? buf.data : "");
+        tc_diag_add(&p->diag, at, p->path, hint ? hint : "toolcage-policy(5) describes this key",
+                    "%s", buf.data ? buf.data : "");
     tc_parse_leave(p, mark);
 }
 
@@ -28,6 +29,15 @@ void tc_parse_bad(struct tc_parse *p, const struct tc_node *node, const char *hi
     va_list ap;
     va_start(ap, fmt);
     add(p, node->at, node->key, hint, fmt, ap);
+    va_end(ap);
+}
+
+void tc_parse_bad_in(struct tc_parse *p, const struct tc_node *array, const struct tc_node *node,
+                     const char *hint, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(p, node->at, array->key, hint, fmt, ap);
     va_end(ap);
 }
 
@@ -150,10 +160,12 @@ static void set_array(struct tc_parse *p, const struct tc_key *key, struct tc_no
 {
     if (!tc_parse_is(p, node, TC_NODE_ARRAY))
         return;
+    size_t mark = tc_parse_enter(p, node->key);
     for (size_t i = 0; i < node->count; i++)
         if (tc_parse_is(p, &node->items[i], TC_NODE_STRING) &&
             !tc_strv_add(FIELD(struct tc_strv), node->items[i].text))
             p->diag.memory = true;
+    tc_parse_leave(p, mark);
 }
 
 void tc_set_strings(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
@@ -162,7 +174,7 @@ void tc_set_strings(struct tc_parse *p, const struct tc_key *key, struct tc_node
     set_array(p, key, node, into);
     for (size_t i = 0; node->kind == TC_NODE_ARRAY && i < node->count; i++)
         if (node->items[i].kind == TC_NODE_STRING && !node->items[i].len)
-            tc_parse_bad(p, &node->items[i], NULL, "an element of %s is empty", node->key);
+            tc_parse_bad_in(p, node, &node->items[i], NULL, "an element of %s is empty", node->key);
 }
 
 void tc_set_ordered(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
@@ -177,10 +189,11 @@ static int read_choice(struct tc_parse *p, const struct tc_key *key, const struc
     if (!tc_parse_is(p, node, TC_NODE_STRING))
         return -1;
     const char *near = NULL;
+    unsigned most = node->len < 4 ? 1 : 2;
     for (int i = 0; key->choices[i]; i++) {
         if (tc_streq(key->choices[i], node->text))
             return i;
-        if (tc_distance(key->choices[i], node->text, 2) <= 2 ||
+        if (tc_distance(key->choices[i], node->text, most) <= most ||
             strcasecmp(key->choices[i], node->text) == 0)
             near = key->choices[i];
     }
@@ -206,6 +219,11 @@ void tc_set_index(struct tc_parse *p, const struct tc_key *key, struct tc_node *
     int index = read_choice(p, key, node);
     if (index >= 0)
         *FIELD(int) = index;
+}
+
+void tc_set_word(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    (void)read_choice(p, key, node);
 }
 
 void tc_set_bool(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)

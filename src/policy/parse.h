@@ -25,6 +25,9 @@ struct tc_parse {
 /* A finding at the node, its subject the current path with the node's key. */
 void tc_parse_bad(struct tc_parse *p, const struct tc_node *node, const char *hint, const char *fmt,
                   ...) TC_PRINTF(4, 5);
+/* At an element of an array, whose key is the array's. */
+void tc_parse_bad_in(struct tc_parse *p, const struct tc_node *array, const struct tc_node *node,
+                     const char *hint, const char *fmt, ...) TC_PRINTF(5, 6);
 void tc_parse_bad_key(struct tc_parse *p, const struct tc_node *node, const char *hint,
                       const char *fmt, ...) TC_PRINTF(4, 5);
 void tc_parse_complaint(struct tc_parse *p, const struct tc_node *node,
@@ -47,6 +50,7 @@ tc_key_set tc_set_strings; /* struct tc_strv; a set */
 tc_key_set tc_set_ordered; /* struct tc_strv; order kept */
 tc_key_set tc_set_choice;  /* char * */
 tc_key_set tc_set_index;   /* int: index of the choice */
+tc_key_set tc_set_word;    /* no field: the table around it reads the word */
 tc_key_set tc_set_value;   /* int64_t, by key->unit */
 tc_key_set tc_set_bool;    /* bool */
 

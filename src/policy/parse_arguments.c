@@ -238,7 +238,8 @@ static void check_values(struct tc_parse *p, const struct tc_node *node, const j
         return;
     for (size_t i = 0; i < json_array_size(values) && i < node->count; i++)
         if (!fits_type(json_array_get(values, i), type))
-            tc_parse_bad(p, &node->items[i], NULL, "the value does not fit type \"%s\"", type);
+            tc_parse_bad_in(p, node, &node->items[i], NULL, "the value does not fit type \"%s\"",
+                            type);
 }
 
 /* Keywords against the type, and pairs of bounds against each other. */

@@ -223,13 +223,13 @@ void tc_set_command(struct tc_parse *p, const struct tc_key *key, struct tc_node
         tc_parse_bad(p, node, "name a program, or leave the key out", "command is empty");
     for (size_t i = 0; node->kind == TC_NODE_ARRAY && i < node->count; i++)
         if (node->items[i].len >= ARGV_BYTES_MAX)
-            tc_parse_bad(p, &node->items[i], "pass it by stdin",
-                         "the element is longer than 128 KiB");
+            tc_parse_bad_in(p, node, &node->items[i], "pass it by stdin",
+                            "the element is longer than 128 KiB");
     struct tc_hole hole;
     if (node->kind == TC_NODE_ARRAY && node->count && node->items[0].kind == TC_NODE_STRING &&
         (!node->items[0].len || tc_hole_find(node->items[0].text, &hole)))
-        tc_parse_bad(p, &node->items[0], "write the program itself",
-                     "no argument may choose the program");
+        tc_parse_bad_in(p, node, &node->items[0], "write the program itself",
+                        "no argument may choose the program");
 }
 
 void tc_set_stdin(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
@@ -322,12 +322,12 @@ void tc_set_env_pass(struct tc_parse *p, const struct tc_key *key, struct tc_nod
         if (item->kind != TC_NODE_STRING || !item->len)
             continue;
         if (!env_name_fine(item->text))
-            tc_parse_bad(p, item, "names are letters, digits and _; each is named alone",
-                         "\"%.60s\" is not the name of a variable", item->text);
+            tc_parse_bad_in(p, node, item, "names are letters, digits and _; each is named alone",
+                            "\"%.60s\" is not the name of a variable", item->text);
         else if (tc_startswith(item->text, "LD_") || tc_streq(item->text, "GCONV_PATH") ||
                  tc_streq(item->text, "GLIBC_TUNABLES"))
-            tc_parse_bad(p, item, "if it must be, write its value with env.set",
-                         "%.60s steers the program loader and is not passed on", item->text);
+            tc_parse_bad_in(p, node, item, "if it must be, write its value with env.set",
+                            "%.60s steers the program loader and is not passed on", item->text);
     }
 }
 
@@ -336,6 +336,7 @@ void tc_set_env_set(struct tc_parse *p, const struct tc_key *key, struct tc_node
     struct tc_spec *spec = into;
     if (!tc_parse_is(p, node, TC_NODE_TABLE))
         return;
+    size_t mark = tc_parse_enter(p, "set");
     for (size_t i = 0; i < node->count; i++) {
         const struct tc_node *item = &node->items[i];
         if (!env_name_fine(item->key))
@@ -345,6 +346,7 @@ void tc_set_env_set(struct tc_parse *p, const struct tc_key *key, struct tc_node
                  !tc_strv_take(&spec->env_set, tc_format("%s=%s", item->key, item->text)))
             p->diag.memory = true;
     }
+    tc_parse_leave(p, mark);
 }
 
 void tc_set_env(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
@@ -393,8 +395,8 @@ void tc_set_programs(struct tc_parse *p, const struct tc_key *key, struct tc_nod
     tc_set_strings(p, key, node, into);
     for (size_t i = 0; node->kind == TC_NODE_ARRAY && i < node->count; i++)
         if (node->items[i].kind == TC_NODE_STRING && strpbrk(node->items[i].text, "/*?[ "))
-            tc_parse_bad(p, &node->items[i],
-                         "write the name alone, as in \"python3\"; grant directories with "
-                         "filesystem.readable",
-                         "\"%.60s\" is not the name of a program", node->items[i].text);
+            tc_parse_bad_in(p, node, &node->items[i],
+                            "write the name alone, as in \"python3\"; grant directories with "
+                            "filesystem.readable",
+                            "\"%.60s\" is not the name of a program", node->items[i].text);
 }

@@ -173,7 +173,9 @@ static int read_policy(struct tc_parse *p, struct tc_document *document,
     if (!tc_document_read_toml(document, p->diag.text, p->diag.len)) {
         if (document->memory || !document->error)
             return tc_fail_memory(err);
-        tc_diag_add(&p->diag, document->error_at, "", NULL, "%s", document->error);
+        tc_diag_add(&p->diag, document->error_at, "",
+                    "the file is TOML: [table] lines, and key = value with texts in quotes", "%s",
+                    document->error);
         return tc_diag_result(&p->diag, err);
     }
     tc_parse_table(p, TC_SCOPE_FILE, &document->root, p->policy);

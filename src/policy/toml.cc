@@ -220,6 +220,15 @@ bool reader::fill(tc_node *to, const toml::node &from, unsigned depth)
     return fill_value(to, from);
 }
 
+/* "Error while parsing key-value pair: …" in our own manner. */
+std::string reword(std::string_view description)
+{
+    constexpr std::string_view start = "Error while parsing ";
+    if (description.substr(0, start.size()) == start)
+        description.remove_prefix(start.size());
+    return "syntax error in " + std::string(description);
+}
+
 bool read(tc_document *document, std::string_view text)
 {
     reader reader(document, text);
@@ -227,7 +236,7 @@ bool read(tc_document *document, std::string_view text)
         return false;
     toml::parse_result result = toml::parse(text);
     if (!result) {
-        std::string message(result.error().description());
+        std::string message = reword(result.error().description());
         tc_document_fail(document, reader.place(result.error().source()), message.c_str());
         return false;
     }

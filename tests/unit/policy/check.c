@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Texts and what is found in them, with exact places. */
+#include "test.h"
+
+#include "base/fd.h"
+#include "policy/keys.h"
+
+#include <fcntl.h>
+
+struct row {
+    const char *text;
+    uint32_t line, column;
+    const char *subject, *message, *hint;
+};
+
+static struct toolcage_error *findings_of(const char *text, size_t length)
+{
+    struct toolcage_policy *policy = NULL;
+    struct toolcage_error *err = NULL;
+    int rc = tc_policy_compile(text, length, "t.toml", "/srv/p", "/home/me", &policy, &err);
+    assert_null(policy);
+    assert_int_equal(rc, TOOLCAGE_EPOLICY);
+    assert_non_null(err);
+    return err;
+}
+
+#define T "[tool.x]\n"
+
+static const struct row rows[] = {
+    {"a = \n", 1, 5, "", "syntax error in key-value pair", "TOML"},
+    {T "timeout = \"1s\"\ntimeout = \"2s\"\n", 3, 11, "", "cannot redefine", ""},
+    {"[tools.x]\n", 1, 2, "tools", "unknown key \"tools\"", "did you mean \"tool\"?"},
+    {T "tiemout = \"30s\"\n", 2, 1, "tool.x.tiemout", "unknown key \"tiemout\"",
+     "did you mean \"timeout\"?"},
+    {T "  memroy = \"1MiB\"\n", 2, 3, "tool.x.memroy", "unknown key", "did you mean \"memory\"?"},
+    {T "readable = [\"/x\"]\n", 2, 1, "tool.x.readable", "unknown key",
+     "readable stands in filesystem"},
+    {T "zzzzzz = 1\n", 2, 1, "tool.x.zzzzzz", "unknown key", "toolcage-policy(5)"},
+    {T "timeout = 30\n", 2, 11, "tool.x.timeout", "needs a unit", "\"30s\""},
+    {T "timeout = \"30\"\n", 2, 11, "tool.x.timeout", "without a unit", "\"30s\""},
+    {T "timeout = true\n", 2, 11, "tool.x.timeout", "must be a string", ""},
+    {T "memory = 512\n", 2, 10, "tool.x.memory", "needs a unit",
+     "\"512MiB\" (powers of 1024) or \"512MB\""},
+    {T "memory = \"512m\"\n", 2, 10, "tool.x.memory", "has no unit",
+     "\"512MiB\" (powers of 1024) or \"512MB\""},
+    {T "memory = { by = \"any\" }\n", 2, 10, "tool.x.memory", "names no max", "max ="},
+    {T "memory = { max = \"1GiB\", by = \"all\" }\n", 2, 31, "tool.x.memory.by",
+     "cannot be \"all\"", "group or any"},
+    {T "disk = \"1B\"\n", 2, 8, "tool.x.disk", "too small", "64KiB"},
+    {T "pids = 0\n", 2, 8, "tool.x.pids", "too small", "1 to 4194304"},
+    {T "pids = -5\n", 2, 8, "tool.x.pids", "too small", "1 to"},
+    {T "pids = 99999999999\n", 2, 8, "tool.x.pids", "too large", "1 to"},
+    {T "pids = 1.5\n", 2, 8, "tool.x.pids", "must be an integer", ""},
+    {T "pids = \"64\"\n", 2, 8, "tool.x.pids", "must be an integer", "without quotes"},
+    {T "cpus = 0\n", 2, 8, "tool.x.cpus", "out of range", "0.01 to 1024"},
+    {T "cpus = nan\n", 2, 8, "tool.x.cpus", "out of range", ""},
+    {T "output = { limit = \"1KiB\", over = \"drop\" }\n", 2, 35, "tool.x.output.over", "cannot be",
+     "truncate or kill"},
+    {T "backend = \"proces\"\n", 2, 11, "tool.x.backend", "cannot be \"proces\"",
+     "did you mean \"process\"?"},
+    {T "tier = \"auto\"\n", 2, 8, "tool.x.tier", "cannot be", "did you mean \"Auto\"?"},
+    {T "layers = [\"oci\"]\n", 2, 1, "tool.x.layers", "layers is not provided yet by this version",
+     "take the key out"},
+    {T "syscalls.allow = [\"ptrace\"]\n", 2, 1, "tool.x.syscalls", "not provided yet", ""},
+    {T "filesystem = [\"/x\"]\n", 2, 14, "tool.x.filesystem", "must be a table or \"none\"", ""},
+    {T "filesystem.readable = [\"/data/*.csv\"]\n", 2, 24, "tool.x.filesystem.readable", "pattern",
+     "name the directory"},
+    {T "filesystem.readable = [\"/a\", \"/b?\"]\n", 2, 30, "tool.x.filesystem.readable", "pattern",
+     ""},
+    {T "filesystem.writable = [\"/\"]\n", 2, 24, "tool.x.filesystem.writable", "whole file system",
+     ""},
+    {T "filesystem.writable = [\"/usr/lib\"]\n", 2, 24, "tool.x.filesystem.writable", "system path",
+     ""},
+    {T "filesystem.readable = [\"/proc\"]\n", 2, 24, "tool.x.filesystem.readable", "/proc",
+     "own /proc"},
+    {T "filesystem.readable = [\"~bob/x\"]\n", 2, 24, "tool.x.filesystem.readable", "only \"~/\"",
+     ""},
+    {T "filesystem.readable = [{ from = \"x\" }]\n", 2, 24, "tool.x.filesystem.readable",
+     "names no path", ""},
+    {T "filesystem.readable = [{ path = \"/a\", form = \"x\" }]\n", 2, 39,
+     "tool.x.filesystem.readable.form", "unknown key", "did you mean \"from\"?"},
+    {T "filesystem.readable = [\"/a\", { path = \"/a\", from = \"/b\" }]\n", 2, 39,
+     "tool.x.filesystem.readable.path", "granted twice", ""},
+    {T "filesystem.denied = [{ path = \"/a\" }]\n", 2, 22, "tool.x.filesystem.denied",
+     "must be a string", ""},
+    {T "network = \"example.com\"\n", 2, 11, "tool.x.network", "must be \"none\" or an array",
+     "[\"example.com\"]"},
+    {T "network = [\"*.example.com\"]\n", 2, 12, "tool.x.network", "is a pattern",
+     "name each host"},
+    {T "network = [\"none\"]\n", 2, 12, "tool.x.network", "not an endpoint", "network = \"none\""},
+    {T "network = [{ port = 1 }]\n", 2, 12, "tool.x.network", "names no host", ""},
+    {T "network = [{ host = \"example.com\", port = 0 }]\n", 2, 43, "tool.x.network.port",
+     "too small", "1 to 65535"},
+    {T "network = [{ host = \"example.com\", methods = [\"get\"] }]\n", 2, 47, "tool.x.network",
+     "HTTP method", "GET"},
+    {T "env.pass = [\"LD_PRELOAD\"]\n", 2, 13, "tool.x.env.pass", "steers the program loader",
+     "env.set"},
+    {T "env.pass = [\"A=b\"]\n", 2, 13, "tool.x.env.pass", "not the name", ""},
+    {T "env.set = { \"A B\" = \"c\" }\n", 2, 13, "tool.x.env.set.A B", "not the name", ""},
+    {T "command = \"ls -l\"\n", 2, 11, "tool.x.command", "must be an array", "no shell"},
+    {T "command = []\n", 2, 11, "tool.x.command", "empty", ""},
+    {T "command = [\"{p}\"]\narguments.p = {}\n", 2, 12, "tool.x.command", "choose the program",
+     ""},
+    {T "command = [\"ls\", \"--x={a}\"]\n", 2, 23, "tool.x.command", "{a} names no argument",
+     "{ a }"},
+    {T "stdin = \"{a}\"\n", 2, 10, "tool.x.stdin", "{a} names no argument", "arguments.a"},
+    {T "env.set.A = \"{a}\"\n", 2, 14, "tool.x.env.set.A", "{a} names no argument", ""},
+    {T "command = [\"ls\", \"{a}\"]\narguments.a = { type = \"array\" }\n", 2, 19, "tool.x.command",
+     "is an array", "{a...}"},
+    {T "command = [\"ls\", \"{a...}\"]\narguments.a = {}\n", 2, 19, "tool.x.command",
+     "expands an array", ""},
+    {T "command = [\"ls\", \"x{a...}\"]\narguments.a = { type = \"array\" }\n", 2, 20,
+     "tool.x.command", "expands", "alone"},
+    {T "arguments.a = { pattern = \"x\" }\n", 2, 17, "tool.x.arguments.a.pattern",
+     "unknown argument keyword", ""},
+    {T "arguments.a = { type = \"object\" }\n", 2, 24, "tool.x.arguments.a.type", "cannot be",
+     "string, integer"},
+    {T "arguments.a = { type = \"integer\", maxLength = 3 }\n", 2, 35,
+     "tool.x.arguments.a.maxLength", "does not go with", ""},
+    {T "arguments.a = { minimum = 1 }\n", 2, 17, "tool.x.arguments.a.minimum", "does not go with",
+     ""},
+    {T "arguments.a = { minLength = 3, maxLength = 2 }\n", 2, 44, "tool.x.arguments.a.maxLength",
+     "less than", ""},
+    {T "arguments.a = { maxLength = -1 }\n", 2, 29, "tool.x.arguments.a.maxLength", "negative", ""},
+    {T "arguments.a = { enum = [] }\n", 2, 24, "tool.x.arguments.a.enum", "empty", ""},
+    {T "arguments.a = { enum = [\"x\", 1] }\n", 2, 30, "tool.x.arguments.a.enum", "does not fit",
+     ""},
+    {T "arguments.a = { read = [\"/\"] }\n", 2, 25, "tool.x.arguments.a", "whole file system", ""},
+    {T "arguments.\"a b\" = {}\n", 2, 11, "tool.x.arguments.a b", "not an argument name", ""},
+    {T "workspace = { mode = \"copy\", commit = \"ask\" }\n", 2, 39, "tool.x.workspace.commit",
+     "held back", "overlay"},
+    {T "cwd = \"here\"\n", 2, 7, "tool.x.cwd", "absolute", "/workspace"},
+    {T "programs = [\"/usr/bin/python3\"]\n", 2, 13, "tool.x.programs", "not the name of a program",
+     ""},
+    {T "collect = [1]\n", 2, 12, "tool.x.collect", "must be a string", ""},
+    {"[tool.\"a b\"]\n", 1, 7, "tool.a b", "not a tool name", ""},
+    {"[defaults]\ncommand = [\"ls\"]\n", 2, 1, "defaults.command", "unknown key", "[tool.NAME]"},
+    {"[tier.Auot]\nbackend = \"process\"\n", 1, 7, "tier.Auot", "there is no tier", "Auto"},
+    {"[tier.Auto]\nbackend = \"not-a-security-boundary\"\n", 2, 11, "tier.Auto.backend",
+     "cannot be", ""},
+    {"[[test]]\ntool = \"y\"\n", 2, 8, "tool", "there is no tool \"y\"", ""},
+    {T "[[test]]\ntool = \"x\"\nallowed = [\"red /x\"]\n", 4, 12, "test", "an access is", ""},
+    {"extends = \"x\"\n", 1, 1, "extends", "not provided yet", ""},
+};
+
+static void find_each(void **state)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        const struct row *row = &rows[i];
+        _autoerror_ struct toolcage_error *err = findings_of(row->text, strlen(row->text));
+        uint32_t line = 0, column = 0;
+        const char *file = NULL;
+        tc_error_location(err, &file, &line, &column);
+        bool same = line == row->line && column == row->column &&
+                    strcmp(row->subject, tc_error_subject(err)) == 0 &&
+                    strstr(tc_error_message(err), row->message) &&
+                    strstr(tc_error_hint(err), row->hint);
+        if (!same)
+            print_error("row %zu: %s\ngot %u:%u subject \"%s\"\n%s\n", i, row->text, line, column,
+                        tc_error_subject(err), tc_error_report(err));
+        wrong += !same;
+        assert_string_equal(file, "t.toml");
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static void quote_and_caret(void **state)
+{
+    static const char text[] = "[tool.x]\n\ttimeout = \"30\"\n";
+    _autoerror_ struct toolcage_error *err = findings_of(text, strlen(text));
+    assert_string_equal(tc_error_report(err),
+                        "t.toml:2:12: error: \"30\" is a duration without a unit\n"
+                        "    2 | \ttimeout = \"30\"\n"
+                        "      | \t          ^~~~\n"
+                        "hint: write \"30s\" (seconds) or \"30ms\"; units are ms, s, m, h\n");
+}
+
+static void columns_count_bytes(void **state)
+{
+    static const char text[] = "[tool.x]\ndescription = \"\xc3\xa4\xc3\xb6\"; pids = 0\n";
+    static const char other[] = "[tool.x]\ncollect = [\"\xc3\xa4\", \"\"]\n";
+    uint32_t column = 0;
+    _autoerror_ struct toolcage_error *err = findings_of(text, strlen(text));
+    tc_error_location(err, NULL, NULL, &column);
+    assert_int_equal(column, 21);
+    _autoerror_ struct toolcage_error *second = findings_of(other, strlen(other));
+    tc_error_location(second, NULL, NULL, &column);
+    assert_int_equal(column, 18);
+}
+
+static void report_cannot_steer_a_terminal(void **state)
+{
+    static const char text[] = "[tool.x]\npids = 0 # \x1b]0;x\x07\n";
+    _autoerror_ struct toolcage_error *err = findings_of(text, strlen(text));
+    assert_null(strchr(tc_error_report(err), '\x1b'));
+    assert_null(strchr(tc_error_report(err), '\x07'));
+}
+
+static size_t occurrences(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (const char *at = strstr(text, what); at; at = strstr(at + 1, what))
+        n++;
+    return n;
+}
+
+static void findings_come_together_and_end(void **state)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    tc_buf_adds(&text, "[tool.x]\n");
+    for (int i = 0; i < 27; i++)
+        tc_buf_addf(&text, "unknown%d = 1\n", i);
+    _autoerror_ struct toolcage_error *err = findings_of(text.data, text.len);
+    assert_int_equal(occurrences(tc_error_report(err), ": error: "), 20);
+    assert_non_null(strstr(tc_error_report(err), "t.toml: 7 more errors\n"));
+    assert_non_null(strstr(tc_error_report(err), "t.toml:21:1: error: unknown key \"unknown19\""));
+    static const char broken[] = "[tool.x]\nunknown = 1\npids = 0\nx = = 1\n";
+    _autoerror_ struct toolcage_error *alone = findings_of(broken, strlen(broken));
+    assert_int_equal(occurrences(tc_error_report(alone), ": error: "), 1);
+}
+
+static char *repeat(const char *unit, size_t times, const char *before, const char *after)
+{
+    struct tc_buf text = TC_BUF_INIT;
+    tc_buf_adds(&text, before);
+    for (size_t i = 0; i < times; i++)
+        tc_buf_adds(&text, unit);
+    tc_buf_adds(&text, after);
+    char *result = tc_buf_steal(&text);
+    assert_non_null(result);
+    return result;
+}
+
+static void expect_message(const char *text, size_t length, const char *message)
+{
+    _autoerror_ struct toolcage_error *err = findings_of(text, length);
+    if (!strstr(tc_error_message(err), message))
+        print_error("%s\n", tc_error_message(err));
+    assert_non_null(strstr(tc_error_message(err), message));
+}
+
+static void caps_hold(void **state)
+{
+    _autofree_ char *large = repeat("# 0123456789\n", ((4 << 20) / 13) + 1, "", "");
+    expect_message(large, strlen(large), "bytes, at most 4194304");
+    _autofree_ char *dots = repeat("a.", 1000000, "", "a = 1\n");
+    expect_message(dots, strlen(dots), "too many parts");
+    _autofree_ char *quoted = repeat("\"a\" . ", 500000, "", "a = 1\n");
+    expect_message(quoted, strlen(quoted), "too many parts");
+    _autofree_ char *arrays = repeat("[", 1000000, "a = ", "\n");
+    expect_message(arrays, strlen(arrays), "");
+    _autofree_ char *values = repeat("1,", 300000, "a = [", "]\n");
+    expect_message(values, strlen(values), "too many values");
+    _autofree_ char *entries =
+        repeat("\"/srv/x\",", 1025, "[tool.x]\nfilesystem.readable = [", "]\n");
+    expect_message(entries, strlen(entries), "more than 1024");
+    struct tc_buf tools = TC_BUF_INIT;
+    for (int i = 0; i < 4097; i++)
+        tc_buf_addf(&tools, "[tool.t%d]\n", i);
+    _auto_(tc_buf_done) struct tc_buf owned = tools;
+    expect_message(owned.data, owned.len, "4097 tools are too many");
+    expect_message("a\0b", 3, "NUL");
+    expect_message("a = \"\\u0000\"\n", 13, "NUL");
+    expect_message("a = \"\xff\"\n", 8, "");
+}
+
+static char *read_data(const char *name)
+{
+    struct tc_buf text = TC_BUF_INIT;
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s/%s", TEST_DATA, name);
+    assert_int_equal(tc_read_file(AT_FDCWD, path, &text), 0);
+    return tc_buf_steal(&text);
+}
+
+static void first_example_compiles(void **state)
+{
+    _autofree_ char *text = read_data("first.toml");
+    _autopolicy_ struct toolcage_policy *policy = compile(text);
+    assert_true(tc_policy_has_tool(policy, "web_fetch"));
+    assert_true(tc_policy_has_tool(policy, "code_execute"));
+    assert_true(tc_policy_has_tool(policy, "file_edit"));
+    assert_false(tc_policy_has_tool(policy, "nothing"));
+}
+
+/* All of the second example is understood; only secrets wait for the proxy. */
+static void second_example_lacks_secrets_only(void **state)
+{
+    _autofree_ char *text = read_data("people.toml");
+    _autoerror_ struct toolcage_error *err = findings_of(text, strlen(text));
+    assert_int_equal(occurrences(tc_error_report(err), ": error: "), 1);
+    assert_string_equal(tc_error_subject(err), "tool.github_issue.secrets");
+    char *line = strstr(text, "secrets.GITHUB");
+    assert_non_null(line);
+    *line = '#';
+    _autopolicy_ struct toolcage_policy *policy = compile(text);
+    assert_true(tc_policy_has_tool(policy, "python"));
+}
+
+/* Every example of the key table is TOML that the key's own scope accepts. */
+static void examples_of_keys_compile(void **state)
+{
+    static const struct {
+        enum tc_scope scope;
+        const char *before, *after;
+    } frames[] = {
+        {TC_SCOPE_FILE, "[tool.python]\n", ""},
+        {TC_SCOPE_TOOL, "[tool.x]\narguments.path = {}\narguments.code = {}\n", ""},
+        {TC_SCOPE_FILESYSTEM, "[tool.x]\n", ""},
+        {TC_SCOPE_ENV, "[tool.x]\n", ""},
+        {TC_SCOPE_MEMORY, "[tool.x]\n", ""},
+        {TC_SCOPE_OUTPUT, "[tool.x]\n", ""},
+        {TC_SCOPE_CLASS, "[tier.Auto]\n", ""},
+        {TC_SCOPE_TEST, "[tool.python]\n[[test]]\n", "\n"},
+    };
+    size_t tried = 0;
+    for (size_t f = 0; f < TC_COUNT(frames); f++)
+        for (const struct tc_key *key = tc_keys; key->name; key++) {
+            if (!(key->scopes & 1u << frames[f].scope) || !key->set || !key->example)
+                continue;
+            if (strcmp(key->name, "arguments") == 0 || strcmp(key->example, "[tool.python]") == 0)
+                continue;
+            bool test = frames[f].scope == TC_SCOPE_TEST && strcmp(key->name, "tool") != 0;
+            _autofree_ char *text = tc_format("%s%s%s\n", frames[f].before,
+                                              test ? "tool = \"python\"\n" : "", key->example);
+            assert_non_null(text);
+            _autopolicy_ struct toolcage_policy *policy = compile(text);
+            tried++;
+        }
+    assert_true(tried > 40);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(find_each),
+        cmocka_unit_test(quote_and_caret),
+        cmocka_unit_test(columns_count_bytes),
+        cmocka_unit_test(report_cannot_steer_a_terminal),
+        cmocka_unit_test(findings_come_together_and_end),
+        cmocka_unit_test(caps_hold),
+        cmocka_unit_test(first_example_compiles),
+        cmocka_unit_test(second_example_lacks_secrets_only),
+        cmocka_unit_test(examples_of_keys_compile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

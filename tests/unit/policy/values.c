@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "test.h"
+
+#include "policy/endpoint.h"
+#include "policy/pathrule.h"
+#include "policy/template.h"
+#include "policy/values.h"
+
+#define MAX ((int64_t)1 << 44)
+
+static void read_sizes(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t value;
+    } rows[] = {{"1B", 1},
+                {"1KB", 1000},
+                {"1KiB", 1024},
+                {"128MB", 128000000},
+                {"512MiB", 536870912},
+                {"2GB", 2000000000},
+                {"2GiB", 2147483648},
+                {"1TB", 1000000000000},
+                {"16TiB", MAX}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct tc_complaint c;
+        int64_t value = 0;
+        assert_true(tc_value_read(TC_UNIT_SIZE, rows[i].text, 1, MAX, &value, &c));
+        assert_int_equal(value, rows[i].value);
+    }
+}
+
+static void refuse_sizes(void **state)
+{
+    static const struct {
+        const char *text, *what, *hint;
+    } rows[] = {
+        {"512", "has no unit", "\"512MiB\" (powers of 1024) or \"512MB\""},
+        {"512m", "has no unit", "\"512MiB\" (powers of 1024) or \"512MB\""},
+        {"2g", "has no unit", "\"2GiB\" (powers of 1024) or \"2GB\""},
+        {"2Gi", "has no unit", "\"2GiB\""},
+        {"512mib", "has no unit", "\"512MiB\""},
+        {"1.5GiB", "not a whole number", "1536MiB"},
+        {"-1MiB", "negative", "positive"},
+        {"0MiB", "too small", "the range is"},
+        {"17TiB", "too large", "16TiB"},
+        {"99999999999999999999MiB", "too large", "16TiB"},
+        {"9223372036854775807KiB", "too large", "16TiB"},
+        {"", "not a size", "512MiB"},
+        {"big", "not a size", "512MiB"},
+        {"1 MiB", "unknown unit", "KiB"},
+        {"1XB", "unknown unit", "KiB"},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct tc_complaint c;
+        int64_t value = -7;
+        assert_false(tc_value_read(TC_UNIT_SIZE, rows[i].text, 1, MAX, &value, &c));
+        assert_int_equal(value, -7);
+        assert_non_null(strstr(c.what, rows[i].what));
+        assert_non_null(strstr(c.hint, rows[i].hint));
+    }
+}
+
+static void read_durations_and_counts(void **state)
+{
+    struct tc_complaint c;
+    int64_t value = 0;
+    assert_true(tc_value_read(TC_UNIT_DURATION, "500ms", 1, MAX, &value, &c) && value == 500);
+    assert_true(tc_value_read(TC_UNIT_DURATION, "90s", 1, MAX, &value, &c) && value == 90000);
+    assert_true(tc_value_read(TC_UNIT_DURATION, "2m", 1, MAX, &value, &c) && value == 120000);
+    assert_true(tc_value_read(TC_UNIT_DURATION, "1h", 1, MAX, &value, &c) && value == 3600000);
+    assert_false(tc_value_read(TC_UNIT_DURATION, "30", 1, MAX, &value, &c));
+    assert_non_null(strstr(c.hint, "\"30s\""));
+    assert_false(tc_value_read(TC_UNIT_DURATION, "1d", 1, MAX, &value, &c));
+    assert_false(tc_value_read(TC_UNIT_DURATION, "0s", 1, MAX, &value, &c));
+    assert_true(tc_value_read(TC_UNIT_COUNT, "64", 1, 100, &value, &c) && value == 64);
+    assert_false(tc_value_read(TC_UNIT_COUNT, "101", 1, 100, &value, &c));
+    assert_false(tc_value_read(TC_UNIT_COUNT, "-1", 1, 100, &value, &c));
+    assert_true(tc_value_read(TC_UNIT_CPUS, "1.5", 1, MAX, &value, &c) && value == 1500);
+    assert_true(tc_value_read(TC_UNIT_CPUS, "2", 1, MAX, &value, &c) && value == 2000);
+    assert_false(tc_value_read(TC_UNIT_CPUS, "1.", 1, MAX, &value, &c));
+    assert_false(tc_value_read(TC_UNIT_CPUS, ".5", 1, MAX, &value, &c));
+}
+
+static void write_what_reads_back(void **state)
+{
+    static const char *const texts[] = {"512MiB", "128MB", "1KB", "7B", "1GiB"};
+    for (size_t i = 0; i < TC_COUNT(texts); i++) {
+        struct tc_complaint c;
+        char text[TC_VALUE_TEXT_SIZE];
+        int64_t value = 0;
+        assert_true(tc_value_read(TC_UNIT_SIZE, texts[i], 1, MAX, &value, &c));
+        tc_value_write(TC_UNIT_SIZE, value, text);
+        assert_string_equal(text, texts[i]);
+    }
+}
+
+static void read_endpoints(void **state)
+{
+    static const struct {
+        const char *text, *host;
+        unsigned port;
+    } rows[] = {{"example.com", "example.com", 443},
+                {"Example.COM:80", "example.com", 80},
+                {"allowlist:api.example.com:443", "api.example.com", 443},
+                {"10.0.0.1:8080", "10.0.0.1", 8080},
+                {"[2001:DB8::0001]:80", "2001:db8::1", 80},
+                {"[::1]", "::1", 443},
+                {"*", "*", 443},
+                {"*:80", "*", 80},
+                {"a_b.example.com", "a_b.example.com", 443}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct tc_complaint c;
+        struct tc_net_entry entry = {0};
+        assert_int_equal(tc_endpoint_read(rows[i].text, &entry, &c), 0);
+        assert_string_equal(entry.host, rows[i].host);
+        assert_int_equal(entry.port, rows[i].port);
+        free(entry.host);
+    }
+}
+
+static void refuse_endpoints(void **state)
+{
+    static const char *const rows[] = {"",
+                                       "none:x",
+                                       "*.example.com",
+                                       "api.*:443",
+                                       "https://example.com",
+                                       "example.com/path",
+                                       "a:0",
+                                       "a:65536",
+                                       "a:",
+                                       "a:-1",
+                                       "a:1:2",
+                                       "::1:443",
+                                       "[::1",
+                                       "[::1]x",
+                                       "[1.2.3.4]:80",
+                                       "-a.example.com",
+                                       "a..b",
+                                       "a.b.",
+                                       "127.1",
+                                       "2130706433",
+                                       "0x7f.0.0.1",
+                                       "0x7f000001",
+                                       "a b",
+                                       "a\tb",
+                                       "ex\xc3\xa4mple.com:443",
+                                       "a@example.com",
+                                       "1.2.3.256",
+                                       "[fe80::1%eth0]:80",
+                                       "a\\b"};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct tc_complaint c;
+        struct tc_net_entry entry = {0};
+        if (tc_endpoint_read(rows[i], &entry, &c) != TOOLCAGE_EPOLICY)
+            print_error("accepted \"%s\" as %s\n", rows[i], entry.host);
+        assert_null(entry.host);
+        assert_true(c.what[0] && c.hint[0]);
+    }
+}
+
+static void all_public_is_no_address(void **state)
+{
+    struct tc_net_entry any = {.host = (char *)"*", .port = 443};
+    assert_non_null(tc_endpoint_find(&any, 1, "example.com", 443));
+    assert_null(tc_endpoint_find(&any, 1, "example.com", 80));
+    assert_null(tc_endpoint_find(&any, 1, "10.0.0.1", 443));
+    assert_null(tc_endpoint_find(&any, 1, "::1", 443));
+}
+
+static void judge_paths(void **state)
+{
+    static const struct {
+        const char *path, *from;
+        enum tc_access access;
+        bool fine;
+    } rows[] = {
+        {"/data", "/data", TC_ACCESS_READ, true},
+        {"/workspace", NULL, TC_ACCESS_WRITE, true},
+        {"/tmp/x", "/tmp/x", TC_ACCESS_WRITE, true},
+        {"/etc/app.conf", "/etc/app.conf", TC_ACCESS_READ, true},
+        {"/usr/share/x", "/usr/share/x", TC_ACCESS_READ, true},
+        {"/", "/", TC_ACCESS_WRITE, false},
+        {"/", "/", TC_ACCESS_READ, false},
+        {"/host", "/", TC_ACCESS_READ, false},
+        {"/proc", "/proc", TC_ACCESS_READ, false},
+        {"/proc/1", "/proc/1", TC_ACCESS_READ, false},
+        {"/p", "/proc", TC_ACCESS_READ, false},
+        {"/sys/fs", "/sys/fs", TC_ACCESS_READ, false},
+        {"/dev/shm", "/dev/shm", TC_ACCESS_WRITE, false},
+        {"/tmp", "/tmp", TC_ACCESS_WRITE, false},
+        {"/etc", "/etc", TC_ACCESS_READ, false},
+        {"/usr", "/usr", TC_ACCESS_WRITE, false},
+        {"/usr/bin", "/srv/bin", TC_ACCESS_READ, false},
+        {"/etc/passwd", "/srv/passwd", TC_ACCESS_READ, false},
+        {"/etc/passwd", "/etc/passwd", TC_ACCESS_WRITE, false},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct tc_complaint c = {0};
+        if (tc_path_grantable(rows[i].path, rows[i].from, rows[i].access, &c) != rows[i].fine)
+            print_error("row %zu: %s\n", i, rows[i].path);
+        assert_int_equal(!c.what[0], rows[i].fine);
+    }
+}
+
+static void find_holes(void **state)
+{
+    struct tc_hole hole;
+    assert_true(tc_hole_find("a{b}c", &hole) && hole.name_len == 1 && *hole.end == 'c');
+    assert_true(tc_hole_find("{x...}", &hole) && hole.spread);
+    assert_true(tc_hole_find("{{x}", &hole) && *hole.start == '{' && hole.start[1] == 'x');
+    assert_true(tc_hole_find("{ x }{*}", &hole) && hole.all);
+    static const char *const literal[] = {"{}",        "{ x }", "{1}",  "{x",    "{x..}",
+                                          "{\"a\":1}", "{-}",   "{**}", "{x y}", ""};
+    for (size_t i = 0; i < TC_COUNT(literal); i++)
+        assert_false(tc_hole_find(literal[i], &hole));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(read_sizes),
+        cmocka_unit_test(refuse_sizes),
+        cmocka_unit_test(read_durations_and_counts),
+        cmocka_unit_test(write_what_reads_back),
+        cmocka_unit_test(read_endpoints),
+        cmocka_unit_test(refuse_endpoints),
+        cmocka_unit_test(all_public_is_no_address),
+        cmocka_unit_test(judge_paths),
+        cmocka_unit_test(find_holes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
