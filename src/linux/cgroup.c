@@ -142,8 +142,8 @@ static int remove_dir(int dirfd, const char *name)
     return unlinkat(dirfd, name, AT_REMOVEDIR);
 }
 
-/* Field 22 of /proc/PID/stat; -1 when there is no such process. The name in field 2 may hold
- * anything. */
+/* Field 22 of /proc/PID/stat; -1 when there is no such process, or only what is left of one that
+ * nobody has reaped. The name in field 2 may hold anything. */
 static long long start_time(pid_t pid)
 {
     char path[32], text[SMALL_FILE];
@@ -151,6 +151,8 @@ static long long start_time(pid_t pid)
     if (!read_small(AT_FDCWD, path, text))
         return -1;
     const char *at = strrchr(text, ')');
+    if (at && (tc_startswith(at, ") Z") || tc_startswith(at, ") X")))
+        return -1;
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     return at ? atoll(at + 1) : -1;

@@ -273,14 +273,9 @@ static int raise_landlock(const struct tc_box *box)
  * is. */
 static int keep_descriptors(const struct tc_box *box)
 {
-    int moved = fcntl(box->report, F_DUPFD_CLOEXEC, 64);
-    int in = fcntl(box->in, F_DUPFD_CLOEXEC, 64);
-    int out = fcntl(box->out, F_DUPFD_CLOEXEC, 64);
-    int err = fcntl(box->err, F_DUPFD_CLOEXEC, 64);
-    if (moved < 0 || in < 0 || out < 0 || err < 0)
-        return -1;
-    if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0 ||
-        dup3(moved, REPORT_FD, O_CLOEXEC) < 0)
+    /* the helper always has 0 to 4 open, so none of these four is below 5 */
+    if (dup2(box->in, 0) < 0 || dup2(box->out, 1) < 0 || dup2(box->err, 2) < 0 ||
+        dup3(box->report, REPORT_FD, O_CLOEXEC) < 0)
         return -1;
     return tc_close_range(REPORT_FD + 1, ~0U, 0);
 }
@@ -327,11 +322,11 @@ static const struct {
     {"proc", own_proc, TC_CLAUSE_PROC_OWN},           /* needs the host's /proc still mounted */
     {"pivot", leave_host, TC_CLAUSE_FS_READ},         /* the host's tree is gone after this */
     {"hostname", name_host, TC_CLAUSE_PROC_OWN},
-    {"rlimits", set_limits, TC_CLAUSE_LIMIT_OPEN_FILES},
     {"cwd", enter_directory, TC_CLAUSE_FS_READ},            /* before Landlock: a clear errno */
     {"privileges", drop_privileges, TC_CLAUSE_PRIV_NONE},   /* Landlock needs no_new_privs */
     {"landlock", raise_landlock, TC_CLAUSE_FS_WRITE},       /* uses the trees' descriptors */
     {"descriptors", keep_descriptors, TC_CLAUSE_FDS_CLEAN}, /* nothing needs them any more */
+    {"rlimits", set_limits, TC_CLAUSE_LIMIT_OPEN_FILES},    /* no descriptor is opened any more */
     {"parent", follow_parent, TC_CLAUSE_PROC_SURVIVORS},    /* after the last credential change */
     {"seccomp", raise_filter, TC_CLAUSE_SYSCALLS},          /* last: it forbids what stands above */
 };

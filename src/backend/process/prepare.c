@@ -93,6 +93,9 @@ static int take_group(struct tc_cage *cage)
         limits.memory = group_memory(cage->plan);
     if (tc_cgroups_has(groups, TC_CGROUP_PIDS))
         limits.pids = l->pids + 1; /* PID 1 is ours */
+    if (!p->host->swept)
+        (void)tc_cgroups_sweep(groups);
+    p->host->swept = true;
     struct toolcage_error *err = NULL;
     if (tc_cgroup_take(groups, &limits, &p->group, &err) == 0)
         return 0;

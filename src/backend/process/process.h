@@ -34,6 +34,7 @@ struct tc_process_host {
     struct tc_idmap *idmaps;
     size_t idmap_count;
     struct tc_cgroups *cgroups;
+    bool swept; /* leftovers of dead helpers were looked for */
     /* A tmpfs at a place where no grant leads: prepared roots stand on it, and beside them an
      * unreadable file and directory to put over denied names. */
     int shelf;
