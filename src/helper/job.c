@@ -202,6 +202,9 @@ static void on_notify(struct tc_source *s, uint32_t events)
 {
     struct tc_running *j = s->owner;
     (void)events;
+    /* The backend may close it, and a close alone does not end the watch: a cage cloned meanwhile
+     * holds a copy until its exec, and would wake a job that is no more. */
+    watch(j, TC_ROLE_NOTIFY, -1, 0);
     j->cage.works->notify(&j->cage);
     if (j->cage.running && !j->running_us) {
         mark(j, "walls", j->started_us);
