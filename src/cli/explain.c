@@ -63,14 +63,13 @@ static void put_verdict(FILE *out, const char *access, struct tc_json verdict)
     _autofree_ char *key = tc_json_text(tc_json_get(verdict, "key"));
     _autofree_ char *hint = tc_json_text(tc_json_get(verdict, "hint"));
     int64_t line = tc_json_int(tc_json_get(verdict, "line"), 0);
-    (void)fprintf(out, "%s: %s\n",
-                  tc_json_true(tc_json_get(verdict, "allowed")) ? "allowed" : "denied", access);
-    if (reason && *reason)
-        (void)fprintf(out, "  %s\n", reason);
+    (void)fprintf(out, "%s: %s",
+                  tc_json_true(tc_json_get(verdict, "allowed")) ? "allowed" : "denied",
+                  reason && *reason ? reason : access);
     if (key && *key && line > 0)
-        (void)fprintf(out, "  by %s, line %" PRId64 "\n", key, line);
-    else if (key && *key)
-        (void)fprintf(out, "  by %s\n", key);
+        (void)fprintf(out, " (%s, line %" PRId64 ")\n", key, line);
+    else
+        (void)fputc('\n', out);
     if (hint && *hint)
         (void)fprintf(out, "hint: %s\n", hint);
 }

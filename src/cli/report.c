@@ -57,7 +57,7 @@ static void say_error(const struct toolcage_error *err, char *const words[])
 static void say_ending(const struct toolcage_result *result, struct tc_json json,
                        char *const words[])
 {
-    int64_t wall = tc_json_int(tc_json_get(tc_json_get(json, "usage"), "wall_ms"), 0);
+    int64_t wall = tc_json_int(tc_json_get(tc_json_get(json, "usage"), "wall_ms"), 0) + 50;
     switch (toolcage_result_status(result)) {
     case TOOLCAGE_STATUS_TIMEOUT:
         tc_cli_say("timeout: ended after %" PRId64 ".%" PRId64 " s", wall / 1000,

@@ -3,6 +3,7 @@
 #include "cli/say.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -128,19 +129,27 @@ int tc_cli_no_memory(void)
     return TC_EXIT_FAILURE;
 }
 
-void tc_cli_error(const struct toolcage_error *err)
+/* The place in the policy, as " (file:line)"; "" without one. */
+static const char *place(const struct toolcage_error *err, char *buffer, size_t size)
 {
     const char *file;
     uint32_t at;
     toolcage_error_location(err, &file, &at, NULL);
-    if (toolcage_error_code(err) == TOOLCAGE_EPOLICY && *file) {
-        tc_cli_stderr(toolcage_error_report(err));
-        return;
-    }
-    if (*file && at)
-        tc_cli_say("%s (%s:%u)", toolcage_error_message(err), file, at);
-    else
-        tc_cli_say("%s", toolcage_error_message(err));
+    (void)snprintf(buffer, size, *file && at ? " (%s:%u)" : "", file, at);
+    return buffer;
+}
+
+void tc_cli_error(const struct toolcage_error *err)
+{
+    char where[PATH_MAX + 32];
+    const char *message = toolcage_error_message(err), *subject = toolcage_error_subject(err);
+    bool has_place = *place(err, where, sizeof(where));
+    if (has_place && toolcage_error_code(err) == TOOLCAGE_EPOLICY)
+        return tc_cli_stderr(toolcage_error_report(err));
+    /* which argument: a schema's complaint speaks of the value alone */
+    bool name =
+        toolcage_error_code(err) == TOOLCAGE_EARGUMENTS && *subject && !strstr(message, subject);
+    tc_cli_say("%s%s%s%s", name ? subject : "", name ? ": " : "", message, where);
     if (*toolcage_error_hint(err))
         tc_cli_hint("%s", toolcage_error_hint(err));
 }

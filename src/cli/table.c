@@ -51,25 +51,55 @@ static char *joined(struct tc_json list)
     return fclose(out) ? (free(text), NULL) : text;
 }
 
+/* A key has its line with it, and some values need their name to be understood. */
+static char *string_cell(struct tc_json row, const char *name, struct tc_json value)
+{
+    _autofree_ char *text = tc_json_text(value);
+    _autofree_ char *path = tc_json_text(tc_json_get(row, "path"));
+    int64_t line = tc_json_int(tc_json_get(row, "line"), 0);
+    bool named = !strcmp(name, "from") || !strcmp(name, "by") || !strcmp(name, "over");
+    char *both = NULL;
+    int n = 0;
+    if (!text)
+        return NULL;
+    if (!strcmp(name, "from") && path && !strcmp(text, path))
+        return strdup("");
+    if (named)
+        n = asprintf(&both, "%s %s", name, text);
+    else if (!strcmp(name, "key") && line > 0)
+        n = asprintf(&both, "%s, line %lld", text, (long long)line);
+    else
+        both = strdup(text);
+    return n < 0 ? NULL : both;
+}
+
 /* What a cell shows: yes is the column's name, no and nothing are blank. NULL without memory. */
 static char *cell(struct tc_json row, const char *name)
 {
     struct tc_json value = tc_json_get(row, name);
     if (!value.at || *value.at == 'n' || *value.at == 'f')
-        return strdup("");
+        return strdup(strcmp(name, "value") ? "" : "unset");
     if (*value.at == 't')
         return strdup(name);
     if (is_container(value))
         return joined(value);
     if (*value.at != '"')
         return strndup(value.at, (size_t)(value.end - value.at));
-    int64_t line = strcmp(name, "key") ? 0 : tc_json_int(tc_json_get(row, "line"), 0);
-    char *text = tc_json_text(value), *both = NULL;
-    if (!text || line <= 0)
-        return text;
-    int n = asprintf(&both, "%s, line %lld", text, (long long)line);
-    free(text);
-    return n < 0 ? NULL : both;
+    return string_cell(row, name, value);
+}
+
+/* In the order of the JSON, but the access stands first. Takes the name. */
+static size_t add_column(struct columns *columns, char *name)
+{
+    size_t at = strcmp(name, "access") ? columns->count : 0;
+    for (size_t i = columns->count; i > at; i--) {
+        columns->names[i] = columns->names[i - 1];
+        columns->widths[i] = columns->widths[i - 1];
+    }
+    columns->names[at] = name;
+    columns->widths[at] = 0;
+    columns->count++;
+    return at;
 }
 
 static bool note_row(struct columns *columns, struct tc_json row)
@@ -88,7 +118,7 @@ static bool note_row(struct columns *columns, struct tc_json row)
         if (!text)
             return false;
         if (i == columns->count) {
-            columns->names[columns->count++] = name;
+            i = add_column(columns, name);
             name = NULL;
         }
         if (width(text) > columns->widths[i])
@@ -176,19 +206,31 @@ static bool put_words(FILE *out, const char *name, struct tc_json words)
     return true;
 }
 
+/* Is it shown as a block of rows below its name? */
+static bool is_block(struct tc_json value)
+{
+    struct tc_json_each each = tc_json_walk(value);
+    if (!is_container(value) || !tc_json_next(&each))
+        return false;
+    return *value.at == '{' || is_container(each.value);
+}
+
+static bool put_block(FILE *out, const char *name, struct tc_json value)
+{
+    struct tc_json_each each = tc_json_walk(value);
+    (void)tc_json_next(&each);
+    (void)fprintf(out, "\n%s\n", name);
+    return is_container(each.value) ? put_rows(out, value) : tc_table_object(out, value, NULL);
+}
+
 static bool put_member(FILE *out, struct tc_json object, const char *name, struct tc_json value)
 {
+    if (is_block(value))
+        return put_block(out, name, value);
     if (is_container(value) && is_empty(value))
         return fprintf(out, "%-*snone\n", NAME_WIDTH, name) > 0;
-    if (is_container(value)) {
-        struct tc_json_each each = tc_json_walk(value);
-        (void)tc_json_next(&each);
-        if (!is_container(each.value))
-            return *value.at == '['
-                       ? put_words(out, name, value)
-                       : fprintf(out, "\n%s\n", name) > 0 && tc_table_object(out, value, NULL);
-        return fprintf(out, "\n%s\n", name) > 0 && put_rows(out, value);
-    }
+    if (is_container(value))
+        return put_words(out, name, value);
     _autofree_ char *text = cell(object, name);
     if (text && *text)
         (void)fprintf(out, "%-*s%s\n", NAME_WIDTH, name, text);
@@ -206,9 +248,17 @@ static bool skipped(const char *name, const char *const skip[])
 bool tc_table_object(FILE *out, struct tc_json object, const char *const skip[])
 {
     struct tc_json_each each = tc_json_walk(object);
+    bool after_block = false;
     while (tc_json_next(&each)) {
         _autofree_ char *name = tc_json_text(each.key);
-        if (!name || (!skipped(name, skip) && !put_member(out, object, name, each.value)))
+        if (!name)
+            return false;
+        if (skipped(name, skip))
+            continue;
+        if (after_block && !is_block(each.value))
+            (void)fputc('\n', out);
+        after_block = is_block(each.value);
+        if (!put_member(out, object, name, each.value))
             return false;
     }
     return true;
