@@ -125,7 +125,7 @@ static bool check_text(const struct tc_flag *flag, const char *value, struct tc_
 {
     if (value[0])
         return true;
-    tc_complain(c, NULL, "the value of %s is empty", flag->name);
+    tc_complain(c, "write a pattern, as in *.csv", "the value of %s is empty", flag->name);
     return false;
 }
 

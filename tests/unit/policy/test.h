@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "policy/policy.h"
 

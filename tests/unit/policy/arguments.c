@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A model's arguments, friendly and not. */
+#include "test.h"
+
+static const char policy_text[] =
+    "[tool.t]\n"
+    "command = [\"grep\", \"-n\", \"{mode}\", \"--max={n}\", \"{word}\", \"--\", \"{late}\", "
+    "\"{files...}\", \"{*}\"]\n"
+    "stdin = \"{late}|{n}\"\n"
+    "env.set = { WORD = \"<{word}>\", LIST = \"{files}\" }\n"
+    "filesystem = { writable = [{ path = \"/workspace\", from = \"/srv/w\" }], denied = "
+    "[\"/workspace/.env\"] }\n"
+    "arguments.mode = { enum = [\"-i\", \"-v\"] }\n"
+    "arguments.n = { type = \"integer\", minimum = 1, maximum = 100, optional = true }\n"
+    "arguments.word = { minLength = 1, maxLength = 5 }\n"
+    "arguments.late = { optional = true }\n"
+    "arguments.files = { type = \"array\", maxItems = 2, optional = true }\n";
+
+#define ARGS(text)                       \
+    (struct ask)                         \
+    {                                    \
+        .tool = "t", .arguments = (text) \
+    }
+
+static void fill_the_places(void **state)
+{
+    static const char *const wanted[] = {"grep",
+                                         "-n",
+                                         "-i",
+                                         "--max=7",
+                                         "a b;{",
+                                         "--",
+                                         "-z",
+                                         "-f",
+                                         "{word}",
+                                         "{\"files\":[\"-f\",\"{word}\"],\"late\":\"-z\",\"mode\":"
+                                         "\"-i\",\"n\":7,\"word\":\"a b;{\"}"};
+    _autopolicy_ struct toolcage_policy *policy = compile(policy_text);
+    _autogrant_ struct tc_grant grant = {0}, less = {0};
+    granted(policy,
+            ARGS("{\"word\":\"a "
+                 "b;{\",\"n\":7,\"mode\":\"-i\",\"late\":\"-z\",\"files\":[\"-f\",\"{word}\"]}"),
+            &grant);
+    assert_int_equal(grant.argv.count, TC_COUNT(wanted));
+    for (size_t i = 0; i < TC_COUNT(wanted); i++)
+        assert_string_equal(grant.argv.items[i], wanted[i]);
+    assert_string_equal(grant.stdin_bytes, "-z|7");
+    assert_true(tc_strv_has(&grant.env, "WORD=<a b;{>"));
+    assert_true(tc_strv_has(&grant.env, "LIST=[\"-f\",\"{word}\"]"));
+    granted(policy, ARGS("{\"mode\":\"-v\",\"word\":\"x\"}"), &less);
+    assert_int_equal(less.argv.count, 6);
+    assert_string_equal(less.argv.items[3], "x");
+    assert_int_equal(less.stdin_len, 0);
+}
+
+static void refuse_misfits(void **state)
+{
+    static const struct {
+        const char *arguments, *subject;
+        uint32_t line;
+        const char *words;
+    } rows[] = {
+        {"", "arguments", 0, "not JSON"},
+        {"[]", "arguments", 0, "not a JSON object"},
+        {"{\"word\":\"x\",\"word\":\"y\"}", "arguments", 0, "not JSON"},
+        {"{\"word\":\"a\\u0000b\",\"mode\":\"-i\"}", "arguments", 0, "not JSON"},
+        {"{\"mode\":\"-i\"}", "arguments.word", 8, "missing"},
+        {"{\"mode\":\"-i\",\"word\":\"x\",\"other\":1}", "arguments.other", 0,
+         "there is no argument"},
+        {"{\"mode\":\"-i\",\"word\":7}", "arguments.word", 8, "must be of type string"},
+        {"{\"mode\":\"-i\",\"word\":null}", "arguments.word", 8, "not null"},
+        {"{\"mode\":\"-i\",\"word\":\"\"}", "arguments.word", 8, "at least 1"},
+        {"{\"mode\":\"-i\",\"word\":\"123456\"}", "arguments.word", 8, "at most 5"},
+        {"{\"mode\":\"-x\",\"word\":\"x\"}", "arguments.mode", 6, "none of the values"},
+        {"{\"mode\":\"-i\",\"word\":\"x\",\"n\":0}", "arguments.n", 7, "less than 1"},
+        {"{\"mode\":\"-i\",\"word\":\"x\",\"n\":101}", "arguments.n", 7, "more than 100"},
+        {"{\"mode\":\"-i\",\"word\":\"x\",\"n\":1.5}", "arguments.n", 7, "must be of type integer"},
+        {"{\"mode\":\"-i\",\"word\":\"x\",\"n\":99999999999999999999}", "arguments", 0, "not JSON"},
+        {"{\"mode\":\"-i\",\"word\":\"x\",\"files\":[1]}", "arguments.files", 10, "files[0]"},
+        {"{\"mode\":\"-i\",\"word\":\"x\",\"files\":[\"a\",\"b\",\"c\"]}", "arguments.files", 10,
+         "at most 2"},
+        {"{\"mode\":\"-i\",\"word\":\"-o\"}", "arguments", 2, "read as an option"},
+        {"{\"mode\":\"-i\",\"word\":\"--\"}", "arguments", 2, "read as an option"},
+    };
+    _autopolicy_ struct toolcage_policy *policy = compile(policy_text);
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        refused(policy, ARGS(rows[i].arguments), TOOLCAGE_EARGUMENTS, rows[i].subject, rows[i].line,
+                rows[i].words);
+    refused(policy, (struct ask){.tool = "t"}, TOOLCAGE_EARGUMENTS, "arguments.mode", 6, "missing");
+}
+
+/* Characters are counted, not bytes; a value is never scanned for places again. */
+static void five_characters_fit(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile(policy_text);
+    _autogrant_ struct tc_grant grant = {0};
+    granted(policy, ARGS("{\"mode\":\"-i\",\"word\":\"\\u00e4\\u00e4\\u00e4\\u00e4\\u20ac\"}"),
+            &grant);
+    assert_string_equal(grant.argv.items[3], "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xe2\x82\xac");
+}
+
+static void commands_are_the_operators(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile(policy_text);
+    refused(
+        policy,
+        (struct ask){.tool = "t", .arguments = "{\"mode\":\"-i\",\"word\":\"x\"}", .command = "sh"},
+        TOOLCAGE_EDENIED, "command", 2, "command of its own");
+    _autogrant_ struct tc_grant grant = {0};
+    granted(policy, (struct ask){.tool = "t", .explain = true}, &grant);
+    assert_string_equal(grant.argv.items[2], "{mode}");
+    struct tc_buf large = TC_BUF_INIT;
+    tc_buf_adds(&large, "{\"a\":\"");
+    for (int i = 0; i < 131072 / 16; i++)
+        tc_buf_adds(&large, "0123456789abcdef");
+    tc_buf_adds(&large, "\"}");
+    _auto_(tc_buf_done) struct tc_buf owned = large;
+    _autopolicy_ struct toolcage_policy *any =
+        compile("[tool.t]\ncommand = [\"echo\", \"{a}\"]\narguments.a = {}\n");
+    refused(any, ARGS(owned.data), TOOLCAGE_EARGUMENTS, "arguments", 2, "131071");
+}
+
+static const char path_text[] = "[tool.t]\n"
+                                "command = [\"cat\", \"{p}\"]\n"
+                                "filesystem = { readable = [{ path = \"/workspace\", from = "
+                                "\"/srv/w\" }], denied = [\"/workspace/.env\"] }\n"
+                                "arguments.p = { read = [\"/workspace\", \"/data\"], write = "
+                                "[\"/workspace/inbox\", \"~/\"] }\n";
+
+static void paths_grant_exactly_themselves(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile(path_text);
+    _autogrant_ struct tc_grant data = {0}, inbox = {0}, covered = {0};
+    granted(policy, ARGS("{\"p\":\"/data/a.csv\"}"), &data);
+    assert_int_equal(access_of(&data, "/data/a.csv"), 'r');
+    assert_int_equal(access_of(&data, "/data/b.csv"), '-');
+    const struct tc_fs_entry *entry = tc_grant_find(&data, "/data/a.csv");
+    assert_true(entry->argument);
+    assert_string_equal(entry->bound, "/data");
+    assert_string_equal(entry->origin.key, "tool.t.arguments.p.read");
+    granted(policy, ARGS("{\"p\":\"inbox//./a\"}"), &inbox);
+    assert_string_equal(inbox.argv.items[1], "/workspace/inbox/a");
+    entry = tc_grant_find(&inbox, "/workspace/inbox/a");
+    assert_int_equal(entry->access, TC_ACCESS_WRITE);
+    assert_string_equal(entry->from, "/srv/w/inbox/a");
+    assert_string_equal(entry->bound, "/srv/w/inbox");
+    assert_int_equal(access_of(&inbox, "/workspace/inbox/b"), 'r');
+    assert_true(tc_strv_has(&inbox.tool_writable, "/srv/w/inbox"));
+    granted(policy, ARGS("{\"p\":\"/workspace/x\"}"), &covered);
+    assert_false(tc_grant_find(&covered, "/workspace/x")->argument);
+}
+
+static void hostile_paths_are_refused(void **state)
+{
+    static const struct {
+        const char *value, *words;
+    } rows[] = {
+        {"", "is empty"},
+        {"/etc/shadow", "outside"},
+        {"/dataset/x", "outside"},
+        {"/workspace/../etc/shadow", "holds \\\"..\\\""},
+        {"..", ".."},
+        {"a/../b", ".."},
+        {"a\\nb", "control character"},
+        {"/data/\\u001b[0m", "control character"},
+        {"/workspace/.env", "denied"},
+        {"/workspace/.env/x", "denied"},
+        {"/home/me/.ssh/id_rsa", "credentials"},
+        {"/home/me/.aws", "credentials"},
+    };
+    _autopolicy_ struct toolcage_policy *policy = compile(path_text);
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autoerror_ struct toolcage_error *err = NULL;
+        _autogrant_ struct tc_grant grant = {0};
+        _autofree_ char *text = tc_format("{\"p\":\"%s\"}", rows[i].value);
+        assert_int_equal(resolve(policy, &ARGS(text), &grant, &err), TOOLCAGE_EARGUMENTS);
+        if (!strstr(tc_error_json(err), rows[i].words))
+            print_error("%s: %s\n", rows[i].value, tc_error_message(err));
+        assert_non_null(strstr(tc_error_json(err), rows[i].words));
+    }
+    _autogrant_ struct tc_grant home = {0};
+    granted(policy, ARGS("{\"p\":\"/home/me\"}"), &home);
+    assert_int_equal(access_of(&home, "/home/me/.ssh/id_rsa"), 'd');
+    assert_int_equal(access_of(&home, "/home/me/.local/state/toolcage"), 'd');
+    refused(policy, ARGS("{\"p\":\"/home/me/.local/state/toolcage\"}"), TOOLCAGE_EDENIED,
+            "tool.t.arguments.p.write", 4, "never granted");
+}
+
+static void hosts_grant_exactly_themselves(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.t]\ncommand = [\"curl\", \"--\", \"{u}\"]\narguments.u = { host = "
+                "[\"api.example.com\", \"[2001:db8::1]:80\"] }\n");
+    static const char *const fine[] = {
+        "api.example.com",         "API.example.com:443",    "https://api.example.com/v1?q=1#f",
+        "https://api.example.com", "http://[2001:db8::1]/x", "[2001:db8::1]:80"};
+    for (size_t i = 0; i < TC_COUNT(fine); i++) {
+        _autofree_ char *text = tc_format("{\"u\":\"%s\"}", fine[i]);
+        _autogrant_ struct tc_grant grant = {0};
+        granted(policy, ARGS(text), &grant);
+        assert_int_equal(grant.net_count, 1);
+        assert_string_equal(grant.argv.items[2], fine[i]);
+        assert_true(grant.clauses & TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW));
+    }
+    static const char *const foul[] = {"example.com",
+                                       "http://api.example.com/",
+                                       "https://api.example.com@evil.example/",
+                                       "https://evil.example\\\\@api.example.com/",
+                                       "ftp://api.example.com",
+                                       "*",
+                                       "https://api.example.com.evil.example/",
+                                       "https://api.example.com:80/",
+                                       "https:// api.example.com",
+                                       "https://",
+                                       "file:///etc/passwd"};
+    for (size_t i = 0; i < TC_COUNT(foul); i++) {
+        _autofree_ char *text = tc_format("{\"u\":\"%s\"}", foul[i]);
+        _autoerror_ struct toolcage_error *err = NULL;
+        _autogrant_ struct tc_grant grant = {0};
+        if (resolve(policy, &ARGS(text), &grant, &err) != TOOLCAGE_EARGUMENTS)
+            print_error("accepted %s\n", foul[i]);
+        assert_non_null(err);
+        assert_string_equal(tc_error_subject(err), "arguments.u");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fill_the_places),
+        cmocka_unit_test(refuse_misfits),
+        cmocka_unit_test(five_characters_fit),
+        cmocka_unit_test(commands_are_the_operators),
+        cmocka_unit_test(paths_grant_exactly_themselves),
+        cmocka_unit_test(hostile_paths_are_refused),
+        cmocka_unit_test(hosts_grant_exactly_themselves),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

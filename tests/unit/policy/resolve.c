@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "test.h"
+
+static void default_grant_is_the_strictest_useful(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = NULL;
+    _autogrant_ struct tc_grant grant = {0};
+    assert_int_equal(tc_policy_new_default(&policy, NULL), 0);
+    assert_true(tc_policy_is_default(policy));
+    granted(policy, (struct ask){.command = "ls"}, &grant);
+    assert_int_equal(grant.fs_count, 1);
+    assert_string_equal(grant.fs[0].path, "/home/me/project");
+    assert_int_equal(grant.fs[0].access, TC_ACCESS_READ);
+    assert_true(grant.fs[0].built_in);
+    assert_int_equal(grant.net_count, 0);
+    assert_true(grant.clauses & TC_CLAUSE_BIT(TC_CLAUSE_NET_NONE));
+    assert_false(grant.clauses & TC_CLAUSE_BIT(TC_CLAUSE_FS_STEERING));
+    assert_int_equal(grant.clauses & tc_clauses_always(), tc_clauses_always());
+    assert_int_equal(grant.limits.timeout_ms, 30000);
+    assert_int_equal(grant.limits.memory, 536870912);
+    assert_true(grant.limits.memory_any);
+    assert_false(grant.limits.disk_set);
+    assert_string_equal(grant.backend, "process");
+}
+
+static void wide_directories_are_refused(void **state)
+{
+    static const char *const wide[] = {"/", "/home", "/home/me"};
+    _autopolicy_ struct toolcage_policy *policy = NULL;
+    assert_int_equal(tc_policy_new_default(&policy, NULL), 0);
+    for (size_t i = 0; i < TC_COUNT(wide); i++) {
+        struct ask ask = {.command = "ls", .facts = test_facts};
+        ask.facts.cwd = wide[i];
+        refused(policy, ask, TOOLCAGE_EDENIED, "filesystem", 0, "is not granted by default");
+        _autogrant_ struct tc_grant grant = {0};
+        ask.narrow[0] = "read";
+        ask.narrow[1] = "/home/me/a";
+        granted(policy, ask, &grant);
+        assert_int_equal(access_of(&grant, "/home/me/a/b"), 'r');
+        assert_int_equal(access_of(&grant, "/home/me/b"), '-');
+    }
+    _autopolicy_ struct toolcage_policy *file =
+        compile("[tool.x]\nfilesystem.writable = [\"/workspace\"]\n");
+    struct ask ask = {.tool = "x", .command = "ls", .facts = test_facts};
+    ask.facts.cwd = "/home/me";
+    refused(file, ask, TOOLCAGE_EDENIED, "tool.x.filesystem.writable", 2,
+            "is not granted by default");
+    ask.facts.workspace = "/home/me/w";
+    _autogrant_ struct tc_grant grant = {0};
+    granted(file, ask, &grant);
+    assert_string_equal(grant.fs[0].from, "/home/me/w");
+}
+
+static void flags_grant_where_no_policy_is(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = NULL;
+    _autogrant_ struct tc_grant grant = {0};
+    assert_int_equal(tc_policy_new_default(&policy, NULL), 0);
+    granted(policy,
+            (struct ask){.command = "ls",
+                         .narrow = {"write", "out", "read", "/data=~/d", "network", "Example.com",
+                                    "timeout", "2m", "env", "A=1", "env", "TZ", "memory", "1GiB"}},
+            &grant);
+    assert_int_equal(access_of(&grant, "/home/me/project/out/x"), 'w');
+    assert_int_equal(access_of(&grant, "/home/me/project/x"), 'r');
+    assert_string_equal(tc_grant_find(&grant, "/data")->from, "/home/me/d");
+    assert_int_equal(grant.net_count, 1);
+    assert_string_equal(grant.net[0].host, "example.com");
+    assert_int_equal(grant.limits.timeout_ms, 120000);
+    assert_true(tc_strv_has(&grant.env, "A=1") && tc_strv_has(&grant.env, "TZ=UTC"));
+    assert_true(tc_strv_has(&grant.tool_writable, "/home/me/project/out"));
+    refused(policy, (struct ask){.command = "ls", .narrow = {"write", "/usr"}}, TOOLCAGE_EDENIED,
+            "write", 0, "system path");
+    refused(policy,
+            (struct ask){.command = "ls", .narrow = {"read", "/home/me/.local/state/toolcage/x"}},
+            TOOLCAGE_EDENIED, "read", 0, "never granted");
+    refused(policy, (struct ask){.command = "ls", .narrow = {"read", "/data/*"}}, TOOLCAGE_EPOLICY,
+            "read", 0, "pattern");
+    refused(policy, (struct ask){.command = "ls", .narrow = {"tiemout", "1s"}}, TOOLCAGE_EUSAGE,
+            "tiemout", 0, "narrowed");
+    refused(policy, (struct ask){0}, TOOLCAGE_EUSAGE, "command", 0, "no command");
+    refused(policy, (struct ask){.tool = "x", .command = "ls"}, TOOLCAGE_ENOT_FOUND, "x", 0,
+            "no tool");
+}
+
+static void credentials_are_masked(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.home]\nfilesystem.readable = [{ path = \"/h\", from = \"~/\" }]\n"
+                "[tool.named]\nfilesystem.readable = [\"~/\", \"~/.aws\"]\n");
+    _autogrant_ struct tc_grant grant = {0}, named = {0};
+    granted(policy, (struct ask){.tool = "home", .command = "ls"}, &grant);
+    assert_int_equal(access_of(&grant, "/h/notes"), 'r');
+    assert_int_equal(access_of(&grant, "/h/.ssh/id_rsa"), 'd');
+    assert_int_equal(access_of(&grant, "/h/.config/gh/hosts.yml"), 'd');
+    assert_int_equal(access_of(&grant, "/h/.config/other"), 'r');
+    assert_int_equal(access_of(&grant, "/h/.cargo/credentials.toml"), 'd');
+    assert_int_equal(access_of(&grant, "/h/.local/state/toolcage/trust"), 'd');
+    assert_true(tc_grant_find(&grant, "/h/.ssh")->built_in);
+    assert_true(grant.clauses & TC_CLAUSE_BIT(TC_CLAUSE_FS_DENIED));
+    granted(policy, (struct ask){.tool = "named", .command = "ls"}, &named);
+    assert_int_equal(access_of(&named, "/home/me/.aws/config"), 'r');
+    assert_int_equal(access_of(&named, "/home/me/.ssh/config"), 'd');
+}
+
+static void defaults_are_replaced_whole(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[defaults]\ntimeout = \"5s\"\noutput = { limit = \"2KiB\", over = \"kill\" }\n"
+                "filesystem = { readable = [\"/a\"], denied = [\"/a/secret\", \"/b/secret\"] "
+                "}\nenv.pass = [\"TZ\"]\n"
+                "[tool.own]\ntimeout = \"60s\"\noutput.limit = \"4KiB\"\nfilesystem.readable = "
+                "[\"/b\"]\nenv.set.A = \"1\"\n"
+                "[tool.none]\nfilesystem = \"none\"\n");
+    _autogrant_ struct tc_grant own = {0}, none = {0}, bare = {0};
+    granted(policy, (struct ask){.tool = "own", .command = "ls"}, &own);
+    assert_int_equal(own.limits.timeout_ms, 60000);
+    assert_int_equal(own.limits.output, 4096);
+    assert_false(own.limits.output_kill);
+    assert_int_equal(access_of(&own, "/a/x"), '-');
+    assert_int_equal(access_of(&own, "/b/x"), 'r');
+    assert_int_equal(access_of(&own, "/b/secret/x"), 'd');
+    assert_true(tc_strv_has(&own.env, "A=1"));
+    assert_false(tc_strv_has(&own.env, "TZ=UTC"));
+    granted(policy, (struct ask){.tool = "none", .command = "ls"}, &none);
+    assert_int_equal(none.limits.timeout_ms, 5000);
+    assert_true(none.limits.output_kill);
+    assert_int_equal(access_of(&none, "/a/x"), '-');
+    assert_true(tc_strv_has(&none.env, "TZ=UTC"));
+    granted(policy, (struct ask){.command = "ls"}, &bare);
+    assert_null(bare.tool);
+    assert_int_equal(access_of(&bare, "/a/x"), 'r');
+    assert_int_equal(access_of(&bare, "/home/me/project"), '-');
+    refused(policy, (struct ask){.command = "ls", .narrow = {"timeout", "6s"}}, TOOLCAGE_EDENIED,
+            "defaults.timeout", 2, "defaults.timeout is 5s (line 2)");
+}
+
+static void most_specific_wins_and_denied_over_all(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.x]\nfilesystem = { readable = [\"/w/lib\"], writable = [\"/w\"], denied = "
+                "[\"/w/d\"] }\n"
+                "[tool.y]\nfilesystem = { writable = [\"/w/d/open\"], readable = [\"/w\"], denied "
+                "= [\"/w/d\"] }\n");
+    _autogrant_ struct tc_grant x = {0}, y = {0};
+    granted(policy, (struct ask){.tool = "x", .command = "ls"}, &x);
+    assert_int_equal(access_of(&x, "/w/a"), 'w');
+    assert_int_equal(access_of(&x, "/w/lib/a"), 'r');
+    assert_int_equal(access_of(&x, "/w/library"), 'w');
+    assert_int_equal(access_of(&x, "/w/d/a"), 'd');
+    assert_int_equal(access_of(&x, "/wx"), '-');
+    granted(policy, (struct ask){.tool = "y", .command = "ls"}, &y);
+    assert_int_equal(access_of(&y, "/w/d/open/a"), 'd');
+    assert_true(tc_strv_has(&x.tool_writable, "/w/d/open"));
+}
+
+static void router_chooses(void **state)
+{
+    static const struct {
+        const char *said, *backend;
+        bool approval;
+    } rows[] = {{"", "process", false},
+                {"tier = \"Auto\"", "process", false},
+                {"tier = \"Assisted\"", "gvisor", false},
+                {"tier = \"HumanApprove\"", "gvisor", true},
+                {"tier = \"ManualOnly\"", "firecracker", true},
+                {"tier = \"HumanApprove\"\nbackend = \"process\"", "process", true},
+                {"tier = \"Auto\"\nrisk = \"untrusted\"", "process", false},
+                {"risk = \"pure_compute\"", "wasm", false},
+                {"risk = \"file_ops\"", "oci", false},
+                {"risk = \"build_test\"", "kata", false},
+                {"risk = \"untrusted\"", "firecracker", false},
+                {"image = \"a\"", "oci", false},
+                {"module = \"a\"", "wasm", false},
+                {"backend = \"not-a-security-boundary\"", "not-a-security-boundary", false}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autofree_ char *text =
+            tc_format("[risk.build_test]\nbackend = \"kata\"\n[tool.x]\n%s\n", rows[i].said);
+        _autopolicy_ struct toolcage_policy *policy = compile(text);
+        _autogrant_ struct tc_grant grant = {0};
+        granted(policy, (struct ask){.tool = "x", .command = "ls"}, &grant);
+        assert_string_equal(grant.backend, rows[i].backend);
+        assert_int_equal(grant.approval, rows[i].approval);
+    }
+}
+
+static void environment_is_clean(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.x]\nenv = { pass = [\"TZ\", \"MISSING\"], set = { LD_PRELOAD = \"/o.so\", "
+                "HOME = \"/workspace\" } }\n");
+    _autogrant_ struct tc_grant grant = {0};
+    granted(policy, (struct ask){.tool = "x", .command = "ls"}, &grant);
+    assert_true(tc_strv_has(&grant.env, "TZ=UTC"));
+    assert_true(tc_strv_has(&grant.env, "LD_PRELOAD=/o.so"));
+    assert_true(tc_strv_has(&grant.env, "HOME=/workspace"));
+    for (size_t i = 0; i < grant.env.count; i++)
+        assert_null(strstr(grant.env.items[i], "SECRET"));
+    assert_int_equal(grant.env.count, 9);
+}
+
+static const char narrow_policy[] =
+    "[tool.x]\nfilesystem = { readable = [{ path = \"/data\", from = \"/srv/d\" }], writable = "
+    "[\"/workspace\"], "
+    "denied = [\"/workspace/.env\"] }\n"
+    "network = [\"a.example.com:443\", { host = \"b.example.com\", methods = [\"GET\"] }]\ntimeout "
+    "= \"60s\"\n"
+    "cpus = 1.5\nenv.pass = [\"TZ\"]\ncollect = [\"*.csv\"]\ndenials = \"calls\"\n";
+
+static void narrowing_never_widens(void **state)
+{
+    static const struct {
+        const char *key, *value, *subject;
+        uint32_t line;
+        const char *words;
+    } rows[] = {
+        {"timeout", "61s", "tool.x.timeout", 4, "tool.x.timeout is 1m (line 4)"},
+        {"memory", "513MiB", "tool.x.memory", 0, "is not set, so it is 512MiB"},
+        {"cpus", "1.501", "tool.x.cpus", 5, "is 1.5"},
+        {"pids", "129", "tool.x.pids", 0, "so it is 128"},
+        {"disk", "65MiB", "tool.x.disk", 0, "64MiB"},
+        {"open_files", "1025", "tool.x.open_files", 0, "1024"},
+        {"output", "2MiB", "tool.x.output", 0, "1MiB"},
+        {"network", "c.example.com", "tool.x.network", 3, "without this endpoint"},
+        {"network", "a.example.com:80", "tool.x.network", 3, "without this endpoint"},
+        {"network", "*", "tool.x.network", 3, "without this endpoint"},
+        {"env", "A=1", "tool.x.env", 6, "more than the policy grants"},
+        {"env", "TZX=1", "tool.x.env", 6, "more than the policy grants"},
+        {"collect", "*.png", "tool.x.collect", 7, "more than the policy grants"},
+        {"denials", "off", "tool.x.denials", 8, "more than the policy grants"},
+        {"backend", "not-a-security-boundary", "tool.x.backend", 0, "more than the policy grants"},
+        {"read", "/srv", "tool.x.filesystem", 2, "it is not granted"},
+        {"write", "/data/a", "tool.x.filesystem", 2, "only readable"},
+        {"read", "/workspace/.env", "tool.x.filesystem", 2, "it is denied"},
+        {"read", "/data=/home/me", "tool.x.filesystem.readable", 2, "from /srv/d"},
+        {"read", "/data/../workspace/../etc", "tool.x.filesystem", 2, "it is not granted"},
+    };
+    _autopolicy_ struct toolcage_policy *policy = compile(narrow_policy);
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct ask ask = {.tool = "x", .command = "ls", .narrow = {rows[i].key, rows[i].value}};
+        refused(policy, ask, TOOLCAGE_EDENIED, rows[i].subject, rows[i].line, rows[i].words);
+    }
+}
+
+static void narrowing_narrows(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile(narrow_policy);
+    _autogrant_ struct tc_grant grant = {0}, all = {0}, none = {0};
+    granted(policy,
+            (struct ask){.tool = "x",
+                         .command = "ls",
+                         .narrow = {"timeout", "1s", "read", "/data/sub", "write", "/workspace/out",
+                                    "network", "b.example.com", "pids", "1", "env", "TZ=CET",
+                                    "disk", "1MiB", "cpu_time", "1s"}},
+            &grant);
+    assert_int_equal(grant.limits.timeout_ms, 1000);
+    assert_int_equal(grant.limits.cpu_time_ms, 1000);
+    assert_int_equal(grant.limits.inodes, 256);
+    assert_int_equal(access_of(&grant, "/data/sub/a"), 'r');
+    assert_string_equal(tc_grant_find(&grant, "/data/sub")->from, "/srv/d/sub");
+    assert_int_equal(access_of(&grant, "/data/other"), '-');
+    assert_int_equal(access_of(&grant, "/workspace/out/a"), 'w');
+    assert_int_equal(access_of(&grant, "/workspace/a"), '-');
+    assert_int_equal(access_of(&grant, "/workspace/.env"), 'd');
+    assert_int_equal(grant.net_count, 1);
+    assert_int_equal(grant.net[0].methods.count, 1);
+    assert_true(tc_strv_has(&grant.env, "TZ=CET"));
+    granted(policy,
+            (struct ask){.tool = "x", .command = "ls", .narrow = {"read", "/", "network", "none"}},
+            &all);
+    assert_int_equal(access_of(&all, "/workspace/a"), 'r');
+    assert_int_equal(access_of(&all, "/data/a"), 'r');
+    assert_int_equal(access_of(&all, "/etc/x"), '-');
+    assert_true(all.clauses & TC_CLAUSE_BIT(TC_CLAUSE_NET_NONE));
+    granted(policy,
+            (struct ask){
+                .tool = "x", .command = "ls", .narrow = {"backend", "process", "denials", "paths"}},
+            &none);
+    assert_int_equal(none.denials, TC_DENIALS_PATHS);
+}
+
+static void checks_narrowing_alone(void **state)
+{
+    static const struct {
+        const char *key, *value;
+        int code;
+    } rows[] = {{"timeout", "30s", 0},
+                {"timeout", "30", TOOLCAGE_EPOLICY},
+                {"memory", "512m", TOOLCAGE_EPOLICY},
+                {"pids", "x", TOOLCAGE_EPOLICY},
+                {"network", "none", 0},
+                {"network", "*.example.com", TOOLCAGE_EPOLICY},
+                {"denials", "never", TOOLCAGE_EPOLICY},
+                {"env", "1A=2", TOOLCAGE_EPOLICY},
+                {"write", "/workspace=out", 0},
+                {"write", "=out", TOOLCAGE_EPOLICY},
+                {"cwd", "", TOOLCAGE_EPOLICY},
+                {"collect", "", TOOLCAGE_EPOLICY},
+                {"grace", "1s", TOOLCAGE_EUSAGE},
+                {"verbose", "1", TOOLCAGE_EUSAGE}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autoerror_ struct toolcage_error *err = NULL;
+        assert_int_equal(tc_policy_check_narrowing(rows[i].key, rows[i].value, &err), rows[i].code);
+        assert_int_equal(err != NULL, rows[i].code != 0);
+        if (err)
+            assert_true(tc_error_hint(err)[0]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(default_grant_is_the_strictest_useful),
+        cmocka_unit_test(wide_directories_are_refused),
+        cmocka_unit_test(flags_grant_where_no_policy_is),
+        cmocka_unit_test(credentials_are_masked),
+        cmocka_unit_test(defaults_are_replaced_whole),
+        cmocka_unit_test(most_specific_wins_and_denied_over_all),
+        cmocka_unit_test(router_chooses),
+        cmocka_unit_test(environment_is_clean),
+        cmocka_unit_test(narrowing_never_widens),
+        cmocka_unit_test(narrowing_narrows),
+        cmocka_unit_test(checks_narrowing_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
