@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Attacks on files: reading and writing what is not granted, and leaving things behind that act later."""
+import hashlib
+import os
+import resource
+import stat
+import subprocess
+import threading
+import time
+
+from scene import DIRECT, Missing, Refused
+
+SHELL = "/bin/sh"
+
+
+def files_below(root):
+    for directory, names, files in os.walk(root):
+        for name in names + files:
+            yield os.path.join(directory, name)
+
+
+def a_secret_outside_is_read(s):
+    """A file that any user may read, but that nothing grants."""
+    return s.token in s.attack("files", "read", s.secret, s.path("ws/../secret/canary"), "/proc/1/root" + s.secret,
+                               "/proc/self/root" + s.secret, "/proc/1/cwd/../secret/canary")
+
+
+def a_file_outside_is_written(s):
+    s.call(SHELL, "-c", f"echo changed > {s.secret}; ln {s.secret} {s.path('ws/hard')}; mv {s.secret} {s.path('ws/moved')}")
+    return not os.path.exists(s.secret) or s.read("secret/canary") != s.token
+
+
+def a_readable_file_is_written(s):
+    s.write("data/file", "original", 0o666)
+    s.call(SHELL, "-c", f"cd {s.path('data')}; echo changed > file; chmod 777 file; mv file other; rm -f file; touch new")
+    return sorted(os.listdir(s.path("data"))) != ["file"] or s.read("data/file") != "original"
+
+
+def a_set_id_file_is_left(s):
+    s.attack("files", "set-id", s.path("ws/tool"))
+    return any(os.lstat(name).st_mode & (stat.S_ISUID | stat.S_ISGID) for name in files_below(s.path("ws")))
+
+
+def a_file_capability_is_left(s):
+    s.attack("files", "file-capability", s.path("ws/tool"))
+    return os.path.exists(s.path("ws/tool")) and "security.capability" in os.listxattr(s.path("ws/tool"))
+
+
+def a_device_node_is_left(s):
+    s.attack("files", "device", s.path("ws/node"))
+    return any(stat.S_ISCHR(os.lstat(name).st_mode) or stat.S_ISBLK(os.lstat(name).st_mode)
+               for name in files_below(s.path("ws")))
+
+
+def kernel_files_open_for_writing(s):
+    """What turns root without capabilities, or with them, into the owner of the machine."""
+    names = ["/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sysrq-trigger", "/sys/kernel/uevent_helper",
+             "/sys/kernel/mm/transparent_hugepage/enabled", "/proc/sys/vm/drop_caches", "/etc/passwd", "/etc/ld.so.preload",
+             "/usr/bin/env", "/dev/kmsg", "/dev/mem"]
+    return "GOT" in s.attack("files", "open-for-writing", *names)
+
+
+def own_limits_are_lifted_by_proc(s):
+    names = ["oom_score_adj", "mem", "uid_map", "setgroups", "clear_refs", "coredump_filter", "timens_offsets", "comm"]
+    return "GOT" in s.attack("files", "open-for-writing", *["/proc/1/" + name for name in names])
+
+
+def host_accounts_are_read(s):
+    answer = s.attack("files", "read", "/etc/shadow", "/etc/gshadow", "/root/.bashrc", "/root/.profile")
+    return "GOT" in answer
+
+
+def a_file_is_opened_by_handle(s):
+    handle = s.outside("files", "handle-of", s.secret).split()
+    if len(handle) != 2 or "missed" in handle:
+        raise Missing("name_to_handle_at does not work on this file system")
+    return s.token in s.attack("files", "open-handle", *handle, s.path("ws"))
+
+
+def descriptors_are_inherited(s):
+    with open(s.secret, encoding="utf-8") as file:
+        copy = os.dup2(file.fileno(), 77, inheritable=True)
+        try:
+            return s.token in s.attack("files", "descriptors", pass_fds=(copy,))
+        finally:
+            os.close(copy)
+
+
+def standard_input_is_rewritten(s):
+    """A file that was opened for reading only, by whoever calls."""
+    name = s.write("ws/../input", "original", 0o666)
+    with open(name, encoding="utf-8") as file:
+        s.attack("files", "rewrite-stdin", "changed!", stdin=file)
+    return s.read("input") != "original"
+
+
+def a_planted_link_is_followed(s):
+    """One tool puts a link in the place of a directory; the next tool's grant goes through it."""
+    os.mkdir(s.path("ws/shared"), 0o777)
+    s.call(SHELL, "-c", f"cd {s.path('ws')} && rmdir shared && ln -s ../secret shared")
+    s.readable.append(s.path("ws/shared"))
+    try:
+        return s.token in s.call("/bin/cat", s.path("ws/shared/canary"))
+    except Refused:
+        return False
+
+
+def a_planted_link_in_a_parent_is_followed(s):
+    os.makedirs(s.path("ws/a/secret"))
+    s.call(SHELL, "-c", f"cd {s.path('ws')} && mv a b && ln -s .. a")
+    s.readable.append(s.path("ws/a/secret"))
+    try:
+        return s.token in s.call("/bin/cat", s.path("ws/a/secret/canary"))
+    except Refused:
+        return False
+
+
+def a_link_is_raced(s):
+    """A directory and a link to the secret change places all the time while grants are resolved."""
+    os.mkdir(s.path("ws/real"))
+    s.write("ws/real/canary", "harmless")
+    os.symlink("../secret", s.path("ws/link"))
+    os.symlink("real", s.path("ws/spin"))
+    stop = threading.Event()
+
+    def spin():
+        while not stop.is_set():
+            for target in ("real", "../secret"):
+                os.symlink(target, s.path("ws/next"))
+                os.rename(s.path("ws/next"), s.path("ws/spin"))
+
+    s.readable.append(s.path("ws/spin"))
+    thread = threading.Thread(target=spin)
+    thread.start()
+    found = False
+    try:
+        for _ in range(20):
+            try:
+                found = found or s.token in s.call("/bin/cat", s.path("ws/spin/canary"))
+            except Refused:
+                continue
+    finally:
+        stop.set()
+        thread.join()
+    return found
+
+
+def git_repository(s):
+    subprocess.run(["git", "init", "-q", s.path("ws")], check=True, env={**s.environ, "GIT_CONFIG_NOSYSTEM": "1"})
+
+
+def a_git_hook_is_planted(s):
+    """Each way to get a hook or a configuration into an existing repository."""
+    git_repository(s)
+    before = s.read("ws/.git/config")
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; printf '#!/bin/sh\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout;"
+           "echo '[core]' >> .git/config; git config core.fsmonitor 'touch /tmp/x'; mv .git/hooks .git/old;"
+           "mkdir -p .git/hooks; printf '#!/bin/sh\\n' > .git/hooks/post-checkout; mv .git/config .git/was;"
+           "printf '[alias]\\nx = !touch' > .git/config;"
+           "mv .git .git.old; mkdir -p .git/hooks; printf '#!/bin/sh\\n' > .git/hooks/post-checkout")
+    return os.path.exists(s.path("ws/.git/hooks/post-checkout")) or s.read("ws/.git/config") != before
+
+
+def a_denied_name_is_read(s):
+    """Below a writable tree: by its name, by another, moved with its parent, by a link."""
+    s.write("ws/sub/.env", s.token, 0o644)
+    s.denied.append(s.path("ws/sub/.env"))
+    return s.token in s.call(SHELL, "-c", f"cd {s.path('ws')}; cat sub/.env; cat ./sub/../sub/.env; cat sub/.e*; ln sub/.env h;"
+                             "cat h; mv sub/.env m; cat m; mv sub moved; cat moved/.env; ln -s moved/.env l; cat l; tar cf - .")
+
+
+def a_denied_name_below_a_readable_tree_is_read(s):
+    s.write("data/sub/.env", s.token)
+    s.denied.append(s.path("data/sub/.env"))
+    return s.token in s.call(SHELL, "-c", f"cd {s.path('data')}; cat sub/.env; cat sub/.e*; grep -r canary .; tar cf - .")
+
+
+def a_denied_name_comes_back(s):
+    """The owner saves the file anew, as editors do, while the tool runs: the mask stands on the old one."""
+    s.write("data/.env", s.token)
+    s.denied.append(s.path("data/.env"))
+
+    def save():
+        s.write("data/.env.tmp", s.token)
+        os.rename(s.path("data/.env.tmp"), s.path("data/.env"))
+
+    process = s.popen(SHELL, "-c", f"sleep 1; cat {s.path('data/.env')}")
+    time.sleep(0.5)
+    save()
+    out, err = process.communicate(timeout=60)
+    return s.token in s.result(out, err)
+
+
+def a_denied_name_in_a_writable_tree_comes_back(s):
+    """There the mask is by name and stands until the host replaces the file: then the call must say so."""
+    s.write("ws/.env", "old")
+    s.denied.append(s.path("ws/.env"))
+    process = s.popen(SHELL, "-c", f"sleep 1; cat {s.path('ws/.env')}")
+    time.sleep(0.5)
+    s.write("ws/.env.tmp", s.token)
+    os.rename(s.path("ws/.env.tmp"), s.path("ws/.env"))
+    out, err = process.communicate(timeout=60)
+    try:
+        return s.token in s.result(out, err)
+    except Refused as refused:
+        if ".env" not in str(refused):
+            raise
+        return False
+
+
+def private_storage_is_filled(s):
+    name = "/tmp/" + os.path.basename(s.root) + ".flood"
+    try:
+        out = s.call(SHELL, "-c", f"dd if=/dev/zero of={name} bs=1M count=200 2>/dev/null; stat -c 'GOT %s' {name}; rm -f {name}")
+        return "GOT 209715200" in out
+    finally:
+        if os.path.exists(name):
+            os.unlink(name)
+
+
+def an_untrusted_policy_is_obeyed(s):
+    """Somebody leaves a policy in a directory that a person then works in."""
+    s.write("ws/toolcage.toml", f'[defaults]\nfilesystem = {{ readable = ["{s.path("secret")}"] }}\n')
+    argv = [s.options.toolcage, "exec"] + (["--policy", "toolcage.toml"] if s.how != "caged" else [])
+    done = subprocess.run(argv + ["--", "/bin/cat", s.secret], cwd=s.path("ws"), env=s.environ, check=False,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    if s.how == "caged":
+        assert done.returncode == 126, f"{done.returncode} {done.stderr}"
+    return s.token in done.stdout
+
+
+def collection_follows_a_link(s):
+    """The result lists changed files: their digests must not be those of what a link leads to."""
+    s.more = 'collect = ["*.csv"]'
+    s.call(SHELL, "-c", f"ln -s {s.secret} {s.path('ws/out.csv')}; mkfifo {s.path('ws/pipe.csv')}; cat {s.path('ws/out.csv')}")
+    if s.how != "caged":
+        return s.token in (s.answer["stdout"].get("text") or "")
+    return hashlib.sha256(s.token.encode()).hexdigest() in str(s.answer)
+
+
+def a_core_file_is_left(s):
+    with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as file:
+        if "/" in file.read():
+            raise Missing("core files do not go to the working directory here")
+    s.attack("processes", "dump-core", preexec_fn=unlimited_core)
+    return any(os.path.basename(name).startswith("core") for name in files_below(s.path("ws")))
+
+
+def unlimited_core():
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+
+CASES = [
+    ("a secret outside is read", a_secret_outside_is_read, {}),
+    ("a file outside is written", a_file_outside_is_written, {}),
+    ("a readable file is written", a_readable_file_is_written, {}),
+    ("a set-id file is left behind", a_set_id_file_is_left, {}),
+    ("a file capability is left behind", a_file_capability_is_left, {"root": True}),
+    ("a device node is left behind", a_device_node_is_left, {"root": True}),
+    ("kernel files open for writing", kernel_files_open_for_writing, {"root": True}),
+    ("PID 1 is rewritten through /proc", own_limits_are_lifted_by_proc, {"root": True}),
+    ("accounts of the host are read", host_accounts_are_read, {"root": True}),
+    ("a file is opened by its handle", a_file_is_opened_by_handle, {"root": True}),
+    ("descriptors are inherited", descriptors_are_inherited, {"free": DIRECT}),
+    ("standard input is rewritten", standard_input_is_rewritten, {"free": DIRECT}),
+    ("a planted link is followed by the next grant", a_planted_link_is_followed, {}),
+    ("a planted link in a parent is followed", a_planted_link_in_a_parent_is_followed, {}),
+    ("a link is raced against the grant", a_link_is_raced, {}),
+    ("a git hook or configuration is planted", a_git_hook_is_planted, {}),
+    ("a denied name below a writable tree is read", a_denied_name_is_read, {}),
+    ("a denied name below a readable tree is read", a_denied_name_below_a_readable_tree_is_read, {}),
+    ("a denied name comes back when it is saved", a_denied_name_comes_back, {}),
+    ("a denied name in a writable tree comes back unsaid", a_denied_name_in_a_writable_tree_comes_back, {}),
+    ("private storage is filled", private_storage_is_filled, {}),
+    ("an untrusted policy is obeyed", an_untrusted_policy_is_obeyed, {}),
+    ("collection follows a link", collection_follows_a_link, {}),
+    ("a core file is left behind", a_core_file_is_left, {"free": DIRECT}),
+]

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""One attack's stage: a throw-away tree with a canary outside of what is granted, a policy with one tool in
+a cage and one outside of any, and listeners, victims and the like that watch from outside."""
+import base64
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+CAGED, FREE, DIRECT = "caged", "free", "direct"
+POLICY = """
+[tool.{name}]
+backend = "{backend}"
+network = "none"
+filesystem = {{ readable = [{readable}], writable = [{writable}], denied = [{denied}] }}
+memory = {memory}
+pids = 64
+timeout = "20s"
+{more}
+"""
+
+
+class Refused(Exception):
+    """The call never ran: toolcage refused it."""
+
+
+class Missing(Exception):
+    """What the attack needs is not there."""
+
+
+class Scene:
+    def __init__(self, options, how):
+        self.options, self.how = options, how
+        self.token = "canary-" + secrets.token_hex(8)
+        self.root = tempfile.mkdtemp(prefix="toolcage-escape-")
+        os.chmod(self.root, 0o755)
+        for name in ("bin", "ws", "data", "secret", "home"):
+            os.mkdir(self.path(name), 0o755)
+        for program in options.programs:
+            shutil.copy(program, self.path("bin"))
+        self.secret = self.write("secret/canary", self.token)
+        self.readable, self.writable, self.denied, self.more = [self.path("bin"), self.path("data")], [self.path("ws")], [], ""
+        self.memory = '{ max = "256MiB", by = "any" }'
+        self.environ = {"HOME": self.path("home"), "PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+            if name in os.environ:
+                self.environ[name] = os.environ[name]
+        self.answer = None
+        self.ends = contextlib.ExitStack()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end_leftovers()
+        self.ends.close()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def path(self, *names):
+        return os.path.join(self.root, *names)
+
+    def write(self, name, text, mode=0o644):
+        full = self.path(name)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, "wb") as out:
+            out.write(text if isinstance(text, bytes) else text.encode())
+        os.chmod(full, mode)
+        return full
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def program(self, name):
+        return self.path("bin", "attack-" + name)
+
+    # ---- calling -----------------------------------------------------------------------------------------
+
+    def policy(self):
+        def listed(paths):
+            return ", ".join(item if item.startswith("{") else json.dumps(item) for item in paths)
+
+        text = "".join(POLICY.format(name=name, backend=backend, readable=listed(self.readable), more=self.more, memory=self.memory,
+                                     writable=listed(self.writable), denied=listed(self.denied))
+                       for name, backend in ((CAGED, "process"), (FREE, "not-a-security-boundary")))
+        return self.write("policy.toml", text)
+
+    def argv(self, *command):
+        if self.how == DIRECT:
+            return list(command)
+        return [self.options.toolcage, "exec", "--policy", self.policy(), "--tool", self.how, "--json", "--", *command]
+
+    def popen(self, *command, **more):
+        more.setdefault("stdin", subprocess.DEVNULL)
+        more.setdefault("cwd", self.path("ws"))
+        return subprocess.Popen(self.argv(*command), env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+
+    def call(self, *command, timeout=60, **more):
+        """Runs the command; what it wrote. Raises Refused when it never ran."""
+        process = self.popen(*command, **more)
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise AssertionError("the call did not end") from None
+        return self.result(out, err)
+
+    def result(self, out, err):
+        if self.how == DIRECT:
+            return out.decode(errors="replace")
+        try:
+            self.answer = json.loads(out)
+        except ValueError:
+            raise AssertionError(f"no result: {out[:500]!r} {err[:2000]!r}") from None
+        if self.answer["status"] in ("denied", "error", "cancelled"):
+            raise Refused(json.dumps(self.answer["error"]))
+        stdout = self.answer["stdout"]
+        return stdout["text"] if "text" in stdout else base64.b64decode(stdout["base64"]).decode(errors="replace")
+
+    def attack(self, program, *args, **more):
+        return self.call(self.program(program), *[str(arg) for arg in args], **more)
+
+    def outside(self, program, *args):
+        """The same program, run by an accomplice outside."""
+        done = subprocess.run([self.program(program), *[str(arg) for arg in args]], capture_output=True, text=True,
+                              check=False, timeout=20)
+        return done.stdout
+
+    # ---- watching ----------------------------------------------------------------------------------------
+
+    def victim(self):
+        """A process outside with the token in its memory: its pid and where."""
+        code = ("import ctypes,sys,time; b=ctypes.create_string_buffer(sys.argv[1].encode(),128);"
+                "print(hex(ctypes.addressof(b)),flush=True); time.sleep(60)")
+        process = subprocess.Popen(["/usr/bin/python3", "-c", code, self.token], stdout=subprocess.PIPE, text=True,
+                                   cwd=self.path("secret"))
+        self.ends.callback(self.end, process)
+        return process, process.stdout.readline().strip()
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.wait()
+
+    def listen(self, family, kind, address):
+        """A listener outside: a function that tells whether the token has come."""
+        sock = socket.socket(family, kind)
+        self.ends.callback(sock.close)
+        sock.bind(address)
+        if kind == socket.SOCK_STREAM:
+            sock.listen(8)
+        if family == socket.AF_UNIX and not address.startswith("\0"):
+            os.chmod(address, 0o777)
+        sock.settimeout(1.0)
+        return sock, lambda: self.arrived(sock, kind)
+
+    def arrived(self, sock, kind):
+        deadline = time.monotonic() + 1
+        while time.monotonic() < deadline:
+            try:
+                if kind == socket.SOCK_STREAM:
+                    peer, _ = sock.accept()
+                    peer.settimeout(1.0)
+                    with peer:
+                        text = peer.recv(4096)
+                else:
+                    text = sock.recv(4096)
+            except OSError:
+                continue
+            if self.token.encode() in text:
+                return True
+        return False
+
+    def attackers(self):
+        """Pids of whoever runs a program of this tree, as seen outside."""
+        for entry in os.listdir("/proc"):
+            with contextlib.suppress(OSError):
+                if entry.isdigit() and os.readlink(f"/proc/{entry}/exe").startswith(self.path("bin")):
+                    yield int(entry)
+
+    def grows(self, name, seconds=0.5):
+        """Does a file grow: is somebody still writing it?"""
+        try:
+            before = os.stat(self.path(name)).st_size
+        except OSError:
+            return False
+        time.sleep(seconds)
+        return os.stat(self.path(name)).st_size > before
+
+    def end_leftovers(self):
+        """Ends what an uncaged run left behind: whoever runs a program of this tree."""
+        for pid in list(self.attackers()):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
