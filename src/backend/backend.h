@@ -89,6 +89,8 @@ struct tc_works {
     void (*collected)(struct tc_cage *cage);
     /* Everything gone, whatever had been built; fine for half-built cages. */
     void (*destroy)(struct tc_cage *cage);
+    /* Once, when the helper starts: what every call will need, while the library still thinks. */
+    void (*open)(void);
     /* Once, when the helper ends; and for leftovers of dead helpers: how many went. */
     void (*close)(void);
     unsigned (*sweep)(void);

@@ -246,7 +246,7 @@ static void destroy(struct tc_cage *cage)
     cage->priv = NULL;
 }
 
-static void close_nothing(void)
+static void do_nothing(void)
 {
 }
 
@@ -258,7 +258,7 @@ static unsigned sweep_nothing(void)
 #define PLAIN_SLOTS                                                                            \
     .probe = probe, .prepare = prepare, .event = event, .notify = notify, .oomed = oomed,      \
     .signal = end, .reap = reap, .cpu_us = cpu_us, .collect = collect, .collected = collected, \
-    .destroy = destroy, .close = close_nothing, .sweep = sweep_nothing
+    .destroy = destroy, .open = do_nothing, .close = do_nothing, .sweep = sweep_nothing
 
 const struct tc_works tc_fake_works = {
     .name = "fake", .start = start_fake, .usage = usage_fake, PLAIN_SLOTS};

@@ -109,6 +109,9 @@ static int64_t next_deadline(void)
 
 static void run(void)
 {
+    const struct tc_works *w;
+    for (size_t i = 0; (w = tc_works_at(i)); i++)
+        w->open();
     while (!helper.ending) {
         if (tc_loop_turn(&helper.loop, next_deadline()) < 0)
             break;
@@ -117,7 +120,6 @@ static void run(void)
             tc_job_tick(j, now);
         forget_finished();
     }
-    const struct tc_works *w;
     for (struct tc_running *j = helper.jobs; j; j = j->next)
         j->finished = true;
     forget_finished();

@@ -4,6 +4,7 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/ioctl.h>
 
 #include "base/cleanup.h"
 #include "base/sys.h"
@@ -98,4 +99,14 @@ int tc_seccomp_answer(int nr, const uint64_t args[6], const char **ret_name, boo
         return 0;
     /* An allowed call is never notified; were it, "go on" would be a hole. */
     return errnum ? errnum : TC_SECCOMP_UNNAMED;
+}
+
+void tc_seccomp_wake_here(int listener)
+{
+#ifdef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+    (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+#else
+    enum { SYNC_WAKE_UP = 1 };
+    (void)ioctl(listener, _IOW('!', 4, uint64_t), SYNC_WAKE_UP);
+#endif
 }

@@ -24,6 +24,10 @@ const struct sock_fprog *tc_seccomp_program(bool notify);
  * the notification descriptor (close-on-exec), else 0; -1 with errno. Async-signal-safe. */
 int tc_seccomp_install(const struct sock_fprog *program, bool notify);
 
+/* Asks the kernel to wake supervisor and tool on one processor, which makes a notification cheaper.
+ * Kernels before 6.6 do not know this; nothing depends on it. */
+void tc_seccomp_wake_here(int listener);
+
 /* What to answer for a notified call: 0 to let it go on, else the errno to refuse it with. A call
  * that the profile never notifies is ENOSYS. *ret_name is the call's name ("?" when unknown),
  * *ret_probe says that ordinary programs try this in passing: list it, but do not trouble the model

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
@@ -33,13 +32,15 @@ int tc_write_id_maps(const char *proc, const char *uid_map, const char *gid_map,
     return write_one(proc, "gid_map", gid_map);
 }
 
-int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_gid)
+int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_gid,
+                    pid_t *ret_carrier)
 {
     int pidfd = -1;
     struct clone_args args = {.flags = CLONE_NEWUSER | CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
                               .pidfd = (uintptr_t)&pidfd,
                               .exit_signal = SIGCHLD};
     pid_t pid = tc_clone3(&args);
+    *ret_carrier = -1;
     if (pid < 0)
         return -1;
     if (pid == 0)
@@ -56,8 +57,7 @@ int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_g
         fd = open(path, O_RDONLY | O_CLOEXEC);
     int saved = errno;
     (void)tc_pidfd_signal(owned, SIGKILL);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    *ret_carrier = pid;
     errno = saved;
     return fd;
 }

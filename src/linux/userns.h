@@ -20,7 +20,9 @@ int tc_write_id_maps(const char *proc, const char *uid_map, const char *gid_map,
 
 /* A descriptor of a user namespace that maps one uid and one gid, for id-mapped mounts: files that
  * belong to file_uid:file_gid on disk belong to cage_uid:cage_gid through the mount. Needs
- * CAP_SETUID and CAP_SETGID where we are. -1 with errno. */
-int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_gid);
+ * CAP_SETUID and CAP_SETGID where we are. -1 with errno. *ret_carrier is a child that carried the
+ * namespace and is dying, or -1: the caller reaps it when that does not make it wait. */
+int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_gid,
+                    pid_t *ret_carrier);
 
 #endif

@@ -40,6 +40,9 @@ static int take_session(const struct tc_box *box)
     (void)box;
     (void)umask(0022);
     (void)signal(SIGPIPE, SIG_DFL);
+    /* when the machine runs out of memory, cages go first */
+    if (tc_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "1000") < 0)
+        return -1;
     return setsid() < 0 ? -1 : 0;
 }
 

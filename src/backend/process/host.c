@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "backend/process/process.h"
 #include "base/fd.h"
@@ -160,6 +161,19 @@ int tc_process_host_get(struct tc_outcome *outcome, struct tc_process_host **ret
     return 0;
 }
 
+static void reap_carrier(struct tc_idmap *m)
+{
+    while (m->carrier > 0 && waitpid(m->carrier, NULL, 0) < 0 && errno == EINTR)
+        ;
+    m->carrier = -1;
+}
+
+void tc_process_reap_carriers(struct tc_process_host *h)
+{
+    for (size_t i = 0; i < h->idmap_count; i++)
+        reap_carrier(&h->idmaps[i]);
+}
+
 int tc_process_idmap(struct tc_process_host *h, uid_t file_uid, gid_t file_gid, uid_t cage_id)
 {
     for (size_t i = 0; i < h->idmap_count; i++) {
@@ -172,11 +186,15 @@ int tc_process_idmap(struct tc_process_host *h, uid_t file_uid, gid_t file_gid, 
         errno = ENOMEM;
         return -1;
     }
-    *m = (struct tc_idmap){file_uid, cage_id, file_gid, (gid_t)cage_id, -1};
-    m->fd = tc_idmap_userns(file_uid, file_gid, cage_id, (gid_t)cage_id);
-    if (m->fd < 0)
-        h->idmap_count--;
-    return m->fd;
+    *m = (struct tc_idmap){file_uid, cage_id, file_gid, (gid_t)cage_id, -1, -1};
+    m->fd = tc_idmap_userns(file_uid, file_gid, cage_id, (gid_t)cage_id, &m->carrier);
+    if (m->fd >= 0)
+        return m->fd;
+    int saved = errno;
+    reap_carrier(m);
+    h->idmap_count--;
+    errno = saved;
+    return -1;
 }
 
 struct tc_process_host *tc_process_host_opened(void)

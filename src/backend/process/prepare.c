@@ -72,8 +72,8 @@ static int64_t group_memory(const struct tc_plan *plan)
     return plan->limits.memory + copies * plan->limits.disk;
 }
 
-/* With version 2 a cage is born in its group for nothing; with version 1 the first call of each group
- * pays for moving a process there, which is milliseconds. */
+/* With version 2 a cage is born in its group for nothing; with version 1 the first call of each
+ * group pays for moving a process there, which is milliseconds. */
 static bool cheap(const struct tc_cgroups *groups, enum tc_cgroup_controller controller)
 {
     struct tc_cgroup_state state = tc_cgroups_describe(groups, controller);

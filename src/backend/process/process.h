@@ -22,6 +22,7 @@ struct tc_idmap {
     uid_t file_uid, cage_uid;
     gid_t file_gid, cage_gid;
     int fd;
+    pid_t carrier; /* a dying child of ours, or -1 */
 };
 
 struct tc_process_host {
@@ -49,6 +50,8 @@ struct tc_process_host *tc_process_host_opened(void);
 /* A user namespace descriptor for id-mapped mounts of files with this owner; borrowed; -1 with
  * errno. */
 int tc_process_idmap(struct tc_process_host *host, uid_t file_uid, gid_t file_gid, uid_t cage_id);
+/* Reaps the children that carried them; they died long before a call ends. */
+void tc_process_reap_carriers(struct tc_process_host *host);
 
 /* ---- root.c: prepared roots
  * ---------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "linux/seccomp_filter.h"
 
 enum {
     NAMESPACES = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC |
@@ -234,6 +235,7 @@ static int take_report(struct tc_cage *cage)
     switch (r.kind) {
     case TC_REPORT_LISTENER:
         cage->notify_fd = p->listener = count ? fd : -1;
+        tc_seccomp_wake_here(p->listener);
         return 1;
     case TC_REPORT_READY:
         note_ready(cage, r.us);

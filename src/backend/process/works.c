@@ -116,6 +116,8 @@ static void destroy(struct tc_cage *cage)
         tc_process_reap(cage);
     }
     close_fds(p);
+    if (p->host)
+        tc_process_reap_carriers(p->host);
     if (p->group)
         (void)tc_cgroup_give(p->group);
     if (p->id != (uid_t)-1)
@@ -127,6 +129,15 @@ static void destroy(struct tc_cage *cage)
     tc_arena_done(&p->arena);
     free(p);
     cage->priv = NULL;
+}
+
+/* A machine that cannot do it says so at each call, with the reason. */
+static void open_host(void)
+{
+    struct tc_outcome outcome = {0};
+    struct tc_process_host *host;
+    (void)tc_process_host_get(&outcome, &host);
+    tc_outcome_done(&outcome);
 }
 
 static void close_host(void)
@@ -166,6 +177,7 @@ const struct tc_works tc_process_works = {
     .collect = tc_process_collect,
     .collected = tc_process_collected,
     .destroy = destroy,
+    .open = open_host,
     .close = close_host,
     .sweep = sweep,
 };
