@@ -72,7 +72,7 @@ async def main():
         print("1..0 # SKIP this machine cannot make the cage: " + first["error"]["message"])
         return
     tap.check(first["stdout"]["text"] == "here\n", "one call", first)
-    ticks = 0
+    ticks, open_before = 0, len(os.listdir("/proc/self/fd"))
 
     async def tick():
         nonlocal ticks
@@ -89,6 +89,7 @@ async def main():
     tap.check(results[10]["status"] == "timeout", "a deadline", results[10])
     tap.check(results[11]["status"] == "cancelled", "a cancel", results[11])
     tap.check(ticks > 20, "the loop was never blocked", ticks)
+    tap.check(len(os.listdir("/proc/self/fd")) == open_before, "no descriptor is left")
     try:
         ask(lib.toolcage_call_set, None, b"timeout", b"1s")
         tap.check(False, "a NULL call is an error")
