@@ -12,7 +12,7 @@
 #include "cli/json.h"
 #include "cli/say.h"
 
-enum { TC_EXIT_UNFIT = 1, CLAUSE_WIDTH = 18 };
+enum { TC_EXIT_UNFIT = 1, CLAUSE_WIDTH = 18, HOW_COLUMN = 5 + CLAUSE_WIDTH + 2, LINE_WIDTH = 98 };
 
 static const struct tc_option options[] = {
     {"json", 0, NULL, NULL, "one JSON object in place of the table"},
@@ -28,12 +28,34 @@ static const char text[] =
     "  toolcage doctor --json\n"
     "  toolcage doctor --clean\n";
 
+/* Words from the column `indent` on, broken before the line gets too long. */
+static void put_text(FILE *out, const char *words, int indent)
+{
+    int column = indent;
+    for (const char *word = words; *word;) {
+        int length = (int)strcspn(word, " \n");
+        if (column > indent && column + 1 + length > LINE_WIDTH) {
+            (void)fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            (void)fputc(' ', out);
+            column++;
+        }
+        (void)fprintf(out, "%.*s", length, word);
+        column += length;
+        word += length + (word[length] != '\0');
+    }
+    (void)fputc('\n', out);
+}
+
 /* A fix that several clauses in a row share is told once: *last is the one told last, owned. */
 static void put_fix(FILE *out, char *fix, char **last)
 {
     bool told = !fix || !*fix || (*last && !strcmp(fix, *last));
-    if (!told)
-        (void)fprintf(out, "     %-*s  fix: %s\n", CLAUSE_WIDTH, "", fix);
+    if (!told) {
+        (void)fprintf(out, "%*sfix: ", HOW_COLUMN, "");
+        put_text(out, fix, HOW_COLUMN + 5);
+    }
     free(*last);
     *last = fix;
 }
@@ -43,8 +65,8 @@ static void put_clause(FILE *out, struct tc_json row, char **last_fix)
     _autofree_ char *clause = tc_json_text(tc_json_get(row, "clause"));
     bool works = tc_json_true(tc_json_get(row, "works"));
     _autofree_ char *how = tc_json_text(tc_json_get(row, works ? "mechanism" : "reason"));
-    (void)fprintf(out, "%-3s  %-*s  %s\n", works ? "ok" : "no", CLAUSE_WIDTH, clause ? clause : "?",
-                  how ? how : "");
+    (void)fprintf(out, "%-3s  %-*s  ", works ? "ok" : "no", CLAUSE_WIDTH, clause ? clause : "?");
+    put_text(out, how ? how : "", HOW_COLUMN);
     if (!works)
         put_fix(out, tc_json_text(tc_json_get(row, "fix")), last_fix);
 }

@@ -8,6 +8,13 @@
 
 #include "cli/say.h"
 
+int tc_failure_about(struct tc_failure *failure, const char *subject)
+{
+    free(failure->subject);
+    failure->subject = strdup(subject);
+    return -1;
+}
+
 int tc_failure_set(struct tc_failure *failure, int code, const char *hint, const char *fmt, ...)
 {
     va_list ap;
@@ -27,6 +34,7 @@ void tc_failure_done(struct tc_failure *failure)
     toolcage_error_free(failure->error);
     free(failure->message);
     free(failure->hint);
+    free(failure->subject);
     *failure = (struct tc_failure){0};
 }
 
@@ -50,47 +58,61 @@ static void tell_text(const struct tc_failure *failure)
         tc_cli_hint("%s", failure->hint);
 }
 
+static void put_member(FILE *out, const char *key, const char *text)
+{
+    (void)fprintf(out, ",\"%s\":", key);
+    tc_cli_json_string(out, text ? text : "");
+}
+
 static void put_error(FILE *out, const struct tc_failure *failure)
 {
     if (failure->error) {
         (void)fputs(toolcage_error_json(failure->error), out);
         return;
     }
-    (void)fprintf(
-        out,
-        "{\"code\":\"%s\",\"stage\":\"policy lookup\",\"subject\":\"\",\"errno\":0,\"message\":",
-        toolcage_error_word(failure->code));
-    tc_cli_json_string(out, failure->message ? failure->message : "out of memory");
-    (void)fputs(",\"hint\":", out);
-    tc_cli_json_string(out, failure->hint ? failure->hint : "");
+    (void)fprintf(out, "{\"code\":\"%s\"", toolcage_error_word(failure->code));
+    put_member(out, "stage", failure->code == TOOLCAGE_EUNTRUSTED ? "trust" : "command line");
+    put_member(out, "subject", failure->subject);
+    (void)fputs(",\"errno\":0", out);
+    put_member(out, "message", failure->message ? failure->message : "out of memory");
+    put_member(out, "hint", failure->hint);
     (void)fputs(",\"location\":null}", out);
+}
+
+/* One text for the model, as a result has it. */
+static void put_message(FILE *out, const struct tc_failure *failure)
+{
+    const char *message =
+        failure->error ? toolcage_error_message(failure->error) : failure->message;
+    const char *hint = failure->error ? toolcage_error_hint(failure->error) : failure->hint;
+    _autofree_ char *text = NULL;
+    if (asprintf(&text, "%s: %s%s%s\n", exit_of(failure) == TC_EXIT_DENIED ? "denied" : "error",
+                 message ? message : "out of memory", hint && *hint ? ". Hint: " : "",
+                 hint ? hint : "") < 0)
+        text = NULL;
+    put_member(out, "message", text ? text : "error: out of memory\n");
 }
 
 /* The same fields as a result of the library has, so that a reader needs one shape only. */
 static void put_result(FILE *out, const struct tc_failure *failure, const char *tool)
 {
     static const char stream[] = "{\"text\":\"\",\"bytes\":0,\"truncated\":false}";
-    (void)fputs("{\"version\":1,\"call\":null,\"tool\":", out);
+    (void)fputs("{\"version\":1,\"call\":null", out);
     if (tool)
-        tc_cli_json_string(out, tool);
+        put_member(out, "tool", tool);
     else
-        (void)fputs("null", out);
-    (void)fprintf(out,
-                  ",\"status\":\"%s\",\"exit_code\":null,\"signal\":null,\"limit\":null,\"error\":",
-                  exit_of(failure) == TC_EXIT_DENIED ? "denied" : "error");
+        (void)fputs(",\"tool\":null", out);
+    put_member(out, "status", exit_of(failure) == TC_EXIT_DENIED ? "denied" : "error");
+    (void)fputs(",\"exit_code\":null,\"signal\":null,\"limit\":null,\"error\":", out);
     put_error(out, failure);
-    (void)fprintf(out,
-                  ",\"backend\":null,\"layers\":[],\"tier\":null,\"policy\":null,\"grant\":null,"
-                  "\"stdout\":%s,\"stderr\":%s,\"message\":",
-                  stream, stream);
-    const char *message =
-        failure->error ? toolcage_error_message(failure->error) : failure->message;
-    tc_cli_json_string(out, message ? message : "out of memory");
-    (void)fputs(",\"changes\":[],\"files\":[],\"usage\":{\"wall_ms\":0,\"cpu_ms\":0,\"memory_peak_"
-                "bytes\":0,"
-                "\"pids_peak\":0,\"egress_bytes\":0},\"denials\":[],"
-                "\"omitted\":{\"changes\":0,\"files\":0,\"denials\":0},\"enforcement\":{}}\n",
+    (void)fputs(",\"backend\":null,\"layers\":[],\"tier\":null,\"policy\":null,\"grant\":null",
                 out);
+    (void)fprintf(out, ",\"stdout\":%s,\"stderr\":%s", stream, stream);
+    put_message(out, failure);
+    (void)fputs(",\"changes\":[],\"files\":[]", out);
+    (void)fputs(",\"usage\":{\"wall_ms\":0,\"cpu_ms\":null,\"memory_peak_bytes\":null,", out);
+    (void)fputs("\"pids_peak\":null,\"egress_bytes\":0},\"denials\":[],", out);
+    (void)fputs("\"omitted\":{\"changes\":0,\"files\":0,\"denials\":0},\"enforcement\":{}}\n", out);
 }
 
 int tc_failure_tell(const struct tc_failure *failure, const struct tc_args *args, const char *tool)

@@ -11,7 +11,7 @@
 struct tc_failure {
     struct toolcage_error *error; /* the library's; NULL: ours */
     int code;                     /* ours: TOOLCAGE_E… */
-    char *message, *hint;
+    char *message, *hint, *subject;
 };
 
 static inline struct toolcage_error **tc_failure_error(struct tc_failure *failure)
@@ -22,6 +22,8 @@ static inline struct toolcage_error **tc_failure_error(struct tc_failure *failur
 /* Fills it and returns -1. The hint is copied; NULL: none. */
 int tc_failure_set(struct tc_failure *failure, int code, const char *hint, const char *fmt, ...)
     TC_PRINTF(4, 5);
+/* Names what it is about (copied). Returns -1. */
+int tc_failure_about(struct tc_failure *failure, const char *subject);
 void tc_failure_done(struct tc_failure *failure);
 
 /* Tells it (with --json among the options on standard output, as a result that never ran) and

@@ -109,9 +109,10 @@ static int refuse(const char *path, enum tc_trust trust, struct tc_failure *fail
     _autofree_ char *hint = NULL;
     if (asprintf(&hint, "read it, then: toolcage policy trust %s", path) < 0)
         hint = NULL;
-    return tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, hint, "the policy %s %s", path,
-                          trust == TC_TRUST_CHANGED ? "has changed since it was trusted"
-                                                    : "is not trusted");
+    (void)tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, hint, "the policy %s %s", path,
+                         trust == TC_TRUST_CHANGED ? "has changed since it was trusted"
+                                                   : "is not trusted");
+    return tc_failure_about(failure, path);
 }
 
 static int check_trust(struct tc_found *found, enum tc_lookup_flags flags,

@@ -61,7 +61,7 @@ def untrusted():
         answer = place.run("exec", "--json", "true")
         result = json.loads(answer.out) if answer.out.count("\n") == 1 else {}
         check(answer.code == 126 and not answer.err and list(result) == FIELDS and result["status"] == "denied"
-              and result["error"]["code"] == "untrusted", "--json says it in one line with every field", answer)
+              and result["error"]["code"] == "untrusted" and result["error"]["subject"] == path, "--json says it in one line with every field", answer)
         expect(place, "it may be explained", ["policy", "explain", "--tool", "near"], 0, "not trusted")
         expect(place, "--policy is the operator's word", ["tools", "--policy", path], 0, "near", stream="out")
         copy = place.write("other/toolcage.toml", policy("near"))
