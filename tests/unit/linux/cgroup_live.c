@@ -39,7 +39,7 @@ static void need(enum tc_cgroup_controller controller)
         return;
     assert_non_null(s.reason);
     assert_non_null(s.fix);
-    print_message("skipped: %s: %s; %s\n", tc_cgroup_controller_name(controller), s.reason, s.fix);
+    print_message("# skipped: %s: %s; %s\n", tc_cgroup_controller_name(controller), s.reason, s.fix);
     skip();
 }
 
@@ -236,7 +236,7 @@ static void a_resident_stays_and_is_not_counted(void **state)
     need(TC_CGROUP_PIDS);
     struct tc_cgroup *group = take(0, 5, 0);
     if (tc_cgroup_fd(group) >= 0) {
-        print_message("skipped: cgroup v2 has no residents\n");
+        print_message("# skipped: cgroup v2 has no residents\n");
         (void)tc_cgroup_give(group);
         skip();
     }
@@ -321,7 +321,7 @@ static void a_cage_is_born_in_a_version_2_group(void **state)
     need(TC_CGROUP_PIDS);
     struct tc_cgroup *group = take(0, 5, 0);
     if (tc_cgroup_fd(group) < 0) {
-        print_message("skipped: these are cgroup v1 groups\n");
+        print_message("# skipped: these are cgroup v1 groups\n");
         (void)tc_cgroup_give(group);
         skip();
     }
