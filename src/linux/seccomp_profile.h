@@ -7,23 +7,24 @@
  * 32-bit call (int 0x80) kills the process, an x32 number answers ENOSYS.
  *
  * Decisions that are not obvious:
- *   clone3, openat2     ENOSYS: their arguments are behind a pointer, where a filter cannot look
- * without a race; libc falls back to clone and openat, which are checked. seccomp, Landlock
- * allowed: a tool may narrow itself further (file, man and browsers do). A second notification
- * listener is refused: the newest filter's listener would decide in place of ours, also after ours
- * was closed. socket              internet stream and datagram sockets, and route netlink, which
- * getifaddrs needs: the cage has a network namespace of its own and no capability in it. Unix
- *                       sockets are refused here because a connect to a path needs no write access.
- *                       glibc asks a name service daemon over one before each look-up of a user or
- * a host: a socket of exactly that type counts as a probe. socketpair          stream and seqpacket
- * only: a datagram socketpair can send to any path. renameat2           no RENAME_WHITEOUT: it
- * leaves a device node that an overlay reads as "deleted". io_setup family     ENOSYS:
- * fs.aio-max-nr is one number for the whole machine. memfd_secret        ENOSYS: memory that nobody
- * can look into. name_to_handle_at   refused with its pair: a handle is a path that no mount
- * contains. chmod and friends   no set-user-id and set-group-id bits, wherever a mode can be given.
- *   adjtimex            refused although reading is harmless: the mode is behind a pointer.
- *   prctl               a closed list of options, EINVAL as on a kernel without the option.
- *   personality         only values that change nothing that protects, and the query. */
+ * - clone3, openat2: ENOSYS: their arguments are behind a pointer, where a filter cannot look
+ *   without a race; libc falls back to clone and openat, which are checked.
+ * - seccomp, Landlock: allowed: a tool may narrow itself further (file, man and browsers do). A
+ *   second notification listener is refused: the newest filter's listener would decide in place of
+ *   ours, also after ours was closed.
+ * - socket: internet stream and datagram sockets, and route netlink, which getifaddrs needs: the
+ *   cage has a network namespace of its own and no capability in it. Unix sockets are refused here
+ *   because a connect to a path needs no write access. glibc asks a name service daemon over one
+ *   before each look-up of a user or a host: a socket of exactly that type counts as a probe.
+ * - socketpair: stream and seqpacket only: a datagram socketpair can send to any path.
+ * - renameat2: no RENAME_WHITEOUT: it leaves a device node that an overlay reads as "deleted".
+ * - io_setup family: ENOSYS: fs.aio-max-nr is one number for the whole machine.
+ * - memfd_secret: ENOSYS: memory that nobody can look into.
+ * - name_to_handle_at: refused with its pair: a handle is a path that no mount contains.
+ * - chmod and friends: no set-user-id and set-group-id bits, wherever a mode can be given.
+ * - adjtimex: refused although reading is harmless: the mode is behind a pointer.
+ * - prctl: a closed list of options, EINVAL as on a kernel without the option.
+ * - personality: only values that change nothing that protects, and the query. */
 #ifndef TC_LINUX_SECCOMP_PROFILE_H
 #define TC_LINUX_SECCOMP_PROFILE_H
 
@@ -67,56 +68,19 @@ struct tc_seccomp_row {
     const struct tc_seccomp_step *steps; /* CHECK: ended by a step without condition */
 };
 
-#define EQ(n, v)                        \
-    {                                   \
-        TC_SECCOMP_EQ, n, 0xffffffff, v \
-    }
-#define MASKED_EQ(n, m, v)     \
-    {                          \
-        TC_SECCOMP_EQ, n, m, v \
-    }
-#define MASKED_NE(n, m, v)     \
-    {                          \
-        TC_SECCOMP_NE, n, m, v \
-    }
-#define ANY(n, v)                        \
-    {                                    \
-        TC_SECCOMP_ANY, n, 0xffffffff, v \
-    }
-#define NE(n, v) MASKED_NE(n, 0xffffffff, v)
-#define ALLOW_IF(...)        \
-    {                        \
-        TC_SECCOMP_ALLOW, 0, \
-        {                    \
-            __VA_ARGS__      \
-        }                    \
-    }
-#define REFUSE_IF(e, ...)     \
-    {                         \
-        TC_SECCOMP_REFUSE, e, \
-        {                     \
-            __VA_ARGS__       \
-        }                     \
-    }
+/* clang-format off: a table, one thing a line */
+#define EQ(n, v) {TC_SECCOMP_EQ, n, 0xffffffff, v}
+#define NE(n, v) {TC_SECCOMP_NE, n, 0xffffffff, v}
+#define MASKED_EQ(n, m, v) {TC_SECCOMP_EQ, n, m, v}
+#define MASKED_NE(n, m, v) {TC_SECCOMP_NE, n, m, v}
+#define ANY(n, v) {TC_SECCOMP_ANY, n, 0xffffffff, v}
+#define ALLOW_IF(...) {TC_SECCOMP_ALLOW, 0, {__VA_ARGS__}}
+#define REFUSE_IF(e, ...) {TC_SECCOMP_REFUSE, e, {__VA_ARGS__}}
+#define PROBE_IF(e, ...) {TC_SECCOMP_PROBE, e, {__VA_ARGS__}}
 #define ELSE_ALLOW ALLOW_IF({TC_SECCOMP_ALWAYS})
 #define ELSE_REFUSE(e) REFUSE_IF(e, {TC_SECCOMP_ALWAYS})
-#define PROBE_IF(e, ...)     \
-    {                        \
-        TC_SECCOMP_PROBE, e, \
-        {                    \
-            __VA_ARGS__      \
-        }                    \
-    }
 #define ELSE_PROBE(e) PROBE_IF(e, {TC_SECCOMP_ALWAYS})
-#define ELSE_ABSENT(e)            \
-    {                             \
-        TC_SECCOMP_ABSENT, e,     \
-        {                         \
-            {                     \
-                TC_SECCOMP_ALWAYS \
-            }                     \
-        }                         \
-    }
+#define ELSE_ABSENT(e) {TC_SECCOMP_ABSENT, e, {{TC_SECCOMP_ALWAYS}}}
 
 /* Kernel values, spelled here because the headers that have them collide with libc's. */
 enum {
@@ -138,8 +102,7 @@ enum {
 #define K_CLONE_NEW 0x7e020000u
 #define K_UNSHARE_NEW (K_CLONE_NEW | 0x80u)
 
-/* ---- checks by arguments
- * ---------------------------------------------------------------------------- */
+/* ---- checks by arguments --------------------------------------------------------------------- */
 
 #define MODE_AT(n) REFUSE_IF(EPERM, ANY(n, K_SETID)), ELSE_ALLOW
 static const struct tc_seccomp_step check_mode_1[] = {MODE_AT(1)};
@@ -182,8 +145,8 @@ static const struct tc_seccomp_step check_personality[] = {
     ALLOW_IF(EQ(0, 0x0040000)), /* ADDR_NO_RANDOMIZE: of the caller alone; sanitizers want it */
     ELSE_REFUSE(EPERM)};
 
-/* families: 1 unix, 2 inet, 10 inet6, 16 netlink; types: 1 stream, 2 datagram, 3 raw, 5 seqpacket
- */
+/* families: 1 unix, 2 inet, 10 inet6, 16 netlink; types: 1 stream, 2 datagram, 3 raw,
+ * 5 seqpacket */
 static const struct tc_seccomp_step check_socket[] = {
     PROBE_IF(EACCES, EQ(0, 1), EQ(1, K_NSCD_TYPE)), REFUSE_IF(EACCES, EQ(0, 1)),
     ALLOW_IF(EQ(0, 16), EQ(2, 0)), /* NETLINK_ROUTE */
@@ -247,117 +210,86 @@ static const struct tc_seccomp_step check_prctl[] = {
 #undef MODE_AT
 #undef NODE_AT
 
-/* ---- the table
- * -------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------ */
 
 /* A(llow), N(ot there), R(efuse), P(robe), Q(uestion: asked on exec and connect), C(heck). */
-#define TC_SECCOMP_MAP(A, N, R, P, Q, C)                                                           \
-    /* files */                                                                                    \
-    A(read)                                                                                        \
-    A(write)                                                                                       \
-    A(close) A(stat) A(fstat) A(lstat) A(lseek) A(pread64) A(pwrite64) A(readv) A(writev) A(       \
-        preadv) A(pwritev) A(preadv2) A(pwritev2) A(access) A(faccessat) A(faccessat2) A(sendfile) \
-        A(splice) A(tee) A(vmsplice) A(copy_file_range) A(dup) A(dup2) A(dup3) A(fcntl) A(flock)   \
-            A(fsync) A(fdatasync) A(sync) A(syncfs) A(sync_file_range) A(truncate) A(ftruncate) A( \
-                fallocate) A(readahead) A(fadvise64) A(getdents) A(getdents64) A(getcwd) A(chdir)  \
-                A(fchdir) A(rename) A(renameat) A(rmdir) A(link) A(linkat) A(unlink) A(            \
-                    unlinkat) A(symlink) A(symlinkat) A(readlink) A(readlinkat) A(chown) A(fchown) \
-                    A(lchown) A(fchownat) A(umask) A(utime) A(utimes) A(futimesat) A(utimensat) A( \
-                        statfs) A(fstatfs) A(newfstatat) A(statx) A(setxattr) A(lsetxattr)         \
-                        A(fsetxattr) A(getxattr) A(lgetxattr) A(fgetxattr) A(listxattr) A(         \
-                            llistxattr) A(flistxattr)                                              \
-                            A(removexattr) A(lremovexattr) A(fremovexattr) A(setxattrat) A(        \
-                                getxattrat) A(listxattrat) A(removexattrat) A(close_range) A(pipe) \
-                                A(pipe2) A(memfd_create) A(inotify_init) A(inotify_init1) A(       \
-                                    inotify_add_watch) A(inotify_rm_watch) C(open, check_open)     \
-                                    C(openat,                                                      \
-                                      check_openat) C(creat, check_mode_1) C(chmod, check_mode_1)  \
-                                        C(fchmod, check_mode_1)                                    \
-                                            C(fchmodat, check_mode_2) C(fchmodat2, check_mode_2)   \
-                                                C(mkdir, check_mode_1) C(mkdirat, check_mode_2) C( \
-                                                    mknod, check_mknod) C(mknodat, check_mknodat)  \
-                                                    C(renameat2, check_renameat2) C(               \
-                                                        ioctl, check_ioctl) N(openat2, ENOSYS)     \
-                                                        R(name_to_handle_at,                       \
-                                                          EPERM) R(open_by_handle_at,              \
-                                                                   EPERM) R(fanotify_init, EPERM)  \
-                                                            R(fanotify_mark,                       \
-                                                              EPERM) R(lookup_dcookie,             \
-                                                                       EPERM) R(quotactl, EPERM)   \
-                                                                R(quotactl_fd,                     \
-                                                                  EPERM) /* waiting and time */    \
-        A(poll) A(ppoll) A(select) A(pselect6) A(epoll_create) A(epoll_create1) A(epoll_ctl)       \
-            A(epoll_wait) A(epoll_pwait) A(epoll_pwait2) A(eventfd) A(eventfd2) A(signalfd)        \
-                A(signalfd4) A(timerfd_create) A(timerfd_settime) A(timerfd_gettime)               \
-                    A(timer_create) A(timer_settime) A(timer_gettime) A(timer_getoverrun)          \
-                        A(timer_delete) A(nanosleep) A(clock_nanosleep) A(clock_gettime)           \
-                            A(clock_getres) A(gettimeofday) A(time) A(times) A(alarm) A(getitimer) \
-                                A(setitimer) A(pause) R(settimeofday, EPERM)                       \
-                                    R(clock_settime, EPERM) R(adjtimex, EPERM)                     \
-                                        R(clock_adjtime, EPERM) /* memory */                       \
-        A(mmap) A(munmap) A(mprotect) A(mremap) A(msync) A(mincore) A(madvise) A(brk) A(mlock)     \
-            A(mlock2) A(munlock) A(mlockall) A(munlockall) A(membarrier) A(mbind) A(get_mempolicy) \
-                A(set_mempolicy) A(pkey_alloc) A(pkey_free) A(pkey_mprotect) A(map_shadow_stack)   \
-                    A(mseal) P(userfaultfd, EPERM) /* processes, threads, signals */               \
-        A(fork) A(vfork) A(exit) A(exit_group) A(wait4) A(waitid) A(kill) A(tkill) A(tgkill) A(    \
-            pidfd_open) A(pidfd_send_signal) A(rt_sigaction) A(rt_sigprocmask) A(rt_sigreturn)     \
-            A(rt_sigpending) A(rt_sigtimedwait) A(rt_sigqueueinfo) A(rt_tgsigqueueinfo) A(         \
-                rt_sigsuspend) A(sigaltstack) A(restart_syscall) A(set_tid_address)                \
-                A(set_robust_list) A(get_robust_list) A(futex) A(futex_waitv) A(futex_wake) A(     \
-                    futex_wait) A(futex_requeue) A(rseq) A(arch_prctl) A(sched_yield)              \
-                    A(sched_getaffinity) A(sched_setaffinity) A(sched_getparam) A(sched_setparam)  \
-                        A(sched_getscheduler) A(sched_setscheduler) A(sched_get_priority_max) A(   \
-                            sched_get_priority_min) A(sched_rr_get_interval)                       \
-                            A(sched_getattr) A(sched_setattr) A(getpriority) A(setpriority) A(     \
-                                ioprio_get) A(ioprio_set) A(getrlimit)                             \
-                                A(setrlimit) A(prlimit64) A(getrusage) A(getcpu) A(sysinfo) A(     \
-                                    uname) A(getrandom)                                            \
-                                    A(getpid) A(getppid) A(gettid) A(getpgid) A(setpgid) A(        \
-                                        getpgrp) A(getsid) A(setsid) A(getuid) A(geteuid)          \
-                                        A(getgid) A(getegid) A(getresuid) A(getresgid) A(          \
-                                            getgroups) A(setuid) A(setgid) A(setreuid) A(setregid) \
-                                            A(setresuid) A(setresgid) A(setgroups) A(setfsuid) A(  \
-                                                setfsgid) A(capget)                                \
-                                                A(capset) A(landlock_create_ruleset) A(            \
-                                                    landlock_add_rule) A(landlock_restrict_self)   \
-                                                    C(clone, check_clone) C(                       \
-                                                        unshare,                                   \
-                                                        check_unshare) C(prctl, check_prctl)       \
-                                                        C(personality, check_personality) C(       \
-                                                            seccomp,                               \
-                                                            check_seccomp) N(clone3, ENOSYS)       \
-                                                            Q(execve) Q(execveat) R(               \
-                                                                setns, EPERM) R(ptrace, EPERM)     \
-                                                                R(process_vm_readv, EPERM) R(      \
-                                                                    process_vm_writev,             \
-                                                                    EPERM) R(process_madvise,      \
-                                                                             EPERM)                \
-                                                                    R(pidfd_getfd, EPERM) R(       \
-                                                                        kcmp,                      \
-                                                                        EPERM) P(perf_event_open,  \
-                                                                                 EPERM)            \
-                                                                        R(move_pages, EPERM) R(    \
-                                                                            migrate_pages,         \
-                                                                            EPERM) /* sockets and  \
-                                                                                      messages */  \
-        C(socket, check_socket) C(socketpair, check_socketpair) Q(connect) A(bind) A(listen)       \
-            A(accept) A(accept4) A(getsockname) A(getpeername) A(sendto) A(recvfrom) A(sendmsg)    \
-                A(recvmsg) A(sendmmsg) A(recvmmsg) A(shutdown) A(setsockopt) A(getsockopt)         \
-                    A(shmget) A(shmat) A(shmctl) A(shmdt) A(semget) A(semop) A(semtimedop)         \
-                        A(semctl) A(msgget) A(msgsnd) A(msgrcv) A(msgctl) A(mq_open) A(mq_unlink)  \
-                            A(mq_timedsend) A(mq_timedreceive) A(mq_notify)                        \
-                                A(mq_getsetattr) /* the machine */                                 \
-        P(io_uring_setup, ENOSYS) P(io_uring_enter, ENOSYS) P(io_uring_register, ENOSYS)           \
-            P(add_key, EPERM) P(request_key, EPERM) P(keyctl, EPERM) R(bpf, EPERM) R(mount, EPERM) \
-                R(umount2, EPERM) R(open_tree, EPERM) R(move_mount, EPERM) R(fsopen, EPERM)        \
-                    R(fsconfig, EPERM) R(fsmount, EPERM) R(fspick, EPERM) R(mount_setattr, EPERM)  \
-                        R(open_tree_attr, EPERM) R(pivot_root, EPERM) R(chroot, EPERM)             \
-                            R(init_module, EPERM) R(finit_module, EPERM) R(delete_module, EPERM)   \
-                                R(kexec_load, EPERM) R(kexec_file_load, EPERM) R(reboot, EPERM)    \
-                                    R(swapon, EPERM) R(swapoff, EPERM) R(acct, EPERM)              \
-                                        R(sethostname, EPERM) R(setdomainname, EPERM)              \
-                                            R(iopl, EPERM) R(ioperm, EPERM) R(vhangup, EPERM)      \
-                                                R(syslog, EPERM)
+#define TC_SECCOMP_MAP(A, N, R, P, Q, C) \
+    /* files */ \
+    A(read) A(write) A(close) A(stat) A(fstat) A(lstat) A(lseek) A(pread64) A(pwrite64) A(readv) \
+    A(writev) A(preadv) A(pwritev) A(preadv2) A(pwritev2) A(access) A(faccessat) A(faccessat2) \
+    A(sendfile) A(splice) A(tee) A(vmsplice) A(copy_file_range) A(dup) A(dup2) A(dup3) A(fcntl) \
+    A(flock) A(fsync) A(fdatasync) A(sync) A(syncfs) A(sync_file_range) A(truncate) A(ftruncate) \
+    A(fallocate) A(readahead) A(fadvise64) A(getdents) A(getdents64) A(getcwd) A(chdir) \
+    A(fchdir) A(rename) A(renameat) A(rmdir) A(link) A(linkat) A(unlink) A(unlinkat) A(symlink) \
+    A(symlinkat) A(readlink) A(readlinkat) A(chown) A(fchown) A(lchown) A(fchownat) A(umask) \
+    A(utime) A(utimes) A(futimesat) A(utimensat) A(statfs) A(fstatfs) A(newfstatat) A(statx) \
+    A(setxattr) A(lsetxattr) A(fsetxattr) A(getxattr) A(lgetxattr) A(fgetxattr) A(listxattr) \
+    A(llistxattr) A(flistxattr) A(removexattr) A(lremovexattr) A(fremovexattr) A(setxattrat) \
+    A(getxattrat) A(listxattrat) A(removexattrat) A(close_range) A(pipe) A(pipe2) \
+    A(memfd_create) A(inotify_init) A(inotify_init1) A(inotify_add_watch) A(inotify_rm_watch) \
+    C(open, check_open) C(openat, check_openat) C(creat, check_mode_1) C(chmod, check_mode_1) \
+    C(fchmod, check_mode_1) C(fchmodat, check_mode_2) C(fchmodat2, check_mode_2) \
+    C(mkdir, check_mode_1) C(mkdirat, check_mode_2) C(mknod, check_mknod) \
+    C(mknodat, check_mknodat) C(renameat2, check_renameat2) C(ioctl, check_ioctl) \
+    N(openat2, ENOSYS) \
+    R(name_to_handle_at, EPERM) R(open_by_handle_at, EPERM) R(fanotify_init, EPERM) \
+    R(fanotify_mark, EPERM) R(lookup_dcookie, EPERM) R(quotactl, EPERM) R(quotactl_fd, EPERM) \
+    /* waiting and time */ \
+    A(poll) A(ppoll) A(select) A(pselect6) A(epoll_create) A(epoll_create1) A(epoll_ctl) \
+    A(epoll_wait) A(epoll_pwait) A(epoll_pwait2) A(eventfd) A(eventfd2) A(signalfd) A(signalfd4) \
+    A(timerfd_create) A(timerfd_settime) A(timerfd_gettime) A(timer_create) A(timer_settime) \
+    A(timer_gettime) A(timer_getoverrun) A(timer_delete) A(nanosleep) A(clock_nanosleep) \
+    A(clock_gettime) A(clock_getres) A(gettimeofday) A(time) A(times) A(alarm) A(getitimer) \
+    A(setitimer) A(pause) \
+    R(settimeofday, EPERM) R(clock_settime, EPERM) R(adjtimex, EPERM) R(clock_adjtime, EPERM) \
+    /* memory */ \
+    A(mmap) A(munmap) A(mprotect) A(mremap) A(msync) A(mincore) A(madvise) A(brk) A(mlock) \
+    A(mlock2) A(munlock) A(mlockall) A(munlockall) A(membarrier) A(mbind) A(get_mempolicy) \
+    A(set_mempolicy) A(pkey_alloc) A(pkey_free) A(pkey_mprotect) A(map_shadow_stack) A(mseal) \
+    P(userfaultfd, EPERM) \
+    /* processes, threads, signals */ \
+    A(fork) A(vfork) A(exit) A(exit_group) A(wait4) A(waitid) A(kill) A(tkill) A(tgkill) \
+    A(pidfd_open) A(pidfd_send_signal) A(rt_sigaction) A(rt_sigprocmask) A(rt_sigreturn) \
+    A(rt_sigpending) A(rt_sigtimedwait) A(rt_sigqueueinfo) A(rt_tgsigqueueinfo) A(rt_sigsuspend) \
+    A(sigaltstack) A(restart_syscall) A(set_tid_address) A(set_robust_list) A(get_robust_list) \
+    A(futex) A(futex_waitv) A(futex_wake) A(futex_wait) A(futex_requeue) A(rseq) A(arch_prctl) \
+    A(sched_yield) A(sched_getaffinity) A(sched_setaffinity) A(sched_getparam) A(sched_setparam) \
+    A(sched_getscheduler) A(sched_setscheduler) A(sched_get_priority_max) \
+    A(sched_get_priority_min) A(sched_rr_get_interval) A(sched_getattr) A(sched_setattr) \
+    A(getpriority) A(setpriority) A(ioprio_get) A(ioprio_set) A(getrlimit) A(setrlimit) \
+    A(prlimit64) A(getrusage) A(getcpu) A(sysinfo) A(uname) A(getrandom) A(getpid) A(getppid) \
+    A(gettid) A(getpgid) A(setpgid) A(getpgrp) A(getsid) A(setsid) A(getuid) A(geteuid) \
+    A(getgid) A(getegid) A(getresuid) A(getresgid) A(getgroups) A(setuid) A(setgid) A(setreuid) \
+    A(setregid) A(setresuid) A(setresgid) A(setgroups) A(setfsuid) A(setfsgid) A(capget) \
+    A(capset) A(landlock_create_ruleset) A(landlock_add_rule) A(landlock_restrict_self) \
+    C(clone, check_clone) C(unshare, check_unshare) C(prctl, check_prctl) \
+    C(personality, check_personality) C(seccomp, check_seccomp) \
+    N(clone3, ENOSYS) \
+    Q(execve) Q(execveat) \
+    R(setns, EPERM) R(ptrace, EPERM) R(process_vm_readv, EPERM) R(process_vm_writev, EPERM) \
+    R(process_madvise, EPERM) R(pidfd_getfd, EPERM) R(kcmp, EPERM) \
+    P(perf_event_open, EPERM) \
+    R(move_pages, EPERM) R(migrate_pages, EPERM) \
+    /* sockets and messages */ \
+    C(socket, check_socket) C(socketpair, check_socketpair) \
+    Q(connect) \
+    A(bind) A(listen) A(accept) A(accept4) A(getsockname) A(getpeername) A(sendto) A(recvfrom) \
+    A(sendmsg) A(recvmsg) A(sendmmsg) A(recvmmsg) A(shutdown) A(setsockopt) A(getsockopt) \
+    A(shmget) A(shmat) A(shmctl) A(shmdt) A(semget) A(semop) A(semtimedop) A(semctl) A(msgget) \
+    A(msgsnd) A(msgrcv) A(msgctl) A(mq_open) A(mq_unlink) A(mq_timedsend) A(mq_timedreceive) \
+    A(mq_notify) A(mq_getsetattr) \
+    /* the machine */ \
+    P(io_uring_setup, ENOSYS) P(io_uring_enter, ENOSYS) P(io_uring_register, ENOSYS) \
+    P(add_key, EPERM) P(request_key, EPERM) P(keyctl, EPERM) \
+    R(bpf, EPERM) R(mount, EPERM) R(umount2, EPERM) R(open_tree, EPERM) R(move_mount, EPERM) \
+    R(fsopen, EPERM) R(fsconfig, EPERM) R(fsmount, EPERM) R(fspick, EPERM) \
+    R(mount_setattr, EPERM) R(open_tree_attr, EPERM) R(pivot_root, EPERM) R(chroot, EPERM) \
+    R(init_module, EPERM) R(finit_module, EPERM) R(delete_module, EPERM) R(kexec_load, EPERM) \
+    R(kexec_file_load, EPERM) R(reboot, EPERM) R(swapon, EPERM) R(swapoff, EPERM) R(acct, EPERM) \
+    R(sethostname, EPERM) R(setdomainname, EPERM) R(iopl, EPERM) R(ioperm, EPERM) \
+    R(vhangup, EPERM) R(syslog, EPERM)
+
+/* clang-format on */
 
 #define ALLOW_ROW(name) {#name, TC_SECCOMP_ALLOW, 0, NULL},
 #define ABSENT_ROW(name, errnum) {#name, TC_SECCOMP_ABSENT, errnum, NULL},
