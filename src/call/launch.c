@@ -109,7 +109,7 @@ static int become_helper(void *arg)
             break;
         }
     }
-    _exit(127);
+    return 127;
 }
 
 static int vanish(void *arg)
@@ -119,7 +119,7 @@ static int vanish(void *arg)
         l->failed = "clone";
         l->errnum = errno;
     }
-    _exit(0);
+    return 0;
 }
 
 /* ---- in the host --------------------------------------------------------------------------------
