@@ -68,7 +68,8 @@ struct tc_seccomp_row {
     const struct tc_seccomp_step *steps; /* CHECK: ended by a step without condition */
 };
 
-/* clang-format off: a table, one thing a line */
+/* a table, one thing a line */
+/* clang-format off */
 #define EQ(n, v) {TC_SECCOMP_EQ, n, 0xffffffff, v}
 #define NE(n, v) {TC_SECCOMP_NE, n, 0xffffffff, v}
 #define MASKED_EQ(n, m, v) {TC_SECCOMP_EQ, n, m, v}
