@@ -23,7 +23,7 @@ struct run {
     struct toolcage_call *call;
     sigset_t outside; /* the signal mask that ppoll() restores */
     int sink;         /* the call's standard input, or -1 */
-    bool source_open;
+    bool source_open, terminal;
     char *input;
     size_t from, to; /* what of it is not yet written */
     int write_errno; /* why our standard output failed, or 0 */
@@ -38,17 +38,26 @@ static void on_signal(int signal_number)
     last_signal = signal_number;
 }
 
+/* Only ends a wait: `fg` and `bg` send it to a stopped job, and who may read the terminal has
+ * changed. */
+static void on_continue(int signal_number)
+{
+}
+
 /* A signal that was ignored when we started (nohup, a shell's background job) stays ignored. */
 static void catch_signals(struct run *run)
 {
     static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_signal}, before;
+    struct sigaction action = {.sa_handler = on_signal}, wake = {.sa_handler = on_continue}, before;
     sigset_t block;
     (void)signal(SIGPIPE, SIG_IGN);
     (void)sigemptyset(&block);
     for (size_t i = 0; i < TC_COUNT(caught); i++)
         (void)sigaddset(&block, caught[i]);
+    (void)sigaddset(&block, SIGCONT);
     (void)sigprocmask(SIG_BLOCK, &block, &run->outside);
+    (void)sigdelset(&run->outside, SIGCONT);
+    (void)sigaction(SIGCONT, &wake, NULL);
     for (size_t i = 0; i < TC_COUNT(caught); i++) {
         (void)sigdelset(&run->outside, caught[i]);
         if (!sigaction(caught[i], NULL, &before) && before.sa_handler != SIG_IGN)
@@ -138,6 +147,14 @@ static void pump(struct run *run, const struct pollfd *source, const struct poll
         close_sink(run);
 }
 
+/* Reading a terminal from a background job would stop us, and the tool may not even want input. */
+static bool in_background(const struct run *run)
+{
+    pid_t owner = run->terminal ? tcgetpgrp(STDIN_FILENO) : -1;
+    return owner >= 0 &&
+           owner != getpgrp(); /* a terminal that does not control us has none for us */
+}
+
 /* Until the result is there: 0, or negative with the failure. */
 static int loop(struct run *run, struct tc_failure *failure)
 {
@@ -145,14 +162,16 @@ static int loop(struct run *run, struct tc_failure *failure)
         int rc = toolcage_call_dispatch(run->call, tc_failure_error(failure));
         if (rc)
             return rc < 0 ? rc : 0;
-        bool empty = run->from == run->to;
-        bool reads = run->sink >= 0 && run->source_open && empty;
+        bool wants = run->sink >= 0 && run->source_open && run->from == run->to;
+        bool waits = wants && in_background(run);
         struct pollfd fds[] = {
             {.fd = toolcage_call_fd(run->call), .events = POLLIN},
-            {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN},
-            {.fd = run->sink, .events = empty ? 0 : POLLOUT},
+            {.fd = wants && !waits ? STDIN_FILENO : -1, .events = POLLIN},
+            {.fd = run->sink, .events = run->from < run->to ? POLLOUT : 0},
         };
-        rc = ppoll(fds, TC_COUNT(fds), NULL, &run->outside);
+        /* a running job is not told when it comes to the foreground */
+        const struct timespec look_again = {.tv_nsec = 200 * 1000 * 1000};
+        rc = ppoll(fds, TC_COUNT(fds), waits ? &look_again : NULL, &run->outside);
         heed_signals(run);
         if (rc > 0)
             pump(run, &fds[1], &fds[2]);
@@ -171,6 +190,7 @@ static int open_input(struct run *run, struct tc_failure *failure)
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, NULL, "cannot prepare standard input: %s",
                               strerror(errno));
     run->source_open = true;
+    run->terminal = isatty(STDIN_FILENO);
     return 0;
 }
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
 from cli import FIELDS, Place, check, expect, finish, require_user, skip_all
@@ -145,6 +146,42 @@ def signals(place):
     check(process.returncode == 130 and time.monotonic() - start < 1, "a second one ends at once", process.returncode)
 
 
+JOB = """
+import os, signal, sys, time
+os.setsid()
+terminal = os.open(sys.argv[1], os.O_RDWR)  # without a controlling terminal so far: this one becomes it
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.dup2(terminal, 0)
+    os.execvp(sys.argv[2], sys.argv[2:])
+time.sleep(0.7)
+stopped = os.waitpid(child, os.WUNTRACED | os.WNOHANG)[0] != 0
+print("stopped" if stopped else "running", flush=True)
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+os.tcsetpgrp(terminal, child)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def terminals(place):
+    ours, theirs = os.openpty()
+    process = place.popen("exec", "cat", stdin=theirs, stdout=subprocess.PIPE, start_new_session=True)
+    os.write(ours, b"typed\n\x04")
+    out, _ = process.communicate(timeout=20)
+    check(process.returncode == 0 and out == b"typed\n", "a terminal as standard input", out)
+    process = subprocess.Popen([sys.executable, "-c", JOB, os.ttyname(theirs), *place.argv("exec", "cat")],
+                               cwd=place.project, env=place.environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    os.write(ours, b"early\n")
+    first = process.stdout.readline()
+    check(first == b"running\n", "a background job is not stopped by what is typed", first)
+    os.write(ours, b"\x04")
+    out, _ = process.communicate(timeout=20)
+    check(process.returncode == 0 and out == b"early\n", "and reads it in the foreground", out)
+    os.close(ours)
+    os.close(theirs)
+
+
 def default_grant(place):
     place.write("home/project/data.txt", "data\n")
     expect(place, "the working directory can be read", ["exec", "cat", "data.txt"], 0, "data", stream="out")
@@ -209,7 +246,7 @@ with Place() as probe:
     if found.code != 0:
         lines = (found.out + found.err).strip().splitlines()
         skip_all("no cage on this machine: " + " / ".join(lines[-2:]))
-for part in (codes, streams, as_json, signals, default_grant, tools):
+for part in (codes, streams, as_json, signals, terminals, default_grant, tools):
     with Place() as own:
         part(own)
 finish()
