@@ -13,6 +13,8 @@ extern char **environ;
 static int working_directory(char **ret, struct toolcage_error **err)
 {
     _autofree_ char *cwd = getcwd(NULL, 0);
+    if (!cwd && errno == ENOMEM)
+        return tc_fail_memory(err);
     if (!cwd)
         return tc_fail(err,
                        &(struct tc_why){.code = TOOLCAGE_EPATH,
@@ -34,19 +36,25 @@ static int working_directory(char **ret, struct toolcage_error **err)
 }
 
 /* A value that is no absolute path counts as absent: a relative home would move with the directory.
- */
-static char *absolute_variable(const char *name)
+ * False: out of memory, which must not look like an absent home, or its masks would be missing. */
+static bool absolute_variable(const char *name, char **ret)
 {
     const char *value = getenv(name);
-    return value && value[0] == '/' ? tc_path_absolute("/", value) : NULL;
+    if (!value || value[0] != '/')
+        return true;
+    *ret = tc_path_absolute("/", value);
+    return *ret != NULL;
 }
 
-static char *state_directory(const char *home)
+static bool state_directory(const char *home, char **ret)
 {
-    _autofree_ char *base = absolute_variable("XDG_STATE_HOME");
-    if (base)
-        return tc_path_join(base, "toolcage");
-    return home ? tc_path_join(home, ".local/state/toolcage") : NULL;
+    _autofree_ char *base = NULL;
+    if (!absolute_variable("XDG_STATE_HOME", &base))
+        return false;
+    if (!base && !home)
+        return true;
+    *ret = base ? tc_path_join(base, "toolcage") : tc_path_join(home, ".local/state/toolcage");
+    return *ret != NULL;
 }
 
 int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **err)
@@ -54,8 +62,8 @@ int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **
     int r = working_directory(&ret->cwd, err);
     if (r < 0)
         return r;
-    ret->home = absolute_variable("HOME");
-    ret->state = state_directory(ret->home);
+    if (!absolute_variable("HOME", &ret->home) || !state_directory(ret->home, &ret->state))
+        return tc_fail_memory(err);
     ret->facts = (struct tc_facts){.cwd = ret->cwd,
                                    .home = ret->home,
                                    .state = ret->state,
