@@ -79,10 +79,13 @@ static double ask_side(const struct side *side)
     return us;
 }
 
-static void end_side(struct side *side)
+/* All pipes first: the second host was forked with the first one's open. */
+static void end_sides(struct side *sides)
 {
-    close(side->ask);
-    waitpid(side->pid, NULL, 0);
+    for (int i = 0; i < 2; i++)
+        close(sides[i].ask);
+    for (int i = 1; i >= 0; i--)
+        waitpid(sides[i].pid, NULL, 0);
 }
 
 int main(int argc, char **argv)
@@ -109,7 +112,6 @@ int main(int argc, char **argv)
            samples_at(&small, 0.99));
     printf("%-16s median %7.0f us   p99 %7.0f us   x %.2f (aim: at most 1.20)\n", big.name,
            samples_at(&big, 0.5), samples_at(&big, 0.99), ratio);
-    end_side(&sides[0]);
-    end_side(&sides[1]);
+    end_sides(sides);
     return ratio > 1.2;
 }
