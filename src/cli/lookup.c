@@ -13,7 +13,8 @@
 /* What a border is made of: owner, file system and mount of a directory. */
 static int look(const char *path, struct statx *ret)
 {
-    return statx(AT_FDCWD, path, AT_NO_AUTOMOUNT, STATX_UID | STATX_INO | STATX_MNT_ID, ret);
+    return statx(AT_FDCWD, path, AT_NO_AUTOMOUNT, STATX_UID | STATX_MODE | STATX_INO | STATX_MNT_ID,
+                 ret);
 }
 
 static bool same_directory(const struct statx *a, const struct statx *b)
@@ -22,10 +23,12 @@ static bool same_directory(const struct statx *a, const struct statx *b)
            a->stx_dev_minor == b->stx_dev_minor;
 }
 
+/* What lies in a directory that everybody can write was put there by anybody. */
 static bool border(const struct statx *start, const struct statx *here)
 {
     return here->stx_uid != start->stx_uid || here->stx_dev_major != start->stx_dev_major ||
-           here->stx_dev_minor != start->stx_dev_minor || here->stx_mnt_id != start->stx_mnt_id;
+           here->stx_dev_minor != start->stx_dev_minor || here->stx_mnt_id != start->stx_mnt_id ||
+           (here->stx_mode & S_IWOTH);
 }
 
 /* Is there a policy in `directory`? *ret is its canonical path, or NULL. */

@@ -130,20 +130,22 @@ int tc_cli_no_memory(void)
 }
 
 /* The place in the policy, as " (file:line)"; "" without one. */
-static const char *place(const struct toolcage_error *err, char *buffer, size_t size)
+static bool place(const struct toolcage_error *err, char *buffer, size_t size)
 {
     const char *file;
     uint32_t at;
     toolcage_error_location(err, &file, &at, NULL);
-    (void)snprintf(buffer, size, *file && at ? " (%s:%u)" : "", file, at);
-    return buffer;
+    buffer[0] = '\0';
+    if (*file && at)
+        (void)snprintf(buffer, size, " (%s:%u)", file, at);
+    return buffer[0];
 }
 
 void tc_cli_error(const struct toolcage_error *err)
 {
     char where[PATH_MAX + 32];
     const char *message = toolcage_error_message(err), *subject = toolcage_error_subject(err);
-    bool has_place = *place(err, where, sizeof(where));
+    bool has_place = place(err, where, sizeof(where));
     if (has_place && toolcage_error_code(err) == TOOLCAGE_EPOLICY)
         return tc_cli_stderr(toolcage_error_report(err));
     /* which argument: a schema's complaint speaks of the value alone */

@@ -122,6 +122,9 @@ def borders():
         os.mkdir(beside)
         place.own(beside)
         expect(place, "beside HOME the search goes up", ["tools"], 126, "toolcage.toml is not trusted", cwd=beside)
+        os.chmod(place.root, 0o1777)
+        tools(place, "the search ends at a directory that everybody can write", [], cwd=beside)
+        os.chmod(place.root, 0o755)
         if os.geteuid():
             skip("the search ends where the owner changes", "needs root to change an owner")
             skip("the search ends at a mount", "needs root to mount")
