@@ -100,10 +100,13 @@ static int refuse_outside(struct tc_resolve *r, const struct file_flag *flag,
                       : covering ? "it is only readable"
                                  : "it is not granted";
     uint32_t line = covering ? covering->origin.line : origin.line;
+    char place[32] = "";
+    if (line)
+        (void)snprintf(place, sizeof(place), " (line %u)", line);
     return tc_resolve_refuse(
         r, TOOLCAGE_EDENIED, key, line, hint,
-        "%s %.200s is more than the policy grants: by %s (line %u) %s", flag->name, flag->path,
-        covering && covering->origin.key ? covering->origin.key : key, line, why);
+        "%s %.200s is more than the policy grants: by %s%s %s", flag->name, flag->path,
+        covering && covering->origin.key ? covering->origin.key : key, place, why);
 }
 
 static int keep_covered(struct tc_resolve *r, const struct file_flag *flag,

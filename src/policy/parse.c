@@ -123,7 +123,8 @@ static void unknown_key(struct tc_parse *p, enum tc_scope scope, const struct tc
 
 void tc_parse_table(struct tc_parse *p, enum tc_scope scope, struct tc_node *table, void *into)
 {
-    for (size_t i = 0; i < table->count; i++) {
+    /* without memory the model has gaps: nothing may look at it any more */
+    for (size_t i = 0; i < table->count && !p->diag.memory; i++) {
         struct tc_node *node = &table->items[i];
         const struct tc_key *key = tc_key_find(scope, node->key);
         if (!key) {

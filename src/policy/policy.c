@@ -144,7 +144,8 @@ static struct toolcage_policy *new_policy(const char *name, const char *dir, con
 static void check_tests(struct tc_parse *p, const struct tc_node *root)
 {
     const struct tc_node *tests = tc_node_get(root, "test");
-    for (size_t i = 0; tests && tests->kind == TC_NODE_ARRAY && i < tests->count; i++) {
+    for (size_t i = 0; !p->diag.memory && tests && tests->kind == TC_NODE_ARRAY && i < tests->count;
+         i++) {
         if (tests->items[i].kind != TC_NODE_TABLE)
             continue;
         const struct tc_node *tool = tc_node_get(&tests->items[i], "tool");

@@ -10,6 +10,14 @@
 
 #include "policy/pathrule.h"
 
+/* Messages hold what a model wrote, and end on terminals. */
+static void make_harmless(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
 int tc_resolve_refuse(struct tc_resolve *r, int code, const char *subject, uint32_t line,
                       const char *hint, const char *fmt, ...)
 {
@@ -18,17 +26,20 @@ int tc_resolve_refuse(struct tc_resolve *r, int code, const char *subject, uint3
     va_start(ap, fmt);
     tc_buf_vaddf(&buf, fmt, ap);
     va_end(ap);
-    if (buf.failed)
+    _autofree_ char *about = strdup(subject ? subject : "");
+    if (buf.failed || !buf.data || !about)
         return tc_resolve_memory(r);
+    make_harmless(buf.data);
+    make_harmless(about);
     return tc_fail(r->err,
                    &(struct tc_why){.code = code,
                                     .stage = "policy",
-                                    .subject = subject,
+                                    .subject = about,
                                     .hint = hint,
                                     .file = line ? r->policy->name : NULL,
                                     .line = line,
                                     .column = line ? 1 : 0},
-                   "%s", buf.data ? buf.data : "");
+                   "%s", buf.data);
 }
 
 int tc_resolve_memory(struct tc_resolve *r)
@@ -215,6 +226,13 @@ static int take_settings(struct tc_resolve *r)
     return take_words(r);
 }
 
+/* Before narrowing too, where a policy speaks: a flag that names a masked path exactly must not
+ * unmask it. Without a policy the flags are the operator's own words. */
+static int mask_first(struct tc_resolve *r)
+{
+    return r->operators ? 0 : tc_resolve_masks(r);
+}
+
 static int finish(struct tc_resolve *r)
 {
     r->grant->clauses = tc_grant_clauses(r->grant);
@@ -227,17 +245,9 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
                       struct toolcage_error **err)
 {
     static int (*const steps[])(struct tc_resolve *) = {
-        find_tool,
-        find_workspace,
-        take_settings,
-        take_network,
-        tc_resolve_fs,
-        tc_resolve_arguments,
-        tc_resolve_command,
-        tc_resolve_env,
-        tc_resolve_narrow,
-        tc_resolve_masks,
-        tc_resolve_tool_writable,
+        find_tool,     find_workspace,       take_settings,      take_network,
+        tc_resolve_fs, tc_resolve_arguments, tc_resolve_command, tc_resolve_env,
+        mask_first,    tc_resolve_narrow,    tc_resolve_masks,   tc_resolve_tool_writable,
         finish,
     };
     struct tc_grant grant = {0};

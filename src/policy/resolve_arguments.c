@@ -157,9 +157,12 @@ static int take_path(struct tc_resolve *r, const struct tc_argument *argument, j
         return refuse(r, argument, argument->bounds[0].line, c.hint, c.what);
     }
     int rc = grant_path(r, argument, bound, path);
-    if (!rc && json_string_set(value, path))
-        rc = refuse(r, argument, 0, "give the path as UTF-8", "the path is not UTF-8");
-    return rc;
+    if (rc || !json_string_set(value, path))
+        return rc;
+    return tc_utf8_valid(path, strlen(path))
+               ? tc_resolve_memory(r)
+               : refuse(r, argument, 0, "start in a directory whose name is UTF-8",
+                        "the path is not UTF-8");
 }
 
 /* The endpoint of a URL or of "host[:port]". User names, backslashes and spaces are read
@@ -267,8 +270,13 @@ static int parse(struct tc_resolve *r)
         return tc_resolve_refuse(
             r, TOOLCAGE_EARGUMENTS, "arguments", 0, "pass large data as a file",
             "the arguments have %zu bytes, at most %d are read", length, ARGUMENTS_BYTES_MAX);
+    /* jansson goes on without a character when there is no memory to keep it, so one reading alone
+     * could silently be another text: two must agree */
     r->arguments = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-    if (!r->arguments && json_error_code(&error) == json_error_out_of_memory)
+    json_t *again = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    bool agree = r->arguments && again ? json_equal(r->arguments, again) : !r->arguments && !again;
+    json_decref(again);
+    if (!agree || (!again && json_error_code(&error) == json_error_out_of_memory))
         return tc_resolve_memory(r);
     if (!r->arguments)
         return tc_resolve_refuse(r, TOOLCAGE_EARGUMENTS, "arguments", 0,

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What is told of a grant, and the tools as models want them. */
+#include "test.h"
+
+#include <jansson.h>
+
+static void json_done(json_t **value)
+{
+    json_decref(*value);
+}
+#define _autojson_ _auto_(json_done)
+
+static const char text[] = "[tool.x]\n"
+                           "title = \"X\"\n"
+                           "description = \"Does x.\"\n"
+                           "command = [\"x\", \"{n...}\", \"{m}\"]\n"
+                           "arguments.n = { type = \"array\", items = { type = \"integer\", "
+                           "minimum = 1 }, optional = true }\n"
+                           "arguments.m = { description = \"An m\", enum = [\"a\", \"b\"] }\n"
+                           "filesystem = { readable = [\"/data\"], writable = [\"/workspace\"], "
+                           "denied = [\"/data/no\"] }\n"
+                           "network = [\"api.example.com\"]\n"
+                           "timeout = \"5s\"\n"
+                           "tier = \"HumanApprove\"\n"
+                           "[tool.profile]\n";
+
+static json_t *explain(const struct toolcage_policy *policy, struct ask ask, const char *access)
+{
+    _autogrant_ struct tc_grant grant = {0};
+    _autofree_ char *out = NULL;
+    granted(policy, ask, &grant);
+    assert_int_equal(tc_policy_explain(policy, &grant, access, &out, NULL), 0);
+    json_t *value = json_loads(out, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(value);
+    return value;
+}
+
+static const char *text_at(const json_t *value, const char *a, const char *b)
+{
+    const json_t *inner = json_object_get(value, a);
+    return json_string_value(b ? json_object_get(inner, b) : inner);
+}
+
+static void says_what_is_granted_and_why(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile(text);
+    _autojson_ json_t *all =
+        explain(policy, (struct ask){.tool = "x", .explain = true, .narrow = {"pids", "5"}}, NULL);
+    assert_string_equal(text_at(all, "tool", NULL), "x");
+    assert_string_equal(text_at(all, "backend", NULL), "gvisor");
+    assert_true(json_is_true(json_object_get(all, "approval")));
+    const json_t *limits = json_object_get(all, "limits");
+    assert_string_equal(text_at(limits, "timeout", "value"), "5s");
+    assert_string_equal(text_at(limits, "timeout", "origin"), "tool.x.timeout:9");
+    assert_string_equal(text_at(limits, "memory", "origin"), "default");
+    assert_string_equal(text_at(limits, "pids", "origin"), "this call");
+    assert_int_equal(json_array_size(json_object_get(all, "filesystem")), 3);
+    assert_null(json_object_get(all, "verdict"));
+}
+
+static void answers_about_one_access(void **state)
+{
+    static const struct {
+        const char *access;
+        bool allowed;
+        const char *target, *key;
+        int line;
+    } rows[] = {
+        {"read /data/a", true, "/data/a", "tool.x.filesystem.readable", 7},
+        {"write /data/a", false, "/data/a", "tool.x.filesystem.readable", 7},
+        {"read /data/no/a", false, "/data/no/a", "tool.x.filesystem.denied", 7},
+        {"write /workspace/a", true, "/workspace/a", "tool.x.filesystem.writable", 7},
+        {"write a", true, "/workspace/a", "tool.x.filesystem.writable", 7},
+        {"read ~/.ssh/id_ed25519", false, "/home/me/.ssh/id_ed25519", "tool.x.filesystem", 7},
+        {"exec /data/tool", true, "/data/tool", "tool.x.filesystem.readable", 7},
+        {"exec python3", true, "/usr/sbin/python3", "", 0},
+        {"read /usr/lib/x", true, "/usr/lib/x", "", 0},
+        {"write /usr/lib/x", false, "/usr/lib/x", "", 0},
+        {"read /etc/shadow", false, "/etc/shadow", "tool.x.filesystem", 7},
+        {"read /etc/passwd", true, "/etc/passwd", "", 0},
+        {"read /etc/ssl/private/k", false, "/etc/ssl/private/k", "tool.x.filesystem", 7},
+        {"write /tmp/x", true, "/tmp/x", "", 0},
+        {"read /data/../etc/shadow", false, "/etc/shadow", "tool.x.filesystem", 7},
+        {"read /workspaces", false, "/workspaces", "tool.x.filesystem", 7},
+        {"connect api.example.com", true, "api.example.com:443", "tool.x.network", 8},
+        {"connect api.example.com:80", false, "api.example.com:80", "tool.x.network", 8},
+    };
+    _autopolicy_ struct toolcage_policy *policy = compile(text);
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autojson_ json_t *all =
+            explain(policy, (struct ask){.tool = "x", .explain = true}, rows[i].access);
+        const json_t *verdict = json_object_get(all, "verdict");
+        bool same = json_is_true(json_object_get(verdict, "allowed")) == rows[i].allowed &&
+                    tc_streq(text_at(verdict, "key", NULL), rows[i].key) &&
+                    json_integer_value(json_object_get(verdict, "line")) == rows[i].line;
+        if (!same || (i != 7 && !tc_streq(text_at(verdict, "target", NULL), rows[i].target)))
+            fail_msg("%s: %s, key %s", rows[i].access, text_at(verdict, "reason", NULL),
+                     text_at(verdict, "key", NULL));
+        assert_true(rows[i].allowed || text_at(verdict, "hint", NULL)[0]);
+    }
+}
+
+static void refuses_other_questions(void **state)
+{
+    static const char *const rows[] = {
+        "", "read", "read ", "red /x", "/x", "connect *.example.com", "read /a*"};
+    _autopolicy_ struct toolcage_policy *policy = compile(text);
+    _autogrant_ struct tc_grant grant = {0};
+    granted(policy, (struct ask){.tool = "x", .explain = true}, &grant);
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autoerror_ struct toolcage_error *err = NULL;
+        char *out = NULL;
+        assert_int_equal(tc_policy_explain(policy, &grant, rows[i], &out, &err), TOOLCAGE_EUSAGE);
+        assert_null(out);
+        assert_true(tc_error_hint(err)[0]);
+    }
+}
+
+static void lists_tools(void **state)
+{
+    static const char schema[] =
+        "{\"type\":\"object\",\"properties\":{\"n\":{\"items\":{\"minimum\":1,\"type\":\"integer\"}"
+        ",\"type\":\"array\"},"
+        "\"m\":{\"description\":\"An "
+        "m\",\"enum\":[\"a\",\"b\"],\"type\":\"string\"}},\"required\":[\"m\"],"
+        "\"additionalProperties\":false}";
+    _autopolicy_ struct toolcage_policy *policy = compile(text);
+    _autofree_ char *openai = NULL, *mcp = NULL, *own = NULL;
+    assert_int_equal(tc_policy_tools_json(policy, "openai", &openai, NULL), 0);
+    _autofree_ char *wanted = tc_format(
+        "[{\"type\":\"function\",\"function\":{\"name\":\"x\",\"description\":\"Does x.\","
+        "\"parameters\":%s}}]",
+        schema);
+    assert_string_equal(openai, wanted);
+    assert_int_equal(tc_policy_tools_json(policy, "mcp", &mcp, NULL), 0);
+    _autofree_ char *wanted_mcp = tc_format(
+        "[{\"name\":\"x\",\"title\":\"X\",\"description\":\"Does x.\",\"inputSchema\":%s}]",
+        schema);
+    assert_string_equal(mcp, wanted_mcp);
+    assert_int_equal(tc_policy_tools_json(policy, "toolcage", &own, NULL), 0);
+    _autojson_ json_t *value = json_loads(own, 0, NULL);
+    assert_int_equal(json_array_size(value), 2);
+    assert_string_equal(text_at(json_array_get(value, 0), "tier", NULL), "HumanApprove");
+    assert_string_equal(text_at(json_array_get(value, 1), "name", NULL), "profile");
+    _autoerror_ struct toolcage_error *err = NULL;
+    char *none = NULL;
+    assert_int_equal(tc_policy_tools_json(policy, "yaml", &none, &err), TOOLCAGE_EUSAGE);
+    assert_null(none);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(says_what_is_granted_and_why),
+        cmocka_unit_test(answers_about_one_access),
+        cmocka_unit_test(refuses_other_questions),
+        cmocka_unit_test(lists_tools),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * For every n the n-th allocation fails: the answer is always "out of memory", never an abort,
+ * never a policy or grant with something missing. */
+#include "test.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+static long countdown = -1; /* allocations until the failing one; negative: none fails */
+static bool hit;
+
+bool allocation_fails(void);
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+char *__real_strdup(const char *text);
+char *__real_strndup(const char *text, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t size);
+
+bool allocation_fails(void)
+{
+    if (countdown < 0 || countdown-- > 0)
+        return false;
+    hit = true;
+    return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return allocation_fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return allocation_fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return allocation_fails() ? NULL : __real_realloc(old, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return allocation_fails() ? NULL : __real_strdup(text);
+}
+
+char *__wrap_strndup(const char *text, size_t size)
+{
+    return allocation_fails() ? NULL : __real_strndup(text, size);
+}
+
+static const char text[] =
+    "[defaults]\nfilesystem.denied = [\"/data/no\"]\n"
+    "[tool.x]\ndescription = \"d\"\ncommand = [\"cat\", \"-n\", \"{n...}\", \"--\", "
+    "\"{p}\"]\nstdin = \"{*}\"\n"
+    "arguments.p = { read = [\"/data\"] }\narguments.n = { type = \"array\", items = { enum = "
+    "[\"a\"] }, optional = true }\n"
+    "arguments.u = { host = [\"example.com\"] }\n"
+    "filesystem = { readable = [{ path = \"/h\", from = \"~/\" }], writable = [\"/workspace\"] }\n"
+    "network = [{ host = \"api.example.com\", methods = [\"GET\"], paths = [\"/v1\"] }]\n"
+    "memory = \"1GiB\"\noutput = { limit = \"2KiB\" }\nenv = { pass = [\"TZ\"], set = { A = "
+    "\"{p}\" } }\n"
+    "programs = [\"python3\"]\ncollect = [\"*.csv\"]\ntier = \"HumanApprove\"\n"
+    "[server.s]\ncommand = [\"s\"]\ntool.t = { arguments.q = { write = [\"/workspace\"] } }\n"
+    "[tier.HumanApprove]\nbackend = \"process\"\n[[test]]\ntool = \"x\"\nallowed = [\"read "
+    "/data\"]\n";
+
+static const char broken[] = "[tool.x]\nmemory = 512\nunknown = 1\nnetwork = [\"*.a\"]\n";
+
+/* Everything that the policy does, once. 0 or the first failure. */
+static int whole_life(struct toolcage_error **err)
+{
+    const struct tc_narrowing narrow[] = {{(char *)"read", (char *)"/h/project"},
+                                          {(char *)"timeout", (char *)"1s"},
+                                          {(char *)"network", (char *)"api.example.com"}};
+    const struct tc_request request = {
+        .tool = "x",
+        .arguments = "{\"p\":\"/data/f\",\"n\":[\"a\"],\"u\":\"https://example.com/x\"}",
+        .narrow = narrow,
+        .narrow_count = 2};
+    _autopolicy_ struct toolcage_policy *policy = NULL;
+    _autogrant_ struct tc_grant grant = {0};
+    _autofree_ char *explained = NULL, *tools = NULL;
+    int rc = tc_policy_compile(text, strlen(text), "t.toml", "/srv/p", "/home/me", &policy, err);
+    if (!rc)
+        rc = tc_policy_resolve(policy, &request, &test_facts, &grant, err);
+    if (!rc)
+        rc = tc_policy_explain(policy, &grant, "read /h/project/x", &explained, err);
+    if (!rc)
+        rc = tc_policy_tools_json(policy, "toolcage", &tools, err);
+    if (!rc)
+        assert_true(grant.fs_count > 4 && grant.digest[0] && explained && tools);
+    return rc;
+}
+
+static int refusal(struct toolcage_error **err)
+{
+    struct toolcage_policy *policy = NULL;
+    int rc = tc_policy_compile(broken, strlen(broken), "t.toml", "/srv/p", NULL, &policy, err);
+    assert_null(policy);
+    return rc;
+}
+
+static void sweep(int (*run)(struct toolcage_error **), int wanted)
+{
+    long n = 0;
+    for (;; n++) {
+        struct toolcage_error *err = NULL;
+        hit = false;
+        countdown = n;
+        int rc = run(&err);
+        countdown = -1;
+        bool right =
+            hit ? rc == TOOLCAGE_EMEMORY || tc_error_code(err) == TOOLCAGE_EMEMORY : rc == wanted;
+        /* a failure that nothing depended on (a shorter hint, say) leaves the answer right */
+        if (!right && !(hit && rc == wanted))
+            fail_msg("allocation %ld: %d, %s", n, rc, tc_error_message(err));
+        tc_error_free(err);
+        if (!hit)
+            break;
+    }
+    assert_true(n > 50);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    json_set_alloc_funcs(__wrap_malloc, free);
+    sweep(whole_life, 0);
+    sweep(refusal, TOOLCAGE_EPOLICY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

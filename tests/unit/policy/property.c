@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Random small policies and calls: resolution is a function, and no flag ever adds. */
+#include "test.h"
+
+#include "policy/endpoint.h"
+
+static uint64_t seed;
+
+static unsigned below(unsigned n)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (unsigned)((seed >> 11) % n);
+}
+
+static const char *const paths[] = {
+    "/w",         "/w/a",          "/w/a/b",           "/w/c",
+    "/data",      "/data/x",       "/workspace",       "/workspace/p",
+    "/home/me",   "/home/me/.ssh", "/home/me/project", "/srv/q",
+    "/w/a/b/c/d", "/tmp/z"};
+static const char *const hosts[] = {"a.example.com", "b.example.com:80", "*", "10.0.0.1:443"};
+
+static void add_paths(struct tc_buf *out, const char *key, unsigned most)
+{
+    tc_buf_addf(out, "filesystem.%s = [", key);
+    for (unsigned i = below(most + 1); i > 0; i--)
+        tc_buf_addf(out, "\"%s\",", paths[below(TC_COUNT(paths))]);
+    tc_buf_adds(out, "]\n");
+}
+
+static struct toolcage_policy *random_policy(const char **ret_bound)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    *ret_bound = paths[below(TC_COUNT(paths))];
+    tc_buf_adds(&out, below(2)
+                          ? "[defaults]\nfilesystem.denied = [\"/w/a/b\"]\npids = 50\n[tool.x]\n"
+                          : "[tool.x]\n");
+    add_paths(&out, "readable", 4);
+    add_paths(&out, "writable", 3);
+    add_paths(&out, "denied", 2);
+    tc_buf_adds(&out, "network = [");
+    for (unsigned i = below(3); i > 0; i--)
+        tc_buf_addf(&out, "\"%s\",", hosts[below(TC_COUNT(hosts))]);
+    tc_buf_addf(
+        &out, "]\ntimeout = \"%us\"\ncommand = [\"t\", \"{p}\"]\narguments.p = { %s = [\"%s\"] }\n",
+        below(90) + 1, below(2) ? "read" : "write", *ret_bound);
+    assert_false(out.failed);
+    return compile(out.data);
+}
+
+static void random_ask(struct ask *ask, const char *bound, char *arguments, size_t size,
+                       char timeout[16])
+{
+    static const char *const tails[] = {"", "/f", "/a/b", "/.ssh/id"};
+    size_t n = 0;
+    (void)snprintf(arguments, size, "{\"p\":\"%s%s\"}",
+                   below(4) ? bound : paths[below(TC_COUNT(paths))], tails[below(4)]);
+    *ask = (struct ask){.tool = "x", .arguments = arguments};
+    for (unsigned i = below(3); i > 0; i--) {
+        ask->narrow[n++] = below(2) ? "read" : "write";
+        ask->narrow[n++] = paths[below(TC_COUNT(paths))];
+    }
+    if (below(2)) {
+        (void)snprintf(timeout, 16, "%us", below(90) + 1);
+        ask->narrow[n++] = "timeout";
+        ask->narrow[n++] = timeout;
+    }
+    if (below(3) == 0) {
+        ask->narrow[n++] = "network";
+        ask->narrow[n++] = hosts[below(TC_COUNT(hosts))];
+    }
+}
+
+static int rank(char access)
+{
+    return access == 'w' ? 2 : access == 'r' ? 1 : 0;
+}
+
+static void must_be_subset(const struct tc_grant *less, const struct tc_grant *more)
+{
+    static const char *const tails[] = {"", "/f", "/a", "/a/b", "/.ssh", "/.ssh/id", "/.env"};
+    for (size_t i = 0; i < TC_COUNT(paths); i++)
+        for (size_t t = 0; t < TC_COUNT(tails); t++) {
+            char path[128];
+            (void)snprintf(path, sizeof(path), "%s%s", paths[i], tails[t]);
+            if (rank(access_of(less, path)) > rank(access_of(more, path)))
+                fail_msg("%s: %c is more than %c", path, access_of(less, path),
+                         access_of(more, path));
+        }
+    for (size_t i = 0; i < less->net_count; i++)
+        assert_non_null(
+            tc_endpoint_find(more->net, more->net_count, less->net[i].host, less->net[i].port));
+    assert_true(less->limits.timeout_ms <= more->limits.timeout_ms);
+    assert_true(less->limits.pids <= more->limits.pids);
+    assert_int_equal(less->clauses & tc_clauses_always(), tc_clauses_always());
+}
+
+/* Whatever was granted, credentials and denied names stay out of reach. */
+static void must_be_masked(const struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        const struct tc_fs_entry *entry = &grant->fs[i];
+        if (entry->access == TC_ACCESS_DENY)
+            assert_int_equal(access_of(grant, entry->path), 'd');
+        if (entry->argument)
+            assert_true(strncmp(entry->from, entry->bound, strlen(entry->bound)) == 0);
+    }
+}
+
+static void flags_only_take_away(void **state)
+{
+    size_t granted_calls = 0, narrowed_calls = 0;
+    for (unsigned round = 0; round < 3000; round++) {
+        seed = 0x9e3779b97f4a7c15u * (round + 1);
+        char arguments[128], timeout[16];
+        struct ask ask, plain;
+        const char *bound = NULL;
+        _autopolicy_ struct toolcage_policy *policy = random_policy(&bound);
+        random_ask(&ask, bound, arguments, sizeof(arguments), timeout);
+        plain = (struct ask){.tool = "x", .arguments = arguments};
+        _autogrant_ struct tc_grant less = {0}, again = {0}, more = {0};
+        int narrowed = resolve(policy, &ask, &less, NULL);
+        assert_int_equal(resolve(policy, &ask, &again, NULL), narrowed);
+        assert_string_equal(less.digest, again.digest);
+        if (resolve(policy, &plain, &more, NULL))
+            continue;
+        granted_calls++;
+        must_be_masked(&more);
+        if (narrowed)
+            continue;
+        narrowed_calls++;
+        must_be_masked(&less);
+        must_be_subset(&less, &more);
+    }
+    assert_true(granted_calls > 300 && narrowed_calls > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(flags_only_take_away),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
