@@ -6,62 +6,14 @@
 #include <toolcage/error.h>
 
 #include "backend/backend.h"
+#include "backend/process/system.h"
 #include "base/path.h"
 #include "base/strv.h"
-#include "policy/system_paths.h"
 
 static bool copy_text(char **to, const char *from)
 {
     *to = from ? strdup(from) : NULL;
     return *to || !from;
-}
-
-static struct tc_mount *add(struct tc_plan *plan, enum tc_mount_kind kind, const char *path,
-                            const char *from)
-{
-    struct tc_mount *m = TC_PUSH(plan->mounts, plan->mount_count);
-    if (!m)
-        return NULL;
-    m->kind = kind;
-    return copy_text(&m->path, path) && copy_text(&m->from, from) ? m : NULL;
-}
-
-/* Small files are copied, directories bound. The list names no directory of /etc that holds
- * secrets. */
-static bool is_file(const char *path)
-{
-    static const char *const files[] = {"/etc/ld.so.cache", "/etc/localtime",
-                                        "/etc/ssl/openssl.cnf", "/etc/pki/tls/cert.pem",
-                                        "/etc/pki/tls/openssl.cnf"};
-    for (size_t i = 0; i < TC_COUNT(files); i++)
-        if (strcmp(files[i], path) == 0)
-            return true;
-    return false;
-}
-
-static bool add_system(struct tc_plan *plan)
-{
-    for (const struct tc_system_path *s = tc_system_paths; s->path; s++)
-        if (!s->made &&
-            !add(plan, is_file(s->path) ? TC_MOUNT_COPY : TC_MOUNT_SYSTEM, s->path, s->path))
-            return false;
-    return true;
-}
-
-/* passwd and group depend on the ids that the helper leases; the rest is the same everywhere. */
-static bool add_made(struct tc_plan *plan)
-{
-    static const struct {
-        const char *path, *content;
-    } made[] = {{"/etc/hosts", "127.0.0.1 localhost cage\n::1 localhost\n"},
-                {"/etc/resolv.conf", "# the cage resolves no names\n"},
-                {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"}};
-    for (size_t i = 0; i < TC_COUNT(made); i++) {
-        struct tc_mount *m = add(plan, TC_MOUNT_FILE, made[i].path, NULL);
-        if (!m || !copy_text(&m->content, made[i].content))
-            return false;
-    }
-    return true;
 }
 
 static bool add_entry(struct tc_plan *plan, const struct tc_fs_entry *e)
@@ -73,8 +25,8 @@ static bool add_entry(struct tc_plan *plan, const struct tc_fs_entry *e)
         d->line = e->origin.line;
         return copy_text(&d->path, e->path) && copy_text(&d->key, e->origin.key);
     }
-    struct tc_mount *m =
-        add(plan, e->access == TC_ACCESS_WRITE ? TC_MOUNT_WRITE : TC_MOUNT_READ, e->path, e->from);
+    struct tc_mount *m = tc_plan_mount(
+        plan, e->access == TC_ACCESS_WRITE ? TC_MOUNT_WRITE : TC_MOUNT_READ, e->path, e->from);
     if (!m)
         return false;
     m->optional = e->optional;
@@ -126,7 +78,7 @@ static bool fill(struct tc_plan *plan, const struct tc_grant *grant)
     plan->denials = grant->denials;
     plan->workspace = grant->workspace;
     return copy_text(&plan->tool, grant->tool) && copy_text(&plan->backend, "process") &&
-           copy_text(&plan->grant, grant->digest) && add_system(plan) && add_made(plan) &&
+           copy_text(&plan->grant, grant->digest) && tc_process_system(plan) &&
            add_entries(plan, grant) && add_directories(plan, grant) && add_lists(plan, grant);
 }
 

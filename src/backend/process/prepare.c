@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "backend/process/process.h"
+#include "backend/process/system.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "linux/mounts.h"
@@ -235,9 +236,10 @@ static int open_root(struct tc_cage *cage)
 /* ---- the child's words
  * ---------------------------------------------------------------------------- */
 
+enum { INSIDE = 1000 }; /* what a root caller's tool sees as its ids */
+
 static void set_ids(struct tc_process_cage *p)
 {
-    enum { INSIDE = 1000 };
     struct tc_box *box = &p->box;
     box->wait_for_maps = p->host->privileged;
     box->uid = p->host->privileged ? INSIDE : p->host->uid;
@@ -258,6 +260,21 @@ static int open_report(struct tc_cage *cage)
     p->child_report = pair[1];
     p->box.report = pair[1];
     return 0;
+}
+
+/* A machine that cannot do it says so at each call, with the reason. */
+void tc_process_ahead(void)
+{
+    struct tc_outcome outcome = {0};
+    struct tc_plan plan = {0};
+    struct tc_process_host *host;
+    if (tc_process_host_get(&outcome, &host) == 0 && tc_process_system(&plan))
+        tc_root_ahead(host->shelf,
+                      &(struct tc_root_spec){.plan = &plan,
+                                             .uid = host->privileged ? INSIDE : host->uid,
+                                             .gid = host->privileged ? INSIDE : host->gid});
+    tc_plan_done(&plan);
+    tc_outcome_done(&outcome);
 }
 
 int tc_process_prepare(struct tc_cage *cage)

@@ -70,6 +70,8 @@ struct tc_root_spec {
     gid_t gid;
 };
 
+/* Builds a root that has no mount points yet, for the first call that fits. */
+void tc_root_ahead(int shelf, const struct tc_root_spec *spec);
 /* A detached, read-only copy of a root; built once for each different spec. -1 with *ret_step. */
 int tc_root_open(int shelf, const struct tc_root_spec *spec, const char **ret_step);
 
@@ -131,6 +133,8 @@ struct tc_process_cage {
 int tc_process_keep(struct tc_process_cage *p, int fd);
 
 /* prepare.c, trees.c, names.c */
+/* Before the first call: what it will need whatever it is. */
+void tc_process_ahead(void);
 int tc_process_prepare(struct tc_cage *cage);
 int tc_process_resolve(struct tc_cage *cage);
 int tc_process_trees(struct tc_cage *cage);

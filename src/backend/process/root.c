@@ -22,7 +22,8 @@
 enum { COPY_MAX = 4 << 20, ROOT_BYTES = 32 << 20 };
 
 static struct root {
-    char *signature;
+    char *base;   /* what it is made of; NULL: a free place */
+    char *points; /* its mount points; NULL: none yet, and no cage has seen it */
     int fd;
     uint64_t used; /* when, for giving up the oldest */
 } roots[TC_SHELF_PLACES];
@@ -155,9 +156,6 @@ static int fill(int root, const struct tc_root_spec *spec, const char **ret_step
         return fail_at("/etc/passwd", ret_step);
     if (put_devices(root) < 0)
         return fail_at("/dev", ret_step);
-    for (size_t i = 0; i < spec->point_count; i++)
-        if (put_point(root, &spec->points[i]) < 0)
-            return fail_at(spec->points[i].path, ret_step);
     return 0;
 }
 
@@ -170,7 +168,8 @@ static void unmount(int fd)
     errno = saved;
 }
 
-static int build(int shelf, size_t place, const struct tc_root_spec *spec, const char **ret_step)
+static int mount_root(int shelf, size_t place, const struct tc_root_spec *spec,
+                      const char **ret_step)
 {
     char at[8];
     (void)snprintf(at, sizeof(at), "%zu", place);
@@ -184,8 +183,8 @@ static int build(int shelf, size_t place, const struct tc_root_spec *spec, const
     return TAKE_FD(root);
 }
 
-/* Two specs with the same signature have the same root. */
-static char *sign(const struct tc_root_spec *spec)
+/* Two specs with the same words have the same root. */
+static char *base_words(const struct tc_root_spec *spec)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
     tc_buf_addf(&buf, "%u:%u", spec->uid, spec->gid);
@@ -195,48 +194,97 @@ static char *sign(const struct tc_root_spec *spec)
             tc_buf_addf(&buf, "\n%d %s\n%s\n%s", m->kind, m->path, m->from ? m->from : "",
                         m->content ? m->content : "");
     }
+    return tc_buf_steal(&buf);
+}
+
+static char *point_words(const struct tc_root_spec *spec)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
     for (size_t i = 0; i < spec->point_count; i++)
-        tc_buf_addf(&buf, "\n+%d %s", spec->points[i].directory, spec->points[i].path);
+        tc_buf_addf(&buf, "%d %s\n", spec->points[i].directory, spec->points[i].path);
     return tc_buf_steal(&buf);
 }
 
 static void drop(struct root *r)
 {
-    if (!r->signature)
+    if (!r->base)
         return;
     unmount(r->fd);
     (void)close(r->fd);
-    free(r->signature);
+    free(r->base);
+    free(r->points);
     *r = (struct root){0};
 }
 
-static struct root *find(const char *signature)
+static struct root *find(const char *base, const char *points)
+{
+    for (size_t i = 0; i < TC_SHELF_PLACES; i++)
+        if (tc_streq(roots[i].base, base) &&
+            (!roots[i].points || tc_streq(roots[i].points, points)))
+            return &roots[i];
+    return NULL;
+}
+
+/* A free place, if need be by giving up the root that was not used for longest. */
+static struct root *make_place(void)
 {
     struct root *oldest = &roots[0];
-    for (size_t i = 0; i < TC_SHELF_PLACES; i++) {
-        if (roots[i].signature && strcmp(roots[i].signature, signature) == 0)
-            return &roots[i];
-        if (!roots[i].signature || (oldest->signature && roots[i].used < oldest->used))
+    for (size_t i = 0; i < TC_SHELF_PLACES; i++)
+        if (!roots[i].base || (oldest->base && roots[i].used < oldest->used))
             oldest = &roots[i];
-    }
     drop(oldest);
     return oldest;
 }
 
+static struct root *build(int shelf, const struct tc_root_spec *spec, char *base,
+                          const char **ret_step)
+{
+    struct root *r = make_place();
+    _autofree_ char *owned = base;
+    int fd = mount_root(shelf, (size_t)(r - roots), spec, ret_step);
+    if (fd < 0)
+        return NULL;
+    *r = (struct root){.base = TAKE(owned), .fd = fd};
+    return r;
+}
+
+static int put_points(struct root *r, const struct tc_root_spec *spec, char *points,
+                      const char **ret_step)
+{
+    for (size_t i = 0; i < spec->point_count; i++) {
+        if (put_point(r->fd, &spec->points[i]) < 0) {
+            int saved = errno;
+            drop(r);
+            free(points);
+            errno = saved;
+            return fail_at(spec->points[i].path, ret_step);
+        }
+    }
+    r->points = points;
+    return 0;
+}
+
+void tc_root_ahead(int shelf, const struct tc_root_spec *spec)
+{
+    const char *step;
+    char *base = base_words(spec);
+    if (base)
+        (void)build(shelf, spec, base, &step);
+}
+
 int tc_root_open(int shelf, const struct tc_root_spec *spec, const char **ret_step)
 {
-    _autofree_ char *signature = sign(spec);
-    if (!signature) {
+    _autofree_ char *base = base_words(spec);
+    _autofree_ char *points = point_words(spec);
+    if (!base || !points) {
         errno = ENOMEM;
         return fail_at("root", ret_step);
     }
-    struct root *r = find(signature);
-    if (!r->signature) {
-        int fd = build(shelf, (size_t)(r - roots), spec, ret_step);
-        if (fd < 0)
-            return -1;
-        *r = (struct root){.signature = TAKE(signature), .fd = fd};
-    }
+    struct root *r = find(base, points);
+    if (!r)
+        r = build(shelf, spec, TAKE(base), ret_step);
+    if (!r || (!r->points && put_points(r, spec, TAKE(points), ret_step) < 0))
+        return -1;
     r->used = ++uses;
     _autofd_ int copy =
         tc_open_tree(r->fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);

@@ -131,15 +131,6 @@ static void destroy(struct tc_cage *cage)
     cage->priv = NULL;
 }
 
-/* A machine that cannot do it says so at each call, with the reason. */
-static void open_host(void)
-{
-    struct tc_outcome outcome = {0};
-    struct tc_process_host *host;
-    (void)tc_process_host_get(&outcome, &host);
-    tc_outcome_done(&outcome);
-}
-
 static void close_host(void)
 {
     struct tc_process_host *host = tc_process_host_opened();
@@ -177,7 +168,7 @@ const struct tc_works tc_process_works = {
     .collect = tc_process_collect,
     .collected = tc_process_collected,
     .destroy = destroy,
-    .open = open_host,
+    .open = tc_process_ahead,
     .close = close_host,
     .sweep = sweep,
 };
