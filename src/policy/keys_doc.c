@@ -21,9 +21,9 @@ static void print_fact(const char *name, const char *text)
 {
     if (!text || !text[0])
         return;
-    printf("\t%s: ", name);
+    printf("++\n%s: ", name);
     print_text(text);
-    printf(".++\n");
+    (void)putchar('.');
 }
 
 static void print_key(const struct tc_key *key)
@@ -33,15 +33,14 @@ static void print_key(const struct tc_key *key)
     printf("*%s*\n", key->name);
     printf("\t");
     print_text(key->text);
-    printf("++\n");
     if (!key->set) {
-        printf("\tNot provided yet by this version: a policy that says it is refused.\n\n");
+        printf("++\nNot provided yet by this version: a policy that says it is refused.\n\n");
         return;
     }
     print_fact("Type", key->type);
     print_fact("Range", range);
     print_fact("Absent", key->fallback);
-    printf("\n");
+    printf("\n\n");
     if (!key->example)
         return;
     printf("\t```\n\t");

@@ -61,6 +61,11 @@ int tc_grant_seal(const struct toolcage_policy *policy, const struct tc_facts *f
 int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts *facts,
                     const char *path, bool *ret, struct toolcage_error **err);
 
+/* The line where a key ("network") was said for a tool (NULL: a bare command), and by whom ("tool.x",
+ * "defaults"; borrows). 0 when nobody said it. */
+uint32_t tc_policy_line(const struct toolcage_policy *policy, const char *tool, const char *key,
+                        const char **ret_prefix);
+
 /* Checks one narrowing before the call starts: unknown key TOOLCAGE_EUSAGE, bad value
  * TOOLCAGE_EPOLICY. */
 int tc_policy_check_narrowing(const char *key, const char *value, struct toolcage_error **err);

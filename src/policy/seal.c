@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What must be done again when a resolved grant gets more entries: masks, clauses, order, digest.
- */
+ * What the call layer asks after the resolution: to seal a grant that got more entries, what is
+ * masked in every grant, and where in the file something was said. */
 #include "policy/policy.h"
 #include "policy/resolve.h"
 
@@ -40,4 +40,14 @@ int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts 
         *ret = said && said->access == TC_ACCESS_DENY;
     tc_grant_done(&all);
     return rc;
+}
+
+uint32_t tc_policy_line(const struct toolcage_policy *policy, const char *tool, const char *key,
+                        const char **ret_prefix)
+{
+    const struct tc_key *known = tc_key_find(TC_SCOPE_TOOL, key);
+    const struct tc_spec *spec = tool ? tc_policy_tool(policy, tool) : NULL;
+    const struct tc_spec *said = known ? tc_policy_said(policy, spec, known->id) : NULL;
+    *ret_prefix = said ? said->prefix : "";
+    return said ? said->said[known->id] : 0;
 }
