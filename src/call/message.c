@@ -111,13 +111,16 @@ static void add_stream(struct tc_buf *buf, const char *name, const struct tc_str
         tc_buf_addc(buf, '\n');
 }
 
-static void add_allowlist(struct tc_buf *buf, const struct tc_grant *grant)
+static void add_connect(struct tc_buf *buf, const struct tc_grant *grant, const char *target)
 {
+    const char *tool = grant->tool ? "tool " : "this call", *name = grant->tool ? grant->tool : "";
     if (!grant->net_count) {
-        tc_buf_adds(buf, "it has no network");
+        tc_buf_addf(buf, "denied: network: %s was refused: %s%s has no network", target, tool,
+                    name);
         return;
     }
-    tc_buf_adds(buf, "allowed: ");
+    tc_buf_addf(buf, "denied: network: %s is not in the allowlist of %s%s; allowed: ", target, tool,
+                name);
     for (size_t i = 0; i < grant->net_count; i++)
         tc_buf_addf(buf, strchr(grant->net[i].host, ':') ? "%s[%s]:%u" : "%s%s:%u", i ? ", " : "",
                     grant->net[i].host, grant->net[i].port);
@@ -126,16 +129,13 @@ static void add_allowlist(struct tc_buf *buf, const struct tc_grant *grant)
 static void add_denial(struct tc_buf *buf, const struct tc_grant *grant, const struct tc_denial *d)
 {
     const char *operation = d->operation ? d->operation : "", *target = d->target ? d->target : "";
-    if (strcmp(operation, "connect") == 0) {
-        tc_buf_addf(buf, "denied: network: %s is not in the allowlist of %s%s; ", target,
-                    grant->tool ? "tool " : "this call", grant->tool ? grant->tool : "");
-        add_allowlist(buf, grant);
-    } else {
+    if (strcmp(operation, "connect") == 0)
+        add_connect(buf, grant, target);
+    else
         tc_buf_addf(buf, "denied: %s%s%s", operation, target[0] ? " " : "", target);
-    }
     if (d->count > 1)
         tc_buf_addf(buf, " (%lld times)", (long long)d->count);
-    if (d->hint && d->hint[0])
+    if (d->hint && d->hint[0] && strcmp(d->hint, "the tool has no network") != 0)
         tc_buf_addf(buf, ". Hint: %s", d->hint);
     tc_buf_addc(buf, '\n');
 }

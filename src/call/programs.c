@@ -249,15 +249,20 @@ static int put_path(struct extension *x, struct toolcage_error **err)
     return tc_strv_take(env, tc_buf_steal(&path)) ? 0 : tc_fail_memory(err);
 }
 
-static int fail_missing(const char *name, const char *path, struct toolcage_error **err)
+static int fail_missing(const struct extension *x, const char *name, const char *path,
+                        struct toolcage_error **err)
 {
-    return tc_fail(
-        err,
-        &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
+    const char *prefix;
+    struct tc_why why = {.code = TOOLCAGE_ENOT_FOUND,
                          .stage = "programs",
                          .subject = name,
-                         .hint = "install it, or take it out of the policy's `programs`"},
-        "the program %s is not on the caller's PATH (%s)", name, path);
+                         .hint = "install it, or take it out of the policy's `programs`",
+                         .line = tc_policy_line(x->policy, x->grant->tool, "programs", &prefix)};
+    if (why.line) {
+        why.file = tc_policy_name(x->policy);
+        why.column = 1;
+    }
+    return tc_fail(err, &why, "the program %s is not on the caller's PATH (%s)", name, path);
 }
 
 static int fail_writable(const char *name, const char *file, struct toolcage_error **err)
@@ -277,7 +282,7 @@ static int add_named(struct extension *x, const char *path, const char *name,
 {
     _autofree_ char *file = strchr(name, '/') ? NULL : tc_program_find(path, name);
     if (!file)
-        return fail_missing(name, path, err);
+        return fail_missing(x, name, path, err);
     if (tool_can_write(x->grant, file))
         return fail_writable(name, file, err);
     return add_program(x, file, err);

@@ -113,6 +113,24 @@ static struct toolcage_error *error_of_failure(const struct tc_result_frame *fra
     return error;
 }
 
+/* A refused connect is the network key's doing, wherever that was said. */
+static bool place_denials(const struct tc_result_frame *frame, struct tc_outcome *o)
+{
+    const char *prefix;
+    uint32_t line = tc_policy_line(frame->policy, frame->tool, "network", &prefix);
+    for (size_t i = 0; line && i < o->denial_count; i++) {
+        struct tc_denial *d = &o->denials[i];
+        if (d->line > 0 || !tc_streq(d->operation, "connect"))
+            continue;
+        free(d->key);
+        d->key = tc_format("%s.network", prefix);
+        d->line = line;
+        if (!d->key)
+            return false;
+    }
+    return true;
+}
+
 /* Out-of-range words of the helper are its failure, never a success. */
 static void settle(const struct tc_result_frame *frame, struct toolcage_result *result)
 {
@@ -147,7 +165,8 @@ int tc_result_make(const struct tc_result_frame *frame, struct tc_outcome *outco
     *outcome = (struct tc_outcome){0};
     result->error = error;
     settle(frame, result);
-    result->message = tc_result_write_message(frame, result);
+    if (place_denials(frame, &result->outcome))
+        result->message = tc_result_write_message(frame, result);
     if (result->message)
         result->json = tc_result_write_json(frame, result);
     result->timings = tc_result_write_timings(frame, &result->outcome);

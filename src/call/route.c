@@ -12,18 +12,33 @@ static const char *tool_words(const struct tc_grant *grant)
     return grant->tool ? grant->tool : "(a bare command)";
 }
 
-static int fail_absent(const struct tc_grant *grant, struct toolcage_error **err)
+/* Where the policy said the first of these keys that it said at all. */
+static void place(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                  const char *const keys[], size_t count, struct tc_why *why)
 {
+    const char *prefix;
+    for (size_t i = 0; i < count && !why->line; i++)
+        why->line = tc_policy_line(policy, grant->tool, keys[i], &prefix);
+    if (why->line) {
+        why->file = tc_policy_name(policy);
+        why->column = 1;
+    }
+}
+
+static int fail_absent(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                       struct toolcage_error **err)
+{
+    static const char *const keys[] = {"backend", "tier", "risk", "image", "module"};
     _autofree_ char *names = tc_front_names();
     _autofree_ char *hint = names ? tc_format("choose one of: %s", names) : NULL;
     if (!hint)
         return tc_fail_memory(err);
-    return tc_fail(
-        err,
-        &(struct tc_why){
-            .code = TOOLCAGE_EBACKEND, .stage = "route", .subject = grant->backend, .hint = hint},
-        "this version has no backend %s, which the policy chooses for tool %s", grant->backend,
-        tool_words(grant));
+    struct tc_why why = {
+        .code = TOOLCAGE_EBACKEND, .stage = "route", .subject = grant->backend, .hint = hint};
+    place(policy, grant, keys, TC_COUNT(keys), &why);
+    return tc_fail(err, &why,
+                   "this version has no backend %s, which the policy chooses for tool %s",
+                   grant->backend, tool_words(grant));
 }
 
 /* The place in the policy that asked for a clause, as far as the grant remembers one. */
@@ -83,16 +98,18 @@ static int check_no_boundary(const struct toolcage_policy *policy, const struct 
                    "a call cannot choose the backend %s, which enforces nothing", front->name);
 }
 
-static int fail_approval(const struct tc_grant *grant, struct toolcage_error **err)
+static int fail_approval(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                         struct toolcage_error **err)
 {
-    return tc_fail(
-        err,
-        &(struct tc_why){.code = TOOLCAGE_EDENIED,
+    static const char *const keys[] = {"tier"};
+    struct tc_why why = {.code = TOOLCAGE_EDENIED,
                          .stage = "approve",
                          .subject = grant->tool,
-                         .hint = "give the tool a tier without approval, or run the call by hand"},
-        "tool %s needs a person's approval (tier %s), and no approver is connected",
-        tool_words(grant), grant->tier ? grant->tier : "HumanApprove");
+                         .hint = "give the tool a tier without approval, or run the call by hand"};
+    place(policy, grant, keys, TC_COUNT(keys), &why);
+    return tc_fail(err, &why,
+                   "tool %s needs a person's approval (tier %s), and no approver is connected",
+                   tool_words(grant), grant->tier ? grant->tier : "HumanApprove");
 }
 
 int tc_route(const struct toolcage_policy *policy, const struct tc_grant *grant, bool by_call,
@@ -100,9 +117,9 @@ int tc_route(const struct toolcage_policy *policy, const struct tc_grant *grant,
 {
     const struct tc_front *front = tc_front_find(grant->backend);
     if (!front)
-        return fail_absent(grant, err);
+        return fail_absent(policy, grant, err);
     if (grant->approval)
-        return fail_approval(grant, err);
+        return fail_approval(policy, grant, err);
     tc_clauses missing = grant->clauses & ~front->provides;
     int r = 0;
     if (front->flags & TC_BACKEND_NO_BOUNDARY)
