@@ -69,6 +69,5 @@ int main(int argc, char **argv)
     if (send(3, &b, sizeof(b), 0) != sizeof(b))
         return 1;
     char rest;
-    (void)read(3, &rest, 1);
-    return 0;
+    return read(3, &rest, 1) < 0;
 }

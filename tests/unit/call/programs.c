@@ -82,8 +82,8 @@ struct trial {
 static void extend(struct trial *t, const char *path, const char *program, bool as_command)
 {
     _autofree_ char *variable = tc_format("PATH=%s:/usr/bin:/bin", path);
-    const char *environ[] = {variable, NULL};
-    const struct tc_facts facts = {.cwd = "/tmp", .home = home, .environ = environ};
+    const char *variables[] = {variable, NULL};
+    const struct tc_facts facts = {.cwd = "/tmp", .home = home, .environ = variables};
     assert_int_equal(tc_policy_new_default(&t->policy, NULL), 0);
     assert_true(tc_strv_add(&t->grant.env, "PATH=/usr/bin:/bin"));
     assert_true(tc_strv_add(as_command ? &t->grant.argv : &t->grant.programs, program));
