@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """Attacks by way of the workspace: links that copying, committing, collecting or an argument would follow,
 files that a host program runs unasked, and what lies beside the work in somebody's home."""
+import ctypes
 import hashlib
 import json
 import os
@@ -131,6 +132,116 @@ def steering_files_are_changed(s):
     return bool(wrong)
 
 
+def repository(s, place):
+    subprocess.run(["git", "init", "-q", s.path(place)], check=True, env=s.environ)
+
+
+def git_runs(s, place):
+    """Does git, as a person runs it on the host, start what the tool has planted?"""
+    s.environ["WITNESS"] = s.path("witness")
+    subprocess.run(["git", "status", "--short"], cwd=s.path(place), env=s.environ, check=False, capture_output=True, timeout=30)
+    return os.path.exists(s.path("witness"))
+
+
+MONITOR = "[core]\nfsmonitor = touch $WITNESS; false\n"
+
+
+def a_deep_repository_is_changed(s):
+    """Deep below the workspace, where a search for repositories may have given up."""
+    place = "ws/a/b/c/d/e/f/g/repository"
+    repository(s, place)
+    s.write("data/monitor", MONITOR)
+    s.call(SHELL, "-c", f"cat {s.path('data/monitor')} >> {s.path(place)}/.git/config")
+    return git_runs(s, place)
+
+
+def protection_is_outrun(s):
+    """A first call makes so many directories that the second call's search may not get to the repository."""
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; seq 3000 | xargs mkdir")
+    repository(s, "ws/repository")
+    s.write("data/monitor", MONITOR)
+    try:
+        s.call(SHELL, "-c", f"cat {s.path('data/monitor')} >> {s.path('ws/repository')}/.git/config")
+    except Refused:
+        return False
+    return git_runs(s, "ws/repository")
+
+
+def a_common_directory_is_planted(s):
+    """A repository whose config is protected can be told to read another one. It need not be prevented in a
+    bound workspace, as the file is new, but it has to be reported."""
+    repository(s, "ws")
+    s.write("data/monitor", MONITOR)
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; mkdir -p evil/objects evil/refs; cat {s.path('data/monitor')} > evil/config;"
+           "echo ../evil > .git/commondir")
+    reported = any(change["path"].endswith("/.git/commondir") and change.get("steers_host") for change in s.answer["changes"])
+    return not reported and git_runs(s, "ws")
+
+
+def a_bare_repository_is_planted(s):
+    """The workspace itself becomes a repository; again it has to be reported at least."""
+    s.write("data/monitor", MONITOR + f"bare = false\nworktree = {s.path('ws')}\n[core]\nrepositoryformatversion = 0\n")
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; mkdir -p objects refs/heads; echo 'ref: refs/heads/main' > HEAD;"
+           f"cat {s.path('data/monitor')} > config")
+    reported = any(change["path"] == s.path("ws/config") and change.get("steers_host") for change in s.answer["changes"])
+    return not reported and git_runs(s, "ws")
+
+
+class Exchange(threading.Thread):
+    """Two names change places all the time, in one step: what an accomplice in another cage can do."""
+
+    def __init__(self, one, other):
+        super().__init__(daemon=True)
+        self.names, self.stopped = (os.fsencode(one), os.fsencode(other)), threading.Event()
+        self.renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+
+    def run(self):
+        while not self.stopped.is_set():
+            self.renameat2(-100, self.names[0], -100, self.names[1], 2)
+            time.sleep(0.0001)
+
+    def __enter__(self):
+        self.start()
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        self.join()
+
+
+def a_mask_is_misled(s):
+    """While the mask of a denied name is mounted, an accomplice has a link in the place of its directory, so
+    that the mask goes to another file; then the directory is back."""
+    s.write("ws/sub/.env", s.token)
+    s.write("ws/other/.env", "harmless")
+    os.symlink("other", s.path("ws/link"))
+    s.denied.append(s.path("ws/sub/.env"))
+    found = False
+    with Exchange(s.path("ws/sub"), s.path("ws/link")):
+        for _ in range(1 if s.how != CAGED else 60):
+            try:
+                found = found or s.token in s.call(SHELL, "-c", f"for i in 1 2 3 4 5 6 7 8; do cat {s.path('ws/sub/.env')}; done")
+            except Refused:
+                continue
+    return found
+
+
+def a_steering_mount_is_misled(s):
+    """The same with what should keep a repository's config read-only."""
+    repository(s, "ws/sub")
+    repository(s, "ws/other")
+    s.write("data/monitor", MONITOR)
+    os.symlink("other", s.path("ws/link"))
+    with Exchange(s.path("ws/sub"), s.path("ws/link")):
+        for _ in range(1 if s.how != CAGED else 60):
+            try:
+                s.call(SHELL, "-c", "for i in 1 2 3 4 5 6 7 8; do"
+                       f" cat {s.path('data/monitor')} 2>/dev/null >> {s.path('ws/sub/.git/config')}; done")
+            except Refused:
+                continue
+    texts = [s.read(f"ws/{name}/.git/config") for name in ("sub", "link", "other") if os.path.exists(s.path("ws", name))]
+    return any("fsmonitor" in text for text in texts)
+
+
 def credentials_beside_the_work_are_read(s):
     """A whole home is granted; what opens other doors is not part of that, unless it is named."""
     for name in (".ssh/id_ed25519", ".aws/credentials", ".gnupg/private.key", ".netrc", ".kube/config", ".docker/config.json",
@@ -163,6 +274,12 @@ CASES = [
     ("a set-id file is committed", a_set_id_file_is_committed, {}),
     ("an argument goes through a link", an_argument_goes_through_a_link, {}),
     ("files that steer the host are changed", steering_files_are_changed, {}),
+    ("a deep repository is changed", a_deep_repository_is_changed, {}),
+    ("the search for repositories is outrun", protection_is_outrun, {}),
+    ("a git common directory is planted unsaid", a_common_directory_is_planted, {}),
+    ("a bare git repository is planted unsaid", a_bare_repository_is_planted, {}),
+    ("a mask is misled", a_mask_is_misled, {}),
+    ("a steering mount is misled", a_steering_mount_is_misled, {}),
     ("credentials beside the work are read", credentials_beside_the_work_are_read, {}),
     ("the home is granted by standing in it", home_is_granted_by_standing_in_it, {"free": DIRECT}),
 ]
