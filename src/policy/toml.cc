@@ -121,10 +121,14 @@ size_t reader::skip_string(size_t i) const
     return text_.size();
 }
 
+/* What toml++ must not see: see max_segments; and characters outside ASCII outside of texts and
+ * comments. TOML allows none there, but toml++ runs into __builtin_unreachable() at some of them.
+ */
 bool reader::bounded()
 {
     unsigned dots = 0;
-    for (size_t i = 0; i < text_.size();) {
+    size_t i = text_.substr(0, 3) == "\xef\xbb\xbf" ? 3 : 0;
+    while (i < text_.size()) {
         const char c = text_[i];
         if (c == '"' || c == '\'') {
             i = skip_string(i);
@@ -134,6 +138,11 @@ bool reader::bounded()
             while (i < text_.size() && text_[i] != '\n')
                 i++;
             continue;
+        }
+        if (static_cast<unsigned char>(c) >= 0x80) {
+            tc_document_fail(document_, place_at(i),
+                             "a character that must stand in quotes, or not at all");
+            return false;
         }
         if (c == '.' && ++dots >= max_segments) {
             tc_document_fail(document_, place_at(i), "the key has too many parts (at most 16)");
