@@ -82,8 +82,11 @@ static int users_own(char **ret, struct tc_failure *failure)
     if (!path || (stat(path, &st) && (errno == ENOENT || errno == ENOTDIR)))
         return 0;
     if (stat(path, &st))
-        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "mend or remove it",
-                              "cannot read the policy %s: %s", path, strerror(errno));
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM,
+                              errno == EACCES
+                                  ? "set HOME to your own home directory, or use --policy FILE"
+                                  : "mend or remove it, or use --policy FILE",
+                              "cannot look for your own policy %s: %s", path, strerror(errno));
     if ((st.st_uid != geteuid() && st.st_uid) || (st.st_mode & S_IWOTH))
         return tc_failure_set(
             failure, TOOLCAGE_EUNTRUSTED, "make it a file that only you can write",

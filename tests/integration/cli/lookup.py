@@ -94,6 +94,8 @@ def order():
         check('"own"' in answer.out and "named" not in answer.out, "--policy before it", answer)
         expect(place, "a missing $TOOLCAGE_POLICY", ["tools"], 125, "/nowhere.toml",
                env={"TOOLCAGE_POLICY": "/nowhere.toml"})
+        if os.geteuid() or running_as() == "ordinary":  # root can read every home
+            expect(place, "a HOME of somebody else", ["tools"], 125, "set HOME", env={"HOME": "/root"})
         os.chmod(own, 0o666)
         expect(place, "own, but written by everybody", ["tools"], 126, own, "only you can write")
         os.chmod(own, 0o644)

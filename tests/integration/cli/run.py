@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from cli import FIELDS, Place, check, expect, finish, require_user, skip_all
+from cli import FIELDS, TOOLCAGE, Place, check, expect, finish, require_user, skip, skip_all
 
 POLICY = """
 [defaults]
@@ -195,6 +195,13 @@ def default_grant(place):
     expect(place, "HOME is no working directory", ["exec", "true"], 126, "hint: ", cwd=place.home)
     answer = place.run("exec", "--disk", "1MiB", "dd", "if=/dev/zero", "of=/tmp/x", "bs=64k", "count=64")
     check(answer.code not in (0, 125, 126, 127), "a full disk", answer)
+    answer = place.run("exec", "-m", "64MiB", "python3", "-c", "x = bytearray(1 << 30)")
+    check(answer.code not in (0, 125, 126, 127), "no memory", answer)
+    answer = place.run("exec", "--pids", "8", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 3 & done; wait")
+    check(answer.code not in (0, 125, 126, 127), "no processes left", answer)
+    answer = place.run("exec", "-t", "20s", "--cpu-time", "300ms", "sh", "-c", "while :; do :; done")
+    check(answer.code == 137 and "limit: the tool reached its cpu_time limit" in answer.err, "no processor time left",
+          answer)
 
 
 def tools(place):
@@ -240,13 +247,30 @@ def tools(place):
            1, "denied: connect example.com:443", stream="out")
 
 
+def refusals(place):
+    """A machine that lacks something: refused with the next step, and nothing ran or is left."""
+    lacks = [("no user namespace can be made", ["unshare", "-U", "-r", "sh", "-c",
+                                                'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh"]),
+             ("no descriptor is left", ["sh", "-c", 'ulimit -n 6 && exec "$@"', "sh"])]
+    for name, wrapper in lacks:
+        argv = place.argv("exec", "--write", ".", "sh", "-c", "echo ran > ran")
+        at = argv.index(TOOLCAGE)
+        answer = subprocess.run(argv[:at] + wrapper + argv[at:], cwd=place.project, env=place.environ,
+                                capture_output=True, text=True, timeout=30, check=False)
+        if "unshare failed" in answer.stderr:
+            skip(name, answer.stderr.strip())
+            continue
+        check(answer.returncode in (125, 126) and answer.stderr.startswith("toolcage: ")
+              and "\nhint: " in answer.stderr and not os.listdir(place.project), name, answer)
+
+
 require_user()
 with Place() as probe:
     found = probe.run("doctor")
     if found.code != 0:
         lines = (found.out + found.err).strip().splitlines()
         skip_all("no cage on this machine: " + " / ".join(lines[-2:]))
-for part in (codes, streams, as_json, signals, terminals, default_grant, tools):
+for part in (codes, streams, as_json, signals, terminals, default_grant, tools, refusals):
     with Place() as own:
         part(own)
 finish()
