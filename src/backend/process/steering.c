@@ -69,9 +69,8 @@ bool tc_steers_host(const char *path)
             at++;
         }
     }
-    size_t n = strlen(path);
-    return n >= 5 &&
-           strcmp(path + n - 5, "/.git") == 0; /* as a file: points to a directory elsewhere */
+    /* as a file: points to a directory elsewhere */
+    return strcmp(path, ".git") == 0 || tc_endswith(path, "/.git");
 }
 
 struct scan {
