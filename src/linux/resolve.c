@@ -96,14 +96,15 @@ static int follow(struct walk *w, int link, const struct stat *st)
     return target[0] == '/' ? restart(w) : 0;
 }
 
-/* Takes the next component off `rest` into `name`; false at the end. */
-static bool next(struct walk *w, char name[NAME_MAX + 1])
+/* Takes the next component off `rest` into `name`; false at the end. One that is too long for any
+ * file system keeps one byte too many, so that opening it fails: cut, it would be another name. */
+static bool next(struct walk *w, char name[NAME_MAX + 2])
 {
     const char *p = w->rest + strspn(w->rest, "/");
     size_t n = strcspn(p, "/");
     if (n == 0)
         return false;
-    n = n > NAME_MAX ? NAME_MAX : n;
+    n = n > NAME_MAX + 1 ? NAME_MAX + 1 : n;
     memcpy(name, p, n);
     name[n] = '\0';
     memmove(w->rest, p + n, strlen(p + n) + 1);
@@ -132,7 +133,7 @@ static int step(struct walk *w, const char *name)
 int tc_resolve(const struct tc_resolver *r, const char *path, char *where)
 {
     struct walk w = {.r = r, .fd = -1};
-    char name[NAME_MAX + 1] = "";
+    char name[NAME_MAX + 2] = "";
     tc_strcopy(w.rest, sizeof(w.rest), path);
     if (strlen(path) >= sizeof(w.rest)) {
         errno = ENAMETOOLONG;
