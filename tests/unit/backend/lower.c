@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Grants lowered for the process backend, on paper. */
+#include <string.h>
+#include <toolcage/error.h>
+
+#include "backend/backend.h"
+#include "policy/system_paths.h"
+#include "test.h"
+
+#define TEXT(literal) ((char[]){literal}) /* fields of a grant are not const */
+
+static const struct tc_front *front(void)
+{
+    const struct tc_front *f = tc_front_find("process");
+    assert_non_null(f);
+    return f;
+}
+
+static struct tc_grant small_grant(void)
+{
+    return (struct tc_grant){.limits = {.timeout_ms = 1000, .memory = 1 << 20, .pids = 5},
+                             .denials = TC_DENIALS_CALLS,
+                             .clauses = tc_clauses_always(),
+                             .digest = "sha256:0"};
+}
+
+/* Lowers a grant that must be lowerable. */
+static struct tc_plan lowered(const struct tc_grant *grant)
+{
+    struct tc_plan plan = {0};
+    struct toolcage_error *err = NULL;
+    assert_int_equal(front()->lower(grant, &plan, &err), 0);
+    assert_null(err);
+    return plan;
+}
+
+static const struct tc_mount *mount_at(const struct tc_plan *plan, const char *path)
+{
+    for (size_t i = 0; i < plan->mount_count; i++)
+        if (strcmp(plan->mounts[i].path, path) == 0)
+            return &plan->mounts[i];
+    return NULL;
+}
+
+static void nothing_granted_is_the_system_only(void **state)
+{
+    struct tc_grant grant = small_grant();
+    struct tc_plan plan = lowered(&grant);
+    for (const struct tc_system_path *s = tc_system_paths; s->path; s++) {
+        const struct tc_mount *m = mount_at(&plan, s->path);
+        if (s->made && (strcmp(s->path, "/etc/passwd") == 0 || strcmp(s->path, "/etc/group") == 0))
+            assert_null(m); /* their ids are known only where the cage is built */
+        else
+            assert_non_null(m);
+        if (m && s->made)
+            assert_true(m->kind == TC_MOUNT_FILE && m->content && !m->from);
+        if (m && !s->made)
+            assert_true((m->kind == TC_MOUNT_SYSTEM || m->kind == TC_MOUNT_COPY) &&
+                        strcmp(m->from, m->path) == 0);
+    }
+    for (size_t i = 0; i < plan.mount_count; i++)
+        assert_true(plan.mounts[i].kind != TC_MOUNT_READ && plan.mounts[i].kind != TC_MOUNT_WRITE);
+    assert_int_equal(plan.deny_count, 0);
+    assert_int_equal(plan.cwd.count, 1);
+    assert_string_equal(plan.cwd.items[0], "/");
+    assert_string_equal(plan.backend, "process");
+    assert_null(plan.tool);
+    tc_plan_done(&plan);
+}
+
+static void entries_keep_their_meaning(void **state)
+{
+    struct tc_fs_entry entries[] = {
+        {.path = TEXT("/data"),
+         .from = TEXT("/srv/data"),
+         .access = TC_ACCESS_READ,
+         .optional = true,
+         .origin = {TEXT("tool.x.filesystem.readable"), 7}},
+        {.path = TEXT("/out"),
+         .from = TEXT("/srv/out"),
+         .access = TC_ACCESS_WRITE,
+         .bound = TEXT("/srv")},
+        {.path = TEXT("/data/.env"),
+         .access = TC_ACCESS_DENY,
+         .origin = {TEXT("tool.x.filesystem.denied"), 9}},
+        {.path = TEXT("/in/one"),
+         .from = TEXT("/srv/in/one"),
+         .access = TC_ACCESS_READ,
+         .argument = true,
+         .bound = TEXT("/srv/in")},
+    };
+    struct tc_grant grant = small_grant();
+    grant.fs = entries;
+    grant.fs_count = TC_COUNT(entries);
+    struct tc_plan plan = lowered(&grant);
+    const struct tc_mount *data = mount_at(&plan, "/data"), *out = mount_at(&plan, "/out"),
+                          *one = mount_at(&plan, "/in/one");
+    assert_true(data && data->kind == TC_MOUNT_READ && data->optional && !data->workspace);
+    assert_string_equal(data->from, "/srv/data");
+    assert_string_equal(data->key, "tool.x.filesystem.readable");
+    assert_int_equal(data->line, 7);
+    assert_true(out && out->kind == TC_MOUNT_WRITE && out->workspace && !out->optional);
+    assert_null(out->bound); /* a bound binds arguments only */
+    assert_true(one && one->bound);
+    assert_string_equal(one->bound, "/srv/in");
+    assert_null(mount_at(&plan, "/data/.env"));
+    assert_int_equal(plan.deny_count, 1);
+    assert_string_equal(plan.denies[0].path, "/data/.env");
+    assert_string_equal(plan.denies[0].key, "tool.x.filesystem.denied");
+    assert_int_equal(plan.denies[0].line, 9);
+    tc_plan_done(&plan);
+}
+
+struct start_case {
+    const char *what, *granted, *cwd, *caller;
+    enum tc_access access;
+    const char *want[4];
+};
+
+static const struct start_case starts[] = {
+    {"nothing", "/data", NULL, NULL, TC_ACCESS_READ, {"/"}},
+    {"asked for", "/workspace", "/opt", "/workspace", TC_ACCESS_WRITE, {"/opt"}},
+    {"the workspace", "/workspace", NULL, NULL, TC_ACCESS_WRITE, {"/workspace", "/"}},
+    {"the workspace, readable", "/workspace", NULL, NULL, TC_ACCESS_READ, {"/workspace", "/"}},
+    {"the workspace, denied", "/workspace", NULL, NULL, TC_ACCESS_DENY, {"/"}},
+    {"the caller's, granted", "/srv", NULL, "/srv/a", TC_ACCESS_READ, {"/srv/a", "/"}},
+    {"the caller's, not granted", "/srv", NULL, "/srvx", TC_ACCESS_READ, {"/"}},
+    {"both",
+     "/workspace",
+     NULL,
+     "/workspace/in",
+     TC_ACCESS_READ,
+     {"/workspace", "/workspace/in", "/"}},
+};
+
+static void starting_places(void **state)
+{
+    for (size_t i = 0; i < TC_COUNT(starts); i++) {
+        const struct start_case *c = &starts[i];
+        struct tc_fs_entry entry = {
+            .path = (char *)c->granted, .from = (char *)c->granted, .access = c->access};
+        struct tc_grant grant = small_grant();
+        grant.fs = &entry;
+        grant.fs_count = 1;
+        grant.cwd = (char *)c->cwd;
+        grant.caller_cwd = (char *)c->caller;
+        struct tc_plan plan = lowered(&grant);
+        for (size_t k = 0; k < TC_COUNT(c->want); k++) {
+            const char *got = k < plan.cwd.count ? plan.cwd.items[k] : NULL;
+            if (!tc_streq(got, c->want[k]))
+                fail_msg("%s: place %zu is %s", c->what, k, got ? got : "absent");
+        }
+        tc_plan_done(&plan);
+    }
+}
+
+static void limits_and_lists_are_copied(void **state)
+{
+    char *argv[] = {TEXT("a"), TEXT("b c"), NULL}, *env[] = {TEXT("PATH=/bin"), NULL},
+         *w[] = {TEXT("/srv/out"), NULL};
+    struct tc_grant grant = small_grant();
+    grant.tool = TEXT("x");
+    grant.argv = (struct tc_strv){argv, 2};
+    grant.env = (struct tc_strv){env, 1};
+    grant.tool_writable = (struct tc_strv){w, 1};
+    grant.collect = (struct tc_strv){w, 1};
+    grant.workspace = TC_WORKSPACE_COPY;
+    grant.denials = TC_DENIALS_OFF;
+    struct tc_plan plan = lowered(&grant);
+    assert_string_equal(plan.tool, "x");
+    assert_string_equal(plan.grant, "sha256:0");
+    assert_int_equal(plan.argv.count, 2);
+    assert_string_equal(plan.argv.items[1], "b c");
+    assert_ptr_not_equal(plan.argv.items[1], argv[1]);
+    assert_string_equal(plan.env.items[0], "PATH=/bin");
+    assert_string_equal(plan.tool_writable.items[0], "/srv/out");
+    assert_string_equal(plan.collect.items[0], "/srv/out");
+    assert_int_equal(plan.workspace, TC_WORKSPACE_COPY);
+    assert_int_equal(plan.denials, TC_DENIALS_OFF);
+    assert_int_equal(plan.limits.pids, 5);
+    assert_true(plan.clauses == grant.clauses);
+    tc_plan_done(&plan);
+}
+
+struct refusal_case {
+    const char *what, *subject; /* NULL: lowered */
+    enum tc_workspace_mode mode;
+    bool disk_set;
+    enum tc_access access;
+};
+
+static const struct refusal_case refusals[] = {
+    {"overlay", "workspace", TC_WORKSPACE_OVERLAY, false, TC_ACCESS_READ},
+    {"a bound that a bind cannot hold", "disk", TC_WORKSPACE_BIND, true, TC_ACCESS_WRITE},
+    {"the same, copied", NULL, TC_WORKSPACE_COPY, true, TC_ACCESS_WRITE},
+    {"the same, readable", NULL, TC_WORKSPACE_BIND, true, TC_ACCESS_READ},
+    {"the same, denied", NULL, TC_WORKSPACE_BIND, true, TC_ACCESS_DENY},
+    {"no bound said", NULL, TC_WORKSPACE_BIND, false, TC_ACCESS_WRITE},
+};
+
+static void what_cannot_be_held_is_refused(void **state)
+{
+    for (size_t i = 0; i < TC_COUNT(refusals); i++) {
+        const struct refusal_case *c = &refusals[i];
+        struct tc_fs_entry entry = {
+            .path = TEXT("/out"), .from = TEXT("/srv"), .access = c->access};
+        struct tc_grant grant = small_grant();
+        struct tc_plan plan = {0};
+        struct toolcage_error *err = NULL;
+        grant.fs = &entry;
+        grant.fs_count = 1;
+        grant.workspace = c->mode;
+        grant.limits.disk_set = c->disk_set;
+        int rc = front()->lower(&grant, &plan, &err);
+        if (rc != (c->subject ? TOOLCAGE_EUNENFORCEABLE : 0) ||
+            (c->subject && strcmp(tc_error_subject(err), c->subject) != 0))
+            fail_msg("%s: %d", c->what, rc);
+        if (c->subject) {
+            assert_string_equal(tc_error_stage(err), "lower");
+            assert_true(strlen(tc_error_hint(err)) > 0);
+        }
+        tc_error_free(err);
+        tc_plan_done(&plan);
+    }
+}
+
+static void the_network_is_not_promised(void **state)
+{
+    for (int clause = 0; clause < TC_CLAUSE_COUNT; clause++)
+        assert_int_equal((front()->provides & TC_CLAUSE_BIT(clause)) != 0,
+                         clause != TC_CLAUSE_NET_ALLOW);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_granted_is_the_system_only),
+        cmocka_unit_test(entries_keep_their_meaning),
+        cmocka_unit_test(starting_places),
+        cmocka_unit_test(limits_and_lists_are_copied),
+        cmocka_unit_test(what_cannot_be_held_is_refused),
+        cmocka_unit_test(the_network_is_not_promised),
+    };
+    return cmocka_run_group_tests_name("lower", tests, NULL, NULL);
+}

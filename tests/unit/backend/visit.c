@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Plans and outcomes across the wire: there and back unchanged, and nothing but a clean failure for
+ * texts that were cut or damaged. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/outcome.h"
+#include "backend/plan.h"
+#include "test.h"
+
+/* One of the two structs with its functions. */
+struct kind {
+    size_t size;
+    void (*visit)(struct tc_wire *w, void *it);
+    void (*done)(void *it);
+};
+
+static void visit_plan(struct tc_wire *w, void *it)
+{
+    tc_plan_visit(w, it);
+}
+
+static void visit_outcome(struct tc_wire *w, void *it)
+{
+    tc_outcome_visit(w, it);
+}
+
+static void done_plan(void *it)
+{
+    tc_plan_done(it);
+}
+
+static void done_outcome(void *it)
+{
+    tc_outcome_done(it);
+}
+
+static const struct kind plans = {sizeof(struct tc_plan), visit_plan, done_plan};
+static const struct kind outcomes = {sizeof(struct tc_outcome), visit_outcome, done_outcome};
+
+static char *own(const char *text)
+{
+    char *copy = strdup(text);
+    assert_non_null(copy);
+    return copy;
+}
+
+static void fill_plan(struct tc_plan *p)
+{
+    *p = (struct tc_plan){.call = own("01"),
+                          .tool = NULL,
+                          .backend = own("process"),
+                          .grant = own(""),
+                          .clauses = UINT64_MAX >> 1,
+                          .denials = 2,
+                          .workspace = 1,
+                          .stream = true,
+                          .payload = own("x\ny")};
+    p->limits = (struct tc_limits){.timeout_ms = 1,
+                                   .grace_ms = 2,
+                                   .memory = INT64_MAX,
+                                   .memory_any = true,
+                                   .cpu_time_ms = 4,
+                                   .cpus_milli = 5,
+                                   .pids = 6,
+                                   .disk = 7,
+                                   .inodes = 8,
+                                   .disk_set = true,
+                                   .open_files = 9,
+                                   .output = 10,
+                                   .output_kill = true};
+    struct tc_strv *lists[] = {&p->argv,          &p->env,     &p->cwd,
+                               &p->tool_writable, &p->collect, &p->net_allowed};
+    for (size_t i = 0; i < TC_COUNT(lists); i++)
+        for (size_t k = 0; k < i; k++)
+            assert_true(tc_strv_add(lists[i], k ? "a b" : ""));
+    for (int kind = TC_MOUNT_READ; kind <= TC_MOUNT_COPY; kind++) {
+        struct tc_mount *m = TC_PUSH(p->mounts, p->mount_count);
+        assert_non_null(m);
+        *m = (struct tc_mount){.kind = (enum tc_mount_kind)kind,
+                               .path = own("/p"),
+                               .from = kind & 1 ? own("/f") : NULL,
+                               .content = own("c"),
+                               .optional = kind & 1,
+                               .workspace = kind & 2,
+                               .line = kind};
+    }
+    for (int i = 0; i < 2; i++) {
+        struct tc_deny *d = TC_PUSH(p->denies, p->deny_count);
+        assert_non_null(d);
+        *d = (struct tc_deny){.path = own("/d"), .key = i ? own("k") : NULL, .line = i};
+    }
+}
+
+static void fill_outcome(struct tc_outcome *o)
+{
+    *o = (struct tc_outcome){.status = 3,
+                             .exit_code = -1,
+                             .signal = 9,
+                             .limit = own("memory"),
+                             .failure = {.code = -7,
+                                         .stage = own("s"),
+                                         .subject = own("it"),
+                                         .message = own("m"),
+                                         .hint = own("h"),
+                                         .errnum = 2,
+                                         .line = 4,
+                                         .clause = -1},
+                             .wall_us = INT64_MAX,
+                             .cpu_us = INT64_MIN,
+                             .memory_peak = 1,
+                             .pids_peak = -1,
+                             .omitted_changes = 5};
+    o->out = (struct tc_stream){.head = own("a?b"), .head_len = 3, .bytes = 12, .truncated = true};
+    o->out.head[1] = '\0';
+    *TC_PUSH(o->denials, o->denial_count) =
+        (struct tc_denial){.operation = own("connect"), .count = 3, .probe = true};
+    for (int i = 0; i < 3; i++)
+        *TC_PUSH(o->changes, o->change_count) = (struct tc_change){.path = own("/w/\xff\n"),
+                                                                   .kind = own("added"),
+                                                                   .bytes = i,
+                                                                   .sha256 = i ? own("00") : NULL,
+                                                                   .steers_host = i == 2,
+                                                                   .links = i};
+    *TC_PUSH(o->files, o->file_count) = (struct tc_change){.path = own("/w/f"), .kind = own("x")};
+    *TC_PUSH(o->enforced, o->enforced_count) =
+        (struct tc_enforced){.clause = TC_CLAUSE_COUNT - 1, .mechanism = own("by hand")};
+    *TC_PUSH(o->timings, o->timing_count) = (struct tc_timing){.step = own("walls"), .us = 7};
+    *TC_PUSH(o->probes, o->probe_count) =
+        (struct tc_probe){.clause = 0, .works = true, .mechanism = own("m"), .fix = own("f")};
+}
+
+static struct tc_buf encode(const struct kind *k, void *it)
+{
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    k->visit(&w, it);
+    assert_false(w.failed);
+    assert_true(w.out.len > 100);
+    return w.out;
+}
+
+/* Decodes; whether all of it was understood and nothing was left. */
+static bool decode(const struct kind *k, const char *bytes, size_t len, void *it)
+{
+    /* a copy of exactly this size, so that a sanitizer sees reads beyond it */
+    char *exact = malloc(len ? len : 1);
+    assert_non_null(exact);
+    memcpy(exact, bytes, len);
+    struct tc_wire w = TC_WIRE_GET_INIT(exact, len);
+    memset(it, 0, k->size);
+    k->visit(&w, it);
+    free(exact);
+    return !w.failed && !w.left;
+}
+
+static void there_and_back(const struct kind *k, void *filled)
+{
+    char it[4096] __attribute__((aligned(16)));
+    assert_true(k->size <= sizeof(it));
+    struct tc_buf first = encode(k, filled);
+    assert_true(decode(k, first.data, first.len, it));
+    struct tc_buf second = encode(k, it);
+    assert_int_equal(first.len, second.len);
+    assert_memory_equal(first.data, second.data, first.len);
+    k->done(it);
+    tc_buf_done(&second);
+    tc_buf_done(&first);
+    k->done(filled);
+}
+
+static void cut_and_damaged(const struct kind *k, void *filled)
+{
+    static const unsigned char wrong[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
+    char it[4096] __attribute__((aligned(16)));
+    struct tc_buf text = encode(k, filled);
+    for (size_t len = 0; len < text.len; len++) {
+        if (decode(k, text.data, len, it))
+            fail_msg("%zu of %zu bytes were understood", len, text.len);
+        k->done(it);
+    }
+    for (size_t at = 0; at < text.len; at++) {
+        char kept = text.data[at];
+        for (size_t i = 0; i < TC_COUNT(wrong); i++) {
+            text.data[at] = (char)wrong[i];
+            (void)decode(k, text.data, text.len, it);
+            k->done(it);
+        }
+        text.data[at] = kept;
+    }
+    tc_buf_done(&text);
+    k->done(filled);
+}
+
+static void plans_cross_unchanged(void **state)
+{
+    struct tc_plan p;
+    fill_plan(&p);
+    there_and_back(&plans, &p);
+}
+
+static void outcomes_cross_unchanged(void **state)
+{
+    struct tc_outcome o;
+    fill_outcome(&o);
+    there_and_back(&outcomes, &o);
+}
+
+static void damaged_plans_fail(void **state)
+{
+    struct tc_plan p;
+    fill_plan(&p);
+    cut_and_damaged(&plans, &p);
+}
+
+static void damaged_outcomes_fail(void **state)
+{
+    struct tc_outcome o;
+    fill_outcome(&o);
+    cut_and_damaged(&outcomes, &o);
+}
+
+static void empty_ones_cross(void **state)
+{
+    struct tc_plan p = {0}, plan = {0};
+    struct tc_outcome o = {0}, outcome = {0};
+    struct tc_buf text = encode(&plans, &p);
+    assert_true(decode(&plans, text.data, text.len, &plan));
+    assert_null(plan.backend);
+    tc_buf_done(&text);
+    text = encode(&outcomes, &o);
+    assert_true(decode(&outcomes, text.data, text.len, &outcome));
+    assert_null(outcome.limit);
+    tc_buf_done(&text);
+    tc_plan_done(&plan);
+    tc_outcome_done(&outcome);
+}
+
+static void clauses_out_of_range_fail(void **state)
+{
+    static const int64_t wrong[] = {-1, TC_CLAUSE_COUNT, INT64_MAX};
+    for (size_t i = 0; i < TC_COUNT(wrong); i++) {
+        struct tc_outcome o = {0}, got = {0};
+        struct tc_wire put = TC_WIRE_PUT_INIT;
+        *TC_PUSH(o.enforced, o.enforced_count) = (struct tc_enforced){.clause = wrong[i]};
+        tc_outcome_visit(&put, &o);
+        assert_true(put.failed);
+        assert_false(decode(&outcomes, put.out.data, put.out.len, &got));
+        tc_buf_done(&put.out);
+        tc_outcome_done(&got);
+        tc_outcome_done(&o);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_cross_unchanged), cmocka_unit_test(outcomes_cross_unchanged),
+        cmocka_unit_test(damaged_plans_fail),    cmocka_unit_test(damaged_outcomes_fail),
+        cmocka_unit_test(empty_ones_cross),      cmocka_unit_test(clauses_out_of_range_fail),
+    };
+    return cmocka_run_group_tests_name("visit", tests, NULL, NULL);
+}

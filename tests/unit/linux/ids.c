@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Leases of ids between processes, and id mappings. */
+#include "linux/ids.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "linux/userns.h"
+#include "tree.h"
+
+static void need_root(void)
+{
+    if (geteuid() == 0)
+        return;
+    print_message("# skipped: only root can lease ids\n");
+    skip();
+}
+
+/* A process that leases one id, tells it, and waits to be killed. */
+static pid_t holder(uid_t *ret_id)
+{
+    int pair[2];
+    assert_int_equal(pipe(pair), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct tc_ids ids;
+        uid_t id = tc_ids_open(&ids) == 0 ? tc_ids_take(&ids) : (uid_t)-1;
+        ssize_t n = write(pair[1], &id, sizeof(id));
+        for (;;)
+            n += pause();
+    }
+    assert_int_equal(read(pair[0], ret_id, sizeof(*ret_id)), (ssize_t)sizeof(*ret_id));
+    (void)close(pair[0]);
+    (void)close(pair[1]);
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+}
+
+/* Takes ids until `wanted` comes; whether it came. */
+static bool can_take(uid_t wanted)
+{
+    struct tc_ids ids;
+    uid_t id;
+    bool found = false;
+    assert_int_equal(tc_ids_open(&ids), 0);
+    while (!found && (id = tc_ids_take(&ids)) != (uid_t)-1)
+        found = id == wanted;
+    tc_ids_close(&ids);
+    return found;
+}
+
+static void nobody_shares_a_lease(void **state)
+{
+    need_root();
+    uid_t first, second;
+    pid_t a = holder(&first), b = holder(&second);
+    assert_true(first != (uid_t)-1 && second != (uid_t)-1);
+    assert_true(first != second);
+    assert_true(first != 0 && second != 0);
+    assert_false(can_take(first));
+    end(a);
+    assert_true(can_take(first)); /* a killed holder holds nothing */
+    assert_false(can_take(second));
+    end(b);
+    assert_true(can_take(second));
+}
+
+static void leases_within_one_process(void **state)
+{
+    need_root();
+    struct tc_ids ids;
+    assert_int_equal(tc_ids_open(&ids), 0);
+    uid_t a = tc_ids_take(&ids), b = tc_ids_take(&ids);
+    assert_true(a >= ids.first && a < ids.first + TC_IDS_RANGE && a != b);
+    tc_ids_give(&ids, a);
+    assert_int_equal(tc_ids_take(&ids), a);
+    tc_ids_close(&ids);
+}
+
+static void all_taken_is_an_error(void **state)
+{
+    need_root();
+    struct tc_ids ids;
+    unsigned taken = 0;
+    assert_int_equal(tc_ids_open(&ids), 0);
+    while (tc_ids_take(&ids) != (uid_t)-1)
+        taken++;
+    assert_int_equal(errno, EAGAIN);
+    assert_true(taken > 0 && taken <= TC_IDS_RANGE);
+    tc_ids_close(&ids);
+}
+
+static int lease(void)
+{
+    struct tc_ids ids;
+    return tc_ids_open(&ids) == -1 && (errno == EACCES || errno == EPERM || errno == EROFS) ? 0 : 1;
+}
+
+static void others_may_not_lease(void **state)
+{
+    assert_int_equal(as_ordinary_user(lease), 0);
+}
+
+static void a_map_is_one_line(void **state)
+{
+    char map[TC_ID_MAP_SIZE];
+    tc_id_map(map, 1000, 2000000007);
+    assert_string_equal(map, "1000 2000000007 1\n");
+    tc_id_map(map, 4294967295U, 4294967295U);
+    assert_string_equal(map, "4294967295 4294967295 1\n");
+}
+
+static void a_namespace_carries_a_map(void **state)
+{
+    need_root();
+    pid_t carrier;
+    int status;
+    _autofd_ int fd = tc_idmap_userns(1000, 1001, 2000000007, 2000000008, &carrier);
+    assert_true(fd >= 0);
+    assert_true(carrier > 0);
+    assert_int_equal(waitpid(carrier, &status, 0), carrier);
+    assert_true(WIFSIGNALED(status));
+}
+
+static int map_others(void)
+{
+    pid_t carrier;
+    int fd = tc_idmap_userns(1, 1, 2, 2, &carrier);
+    if (carrier > 0 && waitpid(carrier, NULL, 0) != carrier)
+        return 2;
+    return fd == -1 ? 0 : 1;
+}
+
+static void maps_of_others_are_refused(void **state)
+{
+    assert_int_equal(as_ordinary_user(map_others), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_shares_a_lease),      cmocka_unit_test(leases_within_one_process),
+        cmocka_unit_test(all_taken_is_an_error),      cmocka_unit_test(others_may_not_lease),
+        cmocka_unit_test(a_map_is_one_line),          cmocka_unit_test(a_namespace_carries_a_map),
+        cmocka_unit_test(maps_of_others_are_refused),
+    };
+    return cmocka_run_group_tests_name("ids", tests, NULL, NULL);
+}
