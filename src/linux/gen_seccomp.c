@@ -160,9 +160,13 @@ static void emit_search(struct program *p, struct range *ranges, size_t count)
 /* ---- checks by arguments
  * ---------------------------------------------------------------------------- */
 
-static unsigned low_half(unsigned arg)
+static unsigned place(unsigned arg)
 {
-    return (unsigned)(offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t));
+    unsigned half =
+        arg < TC_SECCOMP_ARGS ? 0 : sizeof(uint32_t); /* little-endian, as both architectures */
+    return (unsigned)(offsetof(struct seccomp_data, args) +
+                      arg % TC_SECCOMP_ARGS * sizeof(uint64_t)) +
+           half;
 }
 
 static size_t cond_length(const struct tc_seccomp_cond *cond)
@@ -178,7 +182,7 @@ static void emit_cond(struct program *p, const struct tc_seccomp_cond *cond, siz
     if (cond->op == TC_SECCOMP_ALWAYS)
         return;
     unsigned char skip = (unsigned char)rest;
-    emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, low_half(cond->arg));
+    emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, place(cond->arg));
     if (cond->op == TC_SECCOMP_ANY) {
         emit(p, BPF_JMP | BPF_JSET | BPF_K, 0, skip, cond->value);
         return;

@@ -59,7 +59,8 @@ static const struct tc_seccomp_row *find_row(int nr)
 
 static bool holds(const struct tc_seccomp_cond *cond, const uint64_t args[6])
 {
-    uint32_t value = (uint32_t)args[cond->arg];
+    uint64_t whole = args[cond->arg % TC_SECCOMP_ARGS];
+    uint32_t value = (uint32_t)(cond->arg < TC_SECCOMP_ARGS ? whole : whole >> 32);
     switch (cond->op) {
     case TC_SECCOMP_EQ:
         return (value & cond->mask) == cond->value;

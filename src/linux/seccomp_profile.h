@@ -48,7 +48,10 @@ enum tc_seccomp_op {
 };
 
 /* Only the low 32 bits of an argument are compared: the kernel looks at no more of any argument
- * used here, and a filter that compared all 64 would be passed by garbage in the upper half. */
+ * used here, and a filter that compared all 64 would be passed by garbage in the upper half.
+ * Pointers are the exception: HIGH_HALF() of one is an argument of its own. */
+#define TC_SECCOMP_ARGS 6
+#define HIGH_HALF(n) ((n) + TC_SECCOMP_ARGS)
 struct tc_seccomp_cond {
     enum tc_seccomp_op op;
     unsigned arg;
@@ -78,6 +81,11 @@ struct tc_seccomp_row {
 #define ALLOW_IF(...) {TC_SECCOMP_ALLOW, 0, {__VA_ARGS__}}
 #define REFUSE_IF(e, ...) {TC_SECCOMP_REFUSE, e, {__VA_ARGS__}}
 #define PROBE_IF(e, ...) {TC_SECCOMP_PROBE, e, {__VA_ARGS__}}
+/* success is answered, nothing is done */
+#define PRETEND_IF(...)                                                                            \
+    {                                                                                              \
+        TC_SECCOMP_ABSENT, 0, {__VA_ARGS__}                                                        \
+    }
 #define ELSE_ALLOW ALLOW_IF({TC_SECCOMP_ALWAYS})
 #define ELSE_REFUSE(e) REFUSE_IF(e, {TC_SECCOMP_ALWAYS})
 #define ELSE_PROBE(e) PROBE_IF(e, {TC_SECCOMP_ALWAYS})
@@ -94,6 +102,7 @@ enum {
     K_SOCK_TYPE = 0xf,                  /* without SOCK_NONBLOCK and SOCK_CLOEXEC */
     K_RENAME_WHITEOUT = 4,
     K_NEW_LISTENER = 8,
+    K_RLIMIT_CORE = 4,
     K_TIOCSTI = 0x5412,
     K_TIOCLINUX = 0x541c,
     K_TIOCSETD = 0x5423,
@@ -133,6 +142,11 @@ static const struct tc_seccomp_step check_unshare[] = {REFUSE_IF(EPERM, ANY(0, K
 static const struct tc_seccomp_step check_ioctl[] = {
     REFUSE_IF(EPERM, EQ(1, K_TIOCSTI)), REFUSE_IF(EPERM, EQ(1, K_TIOCLINUX)),
     REFUSE_IF(EPERM, EQ(1, K_TIOCSETD)), REFUSE_IF(EPERM, EQ(1, K_TIOCCONS)), ELSE_ALLOW};
+
+static const struct tc_seccomp_step check_setrlimit[] = {PRETEND_IF(EQ(0, K_RLIMIT_CORE)), ELSE_ALLOW};
+static const struct tc_seccomp_step check_prlimit64[] = {
+    PRETEND_IF(EQ(1, K_RLIMIT_CORE), NE(2, 0)), PRETEND_IF(EQ(1, K_RLIMIT_CORE), NE(HIGH_HALF(2), 0)),
+    ELSE_ALLOW};
 
 static const struct tc_seccomp_step check_seccomp[] = {REFUSE_IF(EPERM, ANY(1, K_NEW_LISTENER)),
                                                        ELSE_ALLOW};
@@ -207,6 +221,7 @@ static const struct tc_seccomp_step check_prctl[] = {
 #undef ELSE_REFUSE
 #undef ELSE_PROBE
 #undef PROBE_IF
+#undef PRETEND_IF
 #undef ELSE_ABSENT
 #undef MODE_AT
 #undef NODE_AT
@@ -257,14 +272,14 @@ static const struct tc_seccomp_step check_prctl[] = {
     A(sched_yield) A(sched_getaffinity) A(sched_setaffinity) A(sched_getparam) A(sched_setparam) \
     A(sched_getscheduler) A(sched_setscheduler) A(sched_get_priority_max) \
     A(sched_get_priority_min) A(sched_rr_get_interval) A(sched_getattr) A(sched_setattr) \
-    A(getpriority) A(setpriority) A(ioprio_get) A(ioprio_set) A(getrlimit) A(setrlimit) \
-    A(prlimit64) A(getrusage) A(getcpu) A(sysinfo) A(uname) A(getrandom) A(getpid) A(getppid) \
+    A(getpriority) A(setpriority) A(ioprio_get) A(ioprio_set) A(getrlimit) \
+    A(getrusage) A(getcpu) A(sysinfo) A(uname) A(getrandom) A(getpid) A(getppid) \
     A(gettid) A(getpgid) A(setpgid) A(getpgrp) A(getsid) A(setsid) A(getuid) A(geteuid) \
     A(getgid) A(getegid) A(getresuid) A(getresgid) A(getgroups) A(setuid) A(setgid) A(setreuid) \
     A(setregid) A(setresuid) A(setresgid) A(setgroups) A(setfsuid) A(setfsgid) A(capget) \
     A(capset) A(landlock_create_ruleset) A(landlock_add_rule) A(landlock_restrict_self) \
     C(clone, check_clone) C(unshare, check_unshare) C(prctl, check_prctl) \
-    C(personality, check_personality) C(seccomp, check_seccomp) \
+    C(setrlimit, check_setrlimit) C(prlimit64, check_prlimit64) C(personality, check_personality) C(seccomp, check_seccomp) \
     N(clone3, ENOSYS) \
     Q(execve) Q(execveat) \
     R(setns, EPERM) R(ptrace, EPERM) R(process_vm_readv, EPERM) R(process_vm_writev, EPERM) \

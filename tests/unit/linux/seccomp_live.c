@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -69,6 +70,11 @@ static int calls(void)
     REFUSED(EPERM, (int)syscall(SYS_keyctl, 0, -3, 1));
     REFUSED(EPERM, (int)syscall(SYS_ioctl, 0, 0xffffffff00005412ul, ""));
     REFUSED(ENOSYS, (int)syscall(0x40000000 | SYS_getpid));
+    struct rlimit before, after, other = {0, 0};
+    EXPECT(getrlimit(RLIMIT_CORE, &before) == 0);
+    EXPECT(setrlimit(RLIMIT_CORE, &other) == 0); /* pretended */
+    EXPECT(getrlimit(RLIMIT_CORE, &after) == 0);
+    EXPECT(after.rlim_cur == before.rlim_cur && after.rlim_max == before.rlim_max);
     REFUSED(EPERM, mknod("/tmp/toolcage-node", S_IFCHR | 0600, 0));
     pid_t pid = fork();
     if (pid == 0)
@@ -90,9 +96,16 @@ static int in_child(int (*fn)(int), int arg)
     return status;
 }
 
+static bool core_limit_of_one(void)
+{
+    const struct rlimit one = {1, 1};
+    return setrlimit(RLIMIT_CORE, &one) == 0;
+}
+
 static int plain_calls(int unused)
 {
     int fd;
+    EXPECT(core_limit_of_one());
     EXPECT(install(false, &fd));
     return calls();
 }

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,7 +21,7 @@
 #include "linux/seccomp_filter.h"
 #include "test.h"
 
-enum { ALLOW = 0, KILL = -1 }; /* anything else: the errno */
+enum { ALLOW = 0, KILL = -1, PRETEND = -2 }; /* anything else: the errno */
 enum { X32 = 0x40000000 };
 
 /* What the kernel runs, for the instructions that filters may hold. */
@@ -68,7 +69,7 @@ static int plain_verdict(const struct seccomp_data *data)
     case SECCOMP_RET_KILL_PROCESS:
         return KILL;
     case SECCOMP_RET_ERRNO:
-        return (int)(ret & SECCOMP_RET_DATA);
+        return ret & SECCOMP_RET_DATA ? (int)(ret & SECCOMP_RET_DATA) : PRETEND;
     default:
         fail_msg("action 0x%x", ret);
         return KILL;
@@ -91,6 +92,8 @@ static void expect(const struct seccomp_data *data, int want, bool listed, const
         assert_int_equal(tc_seccomp_answer(data->nr, args, NULL, NULL), want);
     else if (want == ALLOW)
         assert_int_equal(ret, SECCOMP_RET_ALLOW);
+    else if (want == PRETEND)
+        assert_int_equal(ret, SECCOMP_RET_ERRNO);
     else if (want != KILL)
         assert_int_equal(ret, SECCOMP_RET_ERRNO | (uint32_t)want);
 }
@@ -288,6 +291,12 @@ static const struct row rows[] = {
     OK(seccomp, 1, 0),
     NO(EPERM, seccomp, 1, 8),
     NO(EPERM, seccomp, 1, 8 | 32),
+    MISSING(PRETEND, setrlimit, RLIMIT_CORE, 0x1000),
+    OK(setrlimit, RLIMIT_NOFILE, 0x1000),
+    OK(prlimit64, 0, RLIMIT_CORE, 0, 0x1000),
+    MISSING(PRETEND, prlimit64, 0, RLIMIT_CORE, 0x1000, 0),
+    MISSING(PRETEND, prlimit64, 1, HIGH | RLIMIT_CORE, 0x7f0000000000, 0),
+    OK(prlimit64, 0, RLIMIT_NOFILE, 0x1000, 0),
     OK(personality, 0xffffffff),
     OK(personality, 0),
     OK(personality, 0x0040000),
