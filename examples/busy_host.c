@@ -24,7 +24,7 @@ static void look_away(const char *how, int seconds)
 static long wall_ms(const struct toolcage_result *result)
 {
     const char *at = strstr(toolcage_result_json(result), "\"wall_ms\":");
-    return at ? atol(at + strlen("\"wall_ms\":")) : -1;
+    return at ? strtol(at + strlen("\"wall_ms\":"), NULL, 10) : -1;
 }
 
 int main(int argc, char **argv)
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     struct toolcage_call *call =
         make_call(engine, policy, "while :; do echo working; sleep 0.01; done", "1s");
     check(toolcage_call_start(call, &err), err);
-    look_away(argv[1], atoi(argv[2]));
+    look_away(argv[1], (int)strtol(argv[2], NULL, 10));
     check(toolcage_call_wait(call, -1, &err), err);
     const struct toolcage_result *result = toolcage_call_result(call);
     expect(result, TOOLCAGE_STATUS_TIMEOUT);

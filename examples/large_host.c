@@ -45,7 +45,7 @@ static double best_engine_ms(void)
 
 int main(int argc, char **argv)
 {
-    size_t bytes = (size_t)(argc > 1 ? atoi(argv[1]) : 4) << 30;
+    size_t bytes = (size_t)(argc > 1 ? strtoul(argv[1], NULL, 10) : 4) << 30;
     struct toolcage_engine *engine = make_engine();
     struct toolcage_policy *policy = make_policy();
     double small_engine = best_engine_ms(), small = best_call_ms(engine, policy);

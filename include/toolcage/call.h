@@ -9,9 +9,9 @@
  *   4. toolcage_call_fd() + toolcage_call_dispatch() in your loop, or toolcage_call_wait()
  *   5. toolcage_call_result()
  *
- * A call that is refused (by policy, or because this machine cannot enforce a clause) is not an error of
- * these functions: it has a result whose status is "denied" or "error". Functions fail only for misuse,
- * lack of memory or a lost helper.
+ * A call that is refused (by policy, or because this machine cannot enforce a clause) is not an
+ * error of these functions: it has a result whose status is "denied" or "error". Functions fail
+ * only for misuse, lack of memory or a lost helper.
  *
  * One thread at a time may use a call, except toolcage_call_cancel(), which any thread may call.
  */
@@ -32,22 +32,25 @@ struct toolcage_call;
 
 /* A new call of `tool` (copied), or with NULL of a bare command under [defaults]. Refs engine and
  * policy. A tool that the policy does not have is TOOLCAGE_ENOT_FOUND. */
-int toolcage_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy, const char *tool,
-                      struct toolcage_call **ret, struct toolcage_error **err);
+int toolcage_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy,
+                      const char *tool, struct toolcage_call **ret, struct toolcage_error **err);
 
-/* Ends the call (a running one is cancelled, its cage killed) and frees it. Returns NULL; NULL is fine. */
+/* Ends the call (a running one is cancelled, its cage killed) and frees it. Returns NULL; NULL is
+ * fine. */
 struct toolcage_call *toolcage_call_unref(struct toolcage_call *call);
 
 /* The call's id, a ULID. Borrows. */
 const char *toolcage_call_id(const struct toolcage_call *call);
 
-/* The command to run in place of the tool's own; copies argc strings. Under a policy file a tool with a
- * command of its own refuses this (TOOLCAGE_EDENIED): grants belong to the operator. */
+/* The command to run in place of the tool's own; copies argc strings. Under a policy file a tool
+ * with a command of its own refuses this (TOOLCAGE_EDENIED): grants belong to the operator. */
 int toolcage_call_set_command(struct toolcage_call *call, size_t argc, const char *const argv[],
                               struct toolcage_error **err);
 
-/* The model's arguments, a JSON object as text (copied); checked against the tool's schema at start. */
-int toolcage_call_set_arguments_json(struct toolcage_call *call, const char *json, struct toolcage_error **err);
+/* The model's arguments, a JSON object as text (copied); checked against the tool's schema at
+ * start. */
+int toolcage_call_set_arguments_json(struct toolcage_call *call, const char *json,
+                                     struct toolcage_error **err);
 
 /* Narrows the call. `key` is a policy key's name as the CLI's flags spell it, `value` its text:
  * "timeout" "30s", "memory" "512MiB", "read" "/path", "write" "/path=from", "network" "none", "env"
@@ -55,34 +58,38 @@ int toolcage_call_set_arguments_json(struct toolcage_call *call, const char *jso
  * "denials", "backend". Where a policy tool is named a value can only take away (TOOLCAGE_EDENIED
  * otherwise); a bare command under the default policy may be granted "read", "write" and "network".
  * Errors: TOOLCAGE_EPOLICY for a value that does not parse, TOOLCAGE_EUSAGE for an unknown key. */
-int toolcage_call_set(struct toolcage_call *call, const char *key, const char *value, struct toolcage_error **err);
+int toolcage_call_set(struct toolcage_call *call, const char *key, const char *value,
+                      struct toolcage_error **err);
 
 /* Bytes for the tool's standard input (copied). Without this and without
  * toolcage_call_open_stdin() the tool reads end-of-file. */
 int toolcage_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t length,
                             struct toolcage_error **err);
 
-/* Makes standard input a pipe whose write end the host feeds: *ret_fd (close-on-exec, blocking) is the
- * caller's to write and close. Before start only. */
+/* Makes standard input a pipe whose write end the host feeds: *ret_fd (close-on-exec, blocking) is
+ * the caller's to write and close. Before start only. */
 int toolcage_call_open_stdin(struct toolcage_call *call, int *ret_fd, struct toolcage_error **err);
 
-/* Called from dispatch and wait, on their thread, with output as it comes: stream is 1 or 2. Only the
- * part that the output limit keeps is delivered. */
+/* Called from dispatch and wait, on their thread, with output as it comes: stream is 1 or 2. Only
+ * the part that the output limit keeps is delivered. */
 typedef void (*toolcage_output_fn)(void *userdata, int stream, const void *bytes, size_t length);
-int toolcage_call_set_output_callback(struct toolcage_call *call, toolcage_output_fn fn, void *userdata,
-                                      struct toolcage_error **err);
+int toolcage_call_set_output_callback(struct toolcage_call *call, toolcage_output_fn fn,
+                                      void *userdata, struct toolcage_error **err);
 
-/* Resolves the grant and hands the call to the helper; returns at once. A refusal is a finished call. */
+/* Resolves the grant and hands the call to the helper; returns at once. A refusal is a finished
+ * call. */
 int toolcage_call_start(struct toolcage_call *call, struct toolcage_error **err);
 
-/* A descriptor to poll for reading; stays the same for the call's life and needs no timeout. Borrowed.
- * Negative TOOLCAGE_E… before start. */
+/* A descriptor to poll for reading; stays the same for the call's life and needs no timeout.
+ * Borrowed. Negative TOOLCAGE_E… before start. */
 int toolcage_call_fd(const struct toolcage_call *call);
 
-/* Does what is ready, never blocks: 1 when the result is there, 0 when not yet, negative on failure. */
+/* Does what is ready, never blocks: 1 when the result is there, 0 when not yet, negative on
+ * failure. */
 int toolcage_call_dispatch(struct toolcage_call *call, struct toolcage_error **err);
 
-/* Dispatches until the result is there or `timeout_ms` have passed (-1: no limit). 1 done, 0 not yet. */
+/* Dispatches until the result is there or `timeout_ms` have passed (-1: no limit). 1 done, 0 not
+ * yet. */
 int toolcage_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err);
 
 /* Start and wait in one. */
@@ -95,10 +102,10 @@ int toolcage_call_cancel(struct toolcage_call *call);
 /* The result, or NULL while there is none. Borrowed: lives as long as the call. */
 const struct toolcage_result *toolcage_call_result(const struct toolcage_call *call);
 
-/* The resolved grant as text or JSON, without running anything: what `explain` prints is what the cage
- * executes. `access` is NULL, or "read P", "write P", "exec P", "connect H:P" to ask about one access:
- * the JSON then has "verdict": {"allowed", "key", "line", "reason"}. *ret_json is the caller's
- * (toolcage_free). */
+/* The resolved grant as text or JSON, without running anything: what `explain` prints is what the
+ * cage executes. `access` is NULL, or "read P", "write P", "exec P", "connect H:P" to ask about one
+ * access: the JSON then has "verdict": {"allowed", "key", "line", "reason"}. *ret_json is the
+ * caller's (toolcage_free). */
 int toolcage_call_explain_json(struct toolcage_call *call, const char *access, char **ret_json,
                                struct toolcage_error **err);
 

@@ -4,9 +4,10 @@
  * The engine: one helper process that builds and supervises cages for this host.
  *
  * An engine starts no thread, installs no signal handler and never forks the host: the helper is
- * started by vfork and reparented at once, so the host never has a child of ours to wait for. When the
- * host goes, the helper ends every cage and cleans up. Engines are thread-safe: calls of many threads
- * may share one. After fork() the child may only unref; everything else answers TOOLCAGE_EFORKED.
+ * started by vfork and reparented at once, so the host never has a child of ours to wait for. When
+ * the host goes, the helper ends every cage and cleans up. Engines are thread-safe: calls of many
+ * threads may share one. After fork() the child may only unref; everything else answers
+ * TOOLCAGE_EFORKED.
  */
 #ifndef TOOLCAGE_ENGINE_H
 #define TOOLCAGE_ENGINE_H
@@ -29,21 +30,25 @@ int toolcage_engine_new(struct toolcage_engine **ret, struct toolcage_error **er
 /* Takes one more reference and returns its argument. Thread-safe. */
 struct toolcage_engine *toolcage_engine_ref(struct toolcage_engine *engine);
 
-/* Gives a reference back; the last one ends the helper and with it every cage. Returns NULL; NULL is fine. */
+/* Gives a reference back; the last one ends the helper and with it every cage. Returns NULL; NULL
+ * is fine. */
 struct toolcage_engine *toolcage_engine_unref(struct toolcage_engine *engine);
 
-/* A descriptor to poll: it becomes readable (or hangs up) when the helper has gone. Borrowed: do not
- * close or read it. Negative TOOLCAGE_EFORKED after fork. */
+/* A descriptor to poll: it becomes readable (or hangs up) when the helper has gone. Borrowed: do
+ * not close or read it. Negative TOOLCAGE_EFORKED after fork. */
 int toolcage_engine_fd(const struct toolcage_engine *engine);
 
-/* What works on this machine: a JSON object with one entry a clause (how it would be enforced, or why
- * not and the fix). Waits for the helper (some milliseconds). *ret_json is the caller's: free it with
- * toolcage_free(). Errors: TOOLCAGE_EHELPER, TOOLCAGE_ESYSTEM, TOOLCAGE_EFORKED, TOOLCAGE_EMEMORY. */
-int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json, struct toolcage_error **err);
+/* What works on this machine: a JSON object with one entry a clause (how it would be enforced, or
+ * why not and the fix). Waits for the helper (some milliseconds). *ret_json is the caller's: free
+ * it with toolcage_free(). Errors: TOOLCAGE_EHELPER, TOOLCAGE_ESYSTEM, TOOLCAGE_EFORKED,
+ * TOOLCAGE_EMEMORY. */
+int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
+                                struct toolcage_error **err);
 
-/* Sweeps what killed engines may have left: empty control groups and id leases. *ret_removed (may be
- * NULL) counts them. Errors as above. */
-int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed, struct toolcage_error **err);
+/* Sweeps what killed engines may have left: empty control groups and id leases. *ret_removed (may
+ * be NULL) counts them. Errors as above. */
+int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
+                          struct toolcage_error **err);
 
 #ifdef __cplusplus
 }

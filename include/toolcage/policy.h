@@ -16,15 +16,16 @@ extern "C" {
 
 struct toolcage_policy;
 
-/* Reads and compiles a policy file (TOML, 4 MiB at most). Relative paths in it start at its directory.
- * Errors: TOOLCAGE_EPOLICY (toolcage_error_report() lists every finding), TOOLCAGE_ENOT_FOUND,
- * TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY. */
-int toolcage_policy_load_file(const char *path, struct toolcage_policy **ret, struct toolcage_error **err);
+/* Reads and compiles a policy file (TOML, 4 MiB at most). Relative paths in it start at its
+ * directory. Errors: TOOLCAGE_EPOLICY (toolcage_error_report() lists every finding),
+ * TOOLCAGE_ENOT_FOUND, TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY. */
+int toolcage_policy_load_file(const char *path, struct toolcage_policy **ret,
+                              struct toolcage_error **err);
 
 /* The same from memory. `name` (copied) stands for the file in messages; if it contains a '/', its
  * directory is where relative paths start, else the working directory. */
-int toolcage_policy_load_buffer(const char *text, size_t length, const char *name, struct toolcage_policy **ret,
-                                struct toolcage_error **err);
+int toolcage_policy_load_buffer(const char *text, size_t length, const char *name,
+                                struct toolcage_policy **ret, struct toolcage_error **err);
 
 /* The policy that holds where there is none: no tools; a bare command gets the strictest useful
  * default (system directories and the working directory read-only, private /tmp, no network, 30 s,
@@ -32,16 +33,19 @@ int toolcage_policy_load_buffer(const char *text, size_t length, const char *nam
 int toolcage_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err);
 
 struct toolcage_policy *toolcage_policy_ref(struct toolcage_policy *policy);
-struct toolcage_policy *toolcage_policy_unref(struct toolcage_policy *policy); /* returns NULL; NULL is fine */
+struct toolcage_policy *
+toolcage_policy_unref(struct toolcage_policy *policy); /* returns NULL; NULL is fine */
 
-/* "sha256:…" of the canonical form: the same text means the same digest on every machine. Borrows. */
+/* "sha256:…" of the canonical form: the same text means the same digest on every machine. Borrows.
+ */
 const char *toolcage_policy_digest(const struct toolcage_policy *policy);
 
 /* The tools as JSON. `format` is "openai" (array of function tools), "mcp" (array of MCP tools) or
  * "toolcage" (array of {name, description, tier, backend, command, input_schema}).
- * *ret_json is the caller's (toolcage_free). Errors: TOOLCAGE_EUSAGE for another format, TOOLCAGE_EMEMORY. */
-int toolcage_policy_tools_json(const struct toolcage_policy *policy, const char *format, char **ret_json,
-                               struct toolcage_error **err);
+ * *ret_json is the caller's (toolcage_free). Errors: TOOLCAGE_EUSAGE for another format,
+ * TOOLCAGE_EMEMORY. */
+int toolcage_policy_tools_json(const struct toolcage_policy *policy, const char *format,
+                               char **ret_json, struct toolcage_error **err);
 
 /* Frees text that this library gave away. NULL is fine. */
 void toolcage_free(void *text);

@@ -27,18 +27,23 @@ enum toolcage_status {
 };
 
 int32_t toolcage_result_status(const struct toolcage_result *result);
-const char *toolcage_result_status_word(const struct toolcage_result *result); /* "ok", "failed", … */
-int32_t toolcage_result_exit_code(const struct toolcage_result *result);       /* -1 when it did not exit */
-int32_t toolcage_result_signal(const struct toolcage_result *result);          /* 0 when none ended it */
-const char *toolcage_result_limit(const struct toolcage_result *result);       /* "" or the limit's name */
+const char *
+toolcage_result_status_word(const struct toolcage_result *result); /* "ok", "failed", … */
+int32_t
+toolcage_result_exit_code(const struct toolcage_result *result);      /* -1 when it did not exit */
+int32_t toolcage_result_signal(const struct toolcage_result *result); /* 0 when none ended it */
+const char *
+toolcage_result_limit(const struct toolcage_result *result); /* "" or the limit's name */
 
-/* What a shell would be told, 0 to 255: the tool's own exit code; 124 timeout; 125 toolcage's own failure;
- * 126 denied or not executable; 127 not found inside the cage; 128+N signal (137 for a limit). */
+/* What a shell would be told, 0 to 255: the tool's own exit code; 124 timeout; 125 toolcage's own
+ * failure; 126 denied or not executable; 127 not found inside the cage; 128+N signal (137 for a
+ * limit). */
 int32_t toolcage_result_shell_code(const struct toolcage_result *result);
 
 /* The kept output of stream 1 or 2 (capped, both ends around a marker when truncated); not
  * NUL-terminated. Borrows. */
-const void *toolcage_result_output(const struct toolcage_result *result, int stream, size_t *ret_length);
+const void *toolcage_result_output(const struct toolcage_result *result, int stream,
+                                   size_t *ret_length);
 
 /* One text ready for the model. Borrows. */
 const char *toolcage_result_message(const struct toolcage_result *result);
@@ -49,7 +54,8 @@ const struct toolcage_error *toolcage_result_error(const struct toolcage_result 
 /* The whole result as one line of JSON (no newline at the end). Borrows. */
 const char *toolcage_result_json(const struct toolcage_result *result);
 
-/* Time spent in each step of the call in microseconds, as a JSON array of {"step", "us"}. Borrows. */
+/* Time spent in each step of the call in microseconds, as a JSON array of {"step", "us"}. Borrows.
+ */
 const char *toolcage_result_timings_json(const struct toolcage_result *result);
 
 #ifdef __cplusplus

@@ -61,8 +61,8 @@ int tc_grant_seal(const struct toolcage_policy *policy, const struct tc_facts *f
 int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts *facts,
                     const char *path, bool *ret, struct toolcage_error **err);
 
-/* The line where a key ("network") was said for a tool (NULL: a bare command), and by whom ("tool.x",
- * "defaults"; borrows). 0 when nobody said it. */
+/* The line where a key ("network") was said for a tool (NULL: a bare command), and by whom
+ * ("tool.x", "defaults"; borrows). 0 when nobody said it. */
 uint32_t tc_policy_line(const struct toolcage_policy *policy, const char *tool, const char *key,
                         const char **ret_prefix);
 
