@@ -51,6 +51,21 @@ static int finish_gone(struct toolcage_call *call, struct toolcage_error **err)
     return finish_lost(call, why, err);
 }
 
+/* The kernel drops a descriptor that finds no free number, and the outcome with it. */
+static int finish_cut(struct toolcage_call *call, struct toolcage_error **err)
+{
+    struct toolcage_error *why = NULL;
+    (void)tc_fail(&why,
+                  &(struct tc_why){
+                      .code = TOOLCAGE_ESYSTEM,
+                      .stage = "wait",
+                      .subject = "result",
+                      .errnum = EMFILE,
+                      .hint = "close descriptors or raise the limit (ulimit -n), then call again"},
+                  "the call ended, but its result could not be received");
+    return finish_lost(call, why, err);
+}
+
 static int finish_done(struct toolcage_call *call, int fd, struct toolcage_error **err)
 {
     struct tc_outcome outcome = {0};
@@ -101,7 +116,10 @@ int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err)
         _autofd_ int fd = count ? fds[0] : -1;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return 0;
-        r = n <= 0 ? finish_gone(call, err) : take(call, &in.message, (size_t)n, fd, err);
+        if (n < 0 && errno == EMSGSIZE)
+            r = finish_cut(call, err);
+        else
+            r = n <= 0 ? finish_gone(call, err) : take(call, &in.message, (size_t)n, fd, err);
         if (r < 0)
             return r;
     }

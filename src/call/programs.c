@@ -301,12 +301,12 @@ static int add_command(struct extension *x, const char *path, struct toolcage_er
     return add_program(x, file, err);
 }
 
-static const char *find_variable(const char *const *environ, const char *name)
+static const char *find_variable(const char *const *variables, const char *name)
 {
     size_t n = strlen(name);
-    for (; environ && *environ; environ++)
-        if (strncmp(*environ, name, n) == 0 && (*environ)[n] == '=')
-            return *environ + n + 1;
+    for (; variables && *variables; variables++)
+        if (strncmp(*variables, name, n) == 0 && (*variables)[n] == '=')
+            return *variables + n + 1;
     return NULL;
 }
 

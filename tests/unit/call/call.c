@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -535,6 +536,25 @@ static void doctor_and_clean(void **state)
     strike(&s);
 }
 
+static void host_without_descriptors(void **state)
+{
+    struct stage s;
+    struct rlimit before, none;
+    set_stage(&s, PEER_HONEST, "fine");
+    assert_int_equal(tc_call_start(s.call, NULL), 0);
+    struct pollfd p = {.fd = tc_call_fd(s.call), .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 5000), 1);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){.rlim_cur = 3, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int r = tc_call_dispatch(s.call, NULL);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(r, 1);
+    assert_int_equal(s.call->result->outcome.status, TOOLCAGE_STATUS_ERROR);
+    assert_int_equal(tc_error_errno(s.call->result->error), EMFILE);
+    strike(&s);
+}
+
 static void timings_name_the_steps(void **state)
 {
     struct stage s;
@@ -571,6 +591,7 @@ int main(void)
         cmocka_unit_test(misuse_is_said),
         cmocka_unit_test(fork_is_noticed),
         cmocka_unit_test(doctor_and_clean),
+        cmocka_unit_test(host_without_descriptors),
         cmocka_unit_test(timings_name_the_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
