@@ -24,6 +24,9 @@
  * - chmod and friends: no set-user-id and set-group-id bits, wherever a mode can be given.
  * - adjtimex: refused although reading is harmless: the mode is behind a pointer.
  * - prctl: a closed list of options, EINVAL as on a kernel without the option.
+ * - setrlimit, prlimit64: RLIMIT_CORE stays as it is (1 is the only value at which the kernel
+ * starts no core handler, which would run on the host as root). Success is pretended, because
+ * scripts say "ulimit -c 0" and mean just that.
  * - personality: only values that change nothing that protects, and the query. */
 #ifndef TC_LINUX_SECCOMP_PROFILE_H
 #define TC_LINUX_SECCOMP_PROFILE_H
