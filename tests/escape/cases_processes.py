@@ -160,6 +160,23 @@ def terminal_input_is_pushed(s):
         os.close(slave)
 
 
+def the_hosts_core_handler_runs(s):
+    """A crash starts the host's handler of core files, as root and outside of everything."""
+    handler = s.write("handler", f"#!/bin/sh\ntouch {s.path('witness')}\ncat > /dev/null\n", 0o755)
+    with open("/proc/sys/kernel/core_pattern", "r+", encoding="utf-8") as file:
+        before = file.read()
+        file.seek(0)
+        file.write("|" + handler)
+    try:
+        s.attack("processes", "dump-core")
+        s.call("/bin/sh", "-c", "ulimit -c 0; kill -SEGV $$")
+        time.sleep(1)
+        return os.path.exists(s.path("witness"))
+    finally:
+        with open("/proc/sys/kernel/core_pattern", "w", encoding="utf-8") as file:
+            file.write(before)
+
+
 # ---- the kernel's doors ------------------------------------------------------------------------------------
 
 
@@ -282,6 +299,7 @@ CASES = [
     ("a process survives the call", a_process_survives_the_call, {"free": DIRECT}),
     ("a process survives the timeout", a_process_survives_the_timeout, {"free": DIRECT}),
     ("a process survives its caller", a_process_survives_its_caller, {"free": DIRECT}),
+    ("the host's core handler runs", the_hosts_core_handler_runs, {"root": True, "machine": True}),
     ("a process survives the helper", a_process_survives_its_helper, {"free": DIRECT}),
     ("more processes than granted", too_many_processes, {"free": DIRECT}),
     ("more memory than granted", too_much_memory, {"free": DIRECT}),

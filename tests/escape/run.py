@@ -3,7 +3,7 @@
 # Copyright The toolcage authors
 """Proves that attacks work where nothing stops them, and then that the cage stops them.
 
-usage: run.py [--as-user UID] [--only 'TEXT|TEXT'] --toolcage PATH PROGRAM…
+usage: run.py [--as-user UID] [--own-machine] [--only 'TEXT|TEXT'] --toolcage PATH PROGRAM…
 
 Each attack is one function. It returns whether the attack got through, seen from outside. It runs first
 without a cage (the backend not-a-security-boundary, or the bare program where that backend already takes
@@ -45,6 +45,8 @@ def attempt(options, attack, how):
 def prove(options, name, attack, traits):
     if traits.get("root") and os.geteuid():
         return point(True, name, "without a cage it needs root")
+    if traits.get("machine") and not options.own_machine:
+        return point(True, name, "it changes a setting of the whole machine: --own-machine, in a virtual one")
     try:
         through, _ = attempt(options, attack, traits.get("free", FREE))
     except Missing as missing:
@@ -72,6 +74,7 @@ def prove(options, name, attack, traits):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--as-user", type=int)
+    parser.add_argument("--own-machine", action="store_true", help="attacks may change settings of the whole machine")
     parser.add_argument("--only")
     parser.add_argument("--toolcage", required=True, type=os.path.abspath)
     parser.add_argument("programs", nargs="+")
