@@ -101,7 +101,10 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
 {
     if (!call)
         return NULL;
-    /* Closing our end is what cancels. A fork closes a copy, which cancels nothing. */
+    /* Hanging up is what cancels. Closing alone would not do while a fork of the host holds a copy;
+     * and such a fork, when it gives up its own, must hang up nothing. */
+    if (call->sock >= 0 && !tc_engine_forked(call->engine))
+        (void)shutdown(call->sock, SHUT_RDWR);
     close_all(call);
     free(call->tool);
     free(call->arguments);

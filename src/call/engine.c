@@ -87,6 +87,9 @@ struct toolcage_engine *tc_engine_ref(struct toolcage_engine *engine)
 struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine)
 {
     if (engine && atomic_fetch_sub_explicit(&engine->refs, 1, memory_order_acq_rel) == 1) {
+        /* Forks of the host may hold copies, which must not keep the helper alive. */
+        if (!tc_engine_forked(engine))
+            (void)shutdown(engine->sock, SHUT_RDWR);
         (void)close(engine->sock);
         free(engine);
     }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -509,6 +510,24 @@ static void fork_is_noticed(void **state)
     strike(&s);
 }
 
+static void forks_keep_nothing_alive(void **state)
+{
+    struct stage s;
+    set_stage(&s, PEER_HONEST, "endless");
+    assert_int_equal(tc_call_start(s.call, NULL), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        pause(); /* with copies of all descriptors */
+        _exit(0);
+    }
+    /* The peer's thread waits for the call's end and then for the engine's: joining it is the
+     * proof. */
+    s.peer.hang_up = true;
+    strike(&s);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static void doctor_and_clean(void **state)
 {
     struct stage s;
@@ -590,6 +609,7 @@ int main(void)
         cmocka_unit_test(cancel_before_start),
         cmocka_unit_test(misuse_is_said),
         cmocka_unit_test(fork_is_noticed),
+        cmocka_unit_test(forks_keep_nothing_alive),
         cmocka_unit_test(doctor_and_clean),
         cmocka_unit_test(host_without_descriptors),
         cmocka_unit_test(timings_name_the_steps),

@@ -97,8 +97,11 @@ static void serve_call(struct peer *peer, const int *fds)
     if (outcome.status == TOOLCAGE_STATUS_CANCELLED) {
         struct tc_message m;
         outcome.signal = 15;
-        assert_int_equal(recv(fds[0], &m, sizeof(m), 0), sizeof(m));
-        assert_int_equal(m.kind, TC_MESSAGE_CANCEL);
+        ssize_t n = recv(fds[0], &m, sizeof(m), 0);
+        if (n != 0 || !peer->hang_up) {
+            assert_int_equal(n, sizeof(m));
+            assert_int_equal(m.kind, TC_MESSAGE_CANCEL);
+        }
     }
     const char *code = value_of(&plan, "exit="), *limit = value_of(&plan, "limit=");
     if (outcome.status <= TOOLCAGE_STATUS_FAILED)

@@ -26,6 +26,7 @@ enum peer_manner {
 struct peer {
     int sock;
     enum peer_manner manner;
+    bool hang_up; /* a call that hangs is to end by end-of-file, not by a cancel */
     pthread_t thread;
     /* what an honest one answers, when set: for outcomes that no word can say */
     void (*answer)(struct tc_outcome *outcome);
