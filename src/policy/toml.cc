@@ -4,6 +4,20 @@
  * TOML into the generic tree, by toml++. The only C++ of the library. toml++ reports its findings
  * by value (TOML_EXCEPTIONS=0); what can still fly is std::bad_alloc, and it is caught at the
  * border, so no exception reaches C. */
+
+/* toml++ asserts on some broken texts. Its assertions must neither end the host nor, where NDEBUG
+ * makes them promises to the compiler, be broken promises: here they throw. */
+#undef NDEBUG
+namespace
+{
+struct broken_text {
+};
+[[noreturn]] void assertion_failed()
+{
+    throw broken_text{};
+}
+} // namespace
+#define TOML_ASSERT(expr) ((expr) ? static_cast<void>(0) : assertion_failed())
 #undef TOML_HEADER_ONLY
 #undef TOML_SHARED_LIB
 #define TOML_HEADER_ONLY 1
@@ -13,7 +27,7 @@
 #define TOML_MAX_NESTED_VALUES 16
 #include <toml++/toml.h>
 
-#include <cstdio>
+#include <cstring>
 #include <new>
 #include <string>
 #include <vector>
@@ -121,9 +135,16 @@ size_t reader::skip_string(size_t i) const
     return text_.size();
 }
 
-/* What toml++ must not see: see max_segments; and characters outside ASCII outside of texts and
- * comments. TOML allows none there, but toml++ runs into __builtin_unreachable() at some of them.
- */
+/* What may stand outside of texts and comments. */
+bool plain(char c)
+{
+    const unsigned char byte = static_cast<unsigned char>(c);
+    return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= 'a' && byte <= 'z') || (byte && std::strchr("_-.=[]{},+: \t\r\n", c));
+}
+
+/* What toml++ must not see: see max_segments; and characters that TOML allows only in texts and
+ * comments, some of which lead toml++ into an assertion or __builtin_unreachable(). */
 bool reader::bounded()
 {
     unsigned dots = 0;
@@ -139,7 +160,7 @@ bool reader::bounded()
                 i++;
             continue;
         }
-        if (static_cast<unsigned char>(c) >= 0x80) {
+        if (!plain(c)) {
             tc_document_fail(document_, place_at(i),
                              "a character that must stand in quotes, or not at all");
             return false;
@@ -258,6 +279,9 @@ extern "C" bool tc_document_read_toml(tc_document *document, const char *text, s
 {
     try {
         return read(document, std::string_view(text, len));
+    } catch (const broken_text &) {
+        tc_document_fail(document, tc_place{1, 1, 1}, "the file is not TOML");
+        return false;
     } catch (...) {
         document->memory = true;
         return false;

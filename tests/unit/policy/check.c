@@ -33,6 +33,8 @@ static const struct row rows[] = {
     {T "timeout = \"1s\"\ntimeout = \"2s\"\n", 3, 11, "", "cannot redefine", ""},
     {"[tool\xd2\x8a]\n", 1, 6, "", "must stand in quotes", "TOML"},
     {"a = \"x\" \xe2\x80\x83\n", 1, 9, "", "must stand in quotes", "TOML"},
+    {"[`tool.x]\n", 1, 2, "", "must stand in quotes", "TOML"},
+    {"a = /data\n", 1, 5, "", "must stand in quotes", "TOML"},
     {"[tools.x]\n", 1, 2, "tools", "unknown key \"tools\"", "did you mean \"tool\"?"},
     {T "tiemout = \"30s\"\n", 2, 1, "tool.x.tiemout", "unknown key \"tiemout\"",
      "did you mean \"timeout\"?"},
