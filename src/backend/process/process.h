@@ -122,6 +122,7 @@ struct tc_process_cage {
     int refused; /* notifications answered with a refusal */
     bool ready, reaped, exit_seen;
     int64_t child_cpu_us, max_rss;
+    int64_t seen_cpu_us;     /* the last sample */
     struct timespec started; /* real time, for changes */
     pid_t collector;         /* gathers changes; 0: none */
     int collector_fd, changes_fd;

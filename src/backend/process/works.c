@@ -12,44 +12,71 @@
 #include "base/fd.h"
 #include "base/sys.h"
 
-static void end(struct tc_cage *cage, bool kill)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    /* PID 1 passes SIGTERM on to everybody; when it is killed the kernel ends the rest */
-    if (p->pidfd >= 0)
-        (void)tc_pidfd_signal(p->pidfd, kill ? SIGKILL : SIGTERM);
-}
-
 static bool oomed(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     return p->group && tc_cgroup_oomed(p->group);
 }
 
-/* Sum over the processes that the cage's own /proc shows, reaped children included. A sample. */
-static int64_t sampled_cpu(const struct tc_process_cage *p)
+/* Adds the processor time of one process, its reaped children included, to *ticks. */
+static void add_ticks(pid_t pid, int64_t *ticks)
 {
-    char path[64];
-    (void)snprintf(path, sizeof(path), "/proc/%d/root/proc", (int)p->pid);
+    char path[32];
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    long long times[4];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    if (tc_read_file(AT_FDCWD, path, &text) < 0)
+        return;
+    const char *after = strrchr(text.data, ')');
+    if (after && sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld",
+                        &times[0], &times[1], &times[2], &times[3]) == 4)
+        *ticks += times[0] + times[1] + times[2] + times[3];
+}
+
+struct pids {
+    pid_t *items;
+    size_t count;
+};
+
+/* Adds the children of every thread of a process. */
+static bool add_children(pid_t pid, struct pids *all)
+{
+    char path[32], children[32];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     _autodir_ DIR *dir = opendir(path);
     struct dirent *e;
-    int64_t ticks = 0;
     while (dir && (e = readdir(dir))) {
-        char stat[32];
         _autobuf_ struct tc_buf text = TC_BUF_INIT;
-        long long times[4];
-        if (e->d_name[0] < '0' || e->d_name[0] > '9')
+        (void)snprintf(children, sizeof(children), "%.16s/children", e->d_name);
+        if (e->d_name[0] == '.' || tc_read_file(dirfd(dir), children, &text) < 0)
             continue;
-        (void)snprintf(stat, sizeof(stat), "%.20s/stat", e->d_name);
-        if (tc_read_file(dirfd(dir), stat, &text) < 0)
-            continue;
-        const char *after = strrchr(text.data, ')');
-        if (after &&
-            sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld",
-                   &times[0], &times[1], &times[2], &times[3]) == 4)
-            ticks += times[0] + times[1] + times[2] + times[3];
+        char *end = text.data;
+        for (char *at = end; at && *at; at = end) {
+            long child = strtol(at, &end, 10);
+            pid_t *slot = end == at ? NULL : TC_PUSH(all->items, all->count);
+            if (!slot)
+                break;
+            *slot = (pid_t)child;
+        }
     }
-    return dir ? ticks * 1000000 / sysconf(_SC_CLK_TCK) : -1;
+    return dir != NULL;
+}
+
+/* Sum over the cage's processes, which are the descendants of PID 1: whoever is orphaned becomes
+ * its child. The cage's own /proc would list them too, but an ordinary caller's helper may not look
+ * into it. A sample. */
+static int64_t sampled_cpu(const struct tc_process_cage *p)
+{
+    struct pids all = {0};
+    int64_t ticks = 0;
+    bool seen = add_children(p->pid, &all);
+    for (size_t i = 0; i < all.count; i++) {
+        (void)add_children(all.items[i], &all);
+        add_ticks(all.items[i], &ticks);
+    }
+    add_ticks(p->pid, &ticks);
+    free(all.items);
+    return seen ? ticks * 1000000 / sysconf(_SC_CLK_TCK) : -1;
 }
 
 static int64_t cpu_us(struct tc_cage *cage)
@@ -62,7 +89,20 @@ static int64_t cpu_us(struct tc_cage *cage)
         tc_cgroup_sample(p->group);
         tc_cgroup_usage(p->group, &usage);
     }
-    return usage.cpu_us >= 0 ? usage.cpu_us : sampled_cpu(p);
+    int64_t now = usage.cpu_us >= 0 ? usage.cpu_us : sampled_cpu(p);
+    p->seen_cpu_us = now > p->seen_cpu_us ? now : p->seen_cpu_us;
+    return now;
+}
+
+static void end(struct tc_cage *cage, bool kill)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    /* whom the kernel ends with PID 1 nobody reaps, so their times would be lost */
+    if (kill && p->pid > 0 && !p->reaped)
+        (void)cpu_us(cage);
+    /* PID 1 passes SIGTERM on to everybody; when it is killed the kernel ends the rest */
+    if (p->pidfd >= 0)
+        (void)tc_pidfd_signal(p->pidfd, kill ? SIGKILL : SIGTERM);
 }
 
 /* Is the private storage full, in bytes or in files? */
@@ -81,7 +121,7 @@ static const char *usage(struct tc_cage *cage)
     struct tc_cgroup_usage u = {-1, -1, -1, -1, -1};
     if (p->group)
         tc_cgroup_usage(p->group, &u);
-    o->cpu_us = p->child_cpu_us;
+    o->cpu_us = p->child_cpu_us > p->seen_cpu_us ? p->child_cpu_us : p->seen_cpu_us;
     o->memory_peak = u.memory_peak >= 0 ? u.memory_peak : p->max_rss;
     o->pids_peak = u.pids_peak;
     if (u.oom_kills > 0)
