@@ -129,7 +129,7 @@ int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)
         return fail(cage, item, errno, "cannot copy");
     if (walk.skipped)
         return fail(cage, item, 0, "not everything can be read in");
-    if (p->id != (uid_t)-1 && fchown(copy, p->id, (gid_t)p->id) < 0)
+    if (p->id != (uid_t)-1 && fchownat(copy, "", p->id, (gid_t)p->id, AT_EMPTY_PATH) < 0)
         return fail(cage, item, errno, "cannot give away the copy of");
     item->copy = copy;
     return copy;
