@@ -94,7 +94,8 @@ struct extension {
     const struct toolcage_policy *policy;
     const struct tc_facts *facts;
     struct tc_grant *grant;
-    struct tc_strv bins; /* for PATH, in order */
+    struct tc_origin said; /* where `programs` was said; the key is owned */
+    struct tc_strv bins;   /* for PATH, in order */
     bool changed;
 };
 
@@ -152,7 +153,8 @@ static int add_entry(struct extension *x, const char *path, const char *from,
     e->access = TC_ACCESS_READ;
     e->path = strdup(path);
     e->from = strdup(from);
-    e->origin.key = strdup("programs");
+    e->origin.key = strdup(x->said.key);
+    e->origin.line = x->said.line;
     x->changed = true;
     return e->path && e->from && e->origin.key ? 0 : tc_fail_memory(err);
 }
@@ -252,12 +254,11 @@ static int put_path(struct extension *x, struct toolcage_error **err)
 static int fail_missing(const struct extension *x, const char *name, const char *path,
                         struct toolcage_error **err)
 {
-    const char *prefix;
     struct tc_why why = {.code = TOOLCAGE_ENOT_FOUND,
                          .stage = "programs",
                          .subject = name,
                          .hint = "install it, or take it out of the policy's `programs`",
-                         .line = tc_policy_line(x->policy, x->grant->tool, "programs", &prefix)};
+                         .line = x->said.line};
     if (why.line) {
         why.file = tc_policy_name(x->policy);
         why.column = 1;
@@ -310,21 +311,31 @@ static const char *find_variable(const char *const *variables, const char *name)
     return NULL;
 }
 
+static int extend(struct extension *x, const char *path, struct toolcage_error **err)
+{
+    struct tc_grant *grant = x->grant;
+    int r = 0;
+    for (size_t i = 0; i < grant->programs.count && r == 0; i++)
+        r = add_named(x, path, grant->programs.items[i], err);
+    if (r == 0 && !grant->tool && tc_policy_is_default(x->policy))
+        r = add_command(x, path, err);
+    if (r == 0 && x->bins.count)
+        r = put_path(x, err);
+    if (r == 0 && (x->changed || x->bins.count))
+        r = tc_grant_seal(x->policy, x->facts, grant, err);
+    return r;
+}
+
 int tc_programs_extend(const struct toolcage_policy *policy, const struct tc_facts *facts,
                        struct tc_grant *grant, struct toolcage_error **err)
 {
-    const char *path = find_variable(facts->environ, "PATH");
+    const char *path = find_variable(facts->environ, "PATH"), *prefix;
     struct extension x = {.policy = policy, .facts = facts, .grant = grant};
-    path = path ? path : "/usr/local/bin:/usr/bin:/bin";
-    int r = 0;
-    for (size_t i = 0; i < grant->programs.count && r == 0; i++)
-        r = add_named(&x, path, grant->programs.items[i], err);
-    if (r == 0 && !grant->tool && tc_policy_is_default(policy))
-        r = add_command(&x, path, err);
-    if (r == 0 && x.bins.count)
-        r = put_path(&x, err);
-    if (r == 0 && (x.changed || x.bins.count))
-        r = tc_grant_seal(policy, facts, grant, err);
+    x.said.line = tc_policy_line(policy, grant->tool, "programs", &prefix);
+    x.said.key = tc_format("%s%sprograms", prefix, prefix[0] ? "." : "");
+    int r = x.said.key ? extend(&x, path ? path : "/usr/local/bin:/usr/bin:/bin", err)
+                       : tc_fail_memory(err);
+    free(x.said.key);
     tc_strv_done(&x.bins);
     return r;
 }
