@@ -39,7 +39,8 @@ static void need(enum tc_cgroup_controller controller)
         return;
     assert_non_null(s.reason);
     assert_non_null(s.fix);
-    print_message("# skipped: %s: %s; %s\n", tc_cgroup_controller_name(controller), s.reason, s.fix);
+    print_message("# skipped: %s: %s; %s\n", tc_cgroup_controller_name(controller), s.reason,
+                  s.fix);
     skip();
 }
 
