@@ -53,13 +53,14 @@ int tc_session_open(const struct tc_args *args, const char *tool, enum tc_lookup
     *ret = (struct tc_session){0};
     struct toolcage_error **err = tc_failure_error(failure);
     int64_t start = now_us();
-    if (tc_lookup(tc_args_value(args, "policy"), flags, &ret->found, failure))
-        return -1;
-    int64_t found = now_us();
+    /* first, so that the helper gets ready while we look for the policy */
     if (toolcage_engine_new(&ret->engine, err))
         return -1;
-    ret->policy_us = found - start;
-    ret->engine_us = now_us() - found;
+    int64_t begun = now_us();
+    if (tc_lookup(tc_args_value(args, "policy"), flags, &ret->found, failure))
+        return -1;
+    ret->engine_us = begun - start;
+    ret->policy_us = now_us() - begun;
     if (tool && !ret->found.path)
         return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
                               "write a policy (toolcage init), or name one with --policy FILE",
