@@ -27,13 +27,18 @@ struct broken_text {
 #define TOML_MAX_NESTED_VALUES 16
 // clang-format off
 #include <cstdint>
-#include <toml++/impl/preprocessor.h>
-#include <toml++/impl/forward_declarations.h>
+#if __has_include(<toml++/impl/unicode.hpp>) /* since toml++ 3.4 */
+#define TOML_PART(name) <toml++/impl/name.hpp>
+#else
+#define TOML_PART(name) <toml++/impl/name.h>
+#endif
+#include TOML_PART(preprocessor)
+#include TOML_PART(forward_declarations)
 /* Broken texts do get to places that toml++ calls unreachable. Its tables of Unicode spaces must
  * then answer "no" (they are noexcept), everything else throws as assertions do. */
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return {}
-#include <toml++/impl/unicode.h>
+#include TOML_PART(unicode)
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE assertion_failed()
 // clang-format on
