@@ -45,8 +45,17 @@ static int refuse_unknown(struct tc_resolve *r, const char *name)
                              "there is no argument \"%.80s\"", name);
 }
 
-/* Where relative paths of arguments start: where the tool will start. */
-static const char *start_directory(const struct tc_resolve *r)
+static bool bound_to_workspace(const struct tc_argument *argument)
+{
+    for (size_t i = 0; i < argument->bound_count; i++)
+        if (argument->bounds[i].path && tc_path_within(TC_WORKSPACE, argument->bounds[i].path))
+            return true;
+    return false;
+}
+
+/* Where a relative path of an argument starts: where the tool will start; for a tool that is
+ * granted no directory at all, the workspace if the argument is about it. */
+static const char *start_directory(const struct tc_resolve *r, const struct tc_argument *argument)
 {
     const char *said = tc_request_last(r->request, "cwd");
     if (said && said[0] == '/')
@@ -57,7 +66,9 @@ static const char *start_directory(const struct tc_resolve *r)
     if (entry && entry->access != TC_ACCESS_DENY)
         return TC_WORKSPACE;
     entry = r->facts->cwd ? tc_grant_find(r->grant, r->facts->cwd) : NULL;
-    return entry && entry->access != TC_ACCESS_DENY ? r->facts->cwd : "/";
+    if (entry && entry->access != TC_ACCESS_DENY)
+        return r->facts->cwd;
+    return bound_to_workspace(argument) ? TC_WORKSPACE : "/";
 }
 
 static bool has_dotdot(const char *path)
@@ -147,7 +158,7 @@ static int take_path(struct tc_resolve *r, const struct tc_argument *argument, j
         return refuse(r, argument, 0, "give a plain path, absolute or from the working directory",
                       c.what);
     }
-    _autofree_ char *path = tc_path_absolute(start_directory(r), text);
+    _autofree_ char *path = tc_path_absolute(start_directory(r, argument), text);
     if (!path)
         return tc_resolve_memory(r);
     const struct tc_bound *bound = find_bound(argument, path);

@@ -152,6 +152,33 @@ static void paths_grant_exactly_themselves(void **state)
     assert_false(tc_grant_find(&covered, "/workspace/x")->argument);
 }
 
+static void relative_paths_start_where_the_tool_does(void **state)
+{
+    static const struct {
+        const char *text, *narrow[3], *path;
+    } rows[] = {
+        {"arguments.p = { read = [\"/workspace\"] }\n", {NULL}, "/workspace/f"},
+        {"arguments.p = { read = [\"/workspace\", \"/data\"] }\n", {"cwd", "/data"}, "/data/f"},
+        {"arguments.p = { read = [\"/data\"] }\ncwd = \"/data/in\"\n", {NULL}, "/data/in/f"},
+        {"arguments.p = { read = [\"~/\"] }\nfilesystem.readable = [\"~/project\"]\n",
+         {NULL},
+         "/home/me/project/f"},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autofree_ char *text =
+            tc_format("[tool.t]\ncommand = [\"cat\", \"{p}\"]\n%s", rows[i].text);
+        _autopolicy_ struct toolcage_policy *policy = compile(text);
+        _autogrant_ struct tc_grant grant = {0};
+        granted(policy,
+                (struct ask){.tool = "t",
+                             .arguments = "{\"p\":\"f\"}",
+                             .narrow = {rows[i].narrow[0], rows[i].narrow[1]}},
+                &grant);
+        assert_string_equal(grant.argv.items[1], rows[i].path);
+        assert_int_equal(access_of(&grant, rows[i].path), 'r');
+    }
+}
+
 static void hostile_paths_are_refused(void **state)
 {
     static const struct {
@@ -234,6 +261,7 @@ int main(void)
         cmocka_unit_test(five_characters_fit),
         cmocka_unit_test(commands_are_the_operators),
         cmocka_unit_test(paths_grant_exactly_themselves),
+        cmocka_unit_test(relative_paths_start_where_the_tool_does),
         cmocka_unit_test(hostile_paths_are_refused),
         cmocka_unit_test(hosts_grant_exactly_themselves),
     };
