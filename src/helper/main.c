@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -138,6 +139,17 @@ static void reset_signals(void)
     (void)sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
+/* Every cage needs some thirty descriptors; the soft limit is a default that nobody chose for us.
+ */
+static void raise_limits(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int main(void)
 {
     static struct tc_source engine = {.ready = on_engine, .fd = -1},
@@ -150,6 +162,7 @@ int main(void)
         return 125;
     }
     reset_signals();
+    raise_limits();
     (void)umask(0022);
     (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     (void)fcntl(TC_HELPER_SOCKET, F_SETFD, FD_CLOEXEC);

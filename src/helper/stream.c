@@ -73,7 +73,8 @@ void tc_output_finish(struct tc_output *o, size_t skip, struct tc_stream *ret)
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
     int64_t left_out = o->bytes - (int64_t)o->head_len - (int64_t)o->tail_len;
     buf.max = SIZE_MAX / 2;
-    tc_buf_add(&buf, o->head + skip, o->head_len - skip);
+    if (o->head_len > skip)
+        tc_buf_add(&buf, o->head + skip, o->head_len - skip);
     if (left_out)
         tc_buf_addf(&buf, "\n[... %lld bytes left out ...]\n", (long long)left_out);
     if (o->tail_len) {

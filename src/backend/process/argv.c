@@ -84,7 +84,9 @@ int tc_process_limits(struct tc_cage *cage)
     struct tc_box_limit *list = tc_arena_alloc(&p->arena, 8 * sizeof(*list));
     if (!list)
         return out_of_memory(cage);
-    add_limit(p, list, RLIMIT_CORE, 0);
+    /* 1 and not 0: the kernel starts a core handler of the host's even at 0, and at 1 it does not
+     */
+    add_limit(p, list, RLIMIT_CORE, 1);
     add_limit(p, list, RLIMIT_NOFILE, l->open_files);
     add_limit(p, list, RLIMIT_MSGQUEUE, 0);
     bool grouped = p->group != NULL;

@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <stdbool.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 
 #include "linux/landlock_rules.h"
 #include "linux/userns.h"
@@ -18,6 +19,10 @@
 struct tc_box_mount {
     int fd;           /* -1: the tree is part of the root already */
     const char *path; /* relative to the new root */
+    /* What must be found at the path, for places inside a tree that others can change; dev 0: no
+     * matter. */
+    dev_t dev;
+    ino_t ino;
     enum tc_landlock_kind rights;
     bool no_rule; /* covered by the rule of a mount above */
     /* names below that a read-only tree must not show, relative to it, NULL-terminated: an overlay

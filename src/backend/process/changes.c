@@ -83,6 +83,23 @@ static bool copy_change(struct tc_change *to, const struct tc_change *from)
     return to->path && to->kind;
 }
 
+/* A repository without a work tree may have been laid out just now: then its pieces steer the host.
+ */
+static bool steers(const struct tc_walk_entry *e)
+{
+    static const char *const pieces[] = {"HEAD", "config", "commondir"};
+    if (tc_steers_host(e->relative))
+        return true;
+    for (size_t i = 0; i < TC_COUNT(pieces); i++)
+        if (strcmp(e->name, pieces[i]) == 0 && tc_steers_bare(e->dirfd))
+            return true;
+    _autofree_ char *parent = e->relative[0] ? tc_path_parent(e->relative) : NULL;
+    if (!parent || strcmp(tc_path_base(parent), "hooks") != 0)
+        return false;
+    _autofd_ int above = openat(e->dirfd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return above >= 0 && tc_steers_bare(above);
+}
+
 static void note(struct gathering *g, const struct tc_walk_entry *e, const char *kind, bool exact)
 {
     struct tc_outcome *o = g->found;
@@ -100,7 +117,7 @@ static void note(struct gathering *g, const struct tc_walk_entry *e, const char 
         .sha256 = hash(g, e),
         .attribution = exact ? NULL : strdup("time"),
         .links = e->st->stx_nlink > 1 && S_ISREG(e->st->stx_mode) ? (int64_t)e->st->stx_nlink : 0};
-    c->steers_host = c->path && tc_steers_host(c->path + strlen(g->item->path));
+    c->steers_host = steers(e);
     if (c->path && S_ISREG(e->st->stx_mode) && collected(g->cage->plan, tc_path_base(c->path))) {
         struct tc_change *f = TC_PUSH(o->files, o->file_count);
         if (!f || !copy_change(f, c))

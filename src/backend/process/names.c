@@ -174,6 +174,8 @@ static int mask_below_item(struct tc_cage *cage, const struct tc_item *item,
     if (!m || remember(p, d, item->fd, name, &st) < 0)
         return refuse(cage, d, "cannot mask the denied name");
     m->no_rule = true;
+    m->dev = st.st_dev;
+    m->ino = st.st_ino;
     return 0;
 }
 

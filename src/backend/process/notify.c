@@ -41,6 +41,7 @@ static void list(struct tc_cage *cage, const struct listed *what)
         struct tc_denial *d = &o->denials[i];
         if (tc_streq(d->operation, what->operation) && tc_streq(d->target, what->target)) {
             d->count++;
+            d->probe = d->probe && what->probe;
             return;
         }
     }

@@ -161,13 +161,16 @@ static bool in_system(const struct tc_plan *plan, const char *path)
 }
 
 /* A mount point inside another tree must be there already: making it would write into that tree. */
-static int check_point(struct tc_cage *cage, const struct tc_item *item, const struct tc_item *in)
+static int check_point(struct tc_cage *cage, struct tc_item *item, const struct tc_item *in)
 {
     const char *below = item->path + strlen(in->path) + 1;
     struct stat st;
-    _autofd_ int fd = tc_resolve_beneath(in->copy >= 0 ? in->copy : in->fd, below);
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) == item->directory)
+    _autofd_ int fd = tc_resolve_beneath(in->fd, below);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) == item->directory) {
+        if (in->writable && !tc_process_copied(cage->plan, in))
+            item->point = (struct tc_file_id){st.st_dev, st.st_ino};
         return 0;
+    }
     return tc_cage_fail(
         cage,
         &(struct tc_why){.code = TOOLCAGE_EPATH,
@@ -183,7 +186,8 @@ static int collect_points(struct tc_cage *cage, struct tc_root_point *points, si
     struct tc_process_cage *p = TC_PRIV(cage);
     *ret_count = 0;
     for (size_t i = 0; i < p->item_count; i++) {
-        const struct tc_item *item = &p->items[i], *in = holder(p, item);
+        struct tc_item *item = &p->items[i];
+        const struct tc_item *in = holder(p, item);
         if (in) {
             if (check_point(cage, item, in) < 0)
                 return -1;

@@ -96,6 +96,7 @@ struct tc_item {
     int copy;  /* copy mode: root of the private copy; else -1 */
     uid_t uid; /* owner on the host */
     gid_t gid;
+    struct tc_file_id point; /* its mount point inside a writable item; dev 0: it has none */
 };
 
 struct tc_process_cage {
@@ -139,6 +140,8 @@ void tc_process_ahead(void);
 int tc_process_prepare(struct tc_cage *cage);
 int tc_process_resolve(struct tc_cage *cage);
 int tc_process_trees(struct tc_cage *cage);
+/* Does the tool work on a copy of this item? */
+bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item);
 int tc_process_hide(struct tc_cage *cage);
 int tc_process_steering(struct tc_cage *cage, const struct tc_item *item);
 int tc_process_argv(struct tc_cage *cage);

@@ -14,15 +14,20 @@
 #include "backend/process/steering.h"
 #include "base/path.h"
 
-enum { DEEPEST = 2, DIRECTORIES_MAX = 512 };
+/* The search goes to the end of the tree. Past these bounds the call is refused, because what was
+ * not looked at is not protected. */
+enum { DIRECTORIES_MAX = 100000, MOUNTS_MAX = 1000 };
 
 /* Relative to a directory; a bare repository's own names are told apart by its layout. */
 static const char *const names[] = {
     ".git/config",
     ".git/config.worktree",
+    ".git/commondir",
+    ".git/worktrees",
     ".git/hooks",
     ".git/modules",
     ".git/info/attributes",
+    ".hg/hgrc",
     ".envrc",
     ".bashrc",
     ".bash_profile",
@@ -36,6 +41,8 @@ static const char *const names[] = {
     ".gitconfig",
     ".config/git",
     ".config/fish",
+    ".config/autostart",
+    ".config/systemd",
     ".vimrc",
     ".exrc",
     ".nvimrc",
@@ -116,10 +123,14 @@ static int protect(struct scan *s, const char *relative)
         return path ? 0 : -1;
     _autofd_ int fd = tc_resolve_beneath(s->item->fd, relative);
     struct stat st;
-    if (fd < 0)
-        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : -1;
+    if (fd < 0) /* a link cannot be mounted over, so the call is refused */
+        return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
     if (fstat(fd, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
         return 0;
+    if (p->mount_count >= MOUNTS_MAX) {
+        errno = E2BIG;
+        return -1;
+    }
     if (bind_between(s, relative) < 0)
         return -1;
     return tc_process_rebind(s->cage, s->item, fd, path, false);
@@ -146,56 +157,115 @@ static bool exists(int dirfd, const char *name)
     return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* A repository without a work tree keeps config and hooks beside HEAD, and git finds it unasked. */
-static int protect_bare(struct scan *s, int dirfd, const char *prefix)
+bool tc_steers_bare(int dirfd)
 {
-    static const char *const bare[] = {"config", "hooks"};
-    if (!exists(dirfd, "HEAD") || !exists(dirfd, "objects") || !exists(dirfd, "refs"))
-        return 0;
-    return protect_below(s, prefix, bare, TC_COUNT(bare));
+    return exists(dirfd, "HEAD") && exists(dirfd, "objects") && exists(dirfd, "refs");
 }
 
-static int scan_directory(struct scan *s, int path_fd, const char *prefix, int depth);
+static int search(struct scan *s, int fd, const char *prefix);
 
-static int scan_children(struct scan *s, int dirfd, DIR *dir, const char *prefix, int depth)
+static bool begins_with(const char *path, const char *component)
 {
-    struct dirent *e;
-    while ((e = readdir(dir))) {
-        bool skip = e->d_type != DT_DIR || strcmp(e->d_name, ".") == 0 ||
-                    strcmp(e->d_name, "..") == 0 || strcmp(e->d_name, ".git") == 0 ||
-                    strcmp(e->d_name, "node_modules") == 0;
-        if (skip || s->directories >= DIRECTORIES_MAX)
-            continue;
-        _autofree_ char *relative = below(prefix, e->d_name);
-        _autofd_ int fd = openat(dirfd, e->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        if (!relative || (fd >= 0 && scan_directory(s, fd, relative, depth + 1) < 0))
+    size_t n = strlen(component);
+    return strncmp(path, component, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* One entry of a directory: what of the list begins here? A repository without a work tree keeps
+ * config and hooks beside HEAD, and git finds it unasked. */
+static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
+{
+    static const char *const bare[] = {"config", "hooks", "commondir", "worktrees"};
+    static const char *const link[] = {".git"}; /* no directory: points to one elsewhere */
+    const char *name = e->d_name;
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (begins_with(names[i], name) && protect_below(s, prefix, &names[i], 1) < 0)
             return -1;
-    }
+    if (strcmp(name, "HEAD") == 0 && tc_steers_bare(dirfd))
+        return protect_below(s, prefix, bare, TC_COUNT(bare));
+    if (strcmp(name, ".git") == 0 && e->d_type != DT_DIR)
+        return protect_below(s, prefix, link, 1);
     return 0;
 }
 
-static int scan_directory(struct scan *s, int path_fd, const char *prefix, int depth)
+static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
 {
-    struct stat st;
-    s->directories++;
-    if (protect_below(s, prefix, names, TC_COUNT(names)) < 0 ||
-        protect_bare(s, path_fd, prefix) < 0)
-        return -1;
-    if (fstatat(path_fd, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-        protect_below(s, prefix, &(const char *){".git"}, 1) < 0)
-        return -1;
-    if (depth == DEEPEST)
+    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
         return 0;
-    int fd = openat(path_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _autodir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    return dir ? scan_children(s, fd, dir, prefix, depth) : 0;
+    if (inspect(s, dirfd, e, prefix) < 0)
+        return -1;
+    if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN)
+        return 0;
+    int fd = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && e->d_type == DT_UNKNOWN && (errno == ENOTDIR || errno == ELOOP))
+        return 0;
+    if (fd < 0 &&
+        errno != EACCES) { /* it was a directory a moment ago: somebody moves things about */
+        errno = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : ESTALE;
+        return -1;
+    }
+    if (fd < 0)
+        return 0; /* what the caller cannot list, its tool cannot either */
+    _autofree_ char *relative = below(prefix, e->d_name);
+    if (relative)
+        return search(s, fd, relative);
+    (void)close(fd);
+    return -1;
+}
+
+/* Owns fd. */
+static int search(struct scan *s, int fd, const char *prefix)
+{
+    _autodir_ DIR *dir = fdopendir(fd);
+    struct dirent *e;
+    if (!dir) {
+        (void)close(fd);
+        return -1;
+    }
+    if (++s->directories > DIRECTORIES_MAX) {
+        errno = E2BIG;
+        return -1;
+    }
+    struct stat before, after;
+    int rc = fstat(dirfd(dir), &before);
+    while (rc == 0 && (e = readdir(dir)))
+        rc = search_entry(s, dirfd(dir), e, prefix);
+    if (rc == 0)
+        rc = fstat(dirfd(dir), &after);
+    if (rc == 0 && memcmp(&before.st_mtim, &after.st_mtim, sizeof(before.st_mtim)) != 0) {
+        errno = ESTALE;
+        rc = -1;
+    }
+    return rc;
+}
+
+static int search_item(struct scan *s)
+{
+    int fd = openat(s->item->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == EACCES ? 0 : -1;
+    return search(s, fd, "");
+}
+
+/* A tree that changes under the search is searched again; one that never holds still is refused. */
+static int search_until_still(struct tc_cage *cage, const struct tc_item *item)
+{
+    enum { TRIES = 16 };
+    struct tc_process_cage *p = TC_PRIV(cage);
+    size_t before = p->mount_count;
+    for (int i = 0; i < TRIES; i++) {
+        struct scan s = {.cage = cage, .item = item};
+        p->mount_count = before;
+        int rc = search_item(&s);
+        tc_strv_done(&s.bound);
+        if (rc == 0 || errno != ESTALE)
+            return rc;
+    }
+    return -1;
 }
 
 int tc_process_steering(struct tc_cage *cage, const struct tc_item *item)
 {
-    struct scan s = {.cage = cage, .item = item};
-    int rc = scan_directory(&s, item->fd, "", 0);
-    tc_strv_done(&s.bound);
+    int rc = search_until_still(cage, item);
     if (rc == 0 || cage->outcome->failure.code)
         return rc;
     return tc_cage_fail(cage,

@@ -8,4 +8,7 @@
 /* Does a path name something that a program of the user runs or obeys unasked? */
 bool tc_steers_host(const char *path);
 
+/* Is this directory laid out as a repository without a work tree? */
+bool tc_steers_bare(int dirfd);
+
 #endif

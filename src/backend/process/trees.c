@@ -208,9 +208,18 @@ int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, 
     int tree = open_tree(cage, &self, fd);
     /* no rule of its own: Landlock adds rights up, and this one must not lose the tree's */
     struct tc_box_mount *m = tree < 0 ? NULL : tc_process_mount(p, tree, path, rights(&self));
-    if (m)
-        m->no_rule = true;
-    return m ? 0 : -1;
+    if (!m)
+        return -1;
+    m->no_rule = true;
+    m->dev = st.st_dev;
+    m->ino = st.st_ino;
+    return 0;
+}
+
+bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item)
+{
+    return item->writable && item->directory && item->mount->workspace &&
+           plan->workspace == TC_WORKSPACE_COPY;
 }
 
 int tc_process_trees(struct tc_cage *cage)
@@ -218,14 +227,16 @@ int tc_process_trees(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     for (size_t i = 0; i < p->item_count; i++) {
         struct tc_item *item = &p->items[i];
-        bool copied = item->writable && item->mount->workspace &&
-                      cage->plan->workspace == TC_WORKSPACE_COPY && item->directory;
+        bool copied = tc_process_copied(cage->plan, item);
         int tree = copied ? tc_workspace_copy(cage, item) : open_tree(cage, item, item->fd);
         if (tree < 0)
             return -1;
-        if (!tc_process_mount(p, tree, item->path, rights(item)))
+        struct tc_box_mount *m = tc_process_mount(p, tree, item->path, rights(item));
+        if (!m)
             return tc_cage_fail(cage, &(struct tc_why){.code = TOOLCAGE_EMEMORY, .stage = "trees"},
                                 -1, "out of memory");
+        m->dev = item->point.dev;
+        m->ino = item->point.ino;
         if (item->writable && item->directory && !copied && tc_process_steering(cage, item) < 0)
             return -1;
     }

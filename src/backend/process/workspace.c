@@ -101,10 +101,8 @@ static int copy_in(void *userdata, const struct tc_walk_entry *e)
     if (denied(c, e->relative))
         return 1;
     int rc = 0;
-    if (S_ISDIR(e->st->stx_mode))
-        rc = mkdirat(c->to, e->relative, 0700) < 0
-                 ? -1
-                 : fchmodat(c->to, e->relative, e->st->stx_mode & 0777, 0);
+    if (S_ISDIR(e->st->stx_mode)) /* writable, whatever it is on the host: it must be filled */
+        rc = mkdirat(c->to, e->relative, (e->st->stx_mode & 0777) | 0700);
     else if (S_ISREG(e->st->stx_mode))
         rc = copy_file(e->dirfd, e->name, c->to, e->relative, e->st->stx_mode);
     else if (S_ISLNK(e->st->stx_mode))
