@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Limits that name themselves: status, `limit`, exit code and usage of each."""
+from scene import PYTHON, check, run
+
+MIB = 1 << 20
+
+
+def limited(answer, limit, name, code=137):
+    check(answer.status == "limit" and answer.limit == limit and (code is None or answer.code == code) and not answer.error,
+          name, f"wanted limit {limit}, exit code {code}\n{answer}")
+
+
+def timeout(s):
+    answer = s.call("/bin/sleep", "30", more='timeout = "300ms"')
+    check(answer.status == "timeout" and answer.code == 124 and answer.limit is None, "a timeout", answer)
+    check(answer.usage and 250 <= answer.usage["wall_ms"] < 5000, "its wall time", answer)
+    answer = s.shell("trap '' TERM; while :; do sleep 0.05; done", more='timeout = "300ms"\ngrace = "200ms"')
+    check(answer.status == "timeout" and answer.code == 124, "a tool that ignores TERM", answer)
+    check(answer.usage and 450 <= answer.usage["wall_ms"] < 8000, "it was given the grace", answer)
+    answer = s.shell("trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done", more='timeout = "400ms"')
+    check(answer.status == "timeout" and answer.out == "up\nbye\n", "a tool that ends in its grace", answer)
+    answer = s.shell("(trap '' TERM; while :; do sleep 0.05; done) & (trap '' TERM; while :; do sleep 0.05; done) & wait",
+                     more='timeout = "300ms"\ngrace = "100ms"')
+    check(answer.status == "timeout" and answer.code == 124, "children that ignore TERM", answer)
+    bomb = "import os,signal\nsignal.signal(15,signal.SIG_IGN)\nwhile 1:\n try: os.fork()\n except OSError: pass"
+    answer = s.python(bomb, more='timeout = "500ms"\ngrace = "100ms"\npids = 20')
+    check(answer.status == "timeout" and answer.code == 124, "a tool that forks while it dies", answer)
+
+
+def memory_of_a_group(s):
+    s.works("limit.memory")
+    grant = {"memory": '"64MiB"', "more": 'disk = "8MiB"', "writable": ()}
+    answer = s.python("b=bytearray(40<<20); print(len(b))", **grant)
+    check(answer.status == "ok" and answer.usage["memory_peak_bytes"] > 40 * MIB, "memory below the limit", answer)
+    answer = s.python("b=bytearray(300<<20)", **grant)
+    limited(answer, "memory", "one process beyond it")
+    check(answer.usage and 30 * MIB < answer.usage["memory_peak_bytes"] <= 80 * MIB, "its peak", answer)
+    many = "import os,time\nfor _ in range(8):\n if os.fork()==0:\n  b=bytearray(30<<20); time.sleep(20); os._exit(0)\nos.wait()"
+    answer = s.python(many, **grant)
+    limited(answer, "memory", "many processes, each below it")
+    answer = s.python("print('fresh')", **grant)
+    check(answer.out == "fresh\n", "the next call in the same group starts anew", answer)
+    check("control group" in answer.enforcement["limit.memory"] or "cgroup" in answer.enforcement["limit.memory"],
+          "the mechanism is named", answer)
+
+
+def memory_by_any(s):
+    grant = {"memory": '{ max = "96MiB", by = "any" }', "writable": ()}
+    answer = s.python("b=bytearray(200<<20); print('got it')", **grant)
+    check(answer.status in ("failed", "limit") and "got it" not in answer.out, "by any mechanism", answer)
+    check(answer.enforcement and answer.enforcement["limit.memory"].startswith(("RLIMIT_DATA", "cgroup")),
+          "the mechanism is named", answer)
+    answer = s.python("b=bytearray(40<<20); print('got it')", **grant)
+    check(answer.out == "got it\n", "and what is below it passes", answer)
+
+
+FORKS = """
+import os, time
+made = 0
+try:
+    for made in range(200):
+        if os.fork() == 0:
+            time.sleep(20)
+            os._exit(0)
+except OSError:
+    print(made, flush=True)
+    os._exit(1)
+"""
+
+
+def pids(s):
+    answer = s.python(FORKS, more="pids = 20", writable=())
+    check(answer.status in ("failed", "limit") and answer.out.isascii() and answer.out.strip().isdigit()
+          and 10 <= int(answer.out) < 20, "no process more than that", answer)
+    answer = s.python(FORKS.replace("200", "10").replace("time.sleep(20)", "0"), more="pids = 20", writable=())
+    check(answer.status == "ok", "and as many as that", answer)
+    bomb = "import os\nwhile 1:\n try: os.fork()\n except OSError: os._exit(1)"
+    answer = s.python(bomb, more='pids = 20\ntimeout = "10s"', writable=())
+    check(answer.status in ("failed", "limit") and answer.code not in (124, 125), "a fork bomb ends", answer)
+    answer = s.python("import threading,time\nfor i in range(100): threading.Thread(target=time.sleep,args=(9,),daemon=True).start()",
+                      more="pids = 20", writable=())
+    check(answer.status in ("failed", "limit"), "threads count", answer)
+
+
+def pids_of_a_group(s):
+    s.works("limit.memory")
+    answer = s.python(FORKS, memory='"256MiB"', more="pids = 20", writable=())
+    limited(answer, "pids", "a group names the limit", code=None)
+    check(answer.usage and 10 <= answer.usage["pids_peak"] <= 21, "the peak of processes", answer)
+
+
+def disk(s):
+    answer = s.shell("dd if=/dev/zero of=/tmp/big bs=64k count=1000", more='disk = "1MiB"', writable=())
+    limited(answer, "disk", "bytes of private storage", code=None)
+    answer = s.shell("i=0; while [ $i -lt 2000 ]; do : > /tmp/$i || exit 1; i=$((i+1)); done", more='disk = "1MiB"',
+                     writable=())
+    limited(answer, "disk", "files of private storage", code=None)
+    answer = s.shell("dd if=/dev/zero of=/dev/shm/big bs=64k count=1000", more='disk = "1MiB"', writable=())
+    limited(answer, "disk", "/dev/shm is part of it", code=None)
+    answer = s.shell("dd if=/dev/zero of=/tmp/big bs=64k count=1000; exit 0", more='disk = "1MiB"', writable=())
+    check(answer.status == "ok" and answer.limit is None, "a tool that exits 0 stays ok", answer)
+    answer = s.shell("dd if=/dev/zero of=/tmp/big bs=64k count=8 && exit 3", more='disk = "1MiB"', writable=())
+    check(answer.status == "failed" and answer.limit is None and answer.code == 3, "storage that is not full is no limit", answer)
+
+
+def cpu_time(s):
+    spin = "while :; do :; done"
+    answer = s.shell(spin, more='cpu_time = "300ms"\ntimeout = "20s"')
+    limited(answer, "cpu_time", "one process that spins")
+    check(answer.usage and 250 <= answer.usage["cpu_ms"] < 3000, "its processor time", answer)
+    answer = s.shell(f"for i in 1 2 3 4; do ({spin}) & done; wait", more='cpu_time = "300ms"\ntimeout = "20s"')
+    limited(answer, "cpu_time", "many that spin")
+    answer = s.shell(f"(({spin}) &) ; sleep 20", more='cpu_time = "300ms"\ntimeout = "20s"')
+    limited(answer, "cpu_time", "an orphan that spins")
+    # each child is short: only the sum is long
+    answer = s.shell("while :; do /bin/true; done", more='cpu_time = "200ms"\ntimeout = "20s"')
+    limited(answer, "cpu_time", "children that came and went")
+    answer = s.call("/bin/sleep", "0.6", more='cpu_time = "300ms"')
+    check(answer.status == "ok" and answer.usage["cpu_ms"] < 200, "waiting costs nothing", answer)
+
+
+def processor_time_is_told(s):
+    answer = s.python("import time\nt=time.process_time()\nwhile time.process_time()-t<.3: pass")
+    check(answer.status == "ok" and 250 <= answer.usage["cpu_ms"] < 3000, "processor time of a call", answer)
+    answer = s.shell("while :; do :; done", more='timeout = "1s"\ngrace = "100ms"')
+    check(answer.usage and 50 <= answer.usage["cpu_ms"] < 4000, "also of one that was killed", answer)
+    answer = s.python("b=bytearray(50<<20)")
+    check(answer.status == "ok" and 45 * MIB < answer.usage["memory_peak_bytes"] < 200 * MIB, "memory of a call", answer)
+
+
+def output(s):
+    numbers = "import sys\nsys.stdout.write(''.join('%07d\\n' % i for i in range(10000)))"
+    answer = s.python(numbers, more='output = { limit = "1KiB" }')
+    text = answer.out
+    check(answer.status == "ok" and answer.stdout["truncated"] and answer.stdout["bytes"] == 80000, "output is cut", answer)
+    check(text.startswith("0000000\n0000001\n") and text.endswith("0009998\n0009999\n")
+          and f"\n[... {80000 - 1024} bytes left out ...]\n" in text and len(text) < 1200, "both ends are kept", text)
+    answer = s.python(numbers, more='output = { limit = "80KB" }')
+    check(answer.status == "ok" and not answer.stdout["truncated"] and len(answer.out) == 80000, "exactly the limit", answer.stdout["bytes"])
+    answer = s.python("import sys\nsys.stderr.write('e'*5000)\nprint('o')", more='output = { limit = "1KiB" }')
+    check(answer.out == "o\n" and answer.stderr["truncated"] and answer.stderr["bytes"] == 5000, "each stream by itself", answer)
+    answer = s.shell("while :; do echo more; done", more='output = { limit = "64KiB", over = "kill" }\ntimeout = "30s"')
+    limited(answer, "output", "output without an end, killed")
+    check(len(answer.out) < 70000 and answer.out.startswith("more\n"), "what was kept of it", len(answer.out))
+    answer = s.shell("while :; do echo more; done", more='output = { limit = "4KiB" }\ntimeout = "1s"\ngrace = "100ms"')
+    check(answer.status == "timeout" and answer.stdout["truncated"] and len(answer.out) < 5000, "output without an end, cut", answer.code)
+
+
+def open_files(s):
+    answer = s.python("import os\nn=0\ntry:\n  while 1: os.dup(0); n+=1\nexcept OSError as e: print(n, e.errno)",
+                      more="open_files = 32")
+    check(answer.out == "29 24\n", "descriptors end at the limit", answer)
+    answer = s.python("import resource\ntry: resource.setrlimit(resource.RLIMIT_NOFILE,(64,64))\nexcept (ValueError, OSError): print('no')",
+                      more="open_files = 32")
+    check(answer.out == "no\n", "which cannot be raised", answer)
+    for tiny in (1, 2, 3, 4):
+        answer = s.call("/bin/true", more=f"open_files = {tiny}")
+        told = answer.error and answer.error["hint"] and answer.code in (125, 126)
+        check(answer.status == "failed" or told, f"open_files = {tiny}: the program fails, or the call with a hint", answer)
+    answer = s.call("/bin/true", more="open_files = 8")
+    check(answer.status == "ok", "open_files = 8 starts a small program", answer)
+
+
+def cpus(s):
+    s.works("limit.cpus")
+    code = "import os,time\nif os.fork()==0: pass\nt=time.monotonic()\nwhile time.monotonic()-t<1.5: pass"
+    answer = s.call(PYTHON, "-I", "-c", code + "\ntry: os.wait()\nexcept OSError: pass", more="cpus = 0.25", memory='"256MiB"')
+    check(answer.status == "ok" and answer.usage["cpu_ms"] < 1000, "a share of processors", answer)
+
+
+run(timeout, memory_of_a_group, memory_by_any, pids, pids_of_a_group, disk, cpu_time, processor_time_is_told, output,
+    open_files, cpus)
