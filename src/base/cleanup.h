@@ -34,19 +34,19 @@ static inline void tc_cleanup_dir(DIR **dir)
 #define _auto_(fn) __attribute__((cleanup(fn)))
 
 /* Hands the pointer over and leaves NULL behind. */
-#define TAKE(p)                                                                                    \
-    ({                                                                                             \
-        __typeof__(p) tc_taken_ = (p);                                                             \
-        (p) = NULL;                                                                                \
-        tc_taken_;                                                                                 \
+#define TAKE(p)                        \
+    ({                                 \
+        __typeof__(p) tc_taken_ = (p); \
+        (p) = NULL;                    \
+        tc_taken_;                     \
     })
 
 /* Hands the descriptor over and leaves -1 behind. */
-#define TAKE_FD(fd)                                                                                \
-    ({                                                                                             \
-        int tc_taken_ = (fd);                                                                      \
-        (fd) = -1;                                                                                 \
-        tc_taken_;                                                                                 \
+#define TAKE_FD(fd)           \
+    ({                        \
+        int tc_taken_ = (fd); \
+        (fd) = -1;            \
+        tc_taken_;            \
     })
 
 #define TC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
