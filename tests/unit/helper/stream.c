@@ -26,7 +26,8 @@ static char *model(size_t limit, size_t total, size_t *ret_len)
         text[(*ret_len)++] = pattern(i);
     if (total <= limit)
         return text;
-    *ret_len += (size_t)sprintf(text + *ret_len, "\n[... %zu bytes left out ...]\n", total - limit);
+    *ret_len +=
+        (size_t)snprintf(text + *ret_len, 128, "\n[... %zu bytes left out ...]\n", total - limit);
     for (size_t i = total - tail; i < total; i++)
         text[(*ret_len)++] = pattern(i);
     return text;
