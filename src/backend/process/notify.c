@@ -27,6 +27,7 @@ enum {
     REFUSED_MAX =
         1000, /* then the listener is closed: every refused call is ENOSYS from there on */
     DENIALS_MAX = 100,
+    TABLE_MAX = 128 * 1024, /* of sockets, as text */
 };
 
 struct listed {
@@ -89,16 +90,21 @@ static bool peek_text(pid_t pid, uint64_t at, char *to, size_t size)
     return true;
 }
 
-/* Does something in the cage listen on this port? Then a loopback connection is its own affair. */
+/* Does something in the cage listen on this port? Then a loopback connection is its own affair. Of
+ * tables that a tool has blown up nothing is read: they would hold up every other cage. */
 static bool listens(pid_t pid, unsigned port)
 {
     static const char *const tables[] = {"tcp", "tcp6"};
     for (size_t i = 0; i < TC_COUNT(tables); i++) {
         char path[64];
         _autobuf_ struct tc_buf text = TC_BUF_INIT;
+        text.max = TABLE_MAX;
         (void)snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, tables[i]);
-        if (tc_read_file(AT_FDCWD, path, &text) < 0)
+        if (tc_read_file(AT_FDCWD, path, &text) < 0) {
+            if (errno == EFBIG)
+                return true;
             continue;
+        }
         for (char *line = strchr(text.data, '\n'); line; line = strchr(line + 1, '\n')) {
             unsigned local, state;
             if (sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x", &local, &state) == 2 &&
@@ -158,6 +164,13 @@ static bool exec_target(const struct tc_plan *plan, pid_t pid, uint64_t at, char
     return true;
 }
 
+/* Still waiting for its answer? If not, its pid may be somebody else's by now, and what was read
+ * may be the memory of a process outside. */
+static bool waits(const struct tc_process_cage *p, const struct seccomp_notif *n)
+{
+    return ioctl(p->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &n->id) == 0;
+}
+
 static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const char *name)
 {
     pid_t pid = (pid_t)n->pid;
@@ -166,10 +179,12 @@ static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const c
     if (!TC_PRIV(cage)->ready || pid == 0)
         return; /* our own first exec */
     if (strcmp(name, "connect") == 0) {
-        if (connect_target(pid, (const uint64_t *)n->data.args, target, sizeof(target), &hint))
+        if (connect_target(pid, (const uint64_t *)n->data.args, target, sizeof(target), &hint) &&
+            waits(TC_PRIV(cage), n))
             list(cage, &(struct listed){"connect", target, hint, false});
     } else if (strcmp(name, "execve") == 0) {
-        if (exec_target(cage->plan, pid, n->data.args[0], target, sizeof(target)))
+        if (exec_target(cage->plan, pid, n->data.args[0], target, sizeof(target)) &&
+            waits(TC_PRIV(cage), n))
             list(cage, &(struct listed){"exec", target, "the cage does not show this path", false});
     }
 }

@@ -88,7 +88,9 @@ static struct tc_spawner *resident(struct tc_cgroup *group)
 
 static pid_t clone_cage(struct tc_process_cage *p)
 {
-    struct clone_args args = {.flags = NAMESPACES | CLONE_CLEAR_SIGHAND};
+    /* the descriptor is born with the process: made later it could fail, and nobody could wait */
+    struct clone_args args = {.flags = NAMESPACES | CLONE_CLEAR_SIGHAND | CLONE_PIDFD,
+                              .pidfd = (uintptr_t)&p->pidfd};
     if (p->group && tc_cgroup_fd(p->group) < 0) {
         struct tc_spawner *s = resident(p->group);
         args.flags |=
@@ -142,9 +144,6 @@ int tc_process_start(struct tc_cage *cage)
     p->pid = clone_cage(p);
     if (p->pid < 0)
         return refuse_clone(cage);
-    p->pidfd = tc_pidfd_open(p->pid); /* safe: it is our child and not reaped before destroy */
-    if (p->pidfd < 0)
-        return fail_system(cage, "process descriptor");
     if (write_maps(p) < 0)
         return fail_system(cage, "id maps");
     close_child_ends(cage);

@@ -165,6 +165,7 @@ static void destroy(struct tc_cage *cage)
     tc_resolver_done(&p->resolver);
     free(p->mounts);
     free(p->masked);
+    free(p->copied);
     free(p->fds);
     tc_arena_done(&p->arena);
     free(p);
@@ -188,9 +189,10 @@ static unsigned sweep(void)
     return removed;
 }
 
+/* A clause that nothing holds is found before anything runs. */
 static int start(struct tc_cage *cage)
 {
-    return tc_process_start(cage) < 0 ? -1 : tc_process_enforced(cage);
+    return tc_process_enforced(cage) < 0 ? -1 : tc_process_start(cage);
 }
 
 const struct tc_works tc_process_works = {
