@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -31,10 +32,12 @@ static void (*const handlers[TC_ROLES])(struct tc_source *, uint32_t) = {
     [TC_ROLE_OOM] = on_oom,       [TC_ROLE_FEED] = on_feed,       [TC_ROLE_COLLECT] = on_collected,
 };
 
-static void watch(struct tc_running *j, enum tc_role role, int fd, uint32_t events)
+static bool watch(struct tc_running *j, enum tc_role role, int fd, uint32_t events)
 {
-    if (tc_loop_watch(j->loop, &j->sources[role], fd, events) < 0)
-        j->sources[role].fd = -1;
+    if (tc_loop_watch(j->loop, &j->sources[role], fd, events) == 0)
+        return true;
+    j->sources[role].fd = -1;
+    return false;
 }
 
 static void mark(struct tc_running *j, const char *step, int64_t since_us)
@@ -84,7 +87,19 @@ static void deliver(struct tc_running *j)
 static void unwatch_cage(struct tc_running *j)
 {
     for (int role = TC_ROLE_OUT; role < TC_ROLES; role++)
-        watch(j, (enum tc_role)role, -1, 0);
+        (void)watch(j, (enum tc_role)role, -1, 0);
+}
+
+/* A cage that cannot be watched is not run: nobody would see its end. */
+static int not_watched(struct tc_running *j)
+{
+    return tc_cage_fail(&j->cage,
+                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                         .stage = "supervise",
+                                         .subject = "epoll",
+                                         .errnum = errno,
+                                         .hint = "raise fs.epoll.max_user_watches, or free memory"},
+                        -1, "the helper cannot watch the cage");
 }
 
 /* The cage never came up, or failed on the way: end it, and answer. */
@@ -105,7 +120,7 @@ static void read_output(struct tc_running *j, int stream, int share)
         if (n < 0)
             return;
         if (n == 0) {
-            watch(j, stream == 0 ? TC_ROLE_OUT : TC_ROLE_ERR, -1, 0);
+            (void)watch(j, stream == 0 ? TC_ROLE_OUT : TC_ROLE_ERR, -1, 0);
             return;
         }
         tc_output_add(&j->output[stream], bytes, (size_t)n);
@@ -113,8 +128,10 @@ static void read_output(struct tc_running *j, int stream, int share)
     }
 }
 
+/* Before the walls stand there is no tool that could end by itself. */
 static void begin_end(struct tc_running *j, bool at_once)
 {
+    at_once = at_once || !j->cage.running;
     if (!j->kill_at_us && !at_once) {
         j->cage.works->signal(&j->cage, false);
         j->kill_at_us = tc_now_us() + j->plan.limits.grace_ms * 1000;
@@ -132,11 +149,26 @@ static void stop_for(struct tc_running *j, const char *limit)
     begin_end(j, true);
 }
 
+/* We ended the cage before its walls stood: that is no failure of the cage. */
+static void excuse(struct tc_running *j)
+{
+    struct tc_failure *f = &j->outcome.failure;
+    char *texts[] = {f->stage, f->subject, f->message, f->hint, f->key};
+    for (size_t i = 0; i < TC_COUNT(texts); i++)
+        free(texts[i]);
+    *f = (struct tc_failure){.clause = -1};
+    j->outcome.exit_code = -1;
+    j->outcome.signal = SIGKILL;
+}
+
 static void on_exit_ready(struct tc_source *s, uint32_t events)
 {
     struct tc_running *j = s->owner;
     (void)events;
+    bool ours = !j->cage.running && !j->outcome.failure.code && j->kill_at_us == INT64_MAX;
     j->cage.works->reap(&j->cage);
+    if (ours)
+        excuse(j);
     j->outcome.wall_us = tc_now_us() - (j->running_us ? j->running_us : j->started_us);
     for (int stream = 0; stream < 2;
          stream++) /* every writer is gone: what is in the pipes is all */
@@ -150,17 +182,18 @@ static void on_exit_ready(struct tc_source *s, uint32_t events)
     int wait = j->cage.running
                    ? j->cage.works->collect(&j->cage, j->outcome.status == TOOLCAGE_STATUS_OK)
                    : -1;
-    if (wait >= 0)
-        watch(j, TC_ROLE_COLLECT, wait, EPOLLIN);
-    else
-        deliver(j);
+    if (wait >= 0 && watch(j, TC_ROLE_COLLECT, wait, EPOLLIN))
+        return;
+    if (wait >= 0) /* then at the cost of waiting here */
+        j->cage.works->collected(&j->cage);
+    deliver(j);
 }
 
 static void on_collected(struct tc_source *s, uint32_t events)
 {
     struct tc_running *j = s->owner;
     (void)events;
-    watch(j, TC_ROLE_COLLECT, -1, 0);
+    (void)watch(j, TC_ROLE_COLLECT, -1, 0);
     j->cage.works->collected(&j->cage);
     deliver(j);
 }
@@ -194,8 +227,11 @@ static void on_event(struct tc_source *s, uint32_t events)
         give_up(j);
         return;
     }
-    watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN);
-    watch(j, TC_ROLE_EVENT, j->cage.event_fd, EPOLLIN);
+    if (watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN) &&
+        watch(j, TC_ROLE_EVENT, j->cage.event_fd, EPOLLIN))
+        return;
+    (void)not_watched(j);
+    begin_end(j, true);
 }
 
 static void on_notify(struct tc_source *s, uint32_t events)
@@ -204,13 +240,16 @@ static void on_notify(struct tc_source *s, uint32_t events)
     (void)events;
     /* The backend may close it, and a close alone does not end the watch: a cage cloned meanwhile
      * holds a copy until its exec, and would wake a job that is no more. */
-    watch(j, TC_ROLE_NOTIFY, -1, 0);
+    (void)watch(j, TC_ROLE_NOTIFY, -1, 0);
     j->cage.works->notify(&j->cage);
     if (j->cage.running && !j->running_us) {
         mark(j, "walls", j->started_us);
         j->running_us = tc_now_us();
     }
-    watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN);
+    if (watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN))
+        return;
+    (void)not_watched(j);
+    begin_end(j, true);
 }
 
 static void on_oom(struct tc_source *s, uint32_t events)
@@ -234,7 +273,7 @@ static void on_feed(struct tc_source *s, uint32_t events)
         return;
     if (n > 0 && wrote < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    watch(j, TC_ROLE_FEED, -1, 0); /* all written, or nobody reads */
+    (void)watch(j, TC_ROLE_FEED, -1, 0); /* all written, or nobody reads */
     (void)close(j->feed_to);
     j->feed_to = -1;
 }
@@ -253,7 +292,7 @@ static void on_socket(struct tc_source *s, uint32_t events)
         return;
     bool gone = n <= 0;
     if (gone) {
-        watch(j, TC_ROLE_SOCKET, -1, 0);
+        (void)watch(j, TC_ROLE_SOCKET, -1, 0);
         j->host_gone = true;
     }
     if (j->ended) {
@@ -303,9 +342,9 @@ static int open_input(struct tc_running *j, int kind, int fd)
     if (kind != TC_STDIN_BYTES)
         return 0;
     int pair[2];
+    j->feed_from = fd;
     if (pipe2(pair, O_CLOEXEC) < 0)
         return -1;
-    j->feed_from = fd;
     j->feed_to = pair[1];
     j->cage.stdin_fd = pair[0];
     return fcntl(pair[1], F_SETFL, O_NONBLOCK);
@@ -323,6 +362,17 @@ static int read_plan(struct tc_running *j, int fd)
     tc_plan_visit(&w, &j->plan);
     (void)munmap(text, (size_t)size);
     return w.failed || w.left || !j->plan.backend ? -1 : 0;
+}
+
+static bool watch_all(struct tc_running *j)
+{
+    const struct tc_cage *c = &j->cage;
+    return watch(j, TC_ROLE_OUT, c->out_fd, EPOLLIN) && watch(j, TC_ROLE_ERR, c->err_fd, EPOLLIN) &&
+           watch(j, TC_ROLE_EVENT, c->event_fd, EPOLLIN) &&
+           watch(j, TC_ROLE_EXIT, c->exit_fd, EPOLLIN) &&
+           watch(j, TC_ROLE_NOTIFY, c->notify_fd, EPOLLIN) &&
+           watch(j, TC_ROLE_OOM, c->oom_fd, c->oom_events) &&
+           watch(j, TC_ROLE_FEED, j->feed_to, EPOLLOUT);
 }
 
 static void begin_call(struct tc_running *j)
@@ -351,19 +401,15 @@ static void begin_call(struct tc_running *j)
     j->end_at_us = l->timeout_ms ? j->started_us + l->timeout_ms * 1000 : 0;
     j->sample_at_us = l->cpu_time_ms ? j->started_us + SAMPLE_US : 0;
     j->output[0].limit = j->output[1].limit = (size_t)l->output;
-    watch(j, TC_ROLE_OUT, j->cage.out_fd, EPOLLIN);
-    watch(j, TC_ROLE_ERR, j->cage.err_fd, EPOLLIN);
-    watch(j, TC_ROLE_EVENT, j->cage.event_fd, EPOLLIN);
-    watch(j, TC_ROLE_EXIT, j->cage.exit_fd, EPOLLIN);
-    watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN);
-    watch(j, TC_ROLE_OOM, j->cage.oom_fd, j->cage.oom_events);
-    watch(j, TC_ROLE_FEED, j->feed_to, EPOLLOUT);
+    if (watch_all(j))
+        return;
+    (void)not_watched(j);
+    give_up(j);
 }
 
 static void begin_other(struct tc_running *j, int kind)
 {
     const struct tc_works *w;
-    j->cage.works = tc_works_at(0);
     for (size_t i = 0; (w = tc_works_at(i)); i++) {
         if (kind == TC_JOB_PROBE)
             (void)w->probe(&j->outcome);
@@ -371,6 +417,28 @@ static void begin_other(struct tc_running *j, int kind)
             j->removed += w->sweep();
     }
     deliver(j);
+}
+
+static void take_call(struct tc_running *j, const struct tc_job *job, int plan_fd, int input)
+{
+    if (open_input(j, job->stdin_kind, input) < 0)
+        (void)tc_cage_fail(
+            &j->cage,
+            &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                             .stage = "job",
+                             .subject = "standard input",
+                             .errnum = errno,
+                             .hint = "fewer calls at once, or a higher limit of open files"},
+            -1, "the helper cannot make a pipe");
+    else if (read_plan(j, plan_fd) < 0)
+        (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
+                           "the helper did not understand the plan");
+    if (j->outcome.failure.code) {
+        give_up(j);
+        return;
+    }
+    mark(j, "receive", j->begun_us);
+    begin_call(j);
 }
 
 struct tc_running *tc_job_new(struct tc_loop *loop, const struct tc_job *job, int socket, int plan,
@@ -400,27 +468,25 @@ struct tc_running *tc_job_new(struct tc_loop *loop, const struct tc_job *job, in
     for (int role = 0; role < TC_ROLES; role++)
         j->sources[role] = (struct tc_source){.ready = handlers[role], .owner = j, .fd = -1};
     (void)fcntl(socket, F_SETFL, O_NONBLOCK);
-    watch(j, TC_ROLE_SOCKET, socket, EPOLLIN);
-    if (job->kind != TC_JOB_CALL) {
-        begin_other(j, job->kind);
-        return j;
-    }
     j->cage.works = tc_works_at(0);
-    if (open_input(j, job->stdin_kind, input) < 0 || read_plan(j, plan_fd) < 0) {
-        (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
-                           "the helper did not understand the plan");
+    if (!watch(j, TC_ROLE_SOCKET, socket, EPOLLIN)) {
+        if (input >= 0)
+            (void)close(input);
+        (void)not_watched(j);
         give_up(j);
         return j;
     }
-    mark(j, "receive", j->begun_us);
-    begin_call(j);
+    if (job->kind == TC_JOB_CALL)
+        take_call(j, job, plan_fd, input);
+    else
+        begin_other(j, job->kind);
     return j;
 }
 
 void tc_job_free(struct tc_running *j)
 {
     for (int role = 0; role < TC_ROLES; role++)
-        watch(j, (enum tc_role)role, -1, 0);
+        (void)watch(j, (enum tc_role)role, -1, 0);
     if (j->cage.works)
         j->cage.works->destroy(&j->cage);
     int fds[] = {j->socket, j->feed_from, j->feed_to};
