@@ -31,6 +31,7 @@ struct gathering {
     struct tc_cage *cage;
     const struct tc_item *item;
     struct tc_outcome *found;
+    bool commit; /* copies come back */
     int64_t hashed;
 };
 
@@ -132,8 +133,45 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     const struct tc_process_cage *p = TC_PRIV(g->cage);
     bool added = (e->st->stx_mask & STATX_BTIME) && since(p, &e->st->stx_btime);
     if (added || (since(p, &e->st->stx_ctime) && !S_ISDIR(e->st->stx_mode)))
-        note(g, e, added ? "added" : "modified", g->item->copy >= 0);
+        note(g, e, added ? "added" : "modified", false);
     return 0;
+}
+
+/* An entry of a copied workspace: compared with what the tool was given. */
+static int visit_copy(void *userdata, const struct tc_walk_entry *e)
+{
+    struct gathering *g = userdata;
+    const char *kind = tc_commit_kind(TC_PRIV(g->cage), g->item, e);
+    if (!kind)
+        return 0;
+    const char *problem = g->commit ? tc_commit_entry(g->cage, g->item, e) : "not committed";
+    note(g, e, problem ? problem : kind, true);
+    return 0;
+}
+
+/* What the copy has no more, from the leaves up. */
+static void gather_removals(struct gathering *g)
+{
+    struct tc_process_cage *p = TC_PRIV(g->cage);
+    struct tc_outcome *o = g->found;
+    for (size_t i = p->copied_count; i-- > 0;) {
+        const struct tc_copied *entry = &p->copied[i];
+        enum tc_commit_fate fate = entry->item == g->item ? tc_commit_fate(entry) : TC_COMMIT_STAYS;
+        if (fate == TC_COMMIT_STAYS)
+            continue;
+        const char *problem = g->commit ? tc_commit_removal(entry) : "not committed";
+        if (fate == TC_COMMIT_REPLACED)
+            continue; /* what took its place is listed */
+        struct tc_change *c =
+            o->change_count < LISTED_MAX ? TC_PUSH(o->changes, o->change_count) : NULL;
+        if (!c) {
+            o->omitted_changes++;
+            continue;
+        }
+        *c = (struct tc_change){.path = tc_path_join(g->item->path, entry->relative),
+                                .kind = strdup(problem ? problem : "deleted"),
+                                .steers_host = tc_steers_host(entry->relative)};
+    }
 }
 
 static void gather_file(struct gathering *g)
@@ -148,10 +186,11 @@ static void gather_file(struct gathering *g)
     note(g, &e, "modified", false);
 }
 
-static void gather(struct tc_cage *cage, struct tc_outcome *found)
+static void gather(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct gathering g = {.cage = cage, .found = found};
+    struct gathering g = {.cage = cage, .found = found, .commit = commit};
+    tc_commit_begin(p);
     for (size_t i = 0; i < p->item_count; i++) {
         g.item = &p->items[i];
         if (!g.item->writable)
@@ -160,11 +199,14 @@ static void gather(struct tc_cage *cage, struct tc_outcome *found)
             gather_file(&g);
             continue;
         }
-        struct tc_walk walk = {.visit = visit,
+        bool copied = g.item->copy >= 0;
+        if (copied)
+            gather_removals(&g);
+        struct tc_walk walk = {.visit = copied ? visit_copy : visit,
                                .userdata = &g,
                                .entries_max = ENTRIES_MAX,
                                .deadline_us = tc_now_us() + (int64_t)SECONDS_MAX * 1000000};
-        (void)tc_walk(&walk, g.item->copy >= 0 ? g.item->copy : g.item->fd);
+        (void)tc_walk(&walk, copied ? g.item->copy : g.item->fd);
         found->omitted_changes += walk.skipped;
     }
 }
@@ -198,9 +240,7 @@ static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memor
     struct tc_outcome found = {0};
     struct tc_wire w = TC_WIRE_PUT_INIT;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (commit)
-        tc_workspace_commit(cage, &found);
-    gather(cage, &found);
+    gather(cage, commit, &found);
     tc_outcome_visit(&w, &found);
     _exit(!w.failed && tc_write_all(memory, w.out.data, w.out.len) == 0 ? 0 : 1);
 }

@@ -6,6 +6,8 @@
 #ifndef TC_PROCESS_PROCESS_H
 #define TC_PROCESS_PROCESS_H
 
+#include <sys/stat.h>
+
 #include "backend/backend.h"
 #include "backend/process/box.h"
 #include "base/arena.h"
@@ -99,6 +101,20 @@ struct tc_item {
     struct tc_file_id point; /* its mount point inside a writable item; dev 0: it has none */
 };
 
+/* What tells one state of a file from another. */
+struct tc_version {
+    uint64_t inode, size;
+    unsigned mode;
+    struct statx_timestamp mtime, ctime;
+};
+
+/* One entry of a copied workspace, when it was copied. */
+struct tc_copied {
+    const struct tc_item *item;
+    const char *relative;
+    struct tc_version copy, host;
+};
+
 struct tc_process_cage {
     struct tc_process_host *host;
     struct tc_arena arena;
@@ -109,6 +125,8 @@ struct tc_process_cage {
     size_t item_count;
     struct tc_box_mount *mounts;
     size_t mount_count;
+    struct tc_copied *copied;
+    size_t copied_count;
     struct tc_masked *masked;
     size_t masked_count;
     int storage; /* root of the private tmpfs */
