@@ -169,7 +169,11 @@ static void on_exit_ready(struct tc_source *s, uint32_t events)
     j->cage.works->reap(&j->cage);
     if (ours)
         excuse(j);
-    j->outcome.wall_us = tc_now_us() - (j->running_us ? j->running_us : j->started_us);
+    int64_t now = tc_now_us();
+    j->outcome.wall_us = now - (j->running_us ? j->running_us : j->started_us);
+    /* a cage that outlived its deadline because we were held up ends itself */
+    if (j->end_at_us && now >= j->end_at_us && j->outcome.signal && !j->cancelled && !j->limit)
+        j->timed_out = true;
     for (int stream = 0; stream < 2;
          stream++) /* every writer is gone: what is in the pipes is all */
         read_output(j, stream, INT32_MAX);

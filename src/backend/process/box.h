@@ -9,6 +9,7 @@
 
 #include <linux/filter.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -54,6 +55,8 @@ struct tc_box {
     const char *const *programs;    /* paths to execute, in order, NULL-terminated */
     char *const *argv;
     char *const *envp;
+    /* Monotonic; 0: none. When the cage ends itself, should the helper be kept from ending it. */
+    int64_t last_us;
 };
 
 /* What the child says on the report socket: fixed records. */

@@ -78,6 +78,19 @@ static bool reap(pid_t tool, int *status)
     return ended;
 }
 
+/* The deadline is the helper's; but one that is stopped, or held up by a file system that does not
+ * answer, must not give the tool more time than that. */
+static int wait_signal(const sigset_t *set, int64_t last_us)
+{
+    if (!last_us)
+        return sigwaitinfo(set, NULL);
+    int64_t left = last_us - tc_now_us();
+    if (left <= 0)
+        _exit(1);
+    struct timespec patience = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
+    return sigtimedwait(set, NULL, &patience);
+}
+
 void tc_box_init(const struct tc_box *box)
 {
     sigset_t set;
@@ -97,7 +110,7 @@ void tc_box_init(const struct tc_box *box)
     for (int fd = 0; fd < REPORT_FD; fd++)
         (void)close(fd);
     for (;;) {
-        int status = 0, sig = sigwaitinfo(&set, NULL);
+        int status = 0, sig = wait_signal(&set, box->last_us);
         if (sig == SIGTERM)
             (void)kill(-1, SIGTERM);
         if (reap(tool, &status)) {

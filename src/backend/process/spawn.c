@@ -21,6 +21,8 @@ enum {
                  CLONE_NEWUTS | CLONE_NEWCGROUP
 };
 
+enum { LATE_MS = 500 }; /* that a helper may be late with a deadline */
+
 static int fail_system(struct tc_cage *cage, const char *what)
 {
     return tc_cage_fail(cage,
@@ -138,9 +140,12 @@ static int refuse_clone(struct tc_cage *cage)
 int tc_process_start(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_limits *l = &cage->plan->limits;
     if (open_streams(cage) < 0)
         return -1;
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &p->started);
+    if (l->timeout_ms)
+        p->box.last_us = tc_now_us() + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;
     p->pid = clone_cage(p);
     if (p->pid < 0)
         return refuse_clone(cage);

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""What holds a call to its limits when the helper itself is held up, and ends that come at odd moments."""
+import contextlib
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "process"))
+from scene import Answer, check, end, run, start_time, until  # noqa: E402  pylint: disable=wrong-import-position
+
+
+def parent(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[1])
+
+
+def helper_of(command):
+    """The helper above a shell in a cage that waits for this command, and the command's pid."""
+    for entry in os.listdir("/proc"):
+        with contextlib.suppress(OSError, ValueError):
+            with open(f"/proc/{int(entry)}/cmdline", "rb") as file:
+                if file.read() == command:
+                    return parent(parent(parent(int(entry)))), int(entry)
+    return None
+
+
+def a_stopped_helper(s):
+    """The helper does nothing at all: the cage ends itself soon after its deadline, and is a timeout."""
+    name = f"31.{os.getpid()}"
+    process = s.popen("/bin/sh", "-c", f"trap '' TERM; sleep {name}; sleep 32", more='timeout = "1s"')
+    found = []
+    until(lambda: found.append(helper_of(b"sleep\0" + name.encode() + b"\0")) or found[-1], 10)
+    if not check(found and found[-1], "the helper of the cage is found"):
+        end(process)
+        return
+    helper, tool = found[-1]
+    began = start_time(tool)
+    os.kill(helper, signal.SIGSTOP)
+    try:
+        time.sleep(1)
+        check(start_time(tool) == began, "while the helper is stopped the tool runs on")
+        check(until(lambda: start_time(tool) != began, 6), "and has ended soon after its deadline")
+    finally:
+        os.kill(helper, signal.SIGCONT)
+    out, err = process.communicate(timeout=20)
+    answer = Answer(process.returncode, out, err)
+    check(answer.status == "timeout" and answer.code == 124, "the result says timeout", answer)
+
+
+def a_deadline_before_the_walls(s):
+    """So little time that the cage cannot come up: a timeout, not a broken machine."""
+    statuses = {s.call("/bin/true", more='timeout = "1ms"').status for _ in range(8)}
+    check(statuses <= {"timeout", "ok"}, "a timeout of 1 ms is a timeout, or the call was quicker", statuses)
+
+
+run(a_stopped_helper, a_deadline_before_the_walls)
