@@ -107,11 +107,16 @@ static int take_group(struct tc_cage *cage)
     int clause = limits.cpus_milli && !tc_cgroups_has(groups, TC_CGROUP_CPU)
                      ? TC_CLAUSE_LIMIT_CPUS
                      : TC_CLAUSE_LIMIT_MEMORY;
+    const char *any_way = clause == TC_CLAUSE_LIMIT_MEMORY && !l->memory_any
+                              ? "; or bound each process by itself: memory = { max = \"…\", by = "
+                                "\"any\" }"
+                              : "";
+    _autofree_ char *hint = tc_format("%s%s", tc_error_hint(err), any_way);
     (void)tc_cage_fail(cage,
                        &(struct tc_why){.code = tc_error_code(err),
                                         .stage = "cgroup",
                                         .subject = tc_clause_name((enum tc_clause)clause),
-                                        .hint = tc_error_hint(err)},
+                                        .hint = hint},
                        clause, "%s", tc_error_message(err));
     tc_error_free(err);
     return -1;
