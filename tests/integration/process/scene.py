@@ -41,7 +41,7 @@ def check(good, name, detail=""):
 def skip(name, reason):
     global seen
     seen += 1
-    print(f"ok {seen} - {name} # SKIP {reason}", flush=True)
+    print(f"ok {seen} - {name} # SKIP {' '.join(str(reason).split())}", flush=True)
 
 
 def skip_all(reason):
@@ -122,7 +122,8 @@ class Answer:
 
 class Scene:
     def __init__(self):
-        self.root = tempfile.mkdtemp(prefix="toolcage-process-")
+        # not in /tmp, which is the cage's own
+        self.root = tempfile.mkdtemp(prefix="toolcage-process-", dir="/var/tmp")
         os.chmod(self.root, 0o755)
         self.ws, self.data = self.directory("ws"), self.directory("data")
         self.directory("home")
@@ -176,8 +177,17 @@ filesystem.denied = [{listed(denied)}]
 {more}
 """)
 
-    def argv(self, *command, flags=(), **grant):
-        return [TOOLCAGE, "exec", "--policy", self.policy(**grant), "--tool", "t", "--json", *flags, "--", *command]
+    def own_copy(self):
+        """A copy of the program that belongs to the caller, for namespaces in which root's files are nobody's."""
+        build = os.path.dirname(os.path.dirname(os.path.realpath(TOOLCAGE)))
+        self.directory("own/src/cli")
+        for name in ["cli/toolcage", "toolcage-helper", *(each for each in os.listdir(build) if each.startswith("libtoolcage.so"))]:
+            if os.path.isfile(os.path.join(build, name)):
+                shutil.copy(os.path.join(build, name), self.path("own/src", name))
+        return self.path("own/src/cli/toolcage")
+
+    def argv(self, *command, flags=(), program=TOOLCAGE, **grant):
+        return [program, "exec", "--policy", self.policy(**grant), "--tool", "t", "--json", *flags, "--", *command]
 
     def popen(self, *command, stdin=subprocess.DEVNULL, wrap=(), cwd=None, **grant):
         return subprocess.Popen([*wrap, *self.argv(*command, **grant)], env=self.environ, cwd=cwd or self.ws, stdin=stdin,

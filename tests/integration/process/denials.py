@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""What was refused is listed, once each, with a count; what is allowed lists nothing."""
+import os
+import socket
+
+from scene import check, run
+
+CONNECT = """
+import socket, sys
+for family, host, port in eval(sys.argv[1]):
+    s = socket.socket(socket.AF_INET6 if family == 6 else socket.AF_INET)
+    s.settimeout(2)
+    try:
+        s.connect((host, port))
+        print("connected", host)
+    except OSError:
+        pass
+"""
+
+
+def connects(s):
+    answer = s.python(CONNECT, "[(4, '192.0.2.1', 443), (4, '192.0.2.1', 443), (6, '2001:db8::1', 80), (4, '127.0.0.1', 5432), (6, '::1', 22)]")
+    got = answer.denied("connect")
+    check("connected" not in answer.out and set(got) == {"192.0.2.1:443", "[2001:db8::1]:80", "127.0.0.1:5432", "[::1]:22"},
+          "refused connects, IPv4, IPv6 and loopback", answer)
+    check(got.get("192.0.2.1:443", {}).get("count") == 2, "counted", got)
+    check(got.get("192.0.2.1:443", {}).get("key") == "tool.t.network", "with the key that decides", got)
+    check("loopback" in (got.get("127.0.0.1:5432", {}).get("hint") or ""), "loopback has its own hint", got)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(4)
+        listener.settimeout(0.5)
+        answer = s.python(CONNECT, f"[(4, '127.0.0.1', {listener.getsockname()[1]})]")
+        try:
+            listener.accept()[0].close()
+            reached = True
+        except OSError:
+            reached = False
+    check(not reached and len(answer.denied("connect")) == 1, "a listener on the host's loopback is not reached", answer)
+    own = ("import socket\nl=socket.create_server(('127.0.0.1',0))\nc=socket.create_connection(l.getsockname())\nl.accept()[0].sendall(b'x')\n"
+           "print(c.recv(1))")
+    answer = s.python(own)
+    check(answer.status == "ok" and "b'x'" in answer.out and not answer.denials, "the cage's own loopback works and lists nothing", answer)
+
+
+def execs(s):
+    outside = s.write("outside/program", "#!/bin/sh\necho ran\n", 0o755)
+    answer = s.shell(f"{outside}; {outside}; true")
+    got = answer.denied("exec")
+    check("ran" not in answer.out and outside in got and got[outside]["count"] >= 2, "a program outside", answer)
+    answer = s.shell("/usr/bin/no-such-program; no-such-program; true")
+    check(not answer.denied("exec"), "a program that is merely missing is no denial", answer)
+
+
+def syscalls(s):
+    code = ("import ctypes,socket\nlibc=ctypes.CDLL(None)\nlibc.unshare(0x10000000)\nlibc.unshare(0x10000000)\nlibc.mount(0,0,0,0,0)\n"
+            "libc.ptrace(0,0,0,0)\nlibc.syscall(425,1,0)\nlibc.syscall(321,0,0,0)\n"
+            "try: socket.socket(socket.AF_UNIX)\nexcept PermissionError: print('refused')")
+    answer = s.python(code)
+    got = answer.denied("syscall")
+    check(answer.out == "refused\n", "the calls are refused", answer)
+    check({"unshare", "mount", "ptrace", "io_uring_setup", "bpf", "socket(AF_UNIX)"} <= set(got), "and listed", set(got))
+    check(got.get("unshare", {}).get("count") == 2, "with counts", got)
+    answer = s.python(code, more='denials = "off"')
+    check(answer.out == "refused\n" and not answer.denials, "denials = off: refused all the same", answer)
+    flood = "import ctypes\nlibc=ctypes.CDLL(None)\nfor i in range(3000): libc.mount(0,0,0,0,0)\nprint('through')"
+    answer = s.python(flood, more='timeout = "20s"')
+    check(answer.status == "ok" and answer.out == "through\n" and answer.denied("syscall")["mount"]["count"] >= 900, "a flood is bounded", answer)
+
+
+def many_targets(s):
+    answer = s.python(CONNECT, "[(4, '192.0.2.%d' % (i % 250 + 1), 1000 + i) for i in range(300)]", more='timeout = "20s"')
+    count = len(answer.denials or [])
+    check(answer.status == "ok" and 0 < count <= 100 and answer.omitted["denials"] >= 300 - 100, "the list is capped and says so",
+          (answer.status, count, answer.omitted))
+
+
+def allowed_work(s):
+    for name, script in (("python3", "python3 -c 'import json,subprocess,os; print(os.listdir(\".\")); subprocess.run([\"true\"])'"),
+                         ("a pipeline", "ls -l /usr | sort | head -3 | wc -l"), ("git", "git init -q r && git -C r status"),
+                         ("temporary files", "f=$(mktemp); echo x > $f; rm $f"), ("perl", "perl -e 'print 1'")):
+        answer = s.shell(f"cd {s.ws}; {script}", more='env.set = { HOME = "/tmp" }')
+        told = answer.json and "denied" in answer.message
+        check(answer.status == "ok" and not told, f"allowed work of {name} tells the model of no denial", answer)
+
+
+def nothing_leaks(s):
+    """The list says the same of what exists outside and of what does not."""
+    s.write("outside/there", "x", 0o755)
+    there, absent = s.path("outside/there"), s.path("outside/absent")
+    answer = s.shell(f"{there}; {absent}; true")
+    got = answer.denied("exec")
+    check(bool(got) and (there in got) == (absent in got) and got[there].get("hint") == got[absent].get("hint"), "no oracle of existence", answer)
+    check(os.path.exists(there), "the canary is there")
+
+
+run(connects, execs, syscalls, many_targets, allowed_work, nothing_leaks)

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Denied names: below readable and writable trees, there already, coming later, or put in place of others."""
+import os
+import time
+
+from scene import Answer, check, end, run
+
+
+def below_readable(s):
+    s.write("data/open", "open\n")
+    s.write("data/.env", "KEY=1\n")
+    s.write("data/deep/er/secret", "KEY=2\n")
+    s.write("data/locked/file", "KEY=3\n")
+    grant = {"readable": [s.data], "writable": (), "denied": [s.path("data", name) for name in (".env", "deep/er/secret", "locked", "later", "no/such/way")]}
+    answer = s.shell(f"cd {s.data}; cat open; cat .env deep/er/secret locked/file; ls -A . deep/er; echo x > .env; mkdir later; true", **grant)
+    check("open\n" in answer.out and "KEY" not in answer.out and "KEY" not in answer.stderr["text"], "nothing of them is read", answer)
+    listed = answer.out.split()
+    check(".env" not in listed and "secret" not in listed and "locked" not in listed, "nor are they listed", answer.out)
+    answer = s.shell(f"cd {s.data}; ln -s .env l 2>/dev/null; cat ./deep/../.env deep/er/../../locked/file /proc/self/cwd/.env", **grant)
+    check("KEY" not in answer.out, "nor by another way", answer)
+    process = s.popen("/bin/sh", "-c", f"cd {s.data}; for i in $(seq 40); do cat later .env no/such/way 2>/dev/null; sleep 0.05; done", **grant)
+    time.sleep(0.7)
+    s.write("data/later", "KEY=4\n")
+    s.write("data/.env.tmp", "KEY=5\n")
+    os.rename(s.path("data/.env.tmp"), s.path("data/.env"))
+    s.write("data/no/such/way", "KEY=6\n")
+    out, err = process.communicate(timeout=30)
+    answer = Answer(process.returncode, out, err)
+    check(answer.json and "KEY" not in answer.out, "nor when they come later, or are replaced", answer)
+    check("KEY=5" in s.read("data/.env").decode(), "the host keeps its own", s.read("data/.env"))
+
+
+def below_writable(s):
+    s.write("ws/.env", "KEY=1\n")
+    s.write("ws/locked/file", "KEY=2\n")
+    grant = {"denied": [s.path("ws/.env"), s.path("ws/locked")]}
+    answer = s.shell(f"cd {s.ws}; cat .env locked/file; echo evil > .env; mv .env x; rm -f .env; rm -rf locked; mv locked y; ln .env z; cat x y/* z; "
+                     "echo ok > fine", **grant)
+    check(answer.status == "ok" and "KEY" not in answer.out, "a mask hides what is there", answer)
+    check(s.read("ws/.env") == b"KEY=1\n" and s.read("ws/locked/file") == b"KEY=2\n" and s.read("ws/fine") == b"ok\n",
+          "and keeps it as it was", os.listdir(s.ws))
+    s.write("ws/sub/.env", "KEY=3\n")
+    answer = s.shell(f"cd {s.ws}; mv sub s2; cat s2/.env sub/.env", denied=[s.path("ws/sub/.env")])
+    check("KEY" not in answer.out, "a renamed parent takes no mask away", answer)
+    check(s.read("ws/sub/.env" if os.path.exists(s.path("ws/sub/.env")) else "ws/s2/.env") == b"KEY=3\n", "and the file stays", os.listdir(s.ws))
+
+
+def a_mask_that_vanished(s):
+    s.write("ws/.env", "KEY=1\n")
+    process = s.popen("/bin/sh", "-c", f"cd {s.ws}; sleep 1.2", denied=[s.path("ws/.env")])
+    time.sleep(0.7)
+    s.write("ws/.env.tmp", "KEY=2\n")
+    os.rename(s.path("ws/.env.tmp"), s.path("ws/.env"))
+    out, err = process.communicate(timeout=30)
+    answer = Answer(process.returncode, out, err)
+    check(answer.status == "error" and answer.code == 125 and answer.error["code"] == "unenforceable"
+          and answer.error["subject"] == s.path("ws/.env") and answer.error["hint"], "a replaced mask is an error, and says so", answer)
+    process = s.popen("/bin/sh", "-c", "sleep 1.2", denied=[s.path("ws/.env")])
+    time.sleep(0.7)
+    os.unlink(s.path("ws/.env"))
+    out, err = process.communicate(timeout=30)
+    answer = Answer(process.returncode, out, err)
+    check(answer.status == "error" and answer.error["subject"] == s.path("ws/.env"), "so is a removed one", answer)
+    end(process)
+
+
+def links(s):
+    s.write("secret", "KEY=1\n")
+    os.symlink("../secret", s.path("ws/.env"))
+    answer = s.shell("true", denied=[s.path("ws/.env")])
+    check(answer.code == 126 and answer.error and answer.error["subject"] == s.path("ws/.env") and answer.error["hint"],
+          "a denied name that is a link in a writable directory is refused", answer)
+
+
+def the_whole_grant(s):
+    s.write("data/x", "KEY=1\n")
+    answer = s.shell(f"cat {s.data}/x; ls -A {s.root}", readable=[s.data], denied=[s.data])
+    check("KEY" not in answer.out and "data" not in answer.out.split(), "denied wins over readable", answer)
+    answer = s.shell(f"echo x > {s.ws}/new", denied=[s.ws])
+    check(answer.status == "failed" and not os.path.exists(s.path("ws/new")), "and over writable", answer)
+
+
+def system_names(s):
+    answer = s.shell("ls /usr/bin/perl /bin/perl; /usr/bin/perl -e 'print 1'; test -x /usr/bin/env && echo env", denied=["/usr/bin/perl"], writable=())
+    check("perl" not in answer.out and answer.out.endswith("env\n"), "a name in a system directory", answer)
+
+
+run(below_readable, below_writable, a_mask_that_vanished, links, the_whole_grant, system_names)
