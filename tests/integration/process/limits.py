@@ -13,12 +13,13 @@ def limited(answer, limit, name, code=137):
 
 
 def timeout(s):
+    # a deadline counts from the order, the wall time from the start of the tool: a loaded machine lies between
     answer = s.call("/bin/sleep", "30", more='timeout = "300ms"')
     check(answer.status == "timeout" and answer.code == 124 and answer.limit is None, "a timeout", answer)
-    check(answer.usage and 250 <= answer.usage["wall_ms"] < 5000, "its wall time", answer)
+    check(answer.usage and 100 <= answer.usage["wall_ms"] < 5000, "its wall time", answer)
     answer = s.shell("trap '' TERM; while :; do sleep 0.05; done", more='timeout = "300ms"\ngrace = "200ms"')
     check(answer.status == "timeout" and answer.code == 124, "a tool that ignores TERM", answer)
-    check(answer.usage and 450 <= answer.usage["wall_ms"] < 8000, "it was given the grace", answer)
+    check(answer.usage and 250 <= answer.usage["wall_ms"] < 8000, "it was given the grace", answer)
     answer = s.shell("trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done", more='timeout = "400ms"')
     check(answer.status == "timeout" and answer.out == "up\nbye\n", "a tool that ends in its grace", answer)
     answer = s.shell("(trap '' TERM; while :; do sleep 0.05; done) & (trap '' TERM; while :; do sleep 0.05; done) & wait",
