@@ -33,6 +33,7 @@ check:
 
 install: all
 	@$(MESON) install -C $(BUILD) --no-rebuild
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || PATH=$$PATH:/sbin ldconfig
 
 format:
 	@tools/format --write
