@@ -186,6 +186,18 @@ static void gather_file(struct gathering *g)
     note(g, &e, "modified", false);
 }
 
+/* A workspace that may not have come back is no success. */
+static int not_gathered(struct tc_cage *cage)
+{
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                         .stage = "collect",
+                                         .subject = "changes",
+                                         .errnum = errno,
+                                         .hint = "look at the writable directories by hand"},
+                        -1, "the changes of this call could not be gathered");
+}
+
 static void gather(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -202,13 +214,37 @@ static void gather(struct tc_cage *cage, bool commit, struct tc_outcome *found)
         bool copied = g.item->copy >= 0;
         if (copied)
             gather_removals(&g);
+        /* a copy is bounded by `disk`, and half a commit is none */
         struct tc_walk walk = {.visit = copied ? visit_copy : visit,
                                .userdata = &g,
                                .entries_max = ENTRIES_MAX,
-                               .deadline_us = tc_now_us() + (int64_t)SECONDS_MAX * 1000000};
-        (void)tc_walk(&walk, copied ? g.item->copy : g.item->fd);
+                               .deadline_us =
+                                   copied ? 0 : tc_now_us() + (int64_t)SECONDS_MAX * 1000000};
+        if (tc_walk(&walk, copied ? g.item->copy : g.item->fd) < 0)
+            walk.skipped++;
         found->omitted_changes += walk.skipped;
+        if (copied && commit && walk.skipped)
+            (void)not_gathered(&(struct tc_cage){.outcome = found});
     }
+}
+
+static bool is_object(const struct stat *st, const struct tc_masked *m)
+{
+    return st->st_dev == m->id.dev && st->st_ino == m->id.ino;
+}
+
+/* The mask hangs on the name in its directory, which may have been moved; then it went along, and
+ * nothing else may stand at the denied path. */
+static bool stands(const struct tc_masked *m)
+{
+    struct stat st;
+    if (fstatat(m->parent, tc_path_base(m->name), &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !is_object(&st, m))
+        return false;
+    _autofd_ int fd = tc_resolve_beneath(m->tree, m->name);
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+    return fstat(fd, &st) == 0 && is_object(&st, m);
 }
 
 /* A mask vanishes when a host program replaces the name under it; then the tool may have seen what
@@ -218,10 +254,7 @@ static void check_masks(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     for (size_t i = 0; i < p->masked_count; i++) {
         const struct tc_masked *m = &p->masked[i];
-        struct stat st;
-        bool same = fstatat(m->parent, m->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-                    st.st_dev == m->id.dev && st.st_ino == m->id.ino;
-        if (same || cage->outcome->failure.code)
+        if (stands(m) || cage->outcome->failure.code)
             continue;
         (void)tc_cage_fail(
             cage,
@@ -235,11 +268,35 @@ static void check_masks(struct tc_cage *cage)
     }
 }
 
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Closes what belongs to other cages: the write end of an input that would not end, a listener that
+ * would seem to be served. What this cage keeps is all that is needed here. */
+static void close_others(struct tc_process_cage *p)
+{
+    unsigned next = 0;
+    qsort(p->fds, p->fd_count, sizeof(*p->fds), by_number);
+    for (size_t i = 0; i < p->fd_count; i++) {
+        unsigned fd = (unsigned)p->fds[i];
+        if (fd > next)
+            (void)tc_close_range(next, fd - 1, 0);
+        next = fd + 1;
+    }
+    (void)tc_close_range(next, ~0U, 0);
+}
+
+/* A commit that has begun goes on when the helper dies: half of it would be worse. Without one
+ * nobody is left to read what is found. */
 static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memory)
 {
     struct tc_outcome found = {0};
     struct tc_wire w = TC_WIRE_PUT_INIT;
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (!commit)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    close_others(TC_PRIV(cage));
     gather(cage, commit, &found);
     tc_outcome_visit(&w, &found);
     _exit(!w.failed && tc_write_all(memory, w.out.data, w.out.len) == 0 ? 0 : 1);
@@ -254,6 +311,7 @@ int tc_process_collect(struct tc_cage *cage, bool commit)
         writable += p->items[i].writable;
     if (!writable)
         return -1;
+    commit = commit && !cage->outcome->failure.code;
     p->changes_fd = tc_process_keep(p, memfd_create("changes", MFD_CLOEXEC));
     int pidfd = -1;
     struct clone_args args = {
@@ -263,10 +321,11 @@ int tc_process_collect(struct tc_cage *cage, bool commit)
         run_collector(cage, commit, p->changes_fd);
     if (p->collector < 0) {
         p->collector = 0;
-        cage->outcome->omitted_changes++;
-        return -1;
+        return not_gathered(cage);
     }
     p->collector_fd = tc_process_keep(p, pidfd);
+    if (p->collector_fd < 0) /* no memory to wait later */
+        tc_process_collected(cage);
     return p->collector_fd;
 }
 
@@ -301,13 +360,9 @@ void tc_process_collected(struct tc_cage *cage)
     struct tc_wire w = TC_WIRE_GET_INIT(text.data, text.len);
     if (read && status == 0)
         tc_outcome_visit(&w, &found);
+    errno = 0;
     if (!read || status != 0 || w.failed)
-        (void)tc_cage_fail(cage,
-                           &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                            .stage = "collect",
-                                            .subject = "changes",
-                                            .hint = "look at the writable directories by hand"},
-                           -1, "the changes of this call could not be gathered");
+        (void)not_gathered(cage);
     else
         merge(cage->outcome, &found);
     tc_outcome_done(&found);

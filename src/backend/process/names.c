@@ -139,18 +139,16 @@ static int hide_system(struct tc_cage *cage, const struct tc_deny *d)
     return 0; /* not in the cage at all */
 }
 
-static int remember(struct tc_process_cage *p, const struct tc_deny *d, int tree, const char *name,
-                    const struct stat *st)
+/* The object stays open, so that no later one can have its number. */
+static int remember(struct tc_process_cage *p, const struct tc_masked *what, int fd)
 {
-    const char *slash = strrchr(name, '/');
-    _autofree_ char *parent = slash ? strndup(name, (size_t)(slash - name)) : strdup("");
-    struct tc_masked *m = TC_PUSH(p->masked, p->masked_count);
-    if (!parent || !m)
+    _autofree_ char *parent = tc_path_parent(what->name);
+    struct tc_masked *m =
+        tc_process_keep(p, fd) < 0 || !parent ? NULL : TC_PUSH(p->masked, p->masked_count);
+    if (!m)
         return -1;
-    *m = (struct tc_masked){.deny = d,
-                            .parent = tc_process_keep(p, tc_resolve_beneath(tree, parent)),
-                            .name = slash ? slash + 1 : name,
-                            .id = {st->st_dev, st->st_ino}};
+    *m = *what;
+    m->parent = tc_process_keep(p, tc_resolve_beneath(what->tree, parent[0] == '/' ? "." : parent));
     return m->parent < 0 ? -1 : 0;
 }
 
@@ -171,7 +169,9 @@ static int mask_below_item(struct tc_cage *cage, const struct tc_item *item,
     int tree = tc_process_keep(p, tc_tree_open(over, &(struct tc_tree){.userns = -1}, NULL));
     struct tc_box_mount *m =
         tree < 0 ? NULL : tc_process_mount(p, tree, d->path, TC_LANDLOCK_READ_TREE);
-    if (!m || remember(p, d, item->fd, name, &st) < 0)
+    struct tc_masked masked = {
+        .deny = d, .tree = item->fd, .name = name, .id = {st.st_dev, st.st_ino}};
+    if (!m || remember(p, &masked, TAKE_FD(fd)) < 0)
         return refuse(cage, d, "cannot mask the denied name");
     m->no_rule = true;
     m->dev = st.st_dev;

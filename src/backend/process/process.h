@@ -84,8 +84,8 @@ int tc_root_open(int shelf, const struct tc_root_spec *spec, const char **ret_st
  * stands at the end. */
 struct tc_masked {
     const struct tc_deny *deny;
-    int parent; /* O_PATH of the directory that holds it */
-    const char *name;
+    int tree, parent; /* O_PATH of the granted directory, borrowed, and of the one that holds it */
+    const char *name; /* relative to the tree */
     struct tc_file_id id;
 };
 
