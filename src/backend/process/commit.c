@@ -109,8 +109,24 @@ static bool steers(const struct tc_item *item, const char *relative, unsigned mo
     return tc_steers_host(relative) || steers_bare(item, relative);
 }
 
+/* To the workspace's owner, who may have swapped the name meanwhile: only what was just made, and
+ * is known by one name, changes hands. */
+static int give(const struct tc_item *item, int dir, const char *name, unsigned type)
+{
+    struct stat st;
+    _autofd_ int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    if ((st.st_mode & S_IFMT) != type || st.st_uid != geteuid() ||
+        (type != S_IFDIR && st.st_nlink != 1)) {
+        errno = ESTALE;
+        return -1;
+    }
+    return fchownat(fd, "", item->uid, item->gid, AT_EMPTY_PATH);
+}
+
 /* A new version beside the old one, then one rename: readers see either. */
-static int replace(const struct tc_item *item, const struct tc_walk_entry *e, int dir, bool give)
+static int replace(const struct tc_item *item, const struct tc_walk_entry *e, int dir, bool given)
 {
     char name[64];
     uint64_t random;
@@ -120,8 +136,8 @@ static int replace(const struct tc_item *item, const struct tc_walk_entry *e, in
     int rc = S_ISLNK(e->st->stx_mode)
                  ? tc_workspace_copy_link(e->dirfd, e->name, dir, name)
                  : tc_workspace_copy_file(e->dirfd, e->name, dir, name, e->st->stx_mode);
-    if (rc == 0 && give)
-        rc = fchownat(dir, name, item->uid, item->gid, AT_SYMLINK_NOFOLLOW);
+    if (rc == 0 && given)
+        rc = give(item, dir, name, e->st->stx_mode & S_IFMT);
     if (rc == 0)
         rc = renameat(dir, name, dir, tc_path_base(e->relative));
     if (rc < 0)
@@ -130,7 +146,7 @@ static int replace(const struct tc_item *item, const struct tc_walk_entry *e, in
 }
 
 static const char *commit_directory(const struct tc_item *item, const struct tc_walk_entry *e,
-                                    int dir, bool give)
+                                    int dir, bool given)
 {
     const char *name = tc_path_base(e->relative);
     struct stat st;
@@ -138,7 +154,7 @@ static const char *commit_directory(const struct tc_item *item, const struct tc_
         bool there = errno == EEXIST && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
         return there ? (S_ISDIR(st.st_mode) ? NULL : conflict) : undone;
     }
-    if (give && fchownat(dir, name, item->uid, item->gid, AT_SYMLINK_NOFOLLOW) < 0)
+    if (given && give(item, dir, name, S_IFDIR) < 0)
         return undone;
     return NULL;
 }

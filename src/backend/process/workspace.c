@@ -56,23 +56,38 @@ struct tc_version tc_workspace_version(const struct statx *st)
                                .ctime = st->stx_ctime};
 }
 
+static int copy_range(int from, int to, off_t at, off_t end)
+{
+    char block[65536];
+    if (lseek(from, at, SEEK_SET) < 0 || lseek(to, at, SEEK_SET) < 0)
+        return -1;
+    while (at < end) {
+        size_t want = (size_t)(end - at) < sizeof(block) ? (size_t)(end - at) : sizeof(block);
+        ssize_t n = read(from, block, want);
+        if (n < 0 || (n > 0 && tc_write_all(to, block, (size_t)n) < 0))
+            return -1;
+        if (n == 0)
+            return 0; /* it became shorter */
+        at += n;
+    }
+    return 0;
+}
+
+/* Holes stay holes: a file of a terabyte that takes no room in the copy must not fill the host's
+ * disk. */
 static int copy_bytes(int from, int to)
 {
-    for (;;) {
-        ssize_t n = copy_file_range(from, NULL, to, NULL, 1 << 30, 0);
-        if (n == 0)
-            return 0;
-        if (n < 0 && errno != EXDEV && errno != EINVAL && errno != ENOSYS)
-            return -1;
-        if (n < 0)
+    off_t end = lseek(from, 0, SEEK_END);
+    for (off_t at = 0; at < end;) {
+        off_t data = lseek(from, at, SEEK_DATA);
+        if (data < 0 && errno == ENXIO)
             break;
-    }
-    char block[65536];
-    ssize_t n;
-    while ((n = read(from, block, sizeof(block))) > 0)
-        if (tc_write_all(to, block, (size_t)n) < 0)
+        off_t hole = data < 0 ? -1 : lseek(from, data, SEEK_HOLE);
+        if (hole < 0 || copy_range(from, to, data, hole) < 0)
             return -1;
-    return n < 0 ? -1 : 0;
+        at = hole;
+    }
+    return end < 0 ? -1 : ftruncate(to, end);
 }
 
 int tc_workspace_copy_file(int from_dir, const char *from_name, int to_dir, const char *to_name,
@@ -122,6 +137,15 @@ static int remember(const struct copying *c, const struct tc_walk_entry *e)
     return 0;
 }
 
+/* What belongs to the workspace's owner is the cage's; other owners' entries stay somebody else's,
+ * as in a bound workspace. */
+static int give(const struct copying *c, const struct tc_walk_entry *e)
+{
+    uid_t uid = e->st->stx_uid == c->item->uid ? c->uid : 0;
+    gid_t gid = e->st->stx_gid == c->item->gid ? c->gid : 0;
+    return fchownat(c->to, e->relative, uid, gid, AT_SYMLINK_NOFOLLOW);
+}
+
 static int copy_in(void *userdata, const struct tc_walk_entry *e)
 {
     struct copying *c = userdata;
@@ -137,7 +161,7 @@ static int copy_in(void *userdata, const struct tc_walk_entry *e)
     else
         return 0;
     if (rc == 0 && c->uid != (uid_t)-1)
-        rc = fchownat(c->to, e->relative, c->uid, c->gid, AT_SYMLINK_NOFOLLOW);
+        rc = give(c, e);
     return rc < 0 ? -1 : remember(c, e);
 }
 
