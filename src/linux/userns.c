@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
@@ -39,13 +40,16 @@ int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_g
     struct clone_args args = {.flags = CLONE_NEWUSER | CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
                               .pidfd = (uintptr_t)&pidfd,
                               .exit_signal = SIGCHLD};
-    pid_t pid = tc_clone3(&args);
+    pid_t parent = getpid(), pid = tc_clone3(&args);
     *ret_carrier = -1;
     if (pid < 0)
         return -1;
-    if (pid == 0)
-        for (;;)
+    if (pid == 0) { /* whoever kills the helper just now must not leave this behind */
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        while (getppid() == parent)
             (void)pause();
+        _exit(0);
+    }
     _autofd_ int owned = pidfd;
     char proc[16], path[64], uid_map[TC_ID_MAP_SIZE], gid_map[TC_ID_MAP_SIZE];
     (void)snprintf(proc, sizeof(proc), "%d", (int)pid);
