@@ -5,11 +5,12 @@
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "process"))
-from scene import Answer, check, end, run, start_time, until  # noqa: E402  pylint: disable=wrong-import-position
+from scene import Answer, check, end, is_root, run, skip, start_time, until  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def parent(pid):
@@ -56,4 +57,41 @@ def a_deadline_before_the_walls(s):
     check(statuses <= {"timeout", "ok"}, "a timeout of 1 ms is a timeout, or the call was quicker", statuses)
 
 
-run(a_stopped_helper, a_deadline_before_the_walls)
+def a_sparse_giant(s):
+    """A copy's file of 64 GiB that takes no room there takes none on the host either."""
+    answer = s.shell("echo data > big; truncate -s 64G big; echo end >> big", more='workspace = { mode = "copy" }\ndisk = "8MiB"')
+    here = os.stat(s.path("ws/big")) if os.path.exists(s.path("ws/big")) else None
+    check(answer.status == "ok" and here, "a sparse file is committed", answer)
+    if here:
+        check(here.st_size == (64 << 30) + 4 and here.st_blocks * 512 < 1 << 20, "with its holes", here)
+
+
+def other_owners(s):
+    """Of root's copied workspace the cage gets what belongs to its owner, as of a bound one."""
+    if not is_root():
+        skip("other owners' files", "needs root")
+        return
+    for name, uid in (("own", 1234), ("other", 0)):
+        os.chown(s.write(f"ws/{name}", name, 0o600), uid, uid)
+    os.chown(s.ws, 1234, 1234)
+    answer = s.shell("cat own other; echo more >> own; echo more >> other; echo new > new", more='workspace = { mode = "copy" }')
+    check(answer.out == "own", "a private file of another owner is not readable in a copy", answer)
+    owners = {name: os.stat(s.path("ws", name)).st_uid for name in ("own", "other", "new")}
+    check(owners == {"own": 1234, "other": 0, "new": 1234}, "owners stay as they were", owners)
+    check(s.read("ws/other") == b"other", "and what is not the owner's is not changed")
+
+
+def a_mask_whose_number_returns(s):
+    """A denied file is removed and made anew, which file systems like to do with the same inode number."""
+    secret = s.write("ws/.env", "first")
+    process = s.popen("/bin/sh", "-c", "echo up; cat; cat .env", stdin=subprocess.PIPE, denied=[secret])
+    until(lambda: any(helper_of(b"cat\0") or ()), 10)
+    for _ in range(20):
+        os.unlink(secret)
+        s.write("ws/.env", "second")
+    out, err = process.communicate(b"", timeout=20)
+    answer = Answer(process.returncode, out, err)
+    check("second" not in answer.out or answer.status == "error", "the call says that its mask was gone", answer)
+
+
+run(a_stopped_helper, a_deadline_before_the_walls, a_sparse_giant, other_owners, a_mask_whose_number_returns)
