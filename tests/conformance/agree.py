@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""`explain` and the cage never disagree: small policies made by chance over a small tree, every access asked of
+both.
+
+usage: agree.py --toolcage PATH --probe PATH [--as-user UID] [--count N] [--seed N]
+
+The seed is printed, so a disagreement can be had again. Asked are reading, writing and running files that are
+there, and making new ones. Not asked: names below a denied one that are not there yet in a writable directory,
+because a mask covers existing names only, and the result says so."""
+import argparse
+import ctypes
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+
+
+class Library:
+    """Enough of the library to explain one access after the other."""
+
+    def __init__(self, toolcage):
+        build = os.path.dirname(os.path.dirname(os.path.realpath(toolcage)))
+        self.lib = ctypes.CDLL(os.path.join(build, "libtoolcage.so.0"))
+        for name in ("message", "report"):
+            getattr(self.lib, f"toolcage_error_{name}").restype = ctypes.c_char_p
+            getattr(self.lib, f"toolcage_error_{name}").argtypes = [ctypes.c_void_p]
+        for name in ("toolcage_policy_unref", "toolcage_call_unref", "toolcage_free"):
+            getattr(self.lib, name).argtypes = [ctypes.c_void_p]
+            getattr(self.lib, name).restype = None
+        self.engine = self.made("toolcage_engine_new")
+
+    def made(self, name, *args):
+        got, err = ctypes.c_void_p(), ctypes.c_void_p()
+        if getattr(self.lib, name)(*args, ctypes.byref(got), ctypes.byref(err)) < 0:
+            raise ValueError(self.lib.toolcage_error_report(err).decode())
+        return got
+
+    def verdicts(self, policy_file, program, accesses):
+        policy = self.made("toolcage_policy_load_file", policy_file.encode())
+        call = self.made("toolcage_call_new", self.engine, policy, b"t")
+        argv = (ctypes.c_char_p * 2)(program.encode(), b"many")
+        err = ctypes.c_void_p()
+        assert self.lib.toolcage_call_set_command(call, ctypes.c_size_t(2), argv, ctypes.byref(err)) == 0
+        try:
+            return [self.verdict(call, access) for access in accesses]
+        finally:
+            self.lib.toolcage_call_unref(call)
+            self.lib.toolcage_policy_unref(policy)
+
+    def verdict(self, call, access):
+        text = self.made("toolcage_call_explain_json", call, access.encode())
+        try:
+            return json.loads(ctypes.string_at(text))["verdict"]
+        finally:
+            self.lib.toolcage_free(text)
+
+
+class Tree:
+    def __init__(self, probe):
+        self.root = tempfile.mkdtemp(prefix="toolcage-agree-", dir="/var/tmp")
+        os.chmod(self.root, 0o755)
+        self.bin, self.top = os.path.join(self.root, "bin"), os.path.join(self.root, "t")
+        os.mkdir(self.bin)
+        self.probe = shutil.copy(probe, os.path.join(self.bin, "probe"))
+        os.chmod(self.probe, 0o755)
+        self.directories, self.files = [], []
+        self.grow(self.top, 0)
+
+    def grow(self, directory, depth):
+        os.mkdir(directory)
+        self.directories.append(directory)
+        for name in ("f", "g"):
+            path = os.path.join(directory, name)
+            shutil.copy("/bin/true", path)
+            os.chmod(path, 0o755)
+            self.files.append(path)
+        for name in ("a", "b") if depth < 2 else ():
+            self.grow(os.path.join(directory, name), depth + 1)
+
+
+def policy_text(tree, dice):
+    def some(most, pool):
+        return dice.sample(pool, dice.randint(0, most))
+
+    below = [path for path in tree.directories if path != tree.top]
+    readable = some(3, tree.directories + tree.files[:6])
+    writable = [path for path in some(2, below + tree.files[6:12]) if path not in readable]
+    denied = some(3, below + tree.files)
+    text = f'[tool.t]\nbackend = "process"\nmemory = {{ max = "256MiB", by = "any" }}\nfilesystem.readable = {json.dumps([tree.bin] + readable)}\n'
+    return text + f"filesystem.writable = {json.dumps(writable)}\nfilesystem.denied = {json.dumps(denied)}\n", writable, denied
+
+
+def questions(tree, dice, writable, denied):
+    """Accesses as the probe spells them, with what explain is asked."""
+    asked = []
+    for path in dice.sample(tree.files, 8):
+        asked += [(f"{kind} {path}", f"{kind} {path}") for kind in ("read", "write", "exec")]
+    for directory in dice.sample(tree.directories, 3):
+        path = os.path.join(directory, f"new-{dice.randrange(1 << 30)}")
+        below_denied = any(path == name or path.startswith(name + "/") for name in denied)
+        if not below_denied or not any(path.startswith(name + "/") for name in writable):
+            asked.append((f"create {path}", f"write {path}"))
+    return asked
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--toolcage", required=True, type=os.path.abspath)
+    parser.add_argument("--probe", required=True, type=os.path.abspath)
+    parser.add_argument("--as-user", type=int)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    options = parser.parse_args()
+    if options.as_user is not None:
+        if os.geteuid():
+            print("1..0 # SKIP running as an ordinary user already")
+            return 0
+        os.setgroups([])
+        os.setresgid(options.as_user, options.as_user, options.as_user)
+        os.setresuid(options.as_user, options.as_user, options.as_user)
+        if not os.access(options.toolcage, os.X_OK):
+            print("1..0 # SKIP an ordinary user cannot reach the build directory")
+            return 0
+    os.umask(0o022)
+    print(f"# seed {options.seed}", flush=True)
+    tree, dice = Tree(options.probe), random.Random(options.seed)
+    try:
+        return compare(options, tree, dice)
+    finally:
+        shutil.rmtree(tree.root, ignore_errors=True)
+
+
+def compare(options, tree, dice):
+    library = Library(options.toolcage)
+    policy_file = os.path.join(tree.root, "policy.toml")
+    ran = asked = allowed = 0
+    wrong, refused = [], {}
+    for _ in range(options.count):
+        text, writable, denied = policy_text(tree, dice)
+        with open(policy_file, "w", encoding="utf-8") as file:
+            file.write(text)
+        pairs = questions(tree, dice, writable, denied)
+        verdicts = library.verdicts(policy_file, tree.probe, [question for _, question in pairs])
+        done = subprocess.run([options.toolcage, "exec", "--policy", policy_file, "--tool", "t", "--cwd", "/", "--json", "--", tree.probe, "many"],
+                              input="\n".join(access for access, _ in pairs).encode() + b"\n", capture_output=True, cwd="/",
+                              env={"HOME": tree.root, "PATH": "/usr/bin:/bin"}, timeout=60, check=False)
+        result = json.loads(done.stdout)
+        if result["status"] in ("denied", "error"):
+            reason = f"{result['error']['code']} {result['error']['stage']}"
+            refused.setdefault(reason, []).append(result["error"]["message"])
+            continue
+        answers = result["stdout"]["text"].strip()
+        assert len(answers) == len(pairs), (result, len(pairs))
+        ran += 1
+        for (access, _), verdict, answer in zip(pairs, verdicts, answers):
+            asked += 1
+            allowed += answer == "1"
+            if verdict["allowed"] != (answer == "1"):
+                wrong.append(f"{access}: explain says {verdict}, the cage {answer}\n{text}")
+    for line in "\n".join(wrong[:4]).splitlines():
+        print(f"# {line}")
+    print(f"# {ran} policies of {options.count}, {asked} accesses, {allowed} of them allowed; refused: "
+          + "; ".join(f"{reason}: {len(them)} ({them[0]})" for reason, them in refused.items()), flush=True)
+    print(f"{'not ok' if wrong else 'ok'} 1 - explain and the cage agree on every access")
+    enough = ran >= options.count * 2 // 3 and allowed > asked // 20 and allowed < asked
+    print(f"{'ok' if enough else 'not ok'} 2 - enough policies ran, with accesses of both kinds")
+    print("1..2")
+    return 0 if enough and not wrong else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Where a case plays: a throw-away tree, listeners, a victim and other canaries outside of the cage."""
+import base64
+import contextlib
+import ctypes
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+GRANT = {"network": '"none"', "timeout": '"20s"', "memory": '{ max = "256MiB", by = "any" }', "pids": "64"}
+
+
+class Stage:
+    def __init__(self, options, backend):
+        self.options, self.backend = options, backend
+        self.ends = contextlib.ExitStack()
+        self.root = tempfile.mkdtemp(prefix="toolcage-conformance-", dir="/var/tmp")
+        os.chmod(self.root, 0o755)
+        token = "canary-" + secrets.token_hex(8)
+        self.places = {"token": token, "root": self.root, "hosttmp": f"/tmp/toolcage-{token}", "hostshm": f"/dev/shm/toolcage-{token}"}
+        for name in ("bin", "ws", "data", "secret", "home"):
+            self.places[name] = os.path.join(self.root, name)
+            os.mkdir(self.places[name], 0o755)
+        self.files(token)
+        self.listeners(token)
+        self.processes(token)
+        self.objects(token)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.ends.close()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def write(self, path, text, mode=0o644):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, mode)
+
+    def files(self, token):
+        p = self.places
+        for name in ("bin", "secret"):
+            shutil.copy(self.options.probe, os.path.join(p[name], "probe"))
+            os.chmod(os.path.join(p[name], "probe"), 0o755)
+        for path in ("data/file", "data/denied", "data/sub/file", "ws/file", "ws/denied", "secret/file"):
+            self.write(os.path.join(self.root, path), token + "\n")
+        self.write(os.path.join(p["secret"], "group"), token + "\n", 0o640)
+        os.symlink("../secret/file", os.path.join(p["data"], "link"))
+        self.write(os.path.join(p["ws"], ".git/config"), "[core]\n")
+        os.mkdir(os.path.join(p["ws"], ".git/hooks"))
+        p["setid"] = os.path.join(p["bin"], "setid")
+        shutil.copy(self.options.probe, p["setid"])
+        os.chmod(p["setid"], 0o4755)
+        for name in ("hosttmp", "hostshm"):
+            self.write(p[name], token + "\n")
+            self.ends.callback(os.unlink, p[name])
+        self.before = {path: self.look(path) for path in self.all_files()}
+
+    def all_files(self):
+        return [os.path.join(directory, name) for directory, _, names in os.walk(self.root) for name in names]
+
+    @staticmethod
+    def look(path):
+        try:
+            with open(path, "rb") as file:
+                return os.fstat(file.fileno()).st_mode, file.read()
+        except OSError:
+            return None
+
+    def listeners(self, token):
+        self.sockets = {}
+        self.places["address"] = own_address()
+        for name, family, address in (("tcp", socket.AF_INET, ("127.0.0.1", 0)), ("any", socket.AF_INET, ("0.0.0.0", 0)),
+                                      ("unix", socket.AF_UNIX, os.path.join(self.places["data"], "socket")),
+                                      ("abstract", socket.AF_UNIX, "\0" + token)):
+            sock = socket.socket(family, socket.SOCK_STREAM)
+            self.ends.callback(sock.close)
+            sock.bind(address)
+            sock.listen(4)
+            sock.settimeout(0.3)
+            self.sockets[name] = sock
+        os.chmod(os.path.join(self.places["data"], "socket"), 0o777)
+        self.places["port"] = str(self.sockets["tcp"].getsockname()[1])
+        self.places["anyport"] = str(self.sockets["any"].getsockname()[1])
+
+    def processes(self, token):
+        self.victim = subprocess.Popen(["/bin/sh", "-c", "sleep 60 & wait", token], start_new_session=True)
+        self.ends.callback(self.end, self.victim)
+        self.places["victim"] = str(self.victim.pid)
+        inherited = os.open(os.path.join(self.places["secret"], "file"), os.O_RDONLY)
+        self.inherited = os.dup2(inherited, 77, inheritable=True)
+        os.close(inherited)
+        self.ends.callback(os.close, self.inherited)
+        self.places["inherited"] = str(self.inherited)
+
+    @staticmethod
+    def end(process):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def objects(self, token):
+        """System V memory and a POSIX queue that everybody on the host may open."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.shmat.restype = ctypes.c_void_p
+        key = secrets.randbelow(1 << 30) + 1
+        memory = libc.shmget(key, 4096, 0o1000 | 0o666)
+        at = libc.shmat(memory, None, 0)
+        ctypes.memmove(at, token.encode() + b"\0", len(token) + 1)
+        self.ends.callback(libc.shmctl, memory, 0, None)
+        self.places["key"] = str(key)
+        self.places["queue"] = "/toolcage-" + token
+        name = self.places["queue"].encode()
+        old = os.umask(0)
+        queue = libc.mq_open(name, os.O_RDWR | os.O_CREAT, 0o666, None)
+        os.umask(old)
+        if queue >= 0:
+            self.ends.callback(libc.mq_unlink, name)
+
+    # ---- one case ----------------------------------------------------------------------------------------
+
+    def fill(self, text):
+        for name, value in self.places.items():
+            text = text.replace("{" + name + "}", value)
+        return text
+
+    def policy(self, grant):
+        keys = {**GRANT, **grant}
+        denied = [self.fill(path) for path in keys.pop("denied", [])]
+        text = (f'[tool.t]\nbackend = "{self.backend}"\n'
+                f'filesystem.readable = {json.dumps([self.places["bin"], self.places["data"]])}\n'
+                f'filesystem.writable = {json.dumps([self.places["ws"]])}\nfilesystem.denied = {json.dumps(denied)}\n')
+        path = os.path.join(self.root, "policy.toml")
+        self.write(path, text + "".join(f"{key} = {self.fill(value)}\n" for key, value in keys.items() if value))
+        return path
+
+    def call(self, grant, *args):
+        """Runs the probe in a cage; its result."""
+        environ = {"HOME": self.places["home"], "PATH": "/usr/bin:/bin", "LC_ALL": "C", "CALLERS": self.places["token"]}
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+            if name in os.environ:
+                environ[name] = os.environ[name]
+        # writable, where a writable bind and `disk` exclude each other
+        narrowed = [] if "disk" not in grant else ["--read", self.places["bin"]]
+        done = subprocess.run([self.options.toolcage, "exec", "--policy", self.policy(grant), "--tool", "t", *narrowed, "--json", "--",
+                               os.path.join(self.places["bin"], "probe"), *[self.fill(arg) for arg in args]],
+                              env=environ, cwd=self.places["home"], stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=60, check=False, pass_fds=[self.inherited])
+        try:
+            return json.loads(done.stdout)
+        except ValueError:
+            raise AssertionError(f"no result: {done.stdout[:300]!r} {done.stderr[:1000]!r}") from None
+
+    def happened(self, saw, result):
+        kind, what = saw[0], self.fill(saw[1]) if len(saw) > 1 else None
+        if kind == "says":
+            return what in printed(result["stdout"]) + printed(result["stderr"])
+        if kind == "exists":
+            return os.path.lexists(what)
+        if kind == "gone":
+            return not os.path.lexists(what)
+        if kind == "changed":
+            return self.look(what) != self.before[what]
+        if kind == "arrived":
+            return self.arrived(self.sockets[what])
+        if kind == "grows":
+            return self.grows(what)
+        if kind == "ended":
+            return self.victim.poll() is not None
+        assert kind == "completed", kind
+        return result["status"] == "ok"
+
+    def arrived(self, sock):
+        deadline = time.monotonic() + 0.6
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                peer, _ = sock.accept()
+                with peer:
+                    peer.settimeout(0.3)
+                    if self.places["token"].encode() in peer.recv(4096):
+                        return True
+        return False
+
+    @staticmethod
+    def grows(path):
+        assert os.path.exists(path), "the daemon did not even begin"
+        before = os.stat(path).st_size
+        time.sleep(0.4)
+        return os.stat(path).st_size > before
+
+
+def printed(stream):
+    return stream["text"] if "text" in stream else base64.b64decode(stream["base64"]).decode(errors="replace")
+
+
+def own_address():
+    """An address of this host that is not loopback's, where there is one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        try:
+            sock.connect(("192.0.2.1", 9))
+            return sock.getsockname()[0]
+        except OSError:
+            return "127.0.0.2"
