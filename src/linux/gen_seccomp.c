@@ -140,20 +140,32 @@ static void emit_leaf(struct program *p, struct range *r)
         emit(p, BPF_RET | BPF_K, 0, 0, r->ret);
 }
 
-/* Lower half first, so that "not greater or equal" falls through. The way to the upper half may be
- * longer than a conditional jump reaches, so it is a JA. */
+/* Loading costs by the instruction, on every call of a tool: so a conditional jump goes straight to
+ * the upper half, and only where that is out of its reach over a JA. */
+enum { REACH = 255 };
+
+static size_t search_length(size_t count)
+{
+    if (count == 1)
+        return 1;
+    size_t lower = search_length(count / 2);
+    return 1 + (lower > REACH) + lower + search_length(count - count / 2);
+}
+
 static void emit_search(struct program *p, struct range *ranges, size_t count)
 {
     if (count == 1) {
         emit_leaf(p, ranges);
         return;
     }
-    size_t middle = count / 2;
-    emit(p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, ranges[middle].first);
-    size_t jump = p->len;
-    emit(p, BPF_JMP | BPF_JA, 0, 0, 0);
+    size_t middle = count / 2, lower = search_length(middle);
+    if (lower > REACH) {
+        emit(p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, ranges[middle].first);
+        emit(p, BPF_JMP | BPF_JA, 0, 0, (unsigned)lower);
+    } else {
+        emit(p, BPF_JMP | BPF_JGE | BPF_K, (unsigned char)lower, 0, ranges[middle].first);
+    }
     emit_search(p, ranges, middle);
-    p->code[jump].k = (unsigned)(p->len - jump - 1);
     emit_search(p, ranges + middle, count - middle);
 }
 
@@ -193,14 +205,48 @@ static void emit_cond(struct program *p, const struct tc_seccomp_cond *cond, siz
     emit(p, BPF_JMP | BPF_JEQ | BPF_K, equal ? 0 : skip, equal ? skip : 0, cond->value);
 }
 
+/* A step that compares one whole argument and nothing else. */
+static bool is_plain(const struct tc_seccomp_step *step)
+{
+    const struct tc_seccomp_cond *c = step->cond;
+    return c[0].op == TC_SECCOMP_EQ && c[0].mask == 0xffffffff && c[1].op == TC_SECCOMP_ALWAYS;
+}
+
+/* How many steps from here on compare the same argument and come to the same verdict. */
+static size_t run_length(const struct tc_seccomp_step *step)
+{
+    size_t n = 0;
+    while (n < REACH && is_plain(&step[n]) && step[n].cond[0].arg == step->cond[0].arg &&
+           step[n].verdict == step->verdict && step[n].errnum == step->errnum)
+        n++;
+    return n;
+}
+
+/* One load, a comparison a step, one verdict. */
+static void emit_run(struct program *p, const struct tc_seccomp_step *step, size_t count)
+{
+    emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, place(step->cond[0].arg));
+    for (size_t i = 0; i < count; i++)
+        emit(p, BPF_JMP | BPF_JEQ | BPF_K, (unsigned char)(count - 1 - i), i + 1 == count,
+             step[i].cond[0].value);
+    emit(p, BPF_RET | BPF_K, 0, 0, outcome(p, step->verdict, step->errnum));
+}
+
 static void emit_steps(struct program *p, const struct tc_seccomp_step *step)
 {
-    for (;; step++) {
+    for (;;) {
+        size_t run = run_length(step);
+        if (run) {
+            emit_run(p, step, run);
+            step += run;
+            continue;
+        }
         emit_cond(p, &step->cond[0], cond_length(&step->cond[1]) + 1);
         emit_cond(p, &step->cond[1], 1);
         emit(p, BPF_RET | BPF_K, 0, 0, outcome(p, step->verdict, step->errnum));
         if (step->cond[0].op == TC_SECCOMP_ALWAYS)
             return;
+        step++;
     }
 }
 

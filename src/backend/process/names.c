@@ -41,19 +41,22 @@ static const struct tc_item *deepest_item(const struct tc_process_cage *p, const
     return best;
 }
 
-/* Adds a name to the NULL-terminated list of a mount. */
+/* Adds a name to the NULL-terminated list of a mount. What lies below a hidden name is hidden with
+ * it: the list keeps the upper one of two. */
 static int hide_in(struct tc_process_cage *p, struct tc_box_mount *m, const char *name)
 {
-    size_t n = 0;
+    size_t n = 0, kept = 0;
     while (m->hide && m->hide[n])
-        n++;
+        if (tc_path_within(m->hide[n++], name))
+            return 0;
     const char **list = tc_arena_alloc(&p->arena, (n + 2) * sizeof(*list));
     char *copy = tc_arena_format(&p->arena, "%s", name);
     if (!list || !copy)
         return -1;
     for (size_t i = 0; i < n; i++)
-        list[i] = m->hide[i];
-    list[n] = copy;
+        if (!tc_path_within(name, m->hide[i]))
+            list[kept++] = m->hide[i];
+    list[kept] = copy;
     m->hide = list;
     return 0;
 }

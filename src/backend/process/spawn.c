@@ -62,6 +62,19 @@ static int open_streams(struct tc_cage *cage)
     return open_pipe(cage, &cage->err_fd, &box->err);
 }
 
+/* A program that opens /dev/stdout once more is checked against the owner of the pipe. */
+static int give_streams(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    const int ends[] = {p->box.in, p->box.out, p->box.err};
+    if (p->id == (uid_t)-1)
+        return 0;
+    for (size_t i = 0; i < TC_COUNT(ends); i++)
+        if (fchown(ends[i], p->id, (gid_t)p->id) < 0)
+            return fail_system(cage, "standard streams");
+    return 0;
+}
+
 static void close_child_ends(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -141,7 +154,7 @@ int tc_process_start(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_limits *l = &cage->plan->limits;
-    if (open_streams(cage) < 0)
+    if (open_streams(cage) < 0 || give_streams(cage) < 0)
         return -1;
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &p->started);
     if (l->timeout_ms)
