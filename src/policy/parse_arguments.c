@@ -22,7 +22,7 @@ static void put(struct tc_parse *p, struct tc_argument *argument, const char *ke
 static void settle_number(struct tc_node *node)
 {
     if (node->kind == TC_NODE_FLOAT && fabs(node->number) < 9007199254740992.0 &&
-        node->number == trunc(node->number))
+        node->number == (double)(int64_t)node->number)
         tc_node_become_integer(node, (int64_t)node->number);
 }
 
