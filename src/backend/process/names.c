@@ -41,20 +41,27 @@ static const struct tc_item *deepest_item(const struct tc_process_cage *p, const
     return best;
 }
 
+/* Is one relative name the other, or a directory above it? */
+static bool covers(const char *name, const char *other)
+{
+    size_t n = strlen(name);
+    return strncmp(name, other, n) == 0 && (other[n] == '/' || other[n] == '\0');
+}
+
 /* Adds a name to the NULL-terminated list of a mount. What lies below a hidden name is hidden with
  * it: the list keeps the upper one of two. */
 static int hide_in(struct tc_process_cage *p, struct tc_box_mount *m, const char *name)
 {
     size_t n = 0, kept = 0;
     while (m->hide && m->hide[n])
-        if (tc_path_within(m->hide[n++], name))
+        if (covers(m->hide[n++], name))
             return 0;
     const char **list = tc_arena_alloc(&p->arena, (n + 2) * sizeof(*list));
     char *copy = tc_arena_format(&p->arena, "%s", name);
     if (!list || !copy)
         return -1;
     for (size_t i = 0; i < n; i++)
-        if (!tc_path_within(name, m->hide[i]))
+        if (!covers(name, m->hide[i]))
             list[kept++] = m->hide[i];
     list[kept] = copy;
     m->hide = list;
@@ -123,10 +130,9 @@ static int hide_system(struct tc_cage *cage, const struct tc_deny *d)
     const struct tc_plan *plan = cage->plan;
     for (size_t i = 0; i < plan->mount_count; i++) {
         const struct tc_mount *m = &plan->mounts[i];
-        if (m->kind != TC_MOUNT_SYSTEM || !tc_path_within(m->path, d->path))
+        if (m->kind != TC_MOUNT_SYSTEM || !tc_path_within(m->path, d->path) ||
+            tc_process_denied(plan, m->path)) /* then the root lacks it */
             continue;
-        if (strcmp(m->path, d->path) == 0)
-            return refuse(cage, d, "a system path cannot be denied as a whole:");
         char target[PATH_MAX];
         ssize_t n = readlink(m->from, target, sizeof(target) - 1);
         if (n < 0)

@@ -158,6 +158,12 @@ void tc_process_ahead(void);
 int tc_process_prepare(struct tc_cage *cage);
 int tc_process_resolve(struct tc_cage *cage);
 int tc_process_trees(struct tc_cage *cage);
+/* Is this path denied, by its own name or one above? */
+bool tc_process_denied(const struct tc_plan *plan, const char *path);
+/* kernelfs.c: is this a view of the kernel, like /proc? Covers those that are mounted below a
+ * granted directory, by the text of mountinfo. */
+bool tc_process_kernel_fs(int fd);
+int tc_process_cover_kernel(struct tc_cage *cage, const struct tc_item *item, const char *mounts);
 /* Does the tool work on a copy of this item? */
 bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item);
 int tc_process_hide(struct tc_cage *cage);

@@ -82,8 +82,11 @@ static int put_users(int root, const struct tc_root_spec *spec)
         "tool:x:%u:%u:tool:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
         spec->uid, spec->gid);
     (void)snprintf(group, sizeof(group), "tool:x:%u:\nnogroup:x:65534:\n", spec->gid);
-    if (tc_put_file(root, "etc/passwd", passwd, strlen(passwd), 0444) < 0)
+    if (!tc_process_denied(spec->plan, "/etc/passwd") &&
+        tc_put_file(root, "etc/passwd", passwd, strlen(passwd), 0444) < 0)
         return -1;
+    if (tc_process_denied(spec->plan, "/etc/group"))
+        return 0;
     return tc_put_file(root, "etc/group", group, strlen(group), 0444);
 }
 
@@ -126,7 +129,13 @@ static int put_point(int root, const struct tc_root_point *point)
     return tc_put_file(root, at, "", 0, 0444) < 0 && errno != EEXIST ? -1 : 0;
 }
 
-/* One mount of the plan that is part of the root. */
+/* Part of the root, and not denied? */
+static bool shown(const struct tc_root_spec *spec, const struct tc_mount *m)
+{
+    return m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE &&
+           !tc_process_denied(spec->plan, m->path);
+}
+
 static int put_mount(int root, const struct tc_mount *m)
 {
     switch (m->kind) {
@@ -150,7 +159,7 @@ static int fill(int root, const struct tc_root_spec *spec, const char **ret_step
         if (tc_mkdirs(root, directories[i]) < 0)
             return fail_at(directories[i], ret_step);
     for (size_t i = 0; i < spec->plan->mount_count; i++)
-        if (put_mount(root, &spec->plan->mounts[i]) < 0)
+        if (shown(spec, &spec->plan->mounts[i]) && put_mount(root, &spec->plan->mounts[i]) < 0)
             return fail_at(spec->plan->mounts[i].path, ret_step);
     if (put_users(root, spec) < 0)
         return fail_at("/etc/passwd", ret_step);
@@ -187,10 +196,12 @@ static int mount_root(int shelf, size_t place, const struct tc_root_spec *spec,
 static char *base_words(const struct tc_root_spec *spec)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
-    tc_buf_addf(&buf, "%u:%u", spec->uid, spec->gid);
+    tc_buf_addf(&buf, "%u:%u:%d:%d", spec->uid, spec->gid,
+                tc_process_denied(spec->plan, "/etc/passwd"),
+                tc_process_denied(spec->plan, "/etc/group"));
     for (size_t i = 0; i < spec->plan->mount_count; i++) {
         const struct tc_mount *m = &spec->plan->mounts[i];
-        if (m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE)
+        if (shown(spec, m))
             tc_buf_addf(&buf, "\n%d %s\n%s\n%s", m->kind, m->path, m->from ? m->from : "",
                         m->content ? m->content : "");
     }

@@ -10,8 +10,11 @@
 
 #include "backend/process/process.h"
 #include "backend/process/workspace.h"
+#include "base/fd.h"
 #include "base/path.h"
 #include "linux/mounts.h"
+
+enum { MOUNTS_MAX = 16 << 20 }; /* of text */
 
 /* `before` and `after` stand around the path. */
 static int refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, const char *hint,
@@ -67,8 +70,7 @@ static int open_path(struct tc_process_cage *p, const struct tc_mount *m, char *
     return tc_resolve_beneath(bound, rest + (*rest == '/'));
 }
 
-/* Is the whole mount denied by a name at or above it? */
-static bool denied(const struct tc_plan *plan, const char *path)
+bool tc_process_denied(const struct tc_plan *plan, const char *path)
 {
     for (size_t i = 0; i < plan->deny_count; i++)
         if (tc_path_within(plan->denies[i].path, path))
@@ -101,6 +103,9 @@ static int resolve_one(struct tc_cage *cage, const struct tc_mount *m)
         return refuse_errno(cage, m, where);
     if (tc_process_keep(p, fd) < 0 || fstat(fd, &st) < 0)
         return refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
+    if (tc_process_kernel_fs(fd))
+        return refuse(cage, m, 0, "grant a directory with files", "granted path ",
+                      " leads to a file system that shows the host's kernel");
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return refuse(cage, m, 0,
                       "grant the directory that it is needed for, or copy the data into a file",
@@ -133,7 +138,8 @@ int tc_process_resolve(struct tc_cage *cage)
                             -1, "out of memory");
     for (size_t i = 0; i < plan->mount_count; i++) {
         const struct tc_mount *m = &plan->mounts[i];
-        if ((m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE) || denied(plan, m->path))
+        if ((m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE) ||
+            tc_process_denied(plan, m->path))
             continue;
         if (resolve_one(cage, m) < 0)
             return -1;
@@ -225,6 +231,11 @@ bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item)
 int tc_process_trees(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
+    _autobuf_ struct tc_buf mounts = TC_BUF_INIT;
+    mounts.max = MOUNTS_MAX;
+    if (p->item_count && tc_read_file(AT_FDCWD, "/proc/self/mountinfo", &mounts) < 0)
+        return refuse(cage, p->items[0].mount, errno, "mount /proc", "mounts below granted path ",
+                      " cannot be listed");
     for (size_t i = 0; i < p->item_count; i++) {
         struct tc_item *item = &p->items[i];
         bool copied = tc_process_copied(cage->plan, item);
@@ -237,6 +248,9 @@ int tc_process_trees(struct tc_cage *cage)
                                 -1, "out of memory");
         m->dev = item->point.dev;
         m->ino = item->point.ino;
+        if (item->directory && !copied && tc_process_cover_kernel(cage, item, mounts.data) < 0)
+            return refuse(cage, item->mount, errno, "unmount them", "kernel file systems below ",
+                          " cannot be covered");
         if (item->writable && item->directory && !copied && tc_process_steering(cage, item) < 0)
             return -1;
     }

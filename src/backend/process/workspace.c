@@ -146,6 +146,15 @@ static int give(const struct copying *c, const struct tc_walk_entry *e)
     return fchownat(c->to, e->relative, uid, gid, AT_SYMLINK_NOFOLLOW);
 }
 
+/* The /proc of a chroot, say: a directory on the way, and nothing below it. */
+static bool is_kernel_fs(const struct tc_walk_entry *e)
+{
+    if (!(e->st->stx_attributes & STATX_ATTR_MOUNT_ROOT))
+        return false;
+    _autofd_ int fd = openat(e->dirfd, e->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    return fd >= 0 && tc_process_kernel_fs(fd);
+}
+
 static int copy_in(void *userdata, const struct tc_walk_entry *e)
 {
     struct copying *c = userdata;
@@ -162,7 +171,9 @@ static int copy_in(void *userdata, const struct tc_walk_entry *e)
         return 0;
     if (rc == 0 && c->uid != (uid_t)-1)
         rc = give(c, e);
-    return rc < 0 ? -1 : remember(c, e);
+    if (rc < 0 || remember(c, e) < 0)
+        return -1;
+    return S_ISDIR(e->st->stx_mode) && is_kernel_fs(e);
 }
 
 int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)
