@@ -94,4 +94,31 @@ def a_mask_whose_number_returns(s):
     check("second" not in answer.out or answer.status == "error", "the call says that its mask was gone", answer)
 
 
-run(a_stopped_helper, a_deadline_before_the_walls, a_sparse_giant, other_owners, a_mask_whose_number_returns)
+def views_of_the_kernel(s):
+    """A chroot with its own /proc below what is granted, for reading, for writing and in a copy."""
+    if not is_root():
+        skip("views of the kernel", "needs root")
+        return
+    s.directory("ws/chroot/proc")
+    s.write("ws/chroot/file", "data")
+    wrap = ["unshare", "-m", "/bin/sh", "-c", f"mount -t proc proc {s.path('ws/chroot/proc')} && exec \"$@\"", "sh"]
+    script = f"cd {s.path('ws/chroot')}; cat file; cat proc/1/cmdline; cat proc/version; ls proc"
+    for name, grant in (("readable", {"readable": [s.ws], "writable": []}), ("writable", {}),
+                        ("copied", {"more": 'workspace = { mode = "copy" }'})):
+        answer = s.shell(script, wrap=wrap, **grant)
+        check(answer.out == "data", f"{name}: the host's processes are not in it", answer)
+    os.symlink("/proc", s.path("link"))
+    answer = s.call("/bin/true", readable=[f'{{ path = "/data/p", from = "{s.path("link")}" }}'], writable=[])
+    check(answer.status == "denied" and answer.error["code"] == "path", "a link to /proc is refused", answer)
+
+
+def denied_system_paths(s):
+    """`denied` wins over what every cage shows."""
+    answer = s.shell("for f in /etc/hosts /etc/passwd /etc/ssl/openssl.cnf /etc/alternatives/*; do [ -e $f ] && echo $f; done; echo end",
+                     denied=["/etc"])
+    check(answer.out == "end\n", "nothing of /etc is there", answer)
+    answer = s.shell("cat /etc/passwd; cat /etc/hosts", denied=["/etc/hosts"])
+    check(answer.out.startswith("tool:") and "localhost" not in answer.out, "or one file less", answer)
+
+
+run(views_of_the_kernel, denied_system_paths, a_stopped_helper, a_deadline_before_the_walls, a_sparse_giant, other_owners, a_mask_whose_number_returns)
