@@ -188,6 +188,17 @@ static int mask_below_item(struct tc_cage *cage, const struct tc_item *item,
     return 0;
 }
 
+/* Below a name that is denied itself, or named twice. */
+static bool covered(const struct tc_plan *plan, size_t index)
+{
+    const char *path = plan->denies[index].path;
+    for (size_t i = 0; i < plan->deny_count; i++)
+        if (i != index && tc_path_within(plan->denies[i].path, path) &&
+            (i < index || strcmp(plan->denies[i].path, path) != 0))
+            return true;
+    return false;
+}
+
 int tc_process_hide(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -195,6 +206,8 @@ int tc_process_hide(struct tc_cage *cage)
         const struct tc_deny *d = &cage->plan->denies[i];
         const struct tc_item *item = deepest_item(p, d->path);
         int rc;
+        if (covered(cage->plan, i))
+            continue;
         if (!item)
             rc = hide_system(cage, d);
         else if (strcmp(item->path, d->path) == 0)
