@@ -82,9 +82,24 @@ def the_whole_grant(s):
     check(answer.status == "failed" and not os.path.exists(s.path("ws/new")), "and over writable", answer)
 
 
+def one_below_another(s):
+    s.write("data/a/b/c", "KEY=1\n")
+    s.write("data/a/x", "KEY=2\n")
+    s.write("data/fine", "fine\n")
+    for order in (["data/a", "data/a/b/c", "data/none/x", "data/none/y"], ["data/a/b/c", "data/a/b", "data/a", "data/none"]):
+        answer = s.shell(f"cd {s.data}; cat fine; cat a/b/c a/x; ls -A", readable=[s.data], writable=(), denied=[s.path(name) for name in order])
+        check(answer.out == "fine\nfine\n", "denied names one below another", answer)
+
+
+def one_below_another_writable(s):
+    s.write("ws/a/b/c", "KEY=1\n")
+    answer = s.shell(f"cd {s.ws}; cat a/b/c; echo x > a/b/c; true", denied=[s.path("ws/a/b/c"), s.path("ws/a/b"), s.path("ws/a/b")])
+    check(answer.status == "ok" and answer.out == "" and s.read("ws/a/b/c") == b"KEY=1\n", "also in a writable directory", answer)
+
+
 def system_names(s):
     answer = s.shell("ls /usr/bin/perl /bin/perl; /usr/bin/perl -e 'print 1'; test -x /usr/bin/env && echo env", denied=["/usr/bin/perl"], writable=())
     check("perl" not in answer.out and answer.out.endswith("env\n"), "a name in a system directory", answer)
 
 
-run(below_readable, below_writable, a_mask_that_vanished, links, the_whole_grant, system_names)
+run(below_readable, below_writable, a_mask_that_vanished, links, the_whole_grant, one_below_another, one_below_another_writable, system_names)
