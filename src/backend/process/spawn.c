@@ -89,8 +89,13 @@ static void close_child_ends(struct tc_cage *cage)
 static struct tc_spawner *resident(struct tc_cgroup *group)
 {
     struct tc_spawner *s = tc_cgroup_resident(group);
-    if (s)
+    if (s && tc_spawner_lives(s))
         return s;
+    if (s) /* the group's already, so it stays the group's when this fails */
+        return tc_spawner_revive(s) == 0 &&
+                       tc_cgroup_settle(group, tc_spawner_pid(s), tc_spawner_free, s) == 0
+                   ? s
+                   : NULL;
     s = tc_spawner_new();
     if (s && tc_cgroup_settle(group, tc_spawner_pid(s), tc_spawner_free, s) < 0) {
         int saved = errno;

@@ -14,7 +14,7 @@
 
 #include "base/sys.h"
 
-enum { STACK = 256 * 1024, PATIENCE_S = 10 };
+enum { STACK = 256 * 1024, PATIENCE_NS = 20000000 };
 
 enum turn { HELPERS = 0, SPAWNERS = 1 };
 
@@ -77,6 +77,13 @@ static int live(void *arg)
     return 0;
 }
 
+static int start(struct tc_spawner *s)
+{
+    atomic_store(&s->turn, HELPERS);
+    s->pid = clone(live, s->stack + STACK, CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD, s);
+    return s->pid < 0 ? -1 : 0;
+}
+
 struct tc_spawner *tc_spawner_new(void)
 {
     struct tc_spawner *s = calloc(1, sizeof(*s));
@@ -88,8 +95,7 @@ struct tc_spawner *tc_spawner_new(void)
         free(s);
         return NULL;
     }
-    s->pid = clone(live, s->stack + STACK, CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD, s);
-    if (s->pid > 0)
+    if (start(s) == 0)
         return s;
     (void)munmap(s->stack, STACK);
     free(s);
@@ -101,17 +107,33 @@ pid_t tc_spawner_pid(const struct tc_spawner *s)
     return s->pid;
 }
 
+bool tc_spawner_lives(const struct tc_spawner *s)
+{
+    siginfo_t info = {0};
+    return s->pid > 0 && waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           !info.si_pid;
+}
+
+int tc_spawner_revive(struct tc_spawner *s)
+{
+    while (s->pid > 0 && waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return start(s);
+}
+
 pid_t tc_spawner_clone(struct tc_spawner *s, struct clone_args *args, const struct tc_box *box)
 {
-    struct timespec patience = {.tv_sec = PATIENCE_S};
+    struct timespec patience = {.tv_nsec = PATIENCE_NS};
     s->args = args;
     s->box = box;
     give_turn(s, SPAWNERS);
     while (atomic_load(&s->turn) != HELPERS) {
         long rc =
             tc_sys(SYS_futex, TC_ARG(&s->turn), FUTEX_WAIT, SPAWNERS, TC_ARG(&patience), 0, 0);
-        if (rc < 0 && errno == ETIMEDOUT)
-            return -1; /* it died: the group is discarded with the call */
+        if (rc < 0 && errno == ETIMEDOUT && !tc_spawner_lives(s)) {
+            errno = ESRCH; /* killed; the next call starts another */
+            return -1;
+        }
     }
     errno = s->errnum;
     return s->result;
@@ -122,8 +144,9 @@ void tc_spawner_free(void *spawner)
     struct tc_spawner *s = spawner;
     if (!s)
         return;
-    (void)kill(s->pid, SIGKILL); /* our own child, not yet reaped: the pid is still its */
-    while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+    if (s->pid > 0)
+        (void)kill(s->pid, SIGKILL); /* our own child, not yet reaped: the pid is still its */
+    while (s->pid > 0 && waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     (void)munmap(s->stack, STACK);
     free(s);

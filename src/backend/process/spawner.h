@@ -9,6 +9,7 @@
 #define TC_PROCESS_SPAWNER_H
 
 #include <linux/sched.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "backend/process/box.h"
@@ -17,6 +18,9 @@ struct tc_spawner;
 
 /* Starts one; NULL with errno. */
 struct tc_spawner *tc_spawner_new(void);
+/* False: somebody killed it, and it must be revived (and settled anew). */
+bool tc_spawner_lives(const struct tc_spawner *spawner);
+int tc_spawner_revive(struct tc_spawner *spawner);
 pid_t tc_spawner_pid(const struct tc_spawner *spawner);
 /* clone3(args) in the spawner's place; the child, whose parent is the helper, enters the box. The
  * child's pid, or -1 with errno. */
