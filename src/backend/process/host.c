@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,6 +17,8 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "linux/mounts.h"
+
+enum { IDMAPS_MAX = 128 }; /* each holds a descriptor */
 
 static struct tc_process_host the_host = {.shelf = -1, .mask_file = -1, .mask_dir = -1};
 
@@ -180,6 +183,11 @@ int tc_process_idmap(struct tc_process_host *h, uid_t file_uid, gid_t file_gid, 
         const struct tc_idmap *m = &h->idmaps[i];
         if (m->file_uid == file_uid && m->file_gid == file_gid && m->cage_uid == cage_id)
             return m->fd;
+    }
+    if (h->idmap_count == IDMAPS_MAX) { /* a mount made with it keeps what it needs */
+        reap_carrier(&h->idmaps[0]);
+        (void)close(h->idmaps[0].fd);
+        memmove(&h->idmaps[0], &h->idmaps[1], --h->idmap_count * sizeof(*h->idmaps));
     }
     struct tc_idmap *m = TC_PUSH(h->idmaps, h->idmap_count);
     if (!m) {

@@ -69,8 +69,10 @@ static int take_id(struct tc_cage *cage)
  * before it is an out-of-memory kill. */
 static int64_t group_memory(const struct tc_plan *plan)
 {
-    int copies = plan->workspace == TC_WORKSPACE_COPY ? 2 : 1;
-    return plan->limits.memory + copies * plan->limits.disk;
+    int64_t stores = 1;
+    for (size_t i = 0; i < plan->mount_count && plan->workspace == TC_WORKSPACE_COPY; i++)
+        stores += plan->mounts[i].kind == TC_MOUNT_WRITE;
+    return plan->limits.memory + stores * plan->limits.disk;
 }
 
 /* With version 2 a cage is born in its group for nothing; with version 1 the first call of each

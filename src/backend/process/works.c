@@ -106,12 +106,18 @@ static void end(struct tc_cage *cage, bool kill)
 }
 
 /* Is the private storage full, in bytes or in files? */
-static bool storage_full(const struct tc_process_cage *p)
+static bool full(int fd)
 {
     struct statfs s;
-    if (p->storage < 0 || fstatfs(p->storage, &s) < 0)
-        return false;
-    return s.f_bfree == 0 || s.f_ffree == 0;
+    return fd >= 0 && fstatfs(fd, &s) == 0 && (s.f_bfree == 0 || s.f_ffree == 0);
+}
+
+static bool storage_full(const struct tc_process_cage *p)
+{
+    for (size_t i = 0; i < p->item_count; i++)
+        if (full(p->items[i].copy))
+            return true;
+    return full(p->storage);
 }
 
 static const char *usage(struct tc_cage *cage)
