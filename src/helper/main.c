@@ -27,7 +27,6 @@ static struct {
     bool ending;
 } helper;
 
-/* Says why a job cannot even begin, on its own socket, and forgets it. */
 static void close_all(const int *fds, size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -20,7 +20,8 @@
 
 enum { IDMAPS_MAX = 128 }; /* each holds a descriptor */
 
-static struct tc_process_host the_host = {.shelf = -1, .mask_file = -1, .mask_dir = -1};
+static struct tc_process_host the_host = {
+    .shelf = -1, .mask_file = -1, .mask_dir = -1, .ids.lock_fd = -1};
 
 static int fail(struct tc_outcome *outcome, const struct tc_why *why, int clause,
                 const char *message)
@@ -75,6 +76,7 @@ static int enter_root(struct tc_process_host *h, struct tc_outcome *outcome)
                                          "ordinary user, or in a container add "
                                          "--security-opt seccomp=unconfined --cap-add SYS_ADMIN"},
                     TC_CLAUSE_IDS_UNPRIVILEGED, "root may not make a mount namespace here");
+    tc_ids_close(&h->ids); /* of an earlier try */
     if (tc_ids_open(&h->ids) < 0)
         return fail(outcome,
                     &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
@@ -105,8 +107,15 @@ static int place_shelf(int shelf)
 static int make_shelf(struct tc_process_host *h)
 {
     h->shelf = tc_tmpfs(1 << 20, 0, "0700", false);
-    if (h->shelf < 0 || place_shelf(h->shelf) < 0)
+    if (h->shelf < 0)
         return -1;
+    if (place_shelf(h->shelf) < 0) { /* tried again at the next call */
+        int saved = errno;
+        (void)close(h->shelf);
+        h->shelf = -1;
+        errno = saved;
+        return -1;
+    }
     for (int i = 0; i < TC_SHELF_PLACES; i++) {
         char place[8];
         (void)snprintf(place, sizeof(place), "%d", i);
@@ -132,6 +141,14 @@ static int enter(struct tc_process_host *h, struct tc_outcome *outcome)
                                      .subject = "gid 0",
                                      .hint = "run toolcage with a primary group other than root's"},
                     TC_CLAUSE_IDS_UNPRIVILEGED, "a cage would have the host's gid 0");
+    if (access("/proc/self/ns/user", F_OK) < 0)
+        return fail(outcome,
+                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                     .stage = "namespaces",
+                                     .subject = "/proc",
+                                     .errnum = errno,
+                                     .hint = "mount it: mount -t proc proc /proc"},
+                    TC_CLAUSE_PROC_OWN, "no cage can be built where /proc is not mounted");
     if ((h->privileged ? enter_root(h, outcome) : enter_user(h, outcome)) < 0)
         return -1;
     /* what is mounted on the host later shows up here; nothing goes the other way */
