@@ -128,6 +128,7 @@ def covered_proc(s):
     if others:
         raise Skip(f"skipped: another procfs is mounted, which the kernel takes as good: {others}")
     broken(s, "/proc partly covered", in_namespaces("mount --bind /dev/null /proc/version"), "proc")
+    s.own_copy()
     s.environ["LD_LIBRARY_PATH"] = s.path("own/src")  # without /proc the loader does not know where a program is
     broken(s, "/proc not mounted", in_namespaces("mount -t tmpfs none /proc"), "/proc is not mounted", "mount -t proc")
 

@@ -180,6 +180,8 @@ filesystem.denied = [{listed(denied)}]
     def own_copy(self):
         """A copy of the program that belongs to the caller, for namespaces in which root's files are nobody's."""
         build = os.path.dirname(os.path.dirname(os.path.realpath(TOOLCAGE)))
+        if os.path.exists(self.path("own")):
+            return self.path("own/src/cli/toolcage")
         self.directory("own/src/cli")
         for name in ["cli/toolcage", "toolcage-helper", *(each for each in os.listdir(build) if each.startswith("libtoolcage.so"))]:
             if os.path.isfile(os.path.join(build, name)):
