@@ -83,6 +83,9 @@ static bool cheap(const struct tc_cgroups *groups, enum tc_cgroup_controller con
     return state.mechanism && strcmp(state.mechanism, "cgroup v2") == 0;
 }
 
+/* With less, the kernel might find nobody to end but the one who clones the cage. */
+enum { SMALLEST_MEMORY = 8 << 20 };
+
 static int take_group(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -96,6 +99,15 @@ static int take_group(struct tc_cage *cage)
         limits.memory = group_memory(cage->plan);
     if (tc_cgroups_has(groups, TC_CGROUP_PIDS))
         limits.pids = l->pids + 1; /* PID 1 is ours */
+    if (limits.memory && l->memory < SMALLEST_MEMORY)
+        return tc_cage_fail(cage,
+                            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                             .stage = "cgroup",
+                                             .subject = "memory",
+                                             .hint = "grant at least 8MiB"},
+                            TC_CLAUSE_LIMIT_MEMORY,
+                            "a cage's own kernel memory does not fit into %lld bytes",
+                            (long long)l->memory);
     if (!p->host->swept)
         (void)tc_cgroups_sweep(groups);
     p->host->swept = true;

@@ -239,6 +239,9 @@ int tc_process_trees(struct tc_cage *cage)
     for (size_t i = 0; i < p->item_count; i++) {
         struct tc_item *item = &p->items[i];
         bool copied = tc_process_copied(cage->plan, item);
+        if (item->writable && !copied && cage->plan->workspace == TC_WORKSPACE_COPY)
+            return refuse(cage, item->mount, 0, "grant the directory that holds it",
+                          "a copied workspace is made of directories, and ", " is a file");
         int tree = copied ? tc_workspace_copy(cage, item) : open_tree(cage, item, item->fd);
         if (tree < 0)
             return -1;
