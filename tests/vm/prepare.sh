@@ -106,12 +106,14 @@ prepare_image()
 	[ ! -e "$image/root.ext4" ] || [ -n "$refresh" ] || return 0
 	say "preparing $variant in $cache (once; some minutes)"
 	mkdir -p "$cache"
+	find "$cache" -maxdepth 1 -name '.making-*' -mmin +120 -exec rm -rf {} +
 	work=$(mktemp -d "$cache/.making-XXXXXX")
 	# shellcheck disable=SC2064
 	trap "rm -rf '$work'" EXIT
 	make_root "$work"
 	make_disk "$work"
 	make_initramfs "$work"
-	rm -rf "$image"
+	# Older images of the variant go; a guest that still runs from one keeps its open disk.
+	rm -rf "$cache/$variant"-????????????????
 	mv "$work" "$image"
 }
