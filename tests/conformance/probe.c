@@ -169,9 +169,10 @@ static void do_descriptors(char **a)
 static void do_terminal(char **a)
 {
     (void)a;
-    say(open("/dev/tty", O_RDWR | O_CLOEXEC) >= 0, "terminal");
+    int tty = open("/dev/tty", O_RDWR | O_CLOEXEC);
+    say(tty >= 0, "terminal");
     char c = 'x';
-    say(ioctl(0, TIOCSTI, &c) == 0, "push");
+    say(ioctl(tty >= 0 ? tty : 0, TIOCSTI, &c) == 0, "push");
     printf("session %d\n", getsid(0) == getpgid(0) || getsid(0) > 0);
 }
 

@@ -4,6 +4,7 @@
 import base64
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import secrets
@@ -12,6 +13,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import termios
 import time
 
 GRANT = {"network": '"none"', "timeout": '"20s"', "memory": '{ max = "256MiB", by = "any" }', "pids": "64"}
@@ -112,6 +114,7 @@ class Stage:
         """System V memory and a POSIX queue that everybody on the host may open."""
         libc = ctypes.CDLL(None, use_errno=True)
         libc.shmat.restype = ctypes.c_void_p
+        libc.mq_open.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p]
         key = secrets.randbelow(1 << 30) + 1
         memory = libc.shmget(key, 4096, 0o1000 | 0o666)
         at = libc.shmat(memory, None, 0)
@@ -121,10 +124,12 @@ class Stage:
         self.places["queue"] = "/toolcage-" + token
         name = self.places["queue"].encode()
         old = os.umask(0)
-        queue = libc.mq_open(name, os.O_RDWR | os.O_CREAT, 0o666, None)
+        small = (ctypes.c_long * 8)(0, 1, 64)  # every queue counts against the user's limit
+        queue = libc.mq_open(name, os.O_RDWR | os.O_CREAT, 0o666, small)
         os.umask(old)
-        if queue >= 0:
-            self.ends.callback(libc.mq_unlink, name)
+        assert queue >= 0, os.strerror(ctypes.get_errno())
+        self.ends.callback(os.close, queue)
+        self.ends.callback(libc.mq_unlink, name)
 
     # ---- one case ----------------------------------------------------------------------------------------
 
@@ -143,6 +148,18 @@ class Stage:
         self.write(path, text + "".join(f"{key} = {self.fill(value)}\n" for key, value in keys.items() if value))
         return path
 
+    def terminal(self):
+        """Gives the caller, and so whatever a cage lets through, a controlling terminal."""
+        master, slave = os.openpty()
+
+        def take():
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+        self.ends.callback(os.close, master)
+        self.ends.callback(os.close, slave)
+        return take
+
     def call(self, grant, *args):
         """Runs the probe in a cage; its result."""
         environ = {"HOME": self.places["home"], "PATH": "/usr/bin:/bin", "LC_ALL": "C", "CALLERS": self.places["token"]}
@@ -154,7 +171,7 @@ class Stage:
         done = subprocess.run([self.options.toolcage, "exec", "--policy", self.policy(grant), "--tool", "t", *narrowed, "--json", "--",
                                os.path.join(self.places["bin"], "probe"), *[self.fill(arg) for arg in args]],
                               env=environ, cwd=self.places["home"], stdin=subprocess.DEVNULL, capture_output=True,
-                              timeout=60, check=False, pass_fds=[self.inherited])
+                              timeout=60, check=False, pass_fds=[self.inherited], preexec_fn=self.terminal())
         try:
             return json.loads(done.stdout)
         except ValueError:
