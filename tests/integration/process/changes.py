@@ -4,7 +4,6 @@
 """The list of changed files of a writable directory."""
 import base64
 import hashlib
-import os
 import time
 
 from scene import check, run

@@ -6,11 +6,10 @@ import contextlib
 import glob
 import os
 import signal
-import socket
 import subprocess
 import time
 
-from scene import ANY, Answer, TOOLCAGE, below, check, end, is_root, run, start_time, until
+from scene import Answer, TOOLCAGE, below, check, end, is_root, run, start_time, until
 
 TREE = "trap '' TERM; (sleep 60 & sleep 60) & setsid sleep 60 & echo up; while :; do sleep 1; done"
 
@@ -25,12 +24,11 @@ def groups():
             if "toolcage" in name}
 
 
-def occupied(names):
-    found = []
-    for name in names:
-        with contextlib.suppress(OSError), open(os.path.join(name, "cgroup.procs"), encoding="utf-8") as file:
-            found += [name] if file.read() else []
-    return found
+def members(group):
+    """Pids in a control group; none when it is gone."""
+    with contextlib.suppress(OSError), open(os.path.join(group, "cgroup.procs"), encoding="utf-8") as file:
+        return {int(pid) for pid in file.read().split()}
+    return set()
 
 
 def leftovers():
@@ -44,12 +42,14 @@ class Running:
     """Calls that are under way, with every process of theirs."""
 
     def __init__(self, s, count, **grant):
-        self.before, self.groups_before = leftovers(), groups()
+        self.before = leftovers()
         self.calls = [s.popen("/bin/sh", "-c", TREE, more='timeout = "60s"\noutput = { limit = "1MiB" }', **grant)
                       for _ in range(count)]
         # a sleep below a shell below PID 1 below the helper: the cage is up
         until(lambda: all(len(self.sleepers(call)) >= 3 for call in self.calls), 20)
         self.processes = {pid: start_time(pid) for pid in self.all()}
+        # others may make groups at the same time: these are the ones that hold somebody of ours
+        self.groups = {name for name in groups() if members(name) & set(self.processes)}
 
     @staticmethod
     def sleepers(call):
@@ -83,8 +83,8 @@ class Running:
         gone = until(lambda: not self.alive())
         check(gone, f"{name}: no process is left", [(pid, name_of(pid)) for pid in self.alive()])
         check(leftovers() == self.before, f"{name}: no mount, file or socket is left", f"{self.before}\n{leftovers()}")
-        left = groups() - self.groups_before
-        check(not occupied(left), f"{name}: no control group holds anybody", left)
+        left = [each for each in self.groups if members(each)]
+        check(not left, f"{name}: no control group holds anybody", left)
 
 
 def name_of(pid):
@@ -178,16 +178,15 @@ def eight_at_once(s):
 
 def grouped(s):
     s.works("limit.memory")
-    before = groups()
     running = Running(s, 2, memory='"128MiB"')
-    check(bool(groups() - before) or bool(occupied(groups())), "a call has its control group", groups())
+    check(len(running.groups) >= 2, "each call has its control group", running.groups)
     for pid in running.all():
         end(pid)
     running.finish()
     running.nothing_left("SIGKILL of all at once, in control groups")
     done = subprocess.run([TOOLCAGE, "doctor", "--clean"], env=s.environ, cwd=s.ws, capture_output=True, timeout=60, check=False)
-    check(done.returncode == 0 and not [name for name in groups() - before if os.path.isdir(name)],
-          "doctor --clean sweeps empty groups", f"{done}\n{groups() - before}")
+    left = [name for name in running.groups if os.path.isdir(name)]
+    check(done.returncode == 0 and not left, "doctor --clean sweeps empty groups", f"{done}\n{left}")
 
 
 run(ordinary_end, cancel, eight_at_once, kills, grouped)
