@@ -7,7 +7,7 @@
  *
  * The filter decides by registers only. A notification decides nothing that a racing thread could
  * change: the supervisor's answer for refused calls is an errno that depends on registers alone,
- * and only connect, execve and execveat are told to go on (other walls decide those). */
+ * and only connect and execve are told to go on (other walls decide those). */
 #ifndef TC_LINUX_SECCOMP_FILTER_H
 #define TC_LINUX_SECCOMP_FILTER_H
 

