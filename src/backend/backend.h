@@ -103,4 +103,7 @@ const struct tc_works *tc_works_at(size_t index);
 int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, const char *fmt, ...)
     TC_PRINTF(4, 5);
 
+/* Closes our ends of the tool's streams; for destroy(). */
+void tc_cage_close_streams(struct tc_cage *cage);
+
 #endif

@@ -227,11 +227,7 @@ static void collected(struct tc_cage *cage)
 static void destroy(struct tc_cage *cage)
 {
     struct plain *p = PLAIN(cage);
-    int streams[] = {cage->stdin_fd, cage->out_fd, cage->err_fd};
-    for (size_t i = 0; i < TC_COUNT(streams); i++)
-        if (streams[i] >= 0)
-            (void)close(streams[i]);
-    cage->stdin_fd = cage->out_fd = cage->err_fd = -1;
+    tc_cage_close_streams(cage);
     if (!p)
         return;
     if (p->pid > 0 && !p->reaped) {

@@ -150,11 +150,7 @@ static void close_fds(struct tc_process_cage *p)
 static void destroy(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    int streams[] = {cage->stdin_fd, cage->out_fd, cage->err_fd};
-    for (size_t i = 0; i < TC_COUNT(streams); i++)
-        if (streams[i] >= 0)
-            (void)close(streams[i]);
-    cage->stdin_fd = cage->out_fd = cage->err_fd = -1;
+    tc_cage_close_streams(cage);
     if (!p)
         return;
     if (p->pid > 0 && !p->reaped) {
