@@ -103,7 +103,7 @@ static void every_allocation_may_fail(void **state)
                      tc_error_message(err), ok ? " with success" : "");
         tc_error_free(err);
     }
-    print_message("%ld allocations failed, one at a time; %ld with another code than memory\n",
+    print_message("# %ld allocations failed, one at a time; %ld with another code than memory\n",
                   n - 1, others);
     assert_true(n > 100);
     tc_engine_unref(engine);
