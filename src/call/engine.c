@@ -13,10 +13,10 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/sys.h"
 #include "call/launch.h"
 #include "version.h"
 
@@ -70,7 +70,7 @@ int tc_engine_new(struct toolcage_engine **ret, struct toolcage_error **err)
     /* From before the first message on, so that each one carries its sender. */
     if (setsockopt(theirs, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) < 0)
         return fail_system(err, "setsockopt");
-    _autofd_ int host = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    _autofd_ int host = tc_pidfd_open(getpid());
     if (host < 0)
         return fail_system(err, "pidfd_open");
     int r = tc_launch_helper(theirs, host, err);

@@ -18,7 +18,6 @@ struct tc_facts {
     const char *workspace; /* host path that /workspace stands for; NULL: cwd */
     const char *state;     /* toolcage's own state directory, masked in every grant; may be NULL */
     const char *const *environ;
-    bool with_control_group; /* reserved: resolution never depends on the machine */
 };
 
 /* One narrowing of a call: key and text as the command line spells them. */

@@ -40,11 +40,10 @@ bool tc_workspace_denied(const struct tc_cage *cage, const struct tc_item *item,
                          const char *relative)
 {
     const struct tc_plan *plan = cage->plan;
+    if (plan->deny_count == 0)
+        return false;
     _autofree_ char *path = tc_path_join(item->path, relative);
-    for (size_t i = 0; i < plan->deny_count; i++)
-        if (!path || tc_path_within(plan->denies[i].path, path))
-            return true;
-    return false;
+    return !path || tc_process_denied(plan, path);
 }
 
 struct tc_version tc_workspace_version(const struct statx *st)
