@@ -7,7 +7,7 @@ MESON ?= meson
 NINJA ?= ninja
 export YES BUILD
 
-.PHONY: all try check conformance install format fuzz bench dist clean
+.PHONY: all try check conformance escape agree torture install format fuzz bench dist clean
 
 all: $(BUILD)/build.ninja
 	@$(NINJA) -C $(BUILD)
@@ -35,6 +35,22 @@ check:
 BACKEND ?= process
 conformance: all
 	@tests/conformance/run.py --toolcage $(BUILD)/toolcage --probe $(BUILD)/tests/conformance/probe --backend $(BACKEND)
+
+# Every attack on one backend; "make check" leaves out those on containers that the cage itself has no part in.
+escape: all
+	@tests/escape/run.py --backend $(BACKEND) $(if $(RUNTIME),--runtime $(RUNTIME)) --toolcage $(BUILD)/toolcage \
+		$(BUILD)/src/attacks/toolcage-attacks
+
+# The long form of a test: explain against cages, over thousands of policies made by chance. The seed is printed.
+COUNT ?= 4000
+agree: all
+	@for user in "" "--as-user 65533"; do \
+		tests/conformance/agree.py --toolcage $(BUILD)/toolcage --probe $(BUILD)/tests/conformance/probe --count $(COUNT) $$user || exit 1; \
+	done
+
+# Each system call and allocation failing in turn, and processes killed at random: hours, where "check" tries some.
+torture: all
+	@tests/torture/all $(BUILD)
 
 install: all
 	@$(MESON) install -C $(BUILD) --no-rebuild

@@ -355,6 +355,11 @@ EXPORT const char *toolcage_result_limit(const struct toolcage_result *result)
     return result && result->outcome.limit ? result->outcome.limit : "";
 }
 
+EXPORT const char *toolcage_result_notice(const struct toolcage_result *result)
+{
+    return result && result->outcome.notice ? result->outcome.notice : "";
+}
+
 EXPORT int32_t toolcage_result_shell_code(const struct toolcage_result *result)
 {
     enum { OWN_FAILURE = 125 };

@@ -31,7 +31,12 @@ extern "C" {
 struct toolcage_call;
 
 /* A new call of `tool` (copied), or with NULL of a bare command under [defaults]. Refs engine and
- * policy. A tool that the policy does not have is TOOLCAGE_ENOT_FOUND. */
+ * policy. A tool that the policy does not have is TOOLCAGE_ENOT_FOUND.
+ *
+ * "server.NAME" stands for an MCP server of the policy. With an output callback all that it writes
+ * is delivered, whatever the output limit, and nothing of it is kept for the result; a server whose
+ * host does not dispatch waits. "server.NAME.tool.TOOL" stands for one of its tools: it does not
+ * run, but toolcage_call_explain_json() checks arguments for it. */
 int toolcage_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy,
                       const char *tool, struct toolcage_call **ret, struct toolcage_error **err);
 

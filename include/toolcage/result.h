@@ -35,6 +35,9 @@ int32_t toolcage_result_signal(const struct toolcage_result *result); /* 0 when 
 const char *
 toolcage_result_limit(const struct toolcage_result *result); /* "" or the limit's name */
 
+/* "" or one line for a person about what an earlier call, cut by a kill, left. Borrows. */
+const char *toolcage_result_notice(const struct toolcage_result *result);
+
 /* What a shell would be told, 0 to 255: the tool's own exit code; 124 timeout; 125 toolcage's own
  * failure; 126 denied or not executable; 127 not found inside the cage; 128+N signal (137 for a
  * limit). */

@@ -38,6 +38,13 @@ char *tc_front_names(void);
 
 struct tc_works;
 
+/* How long prepare() may take. */
+enum tc_pace {
+    TC_PACE_QUICK, /* it asks no file system of the host */
+    TC_PACE_LOCAL, /* some paths are looked up on this machine's own disks */
+    TC_PACE_LONG   /* many files, or those of another machine or of a process */
+};
+
 /* One cage. The supervisor owns the record; a backend keeps its own state behind `priv`.
  * Descriptors that a backend puts here stay its own: destroy() closes them. */
 struct tc_cage {
@@ -50,25 +57,40 @@ struct tc_cage {
     int out_fd;    /* out: read end of the tool's standard output, non-blocking */
     int err_fd;    /* out: the same of standard error */
     int event_fd;  /* out: readable when event() has something to do; -1: never */
-    int exit_fd;   /* out: readable when the tool and everything it started has ended */
+    int exit_fd;   /* out: readable when the cage has ended whole; -1 again once reaped */
     int notify_fd; /* out, may appear later: served by notify(); -1: none */
     int oom_fd;    /* out: wakes when the kernel killed for memory; -1: none */
     uint32_t oom_events; /* what to ask epoll for on oom_fd */
     bool running;        /* out: the tool runs, every wall stands */
+    /* out: the tool and everything that it started have ended, and the outcome says how; what is
+     * left of the cage ends by itself, and exit_fd tells when. */
+    bool over;
+    enum tc_pace pace;     /* out of lease(): what prepare() may wait for */
+    bool sweep;            /* out of lease(): it is time to sweep(), once */
+    int64_t begun_us;      /* in: when the call came; its timeout counts from here */
+    _Atomic bool unwanted; /* in: the call was answered already; prepare() may give up */
 };
 
 /* Every slot is filled, so nobody tests for NULL. Those that can fail return 0, or -1 after
- * tc_cage_fail(). None waits for the tool: waiting is the supervisor's. */
+ * tc_cage_fail(). None waits for the tool: waiting is the supervisor's. All are called on the
+ * supervisor's one thread and are quick, but for prepare(), release() and sweep(), which may take
+ * long and are then called on a thread of their own: they use what is the cage's, and of the
+ * backend's own only what its comments allow. */
 struct tc_works {
     const char *name;
-    /* Which clauses work on this machine: one tc_probe a clause into outcome->probes. */
-    int (*probe)(struct tc_outcome *outcome);
+    /* The smallest call, to see which clauses work on this machine: true and a plan, or false:
+     * nothing to see. */
+    bool (*trial)(struct tc_plan *ret);
+    /* After its end: one tc_probe a clause into outcome->probes. */
+    void (*probe)(const struct tc_cage *trial, struct tc_outcome *outcome);
+    /* Makes the cage's record and leases what the backend has for all cages. */
+    int (*lease)(struct tc_cage *cage);
     /* plan -> cage: everything that can be done before the call's own bytes are needed. */
     int (*prepare)(struct tc_cage *cage);
     /* Begins to run the tool; fills the descriptors. */
     int (*start)(struct tc_cage *cage);
-    /* event_fd is ready: sets `running` once every wall stands; -1 when the cage failed to come up.
-     */
+    /* event_fd is ready: sets `running` once every wall stands, and `over`; -1 when the cage failed
+     * to come up. */
     int (*event)(struct tc_cage *cage);
     /* notify_fd is ready. Does a bounded share of work. */
     void (*notify)(struct tc_cage *cage);
@@ -76,7 +98,8 @@ struct tc_works {
     bool (*oomed)(struct tc_cage *cage);
     /* Asks the tool to end (kill = false: SIGTERM), or ends the whole cage at once. */
     void (*signal)(struct tc_cage *cage, bool kill);
-    /* exit_fd became readable: exit code or signal into the outcome, or a failure. */
+    /* exit_fd became readable: exit code or signal into the outcome, or a failure, unless `over`
+     * has told it already. */
     void (*reap)(struct tc_cage *cage);
     /* Processor time used so far by the whole cage in microseconds, -1 when unknown. */
     int64_t (*cpu_us)(struct tc_cage *cage);
@@ -87,13 +110,24 @@ struct tc_works {
      */
     int (*collect)(struct tc_cage *cage, bool commit);
     void (*collected)(struct tc_cage *cage);
-    /* Everything gone, whatever had been built; fine for half-built cages. */
+    /* Nobody waits for the changes any more: ends the gathering, so that the descriptor becomes
+     * ready; false when a commit has begun, which goes on. */
+    bool (*uncollect)(struct tc_cage *cage);
+    /* Has the cage something that takes long to let go of? Then release() before destroy(). */
+    bool (*holds_much)(const struct tc_cage *cage);
+    void (*release)(struct tc_cage *cage);
+    /* Everything gone, whatever had been built; fine for half-built cages. Not before exit_fd is
+     * -1, be it that nothing ran or that it was reaped. */
     void (*destroy)(struct tc_cage *cage);
     /* Once, when the helper starts: what every call will need, while the library still thinks. */
     void (*open)(void);
+    /* Now and then: lets go of what nobody used. When to come again; 0: no matter. */
+    int64_t (*tick)(int64_t now_us);
     /* Once, when the helper ends; and for leftovers of dead helpers: how many went. */
     void (*close)(void);
     unsigned (*sweep)(void);
+    /* The person has read what sweep() left to be told; how many such things there were. */
+    unsigned (*forget)(void);
 };
 
 const struct tc_works *tc_works_find(const char *name);
@@ -102,6 +136,8 @@ const struct tc_works *tc_works_at(size_t index);
 /* Writes cage->outcome->failure (status too) and returns -1: the one way in which works fail. */
 int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, const char *fmt, ...)
     TC_PRINTF(4, 5);
+
+int tc_cage_fail_memory(struct tc_cage *cage, const char *stage);
 
 /* Closes our ends of the tool's streams; for destroy(). */
 void tc_cage_close_streams(struct tc_cage *cage);

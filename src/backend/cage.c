@@ -17,6 +17,13 @@ static int status_of(int code)
                : TOOLCAGE_STATUS_ERROR;
 }
 
+/* A refusal says which promise could not be kept. */
+static void name_clause(struct tc_buf *message, const char *clause)
+{
+    if (message->data && !strstr(message->data, clause))
+        tc_buf_addf(message, " (so %s cannot be enforced)", clause);
+}
+
 int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, const char *fmt, ...)
 {
     struct tc_failure *f = &cage->outcome->failure;
@@ -27,6 +34,8 @@ int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, con
     va_start(ap, fmt);
     tc_buf_vaddf(&text, fmt, ap);
     va_end(ap);
+    if (clause >= 0 && why->code == TOOLCAGE_EUNENFORCEABLE)
+        name_clause(&text, tc_clause_name((enum tc_clause)clause));
     if (why->errnum)
         tc_buf_addf(&text, ": %s", strerror(why->errnum));
     *f = (struct tc_failure){.code = why->code,
@@ -40,6 +49,13 @@ int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, con
                                 ? TOOLCAGE_STATUS_ERROR
                                 : status_of(why->code);
     return -1;
+}
+
+int tc_cage_fail_memory(struct tc_cage *cage, const char *stage)
+{
+    struct tc_why why = {
+        .code = TOOLCAGE_EMEMORY, .stage = stage, .hint = "free memory on this machine"};
+    return tc_cage_fail(cage, &why, -1, "out of memory");
 }
 
 void tc_cage_close_streams(struct tc_cage *cage)

@@ -28,19 +28,32 @@ struct plain {
 
 #define PLAIN(cage) ((struct plain *)(cage)->priv)
 
-static int probe(struct tc_outcome *outcome)
+/* No clause is ever enforced here, so there is none to try. */
+static bool trial(struct tc_plan *ret)
 {
-    (void)outcome; /* no clause is ever enforced here */
+    (void)ret;
+    return false;
+}
+
+static void probe(const struct tc_cage *cage, struct tc_outcome *outcome)
+{
+    (void)cage;
+    (void)outcome;
+}
+
+static int lease(struct tc_cage *cage)
+{
+    struct plain *p = calloc(1, sizeof(*p));
+    if (!p)
+        return tc_cage_fail_memory(cage, "prepare");
+    *p = (struct plain){.pidfd = -1, .out = -1, .err = -1, .in = -1};
+    cage->priv = p;
     return 0;
 }
 
 static int prepare(struct tc_cage *cage)
 {
-    struct plain *p = calloc(1, sizeof(*p));
-    if (!p)
-        return tc_cage_fail(cage, &(struct tc_why){.code = TOOLCAGE_EMEMORY}, -1, "out of memory");
-    *p = (struct plain){.pidfd = -1, .out = -1, .err = -1, .in = -1};
-    cage->priv = p;
+    (void)cage;
     return 0;
 }
 
@@ -73,13 +86,10 @@ typedef void (*play_fn)(const struct tc_plan *plan);
 static int start_with(struct tc_cage *cage, play_fn play)
 {
     struct plain *p = PLAIN(cage);
-    struct clone_args args = {.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
-                              .pidfd = (uintptr_t)&p->pidfd,
-                              .exit_signal = SIGCHLD};
     if (open_streams(cage) < 0)
         return tc_cage_fail(cage, &(struct tc_why){.code = TOOLCAGE_ESYSTEM, .errnum = errno}, -1,
                             "cannot make pipes");
-    p->pid = tc_clone3(&args);
+    p->pid = tc_fork(&p->pidfd);
     if (p->pid == 0) {
         sigset_t none;
         (void)sigemptyset(&none);
@@ -185,6 +195,7 @@ static void reap(struct tc_cage *cage)
         ;
     (void)kill(-p->pid, SIGKILL);
     p->reaped = true;
+    cage->exit_fd = -1;
     p->cpu_us = ((int64_t)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
                 usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
     p->max_rss = (int64_t)usage.ru_maxrss * 1024;
@@ -224,16 +235,29 @@ static void collected(struct tc_cage *cage)
     (void)cage;
 }
 
+static bool uncollect(struct tc_cage *cage)
+{
+    (void)cage;
+    return false;
+}
+
+static bool holds_much(const struct tc_cage *cage)
+{
+    (void)cage;
+    return false;
+}
+
+static void release(struct tc_cage *cage)
+{
+    (void)cage;
+}
+
 static void destroy(struct tc_cage *cage)
 {
     struct plain *p = PLAIN(cage);
     tc_cage_close_streams(cage);
     if (!p)
         return;
-    if (p->pid > 0 && !p->reaped) {
-        end(cage, true);
-        reap(cage);
-    }
     int own[] = {p->pidfd, p->in, p->out, p->err};
     for (size_t i = 0; i < TC_COUNT(own); i++)
         if (own[i] >= 0)
@@ -246,15 +270,23 @@ static void do_nothing(void)
 {
 }
 
+static int64_t never(int64_t now_us)
+{
+    (void)now_us;
+    return 0;
+}
+
 static unsigned sweep_nothing(void)
 {
     return 0;
 }
 
-#define PLAIN_SLOTS                                                                            \
-    .probe = probe, .prepare = prepare, .event = event, .notify = notify, .oomed = oomed,      \
-    .signal = end, .reap = reap, .cpu_us = cpu_us, .collect = collect, .collected = collected, \
-    .destroy = destroy, .open = do_nothing, .close = do_nothing, .sweep = sweep_nothing
+#define PLAIN_SLOTS                                                                               \
+    .trial = trial, .probe = probe, .lease = lease, .prepare = prepare, .event = event,           \
+    .notify = notify, .oomed = oomed, .signal = end, .reap = reap, .cpu_us = cpu_us,              \
+    .collect = collect, .collected = collected, .uncollect = uncollect, .holds_much = holds_much, \
+    .release = release, .destroy = destroy, .open = do_nothing, .tick = never,                    \
+    .close = do_nothing, .sweep = sweep_nothing, .forget = sweep_nothing
 
 const struct tc_works tc_fake_works = {
     .name = "fake", .start = start_fake, .usage = usage_fake, PLAIN_SLOTS};

@@ -15,9 +15,9 @@ enum { ROWS_MAX = 200000 };
     {                                                           \
         &(c)->path, &(c)->kind, &(c)->sha256, &(c)->attribution \
     }
-#define PROBE_TEXTS(p)                           \
-    {                                            \
-        &(p)->mechanism, &(p)->reason, &(p)->fix \
+#define PROBE_TEXTS(p)                                          \
+    {                                                           \
+        &(p)->backend, &(p)->mechanism, &(p)->reason, &(p)->fix \
     }
 #define FAILURE_TEXTS(f)                                                 \
     {                                                                    \
@@ -103,6 +103,8 @@ void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *o)
     for (size_t i = 0; i < TC_COUNT(numbers); i++)
         tc_wire_i64(w, numbers[i]);
     tc_wire_str(w, &o->limit);
+    tc_wire_str(w, &o->note);
+    tc_wire_str(w, &o->notice);
     visit_failure(w, &o->failure);
     visit_stream(w, &o->out);
     visit_stream(w, &o->err);
@@ -146,6 +148,8 @@ void tc_outcome_done(struct tc_outcome *o)
     char **const failure[] = FAILURE_TEXTS(&o->failure);
     free_texts(failure, TC_COUNT(failure));
     free(o->limit);
+    free(o->note);
+    free(o->notice);
     free(o->out.head);
     free(o->err.head);
     denials_done(o->denials, o->denial_count);

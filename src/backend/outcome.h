@@ -56,7 +56,9 @@ struct tc_stream {
 
 /* One row of the doctor's table. */
 struct tc_probe {
-    int64_t clause;
+    char *backend;  /* a whole backend, and the clause that fails in it; NULL: one clause of a
+                       process cage */
+    int64_t clause; /* 0 where a whole backend works */
     bool works;
     char *mechanism; /* how it would be enforced */
     char *reason, *fix;
@@ -66,6 +68,8 @@ struct tc_outcome {
     int64_t status; /* TOOLCAGE_STATUS_… */
     int64_t exit_code, signal;
     char *limit;
+    char *notice; /* one line about earlier calls; NULL: none */
+    char *note;   /* what else there is to say of this end; NULL: nothing */
     struct tc_failure failure;
     int64_t wall_us, cpu_us, memory_peak, pids_peak;
     struct tc_stream out, err;

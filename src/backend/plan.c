@@ -22,6 +22,7 @@ static void visit_deny(struct tc_wire *w, struct tc_deny *d)
     tc_wire_str(w, &d->path);
     tc_wire_str(w, &d->key);
     tc_wire_i64(w, &d->line);
+    TC_WIRE_INT(w, d->own);
 }
 
 static void visit_limits(struct tc_wire *w, struct tc_limits *l)
@@ -37,10 +38,12 @@ static void visit_limits(struct tc_wire *w, struct tc_limits *l)
 
 void tc_plan_visit(struct tc_wire *w, struct tc_plan *p)
 {
-    char **texts[] = {&p->call, &p->tool, &p->backend, &p->grant, &p->payload};
+    char **texts[] = {&p->call,  &p->tool,    &p->backend,  &p->grant,
+                      &p->image, &p->runtime, &p->platform, &p->payload};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         tc_wire_str(w, texts[i]);
     TC_WIRE_INT(w, p->clauses);
+    TC_WIRE_INT(w, p->without);
     struct tc_strv *lists[] = {&p->argv,          &p->env,     &p->cwd,
                                &p->tool_writable, &p->collect, &p->net_allowed};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
@@ -62,7 +65,8 @@ static void mount_done(struct tc_mount *m)
 
 void tc_plan_done(struct tc_plan *p)
 {
-    char *texts[] = {p->call, p->tool, p->backend, p->grant, p->payload};
+    char *texts[] = {p->call,  p->tool,    p->backend,  p->grant,
+                     p->image, p->runtime, p->platform, p->payload};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
     struct tc_strv *lists[] = {&p->argv,          &p->env,     &p->cwd,

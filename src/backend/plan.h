@@ -18,6 +18,9 @@ enum tc_mount_kind {
     TC_MOUNT_COPY,   /* a small file of the host, copied, skipped when missing */
 };
 
+/* Whether the host wants output as it comes: what the limit keeps, or all of it. */
+enum tc_stream_mode { TC_STREAM_NONE, TC_STREAM_KEPT, TC_STREAM_ALL };
+
 struct tc_mount {
     enum tc_mount_kind kind;
     char *path;    /* in the cage */
@@ -34,11 +37,13 @@ struct tc_deny {
     char *path; /* as the tool sees it */
     char *key;
     int64_t line;
+    bool own; /* toolcage's: it must not come into being either */
 };
 
 struct tc_plan {
     char *call, *tool, *backend, *grant;
     tc_clauses clauses;
+    tc_clauses without; /* of these, what may be missing where there are no namespaces */
     struct tc_strv argv, env;
     struct tc_strv cwd; /* the first that exists inside; a single one must */
     struct tc_mount *mounts;
@@ -51,8 +56,11 @@ struct tc_plan {
     struct tc_limits limits;
     int64_t denials;   /* enum tc_denials */
     int64_t workspace; /* enum tc_workspace_mode */
-    bool stream;       /* the host wants output as it comes */
+    int64_t stream;    /* enum tc_stream_mode */
     char *payload;     /* a backend's own text */
+    char *image;       /* a root file system on the host; NULL: its system directories */
+    char *runtime;     /* the container runtime by name; NULL: any */
+    char *platform;    /* of gVisor, by name; NULL: the best that works */
 };
 
 void tc_plan_visit(struct tc_wire *w, struct tc_plan *plan);

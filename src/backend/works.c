@@ -6,10 +6,11 @@
 
 #include "backend/backend.h"
 #include "backend/fake_works.h"
+#include "backend/oci/works.h"
 #include "backend/process/works.h"
 
-static const struct tc_works *const all[] = {&tc_process_works, &tc_unconfined_works,
-                                             &tc_fake_works};
+static const struct tc_works *const all[] = {&tc_process_works, &tc_oci_works, &tc_gvisor_works,
+                                             &tc_unconfined_works, &tc_fake_works};
 
 const struct tc_works *tc_works_at(size_t index)
 {

@@ -2,15 +2,18 @@
  * Copyright The toolcage authors
  *
  * The error object. Its texts, report and JSON are made at birth, so that every accessor is a plain
- * read that cannot fail. */
+ * read that cannot fail. Message and hint name what a tool or a model may have chosen: they are one
+ * line each, with nothing that acts on a terminal; the subject is the thing itself, as it is. */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/jsontext.h"
+#include "base/shown.h"
 
 struct toolcage_error {
     int code;
@@ -79,12 +82,44 @@ static char *make_message(const struct tc_why *why, const char *fmt, va_list ap)
     if (why->errnum)
         tc_buf_addf(&buf, ": %s",
                     strerrordesc_np(why->errnum) ? strerrordesc_np(why->errnum) : "unknown error");
-    return tc_buf_steal(&buf);
+    _autofree_ char *raw = tc_buf_steal(&buf);
+    return raw ? tc_shown(raw) : NULL;
 }
 
 static char *copy(const char *text)
 {
     return strdup(text ? text : "");
+}
+
+/* What to do about that which any system call can run into. */
+static const char *usual_hint(int errnum)
+{
+    switch (errnum) {
+    case ENOMEM:
+    case ENOBUFS:
+        return "free memory on this machine";
+    case EMFILE:
+    case ENFILE:
+        return "close files, or raise the limit of open files (ulimit -n)";
+    case ENOSPC:
+    case EDQUOT:
+        return "make room on that file system";
+    case EACCES:
+    case EPERM:
+        return "check its permissions";
+    case EIO:
+        return "look at the kernel's log (dmesg)";
+    case EINTR:
+        return "try again";
+    default:
+        return "";
+    }
+}
+
+/* Where there is no descriptor left, nothing is wrong with the path or the machine. */
+static bool own_hint(const struct tc_why *why)
+{
+    return why->hint && *why->hint && why->errnum != EMFILE && why->errnum != ENFILE;
 }
 
 int tc_fail(struct toolcage_error **err, const struct tc_why *why, const char *fmt, ...)
@@ -104,7 +139,7 @@ int tc_fail(struct toolcage_error **err, const struct tc_why *why, const char *f
     e->column = why->column;
     e->stage = copy(why->stage);
     e->subject = copy(why->subject);
-    e->hint = copy(why->hint);
+    e->hint = tc_shown(own_hint(why) ? why->hint : usual_hint(why->errnum));
     e->file = copy(why->file);
     bool whole = e->message && e->stage && e->subject && e->hint && e->file;
     if (whole) {

@@ -19,8 +19,8 @@ struct tc_why {
     int code;
     const char *stage;
     const char *subject;
-    int errnum; /* its text is appended to the message */
-    const char *hint;
+    int errnum;       /* its text is appended to the message */
+    const char *hint; /* none: what `errnum` calls for, if anything */
     const char *file; /* place in the policy */
     uint32_t line, column;
     const char *report; /* the whole report, when it is more than message and hint */

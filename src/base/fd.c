@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -148,8 +149,22 @@ ssize_t tc_recv(int sock, void *bytes, size_t size, int *fds, size_t max, size_t
     return n;
 }
 
+int tc_next_entry(DIR *dir, struct dirent **ret)
+{
+    do {
+        errno = 0;
+        *ret = readdir(dir);
+    } while (*ret && (strcmp((*ret)->d_name, ".") == 0 || strcmp((*ret)->d_name, "..") == 0));
+    return *ret ? 1 : errno ? -1 : 0;
+}
+
 int tc_memfd(const char *name, const void *bytes, size_t len)
 {
+    struct rlimit most;
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && len > most.rlim_cur) {
+        errno = EFBIG; /* the write would end this program by a signal */
+        return -1;
+    }
     _autofd_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0 || tc_write_all(fd, bytes, len) < 0)
         return -1;

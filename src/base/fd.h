@@ -5,6 +5,7 @@
 #ifndef TC_BASE_FD_H
 #define TC_BASE_FD_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -21,7 +22,11 @@ int tc_read_file(int dirfd, const char *path, struct tc_buf *buf);
  * errno. */
 int tc_write_file(int dirfd, const char *path, const char *text);
 
-enum { TC_FDS_MAX = 8 };
+/* The next entry but "." and "..": 1, 0 at the end, or -1 with errno. (readdir() says NULL for
+ * both, and half a directory taken for a whole one would leave the rest unprotected.) */
+int tc_next_entry(DIR *dir, struct dirent **ret);
+
+enum { TC_FDS_MAX = 64 };
 
 /* One message with up to TC_FDS_MAX descriptors. 0, or -1 with errno. Never raises SIGPIPE. */
 int tc_send(int sock, const void *bytes, size_t len, const int *fds, size_t count);

@@ -67,7 +67,9 @@ int tc_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy, 
                        &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
                                         .stage = "call",
                                         .subject = tool,
-                                        .hint = "see `toolcage tools` for the names"},
+                                        .hint = tc_startswith(tool, "server.")
+                                                    ? "see [server.…] in the policy"
+                                                    : "see `toolcage tools` for the names"},
                        "the policy %s has no tool %s", tc_policy_name(policy), tool);
     struct toolcage_call *call = calloc(1, sizeof(*call));
     if (!call)

@@ -11,6 +11,8 @@
 #include "base/fd.h"
 #include "call/call.h"
 
+enum { SHARE = 64 }; /* messages of one dispatch: some 2 MiB */
+
 int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                    struct toolcage_error *why, struct toolcage_error **err)
 {
@@ -37,17 +39,27 @@ static int finish_lost(struct toolcage_call *call, struct toolcage_error *why,
     return tc_call_finish(call, &none, why, err);
 }
 
+/* Its own socket closes with it, and before those of its calls. */
+static bool helper_lives(const struct toolcage_engine *engine)
+{
+    struct pollfd socket = {.fd = tc_engine_fd(engine)};
+    return poll(&socket, 1, 0) == 0;
+}
+
 static int finish_gone(struct toolcage_call *call, struct toolcage_error **err)
 {
     struct toolcage_error *why = NULL;
-    (void)tc_fail(&why,
-                  &(struct tc_why){
-                      .code = TOOLCAGE_EHELPER,
-                      .stage = "wait",
-                      .subject = "toolcage-helper",
-                      .hint = "make a new engine; if this happens again, library and helper may be "
-                              "of two builds: reinstall toolcage"},
-                  "the helper ended without an answer; every cage of this engine ended with it");
+    struct tc_why gone = {.code = TOOLCAGE_EHELPER, .stage = "wait", .subject = "toolcage-helper"};
+    if (helper_lives(call->engine)) {
+        gone.hint = "fewer calls at once, more open files (ulimit -n), or more memory";
+        (void)tc_fail(&why, &gone, "the helper could not take this call, or not answer it");
+    } else {
+        gone.hint = "make a new engine; if this happens again, library and helper may be of two "
+                    "builds: reinstall toolcage";
+        (void)tc_fail(
+            &why, &gone,
+            "the helper ended without an answer; every cage of this engine ended with it");
+    }
     return finish_lost(call, why, err);
 }
 
@@ -109,7 +121,10 @@ int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err)
         struct tc_message message;
         char bytes[sizeof(struct tc_message) + TC_MESSAGE_BYTES_MAX];
     } in;
-    while (call->state != TC_CALL_DONE) {
+    for (int share = 0; call->state != TC_CALL_DONE; share++) {
+        /* a tool that never stops writing must not keep the host in here */
+        if (share == SHARE)
+            return 0;
         int fds[1] = {-1};
         size_t count = 0;
         ssize_t n = tc_recv(call->sock, &in, sizeof(in), fds, 1, &count, NULL, NULL, false);

@@ -74,8 +74,12 @@ static void add_machine(struct tc_buf *buf)
 static void add_probe(struct tc_buf *buf, const struct tc_probe *p)
 {
     tc_buf_addc(buf, '{');
-    add_text(buf, "clause", tc_clause_name((enum tc_clause)p->clause));
-    add_text(buf, "text", tc_clause_text((enum tc_clause)p->clause));
+    if (p->backend)
+        add_text(buf, "backend", p->backend);
+    if (!p->backend || !p->works)
+        add_text(buf, "clause", tc_clause_name((enum tc_clause)p->clause));
+    if (!p->backend)
+        add_text(buf, "text", tc_clause_text((enum tc_clause)p->clause));
     tc_json_key(buf, "works");
     tc_buf_adds(buf, p->works ? "true" : "false");
     add_text(buf, "mechanism", p->mechanism);
@@ -84,18 +88,43 @@ static void add_probe(struct tc_buf *buf, const struct tc_probe *p)
     tc_buf_addc(buf, '}');
 }
 
+/* One line each. */
+static void add_cuts(struct tc_buf *buf, const char *lines)
+{
+    tc_json_key(buf, "cuts");
+    tc_buf_addc(buf, '[');
+    for (const char *at = lines; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        tc_buf_adds(buf, at == lines ? "" : ",");
+        tc_json_string(buf, at, strcspn(at, "\n"));
+    }
+    tc_buf_addc(buf, ']');
+}
+
+static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outcome *outcome,
+                       bool whole)
+{
+    const char *comma = "";
+    tc_json_key(buf, key);
+    tc_buf_addc(buf, '[');
+    for (size_t i = 0; i < outcome->probe_count; i++) {
+        if ((outcome->probes[i].backend != NULL) != whole)
+            continue;
+        tc_buf_adds(buf, comma);
+        add_probe(buf, &outcome->probes[i]);
+        comma = ",";
+    }
+    tc_buf_addc(buf, ']');
+}
+
 static char *write_report(const struct tc_outcome *outcome)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
     tc_buf_addc(&buf, '{');
     add_machine(&buf);
-    tc_json_key(&buf, "clauses");
-    tc_buf_addc(&buf, '[');
-    for (size_t i = 0; i < outcome->probe_count; i++) {
-        tc_buf_adds(&buf, i ? "," : "");
-        add_probe(&buf, &outcome->probes[i]);
-    }
-    tc_buf_adds(&buf, "]}");
+    add_probes(&buf, "clauses", outcome, false);
+    add_probes(&buf, "backends", outcome, true);
+    add_cuts(&buf, outcome->notice ? outcome->notice : "");
+    tc_buf_addc(&buf, '}');
     return tc_buf_steal(&buf);
 }
 

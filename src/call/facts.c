@@ -46,15 +46,23 @@ static bool absolute_variable(const char *name, char **ret)
     return *ret != NULL;
 }
 
-static bool state_directory(const char *home, char **ret)
+/* The same rule as the command line's: an absolute $VARIABLE, else below the home. */
+static bool own_directory(const char *variable, const char *home, const char *below, char **ret)
 {
     _autofree_ char *base = NULL;
-    if (!absolute_variable("XDG_STATE_HOME", &base))
+    if (!absolute_variable(variable, &base))
         return false;
     if (!base && !home)
         return true;
-    *ret = base ? tc_path_join(base, "toolcage") : tc_path_join(home, ".local/state/toolcage");
+    *ret = base ? tc_path_join(base, "toolcage") : tc_path_join(home, below);
     return *ret != NULL;
+}
+
+bool tc_state_directory(char **ret)
+{
+    _autofree_ char *home = NULL;
+    return absolute_variable("HOME", &home) &&
+           own_directory("XDG_STATE_HOME", home, ".local/state/toolcage", ret);
 }
 
 int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **err)
@@ -62,11 +70,14 @@ int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **
     int r = working_directory(&ret->cwd, err);
     if (r < 0)
         return r;
-    if (!absolute_variable("HOME", &ret->home) || !state_directory(ret->home, &ret->state))
+    if (!absolute_variable("HOME", &ret->home) ||
+        !own_directory("XDG_STATE_HOME", ret->home, ".local/state/toolcage", &ret->state) ||
+        !own_directory("XDG_CONFIG_HOME", ret->home, ".config/toolcage", &ret->config))
         return tc_fail_memory(err);
     ret->facts = (struct tc_facts){.cwd = ret->cwd,
                                    .home = ret->home,
                                    .state = ret->state,
+                                   .config = ret->config,
                                    .environ = (const char *const *)environ};
     return 0;
 }
@@ -76,5 +87,6 @@ void tc_surroundings_done(struct tc_surroundings *s)
     free(s->cwd);
     free(s->home);
     free(s->state);
+    free(s->config);
     *s = (struct tc_surroundings){0};
 }

@@ -20,20 +20,25 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/path.h"
+#include "base/root.h"
 #include "base/strv.h"
+#include "call/facts.h"
 #include "helper/protocol.h"
 
-enum { STACK = 64 << 10, KERNEL_SIGSET = 8, ABOVE = 10 };
+enum { STACK = 64 << 10, KERNEL_SIGSET = 8, ABOVE = 10, AWAKE_US = 2000 };
 
 struct launch {
     int program, sock, host, null;
+    char *argv[3];
     char *stack;        /* two of STACK bytes */
     const char *failed; /* which step, when errnum is set */
     int errnum;
@@ -63,8 +68,10 @@ static int place_descriptors(struct launch *l)
     int *moved[] = {&l->null, &l->sock, &l->host, &l->program};
     for (size_t i = 0; i < TC_COUNT(moved); i++) {
         *moved[i] = fcntl(*moved[i], F_DUPFD_CLOEXEC, ABOVE);
-        if (*moved[i] < 0)
+        if (*moved[i] < 0) {
+            errno = errno == EINVAL ? EMFILE : errno; /* what it says where the limit is below */
             return -1;
+        }
     }
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (dup2(l->null, fd) < 0)
@@ -85,10 +92,10 @@ static int leave_directory(struct launch *l)
 
 static int execute(struct launch *l)
 {
-    static char name[] = "toolcage-helper", *argv[] = {name, NULL}, *envp[] = {NULL};
+    static char *envp[] = {NULL};
     uint64_t none = 0;
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, KERNEL_SIGSET);
-    return execveat(l->program, "", argv, envp, AT_EMPTY_PATH);
+    return execveat(l->program, "", l->argv, envp, AT_EMPTY_PATH);
 }
 
 static int become_helper(void *arg)
@@ -125,19 +132,39 @@ static int vanish(void *arg)
 /* ---- in the host --------------------------------------------------------------------------------
  */
 
+/* No cancellation point: the children stand on memory of ours. */
+static long reap(pid_t pid, int flags)
+{
+    return syscall(SYS_wait4, pid, NULL, __WALL | flags, NULL);
+}
+
+/* Awake for a while: who sleeps here is woken behind the helper, on the processor where that has
+ * begun to work, while another one is idle. */
+static void await_end(pid_t pid)
+{
+    int64_t until = tc_now_us() + AWAKE_US;
+    long ended = 0;
+    while (ended == 0 && tc_now_us() < until) {
+        (void)sched_yield();
+        ended = reap(pid, WNOHANG);
+    }
+    while (ended == 0 || (ended < 0 && errno == EINTR))
+        ended = reap(pid, 0);
+}
+
 /* All signals, those that libc keeps for itself included: a handler must not run in the children.
  */
 static void start(struct launch *l)
 {
     uint64_t all = ~UINT64_C(0), before = 0;
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
-    pid_t pid = clone(vanish, l->stack + STACK, CLONE_VM | CLONE_VFORK, l);
+    pid_t pid = clone(vanish, l->stack + STACK, CLONE_VM, l);
     if (pid < 0) {
         l->failed = "clone";
         l->errnum = errno;
     }
-    while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
-        ;
+    if (pid > 0)
+        await_end(pid);
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
 }
 
@@ -150,7 +177,12 @@ static int launch(int program, const char *path, int sock, int host, struct tool
         why.errnum = errno;
         return tc_fail(err, &why, "cannot open /dev/null");
     }
-    struct launch l = {.program = program, .sock = sock, .host = host, .null = null};
+    static char name[] = "toolcage-helper";
+    _autofree_ char *state = NULL;
+    if (!tc_state_directory(&state))
+        return tc_fail_memory(err);
+    struct launch l = {
+        .program = program, .sock = sock, .host = host, .null = null, .argv = {name, state, NULL}};
     l.stack = mmap(NULL, 2 * (size_t)STACK, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (l.stack == MAP_FAILED)
@@ -169,7 +201,9 @@ static const char *unsafe(const struct stat *st)
 {
     if (!S_ISREG(st->st_mode))
         return "is not a regular file";
-    if (st->st_uid != 0 && st->st_uid != geteuid())
+    /* where the namespace has no number for root, the owner of what lies beside the library, whose
+     * code this is */
+    if (st->st_uid != 0 && st->st_uid != geteuid() && st->st_uid != tc_machine_root().uid)
         return "belongs to neither root nor the caller";
     if (st->st_mode & (S_IWGRP | S_IWOTH))
         return "can be written by its group or by others";
@@ -222,12 +256,35 @@ static char *library_from_maps(void)
     return found;
 }
 
+/* Is this code the program itself (linked statically)? Of that the loader knows only the name by
+ * which it was called. */
+static bool is_program(const Dl_info *info)
+{
+    enum { HEADERS = 4096 };
+    return getauxval(AT_PHDR) - (uintptr_t)info->dli_fbase < HEADERS;
+}
+
+/* By the kernel's word; where /proc is not mounted, what it was told to execute. */
+static char *program_path(void)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    const char *executed = (const char *)getauxval(AT_EXECFN);
+    if (n > 0) {
+        path[n] = '\0';
+        return strdup(path);
+    }
+    return executed && executed[0] == '/' ? realpath(executed, NULL) : NULL;
+}
+
 static char *library_directory(void)
 {
-    Dl_info info;
+    Dl_info info = {0};
+    bool known = dladdr((void *)(uintptr_t)&tc_launch_helper, &info) != 0 && info.dli_fname;
     _autofree_ char *path = NULL;
-    if (dladdr((void *)(uintptr_t)&tc_launch_helper, &info) && info.dli_fname &&
-        info.dli_fname[0] == '/')
+    if (!known || is_program(&info)) /* of a static one libc may know nothing */
+        path = program_path();
+    else if (info.dli_fname[0] == '/')
         path = realpath(info.dli_fname, NULL);
     else
         path = library_from_maps();

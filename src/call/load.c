@@ -11,7 +11,7 @@
 #include "base/path.h"
 #include "call/facts.h"
 
-enum { POLICY_MAX = 4 << 20 };
+enum { POLICY_MAX = 4 << 20, GROWN = 1 << 16 /* while it was read */ };
 
 int tc_policy_load_buffer(const char *text, size_t length, const char *name,
                           struct toolcage_policy **ret, struct toolcage_error **err)
@@ -63,11 +63,13 @@ int tc_policy_load_file(const char *path, struct toolcage_policy **ret, struct t
                          "name the file in it, as in DIR/toolcage.toml");
     if (!S_ISREG(st.st_mode))
         return fail_kind(err, path, "is not a regular file", "save it as a plain file first");
-    _autobuf_ struct tc_buf text = {.max = POLICY_MAX + 1};
-    if (st.st_size > POLICY_MAX || (tc_read_all(fd, &text) < 0 && errno == EFBIG) ||
-        text.len > POLICY_MAX)
+    _autobuf_ struct tc_buf text = {.max = POLICY_MAX + GROWN};
+    int rc = st.st_size > POLICY_MAX ? 0 : tc_read_all(fd, &text);
+    if (st.st_size > POLICY_MAX || text.len > POLICY_MAX)
         return fail_kind(err, path, "is larger than 4 MiB", "split it: one policy file a project");
     if (text.failed)
         return tc_fail_memory(err);
+    if (rc < 0) /* half of a policy is another policy */
+        return fail_read(err, path, errno);
     return tc_policy_load_buffer(text.data ? text.data : "", text.len, path, ret, err);
 }

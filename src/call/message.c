@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The text for a model: what happened in one line, what the tool wrote, and when it failed what was
- * refused and why, in sentences to act on. */
+ * The text for a model: what happened in one line, when it failed what was refused and why, in
+ * sentences to act on, and what the tool wrote. Ours comes first and has one line for each thing,
+ * so that no output and no name can pass for a word of ours: from "stdout:" or "stderr:" on
+ * everything is the tool's. */
 #include <string.h>
 
+#include "base/shown.h"
 #include "call/result.h"
 
 enum { DENIALS_TOLD = 20 };
@@ -81,7 +84,8 @@ static void add_status(struct tc_buf *buf, const struct tc_result_frame *frame,
             tc_buf_addf(buf, "failed: the tool exited with code %lld", (long long)o->exit_code);
         break;
     case TOOLCAGE_STATUS_TIMEOUT:
-        tc_buf_adds(buf, "timeout: the tool was ended at its deadline of ");
+        tc_buf_adds(buf, o->note ? "timeout: the call was ended at its deadline of "
+                                 : "timeout: the tool was ended at its deadline of ");
         add_duration(buf, frame->grant->limits.timeout_ms);
         break;
     case TOOLCAGE_STATUS_LIMIT:
@@ -94,6 +98,8 @@ static void add_status(struct tc_buf *buf, const struct tc_result_frame *frame,
         add_error(buf, word, result->error);
         break;
     }
+    if (o->note)
+        tc_buf_addf(buf, "; %s", o->note);
     tc_buf_addc(buf, '\n');
 }
 
@@ -114,13 +120,13 @@ static void add_stream(struct tc_buf *buf, const char *name, const struct tc_str
 static void add_connect(struct tc_buf *buf, const struct tc_grant *grant, const char *target)
 {
     const char *tool = grant->tool ? "tool " : "this call", *name = grant->tool ? grant->tool : "";
+    tc_buf_adds(buf, "denied: network: ");
+    tc_buf_add_shown(buf, target);
     if (!grant->net_count) {
-        tc_buf_addf(buf, "denied: network: %s was refused: %s%s has no network", target, tool,
-                    name);
+        tc_buf_addf(buf, " was refused: %s%s has no network", tool, name);
         return;
     }
-    tc_buf_addf(buf, "denied: network: %s is not in the allowlist of %s%s; allowed: ", target, tool,
-                name);
+    tc_buf_addf(buf, " is not in the allowlist of %s%s; allowed: ", tool, name);
     for (size_t i = 0; i < grant->net_count; i++)
         tc_buf_addf(buf, strchr(grant->net[i].host, ':') ? "%s[%s]:%u" : "%s%s:%u", i ? ", " : "",
                     grant->net[i].host, grant->net[i].port);
@@ -129,10 +135,12 @@ static void add_connect(struct tc_buf *buf, const struct tc_grant *grant, const 
 static void add_denial(struct tc_buf *buf, const struct tc_grant *grant, const struct tc_denial *d)
 {
     const char *operation = d->operation ? d->operation : "", *target = d->target ? d->target : "";
-    if (strcmp(operation, "connect") == 0)
+    if (strcmp(operation, "connect") == 0) {
         add_connect(buf, grant, target);
-    else
-        tc_buf_addf(buf, "denied: %s%s%s", operation, target[0] ? " " : "", target);
+    } else {
+        tc_buf_addf(buf, "denied: %s%s", operation, target[0] ? " " : "");
+        tc_buf_add_shown(buf, target);
+    }
     if (d->count > 1)
         tc_buf_addf(buf, " (%lld times)", (long long)d->count);
     if (d->hint && d->hint[0] && strcmp(d->hint, "the tool has no network") != 0)
@@ -167,9 +175,9 @@ char *tc_result_write_message(const struct tc_result_frame *frame,
     if (front && front->flags & TC_BACKEND_NO_BOUNDARY)
         tc_buf_addf(&buf, "NOT A SECURITY BOUNDARY: backend %s enforces nothing\n", front->name);
     add_status(&buf, frame, result);
-    add_stream(&buf, "stdout", &o->out);
-    add_stream(&buf, "stderr", &o->err);
     if (o->status != TOOLCAGE_STATUS_OK)
         add_denials(&buf, frame->grant, o);
+    add_stream(&buf, "stdout", &o->out);
+    add_stream(&buf, "stderr", &o->err);
     return tc_buf_steal(&buf);
 }

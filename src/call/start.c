@@ -23,8 +23,8 @@ static int fail_system(struct toolcage_error **err, const char *what)
                          .stage = "start",
                          .subject = what,
                          .errnum = errno,
-                         .hint =
-                             "see whether this process is at its limit of open files (ulimit -n)"},
+                         .hint = "see whether this process is at its limit of open files (ulimit "
+                                 "-n) or of file sizes (ulimit -f)"},
         "cannot start the call: %s failed", what);
 }
 
@@ -68,6 +68,12 @@ static bool fill(char **field, const char *text)
     return *field != NULL;
 }
 
+/* A server talks for as long as it lives. */
+static enum tc_stream_mode stream_mode(const struct toolcage_call *call)
+{
+    return call->tool && tc_startswith(call->tool, "server.") ? TC_STREAM_ALL : TC_STREAM_KEPT;
+}
+
 /* The plan in a sealed memory file. */
 static int write_plan(struct toolcage_call *call, const struct tc_front *front, int *ret_fd,
                       struct toolcage_error **err)
@@ -78,7 +84,7 @@ static int write_plan(struct toolcage_call *call, const struct tc_front *front, 
     if (r == 0) {
         bool filled = fill(&plan.call, call->id) && fill(&plan.tool, call->grant.tool) &&
                       fill(&plan.backend, front->name) && fill(&plan.grant, call->grant.digest);
-        plan.stream = call->output != NULL;
+        plan.stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
         tc_plan_visit(&wire, &plan);
         if (!filled || wire.failed)
             r = tc_fail_memory(err);

@@ -26,6 +26,8 @@ static const char text[] = "Runs the command that the policy registered for TOOL
                            "  toolcage call python '{\"code\": \"print(6 * 7)\"}'\n"
                            "  toolcage call python --json @arguments.json\n";
 
+static const char how[] = "arguments are JSON, @FILE, or - for standard input";
+
 /* Everything of a descriptor as text, at most ARGUMENTS_MAX bytes. */
 static char *read_text(int fd, const char *name, struct tc_failure *failure)
 {
@@ -36,7 +38,7 @@ static char *read_text(int fd, const char *name, struct tc_failure *failure)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
-            (void)tc_failure_set(failure, TOOLCAGE_ESYSTEM, NULL,
+            (void)tc_failure_set(failure, TOOLCAGE_ESYSTEM, how,
                                  "cannot read the arguments from %s: %s", name, strerror(errno));
             return free(all), NULL;
         }
@@ -71,9 +73,8 @@ static char *arguments(const char *word, struct tc_failure *failure)
     _autofd_ int fd = open(word + 1, O_RDONLY | O_CLOEXEC);
     if (fd >= 0)
         return read_text(fd, word + 1, failure);
-    (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
-                         "arguments are JSON, @FILE, or - for standard input",
-                         "cannot read the arguments from %s: %s", word + 1, strerror(errno));
+    (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, how, "cannot read the arguments from %s: %s",
+                         word + 1, strerror(errno));
     return NULL;
 }
 

@@ -10,43 +10,28 @@
 
 #include "cli/failure.h"
 #include "cli/json.h"
+#include "cli/prove.h"
 #include "cli/say.h"
 
 enum { TC_EXIT_UNFIT = 1, CLAUSE_WIDTH = 18, HOW_COLUMN = 5 + CLAUSE_WIDTH + 2, LINE_WIDTH = 98 };
 
 static const struct tc_option options[] = {
     {"json", 0, NULL, NULL, "one JSON object in place of the table"},
+    {"prove", 0, NULL, NULL, "try known ways out on decoys, without a cage and in one"},
+    {"backend", 0, "NAME", NULL, "the kind of cage that --prove tries (default: process)"},
     {"clean", 0, NULL, NULL, "sweep what killed engines may have left"},
     TC_OPTION_HELP,
     {0},
 };
 
 static const char text[] =
-    "exit codes: 0 the default grant can be enforced here, 1 it cannot, 125 no answer\n\n"
+    "exit codes: 0 the default grant can be enforced here, 1 it cannot, 125 no answer;\n"
+    "with --prove 0 every attack that works here was stopped, 1 some was not or not tried\n\n"
     "examples:\n"
     "  toolcage doctor\n"
     "  toolcage doctor --json\n"
+    "  toolcage doctor --prove\n"
     "  toolcage doctor --clean\n";
-
-/* Words from the column `indent` on, broken before the line gets too long. */
-static void put_text(FILE *out, const char *words, int indent)
-{
-    int column = indent;
-    for (const char *word = words; *word;) {
-        int length = (int)strcspn(word, " \n");
-        if (column > indent && column + 1 + length > LINE_WIDTH) {
-            (void)fprintf(out, "\n%*s", indent, "");
-            column = indent;
-        } else if (column > indent) {
-            (void)fputc(' ', out);
-            column++;
-        }
-        (void)fprintf(out, "%.*s", length, word);
-        column += length;
-        word += length + (word[length] != '\0');
-    }
-    (void)fputc('\n', out);
-}
 
 /* A fix that several clauses in a row share is told once: *last is the one told last, owned. */
 static void put_fix(FILE *out, char *fix, char **last)
@@ -54,24 +39,24 @@ static void put_fix(FILE *out, char *fix, char **last)
     bool told = !fix || !*fix || (*last && !strcmp(fix, *last));
     if (!told) {
         (void)fprintf(out, "%*sfix: ", HOW_COLUMN, "");
-        put_text(out, fix, HOW_COLUMN + 5);
+        tc_cli_wrap(out, fix, HOW_COLUMN + 5, LINE_WIDTH);
     }
     free(*last);
     *last = fix;
 }
 
-static void put_clause(FILE *out, struct tc_json row, char **last_fix)
+static void put_clause(FILE *out, struct tc_slice row, char **last_fix)
 {
     _autofree_ char *clause = tc_json_text(tc_json_get(row, "clause"));
     bool works = tc_json_true(tc_json_get(row, "works"));
     _autofree_ char *how = tc_json_text(tc_json_get(row, works ? "mechanism" : "reason"));
     (void)fprintf(out, "%-3s  %-*s  ", works ? "ok" : "no", CLAUSE_WIDTH, clause ? clause : "?");
-    put_text(out, how ? how : "", HOW_COLUMN);
+    tc_cli_wrap(out, how ? how : "", HOW_COLUMN, LINE_WIDTH);
     if (!works)
         put_fix(out, tc_json_text(tc_json_get(row, "fix")), last_fix);
 }
 
-static void put_machine(FILE *out, struct tc_json machine)
+static void put_machine(FILE *out, struct tc_slice machine)
 {
     _autofree_ char *system = tc_json_text(tc_json_get(machine, "system"));
     _autofree_ char *kernel = tc_json_text(tc_json_get(machine, "kernel"));
@@ -81,6 +66,24 @@ static void put_machine(FILE *out, struct tc_json machine)
                   tc_json_int(tc_json_get(machine, "uid"), -1));
 }
 
+/* Those beside the process cage whose programs are installed: a container was tried in each. */
+static void put_backends(FILE *out, struct tc_slice rows)
+{
+    struct tc_scan_each each = tc_scan_walk(rows);
+    for (bool first = true; tc_scan_next(&each); first = false) {
+        _autofree_ char *last_fix = NULL;
+        _autofree_ char *name = tc_json_text(tc_json_get(each.value, "backend"));
+        bool works = tc_json_true(tc_json_get(each.value, "works"));
+        _autofree_ char *how =
+            tc_json_text(tc_json_get(each.value, works ? "mechanism" : "reason"));
+        (void)fprintf(out, "%s%-3s  %-*s  ", first ? "\nother backends\n" : "", works ? "ok" : "no",
+                      CLAUSE_WIDTH, name ? name : "?");
+        tc_cli_wrap(out, how ? how : "", HOW_COLUMN, LINE_WIDTH);
+        if (!works)
+            put_fix(out, tc_json_text(tc_json_get(each.value, "fix")), &last_fix);
+    }
+}
+
 static bool holds(const struct toolcage_result *proof)
 {
     return toolcage_result_status(proof) == TOOLCAGE_STATUS_OK;
@@ -88,12 +91,18 @@ static bool holds(const struct toolcage_result *proof)
 
 static void put_table(FILE *out, const char *json, const struct toolcage_result *proof)
 {
-    struct tc_json report = tc_json_of(json);
+    struct tc_slice report = tc_json_of(json);
     put_machine(out, tc_json_get(report, "machine"));
-    struct tc_json_each each = tc_json_walk(tc_json_get(report, "clauses"));
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(report, "clauses"));
     _autofree_ char *last_fix = NULL;
-    while (tc_json_next(&each))
+    while (tc_scan_next(&each))
         put_clause(out, each.value, &last_fix);
+    put_backends(out, tc_json_get(report, "backends"));
+    each = tc_scan_walk(tc_json_get(report, "cuts"));
+    while (tc_scan_next(&each)) {
+        _autofree_ char *cut = tc_json_text(each.value);
+        (void)fprintf(out, "\n%s\n", cut ? cut : "");
+    }
     if (holds(proof)) {
         (void)fputs("\nthe default grant holds here: a command ran under it\n", out);
         return;
@@ -188,6 +197,15 @@ static int run(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     struct toolcage_engine *engine = NULL;
+    bool proves = tc_args_has(args, "prove");
+    if (proves ? tc_args_has(args, "clean") : tc_args_has(args, "backend")) {
+        (void)tc_failure_set(&failure, TOOLCAGE_EUSAGE, "see toolcage doctor --help",
+                             proves ? "--prove and --clean are two requests: make one at a time"
+                                    : "--backend is for --prove only");
+        return tc_failure_tell(&failure, args, NULL);
+    }
+    if (proves)
+        return tc_prove(args, &failure);
     if (toolcage_engine_new(&engine, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
     int rc = tc_args_has(args, "clean") ? clean(args, engine, &failure)
@@ -198,7 +216,7 @@ static int run(const struct tc_args *args)
 
 const struct tc_verb tc_verb_doctor = {
     .name = "doctor",
-    .words = "[--json | --clean]",
+    .words = "[--json] [--prove | --clean]",
     .summary = "what works on this machine, what not, and the fix",
     .text = text,
     .options = options,

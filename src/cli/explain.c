@@ -17,8 +17,9 @@ enum { TC_EXIT_NOT_ALLOWED = 1 };
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
     {"tool", 0, "NAME", NULL, "the tool; without it a command under [defaults]"},
+    {"server", 0, "NAME", NULL, "the MCP server; with --tool: one of its tools"},
     {"arguments", 0, "JSON", NULL, "the arguments that a model would give"},
-    {"workspace", 0, "DIR", "workspace", "what /workspace stands for (default: this directory)"},
+    TC_OPTION_WORKSPACE,
     {"read", 0, "PATH", NULL, "may it read this path?"},
     {"write", 0, "PATH", NULL, "may it write this path?"},
     {"exec", 0, "PATH", NULL, "may it execute this path?"},
@@ -34,6 +35,8 @@ static const char text[] =
     "  toolcage policy explain --tool list_files\n"
     "  toolcage policy explain --tool list_files --read /etc/shadow\n"
     "  toolcage policy explain --tool search --arguments '{\"text\": \"x\"}'\n"
+    "  toolcage policy explain --server files --tool read_text_file --arguments '{\"path\": "
+    "\"/x\"}'\n"
     "  toolcage policy explain -- make test\n";
 
 /* The one question among the options as "read PATH": owned, *ret NULL without one. 0 or the exit
@@ -57,7 +60,7 @@ static int question(const struct tc_args *args, char **ret)
     return 0;
 }
 
-static void put_verdict(FILE *out, const char *access, struct tc_json verdict)
+static void put_verdict(FILE *out, const char *access, struct tc_slice verdict)
 {
     _autofree_ char *reason = tc_json_text(tc_json_get(verdict, "reason"));
     _autofree_ char *key = tc_json_text(tc_json_get(verdict, "key"));
@@ -74,7 +77,7 @@ static void put_verdict(FILE *out, const char *access, struct tc_json verdict)
         (void)fprintf(out, "hint: %s\n", hint);
 }
 
-static int print_text(const char *access, struct tc_json grant)
+static int print_text(const char *access, struct tc_slice grant)
 {
     static const char *const skip[] = {"verdict", NULL};
     char *all = NULL;
@@ -95,7 +98,7 @@ static int print_text(const char *access, struct tc_json grant)
 
 static int print_answer(const struct tc_args *args, const char *access, const char *json)
 {
-    struct tc_json grant = tc_json_of(json);
+    struct tc_slice grant = tc_json_of(json);
     int rc =
         tc_args_has(args, "json") ? tc_cli_print(json, strlen(json)) : print_text(access, grant);
     if (!rc && tc_args_has(args, "json"))
@@ -121,16 +124,27 @@ static int prepare(const struct tc_args *args, const char *tool, struct tc_sessi
                      : 0;
 }
 
+/* "server.files.tool.read": owned; NULL: no memory. */
+static char *place_of(const char *server, const char *tool)
+{
+    char *place;
+    if (asprintf(&place, "server.%s%s%s", server, tool ? ".tool." : "", tool ? tool : "") < 0)
+        return NULL;
+    return place;
+}
+
 static int run(const struct tc_args *args)
 {
     _autosession_ struct tc_session session = {0};
     _autofailure_ struct tc_failure failure = {0};
     _autofree_ char *access = NULL;
-    const char *tool = tc_args_value(args, "tool");
+    const char *tool = tc_args_value(args, "tool"), *server = tc_args_value(args, "server");
+    _autofree_ char *place = server ? place_of(server, tool) : NULL;
     char *json = NULL;
     int rc = question(args, &access);
-    if (rc)
-        return rc;
+    if (rc || (server && !place))
+        return rc ? rc : tc_cli_no_memory();
+    tool = server ? place : tool;
     if (prepare(args, tool, &session, &failure) ||
         toolcage_call_explain_json(session.call, access, &json, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, tool);

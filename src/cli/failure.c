@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/clean.h"
 #include "cli/say.h"
 
 int tc_failure_about(struct tc_failure *failure, const char *subject)
@@ -15,6 +16,12 @@ int tc_failure_about(struct tc_failure *failure, const char *subject)
     return -1;
 }
 
+/* What a name or an argument brings along must not look like a second line of ours. */
+static char *one_line(const char *text)
+{
+    return text ? tc_clean(TC_CLEAN_LINE, text, strlen(text), NULL) : NULL;
+}
+
 int tc_failure_set(struct tc_failure *failure, int code, const char *hint, const char *fmt, ...)
 {
     va_list ap;
@@ -22,9 +29,12 @@ int tc_failure_set(struct tc_failure *failure, int code, const char *hint, const
     failure->code = code;
     free(failure->message);
     free(failure->hint);
-    if (vasprintf(&failure->message, fmt, ap) < 0)
-        failure->message = NULL;
-    failure->hint = strdup(hint ? hint : "");
+    _autofree_ char *text = NULL;
+    if (vasprintf(&text, fmt, ap) < 0)
+        text = NULL;
+    failure->message = one_line(text);
+    const char *usual = code == TOOLCAGE_EMEMORY ? TC_CLI_FREE_MEMORY : "";
+    failure->hint = one_line(hint ? hint : usual);
     va_end(ap);
     return -1;
 }
@@ -75,7 +85,7 @@ static void put_error(FILE *out, const struct tc_failure *failure)
     put_member(out, "subject", failure->subject);
     (void)fputs(",\"errno\":0", out);
     put_member(out, "message", failure->message ? failure->message : "out of memory");
-    put_member(out, "hint", failure->hint);
+    put_member(out, "hint", failure->message ? failure->hint : TC_CLI_FREE_MEMORY);
     (void)fputs(",\"location\":null}", out);
 }
 

@@ -1,38 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reading the library's JSON in place: a value is a slice of the text, and nothing is built. Good
- * for the small objects that our own texts are made from; broken text reads as absent values, never
- * beyond its end. */
+ * Reading the library's own JSON: small objects, walked in place by mcp/scan.h. */
 #ifndef TC_CLI_JSON_H
 #define TC_CLI_JSON_H
 
 #include <stdint.h>
 
 #include "cli/cli.h"
+#include "mcp/scan.h"
 
-struct tc_json {
-    const char *at; /* NULL: absent */
-    const char *end;
-};
-
-struct tc_json_each {
-    struct tc_json rest;
-    struct tc_json key; /* absent in arrays */
-    struct tc_json value;
-};
-
-struct tc_json tc_json_of(const char *text);
+/* The whole text as one value; absent when it is no JSON. */
+struct tc_slice tc_json_of(const char *text);
 /* Member `key` of an object; absent when there is none. */
-struct tc_json tc_json_get(struct tc_json object, const char *key);
-/* Walks an array or object: while (tc_json_next(&each)). */
-struct tc_json_each tc_json_walk(struct tc_json container);
-bool tc_json_next(struct tc_json_each *each);
+struct tc_slice tc_json_get(struct tc_slice object, const char *key);
 
-/* The text of a string, owned; NULL for anything else. */
-char *tc_json_text(struct tc_json value);
-int64_t tc_json_int(struct tc_json value, int64_t otherwise);
-bool tc_json_true(struct tc_json value);
-bool tc_json_is(struct tc_json value, const char *string);
+/* The text of a string, owned; NULL for anything else. A NUL in it reads as a blank. */
+char *tc_json_text(struct tc_slice value);
+int64_t tc_json_int(struct tc_slice value, int64_t otherwise);
+bool tc_json_true(struct tc_slice value);
 
 #endif

@@ -68,7 +68,10 @@ static int nearest(char **ret, struct tc_failure *failure)
         if (*ret || !directory[1] || (has_home && same_directory(&here, &home)))
             return 0;
         slash[slash == directory] = '\0';
-        if (look(directory, &here) || border(&start, &here))
+        if (look(directory, &here))
+            return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "name a policy with --policy FILE",
+                                  "cannot look for a policy in %s: %s", directory, strerror(errno));
+        if (border(&start, &here))
             return 0;
     }
 }
@@ -79,6 +82,8 @@ static int users_own(char **ret, struct tc_failure *failure)
     _autofree_ char *path = tc_user_path("XDG_CONFIG_HOME", ".config", TC_POLICY_NAME);
     struct stat st;
     *ret = NULL;
+    if (!path && errno != ENOENT)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
     if (!path || (stat(path, &st) && (errno == ENOENT || errno == ENOTDIR)))
         return 0;
     if (stat(path, &st))

@@ -34,6 +34,7 @@ struct tc_args {
 #define TC_OPTION_HELP    {"help", 'h', NULL, NULL, "this text"}
 #define TC_OPTION_POLICY  {"policy", 0, "FILE", NULL, "the policy file, in place of the one found"}
 #define TC_OPTION_JSON    {"json", 0, NULL, NULL, "one line of JSON on standard output and nothing else"}
+#define TC_OPTION_WORKSPACE {"workspace", 0, "DIR", "workspace", "what /workspace stands for (default: this directory)"}
 #define TC_OPTION_TIMINGS {"timings", 0, NULL, NULL, "show on standard error how long each step took"}
 #define TC_OPTIONS_NARROWING                                                                        \
     {"read", 0, "PATH[=FROM]", "read", "a path the tool may read; FROM: where it is on this machine"}, \
@@ -41,7 +42,7 @@ struct tc_args {
     {"network", 0, "none|HOST:PORT", "network", "no network, or an endpoint the tool may reach"},    \
     {"env", 'e', "NAME[=VALUE]", "env", "a variable for the tool; without VALUE: yours"},            \
     {"cwd", 0, "DIR", "cwd", "where the tool starts, as it sees it"},                                \
-    {"workspace", 0, "DIR", "workspace", "what /workspace stands for (default: this directory)"},    \
+    TC_OPTION_WORKSPACE,                                                                             \
     {"timeout", 't', "TIME", "timeout", "end the call after this time: 500ms, 30s, 5m, 1h"},         \
     {"memory", 'm', "SIZE", "memory", "memory of the whole cage: 512MiB, 2GB"},                      \
     {"cpu-time", 0, "TIME", "cpu_time", "processor time of the whole cage"},                         \

@@ -5,12 +5,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/clean.h"
 #include "cli/habits.h"
 #include "cli/json.h"
 #include "cli/say.h"
 
-static void say_denial(struct tc_json denial)
+static void say_denial(struct tc_slice denial)
 {
     _autofree_ char *operation = tc_json_text(tc_json_get(denial, "operation"));
     _autofree_ char *target = tc_json_text(tc_json_get(denial, "target"));
@@ -24,10 +26,10 @@ static void say_denial(struct tc_json denial)
 }
 
 /* Probes that programs make and do without are in the JSON only. */
-static void say_denials(struct tc_json result)
+static void say_denials(struct tc_slice result)
 {
-    struct tc_json_each each = tc_json_walk(tc_json_get(result, "denials"));
-    while (tc_json_next(&each))
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(result, "denials"));
+    while (tc_scan_next(&each))
         if (!tc_json_true(tc_json_get(each.value, "probe")))
             say_denial(each.value);
     int64_t omitted = tc_json_int(tc_json_get(tc_json_get(result, "omitted"), "denials"), 0);
@@ -35,9 +37,9 @@ static void say_denials(struct tc_json result)
         tc_cli_say("denied %" PRId64 " more", omitted);
 }
 
-static void say_cut(struct tc_json result, const char *stream, const char *name)
+static void say_cut(struct tc_slice result, const char *stream, const char *name)
 {
-    struct tc_json out = tc_json_get(result, stream);
+    struct tc_slice out = tc_json_get(result, stream);
     if (tc_json_true(tc_json_get(out, "truncated")))
         tc_cli_say("%s was cut: the tool wrote %" PRId64 " bytes (--output SIZE keeps more)", name,
                    tc_json_int(tc_json_get(out, "bytes"), 0));
@@ -54,7 +56,7 @@ static void say_error(const struct toolcage_error *err, char *const words[])
     tc_cli_error(err);
 }
 
-static void say_ending(const struct toolcage_result *result, struct tc_json json,
+static void say_ending(const struct toolcage_result *result, struct tc_slice json,
                        char *const words[])
 {
     int64_t wall = tc_json_int(tc_json_get(tc_json_get(json, "usage"), "wall_ms"), 0) + 50;
@@ -81,11 +83,17 @@ static void say_ending(const struct toolcage_result *result, struct tc_json json
 
 void tc_report(const struct toolcage_result *result, char *const words[])
 {
-    struct tc_json json = tc_json_of(toolcage_result_json(result));
+    struct tc_slice json = tc_json_of(toolcage_result_json(result));
     say_denials(json);
     say_cut(json, "stdout", "standard output");
     say_cut(json, "stderr", "standard error");
     say_ending(result, json, words);
+}
+
+void tc_report_notice(const struct toolcage_result *result)
+{
+    if (*toolcage_result_notice(result))
+        tc_cli_say("%s", toolcage_result_notice(result));
 }
 
 int tc_report_json(const struct toolcage_result *result)
@@ -97,7 +105,11 @@ int tc_report_json(const struct toolcage_result *result)
         line = NULL;
         return tc_cli_no_memory();
     }
-    return tc_cli_print(line, (size_t)length);
+    if (!isatty(STDOUT_FILENO))
+        return tc_cli_print(line, (size_t)length);
+    size_t shown;
+    _autofree_ char *clean = tc_clean(TC_CLEAN_JSON, line, (size_t)length, &shown);
+    return clean ? tc_cli_print(clean, shown) : tc_cli_no_memory();
 }
 
 static void put_step(FILE *out, const char *name, int64_t us)
@@ -115,8 +127,8 @@ void tc_report_timings(const struct toolcage_result *result, const struct tc_ses
         return;
     put_step(out, "policy", session->policy_us);
     put_step(out, "engine", session->engine_us);
-    struct tc_json_each each = tc_json_walk(tc_json_of(toolcage_result_timings_json(result)));
-    while (tc_json_next(&each)) {
+    struct tc_scan_each each = tc_scan_walk(tc_json_of(toolcage_result_timings_json(result)));
+    while (tc_scan_next(&each)) {
         _autofree_ char *name = tc_json_text(tc_json_get(each.value, "step"));
         put_step(out, name ? name : "?", tc_json_int(tc_json_get(each.value, "us"), 0));
     }

@@ -10,6 +10,8 @@
 /* Why it ended, what was refused, what was cut. `words`: the command, for the hint to one that does
  * not exist. */
 void tc_report(const struct toolcage_result *result, char *const words[]);
+/* What is to be said of earlier calls. */
+void tc_report_notice(const struct toolcage_result *result);
 /* The line of JSON on standard output; 0 or the exit code. */
 int tc_report_json(const struct toolcage_result *result);
 void tc_report_timings(const struct toolcage_result *result, const struct tc_session *session);

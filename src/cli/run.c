@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "cli/clean.h"
 #include "cli/report.h"
 #include "cli/say.h"
 
@@ -28,6 +29,9 @@ struct run {
     size_t from, to; /* what of it is not yet written */
     int write_errno; /* why our standard output failed, or 0 */
     bool closed[3];  /* streams that nobody reads any more */
+    bool shown[3];   /* streams that go to a terminal */
+    bool unfinished; /* the last line there has no end yet */
+    struct tc_clean_held held[3];
 };
 
 static volatile sig_atomic_t signals_seen, last_signal;
@@ -85,10 +89,8 @@ static void give_up(struct run *run, int stream, int errnum)
     (void)toolcage_call_cancel(run->call);
 }
 
-static void on_output(void *userdata, int stream, const void *bytes, size_t length)
+static void pass_on(struct run *run, int stream, const char *at, size_t length)
 {
-    struct run *run = userdata;
-    const char *at = bytes;
     while (length && !run->closed[stream]) {
         struct pollfd ready = {.fd = stream, .events = POLLOUT};
         int rc = ppoll(&ready, 1, NULL, &run->outside);
@@ -104,6 +106,41 @@ static void on_output(void *userdata, int stream, const void *bytes, size_t leng
             give_up(run, stream, errno);
         }
     }
+}
+
+/* Nobody but a terminal acts on what it is given to show, so that nobody else gets other bytes than
+ * the tool wrote. */
+static void on_output(void *userdata, int stream, const void *bytes, size_t length)
+{
+    struct run *run = userdata;
+    if (!run->shown[stream]) {
+        pass_on(run, stream, bytes, length);
+        return;
+    }
+    size_t shown = 0;
+    _autofree_ char *clean = tc_clean_piece(&run->held[stream], bytes, length, &shown);
+    if (!clean)
+        give_up(run, stream, ENOMEM);
+    else
+        pass_on(run, stream, clean, shown);
+    if (clean && shown)
+        run->unfinished = clean[shown - 1] != '\n';
+}
+
+/* What was held back for the rest of a character that never came. */
+static void end_output(struct run *run)
+{
+    for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++) {
+        const struct tc_clean_held *held = &run->held[stream];
+        size_t shown = 0;
+        _autofree_ char *clean = tc_clean(TC_CLEAN_OUTPUT, held->bytes, held->count, &shown);
+        if (clean && shown) {
+            pass_on(run, stream, clean, shown);
+            run->unfinished = true;
+        }
+    }
+    if (run->unfinished)
+        tc_cli_unfinished();
 }
 
 static void close_sink(struct run *run)
@@ -187,8 +224,8 @@ static int open_input(struct run *run, struct tc_failure *failure)
         return -1;
     /* this end is ours alone: its flags are nobody else's */
     if (fcntl(run->sink, F_SETFL, O_NONBLOCK))
-        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, NULL, "cannot prepare standard input: %s",
-                              strerror(errno));
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "try again, or without input: < /dev/null",
+                              "cannot prepare standard input: %s", strerror(errno));
     run->source_open = true;
     run->terminal = isatty(STDIN_FILENO);
     return 0;
@@ -204,7 +241,9 @@ static int run_call(struct run *run, bool input, bool json, struct tc_failure *f
     catch_signals(run);
     if (toolcage_call_start(run->call, err))
         return -1;
-    return loop(run, failure);
+    int rc = loop(run, failure);
+    end_output(run);
+    return rc;
 }
 
 static int finish(const struct run *run, const struct tc_session *session,
@@ -217,10 +256,12 @@ static int finish(const struct run *run, const struct tc_session *session,
         rc = tc_report_json(result);
     else if (!run->write_errno)
         tc_report(result, args->words);
+    tc_report_notice(result);
     if (tc_args_has(args, "timings"))
         tc_report_timings(result, session);
     if (run->write_errno && run->write_errno != EPIPE) {
         tc_cli_say("cannot write the tool's output: %s", strerror(run->write_errno));
+        tc_cli_hint(TC_CLI_OTHER_OUTPUT);
         return TC_EXIT_FAILURE;
     }
     if (run->write_errno)
@@ -233,6 +274,8 @@ static int finish(const struct run *run, const struct tc_session *session,
 int tc_run(struct tc_session *session, const struct tc_args *args, const char *tool, bool input)
 {
     struct run run = {.call = session->call, .sink = -1};
+    for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
+        run.shown[stream] = isatty(stream);
     struct tc_failure failure = {0};
     int code = run_call(&run, input, tc_args_has(args, "json"), &failure)
                    ? tc_failure_tell(&failure, args, tool)

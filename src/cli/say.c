@@ -6,61 +6,11 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
-#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* The code point at `at` and its length; length 0 for a byte that is not UTF-8. */
-static uint32_t decode(const unsigned char *at, size_t *ret_len)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t len = at[0] < 0x80 ? 1 : at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : at[0] >= 0xc2 ? 2 : 0;
-    *ret_len = 0;
-    if (!len || at[0] > 0xf4)
-        return 0;
-    uint32_t point = len == 1 ? at[0] : at[0] & (0x7fU >> len);
-    for (size_t i = 1; i < len; i++) {
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-        point = point << 6 | (at[i] & 0x3f);
-    }
-    if (point < least[len] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
-        return 0;
-    *ret_len = len;
-    return point;
-}
-
-/* Control characters, and those that reorder or hide what a terminal shows. */
-static bool harmful(uint32_t point)
-{
-    if (point < 0x20)
-        return point != '\n' && point != '\t';
-    return (point >= 0x7f && point < 0xa0) || point == 0x61c ||
-           (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
-           (point >= 0x2060 && point <= 0x206f) || point == 0xfeff ||
-           (point >= 0xe0000 && point < 0xe1000);
-}
-
-char *tc_cli_clean(const char *text)
-{
-    /* the longest escape of one byte is \xff, of a sequence of two or more \u{10ffff} */
-    char *out = malloc(strlen(text) * 5 + 12);
-    if (!out)
-        return NULL;
-    char *to = out;
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        size_t len;
-        uint32_t point = decode(at, &len);
-        if (len && !harmful(point)) {
-            to = mempcpy(to, at, len);
-            at += len;
-            continue;
-        }
-        to += snprintf(to, 12, len > 1 ? "\\u{%x}" : "\\x%02x", len > 1 ? point : *at);
-        at += len ? len : 1;
-    }
-    *to = '\0';
-    return out;
-}
+#include "cli/clean.h"
 
 static int write_all(int fd, const char *bytes, size_t length)
 {
@@ -81,6 +31,21 @@ static int write_all(int fd, const char *bytes, size_t length)
     return 0;
 }
 
+/* A tool's output and our lines share a terminal. There ours are bold from the line's beginning on,
+ * and a tool's cannot be, because no escape sequence of its own gets that far. */
+static bool unfinished;
+
+void tc_cli_unfinished(void)
+{
+    unfinished = true;
+}
+
+static bool on_terminal(void)
+{
+    const char *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+}
+
 /* One line on standard error in one write, so that lines of several processes do not mix. */
 static void line(const char *prefix, const char *fmt, va_list ap) TC_PRINTF(2, 0);
 static void line(const char *prefix, const char *fmt, va_list ap)
@@ -90,9 +55,13 @@ static void line(const char *prefix, const char *fmt, va_list ap)
         text = NULL;
         return;
     }
-    _autofree_ char *clean = tc_cli_clean(text);
+    _autofree_ char *clean = tc_clean(TC_CLEAN_LINE, text, strlen(text), NULL);
     _autofree_ char *whole = NULL;
-    int length = clean ? asprintf(&whole, "%s: %s\n", prefix, clean) : -1;
+    bool marked = on_terminal();
+    int length = clean ? asprintf(&whole, "%s%s%s:%s %s\n", marked && unfinished ? "\n" : "",
+                                  marked ? "\x1b[1m" : "", prefix, marked ? "\x1b[0m" : "", clean)
+                       : -1;
+    unfinished = false;
     if (length < 0)
         whole = NULL;
     else
@@ -117,14 +86,15 @@ void tc_cli_hint(const char *fmt, ...)
 
 void tc_cli_stderr(const char *text)
 {
-    _autofree_ char *clean = tc_cli_clean(text);
+    size_t length = 0;
+    _autofree_ char *clean = tc_clean(TC_CLEAN_TEXT, text, strlen(text), &length);
     if (clean)
-        (void)write_all(STDERR_FILENO, clean, strlen(clean));
+        (void)write_all(STDERR_FILENO, clean, length);
 }
 
 int tc_cli_no_memory(void)
 {
-    static const char text[] = "toolcage: out of memory\n";
+    static const char text[] = "toolcage: out of memory\nhint: " TC_CLI_FREE_MEMORY "\n";
     (void)write_all(STDERR_FILENO, text, sizeof(text) - 1);
     return TC_EXIT_FAILURE;
 }
@@ -178,28 +148,46 @@ int tc_cli_print(const char *text, size_t length)
     if (errno == EPIPE)
         return TC_EXIT_SIGNAL + 13; /* SIGPIPE: what the reader of a closed pipe expects */
     tc_cli_say("cannot write standard output: %s", strerror(errno));
+    tc_cli_hint(TC_CLI_OTHER_OUTPUT);
     return TC_EXIT_FAILURE;
 }
 
 int tc_cli_print_clean(const char *text)
 {
-    _autofree_ char *clean = tc_cli_clean(text);
-    return clean ? tc_cli_print(clean, strlen(clean)) : tc_cli_no_memory();
+    size_t length = 0;
+    _autofree_ char *clean = tc_clean(TC_CLEAN_TEXT, text, strlen(text), &length);
+    return clean ? tc_cli_print(clean, length) : tc_cli_no_memory();
 }
 
 void tc_cli_json_string(FILE *out, const char *text)
 {
-    (void)fputc('"', out);
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        size_t len;
-        (void)decode(at, &len);
-        if (!len)
-            (void)fputs("\\ufffd", out);
-        else if (*at < 0x20 || *at == '"' || *at == '\\')
-            (void)fprintf(out, "\\u%04x", *at);
-        else
-            (void)fwrite(at, 1, len, out);
-        at += len ? len : 1;
+    char *escaped = NULL;
+    size_t size = 0;
+    FILE *quoted = open_memstream(&escaped, &size);
+    for (const char *at = text; quoted && *at; at++)
+        (void)fprintf(
+            quoted, (unsigned char)*at < 0x20 || *at == '"' || *at == '\\' ? "\\u%04x" : "%c", *at);
+    bool whole = quoted && !fclose(quoted);
+    _autofree_ char *clean = whole ? tc_clean(TC_CLEAN_JSON, escaped, size, NULL) : NULL;
+    (void)fprintf(out, "\"%s\"", clean ? clean : "out of memory");
+    free(escaped);
+}
+
+void tc_cli_wrap(FILE *out, const char *words, int indent, int width)
+{
+    int column = indent;
+    for (const char *word = words; *word;) {
+        int length = (int)strcspn(word, " \n");
+        if (column > indent && column + 1 + length > width) {
+            (void)fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            (void)fputc(' ', out);
+            column++;
+        }
+        (void)fprintf(out, "%.*s", length, word);
+        column += length;
+        word += length + (word[length] != '\0');
     }
-    (void)fputc('"', out);
+    (void)fputc('\n', out);
 }

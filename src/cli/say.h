@@ -13,10 +13,15 @@
 /* "toolcage: …", and below it "hint: …". */
 void tc_cli_say(const char *fmt, ...) TC_PRINTF(1, 2);
 void tc_cli_hint(const char *fmt, ...) TC_PRINTF(1, 2);
-/* Text of several lines, as it is, to standard error. */
+/* The tool's output ended in the middle of a line of the terminal: our next line begins a new one.
+ */
+void tc_cli_unfinished(void);
+/* Text of several lines, to standard error. */
 void tc_cli_stderr(const char *text);
 /* Says it and returns TC_EXIT_FAILURE. */
 int tc_cli_no_memory(void);
+#define TC_CLI_FREE_MEMORY "free memory on this machine"
+#define TC_CLI_OTHER_OUTPUT "make room where the output goes, or send it elsewhere"
 
 /* An error of the library: a policy's whole report, else message and hint. */
 void tc_cli_error(const struct toolcage_error *err);
@@ -28,9 +33,8 @@ int tc_cli_print(const char *text, size_t length);
 /* The same for text with chosen parts: made harmless, then printed. */
 int tc_cli_print_clean(const char *text);
 
-/* A copy in which no control character but newline and tab, no bidirectional override and no byte
- * outside UTF-8 is left: they become \x1b or \u{202e}. NULL without memory. */
-char *tc_cli_clean(const char *text);
+/* Words from the column `indent` on, broken before a line has more than `width`. */
+void tc_cli_wrap(FILE *out, const char *words, int indent, int width);
 
 /* "text" as JSON, for the few lines of it that are ours. */
 void tc_cli_json_string(FILE *out, const char *text);

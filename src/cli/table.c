@@ -12,15 +12,15 @@ struct columns {
     size_t count;
 };
 
-static bool is_container(struct tc_json value)
+static bool is_container(struct tc_slice value)
 {
     return value.at && (*value.at == '{' || *value.at == '[');
 }
 
-static bool is_empty(struct tc_json value)
+static bool is_empty(struct tc_slice value)
 {
-    struct tc_json_each each = tc_json_walk(value);
-    return !tc_json_next(&each);
+    struct tc_scan_each each = tc_scan_walk(value);
+    return !tc_scan_next(&each);
 }
 
 /* Columns on a terminal, one a code point: the few wide or combining ones are not worth a table. */
@@ -32,27 +32,26 @@ static int width(const char *text)
     return count;
 }
 
-static char *joined(struct tc_json list)
+static char *joined(struct tc_slice list)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    struct tc_json_each each = tc_json_walk(list);
-    for (const char *comma = ""; tc_json_next(&each); comma = " ") {
+    struct tc_scan_each each = tc_scan_walk(list);
+    for (const char *comma = ""; tc_scan_next(&each); comma = " ") {
         _autofree_ char *item = tc_json_text(each.value);
         if (item)
             (void)fprintf(out, "%s%s", comma, item);
         else
-            (void)fprintf(out, "%s%.*s", comma, (int)(each.value.end - each.value.at),
-                          each.value.at);
+            (void)fprintf(out, "%s%.*s", comma, (int)each.value.length, each.value.at);
     }
     return fclose(out) ? (free(text), NULL) : text;
 }
 
 /* A key has its line with it, and some values need their name to be understood. */
-static char *string_cell(struct tc_json row, const char *name, struct tc_json value)
+static char *string_cell(struct tc_slice row, const char *name, struct tc_slice value)
 {
     _autofree_ char *text = tc_json_text(value);
     _autofree_ char *path = tc_json_text(tc_json_get(row, "path"));
@@ -74,9 +73,9 @@ static char *string_cell(struct tc_json row, const char *name, struct tc_json va
 }
 
 /* What a cell shows: yes is the column's name, no and nothing are blank. NULL without memory. */
-static char *cell(struct tc_json row, const char *name)
+static char *cell(struct tc_slice row, const char *name)
 {
-    struct tc_json value = tc_json_get(row, name);
+    struct tc_slice value = tc_json_get(row, name);
     if (!value.at || *value.at == 'n' || *value.at == 'f')
         return strdup(strcmp(name, "value") ? "" : "unset");
     if (*value.at == 't')
@@ -84,7 +83,7 @@ static char *cell(struct tc_json row, const char *name)
     if (is_container(value))
         return joined(value);
     if (*value.at != '"')
-        return strndup(value.at, (size_t)(value.end - value.at));
+        return strndup(value.at, value.length);
     return string_cell(row, name, value);
 }
 
@@ -102,10 +101,10 @@ static size_t add_column(struct columns *columns, char *name)
     return at;
 }
 
-static bool note_row(struct columns *columns, struct tc_json row)
+static bool note_row(struct columns *columns, struct tc_slice row)
 {
-    struct tc_json_each each = tc_json_walk(row);
-    while (tc_json_next(&each)) {
+    struct tc_scan_each each = tc_scan_walk(row);
+    while (tc_scan_next(&each)) {
         _autofree_ char *name = tc_json_text(each.key);
         if (!name)
             return false;
@@ -127,8 +126,8 @@ static bool note_row(struct columns *columns, struct tc_json row)
     return true;
 }
 
-static bool put_row(FILE *out, const struct columns *columns, struct tc_json row, const char *label,
-                    int label_width)
+static bool put_row(FILE *out, const struct columns *columns, struct tc_slice row,
+                    const char *label, int label_width)
 {
     char *text = NULL;
     size_t size = 0;
@@ -159,20 +158,20 @@ static void columns_done(struct columns *columns)
 }
 
 /* A list of objects, or an object of them with their names in front. */
-static bool put_rows(FILE *out, struct tc_json rows)
+static bool put_rows(FILE *out, struct tc_slice rows)
 {
     __attribute__((cleanup(columns_done))) struct columns columns = {0};
     int labels = 0;
-    struct tc_json_each each = tc_json_walk(rows);
-    while (tc_json_next(&each)) {
+    struct tc_scan_each each = tc_scan_walk(rows);
+    while (tc_scan_next(&each)) {
         _autofree_ char *label = tc_json_text(each.key);
         if (!note_row(&columns, each.value))
             return false;
         if (label && width(label) > labels)
             labels = width(label);
     }
-    each = tc_json_walk(rows);
-    while (tc_json_next(&each)) {
+    each = tc_scan_walk(rows);
+    while (tc_scan_next(&each)) {
         _autofree_ char *label = tc_json_text(each.key);
         if (!put_row(out, &columns, each.value, label, labels))
             return false;
@@ -181,15 +180,15 @@ static bool put_rows(FILE *out, struct tc_json rows)
 }
 
 /* Words beside their name, broken before the line gets too long. */
-static bool put_words(FILE *out, const char *name, struct tc_json words)
+static bool put_words(FILE *out, const char *name, struct tc_slice words)
 {
     int column = NAME_WIDTH;
     (void)fprintf(out, "%-*s", NAME_WIDTH, name);
-    struct tc_json_each each = tc_json_walk(words);
-    for (bool first = true; tc_json_next(&each); first = false) {
+    struct tc_scan_each each = tc_scan_walk(words);
+    for (bool first = true; tc_scan_next(&each); first = false) {
         _autofree_ char *word = tc_json_text(each.value);
         if (!word)
-            word = strndup(each.value.at, (size_t)(each.value.end - each.value.at));
+            word = strndup(each.value.at, each.value.length);
         if (!word)
             return false;
         if (!first && column + 1 + width(word) > LINE_WIDTH) {
@@ -207,23 +206,23 @@ static bool put_words(FILE *out, const char *name, struct tc_json words)
 }
 
 /* Is it shown as a block of rows below its name? */
-static bool is_block(struct tc_json value)
+static bool is_block(struct tc_slice value)
 {
-    struct tc_json_each each = tc_json_walk(value);
-    if (!is_container(value) || !tc_json_next(&each))
+    struct tc_scan_each each = tc_scan_walk(value);
+    if (!is_container(value) || !tc_scan_next(&each))
         return false;
     return *value.at == '{' || is_container(each.value);
 }
 
-static bool put_block(FILE *out, const char *name, struct tc_json value)
+static bool put_block(FILE *out, const char *name, struct tc_slice value)
 {
-    struct tc_json_each each = tc_json_walk(value);
-    (void)tc_json_next(&each);
+    struct tc_scan_each each = tc_scan_walk(value);
+    (void)tc_scan_next(&each);
     (void)fprintf(out, "\n%s\n", name);
     return is_container(each.value) ? put_rows(out, value) : tc_table_object(out, value, NULL);
 }
 
-static bool put_member(FILE *out, struct tc_json object, const char *name, struct tc_json value)
+static bool put_member(FILE *out, struct tc_slice object, const char *name, struct tc_slice value)
 {
     if (is_block(value))
         return put_block(out, name, value);
@@ -245,11 +244,11 @@ static bool skipped(const char *name, const char *const skip[])
     return false;
 }
 
-bool tc_table_object(FILE *out, struct tc_json object, const char *const skip[])
+bool tc_table_object(FILE *out, struct tc_slice object, const char *const skip[])
 {
-    struct tc_json_each each = tc_json_walk(object);
+    struct tc_scan_each each = tc_scan_walk(object);
     bool after_block = false;
-    while (tc_json_next(&each)) {
+    while (tc_scan_next(&each)) {
         _autofree_ char *name = tc_json_text(each.key);
         if (!name)
             return false;

@@ -12,6 +12,6 @@
 
 /* Each member of the object below the one before. Members named in `skip` (NULL-terminated) are
  * left out. False when memory ran out. */
-bool tc_table_object(FILE *out, struct tc_json object, const char *const skip[]);
+bool tc_table_object(FILE *out, struct tc_slice object, const char *const skip[]);
 
 #endif

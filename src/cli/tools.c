@@ -20,7 +20,7 @@ static const char text[] = "examples:\n"
                            "  toolcage tools --format openai > tools.json\n";
 
 /* name(argument, optional?, ...) */
-static char *signature(struct tc_json tool)
+static char *signature(struct tc_slice tool)
 {
     char *line = NULL;
     size_t size = 0;
@@ -29,21 +29,21 @@ static char *signature(struct tc_json tool)
         return NULL;
     _autofree_ char *name = tc_json_text(tc_json_get(tool, "name"));
     (void)fprintf(out, "%s(", name ? name : "?");
-    struct tc_json schema = tc_json_get(tool, "input_schema");
-    struct tc_json_each each = tc_json_walk(tc_json_get(schema, "properties"));
-    for (const char *comma = ""; tc_json_next(&each); comma = ", ") {
+    struct tc_slice schema = tc_json_get(tool, "input_schema");
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(schema, "properties"));
+    for (const char *comma = ""; tc_scan_next(&each); comma = ", ") {
         _autofree_ char *argument = tc_json_text(each.key);
         bool required = false;
-        struct tc_json_each names = tc_json_walk(tc_json_get(schema, "required"));
-        while (argument && tc_json_next(&names))
-            required |= tc_json_is(names.value, argument);
+        struct tc_scan_each names = tc_scan_walk(tc_json_get(schema, "required"));
+        while (argument && tc_scan_next(&names))
+            required |= tc_scan_is(names.value, argument);
         (void)fprintf(out, "%s%s%s", comma, argument ? argument : "?", required ? "" : "?");
     }
     (void)fputc(')', out);
     return fclose(out) ? (free(line), NULL) : line;
 }
 
-static void put_tool(FILE *out, struct tc_json tool)
+static void put_tool(FILE *out, struct tc_slice tool)
 {
     _autofree_ char *what = signature(tool);
     _autofree_ char *tier = tc_json_text(tc_json_get(tool, "tier"));
@@ -62,8 +62,8 @@ static int print_text(const char *json)
     FILE *out = open_memstream(&all, &size);
     if (!out)
         return tc_cli_no_memory();
-    struct tc_json_each each = tc_json_walk(tc_json_of(json));
-    while (tc_json_next(&each))
+    struct tc_scan_each each = tc_scan_walk(tc_json_of(json));
+    while (tc_scan_next(&each))
         put_tool(out, each.value);
     int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_clean(all);
     free(all);

@@ -16,6 +16,7 @@ char *tc_user_path(const char *variable, const char *fallback, const char *name)
     const char *base = secure_getenv(variable), *home = secure_getenv("HOME");
     char *path = NULL;
     int n = -1;
+    errno = ENOENT;
     if (base && base[0] == '/')
         n = asprintf(&path, "%s/toolcage%s%s", base, *name ? "/" : "", name);
     else if (home && home[0] == '/')

@@ -51,7 +51,18 @@ void tc_deliver_stream(struct tc_running *j)
     int rc = 1;
     for (int i = 0; i < 2 && rc > 0; i++)
         rc = say_text(j, i, j->output[i].head, j->output[i].head_len);
+    for (int i = 0; i < 2 && j->plan.stream == TC_STREAM_ALL; i++) {
+        tc_output_drop(&j->output[i], j->sent[i]);
+        j->sent[i] = 0;
+    }
     want(j, rc == 0);
+}
+
+/* The host has had all of it: none of it is for the result. */
+static void forget_stream(struct tc_stream *stream)
+{
+    stream->truncated = false;
+    stream->head_len = 0;
 }
 
 static int say_done(struct tc_running *j)
@@ -60,6 +71,11 @@ static int say_done(struct tc_running *j)
     w.out.max = SIZE_MAX / 2;
     tc_outcome_visit(&w, &j->outcome);
     _autofd_ int memory = w.failed ? -1 : tc_memfd("outcome", w.out.data, w.out.len);
+    if (!w.failed && memory < 0 && j->hold == TC_HOLD_NONE) { /* what the cage held may do */
+        j->cage.outcome = &j->aside;
+        tc_job_clear(j);
+        memory = tc_memfd("outcome", w.out.data, w.out.len);
+    }
     tc_buf_done(&w.out);
     if (memory < 0)
         return -1; /* closing the socket without an outcome is an error for the library */
@@ -67,27 +83,24 @@ static int say_done(struct tc_running *j)
     return say(j, &done, sizeof(done), memory);
 }
 
-static void deliver_rest(struct tc_running *j)
+void tc_deliver(struct tc_running *j)
 {
-    const struct tc_stream *streams[] = {&j->outcome.out, &j->outcome.err};
+    struct tc_stream *streams[] = {&j->outcome.out, &j->outcome.err};
     int rc = 1;
     for (int i = 0; i < 2 && rc > 0 && j->plan.stream; i++)
         rc = say_text(j, i, streams[i]->head, streams[i]->head_len);
+    for (int i = 0; i < 2 && rc > 0 && j->plan.stream == TC_STREAM_ALL; i++)
+        forget_stream(streams[i]);
     if (rc > 0)
         rc = say_done(j);
     want(j, rc == 0);
     j->finished = rc != 0;
 }
 
-void tc_deliver(struct tc_running *j)
-{
-    deliver_rest(j);
-}
-
 void tc_deliver_more(struct tc_running *j)
 {
     if (j->ended)
-        deliver_rest(j);
+        tc_deliver(j);
     else
         tc_deliver_stream(j);
 }

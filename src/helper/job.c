@@ -14,8 +14,15 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "helper/deliver.h"
+#include "helper/reserve.h"
 
 enum { SAMPLE_US = 100000, READ_SHARE = 65536, FEED_SHARE = 65536 };
+enum {
+    LOOK_US = 100000,
+    CLEAR_US = 1000000,      /* for what ends by itself, or was told to, until it is told again */
+    STUCK_US = 2000000,      /* that the kernel may take to end what was killed */
+    GATHERING_US = 120000000 /* over what the gathering bounds itself to */
+};
 
 static void on_socket(struct tc_source *s, uint32_t events);
 static void on_output(struct tc_source *s, uint32_t events);
@@ -32,7 +39,7 @@ static void (*const handlers[TC_ROLES])(struct tc_source *, uint32_t) = {
     [TC_ROLE_OOM] = on_oom,       [TC_ROLE_FEED] = on_feed,       [TC_ROLE_COLLECT] = on_collected,
 };
 
-static bool watch(struct tc_running *j, enum tc_role role, int fd, uint32_t events)
+bool tc_job_watch(struct tc_running *j, enum tc_role role, int fd, uint32_t events)
 {
     if (tc_loop_watch(j->loop, &j->sources[role], fd, events) == 0)
         return true;
@@ -40,7 +47,7 @@ static bool watch(struct tc_running *j, enum tc_role role, int fd, uint32_t even
     return false;
 }
 
-static void mark(struct tc_running *j, const char *step, int64_t since_us)
+void tc_job_mark(struct tc_running *j, const char *step, int64_t since_us)
 {
     struct tc_timing *t = TC_PUSH(j->outcome.timings, j->outcome.timing_count);
     if (t)
@@ -51,7 +58,7 @@ static void mark(struct tc_running *j, const char *step, int64_t since_us)
  * -------------------------------------------------------------------------------------- */
 
 /* What the call came to, decided once, when everything about it is known. */
-static void judge(struct tc_running *j, const char *counter)
+void tc_job_judge(struct tc_running *j, const char *counter)
 {
     struct tc_outcome *o = &j->outcome;
     bool failed = o->exit_code != 0 || o->signal != 0;
@@ -69,28 +76,78 @@ static void judge(struct tc_running *j, const char *counter)
     }
 }
 
-static void deliver(struct tc_running *j)
+static void unwatch_cage(struct tc_running *j, enum tc_role but)
+{
+    for (int role = TC_ROLE_OUT; role < TC_ROLES; role++)
+        if (role != (int)but)
+            (void)tc_job_watch(j, (enum tc_role)role, -1, 0);
+}
+
+static void work_release(struct tc_task *task)
+{
+    struct tc_running *j = task->owner;
+    j->cage.works->release(&j->cage);
+}
+
+static void on_released(struct tc_task *task)
+{
+    struct tc_running *j = task->owner;
+    j->hold = TC_HOLD_NONE;
+    j->cage.works->destroy(&j->cage);
+}
+
+/* What is left of the cage ends; how soon is the kernel's matter, or that of who ends the rest, and
+ * nobody waits here. An end that cannot be watched for is looked for again. */
+static void await_end(struct tc_running *j)
+{
+    bool watched = tc_job_watch(j, TC_ROLE_EXIT, j->cage.exit_fd, EPOLLIN);
+    j->hold = TC_HOLD_DYING;
+    j->kill_at_us = tc_now_us() + (watched ? CLEAR_US : LOOK_US);
+}
+
+void tc_job_clear(struct tc_running *j)
+{
+    unwatch_cage(j, TC_ROLE_EXIT);
+    if (j->cage.exit_fd >= 0) {
+        if (!j->cage.over)
+            j->cage.works->signal(&j->cage, true);
+        await_end(j);
+        return;
+    }
+    if (j->cage.works->holds_much(&j->cage)) {
+        j->hold = TC_HOLD_CLEARING;
+        j->task = (struct tc_task){.work = work_release, .done = on_released, .owner = j};
+        if (tc_workers_give(j->workers, &j->task) == 0)
+            return;
+        j->hold = TC_HOLD_NONE;
+    }
+    j->cage.works->destroy(&j->cage);
+}
+
+/* Clearing away is not what the host waits for. */
+void tc_job_answer(struct tc_running *j)
 {
     struct tc_stream *streams[] = {&j->outcome.out, &j->outcome.err};
+    if (j->trials && tc_job_next_trial(j))
+        return;
     for (size_t i = 0; i < TC_COUNT(streams); i++) {
         tc_output_finish(&j->output[i], 0, streams[i]);
         tc_output_done(&j->output[i]);
     }
-    j->end_at_us = j->kill_at_us = j->sample_at_us = 0;
+    j->end_at_us = j->kill_at_us = j->stuck_at_us = j->sample_at_us = j->refuse_at_us = 0;
     j->ended = true;
+    tc_reserve_open();
     tc_deliver(j);
-    /* nothing of the cage runs any more: clearing away is not what the host waits for */
-    j->cage.works->destroy(&j->cage);
-}
-
-static void unwatch_cage(struct tc_running *j)
-{
-    for (int role = TC_ROLE_OUT; role < TC_ROLES; role++)
-        (void)watch(j, (enum tc_role)role, -1, 0);
+    (void)tc_reserve_close();
+    j->cage.outcome = &j->aside; /* nobody waits for what it has to say from here on */
+    if (j->hold == TC_HOLD_NONE)
+        tc_job_clear(j);
+    else if (j->hold == TC_HOLD_DYING)
+        await_end(j);
 }
 
 /* A cage that cannot be watched is not run: nobody would see its end. */
-static int not_watched(struct tc_running *j)
+int tc_job_not_watched(struct tc_running *j)
 {
     return tc_cage_fail(&j->cage,
                         &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
@@ -99,14 +156,6 @@ static int not_watched(struct tc_running *j)
                                          .errnum = errno,
                                          .hint = "raise fs.epoll.max_user_watches, or free memory"},
                         -1, "the helper cannot watch the cage");
-}
-
-/* The cage never came up, or failed on the way: end it, and answer. */
-static void give_up(struct tc_running *j)
-{
-    unwatch_cage(j);
-    j->cage.works->destroy(&j->cage);
-    deliver(j);
 }
 
 static void read_output(struct tc_running *j, int stream, int share)
@@ -120,7 +169,7 @@ static void read_output(struct tc_running *j, int stream, int share)
         if (n < 0)
             return;
         if (n == 0) {
-            (void)watch(j, stream == 0 ? TC_ROLE_OUT : TC_ROLE_ERR, -1, 0);
+            (void)tc_job_watch(j, stream == 0 ? TC_ROLE_OUT : TC_ROLE_ERR, -1, 0);
             return;
         }
         tc_output_add(&j->output[stream], bytes, (size_t)n);
@@ -128,9 +177,36 @@ static void read_output(struct tc_running *j, int stream, int share)
     }
 }
 
+/* A commit that has begun goes to its end, and the answer with it. */
+static void end_gathering(struct tc_running *j)
+{
+    if (!j->cage.works->uncollect(&j->cage))
+        return;
+    if (j->cancelled && !j->outcome.failure.code)
+        j->outcome.status = TOOLCAGE_STATUS_CANCELLED;
+    j->outcome.omitted_changes++;
+    tc_job_answer(j);
+}
+
 /* Before the walls stand there is no tool that could end by itself. */
 static void begin_end(struct tc_running *j, bool at_once)
 {
+    if (j->ended) { /* then what is left of it is */
+        j->kill_at_us = 0;
+        if (j->hold == TC_HOLD_DYING) {
+            j->cage.works->signal(&j->cage, true);
+            await_end(j);
+        }
+        return;
+    }
+    if (j->hold == TC_HOLD_PREPARING) {
+        tc_job_abandon(j);
+        return;
+    }
+    if (j->hold == TC_HOLD_COLLECTING) {
+        end_gathering(j);
+        return;
+    }
     at_once = at_once || !j->cage.running;
     if (!j->kill_at_us && !at_once) {
         j->cage.works->signal(&j->cage, false);
@@ -139,7 +215,39 @@ static void begin_end(struct tc_running *j, bool at_once)
     if (at_once) {
         j->cage.works->signal(&j->cage, true);
         j->kill_at_us = INT64_MAX;
+        j->stuck_at_us = j->stuck_at_us ? j->stuck_at_us : tc_now_us() + STUCK_US;
     }
+}
+
+void tc_job_give_up(struct tc_running *j)
+{
+    if (j->sources[TC_ROLE_EXIT].fd < 0) {
+        tc_job_answer(j);
+        return;
+    }
+    unwatch_cage(j, TC_ROLE_EXIT);
+    j->given_up = true;
+    begin_end(j, true);
+}
+
+/* The kernel cannot end what waits in it for a file system that does not answer. The call's time is
+ * over all the same; the cage goes when the kernel lets it. */
+static void leave_to_the_kernel(struct tc_running *j)
+{
+    struct tc_outcome *o = &j->outcome;
+    enum { LAST_WORDS = 1 << 20 };
+    for (int stream = 0; stream < 2; stream++)
+        read_output(j, stream, LAST_WORDS);
+    o->exit_code = -1;
+    o->signal = SIGKILL;
+    o->wall_us = tc_now_us() - (j->running_us ? j->running_us : j->started_us);
+    o->note = strdup("it was killed but has not ended yet: it waits in the kernel, for a file "
+                     "system or a device that does not answer");
+    o->omitted_changes++;
+    tc_job_judge(j, j->cage.works->usage(&j->cage));
+    unwatch_cage(j, TC_ROLE_EXIT);
+    j->hold = TC_HOLD_DYING;
+    tc_job_answer(j);
 }
 
 static void stop_for(struct tc_running *j, const char *limit)
@@ -161,14 +269,24 @@ static void excuse(struct tc_running *j)
     j->outcome.signal = SIGKILL;
 }
 
-static void on_exit_ready(struct tc_source *s, uint32_t events)
+static void gather(struct tc_running *j)
 {
-    struct tc_running *j = s->owner;
-    (void)events;
-    bool ours = !j->cage.running && !j->outcome.failure.code && j->kill_at_us == INT64_MAX;
-    j->cage.works->reap(&j->cage);
-    if (ours)
-        excuse(j);
+    bool commit = j->outcome.status == TOOLCAGE_STATUS_OK;
+    bool wanted = j->cage.running && !j->given_up && !j->host_gone;
+    int wait = wanted ? j->cage.works->collect(&j->cage, commit) : -1;
+    if (wait >= 0 && tc_job_watch(j, TC_ROLE_COLLECT, wait, EPOLLIN)) {
+        j->hold = TC_HOLD_COLLECTING;
+        j->end_at_us = tc_now_us() + GATHERING_US;
+        return;
+    }
+    if (wait >= 0) /* then at the cost of waiting here */
+        j->cage.works->collected(&j->cage);
+    tc_job_answer(j);
+}
+
+/* Nothing of the tool runs any more: the outcome is what it is. */
+static void conclude(struct tc_running *j)
+{
     int64_t now = tc_now_us();
     j->outcome.wall_us = now - (j->running_us ? j->running_us : j->started_us);
     /* a cage that outlived its deadline because we were held up ends itself */
@@ -177,33 +295,78 @@ static void on_exit_ready(struct tc_source *s, uint32_t events)
     for (int stream = 0; stream < 2;
          stream++) /* every writer is gone: what is in the pipes is all */
         read_output(j, stream, INT32_MAX);
-    unwatch_cage(j);
-    j->end_at_us = j->kill_at_us = j->sample_at_us = 0;
+    unwatch_cage(j, TC_ROLES);
+    j->end_at_us = j->kill_at_us = j->stuck_at_us = j->sample_at_us = 0;
     if (j->plan.limits.output_kill &&
         (tc_output_over(&j->output[0]) || tc_output_over(&j->output[1])) && !j->limit)
         j->limit = "output";
-    judge(j, j->cage.works->usage(&j->cage));
-    int wait = j->cage.running
-                   ? j->cage.works->collect(&j->cage, j->outcome.status == TOOLCAGE_STATUS_OK)
-                   : -1;
-    if (wait >= 0 && watch(j, TC_ROLE_COLLECT, wait, EPOLLIN))
+    tc_reserve_open();
+    tc_job_judge(j, j->cage.works->usage(&j->cage));
+    gather(j);
+    (void)tc_reserve_close();
+}
+
+static void on_exit_ready(struct tc_source *s, uint32_t events)
+{
+    struct tc_running *j = s->owner;
+    (void)events;
+    (void)tc_job_watch(j, TC_ROLE_EXIT, -1, 0);
+    bool ours = !j->cage.running && !j->outcome.failure.code && j->kill_at_us == INT64_MAX;
+    j->cage.works->reap(&j->cage);
+    if (j->ended) { /* at last */
+        j->kill_at_us = 0;
+        j->hold = TC_HOLD_NONE;
+        tc_job_clear(j);
         return;
-    if (wait >= 0) /* then at the cost of waiting here */
-        j->cage.works->collected(&j->cage);
-    deliver(j);
+    }
+    if (ours)
+        excuse(j);
+    conclude(j);
 }
 
 static void on_collected(struct tc_source *s, uint32_t events)
 {
     struct tc_running *j = s->owner;
     (void)events;
-    (void)watch(j, TC_ROLE_COLLECT, -1, 0);
+    (void)tc_job_watch(j, TC_ROLE_COLLECT, -1, 0);
     j->cage.works->collected(&j->cage);
-    deliver(j);
+    j->hold = TC_HOLD_NONE;
+    if (j->ended)
+        tc_job_clear(j);
+    else
+        tc_job_answer(j);
 }
 
 /* ---- while it runs
  * -------------------------------------------------------------------------------- */
+
+/* Of a stream that is delivered whole no more is read than the host takes. */
+static void hold_back(struct tc_running *j)
+{
+    for (int stream = 0; stream < 2 && j->output[stream].all; stream++) {
+        int fd = stream == 0 ? j->cage.out_fd : j->cage.err_fd;
+        bool wait = j->output[stream].head_len > 0;
+        if (wait == j->held_back[stream])
+            continue;
+        j->held_back[stream] = wait;
+        if (tc_job_watch(j, stream == 0 ? TC_ROLE_OUT : TC_ROLE_ERR, wait ? -1 : fd, EPOLLIN))
+            continue;
+        (void)tc_job_not_watched(j);
+        begin_end(j, true);
+    }
+}
+
+/* A host that was promised all of it must not take a part for the whole. */
+static void give_up_output(struct tc_running *j)
+{
+    (void)tc_cage_fail(&j->cage,
+                       &(struct tc_why){.code = TOOLCAGE_EMEMORY,
+                                        .stage = "supervise",
+                                        .subject = "output",
+                                        .hint = "free memory"},
+                       -1, "the helper has no memory for the output");
+    begin_end(j, true);
+}
 
 static void on_output(struct tc_source *s, uint32_t events)
 {
@@ -215,6 +378,16 @@ static void on_output(struct tc_source *s, uint32_t events)
         stop_for(j, "output");
     if (j->plan.stream)
         tc_deliver_stream(j);
+    if (j->output[stream].all && j->output[stream].failed)
+        give_up_output(j);
+    else
+        hold_back(j);
+}
+
+/* After a trial comes another, which needs the whole record. */
+static bool tells_all(const struct tc_running *j)
+{
+    return j->cage.over && !j->trials;
 }
 
 static void on_event(struct tc_source *s, uint32_t events)
@@ -224,17 +397,21 @@ static void on_event(struct tc_source *s, uint32_t events)
     (void)events;
     int rc = j->cage.works->event(&j->cage);
     if (j->cage.running && !was) {
-        mark(j, "walls", j->started_us);
+        tc_job_mark(j, "walls", j->started_us);
         j->running_us = tc_now_us();
     }
     if (rc < 0) {
-        give_up(j);
+        tc_job_give_up(j);
         return;
     }
-    if (watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN) &&
-        watch(j, TC_ROLE_EVENT, j->cage.event_fd, EPOLLIN))
+    if (tells_all(j)) {
+        conclude(j);
         return;
-    (void)not_watched(j);
+    }
+    if (tc_job_watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN) &&
+        tc_job_watch(j, TC_ROLE_EVENT, j->cage.event_fd, EPOLLIN))
+        return;
+    (void)tc_job_not_watched(j);
     begin_end(j, true);
 }
 
@@ -244,15 +421,19 @@ static void on_notify(struct tc_source *s, uint32_t events)
     (void)events;
     /* The backend may close it, and a close alone does not end the watch: a cage cloned meanwhile
      * holds a copy until its exec, and would wake a job that is no more. */
-    (void)watch(j, TC_ROLE_NOTIFY, -1, 0);
+    (void)tc_job_watch(j, TC_ROLE_NOTIFY, -1, 0);
     j->cage.works->notify(&j->cage);
     if (j->cage.running && !j->running_us) {
-        mark(j, "walls", j->started_us);
+        tc_job_mark(j, "walls", j->started_us);
         j->running_us = tc_now_us();
     }
-    if (watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN))
+    if (tells_all(j)) {
+        conclude(j);
         return;
-    (void)not_watched(j);
+    }
+    if (tc_job_watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN))
+        return;
+    (void)tc_job_not_watched(j);
     begin_end(j, true);
 }
 
@@ -264,22 +445,43 @@ static void on_oom(struct tc_source *s, uint32_t events)
         stop_for(j, "memory");
 }
 
+static void close_feed(struct tc_running *j)
+{
+    (void)tc_job_watch(j, TC_ROLE_FEED, -1, 0);
+    (void)close(j->feed_to);
+    j->feed_to = -1;
+}
+
+/* The tool would take its end for the end of the input. */
+static void fail_feed(struct tc_running *j)
+{
+    (void)tc_cage_fail(&j->cage,
+                       &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                        .stage = "supervise",
+                                        .subject = "standard input",
+                                        .errnum = errno,
+                                        .hint = "free memory on this machine"},
+                       -1, "the helper cannot read the call's input");
+    begin_end(j, true);
+}
+
 /* Standard input from a memory file: as much as the pipe takes. */
 static void on_feed(struct tc_source *s, uint32_t events)
 {
     struct tc_running *j = s->owner;
     char bytes[FEED_SHARE];
     (void)events;
-    off_t at = lseek(j->feed_from, 0, SEEK_CUR);
-    ssize_t n = at < 0 ? -1 : pread(j->feed_from, bytes, sizeof(bytes), at);
-    ssize_t wrote = n > 0 ? write(j->feed_to, bytes, (size_t)n) : -1;
-    if (wrote > 0 && lseek(j->feed_from, at + wrote, SEEK_SET) >= 0)
+    ssize_t n = pread(j->feed_from, bytes, sizeof(bytes), j->fed);
+    if (n < 0 && errno != EINTR) {
+        fail_feed(j);
+        close_feed(j);
         return;
-    if (n > 0 && wrote < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    (void)watch(j, TC_ROLE_FEED, -1, 0); /* all written, or nobody reads */
-    (void)close(j->feed_to);
-    j->feed_to = -1;
+    }
+    ssize_t wrote = n > 0 ? write(j->feed_to, bytes, (size_t)n) : 0;
+    if (wrote > 0)
+        j->fed += wrote;
+    else if (n == 0 || (wrote < 0 && errno != EAGAIN && errno != EINTR))
+        close_feed(j); /* all written, or nobody reads */
 }
 
 static void on_socket(struct tc_source *s, uint32_t events)
@@ -287,8 +489,11 @@ static void on_socket(struct tc_source *s, uint32_t events)
     struct tc_running *j = s->owner;
     struct tc_message m = {0};
     size_t count;
-    if (events & EPOLLOUT)
+    if (events & EPOLLOUT) {
         tc_deliver_more(j);
+        if (!j->ended)
+            hold_back(j);
+    }
     if (j->finished || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
         return;
     ssize_t n = tc_recv(j->socket, &m, sizeof(m), NULL, 0, &count, NULL, NULL, false);
@@ -296,7 +501,7 @@ static void on_socket(struct tc_source *s, uint32_t events)
         return;
     bool gone = n <= 0;
     if (gone) {
-        (void)watch(j, TC_ROLE_SOCKET, -1, 0);
+        (void)tc_job_watch(j, TC_ROLE_SOCKET, -1, 0);
         j->host_gone = true;
     }
     if (j->ended) {
@@ -307,10 +512,16 @@ static void on_socket(struct tc_source *s, uint32_t events)
     }
 }
 
+void tc_job_attach(struct tc_running *j)
+{
+    for (int role = 0; role < TC_ROLES; role++)
+        j->sources[role] = (struct tc_source){.ready = handlers[role], .owner = j, .fd = -1};
+}
+
 int64_t tc_job_next(const struct tc_running *j)
 {
     const int64_t times[] = {j->end_at_us, j->kill_at_us == INT64_MAX ? 0 : j->kill_at_us,
-                             j->sample_at_us};
+                             j->stuck_at_us, j->sample_at_us, j->refuse_at_us};
     int64_t next = 0;
     for (size_t i = 0; i < TC_COUNT(times); i++)
         if (times[i] && (!next || times[i] < next))
@@ -318,15 +529,31 @@ int64_t tc_job_next(const struct tc_running *j)
     return next;
 }
 
+static void on_deadline(struct tc_running *j)
+{
+    j->end_at_us = 0;
+    if (j->hold == TC_HOLD_COLLECTING)
+        (void)tc_cage_fail(&j->cage,
+                           &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                            .stage = "collect",
+                                            .subject = "changes",
+                                            .hint = "look at the writable directories by hand"},
+                           -1, "the changes of this call could not be gathered in time");
+    else
+        j->timed_out = !j->cancelled;
+    begin_end(j, false);
+}
+
 void tc_job_tick(struct tc_running *j, int64_t now)
 {
-    if (j->end_at_us && now >= j->end_at_us) {
-        j->end_at_us = 0;
-        j->timed_out = !j->cancelled;
-        begin_end(j, false);
-    }
+    if (j->end_at_us && now >= j->end_at_us)
+        on_deadline(j);
+    if (j->refuse_at_us && now >= j->refuse_at_us)
+        tc_job_refuse(j);
     if (j->kill_at_us && j->kill_at_us != INT64_MAX && now >= j->kill_at_us)
         begin_end(j, true);
+    if (j->stuck_at_us && now >= j->stuck_at_us)
+        leave_to_the_kernel(j);
     if (j->sample_at_us && now >= j->sample_at_us) {
         j->sample_at_us = now + SAMPLE_US;
         if (j->cage.works->cpu_us(&j->cage) > j->plan.limits.cpu_time_ms * 1000)
@@ -334,172 +561,36 @@ void tc_job_tick(struct tc_running *j, int64_t now)
     }
 }
 
-/* ---- the beginning
- * -------------------------------------------------------------------------------- */
-
-static int open_input(struct tc_running *j, int kind, int fd)
+void tc_job_end(struct tc_running *j)
 {
-    if (kind == TC_STDIN_PIPE) {
-        j->cage.stdin_fd = fd;
-        return 0;
-    }
-    if (kind != TC_STDIN_BYTES)
-        return 0;
-    int pair[2];
-    j->feed_from = fd;
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return -1;
-    j->feed_to = pair[1];
-    j->cage.stdin_fd = pair[0];
-    return fcntl(pair[1], F_SETFL, O_NONBLOCK);
+    j->host_gone = j->cancelled = true;
+    j->finished = j->finished || j->ended;
+    begin_end(j, true);
 }
 
-static int read_plan(struct tc_running *j, int fd)
+void tc_job_hang_up(struct tc_running *j)
 {
-    off_t size = lseek(fd, 0, SEEK_END);
-    if (size <= 0)
-        return -1;
-    char *text = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (text == MAP_FAILED)
-        return -1;
-    struct tc_wire w = TC_WIRE_GET_INIT(text, (size_t)size);
-    tc_plan_visit(&w, &j->plan);
-    (void)munmap(text, (size_t)size);
-    return w.failed || w.left || !j->plan.backend ? -1 : 0;
-}
-
-static bool watch_all(struct tc_running *j)
-{
-    const struct tc_cage *c = &j->cage;
-    return watch(j, TC_ROLE_OUT, c->out_fd, EPOLLIN) && watch(j, TC_ROLE_ERR, c->err_fd, EPOLLIN) &&
-           watch(j, TC_ROLE_EVENT, c->event_fd, EPOLLIN) &&
-           watch(j, TC_ROLE_EXIT, c->exit_fd, EPOLLIN) &&
-           watch(j, TC_ROLE_NOTIFY, c->notify_fd, EPOLLIN) &&
-           watch(j, TC_ROLE_OOM, c->oom_fd, c->oom_events) &&
-           watch(j, TC_ROLE_FEED, j->feed_to, EPOLLOUT);
-}
-
-static void begin_call(struct tc_running *j)
-{
-    int64_t since = tc_now_us();
-    j->cage.works = tc_works_find(j->plan.backend);
-    if (!j->cage.works) {
-        j->cage.works = tc_works_at(0); /* for destroy only, which is fine with nothing built */
-        (void)tc_cage_fail(&j->cage,
-                           &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                            .stage = "backend",
-                                            .subject = j->plan.backend},
-                           -1, "the helper has no backend \"%s\"", j->plan.backend);
-        give_up(j);
-        return;
+    int *fds[] = {&j->socket, &j->feed_from, &j->feed_to};
+    (void)tc_job_watch(j, TC_ROLE_SOCKET, -1, 0);
+    (void)tc_job_watch(j, TC_ROLE_FEED, -1, 0);
+    for (size_t i = 0; i < TC_COUNT(fds); i++) {
+        if (*fds[i] >= 0)
+            (void)close(*fds[i]);
+        *fds[i] = -1;
     }
-    int rc = j->cage.works->prepare(&j->cage);
-    mark(j, "prepare", since);
-    j->started_us = tc_now_us();
-    if (rc < 0 || j->cage.works->start(&j->cage) < 0) {
-        give_up(j);
-        return;
-    }
-    mark(j, "start", j->started_us);
-    const struct tc_limits *l = &j->plan.limits;
-    j->end_at_us = l->timeout_ms ? j->started_us + l->timeout_ms * 1000 : 0;
-    j->sample_at_us = l->cpu_time_ms ? j->started_us + SAMPLE_US : 0;
-    j->output[0].limit = j->output[1].limit = (size_t)l->output;
-    if (watch_all(j))
-        return;
-    (void)not_watched(j);
-    give_up(j);
-}
-
-static void begin_other(struct tc_running *j, int kind)
-{
-    const struct tc_works *w;
-    for (size_t i = 0; (w = tc_works_at(i)); i++) {
-        if (kind == TC_JOB_PROBE)
-            (void)w->probe(&j->outcome);
-        else
-            j->removed += w->sweep();
-    }
-    deliver(j);
-}
-
-static void take_call(struct tc_running *j, const struct tc_job *job, int plan_fd, int input)
-{
-    if (open_input(j, job->stdin_kind, input) < 0)
-        (void)tc_cage_fail(
-            &j->cage,
-            &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                             .stage = "job",
-                             .subject = "standard input",
-                             .errnum = errno,
-                             .hint = "fewer calls at once, or a higher limit of open files"},
-            -1, "the helper cannot make a pipe");
-    else if (read_plan(j, plan_fd) < 0)
-        (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
-                           "the helper did not understand the plan");
-    if (j->outcome.failure.code) {
-        give_up(j);
-        return;
-    }
-    mark(j, "receive", j->begun_us);
-    begin_call(j);
-}
-
-struct tc_running *tc_job_new(struct tc_loop *loop, const struct tc_job *job, int socket, int plan,
-                              int input)
-{
-    struct tc_running *j = calloc(1, sizeof(*j));
-    _autofd_ int plan_fd = plan;
-    if (!j) {
-        (void)close(socket);
-        if (input >= 0)
-            (void)close(input);
-        return NULL;
-    }
-    *j = (struct tc_running){.loop = loop, .socket = socket, .feed_from = -1, .feed_to = -1};
-    j->begun_us = tc_now_us();
-    j->cage = (struct tc_cage){.plan = &j->plan,
-                               .outcome = &j->outcome,
-                               .stdin_fd = -1,
-                               .out_fd = -1,
-                               .err_fd = -1,
-                               .event_fd = -1,
-                               .exit_fd = -1,
-                               .notify_fd = -1,
-                               .oom_fd = -1};
-    j->outcome.exit_code = -1;
-    j->outcome.failure.clause = -1;
-    for (int role = 0; role < TC_ROLES; role++)
-        j->sources[role] = (struct tc_source){.ready = handlers[role], .owner = j, .fd = -1};
-    (void)fcntl(socket, F_SETFL, O_NONBLOCK);
-    j->cage.works = tc_works_at(0);
-    if (!watch(j, TC_ROLE_SOCKET, socket, EPOLLIN)) {
-        if (input >= 0)
-            (void)close(input);
-        (void)not_watched(j);
-        give_up(j);
-        return j;
-    }
-    if (job->kind == TC_JOB_CALL)
-        take_call(j, job, plan_fd, input);
-    else
-        begin_other(j, job->kind);
-    return j;
+    if (j->hold == TC_HOLD_PREPARING) /* the streams are not the worker's */
+        tc_cage_close_streams(&j->cage);
 }
 
 void tc_job_free(struct tc_running *j)
 {
-    for (int role = 0; role < TC_ROLES; role++)
-        (void)watch(j, (enum tc_role)role, -1, 0);
-    if (j->cage.works)
-        j->cage.works->destroy(&j->cage);
-    int fds[] = {j->socket, j->feed_from, j->feed_to};
-    for (size_t i = 0; i < TC_COUNT(fds); i++)
-        if (fds[i] >= 0)
-            (void)close(fds[i]);
+    unwatch_cage(j, TC_ROLES);
+    tc_job_hang_up(j);
+    j->cage.works->destroy(&j->cage);
     for (size_t i = 0; i < TC_COUNT(j->output); i++)
         tc_output_done(&j->output[i]);
     tc_plan_done(&j->plan);
     tc_outcome_done(&j->outcome);
+    tc_outcome_done(&j->aside);
     free(j);
 }

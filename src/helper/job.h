@@ -13,6 +13,7 @@
 #include "helper/loop.h"
 #include "helper/protocol.h"
 #include "helper/stream.h"
+#include "helper/worker.h"
 
 enum tc_role {
     TC_ROLE_SOCKET,
@@ -27,34 +28,88 @@ enum tc_role {
     TC_ROLES,
 };
 
+/* Who has the cage beside the loop. A held one is answered for when its time is over, and goes when
+ * its holder lets it. */
+enum tc_hold {
+    TC_HOLD_NONE,
+    TC_HOLD_PREPARING,  /* a worker */
+    TC_HOLD_COLLECTING, /* the process that gathers changes */
+    TC_HOLD_DYING,      /* the kernel: it was killed, and does not end */
+    TC_HOLD_CLEARING,   /* a worker */
+};
+
 struct tc_running {
     struct tc_running *next;
     struct tc_loop *loop;
+    struct tc_workers *workers;
     int socket;
     struct tc_plan plan;
     struct tc_outcome outcome;
+    struct tc_outcome
+        aside; /* what a cage has to say that a worker has, or that was answered for */
     struct tc_cage cage;
+    enum tc_hold hold;
+    struct tc_task task;
+    int prepared;
     struct tc_output output[2];
     struct tc_source sources[TC_ROLES];
-    int64_t begun_us, started_us, running_us;
+    int64_t begun_us, leased_us, started_us, running_us;
     int64_t end_at_us;      /* the deadline; 0: none */
-    int64_t kill_at_us;     /* after TERM; 0: not ending */
+    int64_t kill_at_us;     /* after TERM; 0: not ending; INT64_MAX: killed */
+    int64_t stuck_at_us;    /* when a killed one should be gone; 0: not killed */
+    int64_t refuse_at_us;   /* when a worker should have begun; 0: one has */
     int64_t sample_at_us;   /* processor time; 0: not watched */
     int feed_from, feed_to; /* standard input: memory file -> pipe */
+    off_t fed;
     bool timed_out, cancelled, host_gone;
     const char *limit; /* what we killed for */
-    bool ended;        /* the cage is gone; what is left is to deliver */
+    bool given_up;     /* what came of it is known: nothing is to be gathered */
+    bool ended;        /* what is left is to deliver, and to let go of the cage */
     bool finished;     /* to be freed */
     int64_t removed;   /* of a CLEAN job */
+    size_t trials;     /* of a PROBE job: works that were looked at */
     size_t sent[2];    /* of the streams, to a host that streams */
+    bool held_back[2]; /* nothing is read of it until what was read is delivered */
 };
 
-/* Takes the descriptors. NULL when out of memory. */
-struct tc_running *tc_job_new(struct tc_loop *loop, const struct tc_job *job, int socket, int plan,
-                              int input);
+/* begin.c */
+/* Takes the descriptors; the job stands before the others then. NULL when out of memory. */
+struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
+                              const struct tc_job *job, int socket, int plan, int input,
+                              struct tc_running *others);
+/* Are leftovers of dead helpers being looked for? */
+bool tc_job_sweeping(void);
+/* A trial has ended: true when another has begun, or the answer now holds what was found. */
+bool tc_job_next_trial(struct tc_running *job);
+/* Prepares, or has prepared; then the cage starts. */
+void tc_job_prepare(struct tc_running *job);
+/* No worker has begun with it for long. */
+void tc_job_refuse(struct tc_running *job);
+/* The call's time is over while a worker has its cage. */
+void tc_job_abandon(struct tc_running *job);
+
+/* job.c */
+void tc_job_attach(struct tc_running *job);
 /* The next moment at which tc_job_tick() must be called; 0: never. */
 int64_t tc_job_next(const struct tc_running *job);
 void tc_job_tick(struct tc_running *job, int64_t now_us);
+/* As if its host had gone. */
+void tc_job_end(struct tc_running *job);
+/* Nobody is to hear more of it: its socket and its input go. */
+void tc_job_hang_up(struct tc_running *job);
+/* Only with no hold on it. */
 void tc_job_free(struct tc_running *job);
+
+/* for begin.c */
+void tc_job_mark(struct tc_running *job, const char *step, int64_t since_us);
+bool tc_job_watch(struct tc_running *job, enum tc_role role, int fd, uint32_t events);
+int tc_job_not_watched(struct tc_running *job);
+/* Failed with the failure written: ends what there is of it, and answers. */
+void tc_job_give_up(struct tc_running *job);
+/* Decides what the call came to. */
+void tc_job_judge(struct tc_running *job, const char *counter);
+void tc_job_answer(struct tc_running *job);
+/* Nothing runs any more and nobody holds it: the cage goes. */
+void tc_job_clear(struct tc_running *job);
 
 #endif

@@ -2,26 +2,32 @@
  * Copyright The toolcage authors
  *
  * toolcage-helper: spawns and supervises the cages of one engine. Started by the library only; see
- * protocol.h for what it is given. One thread, one loop. When the host goes, every cage is ended
- * and everything is cleaned up. */
+ * protocol.h for what it is given. One loop on one thread does everything but what may wait for a
+ * file system, which workers do beside it. When the host goes, every cage is ended and everything
+ * is cleaned up. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
+#include "backend/local/journal.h"
+#include "backend/oci/config.h"
+#include "backend/oci/inner.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "helper/inherited.h"
 #include "helper/job.h"
 #include "version.h"
 
+enum { PATIENCE_US = 2000000 }; /* with what still ends when we end */
+
 static struct {
     struct tc_loop loop;
+    struct tc_workers workers;
     struct tc_running *jobs;
     struct ucred host; /* who made the socket */
     bool ending;
@@ -50,11 +56,10 @@ static void take_job(const struct tc_job *job, const int *fds, size_t count)
         return;
     }
     struct tc_running *j =
-        tc_job_new(&helper.loop, job, fds[0], count > 1 ? fds[1] : -1, count > 2 ? fds[2] : -1);
-    if (!j)
-        return;
-    j->next = helper.jobs;
-    helper.jobs = j;
+        tc_job_new(&helper.loop, &helper.workers, job, fds[0], count > 1 ? fds[1] : -1,
+                   count > 2 ? fds[2] : -1, helper.jobs);
+    if (j)
+        helper.jobs = j;
 }
 
 /* Only the process that made the engine may ask; anybody else who got hold of the socket ends it.
@@ -87,7 +92,9 @@ static void forget_finished(void)
 {
     for (struct tc_running **at = &helper.jobs; *at;) {
         struct tc_running *j = *at;
-        if (!j->finished) {
+        if (j->finished)
+            tc_job_hang_up(j);
+        if (!j->finished || j->hold != TC_HOLD_NONE) {
             at = &j->next;
             continue;
         }
@@ -96,9 +103,16 @@ static void forget_finished(void)
     }
 }
 
+/* When something is due next; what is due to the backends by now is done. */
 static int64_t next_deadline(void)
 {
-    int64_t next = 0;
+    const struct tc_works *w;
+    int64_t now = tc_now_us(), next = 0;
+    for (size_t i = 0; (w = tc_works_at(i)); i++) {
+        int64_t at = w->tick(now);
+        if (at && (!next || at < next))
+            next = at;
+    }
     for (const struct tc_running *j = helper.jobs; j; j = j->next) {
         int64_t at = tc_job_next(j);
         if (at && (!next || at < next))
@@ -107,69 +121,70 @@ static int64_t next_deadline(void)
     return next;
 }
 
+static int turn(int64_t until_us)
+{
+    if (tc_loop_turn(&helper.loop, until_us) < 0)
+        return -1;
+    int64_t now = tc_now_us();
+    for (struct tc_running *j = helper.jobs; j; j = j->next)
+        tc_job_tick(j, now);
+    forget_finished();
+    return 0;
+}
+
+/* What a file system holds up for longer is left to the kernel: it goes with this process. */
+static void end_all(void)
+{
+    int64_t until = tc_now_us() + PATIENCE_US;
+    for (struct tc_running *j = helper.jobs; j; j = j->next)
+        tc_job_end(j);
+    forget_finished();
+    while ((helper.jobs || tc_job_sweeping()) && tc_now_us() < until)
+        if (turn(until) < 0)
+            break;
+}
+
 static void run(void)
 {
     const struct tc_works *w;
     for (size_t i = 0; (w = tc_works_at(i)); i++)
         w->open();
-    while (!helper.ending) {
-        if (tc_loop_turn(&helper.loop, next_deadline()) < 0)
+
+    /* a call that waits already comes before what tick() does ahead of one */
+    helper.ending = turn(tc_now_us()) < 0 || helper.ending;
+    while (!helper.ending)
+        if (turn(next_deadline()) < 0)
             break;
-        int64_t now = tc_now_us();
-        for (struct tc_running *j = helper.jobs; j; j = j->next)
-            tc_job_tick(j, now);
-        forget_finished();
-    }
-    for (struct tc_running *j = helper.jobs; j; j = j->next)
-        j->finished = true;
-    forget_finished();
-    for (size_t i = 0; (w = tc_works_at(i)); i++)
+    end_all();
+    /* a worker that still sweeps needs what close() frees; then a later helper sweeps after us */
+    for (size_t i = 0; !tc_job_sweeping() && (w = tc_works_at(i)); i++)
         w->close();
 }
 
-/* Signals as a fresh program has them: what the host ignored or blocked must not reach a tool. */
-static void reset_signals(void)
-{
-    sigset_t set;
-    for (int sig = 1; sig < NSIG; sig++)
-        (void)signal(sig, SIG_DFL);
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGPIPE); /* blocked, not ignored: ignoring would be inherited by exec */
-    (void)sigprocmask(SIG_SETMASK, &set, NULL);
-}
-
-/* Every cage needs some thirty descriptors; the soft limit is a default that nobody chose for us.
- */
-static void raise_limits(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-        return;
-    files.rlim_cur = files.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &files);
-}
-
-int main(void)
+int main(int argc, char **argv)
 {
     static struct tc_source engine = {.ready = on_engine, .fd = -1},
                             host = {.ready = on_host, .fd = -1};
     socklen_t len = sizeof(helper.host);
+    if (argc > 0 && strcmp(argv[0], TC_OCI_INIT) == 0)
+        tc_inner_main(argc, argv);
     if (getsockopt(TC_HELPER_SOCKET, SOL_SOCKET, SO_PEERCRED, &helper.host, &len) < 0 ||
         fcntl(TC_HELPER_HOST, F_GETFD) < 0) {
         (void)fprintf(stderr, "toolcage-helper: started by libtoolcage only, not by hand\n"
                               "hint: run `toolcage doctor`\n");
         return 125;
     }
-    reset_signals();
-    raise_limits();
-    (void)umask(0022);
+    tc_inherited_reset();
     (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    (void)mallopt(M_ARENA_MAX, 1); /* the workers are few, and each cage's birth copies the map */
     (void)fcntl(TC_HELPER_SOCKET, F_SETFD, FD_CLOEXEC);
     (void)fcntl(TC_HELPER_HOST, F_SETFD, FD_CLOEXEC);
     if (chdir("/") < 0 || tc_loop_open(&helper.loop) < 0 ||
+        tc_workers_open(&helper.workers, &helper.loop) < 0 ||
         tc_loop_watch(&helper.loop, &engine, TC_HELPER_SOCKET, EPOLLIN) < 0 ||
         tc_loop_watch(&helper.loop, &host, TC_HELPER_HOST, EPOLLIN) < 0)
         return 125;
+    tc_journal_state(argc > 1 && argv[1][0] == '/' ? argv[1] : NULL);
     run();
-    return 0;
+    _exit(0); /* at once, whatever the workers do */
 }

@@ -13,7 +13,8 @@ static size_t half(const struct tc_output *o)
  * as long as nothing is left out. */
 static size_t add_head(struct tc_output *o, const char *bytes, size_t len)
 {
-    size_t n = o->limit - half(o) - o->head_len < len ? o->limit - half(o) - o->head_len : len;
+    size_t room = o->all ? len : o->limit - half(o) - o->head_len;
+    size_t n = room < len ? room : len;
     if (n == 0)
         return 0;
     if (o->head_len + n > o->head_cap) {
@@ -63,6 +64,13 @@ void tc_output_add(struct tc_output *o, const char *bytes, size_t len)
         add_tail(o, bytes + n, len - n);
 }
 
+void tc_output_drop(struct tc_output *o, size_t len)
+{
+    o->head_len -= len;
+    if (len && o->head_len)
+        memmove(o->head, o->head + len, o->head_len);
+}
+
 bool tc_output_over(const struct tc_output *o)
 {
     return o->bytes > (int64_t)o->limit;
@@ -71,7 +79,7 @@ bool tc_output_over(const struct tc_output *o)
 void tc_output_finish(struct tc_output *o, size_t skip, struct tc_stream *ret)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
-    int64_t left_out = o->bytes - (int64_t)o->head_len - (int64_t)o->tail_len;
+    int64_t left_out = o->all ? 0 : o->bytes - (int64_t)o->head_len - (int64_t)o->tail_len;
     buf.max = SIZE_MAX / 2;
     if (o->head_len > skip)
         tc_buf_add(&buf, o->head + skip, o->head_len - skip);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One output stream of a call: both ends are kept, the middle is counted. */
+ * One output stream of a call: both ends are kept, the middle is counted. Or, where the host wants
+ * all of it, a queue that holds what was not yet delivered. */
 #ifndef TC_HELPER_STREAM_H
 #define TC_HELPER_STREAM_H
 
@@ -14,11 +15,13 @@ struct tc_output {
     char *tail; /* a ring */
     size_t tail_len, tail_at;
     int64_t bytes;
-    size_t sent; /* of the head, to a host that streams */
+    bool all;    /* the head is the queue; whoever fills it heeds how long it is */
     bool failed; /* no memory: counted, not kept */
 };
 
 void tc_output_add(struct tc_output *out, const char *bytes, size_t len);
+/* The first bytes of the queue were delivered. */
+void tc_output_drop(struct tc_output *out, size_t len);
 bool tc_output_over(const struct tc_output *out);
 /* What is kept, with a marker where bytes were left out. `skip` bytes of the head were delivered
  * already and are left out (0 for the whole). */

@@ -212,14 +212,15 @@ int tc_cgroups_open_texts(const char *groups, const char *mounts, struct tc_cgro
     return 0;
 }
 
-int tc_cgroups_open(struct tc_cgroups **ret, struct toolcage_error **err)
+int tc_cgroups_open(const char *mounts, struct tc_cgroups **ret, struct toolcage_error **err)
 {
-    _autobuf_ struct tc_buf groups = TC_BUF_INIT, mounts = TC_BUF_INIT;
+    _autobuf_ struct tc_buf groups = TC_BUF_INIT, text = TC_BUF_INIT;
     /* Unreadable counts as empty: then no hierarchy is found, and the states say so. */
     (void)tc_read_file(AT_FDCWD, "/proc/self/cgroup", &groups);
-    (void)tc_read_file(AT_FDCWD, "/proc/self/mountinfo", &mounts);
-    return tc_cgroups_open_texts(groups.data ? groups.data : "", mounts.data ? mounts.data : "",
-                                 ret, err);
+    if (!mounts)
+        (void)tc_read_file(AT_FDCWD, "/proc/self/mountinfo", &text);
+    mounts = mounts ? mounts : text.data;
+    return tc_cgroups_open_texts(groups.data ? groups.data : "", mounts ? mounts : "", ret, err);
 }
 
 static void free_group(struct tc_cgroup *group)
@@ -452,6 +453,15 @@ static int arm(struct tc_cgroup *group, const struct tc_cgroup_limits *limits,
     group->owner->version->count(group, &group->start);
     group->taken = true;
     return 0;
+}
+
+int tc_cgroup_raise(struct tc_cgroup *group, int64_t more)
+{
+    const char *what;
+    if (!group->limits.memory)
+        return 0;
+    group->limits.memory += more;
+    return group->owner->version->limit(group, &what);
 }
 
 int tc_cgroup_take(struct tc_cgroups *cgroups, const struct tc_cgroup_limits *limits,

@@ -9,8 +9,8 @@
  * resident process of the caller's sits in the group and clones the cages; tc_cgroup_join() is paid
  * once a group.
  *
- * Single-threaded, like the helper. Nothing is looked for or made before the first call that needs
- * it. */
+ * For one thread, but for tc_cgroups_sweep(), which another may call meanwhile: it reads only what
+ * stays as it was opened. Nothing is looked for or made before the first call that needs it. */
 #ifndef TC_LINUX_CGROUP_H
 #define TC_LINUX_CGROUP_H
 
@@ -37,6 +37,12 @@ struct tc_cgroup_limits {
     int64_t cpus_milli; /* thousandths of a processor; 0: unlimited */
 };
 
+/* Is there any? */
+static inline bool tc_cgroup_limits_any(const struct tc_cgroup_limits *limits)
+{
+    return limits->memory || limits->pids || limits->cpus_milli;
+}
+
 /* Since the take; -1: unknown. */
 struct tc_cgroup_usage {
     int64_t cpu_us;
@@ -53,21 +59,24 @@ struct tc_cgroup_state {
     const char *fix;
 };
 
-/* Finds where this process may make groups; makes nothing. 0, or negative with *err: only for lack
- * of memory. A machine without control groups opens too, and says so for each controller. */
-int tc_cgroups_open(struct tc_cgroups **ret, struct toolcage_error **err);
+/* Finds where this process may make groups; makes nothing. mounts: what /proc/self/mountinfo says,
+ * or NULL: it is read. 0, or negative with *err: only for lack of memory. A machine without control
+ * groups opens too, and says so for each controller. */
+int tc_cgroups_open(const char *mounts, struct tc_cgroups **ret, struct toolcage_error **err);
 /* Kills and removes every group made here, calls the residents' discard. NULL is fine. */
 void tc_cgroups_close(struct tc_cgroups *cgroups);
 struct tc_cgroup_state tc_cgroups_describe(const struct tc_cgroups *cgroups,
                                            enum tc_cgroup_controller controller);
 bool tc_cgroups_has(const struct tc_cgroups *cgroups, enum tc_cgroup_controller controller);
-/* Removes what dead owners left; how many directories went. */
+/* Removes what dead owners left; how many directories went. From any thread. */
 unsigned tc_cgroups_sweep(struct tc_cgroups *cgroups);
 
 /* A group with the limits set. TOOLCAGE_EUNENFORCEABLE, with reason and fix, when a limit's
  * controller does not work. The caller gives it back with tc_cgroup_give(). */
 int tc_cgroup_take(struct tc_cgroups *cgroups, const struct tc_cgroup_limits *limits,
                    struct tc_cgroup **ret, struct toolcage_error **err);
+/* More memory than it was taken with, where it has a limit. 0, or -1 with errno. */
+int tc_cgroup_raise(struct tc_cgroup *group, int64_t more);
 /* Back after the call: NULL always. A group that cannot be proven empty is discarded: its processes
  * are killed, its residents' discard called, its directories removed now or at the close. */
 struct tc_cgroup *tc_cgroup_give(struct tc_cgroup *group);

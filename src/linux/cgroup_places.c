@@ -7,6 +7,7 @@
 
 #include "base/path.h"
 #include "base/strv.h"
+#include "linux/mounts.h"
 
 const char *tc_cgroup_controller_name(enum tc_cgroup_controller controller)
 {
@@ -25,23 +26,6 @@ bool tc_cgroup_has_word(const char *list, const char *separators, const char *wo
         list += strspn(list, separators);
     }
     return false;
-}
-
-/* mountinfo writes space, tab, newline and backslash as \ooo. In place. */
-static void unescape(char *text)
-{
-    char *to = text;
-    for (const char *from = text; *from; from++) {
-        unsigned byte;
-        if (from[0] == '\\' && sscanf(from + 1, "%3o", &byte) == 1 &&
-            strspn(from + 1, "01234567") >= 3) {
-            *to++ = (char)byte;
-            from += 3;
-        } else {
-            *to++ = *from;
-        }
-    }
-    *to = '\0';
 }
 
 struct mount_line {
@@ -66,8 +50,8 @@ static bool cut_mount(char *line, struct mount_line *ret)
     ret->type = strtok_r(dash + 3, " ", &save);
     char *source = ret->type ? strtok_r(NULL, " ", &save) : NULL;
     ret->super = source ? strtok_r(NULL, " ", &save) : NULL;
-    unescape(ret->root);
-    unescape(ret->point);
+    tc_mounts_unescape(ret->root);
+    tc_mounts_unescape(ret->point);
     return ret->super != NULL;
 }
 

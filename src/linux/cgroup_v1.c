@@ -33,9 +33,10 @@ static void find_one(struct tc_cgroups *cgroups, enum tc_cgroup_controller c)
     else if (barrier)
         tc_cgroups_unusable(
             cgroups, c, tc_format("%s (%s)", barrier, place->own ? place->own : place->mount),
-            tc_format("run as root, or let root make a writable group for this user "
-                      "below %s and start the host in it",
-                      place->mount));
+            tc_format(
+                "run as root, or let root make a writable group for this user "
+                "below %s and start the host in it; in a container, mount the groups writable",
+                place->mount));
 }
 
 static bool swap_unaccounted(const struct tc_cgroups *cgroups)

@@ -30,11 +30,13 @@ struct offer {
     bool usable[TC_CGROUP_CONTROLLERS];
 };
 
-static bool lists(int dir, const char *file, const char *controller)
+/* Which controllers a file of the directory names. */
+static void read_list(int dir, const char *file, bool ret[TC_CGROUP_CONTROLLERS])
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    return tc_read_file(dir, file, &text) == 0 && text.data &&
-           tc_cgroup_has_word(text.data, " \n", controller);
+    bool read = tc_read_file(dir, file, &text) == 0 && text.data;
+    for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++)
+        ret[c] = read && tc_cgroup_has_word(text.data, " \n", tc_cgroup_controller_name(c));
 }
 
 static void look(const char *path, struct offer *ret)
@@ -50,13 +52,12 @@ static void look(const char *path, struct offer *ret)
     bool root = faccessat(dir, "cgroup.events", F_OK, 0) != 0;
     ret->busy = !root && !tc_cgroup_empty(dir, 0);
     ret->fixed = faccessat(dir, "cgroup.subtree_control", W_OK, AT_EACCESS) != 0;
-    for (int c = TC_CGROUP_MEMORY; c <= TC_CGROUP_CPU; c++) {
-        const char *name = tc_cgroup_controller_name(c);
-        ret->present[c] = lists(dir, "cgroup.controllers", name);
-        bool handed = lists(dir, "cgroup.subtree_control", name);
+    bool handed[TC_CGROUP_CONTROLLERS];
+    read_list(dir, "cgroup.controllers", ret->present);
+    read_list(dir, "cgroup.subtree_control", handed);
+    for (int c = TC_CGROUP_MEMORY; c <= TC_CGROUP_CPU; c++)
         ret->usable[c] =
-            !ret->barrier && ret->present[c] && (handed || (!ret->busy && !ret->fixed));
-    }
+            !ret->barrier && ret->present[c] && (handed[c] || (!ret->busy && !ret->fixed));
 }
 
 static int worth(const struct offer *offer)
@@ -66,13 +67,15 @@ static int worth(const struct offer *offer)
 }
 
 /* The nearest directory, from our own group up to the mount, that offers most. NULL: none offers
- * anything, or no memory. */
+ * anything, or no memory; *ret is what our own group offers then. */
 static char *choose_base(const struct tc_cgroup_place *place, struct offer *ret)
 {
     _autofree_ char *best = NULL, *at = strdup(place->own);
-    while (at && tc_path_within(place->mount, at)) {
+    for (bool own = true; at && tc_path_within(place->mount, at); own = false) {
         struct offer offer;
         look(at, &offer);
+        if (own)
+            *ret = offer;
         if (worth(&offer) > (best ? worth(ret) : 0)) {
             *ret = offer;
             free(best);
@@ -131,8 +134,6 @@ static void v2_find(struct tc_cgroups *cgroups)
     }
     if (place->own)
         cgroups->base[LEAF] = choose_base(place, &offer);
-    if (!cgroups->base[LEAF] && place->own)
-        look(place->own, &offer);
     for (int c = TC_CGROUP_MEMORY; c <= TC_CGROUP_CPU; c++) {
         cgroups->state[c] = (struct tc_cgroup_state){.mechanism = "cgroup v2"};
         if (!cgroups->base[LEAF] || !offer.usable[c])
@@ -148,9 +149,11 @@ static void v2_find(struct tc_cgroups *cgroups)
  * others with it. */
 static int hand_on(const struct tc_cgroups *cgroups, int dir)
 {
+    bool handed[TC_CGROUP_CONTROLLERS];
+    read_list(dir, "cgroup.subtree_control", handed);
     for (int c = TC_CGROUP_MEMORY; c <= TC_CGROUP_CPU; c++) {
         const char *name = tc_cgroup_controller_name(c);
-        if (!cgroups->state[c].mechanism || lists(dir, "cgroup.subtree_control", name))
+        if (!cgroups->state[c].mechanism || handed[c])
             continue;
         char text[16] = "+";
         tc_strcopy(text + 1, sizeof(text) - 1, name);

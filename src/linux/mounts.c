@@ -81,7 +81,9 @@ int tc_put_file(int dirfd, const char *relative, const void *bytes, unsigned lon
                 unsigned mode)
 {
     const char *slash = strrchr(relative, '/');
-    if (slash) {
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    _autofd_ int fd = openat(dirfd, relative, flags, mode);
+    if (fd < 0 && errno == ENOENT && slash) {
         char parent[PATH_MAX];
         if ((size_t)(slash - relative) >= sizeof(parent)) {
             errno = ENAMETOOLONG;
@@ -91,8 +93,23 @@ int tc_put_file(int dirfd, const char *relative, const void *bytes, unsigned lon
         parent[slash - relative] = '\0';
         if (tc_mkdirs(dirfd, parent) < 0)
             return -1;
+        fd = openat(dirfd, relative, flags, mode);
     }
-    _autofd_ int fd =
-        openat(dirfd, relative, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     return fd < 0 ? -1 : tc_write_all(fd, bytes, len);
+}
+
+void tc_mounts_unescape(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++) {
+        unsigned byte;
+        if (from[0] == '\\' && sscanf(from + 1, "%3o", &byte) == 1 &&
+            strspn(from + 1, "01234567") >= 3) {
+            *to++ = (char)byte;
+            from += 3;
+        } else {
+            *to++ = *from;
+        }
+    }
+    *to = '\0';
 }

@@ -29,4 +29,7 @@ int tc_mkdirs(int dirfd, const char *relative);
 int tc_put_file(int dirfd, const char *relative, const void *bytes, unsigned long len,
                 unsigned mode);
 
+/* mountinfo writes space, tab, newline and backslash as \ooo. In place. */
+void tc_mounts_unescape(char *text);
+
 #endif

@@ -44,6 +44,7 @@ static bool tool_can_write(const struct tc_resolver *r, const struct stat *st)
 struct walk {
     const struct tc_resolver *r;
     int fd;
+    int parent; /* the directory before; -1: none yet */
     struct stat st;
     bool frozen; /* inside a directory that a tool can write: no links from here on */
     int links;
@@ -57,8 +58,9 @@ static bool trusted(const struct walk *w, uid_t owner)
 
 static int enter(struct walk *w, int fd)
 {
-    if (w->fd >= 0)
-        (void)close(w->fd);
+    if (w->parent >= 0)
+        (void)close(w->parent);
+    w->parent = w->fd;
     w->fd = fd;
     if (fd < 0 || fstat(fd, &w->st) < 0)
         return -1;
@@ -130,9 +132,9 @@ static int step(struct walk *w, const char *name)
     return rc;
 }
 
-int tc_resolve(const struct tc_resolver *r, const char *path, char *where)
+int tc_resolve_in(const struct tc_resolver *r, const char *path, char *where, int *ret_dir)
 {
-    struct walk w = {.r = r, .fd = -1};
+    struct walk w = {.r = r, .fd = -1, .parent = -1};
     char name[NAME_MAX + 2] = "";
     tc_strcopy(w.rest, sizeof(w.rest), path);
     if (strlen(path) >= sizeof(w.rest)) {
@@ -142,14 +144,23 @@ int tc_resolve(const struct tc_resolver *r, const char *path, char *where)
     int rc = restart(&w);
     while (rc == 0 && next(&w, name))
         rc = step(&w, name);
+    tc_strcopy(where, PATH_MAX, name);
+    int saved = errno;
+    if (w.parent >= 0 && (rc != 0 || !ret_dir))
+        (void)close(w.parent);
+    else if (ret_dir)
+        *ret_dir = w.parent;
     if (rc == 0)
         return w.fd;
-    int saved = errno;
     if (w.fd >= 0)
         (void)close(w.fd);
-    tc_strcopy(where, PATH_MAX, name);
     errno = saved;
     return -1;
+}
+
+int tc_resolve(const struct tc_resolver *r, const char *path, char *where)
+{
+    return tc_resolve_in(r, path, where, NULL);
 }
 
 int tc_resolve_beneath(int dirfd, const char *relative)

@@ -30,6 +30,9 @@ void tc_resolver_done(struct tc_resolver *r);
 /* An O_PATH descriptor of an absolute path. -1 with errno; ELOOP for a link that is not followed,
  * and then `where` (PATH_MAX bytes) names the component that stopped the walk. */
 int tc_resolve(const struct tc_resolver *r, const char *path, char *where);
+/* Also the directory that held the last component, whose name is in `where` then; -1 in *ret_dir
+ * for "/". For files: what ".." led to has no such directory. */
+int tc_resolve_in(const struct tc_resolver *r, const char *path, char *where, int *ret_dir);
 
 /* The same beneath an open directory, never through any link: for values that a model chose. */
 int tc_resolve_beneath(int dirfd, const char *relative);

@@ -2,9 +2,13 @@
  * Copyright The toolcage authors */
 #include "linux/userns.h"
 
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
@@ -33,35 +37,60 @@ int tc_write_id_maps(const char *proc, const char *uid_map, const char *gid_map,
     return write_one(proc, "gid_map", gid_map);
 }
 
+enum { STACK = 16 << 10 };
+
+/* In our memory, without a copy of it: system calls only. Whoever kills the helper just now must
+ * not leave this behind. */
+static int carry(void *arg)
+{
+    const pid_t *parent = arg;
+    (void)syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    while (syscall(SYS_getppid) == *parent)
+        (void)syscall(SYS_pause);
+    return 0;
+}
+
+static int begin_carrier(struct tc_carrier *c, int *ret_pidfd)
+{
+    c->pid = -1;
+    c->stack =
+        mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (c->stack == MAP_FAILED)
+        return -1;
+    pid_t *parent = c->stack; /* at its far end */
+    *parent = getpid();
+    c->pid = clone(carry, (char *)c->stack + STACK,
+                   CLONE_VM | CLONE_NEWUSER | CLONE_PIDFD | SIGCHLD, parent, ret_pidfd);
+    return c->pid < 0 ? -1 : 0;
+}
+
+void tc_carrier_reap(struct tc_carrier *c)
+{
+    while (c->pid > 0 && waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    c->pid = -1;
+    if (c->stack != MAP_FAILED)
+        (void)munmap(c->stack, STACK);
+    c->stack = MAP_FAILED;
+}
+
 int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_gid,
-                    pid_t *ret_carrier)
+                    struct tc_carrier *ret_carrier)
 {
     int pidfd = -1;
-    struct clone_args args = {.flags = CLONE_NEWUSER | CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
-                              .pidfd = (uintptr_t)&pidfd,
-                              .exit_signal = SIGCHLD};
-    pid_t parent = getpid(), pid = tc_clone3(&args);
-    *ret_carrier = -1;
-    if (pid < 0)
+    if (begin_carrier(ret_carrier, &pidfd) < 0)
         return -1;
-    if (pid == 0) { /* whoever kills the helper just now must not leave this behind */
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        while (getppid() == parent)
-            (void)pause();
-        _exit(0);
-    }
     _autofd_ int owned = pidfd;
     char proc[16], path[64], uid_map[TC_ID_MAP_SIZE], gid_map[TC_ID_MAP_SIZE];
-    (void)snprintf(proc, sizeof(proc), "%d", (int)pid);
-    (void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+    (void)snprintf(proc, sizeof(proc), "%d", (int)ret_carrier->pid);
+    (void)snprintf(path, sizeof(path), "/proc/%s/ns/user", proc);
     tc_id_map(uid_map, file_uid, cage_uid);
     tc_id_map(gid_map, file_gid, cage_gid);
     int fd = -1;
     if (tc_write_id_maps(proc, uid_map, gid_map, 0) == 0)
         fd = open(path, O_RDONLY | O_CLOEXEC);
     int saved = errno;
-    (void)tc_pidfd_signal(owned, SIGKILL);
-    *ret_carrier = pid;
+    (void)kill(ret_carrier->pid, SIGKILL); /* our child, not yet reaped */
     errno = saved;
     return fd;
 }

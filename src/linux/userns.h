@@ -18,11 +18,21 @@ void tc_id_map(char out[TC_ID_MAP_SIZE], unsigned inside, unsigned outside);
 int tc_write_id_maps(const char *proc, const char *uid_map, const char *gid_map,
                      int deny_setgroups);
 
+/* A child that carried a namespace and is dying, and the memory of ours that it stands on. */
+struct tc_carrier {
+    pid_t pid; /* -1: none */
+    void *stack;
+};
+
 /* A descriptor of a user namespace that maps one uid and one gid, for id-mapped mounts: files that
  * belong to file_uid:file_gid on disk belong to cage_uid:cage_gid through the mount. Needs
- * CAP_SETUID and CAP_SETGID where we are. -1 with errno. *ret_carrier is a child that carried the
- * namespace and is dying, or -1: the caller reaps it when that does not make it wait. */
+ * CAP_SETUID and CAP_SETGID where we are. -1 with errno. *ret_carrier is to be reaped in either
+ * case. */
 int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_gid,
-                    pid_t *ret_carrier);
+                    struct tc_carrier *ret_carrier);
+
+/* Waits for its end, which a SIGKILL has begun: for the moment when that is no wait. Nothing the
+ * second time. */
+void tc_carrier_reap(struct tc_carrier *carrier);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fd.h"
 
 enum { DEEPEST = 200 };
 
@@ -53,15 +54,14 @@ static int walk_directory(struct tc_walk *w, int fd, size_t length, int depth)
 {
     _autodir_ DIR *dir = fdopendir(fd);
     struct dirent *e;
-    int rc = 0;
+    int rc = 0, more = 0;
     if (!dir) {
         (void)close(fd);
         return -1;
     }
-    while (rc == 0 && (e = readdir(dir)))
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            rc = walk_entry(w, dirfd(dir), e->d_name, length, depth);
-    return rc;
+    while (rc == 0 && (more = tc_next_entry(dir, &e)) > 0)
+        rc = walk_entry(w, dirfd(dir), e->d_name, length, depth);
+    return more < 0 ? -1 : rc;
 }
 
 int tc_walk(struct tc_walk *w, int dirfd)

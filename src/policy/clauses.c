@@ -19,6 +19,14 @@ tc_clauses tc_clauses_always(void)
     return set;
 }
 
+tc_clauses tc_clauses_yielding(void)
+{
+    return TC_CLAUSE_BIT(TC_CLAUSE_PROC_OWN) | TC_CLAUSE_BIT(TC_CLAUSE_PROC_SURVIVORS) |
+           TC_CLAUSE_BIT(TC_CLAUSE_TMP_PRIVATE) | TC_CLAUSE_BIT(TC_CLAUSE_FS_STAT) |
+           TC_CLAUSE_BIT(TC_CLAUSE_FS_DENIED) | TC_CLAUSE_BIT(TC_CLAUSE_FS_STEERING) |
+           TC_CLAUSE_BIT(TC_CLAUSE_LIMIT_PIDS);
+}
+
 const char *tc_clause_name(enum tc_clause clause)
 {
     return clauses[clause].name;

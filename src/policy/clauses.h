@@ -25,6 +25,7 @@
       "system calls outside the profile are refused; foreign ABIs closed")                         \
     X(SETID_NONE, "setid.none", 1, "no set-id file can be made, and none has an effect")           \
     X(FS_READ, "fs.read", 1, "only granted paths and the system directories can be read")          \
+    X(FS_STAT, "fs.stat", 1, "names and attributes of other files do not show")                    \
     X(FS_WRITE, "fs.write", 1, "only paths granted as writable can be written")                    \
     X(FS_DENIED, "fs.denied", 0, "denied names below granted paths do not exist for the tool")     \
     X(FS_STEERING, "fs.steering", 0, "files that steer the host stay read-only in writable paths") \
@@ -50,6 +51,8 @@ typedef uint64_t tc_clauses;
 
 /* The ones every grant requires. */
 tc_clauses tc_clauses_always(void);
+/* The ones that a policy may give up (`without`), for machines that cannot hold them. */
+tc_clauses tc_clauses_yielding(void);
 const char *tc_clause_name(enum tc_clause clause);
 const char *tc_clause_text(enum tc_clause clause);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/shown.h"
 
 enum { QUOTE_MAX = 160 };
 
@@ -112,10 +113,16 @@ static void add_source(struct tc_buf *out, const struct tc_diag *diag, struct tc
 
 static void add_finding(struct tc_buf *out, const struct tc_diag *diag, const struct tc_finding *f)
 {
-    tc_buf_addf(out, "%s:%u:%u: error: %s\n", diag->name, f->at.line, f->at.column, f->message);
+    tc_buf_add_shown(out, diag->name);
+    tc_buf_addf(out, ":%u:%u: error: ", f->at.line, f->at.column);
+    tc_buf_add_shown(out, f->message);
+    tc_buf_addc(out, '\n');
     add_source(out, diag, f->at);
-    if (f->hint[0])
-        tc_buf_addf(out, "hint: %s\n", f->hint);
+    if (!f->hint[0])
+        return;
+    tc_buf_adds(out, "hint: ");
+    tc_buf_add_shown(out, f->hint);
+    tc_buf_addc(out, '\n');
 }
 
 int tc_diag_result(const struct tc_diag *diag, struct toolcage_error **err)

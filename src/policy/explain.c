@@ -119,7 +119,9 @@ static void add_limit_origin(struct tc_buf *out, const struct tc_spec *said,
     const struct tc_limits *limits = said ? &said->limits : &tc_limits_default;
     int64_t was = *(const int64_t *)(const void *)((const char *)limits + row->offset);
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    if (was != value)
+    if (!said && !value) /* of a server: no timeout */
+        tc_buf_adds(&text, "default");
+    else if (was != value)
         tc_buf_adds(&text, "this call");
     else if (!said)
         tc_buf_adds(&text, "default");
@@ -141,7 +143,8 @@ static void add_limits(struct tc_buf *out, const struct toolcage_policy *policy,
         char text[TC_VALUE_TEXT_SIZE];
         int64_t value =
             *(const int64_t *)(const void *)((const char *)&grant->limits + row->offset);
-        bool unset = !value && (row->id == TC_KEY_CPU_TIME || row->id == TC_KEY_CPUS);
+        bool unset = !value && (row->id == TC_KEY_CPU_TIME || row->id == TC_KEY_CPUS ||
+                                row->id == TC_KEY_TIMEOUT);
         tc_value_write(row->unit, value, text);
         tc_json_key(out, row->name);
         tc_buf_addc(out, '{');
@@ -156,10 +159,10 @@ static void add_limits(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_buf_addc(out, '}');
 }
 
-static void add_clauses(struct tc_buf *out, tc_clauses clauses)
+static void add_clauses(struct tc_buf *out, const char *key, tc_clauses clauses)
 {
     bool first = true;
-    tc_json_key(out, "clauses");
+    tc_json_key(out, key);
     tc_buf_addc(out, '[');
     for (int i = 0; i < TC_CLAUSE_COUNT; i++) {
         if (!(clauses & TC_CLAUSE_BIT(i)))
@@ -207,6 +210,9 @@ static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_json_member(out, "policy", policy->digest);
     tc_json_member(out, "grant", grant->digest);
     add_string(out, "backend", grant->backend);
+    add_string(out, "image", grant->image);
+    add_string(out, "runtime", grant->runtime);
+    add_string(out, "platform", grant->platform);
     add_string(out, "tier", grant->tier);
     add_bool(out, "approval", grant->approval);
     add_list(out, "command", &grant->argv);
@@ -225,7 +231,8 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
         return rc;
     tc_buf_addc(&out, '{');
     add_head(&out, policy, grant);
-    add_clauses(&out, grant->clauses);
+    add_clauses(&out, "clauses", grant->clauses);
+    add_clauses(&out, "without", grant->without & grant->clauses);
     add_files(&out, grant);
     add_network(&out, grant);
     add_limits(&out, policy, grant);

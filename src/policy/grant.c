@@ -27,7 +27,8 @@ void tc_grant_done(struct tc_grant *grant)
     for (size_t i = 0; i < grant->net_count; i++)
         tc_net_entry_done(&grant->net[i]);
     char *texts[] = {grant->tool,        grant->backend, grant->tier,
-                     grant->stdin_bytes, grant->cwd,     grant->caller_cwd};
+                     grant->stdin_bytes, grant->cwd,     grant->caller_cwd,
+                     grant->image,       grant->runtime, grant->platform};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
     struct tc_strv *lists[] = {&grant->argv, &grant->env, &grant->programs, &grant->collect,
@@ -167,6 +168,8 @@ static void add_fs(struct tc_buf *out, const struct tc_grant *grant)
         add_member(out, "bound", entry->bound);
         add_number(out, "built_in", entry->built_in);
         add_member(out, "from", entry->from);
+        if (entry->own)
+            add_number(out, "own", 1);
         add_number(out, "optional", entry->optional);
         add_member(out, "path", entry->path);
         tc_buf_addc(out, '}');
@@ -226,13 +229,17 @@ int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err)
     add_number(&out, "denials", grant->denials);
     add_list(&out, "env", &grant->env);
     add_fs(&out, grant);
+    add_member(&out, "image", grant->image);
     add_limits(&out, &grant->limits);
     add_net(&out, grant);
+    add_member(&out, "platform", grant->platform);
     add_list(&out, "programs", &grant->programs);
+    add_member(&out, "runtime", grant->runtime);
     add_member(&out, "stdin", input);
     add_member(&out, "tier", grant->tier);
     add_member(&out, "tool", grant->tool);
     add_list(&out, "tool_writable", &grant->tool_writable);
+    add_number(&out, "without", (int64_t)grant->without);
     add_number(&out, "workspace", grant->workspace);
     tc_buf_addc(&out, '}');
     if (out.failed)

@@ -32,6 +32,7 @@ struct tc_fs_entry {
         argument; /* comes from a {path} argument: resolved beneath `bound`, never through a link */
     char *bound;  /* host path of the bound, for argument entries */
     bool built_in; /* toolcage's own rule (credentials, its state), not the operator's */
+    bool own;      /* denied name of toolcage's own: it must not come into being either */
     struct tc_origin origin;
 };
 
@@ -60,10 +61,13 @@ enum tc_denials { TC_DENIALS_CALLS, TC_DENIALS_PATHS, TC_DENIALS_OFF };
 enum tc_workspace_mode { TC_WORKSPACE_BIND, TC_WORKSPACE_COPY, TC_WORKSPACE_OVERLAY };
 
 struct tc_grant {
-    char *tool;    /* NULL: a bare command */
-    char *backend; /* by name; chosen by the router */
-    char *tier;    /* "Auto", … or NULL */
-    bool approval; /* a person must say yes */
+    char *tool;     /* NULL: a bare command */
+    char *backend;  /* by name; chosen by the router */
+    char *image;    /* a root file system on the host, or a name; NULL: the system directories */
+    char *runtime;  /* the container runtime by name; NULL: any */
+    char *platform; /* of gVisor, by name; NULL: the best that works */
+    char *tier;     /* "Auto", … or NULL */
+    bool approval;  /* a person must say yes */
     struct tc_fs_entry *fs;
     size_t fs_count;
     struct tc_net_entry *net;
@@ -82,6 +86,7 @@ struct tc_grant {
     /* host paths that any tool of the policy can write: links are not followed from there on */
     struct tc_strv tool_writable;
     tc_clauses clauses;
+    tc_clauses without; /* may be missing where no namespaces can be made: the operator's word */
     char digest[TC_DIGEST_SIZE];
 };
 

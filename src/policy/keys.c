@@ -32,6 +32,11 @@ const char *const tc_words_mode[] = {"bind", "copy", "overlay", NULL};
 const char *const tc_words_commit[] = {"success", "ask", "never", NULL};
 const char *const tc_words_over[] = {"truncate", "kill", NULL};
 const char *const tc_words_by[] = {"group", "any", NULL};
+/* The clauses of tc_clauses_yielding(). */
+const char *const tc_words_without[] = {"proc.own",  "proc.survivors", "tmp.private", "fs.stat",
+                                        "fs.denied", "fs.steering",    "limit.pids",  NULL};
+const char *const tc_words_runtime[] = {"crun", "runc", NULL};
+const char *const tc_words_platform[] = {"ptrace", "systrap", "kvm", NULL};
 const char *const tc_words_type[] = {"string", "integer", "number", "boolean", "array", NULL};
 
 #define MAX_MS ((int64_t)168 * 3600 * 1000)
@@ -50,8 +55,9 @@ const struct tc_key tc_keys[] = {
      .text = "The tools, one table each; the name is what a model calls.",
      .example = "[tool.python]"},
     {TC_IN(FILE), "server", tc_set_servers, NONE, .type = "tables",
-     .text = "MCP servers that run in a cage, one table each. Read and checked; running them comes "
-             "later.",
+     .text = "MCP servers, one table each: toolcage wrap runs one in a cage, for as long as its "
+             "client. It takes the capability keys of a tool; its timeout is none unless said "
+             "here.",
      .example = "[server.files]"},
     {TC_IN(FILE), "defaults", tc_set_defaults, NONE, .type = "table",
      .text = "What holds where a tool does not say a key, and for a bare command. A key in a tool "
@@ -178,12 +184,37 @@ const struct tc_key tc_keys[] = {
      .choices = tc_words_backend + 1, .type = "word",
      .text = "The kind of cage that this tier or risk stands for.",
      .example = "backend = \"process\""},
-    {TC_IN(FILE), "backend", .text = "Settings of the backends.", NONE, .type = "tables"},
+    {TC_IN(FILE), "backend", tc_set_backends, NONE, .type = "tables",
+     .text = "Settings of the backends.", .example = "[backend.oci]\nruntime = \"runc\""},
+    {TC_IN(BACKENDS), "oci", tc_set_oci, NONE, .type = "table", .text = "Of the backend oci.",
+     .example = "[backend.oci]"},
+    {TC_IN(OCI), "runtime", tc_set_choice, .offset = offsetof(struct toolcage_policy, runtime),
+     NONE, .choices = tc_words_runtime, .type = "word",
+     .fallback = "the first that is installed, in this order",
+     .text = "The container runtime, by name: it is looked for in the system's directories, and no "
+             "policy names a path.",
+     .example = "runtime = \"runc\""},
+    {TC_IN(BACKENDS), "gvisor", tc_set_gvisor, NONE, .type = "table",
+     .text = "Of the backend gvisor.", .example = "[backend.gvisor]"},
+    {TC_IN(GVISOR), "platform", tc_set_choice, .offset = offsetof(struct toolcage_policy, platform),
+     NONE, .choices = tc_words_platform, .type = "word",
+     .fallback = "systrap where this runsc has it and it works here, else ptrace",
+     .text = "How runsc stops the tool's system calls. systrap and kvm are tried with the smallest "
+             "container first, once in a helper's life; a named one that does not work or does not "
+             "answer refuses the call. kvm is used only when it is named, and wants a /dev/kvm "
+             "that the cage's id may open.",
+     .example = "platform = \"ptrace\""},
     {EACH, "fallback", .text = "Backends to try when the first cannot enforce the grant.", NONE,
      .type = "array of strings"},
     {EACH, "layers", .text = "Cages in cages.", NONE, .type = "array of strings"},
-    {EACH, "image", tc_set_string, SPEC(image), .id = TC_KEY_IMAGE, .type = "string",
-     .text = "A container image; chooses backend oci.", .example = "image = \"python:3.12-slim\""},
+    {EACH, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "path",
+     .fallback = "the host's system directories",
+     .text =
+         "A directory with a root file system, for the backends oci and gvisor: the tool sees it "
+         "read-only in the place of the host's system directories. It chooses backend oci. "
+         "Written as a path (\"/\", \"./\", \"../\" or \"~/\" first); images by name come "
+         "later.",
+     .example = "image = \"./rootfs\""},
     {EACH, "module", tc_set_string, SPEC(module), .id = TC_KEY_MODULE, .type = "string",
      .text = "A WebAssembly module; chooses backend wasm.", .example = "module = \"tool.wasm\""},
     {EACH, "workspace", tc_set_workspace, .id = TC_KEY_WORKSPACE, .type = "table",
@@ -195,6 +226,12 @@ const struct tc_key tc_keys[] = {
     {EACH, "denials", tc_set_index, SPEC(denials), .id = TC_KEY_DENIALS,
      .choices = tc_words_denials, .type = "word", .fallback = "calls",
      .text = "Which refusals are watched and listed.", .example = "denials = \"off\""},
+    {EACH, "without", tc_set_without, .id = TC_KEY_WITHOUT, .choices = tc_words_without,
+     .type = "array of clauses",
+     .text = "Clauses that the tool may run without where this machine makes no namespaces; there "
+             "Landlock and seccomp alone hold the others, and the result says so. Where namespaces "
+             "can be made it changes nothing.",
+     .example = "without = [\"proc.own\", \"proc.survivors\"]"},
     {EACH, "collect", tc_set_strings, SPEC(collect), .id = TC_KEY_COLLECT,
      .type = "array of patterns",
      .text = "Names of changed files that the result lists with their hashes.",
@@ -203,7 +240,10 @@ const struct tc_key tc_keys[] = {
      .fallback = "/workspace if granted, else the caller's directory if granted, else /",
      .text = "Where the tool starts, as it sees it.", .example = "cwd = \"/workspace\""},
     {TC_IN(SERVER), "tool", tc_set_server_tools, NONE, .type = "tables",
-     .text = "The server's tools that may be called, each with what it narrows.",
+     .text =
+         "The server's tools that are shown and may be called. Without arguments any are passed "
+         "on; with them the schema is closed, and paths must be absolute. A timeout or output "
+         "holds for each call.",
      .example = "tool.list_directory = {}"},
 
     /* filesystem */
@@ -211,7 +251,9 @@ const struct tc_key tc_keys[] = {
      .text = "Read-only. What can be read may be executed.",
      .example = "filesystem.readable = [{ path = \"/data\", from = \"data\" }]"},
     {TC_IN(FILESYSTEM), "writable", tc_set_writable, NONE, .type = "array of paths",
-     .text = "Readable and writable.", .example = "filesystem.writable = [\"/workspace\"]"},
+     .text = "Readable and writable. A single file comes back as one new version; its directory is "
+             "private to the call.",
+     .example = "filesystem.writable = [\"/workspace\"]"},
     {TC_IN(FILESYSTEM), "denied", tc_set_denied, NONE, .type = "array of paths",
      .text = "Names that do not exist for the tool, whatever else grants them.",
      .example = "filesystem.denied = [\"/workspace/.env\"]"},
@@ -338,6 +380,9 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_ENV] = "env",
         [TC_SCOPE_WORKSPACE] = "workspace",
         [TC_SCOPE_CLASS] = "[tier.NAME] or [risk.NAME]",
+        [TC_SCOPE_BACKENDS] = "[backend]",
+        [TC_SCOPE_OCI] = "[backend.oci]",
+        [TC_SCOPE_GVISOR] = "[backend.gvisor]",
         [TC_SCOPE_TEST] = "[[test]]",
     };
     return titles[scope];

@@ -43,6 +43,7 @@ enum tc_key_id {
     TC_KEY_DENIALS,
     TC_KEY_COLLECT,
     TC_KEY_CWD,
+    TC_KEY_WITHOUT,
     TC_KEY_COUNT,
 };
 
@@ -63,6 +64,9 @@ enum tc_scope {
     TC_SCOPE_ENV,
     TC_SCOPE_WORKSPACE,
     TC_SCOPE_CLASS,
+    TC_SCOPE_BACKENDS,
+    TC_SCOPE_OCI,
+    TC_SCOPE_GVISOR,
     TC_SCOPE_TEST,
     TC_SCOPE_COUNT,
 };
@@ -100,11 +104,15 @@ void tc_key_range(const struct tc_key *key, char *out, size_t size);
 
 /* NULL-terminated lists of words. */
 extern const char *const tc_words_tier[],
-    *const tc_words_risk[], *const tc_words_backend[], *const tc_words_denials[],
-                                                           *const tc_words_mode[],
-                                                               *const tc_words_commit[],
-                                                                   *const tc_words_over[],
-                                                                       *const tc_words_by[],
-                                                                           *const tc_words_type[];
+    *const tc_words_risk[], *const tc_words_backend[],
+                                *const tc_words_denials[],
+                                    *const tc_words_mode[],
+                                        *const tc_words_commit[],
+                                            *const tc_words_over[],
+                                                *const tc_words_by[],
+                                                    *const tc_words_type[],
+                                                        *const tc_words_without[],
+                                                            *const tc_words_runtime[],
+                                                                *const tc_words_platform[];
 
 #endif

@@ -59,6 +59,7 @@ struct tc_spec {
     int workspace; /* enum tc_workspace_mode */
     int commit;    /* enum tc_commit */
     int denials;   /* enum tc_denials */
+    tc_clauses without;
 };
 
 enum tc_commit { TC_COMMIT_SUCCESS, TC_COMMIT_ASK, TC_COMMIT_NEVER };
@@ -84,12 +85,19 @@ struct toolcage_policy {
     size_t tool_count;
     struct tc_server *servers;
     size_t server_count;
+    char *runtime;  /* of [backend.oci]; NULL: any */
+    char *platform; /* of [backend.gvisor]; NULL: the best that works */
     struct tc_class *tiers, *risks;
     size_t tier_count, risk_count;
     char digest[TC_DIGEST_SIZE];
 };
 
+/* Whose grant a name stands for: a tool's, or the server's for "server.x" and for
+ * "server.x.tool.y". */
 const struct tc_spec *tc_policy_tool(const struct toolcage_policy *policy, const char *name);
+/* Whose arguments and tier: the same, or the server's tool. */
+const struct tc_spec *tc_policy_asked(const struct toolcage_policy *policy, const char *name);
+bool tc_spec_is_server(const struct tc_spec *spec);
 /* Who said a key for this tool (NULL: a bare command): the tool, the defaults, or NULL: nobody. */
 const struct tc_spec *tc_policy_said(const struct toolcage_policy *policy,
                                      const struct tc_spec *tool, enum tc_key_id id);

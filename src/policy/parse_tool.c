@@ -172,6 +172,31 @@ void tc_set_risks(struct tc_parse *p, const struct tc_key *key, struct tc_node *
     read_classes(p, node, tc_words_risk, &p->policy->risks, &p->policy->risk_count);
 }
 
+/* A table of settings, which are the policy's own. */
+static void read_settings(struct tc_parse *p, enum tc_scope scope, struct tc_node *node)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, node->key);
+    tc_parse_table(p, scope, node, p->policy);
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_backends(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    read_settings(p, TC_SCOPE_BACKENDS, node);
+}
+
+void tc_set_oci(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    read_settings(p, TC_SCOPE_OCI, node);
+}
+
+void tc_set_gvisor(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    read_settings(p, TC_SCOPE_GVISOR, node);
+}
+
 static void check_accesses(struct tc_parse *p, const struct tc_node *list)
 {
     static const char *const verbs[] = {"read ", "write ", "exec ", "connect "};
@@ -390,6 +415,26 @@ void tc_set_cwd(struct tc_parse *p, const struct tc_key *key, struct tc_node *no
         p->diag.memory = true;
 }
 
+static bool is_path(const char *text)
+{
+    static const char *const starts[] = {"/", "./", "../", "~/"};
+    for (size_t i = 0; i < TC_COUNT(starts); i++)
+        if (tc_startswith(text, starts[i]))
+            return true;
+    return false;
+}
+
+void tc_set_image(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    if (node->kind != TC_NODE_STRING || !is_path(node->text)) {
+        tc_set_string(p, key, node, into); /* a name: the call is refused, with the reason */
+        return;
+    }
+    free(spec->image);
+    spec->image = tc_parse_path(p, node);
+}
+
 void tc_set_programs(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     tc_set_strings(p, key, node, into);
@@ -399,4 +444,28 @@ void tc_set_programs(struct tc_parse *p, const struct tc_key *key, struct tc_nod
                             "write the name alone, as in \"python3\"; grant directories with "
                             "filesystem.readable",
                             "\"%.60s\" is not the name of a program", node->items[i].text);
+}
+
+/* The clauses by name; which may be given up is a closed list. */
+void tc_set_without(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    char range[200], hint[240];
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+        return;
+    node->unordered = true;
+    spec->without = 0;
+    tc_key_range(key, range, sizeof(range));
+    (void)snprintf(hint, sizeof(hint), "these can be given up: %s", range);
+    for (size_t i = 0; i < node->count; i++) {
+        const struct tc_node *item = &node->items[i];
+        tc_clauses named = 0;
+        for (int c = 0; item->kind == TC_NODE_STRING && c < TC_CLAUSE_COUNT; c++)
+            if (tc_streq(tc_clause_name((enum tc_clause)c), item->text))
+                named = TC_CLAUSE_BIT(c) & tc_clauses_yielding();
+        if (!named)
+            tc_parse_bad_in(p, node, item, hint, "\"%.60s\" is not a clause that can be given up",
+                            item->kind == TC_NODE_STRING ? item->text : "?");
+        spec->without |= named;
+    }
 }

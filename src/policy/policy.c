@@ -108,6 +108,8 @@ struct toolcage_policy *tc_policy_unref(struct toolcage_policy *policy)
         tc_spec_done(&policy->tools[i]);
     for (size_t i = 0; i < policy->server_count; i++)
         server_done(&policy->servers[i]);
+    free(policy->runtime);
+    free(policy->platform);
     classes_done(policy->tiers, policy->tier_count);
     classes_done(policy->risks, policy->risk_count);
     free(policy->tools);
@@ -228,12 +230,43 @@ int tc_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **
     return 0;
 }
 
+/* A server by its place, "server.x", or by that of one of its tools, "server.x.tool.y": no tool has
+ * a name with a dot. *ret_asked (may be NULL) is whose place it is. */
+static const struct tc_spec *find_server(const struct toolcage_policy *policy, const char *place,
+                                         const struct tc_spec **ret_asked)
+{
+    for (size_t i = 0; place && i < policy->server_count; i++) {
+        const struct tc_server *server = &policy->servers[i];
+        const struct tc_spec *asked = tc_streq(server->spec.prefix, place) ? &server->spec : NULL;
+        for (size_t t = 0; !asked && t < server->tool_count; t++)
+            if (tc_streq(server->tools[t].prefix, place))
+                asked = &server->tools[t];
+        if (asked && ret_asked)
+            *ret_asked = asked;
+        if (asked)
+            return &server->spec;
+    }
+    return NULL;
+}
+
 const struct tc_spec *tc_policy_tool(const struct toolcage_policy *policy, const char *name)
 {
     for (size_t i = 0; i < policy->tool_count; i++)
         if (tc_streq(policy->tools[i].name, name))
             return &policy->tools[i];
-    return NULL;
+    return find_server(policy, name, NULL);
+}
+
+const struct tc_spec *tc_policy_asked(const struct toolcage_policy *policy, const char *name)
+{
+    const struct tc_spec *asked = NULL;
+    const struct tc_spec *tool = tc_policy_tool(policy, name);
+    return find_server(policy, name, &asked) ? asked : tool;
+}
+
+bool tc_spec_is_server(const struct tc_spec *spec)
+{
+    return spec && tc_startswith(spec->prefix, "server.");
 }
 
 const struct tc_spec *tc_policy_said(const struct toolcage_policy *policy,
@@ -241,6 +274,9 @@ const struct tc_spec *tc_policy_said(const struct toolcage_policy *policy,
 {
     if (tool && tool->said[id])
         return tool;
+    /* a server lives as long as its client: what a call may take says nothing of it */
+    if (id == TC_KEY_TIMEOUT && tc_spec_is_server(tool))
+        return NULL;
     return policy->defaults.said[id] ? &policy->defaults : NULL;
 }
 

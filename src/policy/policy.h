@@ -16,7 +16,8 @@ struct tc_facts {
     const char *cwd;       /* the caller's working directory: clean, absolute */
     const char *home;      /* the caller's home directory, or NULL */
     const char *workspace; /* host path that /workspace stands for; NULL: cwd */
-    const char *state;     /* toolcage's own state directory, masked in every grant; may be NULL */
+    /* toolcage's own directories, masked in every grant; may be NULL */
+    const char *state, *config;
     const char *const *environ;
 };
 
@@ -81,7 +82,7 @@ struct toolcage_policy *tc_policy_ref(struct toolcage_policy *policy);
 struct toolcage_policy *
 tc_policy_unref(struct toolcage_policy *policy);                    /* returns NULL; NULL is fine */
 const char *tc_policy_digest(const struct toolcage_policy *policy); /* borrows */
-/* As toolcage_policy_tools_json: "openai", "mcp" or "toolcage"; *ret is owned. */
+/* As toolcage_policy_tools_json: "openai", "mcp", "toolcage" or "servers"; *ret is owned. */
 int tc_policy_tools_json(const struct toolcage_policy *policy, const char *format, char **ret,
                          struct toolcage_error **err);
 

@@ -64,6 +64,11 @@ static int find_tool(struct tc_resolve *r)
     if (!name)
         return 0;
     r->tool = tc_policy_tool(r->policy, name);
+    r->asked = tc_policy_asked(r->policy, name);
+    if (r->asked != r->tool && !r->request->explain)
+        return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, name, 0,
+                                 "run the server (toolcage wrap) and call it there",
+                                 "%s is a tool of a server and has no cage of its own", name);
     if (r->tool)
         return 0;
     for (size_t i = 0; i < r->policy->tool_count; i++)
@@ -109,6 +114,8 @@ static void take_limits(struct tc_resolve *r)
                 {TC_KEY_OPEN_FILES, offsetof(struct tc_limits, open_files)}};
     struct tc_limits *limits = &r->grant->limits;
     *limits = tc_limits_default;
+    if (tc_spec_is_server(r->tool))
+        limits->timeout_ms = 0;
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         const struct tc_spec *said = tc_policy_said(r->policy, r->tool, rows[i].id);
         if (said)
@@ -176,19 +183,42 @@ const char *tc_policy_backend(const struct toolcage_policy *policy, const struct
     return tc_policy_said(policy, tool, TC_KEY_MODULE) ? "wasm" : "process";
 }
 
+static const struct tc_spec *said_tier(const struct tc_resolve *r)
+{
+    if (r->asked && r->asked->said[TC_KEY_TIER])
+        return r->asked;
+    return tc_policy_said(r->policy, r->tool, TC_KEY_TIER);
+}
+
+static bool take_backend(struct tc_resolve *r)
+{
+    struct tc_grant *grant = r->grant;
+    const struct tc_spec *image = tc_policy_said(r->policy, r->tool, TC_KEY_IMAGE);
+    const char *runtime = r->policy->runtime, *platform = r->policy->platform;
+    grant->backend = strdup(tc_policy_backend(r->policy, r->tool));
+    bool fine = grant->backend;
+    if (image)
+        fine = fine && (grant->image = strdup(image->image));
+    if (runtime && tc_streq(grant->backend, "oci"))
+        fine = fine && (grant->runtime = strdup(runtime));
+    if (platform && tc_streq(grant->backend, "gvisor"))
+        fine = fine && (grant->platform = strdup(platform));
+    return fine;
+}
+
 static int take_words(struct tc_resolve *r)
 {
     struct tc_grant *grant = r->grant;
-    const struct tc_spec *tier = tc_policy_said(r->policy, r->tool, TC_KEY_TIER);
+    const struct tc_spec *tier = said_tier(r);
     const struct tc_spec *cwd = tc_policy_said(r->policy, r->tool, TC_KEY_CWD);
     const struct tc_spec *mode = tc_policy_said(r->policy, r->tool, TC_KEY_WORKSPACE);
     const struct tc_spec *denials = tc_policy_said(r->policy, r->tool, TC_KEY_DENIALS);
+    const struct tc_spec *without = tc_policy_said(r->policy, r->tool, TC_KEY_WITHOUT);
     const struct tc_spec *programs = tc_policy_said(r->policy, r->tool, TC_KEY_PROGRAMS);
     const struct tc_spec *collect = tc_policy_said(r->policy, r->tool, TC_KEY_COLLECT);
-    grant->backend = strdup(tc_policy_backend(r->policy, r->tool));
-    bool fine = grant->backend;
+    bool fine = take_backend(r);
     if (r->tool)
-        fine = fine && (grant->tool = strdup(r->tool->name));
+        fine = fine && (grant->tool = strdup(r->request->tool));
     if (tier)
         fine = fine && (grant->tier = strdup(tier->tier));
     if (r->facts->cwd)
@@ -201,6 +231,7 @@ static int take_words(struct tc_resolve *r)
         fine = fine && tc_strv_copy(&grant->collect, &collect->collect);
     grant->workspace = mode ? (enum tc_workspace_mode)mode->workspace : TC_WORKSPACE_BIND;
     grant->denials = denials ? (enum tc_denials)denials->denials : TC_DENIALS_CALLS;
+    grant->without = without ? without->without : 0;
     grant->approval =
         tier && (tc_streq(tier->tier, "HumanApprove") || tc_streq(tier->tier, "ManualOnly"));
     return fine ? 0 : tc_resolve_memory(r);

@@ -12,6 +12,8 @@
 struct tc_resolve {
     const struct toolcage_policy *policy;
     const struct tc_spec *tool; /* NULL: a bare command */
+    /* whose arguments they are: the tool, or a server's tool, whose grant is the server's */
+    const struct tc_spec *asked;
     const struct tc_request *request;
     const struct tc_facts *facts;
     char *workspace;              /* host path of /workspace; owned */

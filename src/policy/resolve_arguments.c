@@ -36,13 +36,25 @@ static int refuse_unknown(struct tc_resolve *r, const char *name)
 {
     _autobuf_ struct tc_buf hint = TC_BUF_INIT;
     char subject[128];
-    const struct tc_spec *tool = r->tool;
+    const struct tc_spec *tool = r->asked;
     for (size_t i = 0; tool && i < tool->argument_count && i < 16; i++)
         tc_buf_addf(&hint, "%s%s", i ? ", " : "the arguments are ", tool->arguments[i].name);
     (void)snprintf(subject, sizeof(subject), "arguments.%.80s", name);
     return tc_resolve_refuse(r, TOOLCAGE_EARGUMENTS, subject, 0,
                              hint.data ? hint.data : "this tool takes no arguments",
                              "there is no argument \"%.80s\"", name);
+}
+
+/* Its cage stands already: nothing is granted to a call, and the server reads the value itself. */
+static bool of_server(const struct tc_resolve *r)
+{
+    return r->asked != r->tool;
+}
+
+static int refuse_ungranted(struct tc_resolve *r, const struct tc_argument *argument, uint32_t line)
+{
+    return refuse(r, argument, line, "name another one, or let the operator grant it to the server",
+                  "the server itself is not granted this");
 }
 
 static bool bound_to_workspace(const struct tc_argument *argument)
@@ -129,12 +141,14 @@ static int grant_path(struct tc_resolve *r, const struct tc_argument *argument,
         return 0;
     if (!covering && bound->access == TC_ACCESS_READ && tc_system_path_find(path))
         return 0;
+    if (of_server(r))
+        return refuse_ungranted(r, argument, bound->line);
     /* an entry deeper than the bound decides where its part of the tree comes from */
     bool deeper = covering && tc_path_within(bound->path, covering->path);
     const char *dir = deeper ? covering->path : bound->path;
     _autofree_ char *beneath = tc_resolve_host_path(r, dir);
     _autofree_ char *from = beneath ? tc_path_move(dir, beneath, path) : NULL;
-    _autofree_ char *key = tc_format("%s.arguments.%s.%s", r->tool->prefix, argument->name,
+    _autofree_ char *key = tc_format("%s.arguments.%s.%s", r->asked->prefix, argument->name,
                                      bound->access == TC_ACCESS_WRITE ? "write" : "read");
     if (!beneath || !from || !key)
         return tc_resolve_memory(r);
@@ -153,9 +167,14 @@ static int take_path(struct tc_resolve *r, const struct tc_argument *argument, j
     struct tc_complaint c;
     const char *text = json_string_value(value);
     const char *fault = unclean(text);
+    /* it may read "~" and the like in its own way */
+    if (!fault && of_server(r) && text[0] != '/')
+        fault = "does not start with \"/\"";
     if (fault) {
         tc_complain(&c, NULL, "the path %s", fault);
-        return refuse(r, argument, 0, "give a plain path, absolute or from the working directory",
+        return refuse(r, argument, 0,
+                      of_server(r) ? "give a plain absolute path"
+                                   : "give a plain path, absolute or from the working directory",
                       c.what);
     }
     _autofree_ char *path = tc_path_absolute(start_directory(r, argument), text);
@@ -209,13 +228,15 @@ static int grant_host(struct tc_resolve *r, const struct tc_argument *argument,
 {
     if (tc_endpoint_find(r->grant->net, r->grant->net_count, wanted->host, wanted->port))
         return 0;
+    if (of_server(r))
+        return refuse_ungranted(r, argument, bound->line);
     struct tc_net_entry *entry = TC_PUSH(r->grant->net, r->grant->net_count);
     if (!entry)
         return tc_resolve_memory(r);
     entry->port = wanted->port;
     entry->host = strdup(wanted->host);
     entry->origin.line = bound->line;
-    entry->origin.key = tc_format("%s.arguments.%s.host", r->tool->prefix, argument->name);
+    entry->origin.key = tc_format("%s.arguments.%s.host", r->asked->prefix, argument->name);
     return entry->host && entry->origin.key ? 0 : tc_resolve_memory(r);
 }
 
@@ -253,19 +274,22 @@ static int take_bounded(struct tc_resolve *r, const struct tc_argument *argument
 
 static int check_all(struct tc_resolve *r)
 {
+    /* with none declared, a server's own schema is all there is */
+    if (of_server(r) && !r->asked->said[TC_KEY_ARGUMENTS])
+        return 0;
     const char *name;
     json_t *value;
     json_object_foreach(r->arguments, name, value)
     {
         struct tc_complaint c;
-        const struct tc_argument *argument = find_argument(r->tool, name);
+        const struct tc_argument *argument = find_argument(r->asked, name);
         if (!argument)
             return refuse_unknown(r, name);
         if (!tc_schema_check(name, argument->schema, value, &c))
             return refuse(r, argument, 0, c.hint, c.what);
     }
-    for (size_t i = 0; r->tool && i < r->tool->argument_count; i++) {
-        const struct tc_argument *argument = &r->tool->arguments[i];
+    for (size_t i = 0; r->asked && i < r->asked->argument_count; i++) {
+        const struct tc_argument *argument = &r->asked->arguments[i];
         if (!argument->optional && !json_object_get(r->arguments, argument->name))
             return refuse(r, argument, 0, "give it", "the argument is missing");
     }
@@ -308,8 +332,8 @@ int tc_resolve_arguments(struct tc_resolve *r)
     int rc = parse(r);
     if (!rc)
         rc = check_all(r);
-    for (size_t i = 0; !rc && r->tool && i < r->tool->argument_count; i++) {
-        const struct tc_argument *argument = &r->tool->arguments[i];
+    for (size_t i = 0; !rc && r->asked && i < r->asked->argument_count; i++) {
+        const struct tc_argument *argument = &r->asked->arguments[i];
         json_t *value = json_object_get(r->arguments, argument->name);
         if (value && argument->bound_count)
             rc = take_bounded(r, argument, value);

@@ -166,11 +166,14 @@ int tc_resolve_fs(struct tc_resolve *r)
     return rc;
 }
 
+static const char credential[] = "credentials";
+
 static int add_mask(struct tc_resolve *r, const char *path, const char *why)
 {
     const struct tc_fs_entry entry = {.path = (char *)path,
                                       .access = TC_ACCESS_DENY,
                                       .built_in = true,
+                                      .own = why != credential,
                                       .origin = {.key = (char *)why}};
     return tc_grant_add(r->grant, &entry) ? 0 : tc_resolve_memory(r);
 }
@@ -227,23 +230,33 @@ static int mask_credentials(struct tc_resolve *r)
             return tc_resolve_memory(r);
         rc = check_values(r, secret);
         if (!rc && !named_exactly(r->grant, secret))
-            rc = mask_everywhere(r, secret, "credentials");
+            rc = mask_everywhere(r, secret, credential);
     }
     return rc;
 }
 
+/* What a tool could write here would be the grant of the next call. */
+static int mask_own(struct tc_resolve *r, const char *own, const char *why)
+{
+    for (size_t i = 0; own && i < r->grant->fs_count; i++) {
+        const struct tc_fs_entry *entry = &r->grant->fs[i];
+        if (entry->from && tc_path_within(own, entry->from))
+            return tc_resolve_refuse(r, TOOLCAGE_EDENIED, entry->origin.key, entry->origin.line,
+                                     "grant another directory", "%s is %s and is never granted",
+                                     entry->from, why);
+    }
+    return own ? mask_everywhere(r, own, why) : 0;
+}
+
 int tc_resolve_masks(struct tc_resolve *r)
 {
-    const char *state = r->facts->state;
-    for (size_t i = 0; state && i < r->grant->fs_count; i++) {
-        const struct tc_fs_entry *entry = &r->grant->fs[i];
-        if (entry->from && tc_path_within(state, entry->from))
-            return tc_resolve_refuse(r, TOOLCAGE_EDENIED, entry->origin.key, entry->origin.line,
-                                     "grant another directory",
-                                     "%s is toolcage's own state and is never granted",
-                                     entry->from);
-    }
-    int rc = state ? mask_everywhere(r, state, "toolcage's state") : 0;
+    int rc = mask_own(r, r->facts->state, "toolcage's own state");
+    if (!rc)
+        rc = mask_own(r, r->facts->config, "toolcage's own configuration");
+    if (!rc)
+        rc = mask_own(r, "/run/toolcage", "toolcage's own state");
+    if (!rc) /* a link to the same in most systems */
+        rc = mask_own(r, "/var/run/toolcage", "toolcage's own state");
     return rc ? rc : mask_credentials(r);
 }
 

@@ -37,6 +37,38 @@ static void add_openai(const struct toolcage_policy *policy, const struct tc_spe
     tc_buf_adds(out, "}}");
 }
 
+static bool bound_writes(const struct tc_spec *tool)
+{
+    for (size_t i = 0; i < tool->argument_count; i++)
+        for (size_t b = 0; b < tool->arguments[i].bound_count; b++)
+            if (tool->arguments[i].bounds[b].path &&
+                tool->arguments[i].bounds[b].access == TC_ACCESS_WRITE)
+                return true;
+    return false;
+}
+
+static bool may_write(const struct toolcage_policy *policy, const struct tc_spec *tool)
+{
+    const struct tc_spec *fs = tc_policy_said(policy, tool, TC_KEY_FILESYSTEM);
+    for (size_t i = 0; fs && i < fs->fs_count; i++)
+        if (fs->fs[i].access == TC_ACCESS_WRITE)
+            return true;
+    return bound_writes(tool);
+}
+
+/* What the grant makes true, whatever the tool is: a client may show it, and need not believe it.
+ */
+static void add_annotations(const struct toolcage_policy *policy, const struct tc_spec *tool,
+                            struct tc_buf *out)
+{
+    const struct tc_spec *net = tc_policy_said(policy, tool, TC_KEY_NETWORK);
+    bool writes = may_write(policy, tool);
+    tc_json_key(out, "annotations");
+    tc_buf_addf(out, "{\"readOnlyHint\":%s,\"destructiveHint\":%s,\"openWorldHint\":%s}",
+                writes ? "false" : "true", writes ? "true" : "false",
+                net && net->net_count ? "true" : "false");
+}
+
 static void add_mcp(const struct toolcage_policy *policy, const struct tc_spec *tool,
                     struct tc_buf *out)
 {
@@ -47,7 +79,18 @@ static void add_mcp(const struct toolcage_policy *policy, const struct tc_spec *
     tc_json_member(out, "description", tool->description ? tool->description : "");
     tc_json_key(out, "inputSchema");
     add_schema(out, tool);
+    add_annotations(policy, tool, out);
     tc_buf_addc(out, '}');
+}
+
+static void add_command(const struct tc_spec *tool, struct tc_buf *out)
+{
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < tool->command.count; i++) {
+        tc_buf_adds(out, i ? "," : "");
+        tc_json_string(out, tool->command.items[i], strlen(tool->command.items[i]));
+    }
+    tc_buf_addc(out, ']');
 }
 
 static void add_toolcage(const struct toolcage_policy *policy, const struct tc_spec *tool,
@@ -64,15 +107,68 @@ static void add_toolcage(const struct toolcage_policy *policy, const struct tc_s
         tc_buf_adds(out, "null");
     tc_json_member(out, "backend", tc_policy_backend(policy, tool));
     tc_json_key(out, "command");
-    tc_buf_addc(out, '[');
-    for (size_t i = 0; i < tool->command.count; i++) {
-        tc_buf_adds(out, i ? "," : "");
-        tc_json_string(out, tool->command.items[i], strlen(tool->command.items[i]));
-    }
-    tc_buf_addc(out, ']');
+    add_command(tool, out);
     tc_json_key(out, "input_schema");
     add_schema(out, tool);
     tc_buf_addc(out, '}');
+}
+
+static void add_server_tool(const struct tc_spec *tool, struct tc_buf *out)
+{
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "name", tool->name);
+    if (tool->title)
+        tc_json_member(out, "title", tool->title);
+    if (tool->description)
+        tc_json_member(out, "description", tool->description);
+    if (tool->tier)
+        tc_json_member(out, "tier", tool->tier);
+    if (tool->said[TC_KEY_TIMEOUT]) {
+        tc_json_key(out, "timeout_ms");
+        tc_buf_addf(out, "%lld", (long long)tool->limits.timeout_ms);
+    }
+    if (tool->said[TC_KEY_OUTPUT]) {
+        tc_json_key(out, "output");
+        tc_buf_addf(out, "%lld", (long long)tool->limits.output);
+    }
+    if (tool->said[TC_KEY_ARGUMENTS]) {
+        tc_json_key(out, "input_schema");
+        add_schema(out, tool);
+    }
+    tc_buf_addc(out, '}');
+}
+
+static void add_server(const struct toolcage_policy *policy, const struct tc_server *server,
+                       struct tc_buf *out)
+{
+    const struct tc_spec *net = tc_policy_said(policy, &server->spec, TC_KEY_NETWORK);
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "name", server->spec.name);
+    tc_json_key(out, "network");
+    tc_buf_adds(out, net && net->net_count ? "true" : "false");
+    tc_json_key(out, "command");
+    add_command(&server->spec, out);
+    tc_json_key(out, "tools");
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < server->tool_count; i++) {
+        tc_buf_adds(out, i ? "," : "");
+        add_server_tool(&server->tools[i], out);
+    }
+    tc_buf_adds(out, "]}");
+}
+
+static int servers_json(const struct toolcage_policy *policy, char **ret,
+                        struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    tc_buf_addc(&out, '[');
+    for (size_t i = 0; i < policy->server_count; i++) {
+        tc_buf_adds(&out, i ? "," : "");
+        add_server(policy, &policy->servers[i], &out);
+    }
+    tc_buf_addc(&out, ']');
+    *ret = tc_buf_steal(&out);
+    return *ret ? 0 : tc_fail_memory(err);
 }
 
 int tc_policy_tools_json(const struct toolcage_policy *policy, const char *format, char **ret,
@@ -86,15 +182,18 @@ int tc_policy_tools_json(const struct toolcage_policy *policy, const char *forma
         {"openai", add_openai, false}, {"mcp", add_mcp, false}, {"toolcage", add_toolcage, true}};
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     size_t f = 0;
+    if (tc_streq(format, "servers"))
+        return servers_json(policy, ret, err);
     while (f < TC_COUNT(formats) && !tc_streq(formats[f].name, format))
         f++;
     if (f == TC_COUNT(formats))
-        return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                        .stage = "tools",
-                                        .subject = format,
-                                        .hint = "the formats are openai, mcp and toolcage"},
-                       "there is no format \"%.40s\"", format ? format : "");
+        return tc_fail(
+            err,
+            &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                             .stage = "tools",
+                             .subject = format,
+                             .hint = "the formats are openai, mcp, toolcage and servers"},
+            "there is no format \"%.40s\"", format ? format : "");
     tc_buf_addc(&out, '[');
     for (size_t i = 0; i < policy->tool_count; i++) {
         if (!formats[f].all && !policy->tools[i].command.count)

@@ -78,6 +78,24 @@ static const char *always(const char *path, bool write)
     return tc_path_within("/proc", path) ? "the cage's own /proc" : NULL;
 }
 
+/* The policy cannot tell a file from a directory; the cage can, and then the directory of a
+ * writable file is private storage. */
+static char *beside(const struct tc_grant *grant, const char *path, char *reason)
+{
+    for (size_t i = 0; reason && i < grant->fs_count; i++) {
+        const struct tc_fs_entry *e = &grant->fs[i];
+        _autofree_ char *dir = e->access == TC_ACCESS_WRITE ? tc_path_parent(e->path) : NULL;
+        if (!dir || tc_path_within(e->path, path) || !tc_path_within(dir, path))
+            continue;
+        char *longer = tc_format(
+            "%s; beside %s, if that is a file, it would be private and gone after the call", reason,
+            e->path);
+        free(reason);
+        return longer;
+    }
+    return reason;
+}
+
 static int judge_path(const struct toolcage_policy *policy, const struct tc_grant *grant,
                       const char *verb, struct tc_verdict *v, struct toolcage_error **err)
 {
@@ -95,9 +113,10 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
         return decide(v, true, entry->origin.key, entry->origin.line, NULL,
                       tc_format("%s %s: granted with %s", verb, path, entry->path), err);
     if (entry)
-        return decide(v, false, entry->origin.key, entry->origin.line,
-                      "move it from readable to writable",
-                      tc_format("%s %s: %s is only readable", verb, path, entry->path), err);
+        return decide(
+            v, false, entry->origin.key, entry->origin.line, "move it from readable to writable",
+            beside(grant, path, tc_format("%s %s: %s is only readable", verb, path, entry->path)),
+            err);
     if (fixed)
         return decide(v, true, NULL, 0, NULL, tc_format("%s %s: %s", verb, path, fixed), err);
     if (write && tc_system_path_find(path))
@@ -107,7 +126,9 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
     _autofree_ char *hint =
         tc_format("filesystem.%s = [\"%s\"]", write ? "writable" : "readable", path);
     return decide_missing(policy, grant, TC_KEY_FILESYSTEM, "filesystem", hint,
-                          tc_format("%s %s: nothing grants it", verb, path), v, err);
+                          beside(write ? grant : &(struct tc_grant){0}, path,
+                                 tc_format("%s %s: nothing grants it", verb, path)),
+                          v, err);
 }
 
 static int judge_connect(const struct toolcage_policy *policy, const struct tc_grant *grant,

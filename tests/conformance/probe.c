@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <mqueue.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -15,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -45,10 +49,22 @@ static void do_read(char **a)
         (void)!write(1, text, (size_t)n);
 }
 
+static void do_size(char **a)
+{
+    struct stat st;
+    say(stat(a[0], &st) == 0 && st.st_size > 0, "size");
+}
+
 static void do_write(char **a)
 {
     int fd = open(a[0], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     say(fd >= 0 && write(fd, "written\n", 8) == 8, "write");
+}
+
+/* For what belongs to the machine: the right to write it is proven without using it. */
+static void do_may_write(char **a)
+{
+    say(open(a[0], O_WRONLY | O_CLOEXEC) >= 0, "may-write");
 }
 
 static void do_unlink(char **a)
@@ -65,6 +81,49 @@ static void do_chmod(char **a)
 {
     int fd = open(a[0], O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
     say(fd >= 0 && fchmod(fd, (mode_t)strtoul(a[1], NULL, 8)) == 0, "chmod");
+}
+
+static void do_link(char **a)
+{
+    say(link(a[0], a[1]) == 0, "link");
+}
+
+/* Each call that can give a file a set-id bit; only the files tell. */
+static void do_setid_files(char **a)
+{
+    char path[PATH_MAX];
+    const char *const ways[] = {"open", "creat", "mknod", "mkdir", "chmod", "fchmod", "fchmodat"};
+    (void)umask(0);
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", a[0], ways[i]);
+        int fd = i < 4 ? -1 : open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+        long results[] = {i == 0 ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 04755) : -1,
+                          i == 1 ? syscall(SYS_creat, path, 02755) : -1,
+                          i == 2 ? mknod(path, S_IFREG | 04755, 0) : -1,
+                          i == 3 ? mkdir(path, 02755) : -1,
+                          i == 4 ? chmod(path, 06755) : -1,
+                          i == 5 ? fchmod(fd, 04755) : -1,
+                          i == 6 ? fchmodat(AT_FDCWD, path, 04755, 0) : -1};
+        struct stat st;
+        (void)results;
+        errno = EPERM;
+        say(stat(path, &st) == 0 && st.st_mode & 06000, "set-id");
+    }
+}
+
+/* Reads a name after its directory has got another one. */
+static void do_read_moved(char **a)
+{
+    char path[PATH_MAX];
+    say(rename(a[0], a[1]) == 0, "move");
+    (void)snprintf(path, sizeof(path), "%s/%s", a[1], a[2]);
+    do_read((char *[]){path});
+}
+
+static void do_read_link(char **a)
+{
+    say(symlink(a[0], a[1]) == 0, "symlink");
+    do_read(a + 1);
 }
 
 static void do_device(char **a)
@@ -139,12 +198,13 @@ static void do_ids(char **a)
 
 static void do_capabilities(char **a)
 {
-    FILE *status = fopen("/proc/self/status", "re");
-    char line[256];
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
     (void)a;
-    while (status && fgets(line, sizeof(line), status))
-        if (strncmp(line, "Cap", 3) == 0 || strncmp(line, "NoNewPrivs", 10) == 0)
-            fputs(line, stdout);
+    if (syscall(SYS_capget, &header, caps) == 0)
+        printf("effective %08x%08x\npermitted %08x%08x\n", caps[1].effective, caps[0].effective,
+               caps[1].permitted, caps[0].permitted);
+    printf("no_new_privs %d\n", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
     say(sethostname("x", 1) == 0, "sethostname");
     say(setuid(0) == 0, "setuid");
 }
@@ -237,6 +297,14 @@ static void do_own_loopback(char **a)
     say(ok, "own loopback");
 }
 
+/* Such a pair would reach any socket by its name, without socket(). */
+static void do_datagram_pair(char **a)
+{
+    int pair[2];
+    (void)a;
+    say(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) == 0, "datagram pair");
+}
+
 static void do_unix(char **a)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -271,6 +339,46 @@ static void do_uring(char **a)
     char params[256] = {0};
     (void)a;
     say(syscall(SYS_io_uring_setup, 1, params) >= 0, "io_uring");
+}
+
+/* One call of each group that no tool needs. */
+static void do_closed(char **a)
+{
+    char zero[128] = {0};
+    struct {
+        unsigned long flags, mode, resolve;
+    } how = {0};
+    const struct {
+        const char *group;
+        long result;
+    } calls[] = {
+        {"mount", syscall(SYS_mount, "none", "/tmp", "tmpfs", 0, NULL)},
+        {"fsopen", syscall(SYS_fsopen, "tmpfs", 0)},
+        {"chroot", syscall(SYS_chroot, "/")},
+        {"setns", syscall(SYS_setns, 0, 0)},
+        {"bpf", syscall(SYS_bpf, 0, zero, sizeof(zero))},
+        {"perf", syscall(SYS_perf_event_open, zero, 0, -1, -1, 0)},
+        {"userfaultfd", syscall(SYS_userfaultfd, 1)},
+        {"add_key", syscall(SYS_add_key, "user", "toolcage", "x", 1, -4)},
+        {"keyctl", syscall(SYS_keyctl, 0, -4, 0)},
+        {"ptrace", syscall(SYS_ptrace, 0, 0, 0, 0)},
+        {"process_vm_readv", syscall(SYS_process_vm_readv, getpid(), NULL, 0, NULL, 0, 0)},
+        {"kexec", syscall(SYS_kexec_load, 0, 0, NULL, 0)},
+        {"syslog", syscall(SYS_syslog, 10, NULL, 0)},
+        {"open_by_handle_at", syscall(SYS_open_by_handle_at, AT_FDCWD, zero, 0)},
+        {"openat2", syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how))},
+#ifdef __x86_64__
+        {"x32", syscall(0x40000000 | SYS_getpid)},
+#endif
+    };
+    (void)a;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        say(calls[i].result >= 0, calls[i].group);
+}
+
+static void do_trace(char **a)
+{
+    say(syscall(SYS_ptrace, 0x4206 /* PTRACE_SEIZE */, atol(a[0]), 0, 0) == 0, "trace");
 }
 
 static void do_foreign(char **a)
@@ -322,6 +430,46 @@ static void do_fork(char **a)
     say(made == most, "processes");
 }
 
+/* The memory of many: each is below the limit, all together are not. */
+static void do_memory_many(char **a)
+{
+    int done[2], count = atoi(a[0]), seen = 0;
+    size_t size = (size_t)atol(a[1]) << 20;
+    char byte;
+    if (pipe(done) < 0)
+        return;
+    for (int i = 0; i < count; i++) {
+        if (fork() != 0)
+            continue;
+        volatile char *block = malloc(size);
+        for (size_t at = 0; block && at < size; at += 4096)
+            block[at] = 1;
+        (void)!write(done[1], "x", block != NULL);
+        for (;;)
+            (void)pause();
+    }
+    (void)close(done[1]);
+    while (seen < count && read(done[0], &byte, 1) == 1)
+        seen++;
+    say(seen == count, "memory of many");
+}
+
+static void *idle(void *arg)
+{
+    for (;;)
+        (void)pause();
+    return arg;
+}
+
+static void do_threads(char **a)
+{
+    int made = 0, most = atoi(a[0]);
+    pthread_t thread;
+    while (made < most && pthread_create(&thread, NULL, idle, NULL) == 0)
+        made++;
+    say(made == most, "threads");
+}
+
 static void do_fill(char **a)
 {
     static char block[65536];
@@ -346,6 +494,13 @@ static void do_files(char **a)
     say(made == most, "files");
 }
 
+static void do_raise(char **a)
+{
+    rlim_t want = (rlim_t)atol(a[0]);
+    struct rlimit limit = {want, want};
+    say(setrlimit(RLIMIT_NOFILE, &limit) == 0, "raise");
+}
+
 static void do_open(char **a)
 {
     int most = atoi(a[0]), made = 0;
@@ -360,6 +515,35 @@ static void do_spin(char **a)
     while ((double)clock() / CLOCKS_PER_SEC < seconds)
         ;
     say(1, "spin");
+}
+
+static void do_spin_many(char **a)
+{
+    int count = atoi(a[0]);
+    for (int i = 1; i < count; i++)
+        if (fork() == 0)
+            break;
+    do_spin(a + 1);
+}
+
+/* Forks all the time, so that somebody is always new when the end comes; heeds no signal. */
+static void do_fork_on(char **a)
+{
+    struct timespec start, now;
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGCHLD, SIG_IGN);
+    (void)clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
+        if (fork() == 0) {
+            (void)usleep(300000);
+            int fd = open(a[1], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+            (void)!write(fd, "x", 1);
+            _exit(0);
+        }
+        (void)usleep(10000);
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec - start.tv_sec < atol(a[0]));
+    say(1, "fork on");
 }
 
 static void do_sleep(char **a)
@@ -413,10 +597,16 @@ static const struct {
     int args;
 } accesses[] = {
     {"read", do_read, 1},
+    {"size", do_size, 1},
     {"write", do_write, 1},
+    {"may-write", do_may_write, 1},
     {"unlink", do_unlink, 1},
     {"rename", do_rename, 2},
     {"chmod", do_chmod, 2},
+    {"link", do_link, 2},
+    {"setid-files", do_setid_files, 1},
+    {"read-moved", do_read_moved, 3},
+    {"read-link", do_read_link, 2},
     {"device", do_device, 1},
     {"node", do_node, 1},
     {"exec", do_exec, 1},
@@ -438,6 +628,14 @@ static const struct {
     {"namespace", do_namespace, 0},
     {"io-uring", do_uring, 0},
     {"foreign", do_foreign, 0},
+    {"closed", do_closed, 0},
+    {"trace", do_trace, 1},
+    {"datagram-pair", do_datagram_pair, 0},
+    {"memory-many", do_memory_many, 2},
+    {"threads", do_threads, 1},
+    {"raise", do_raise, 1},
+    {"spin-many", do_spin_many, 2},
+    {"fork-on", do_fork_on, 2},
     {"child", do_thread, 0},
     {"memory", do_memory, 1},
     {"fork", do_fork, 1},

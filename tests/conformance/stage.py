@@ -14,9 +14,16 @@ import socket
 import subprocess
 import tempfile
 import termios
+import threading
 import time
 
-GRANT = {"network": '"none"', "timeout": '"20s"', "memory": '{ max = "256MiB", by = "any" }', "pids": "64"}
+from processes import below, everybody, helpers_of
+
+# A slow machine (an emulator, a sanitizer) says by how much its calls may take longer.
+PATIENCE = int(os.environ.get("TOOLCAGE_TEST_PATIENCE", "1"))
+GRANT = {"network": '"none"', "timeout": f'"{20 * PATIENCE}s"', "memory": '{ max = "256MiB", by = "any" }', "pids": "64"}
+
+WITHOUT = ["proc.own", "proc.survivors", "tmp.private", "fs.stat", "fs.denied", "fs.steering", "limit.pids"]
 
 
 class Stage:
@@ -26,7 +33,8 @@ class Stage:
         self.root = tempfile.mkdtemp(prefix="toolcage-conformance-", dir="/var/tmp")
         os.chmod(self.root, 0o755)
         token = "canary-" + secrets.token_hex(8)
-        self.places = {"token": token, "root": self.root, "hosttmp": f"/tmp/toolcage-{token}", "hostshm": f"/dev/shm/toolcage-{token}"}
+        self.places = {"token": token, "root": self.root, "hosttmp": f"/tmp/toolcage-{token}", "hostshm": f"/dev/shm/toolcage-{token}",
+                       "while": str(0.6 * PATIENCE), "rootid": str(os.stat("/proc/sys/kernel").st_uid)}
         for name in ("bin", "ws", "data", "secret", "home"):
             self.places[name] = os.path.join(self.root, name)
             os.mkdir(self.places[name], 0o755)
@@ -53,7 +61,7 @@ class Stage:
         for name in ("bin", "secret"):
             shutil.copy(self.options.probe, os.path.join(p[name], "probe"))
             os.chmod(os.path.join(p[name], "probe"), 0o755)
-        for path in ("data/file", "data/denied", "data/sub/file", "ws/file", "ws/denied", "secret/file"):
+        for path in ("data/file", "data/denied", "data/sub/file", "ws/file", "ws/denied", "ws/sub/denied", "secret/file"):
             self.write(os.path.join(self.root, path), token + "\n")
         self.write(os.path.join(p["secret"], "group"), token + "\n", 0o640)
         os.symlink("../secret/file", os.path.join(p["data"], "link"))
@@ -144,6 +152,10 @@ class Stage:
         text = (f'[tool.t]\nbackend = "{self.backend}"\n'
                 f'filesystem.readable = {json.dumps([self.places["bin"], self.places["data"]])}\n'
                 f'filesystem.writable = {json.dumps([self.places["ws"]])}\nfilesystem.denied = {json.dumps(denied)}\n')
+        if getattr(self.options, "runtime", None):
+            text = f'[backend.oci]\nruntime = "{self.options.runtime}"\n' + text
+        if self.options.without:
+            text += f"without = {json.dumps(WITHOUT)}\n"
         path = os.path.join(self.root, "policy.toml")
         self.write(path, text + "".join(f"{key} = {self.fill(value)}\n" for key, value in keys.items() if value))
         return path
@@ -160,22 +172,56 @@ class Stage:
         self.ends.callback(os.close, slave)
         return take
 
-    def call(self, grant, *args):
-        """Runs the probe in a cage; its result."""
+    def watch(self, over):
+        """Collects the ids of every process that runs this stage's probe, as the host numbers them. In gVisor a process
+        of its own stands for the tool: one below the helper that this stage's call has."""
+        while not over.wait(0.05):
+            ours = [pid for helper in helpers_of(self.program) for pid in below(helper)] if self.backend == "gvisor" else []
+            for pid in everybody():
+                with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+                    lines = [line.split() for line in file]
+                    if self.runs_probe(pid, lines) or pid in ours and is_sentry(lines):
+                        self.ids |= {number for line in lines if line[0] in ("Uid:", "Gid:") for number in line[1:]}
+
+    def runs_probe(self, pid, lines):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+            return lines[0][1:] == ["probe"] and file.read().startswith(self.places["bin"])
+        return False
+
+    def call(self, grant, *args, watched=False):
+        """Runs the probe in a cage; its result. Who is watched has its ids in self.ids."""
+        if not watched:
+            return self.run(grant, *args)
+        over, self.ids, self.program = threading.Event(), set(), None
+        watcher = threading.Thread(target=self.watch, args=(over,))
+        watcher.start()
+        try:
+            return self.run(grant, *args)
+        finally:
+            over.set()
+            watcher.join()
+
+    def run(self, grant, *args):
         environ = {"HOME": self.places["home"], "PATH": "/usr/bin:/bin", "LC_ALL": "C", "CALLERS": self.places["token"]}
         for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             if name in os.environ:
                 environ[name] = os.environ[name]
         # writable, where a writable bind and `disk` exclude each other
         narrowed = [] if "disk" not in grant else ["--read", self.places["bin"]]
-        done = subprocess.run([self.options.toolcage, "exec", "--policy", self.policy(grant), "--tool", "t", *narrowed, "--json", "--",
-                               os.path.join(self.places["bin"], "probe"), *[self.fill(arg) for arg in args]],
-                              env=environ, cwd=self.places["home"], stdin=subprocess.DEVNULL, capture_output=True,
-                              timeout=60, check=False, pass_fds=[self.inherited], preexec_fn=self.terminal())
+        command = [self.options.toolcage, "exec", "--policy", self.policy(grant), "--tool", "t", *narrowed, "--json", "--",
+                   os.path.join(self.places["bin"], "probe"), *[self.fill(arg) for arg in args]]
+        with subprocess.Popen(command, env=environ, cwd=self.places["home"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, pass_fds=[self.inherited], preexec_fn=self.terminal()) as process:
+            self.program = process.pid
+            try:
+                out, err = process.communicate(timeout=60 * PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
         try:
-            return json.loads(done.stdout)
+            return json.loads(out)
         except ValueError:
-            raise AssertionError(f"no result: {done.stdout[:300]!r} {done.stderr[:1000]!r}") from None
+            raise AssertionError(f"no result: {out[:300]!r} {err[:1000]!r}") from None
 
     def happened(self, saw, result):
         kind, what = saw[0], self.fill(saw[1]) if len(saw) > 1 else None
@@ -191,6 +237,9 @@ class Stage:
             return self.arrived(self.sockets[what])
         if kind == "grows":
             return self.grows(what)
+        if kind == "runs":
+            assert self.ids, "the host never saw the tool"
+            return what.split()[-1] in self.ids
         if kind == "ended":
             return self.victim.poll() is not None
         assert kind == "completed", kind
@@ -213,6 +262,10 @@ class Stage:
         before = os.stat(path).st_size
         time.sleep(0.4)
         return os.stat(path).st_size > before
+
+
+def is_sentry(lines):
+    return any(line[0] == "NSpid:" and len(line) > 2 for line in lines) and lines[0][1] in ("exe", "runsc-sandbox")
 
 
 def printed(stream):

@@ -3,48 +3,21 @@
 """A host in another language: ctypes for the functions, asyncio for the waiting, no callback and no thread.
 Ten calls run at once, one times out, one is cancelled, and the loop stays responsive all the while."""
 import asyncio
-import ctypes
-import json
 import os
 import sys
 import tempfile
 
+import host
 import tap
+from host import Failed, ask, make
 
-lib = ctypes.CDLL(sys.argv[1])
-for name in ("toolcage_error_report", "toolcage_result_json"):
-    getattr(lib, name).restype = ctypes.c_char_p
-    getattr(lib, name).argtypes = [ctypes.c_void_p]
-lib.toolcage_call_result.restype = ctypes.c_void_p
-lib.toolcage_call_result.argtypes = [ctypes.c_void_p]
-
-
-class Failed(Exception):
-    pass
-
-
-def ask(function, *arguments):
-    """Calls a fallible function; its error becomes an exception."""
-    err = ctypes.c_void_p()
-    code = function(*arguments, ctypes.byref(err))
-    if code < 0:
-        report = lib.toolcage_error_report(err).decode()
-        lib.toolcage_error_free(err)
-        raise Failed(report)
-    return code
-
-
-def make(function, *arguments):
-    made = ctypes.c_void_p()
-    ask(function, *arguments, ctypes.byref(made))
-    return made
+lib = host.load(sys.argv[1])
 
 
 async def run(engine, policy, line, timeout, cancel_after=None):
     call = make(lib.toolcage_call_new, engine, policy, None)
     try:
-        words = (ctypes.c_char_p * 3)(b"sh", b"-c", line.encode())
-        ask(lib.toolcage_call_set_command, call, ctypes.c_size_t(3), words)
+        host.set_command(call, "sh", "-c", line)
         ask(lib.toolcage_call_set, call, b"timeout", timeout.encode())
         ask(lib.toolcage_call_start, call)
         loop, done = asyncio.get_running_loop(), asyncio.Event()
@@ -59,7 +32,7 @@ async def run(engine, policy, line, timeout, cancel_after=None):
         if cancel_after is not None:
             loop.call_later(cancel_after, lib.toolcage_call_cancel, call)
         await done.wait()
-        return json.loads(lib.toolcage_result_json(lib.toolcage_call_result(call)))
+        return host.result(call)
     finally:
         lib.toolcage_call_unref(call)
 

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-from scene import CAGED, DIRECT, Refused
+from scene import CAGED, DIRECT, MINUTE, PATIENCE, Refused
 
 SHELL = "/bin/sh"
 
@@ -64,11 +64,11 @@ def a_commit_follows_a_link(s):
     """While the call works on its copy, somebody puts a link in the place of a directory."""
     s.more = 'workspace = { mode = "copy" }'
     s.write("ws/sub/canary", "original")
-    process = s.popen(SHELL, "-c", f"sleep 1.5; echo changed > {s.path('ws/sub/canary')}; echo new > {s.path('ws/sub/new')}")
-    time.sleep(0.8)
+    process = s.popen(SHELL, "-c", f"sleep {1.5 * PATIENCE}; echo changed > {s.path('ws/sub/canary')}; echo new > {s.path('ws/sub/new')}")
+    time.sleep(0.8 * PATIENCE)
     os.rename(s.path("ws/sub"), s.path("ws/was"))
     os.symlink("../secret", s.path("ws/sub"))
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=MINUTE)
     try:
         s.result(out, err)
     except Refused:
@@ -98,17 +98,16 @@ def an_argument_goes_through_a_link(s):
     """A path argument is bounded by a directory in which somebody has put a link."""
     os.symlink("../secret", s.path("ws/dir"))
     os.symlink("../secret/canary", s.path("ws/file"))
-    backend = "process" if s.how == CAGED else "not-a-security-boundary"
-    policy = s.write("policy.toml", f'[tool.show]\nbackend = "{backend}"\ncommand = ["/bin/cat", "{{file}}"]\n'
-                     f'arguments.file = {{ type = "string", read = [{json.dumps(s.path("ws"))}] }}\nnetwork = "none"\n')
     found = False
     for name in ("dir/canary", "file", "../secret/canary", "./dir/../dir/canary"):
-        done = subprocess.run([s.options.toolcage, "call", "--policy", policy, "--json", "show",
-                               json.dumps({"file": s.path("ws") + "/" + name})], env=s.environ, cwd=s.path("ws"), check=False,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-        assert '"status"' in done.stdout, done.stderr
-        found = found or s.token in json.loads(done.stdout)["stdout"]["text"]
+        answer = s.ask(["/bin/cat", "{a}"], bound(s, "read"), s.path("ws") + "/" + name)
+        found = found or s.token in answer["stdout"]["text"]
     return found
+
+
+def bound(s, access):
+    """The declaration of an argument that is a path below the workspace."""
+    return f'{{ type = "string", {access} = [{json.dumps(s.path("ws"))}] }}'
 
 
 STEERING = [".git/hooks/pre-commit", ".git/config", "sub/.git/config", "sub/.git/hooks/post-merge", ".envrc", ".bashrc",
@@ -139,7 +138,7 @@ def repository(s, place):
 def git_runs(s, place):
     """Does git, as a person runs it on the host, start what the tool has planted?"""
     s.environ["WITNESS"] = s.path("witness")
-    subprocess.run(["git", "status", "--short"], cwd=s.path(place), env=s.environ, check=False, capture_output=True, timeout=30)
+    subprocess.run(["git", "status", "--short"], cwd=s.path(place), env=s.environ, check=False, capture_output=True, timeout=MINUTE)
     return os.path.exists(s.path("witness"))
 
 
@@ -260,26 +259,128 @@ def home_is_granted_by_standing_in_it(s):
     found = False
     for directory in (s.path("home"), "/"):
         done = subprocess.run([s.options.toolcage, "exec", "--json", "--", "/bin/cat", s.path("home/diary")], cwd=directory,
-                              env=s.environ, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+                              env=s.environ, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MINUTE)
         assert '"status"' in done.stdout, done.stderr
         found = found or s.token in done.stdout
     return found
 
 
+def toolcages_own_state_is_reached(s):
+    """Leases and journals below /run, where all of /run, or the place itself, is granted."""
+    os.makedirs("/run/toolcage", exist_ok=True)
+    found = False
+    for grant in ("/run", "/var/run", "/run/toolcage", "/run/toolcage/commits"):
+        for writable in (False, True):
+            s.readable[2:], s.writable[1:] = ([], [grant]) if writable else ([grant], [])
+            try:
+                found = "ids.lock" in s.call(SHELL, "-c", f"ls -a /run/toolcage {grant} {grant}/toolcage; echo x > /run/toolcage/commits/0123456789abcdef") or found
+            except Refused:
+                continue
+            found = found or os.path.exists("/run/toolcage/commits/0123456789abcdef")
+    if os.path.exists("/run/toolcage/commits/0123456789abcdef"):
+        os.unlink("/run/toolcage/commits/0123456789abcdef")
+    return found
+
+
+def beside_a_file_is_read(s):
+    """One file of a directory is granted; the others are not."""
+    s.writable[:] = [s.path("ws/notes")]
+    s.write("ws/notes", "notes")
+    s.write("ws/diary", s.token)
+    s.write("ws/sub/diary", s.token)
+    return s.token in s.call(SHELL, "-c", f"cd {s.path('ws')}; cat diary; mv diary d; cat d; ls -lR; rm -rf diary; cat diary sub/*; grep -r canary .")
+
+
+def meanwhile(s, script, accomplice, **more):
+    """The script runs as the tool; once it is up the accomplice acts, and when he is done the script goes on. What it says."""
+    meeting = s.path("meeting")
+    os.mkdir(meeting)
+    os.chmod(meeting, 0o777)
+    s.writable.append(meeting)
+    process = s.popen(SHELL, "-c", f"echo > {meeting}/up; until [ -e {meeting}/go ]; do sleep 0.05; done; {script}", **more)
+    deadline = time.monotonic() + MINUTE
+    while not os.path.exists(f"{meeting}/up") and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if os.path.exists(f"{meeting}/up"):
+        accomplice(process)
+    s.write("meeting/go", "")
+    out = s.result(*process.communicate(timeout=MINUTE))
+    assert os.path.exists(f"{meeting}/up"), "the tool never came up"
+    return out
+
+
+def a_file_is_swapped_for_a_link(s):
+    """While the call works on the one file that it was granted, an accomplice puts a link in its place."""
+    s.write("ws/sub/canary", "original")
+    s.writable[:] = [s.path("ws/sub/canary")]
+
+    def accomplice(_):
+        os.rename(s.path("ws/sub/canary"), s.path("ws/sub/was"))
+        os.symlink("../../secret/canary", s.path("ws/sub/canary"))
+
+    meanwhile(s, f"echo changed > {s.path('ws/sub/canary')}", accomplice)
+    return s.read("secret/canary") != s.token
+
+
+def the_parent_of_a_file_is_swapped(s):
+    """The same with the directory that holds it."""
+    file = s.write("ws/sub/canary", "original")
+    s.writable[:] = [file]
+
+    def accomplice(_):
+        os.rename(s.path("ws/sub"), s.path("ws/was"))
+        os.symlink("../secret", s.path("ws/sub"))
+
+    meanwhile(s, f"echo changed > {file}; rm -f {file}; echo changed > {file}", accomplice)
+    return not os.path.exists(s.path("secret/canary")) or s.read("secret/canary") != s.token
+
+
+def a_new_file_is_raced(s):
+    """The argument names a new file below its bound; an accomplice swaps directories and links all the time."""
+    for name in ("real", "other"):
+        os.mkdir(s.path("ws", name))
+    os.symlink("../secret", s.path("ws/link"))
+    script = "for i in 1 2 3 4 5 6 7 8; do echo changed > $0.$i; echo changed > $0; done"
+    with Exchange(s.path("ws/real"), s.path("ws/link")):
+        for _ in range(60):
+            s.ask([SHELL, "-c", script, "{a}"], bound(s, "write"), s.path("ws/real/new"))
+            if os.listdir(s.path("secret")) != ["canary"]:
+                return True
+    return False
+
+
+def a_model_chooses_what_steers(s):
+    """A value that the model chose is a repository's config, or a hook that is not there yet."""
+    repository(s, "ws")
+    os.makedirs(s.path("ws/.git/hooks"), exist_ok=True)
+    s.write("data/monitor", MONITOR)
+    for name in (".git/config", ".git/hooks/post-checkout", ".envrc"):
+        s.ask([SHELL, "-c", f"cat {s.path('data/monitor')} >> $0", "{a}"], bound(s, "write"), s.path("ws", name),
+              f'filesystem.readable = [{json.dumps(s.path("data"))}]')
+    return git_runs(s, "ws") or os.path.exists(s.path("ws/.git/hooks/post-checkout")) or os.path.exists(s.path("ws/.envrc"))
+
+
 CASES = [
-    ("collection is raced", collection_is_raced, {}),
-    ("a copy follows a link", a_copy_follows_a_link, {}),
-    ("a commit follows a link", a_commit_follows_a_link, {}),
-    ("a committed link is followed", a_commit_makes_a_link_that_is_followed, {}),
+    ("collection is raced", collection_is_raced, {"alike": True}),
+    ("a copy follows a link", a_copy_follows_a_link, {"alike": True}),
+    ("a commit follows a link", a_commit_follows_a_link, {"alike": True}),
+    ("a committed link is followed", a_commit_makes_a_link_that_is_followed, {"alike": True}),
     ("a set-id file is committed", a_set_id_file_is_committed, {}),
-    ("an argument goes through a link", an_argument_goes_through_a_link, {}),
+    ("an argument goes through a link", an_argument_goes_through_a_link, {"alike": True}),
     ("files that steer the host are changed", steering_files_are_changed, {}),
     ("a deep repository is changed", a_deep_repository_is_changed, {}),
-    ("the search for repositories is outrun", protection_is_outrun, {}),
-    ("a git common directory is planted unsaid", a_common_directory_is_planted, {}),
-    ("a bare git repository is planted unsaid", a_bare_repository_is_planted, {}),
-    ("a mask is misled", a_mask_is_misled, {}),
-    ("a steering mount is misled", a_steering_mount_is_misled, {}),
+    ("the search for repositories is outrun", protection_is_outrun, {"alike": True}),
+    ("a git common directory is planted unsaid", a_common_directory_is_planted, {"alike": True}),
+    ("a bare git repository is planted unsaid", a_bare_repository_is_planted, {"alike": True}),
+    ("a mask is misled", a_mask_is_misled, {"alike": True}),
+    ("a steering mount is misled", a_steering_mount_is_misled, {"alike": True}),
+    ("toolcage's own state below /run is reached", toolcages_own_state_is_reached, {"root": True}),
+    ("what lies beside a granted file is read", beside_a_file_is_read, {}),
+    ("a granted file is swapped for a link", a_file_is_swapped_for_a_link, {"alike": True}),
+    ("the directory of a granted file is swapped", the_parent_of_a_file_is_swapped, {"alike": True}),
+    ("the directory of a new file is raced", a_new_file_is_raced, {"alike": True}),
+    ("a model chooses a file that steers the host", a_model_chooses_what_steers, {"alike": True}),
     ("credentials beside the work are read", credentials_beside_the_work_are_read, {}),
-    ("the home is granted by standing in it", home_is_granted_by_standing_in_it, {"free": DIRECT}),
+    ("the home is granted by standing in it", home_is_granted_by_standing_in_it,
+     {"free": DIRECT, "apart": "without a policy nobody can ask for another than the process cage"}),
 ]

@@ -3,37 +3,57 @@
 # Copyright The toolcage authors
 """Proves that attacks work where nothing stops them, and then that the cage stops them.
 
-usage: run.py [--as-user UID] [--own-machine] [--only 'TEXT|TEXT'] --toolcage PATH PROGRAM…
+usage: run.py [--backend NAME] [--runtime NAME] [--brief] [--as-user UID] [--own-machine] [--only 'TEXT|TEXT'] --toolcage PATH ATTACKS
 
 Each attack is one function. It returns whether the attack got through, seen from outside. It runs first
-without a cage (the backend not-a-security-boundary, or the bare program where that backend already takes
-the thing away): it must get through, else it proves nothing and is skipped with the reason. Then it runs in
-the process cage: the tool must really have run, and the attack must not get through."""
+without a cage (the backend not-a-security-boundary, or where that backend already takes the thing away the bare
+program, or a container of the runtime's own): it must get through, else it proves nothing and is skipped with the
+reason. Then it runs in the cage: the tool must really have run, and the attack must not get through.
+
+The last part of a case's row says where it differs:
+
+  free     how it runs without a cage
+  root     it needs root for that
+  machine  it changes a setting of the whole machine
+  only     it is about containers; why there is nothing of the kind in a process cage
+  apart    it is not about any cage that a policy names; why
+  alike    what stands in its way is done before the cage or after it, by the same code for all: --brief leaves it out"""
 import argparse
+import json
 import os
 import sys
 import traceback
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+if "--patience" in sys.argv[:-1]:  # read where the scene is made
+    more = int(sys.argv[sys.argv.index("--patience") + 1])
+    os.environ["TOOLCAGE_TEST_PATIENCE"] = str(more * int(os.environ.get("TOOLCAGE_TEST_PATIENCE", "1")))
+
+import cases_containers
 import cases_files
+import cases_inside
+import cases_models
 import cases_processes
+import cases_servers
+import cases_words
 import cases_workspace
 from scene import CAGED, FREE, Missing, Refused, Scene
+from tap import become, check, plan, skip, skip_all
 
-seen, failed = 0, 0
-
-
-def point(good, name, skip=None):
-    global seen, failed
-    seen += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {seen} - {name}" + (f" # SKIP {skip}" if skip else ""), flush=True)
-
-
-def note(text):
-    for line in str(text).splitlines():
-        print(f"# {line}", flush=True)
+CASES = cases_containers.CASES + cases_files.CASES + cases_workspace.CASES + cases_processes.CASES + \
+    cases_inside.CASES + cases_words.CASES + cases_servers.CASES + cases_models.CASES
+# Attacks that begin with what is refused there: shared memory, their own /proc, a socket.
+UNTRIED = ["a neighbour's shared memory is read", "a host without random addresses passes that on", "a name makes a line of its own"]
+# What may get through where the policy gives up the clause that stops it (--without).
+GIVEN_UP = {name: clause for clause, names in {
+    "fs.steering": ["a git hook or configuration is planted", "files that steer the host are changed", "a deep repository is changed",
+                    "the search for repositories is outrun", "a steering mount is misled"],
+    "fs.denied": ["a denied name below a writable tree is read", "a denied name below a readable tree is read",
+                  "a denied name comes back when it is saved", "a denied name in a writable tree comes back unsaid", "a mask is misled",
+                  "credentials beside the work are read"],
+    "limit.pids": ["more processes than granted"]}.items() for name in names}
 
 
 def attempt(options, attack, how):
@@ -43,59 +63,72 @@ def attempt(options, attack, how):
 
 
 def prove(options, name, attack, traits):
+    foreign = traits.get("only" if options.backend == "process" else "apart")
+    if foreign:
+        return skip(name, f"not of this cage: {foreign}")
     if traits.get("root") and os.geteuid():
-        return point(True, name, "without a cage it needs root")
+        return skip(name, "without a cage it needs root")
     if traits.get("machine") and not options.own_machine:
-        return point(True, name, "it changes a setting of the whole machine: --own-machine, in a virtual one")
+        return skip(name, "it changes a setting of the whole machine: --own-machine, in a virtual one")
     try:
         through, _ = attempt(options, attack, traits.get("free", FREE))
     except Missing as missing:
-        return point(True, name, str(missing))
-    except (AssertionError, Refused):
-        note(traceback.format_exc(limit=0)[-1500:])
-        return point(False, f"{name}: without a cage it did not even run")
+        return skip(name, missing)
+    except Exception:  # pylint: disable=broad-except
+        return check(False, f"{name}: without a cage it did not even run", traceback.format_exc()[-1500:])
     if not through:
-        return point(True, name, "it does not work here without a cage either")
+        return skip(name, "it does not work here without a cage either")
     try:
         through, answer = attempt(options, attack, CAGED)
     except Missing as missing:
-        return point(True, name, str(missing))
+        return skip(name, missing)
     except Refused as refused:
-        note(f"refused: {refused}")
-        return point(False, f"{name}: the caged call never ran")
-    except AssertionError:
-        note(traceback.format_exc(limit=0)[-1500:])
-        return point(False, f"{name}: the caged call gave no result")
-    if through:
-        note(f"ESCAPE. The last answer: {answer}"[:3000])
-    return point(not through, name)
+        if options.without and '"unenforceable"' in str(refused):
+            return check(True, f"{name}: the call is refused")
+        return check(False, f"{name}: the caged call never ran", f"refused: {refused}")
+    except Exception:  # pylint: disable=broad-except
+        if options.without and name in UNTRIED:
+            return skip(name, "what the attack itself needs is refused without namespaces")
+        return check(False, f"{name}: the caged call gave no result", traceback.format_exc()[-1500:])
+    if through and options.without and name in GIVEN_UP:
+        return skip(name, f"{GIVEN_UP[name]} is given up by the policy")
+    return check(not through, name, f"ESCAPE. The last answer: {answer}"[:3000])
+
+
+def absent(options):
+    """Why this machine cannot run the backend at all; None: it can."""
+    with Scene(options, CAGED) as scene:
+        try:
+            scene.call("/bin/true")
+        except Refused as refused:
+            error = json.loads(str(refused))
+            return error["message"] if error["stage"] == "runtime" else None
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--as-user", type=int)
     parser.add_argument("--own-machine", action="store_true", help="attacks may change settings of the whole machine")
+    parser.add_argument("--without", action="store_true", help="the policy gives up what a machine without namespaces cannot hold")
+    parser.add_argument("--backend", default="process", choices=["process", "oci", "gvisor"])
+    parser.add_argument("--runtime", choices=["crun", "runc"], help="of backend oci; without it the first that is installed")
+    parser.add_argument("--brief", action="store_true", help="only attacks that a cage itself stands in the way of")
+    parser.add_argument("--patience", help="how many times as long calls may take")
     parser.add_argument("--only")
     parser.add_argument("--toolcage", required=True, type=os.path.abspath)
-    parser.add_argument("programs", nargs="+")
+    parser.add_argument("attacks", type=os.path.abspath)
     options = parser.parse_args()
-    options.programs = [os.path.abspath(program) for program in options.programs]
     if options.as_user is not None:
-        if os.geteuid():
-            print("1..0 # SKIP running as an ordinary user already")
-            return 0
-        os.setgroups([])
-        os.setresgid(options.as_user, options.as_user, options.as_user)
-        os.setresuid(options.as_user, options.as_user, options.as_user)
-        if not os.access(options.toolcage, os.X_OK):
-            print("1..0 # SKIP an ordinary user cannot reach the build directory")
-            return 0
+        become(options.as_user, options.toolcage)
     os.umask(0o022)
-    for name, attack, traits in cases_files.CASES + cases_workspace.CASES + cases_processes.CASES:
-        if not options.only or any(text in name for text in options.only.split("|")):
+    why = options.backend != "process" and absent(options)
+    if why:
+        skip_all(f"skipped: {why}")
+    for name, attack, traits in CASES:
+        wanted = not options.only or any(text in name for text in options.only.split("|"))
+        if wanted and not (options.brief and "alike" in traits):
             prove(options, name, attack, traits)
-    print(f"1..{seen}")
-    return 1 if failed or not seen else 0
+    return plan()
 
 
 if __name__ == "__main__":

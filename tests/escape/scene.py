@@ -14,6 +14,11 @@ import subprocess
 import tempfile
 import time
 
+from processes import below, helpers_of
+
+# A slow machine (an emulator, a sanitizer) says by how much its calls may take longer.
+PATIENCE = int(os.environ.get("TOOLCAGE_TEST_PATIENCE", "1"))
+MINUTE = 60 * PATIENCE
 CAGED, FREE, DIRECT = "caged", "free", "direct"
 POLICY = """
 [tool.{name}]
@@ -22,9 +27,11 @@ network = "none"
 filesystem = {{ readable = [{readable}], writable = [{writable}], denied = [{denied}] }}
 memory = {memory}
 pids = 64
-timeout = "20s"
+timeout = "{patience}s"
 {more}
 """
+# Where no namespaces can be made: a policy that gives up what Landlock and seccomp alone do not hold.
+WITHOUT = '\nwithout = ["proc.own", "proc.survivors", "tmp.private", "fs.stat", "fs.denied", "fs.steering", "limit.pids"]\n'
 
 
 class Refused(Exception):
@@ -38,13 +45,14 @@ class Missing(Exception):
 class Scene:
     def __init__(self, options, how):
         self.options, self.how = options, how
+        self.sentry = how == CAGED and options.backend == "gvisor"  # a kernel of its own, whose processes no other sees
         self.token = "canary-" + secrets.token_hex(8)
         self.root = tempfile.mkdtemp(prefix="toolcage-escape-")
         os.chmod(self.root, 0o755)
         for name in ("bin", "ws", "data", "secret", "home"):
             os.mkdir(self.path(name), 0o755)
-        for program in options.programs:
-            shutil.copy(program, self.path("bin"))
+        for name in ("files", "kernel", "machinery", "processes", "sockets"):
+            shutil.copy(options.attacks, self.program(name))
         self.secret = self.write("secret/canary", self.token)
         self.readable, self.writable, self.denied, self.more = [self.path("bin"), self.path("data")], [self.path("ws")], [], ""
         self.memory = '{ max = "256MiB", by = "any" }'
@@ -61,7 +69,11 @@ class Scene:
     def __exit__(self, *_):
         self.end_leftovers()
         self.ends.close()
-        shutil.rmtree(self.root, ignore_errors=True)
+        for _ in range(5):  # a helper that is just ending may still put its state there
+            shutil.rmtree(self.root, ignore_errors=True)
+            if not os.path.exists(self.root):
+                break
+            time.sleep(0.2)
 
     def path(self, *names):
         return os.path.join(self.root, *names)
@@ -87,10 +99,15 @@ class Scene:
         def listed(paths):
             return ", ".join(item if item.startswith("{") else json.dumps(item) for item in paths)
 
-        text = "".join(POLICY.format(name=name, backend=backend, readable=listed(self.readable), more=self.more, memory=self.memory,
-                                     writable=listed(self.writable), denied=listed(self.denied))
-                       for name, backend in ((CAGED, "process"), (FREE, "not-a-security-boundary")))
-        return self.write("policy.toml", text)
+        more = self.more + (WITHOUT if self.options.without else "")
+        text = "".join(POLICY.format(name=name, patience=20 * PATIENCE, backend=backend, readable=listed(self.readable), more=more,
+                                     memory=self.memory, writable=listed(self.writable), denied=listed(self.denied))
+                       for name, backend in ((CAGED, self.options.backend), (FREE, "not-a-security-boundary")))
+        return self.write("policy.toml", self.runtime() + text)
+
+    def runtime(self):
+        """The beginning of a policy: which runtime makes the containers, where somebody has chosen."""
+        return f'[backend.oci]\nruntime = "{self.options.runtime}"\n' if self.options.runtime else ""
 
     def argv(self, *command):
         if self.how == DIRECT:
@@ -102,7 +119,7 @@ class Scene:
         more.setdefault("cwd", self.path("ws"))
         return subprocess.Popen(self.argv(*command), env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
-    def call(self, *command, timeout=60, **more):
+    def call(self, *command, timeout=MINUTE, **more):
         """Runs the command; what it wrote. Raises Refused when it never ran."""
         process = self.popen(*command, **more)
         try:
@@ -131,8 +148,18 @@ class Scene:
     def outside(self, program, *args):
         """The same program, run by an accomplice outside."""
         done = subprocess.run([self.program(program), *[str(arg) for arg in args]], capture_output=True, text=True,
-                              check=False, timeout=20)
+                              check=False, timeout=MINUTE)
         return done.stdout
+
+    def ask(self, command, argument, value, files=""):
+        """Calls a tool with a value for its argument {a}, as a model does. What comes back, which may be a refusal."""
+        backend = self.options.backend if self.how == CAGED else "not-a-security-boundary"
+        policy = self.write("policy.toml", f'{self.runtime()}[tool.t]\nbackend = "{backend}"\nmemory = {self.memory}\nnetwork = "none"\n'
+                            f"command = {json.dumps(command)}\narguments.a = {argument}\n{files}")
+        done = subprocess.run([self.options.toolcage, "call", "--policy", policy, "--json", "t", json.dumps({"a": value})], env=self.environ,
+                              cwd=self.path("ws"), check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MINUTE)
+        assert '"status"' in done.stdout, done.stderr
+        return json.loads(done.stdout)
 
     # ---- watching ----------------------------------------------------------------------------------------
 
@@ -179,6 +206,18 @@ class Scene:
                 return True
         return False
 
+    @staticmethod
+    def helper(process):
+        """The pid of the helper that watches this process, its host."""
+        found = helpers_of(process.pid)
+        assert len(found) == 1, f"the host has not one helper: {found}"
+        return found[0]
+
+    def crowd(self, process):
+        """Pids outside of whoever works for this call: the tool uncaged, else the helper and all that it has started."""
+        first = self.helper(process) if self.how == CAGED else process.pid
+        return [first, *below(first)]
+
     def attackers(self):
         """Pids of whoever runs a program of this tree, as seen outside."""
         for entry in os.listdir("/proc"):
@@ -194,6 +233,14 @@ class Scene:
             return False
         time.sleep(seconds)
         return os.stat(self.path(name)).st_size > before
+
+    def lives_on(self, name):
+        """Does whoever writes a file go on? What ends with somebody else may take a moment, on a busy machine."""
+        end = time.monotonic() + (min(5 * PATIENCE, 10) if self.how == CAGED else 0)
+        while self.grows(name):
+            if time.monotonic() > end:
+                return True
+        return False
 
     def end_leftovers(self):
         """Ends what an uncaged run left behind: whoever runs a program of this tree."""

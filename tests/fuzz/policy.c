@@ -13,8 +13,10 @@
 #include "policy/model.h"
 #include "policy/policy.h"
 
-static const struct tc_facts facts = {
-    .cwd = "/home/me/project", .home = "/home/me", .state = "/home/me/.toolcage"};
+static const struct tc_facts facts = {.cwd = "/home/me/project",
+                                      .home = "/home/me",
+                                      .state = "/home/me/.toolcage",
+                                      .config = "/home/me/.config/toolcage"};
 
 static void check_entry(const struct tc_grant *grant, const struct tc_fs_entry *entry)
 {

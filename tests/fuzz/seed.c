@@ -4,7 +4,7 @@
  * Writes one rich message of each wire struct: the seeds that a fuzzer could not guess. They are
  * made by the build, so they follow the format.
  *
- * usage: make-seed plan|outcome FILE */
+ * usage: make-seed plan|outcome|result FILE */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,6 +78,7 @@ static void put_outcome(struct tc_wire *w)
         .status = 1,
         .exit_code = 2,
         .limit = TEXT("pids"),
+        .note = TEXT("it waits"),
         .failure = {.code = -13, .stage = TEXT("mount"), .message = TEXT("cannot"), .clause = -1},
         .out = {.head = TEXT("hello\n"), .head_len = 6, .bytes = 6},
         .err = {.head = TEXT(""), .truncated = true},

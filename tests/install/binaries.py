@@ -13,7 +13,8 @@ root, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 NEEDED = {
     "src/libtoolcage.so.0": {"libc.so.6", "libm.so.6", "libjansson.so.4"},
     "src/toolcage-helper": set(),  # static: a linked library is time before main()
-    "src/cli/toolcage": {"libc.so.6", "libtoolcage.so.0"},
+    "src/attacks/toolcage-attacks": set(),  # static: it runs in cages
+    "src/toolcage": set(),  # static: it starts for each call
 }
 
 
@@ -49,5 +50,6 @@ for name in NEEDED:
     dynamic = output("readelf", "--dynamic", "--program-headers", "--wide", build / name)
     stack = re.search(r"GNU_STACK.*", dynamic)
     tap.check("There is no dynamic section" in dynamic or re.search(r"\bNOW\b", dynamic), f"{name} is bound at start", dynamic[-600:])
+    tap.check("(RPATH)" not in dynamic and "TEXTREL" not in dynamic, f"{name} has no RPATH and no text relocation", dynamic[-600:])
     tap.check(stack and "RWE" not in stack.group(0), f"{name} has no executable stack", stack)
 tap.finish()

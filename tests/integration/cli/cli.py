@@ -8,40 +8,14 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from tap import ORDINARY, check, finish, skip, skip_all  # for the scripts beside this one
+
 TOOLCAGE = os.path.abspath(sys.argv[1])
-ORDINARY = 65533  # a uid that owns nothing here
 FIELDS = ["version", "call", "tool", "status", "exit_code", "signal", "limit", "error", "backend", "layers", "tier",
           "policy", "grant", "stdout", "stderr", "message", "changes", "files", "usage", "denials", "omitted",
           "enforcement"]
-seen, bad = 0, 0
-
-
-def check(good, name, detail=""):
-    global seen, bad
-    seen += 1
-    if not good:
-        bad += 1
-        for line in str(detail).splitlines():
-            print(f"# {line}", file=sys.stderr)
-    print(f"{'ok' if good else 'not ok'} {seen} - {name}", flush=True)
-    return good
-
-
-def skip(name, reason):
-    global seen
-    seen += 1
-    print(f"ok {seen} - {name} # SKIP {reason}", flush=True)
-
-
-def skip_all(reason):
-    print(f"1..0 # SKIP {reason}")
-    sys.exit(0)
-
-
-def finish():
-    print(f"1..{seen}")
-    sys.exit(1 if bad or not seen else 0)
-
 
 class Place:
     """A home and a project in it, gone afterwards; owned by whom the program runs as."""

@@ -182,6 +182,54 @@ def terminals(place):
     os.close(theirs)
 
 
+def on_a_terminal(place, *args):
+    """What a terminal gets of both streams."""
+    ours, theirs = os.openpty()
+    place.environ["TERM"] = "xterm"
+    process = place.popen(*args, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:
+            break
+        seen += piece
+    process.wait(timeout=20)
+    os.close(ours)
+    return seen.replace(b"\r\n", b"\n")
+
+
+def words(place):
+    """A tool's words never act on a terminal and never pass for ours."""
+    evil = "\\033[31m\\033]0;t\\007 \\342\\200\\256gpj \\302\\233 \\377 \\342\\202\\254\\n"
+    shown = b"\\x1b[31m\\x1b]0;t\\x07 \\u{202e}gpj \\u{9b} \\xff \xe2\x82\xac\n"
+    for name, to in (("output", ""), ("errors", " >&2")):
+        seen = on_a_terminal(place, "exec", "sh", "-c", f"printf '{evil}'{to}")
+        check(seen == shown, f"a tool's {name} on a terminal are shown, not obeyed", seen)
+    answer = place.run("exec", "sh", "-c", f"printf '{evil}' | od -An -tx1")
+    check("1b 5b 33 31 6d" in answer.out, "the tool did write them", answer)
+    done = subprocess.run(place.argv("exec", "sh", "-c", f"printf '{evil}'"), env=place.environ, cwd=place.project,
+                          stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=30)
+    check(done.stdout.startswith(b"\x1b[31m"), "into a pipe they go byte for byte", done)
+    seen = on_a_terminal(place, "exec", "-t", "500ms", "sh", "-c", "printf 'toolcage: fine'; sleep 9")
+    check(seen.startswith(b"toolcage: fine\n\x1b[1mtoolcage:\x1b[0m timeout"), "our line is bold and a line of its own", seen)
+    forged = "/home/x\ntoolcage: all is well\x1b[2J"
+    answer = place.run("exec", forged)
+    check(answer.code == 127 and answer.err.count("\n") == 2 and "\\x0atoolcage: all is well\\x1b[2J" in answer.err,
+          "a line break in a command's name makes no line of ours", answer)
+    code = f"import os\ntry: os.execv({forged!r}, ['x'])\nexcept OSError: pass\nprint('denied: forged'); exit(3)"
+    answer = place.run("exec", "python3", "-c", code)
+    check("denied exec /home/x\\x0atoolcage: all is well\\x1b[2J" in answer.err, "nor in a denial", answer)
+    message = json.loads(place.run("exec", "--json", "python3", "-c", code).out)["message"].split("\n")
+    check(message[1].startswith("denied: exec /home/x\\x0atoolcage") and message[2:] == ["stdout:", "denied: forged", ""],
+          "a message has our words first, a line each", message)
+    seen = on_a_terminal(place, "exec", "--json", "sh", "-c", f"printf '{evil}'")
+    check(b"\x1b" not in seen and b"\xe2\x80\xae" not in seen, "nor does JSON steer a terminal", seen)
+    seen = on_a_terminal(place, "exec", "--json", "sh", "-c", "printf '\\302\\233 \\342\\200\\256'")
+    check(json.loads(seen)["stdout"]["text"] == "\x9b \u202e" and b"\\u009b \\u202e" in seen, "and still means the same", seen)
+
+
 def default_grant(place):
     place.write("home/project/data.txt", "data\n")
     expect(place, "the working directory can be read", ["exec", "cat", "data.txt"], 0, "data", stream="out")
@@ -270,7 +318,7 @@ with Place() as probe:
     if found.code != 0:
         lines = (found.out + found.err).strip().splitlines()
         skip_all("no cage on this machine: " + " / ".join(lines[-2:]))
-for part in (codes, streams, as_json, signals, terminals, default_grant, tools, refusals):
+for part in (codes, streams, as_json, signals, terminals, words, default_grant, tools, refusals):
     with Place() as own:
         part(own)
 finish()

@@ -19,6 +19,8 @@ MISTAKES = [
     ("a value too many", ["exec", "--json=1", "ls"], ["--json takes no value"]),
     ("a wrong --stdin", ["exec", "--stdin", "tty", "ls"], ["--stdin is pass or none, not tty"]),
     ("a wrong --format", ["tools", "--format", "xml"], ["--format is text, openai or mcp, not xml"]),
+    ("proving and cleaning", ["doctor", "--prove", "--clean"], ["one at a time"]),
+    ("a backend for nothing", ["doctor", "--backend", "process"], ["--backend is for --prove only"]),
     ("two questions", ["policy", "explain", "--read", "/a", "--write", "/b"], ["one access at a time"]),
     ("docker's -v", ["exec", "-v", "/srv/data:/data", "ls"], ["hint: write --write /data=/srv/data"]),
     ("docker's -v, read-only", ["exec", "-v", "/srv:/srv:ro", "ls"], ["hint: write --read /srv"]),

@@ -30,7 +30,7 @@ def kinds(s):
     check(entry(answer, f"{s.ws}/kept").get("kind") == "modified", "a changed mode", answer)
     answer = s.shell(f"echo x > {s.ws}/failed; exit 2")
     check(entry(answer, f"{s.ws}/failed").get("kind") == "added", "also of a call that failed", answer)
-    answer = s.shell(f"echo x > {s.ws}/late; sleep 20", more='timeout = "500ms"\ngrace = "100ms"')
+    answer = s.shell(f"echo x > {s.ws}/late; sleep 60", more='timeout = "500ms"\ngrace = "100ms"')
     check(answer.status == "timeout" and entry(answer, f"{s.ws}/late").get("kind") == "added", "and of one that was ended", answer)
 
 
@@ -76,9 +76,9 @@ def places(s):
     """Changes are told as the tool sees the paths, and a single granted file is a change, too."""
     single = s.write("single", "old\n")
     time.sleep(0.05)
-    answer = s.shell("echo x > /out/new; echo more >> /file", writable=['{ path = "/out", from = "%s" }' % s.ws,
-                                                                      '{ path = "/file", from = "%s" }' % single])
-    check(answer.kinds == {"/out/new": "added", "/file": "modified"} and s.read("single") == b"old\nmore\n", "other paths inside", answer)
+    answer = s.shell("echo x > /out/new; echo more >> /in/file", writable=['{ path = "/out", from = "%s" }' % s.ws,
+                                                                      '{ path = "/in/file", from = "%s" }' % single])
+    check(answer.kinds == {"/out/new": "added", "/in/file": "modified"} and s.read("single") == b"old\nmore\n", "other paths inside", answer)
     answer = s.shell("true", writable=[s.ws])
     check(answer.changes == [], "no change, no entry", answer)
 

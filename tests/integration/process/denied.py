@@ -3,9 +3,8 @@
 # Copyright The toolcage authors
 """Denied names: below readable and writable trees, there already, coming later, or put in place of others."""
 import os
-import time
 
-from scene import Answer, check, end, run
+from scene import PAUSE, check, finish, run
 
 
 def below_readable(s):
@@ -20,15 +19,13 @@ def below_readable(s):
     check(".env" not in listed and "secret" not in listed and "locked" not in listed, "nor are they listed", answer.out)
     answer = s.shell(f"cd {s.data}; ln -s .env l 2>/dev/null; cat ./deep/../.env deep/er/../../locked/file /proc/self/cwd/.env", **grant)
     check("KEY" not in answer.out, "nor by another way", answer)
-    process = s.popen("/bin/sh", "-c", f"cd {s.data}; for i in $(seq 40); do cat later .env no/such/way 2>/dev/null; sleep 0.05; done", **grant)
-    time.sleep(0.7)
+    process = s.begin(f"cd {s.data}; cat later .env no/such/way; {PAUSE}; cat later .env no/such/way; ls -A", **grant)
     s.write("data/later", "KEY=4\n")
     s.write("data/.env.tmp", "KEY=5\n")
     os.rename(s.path("data/.env.tmp"), s.path("data/.env"))
     s.write("data/no/such/way", "KEY=6\n")
-    out, err = process.communicate(timeout=30)
-    answer = Answer(process.returncode, out, err)
-    check(answer.json and "KEY" not in answer.out, "nor when they come later, or are replaced", answer)
+    answer = finish(process)
+    check(answer.out.split() == ["deep", "open"], "nor when they come later, or are replaced", answer)
     check("KEY=5" in s.read("data/.env").decode(), "the host keeps its own", s.read("data/.env"))
 
 
@@ -49,21 +46,16 @@ def below_writable(s):
 
 def a_mask_that_vanished(s):
     s.write("ws/.env", "KEY=1\n")
-    process = s.popen("/bin/sh", "-c", f"cd {s.ws}; sleep 1.2", denied=[s.path("ws/.env")])
-    time.sleep(0.7)
+    process = s.begin(f"cd {s.ws}; {PAUSE}", denied=[s.path("ws/.env")])
     s.write("ws/.env.tmp", "KEY=2\n")
     os.rename(s.path("ws/.env.tmp"), s.path("ws/.env"))
-    out, err = process.communicate(timeout=30)
-    answer = Answer(process.returncode, out, err)
+    answer = finish(process)
     check(answer.status == "error" and answer.code == 125 and answer.error["code"] == "unenforceable"
           and answer.error["subject"] == s.path("ws/.env") and answer.error["hint"], "a replaced mask is an error, and says so", answer)
-    process = s.popen("/bin/sh", "-c", "sleep 1.2", denied=[s.path("ws/.env")])
-    time.sleep(0.7)
+    process = s.begin(PAUSE, denied=[s.path("ws/.env")])
     os.unlink(s.path("ws/.env"))
-    out, err = process.communicate(timeout=30)
-    answer = Answer(process.returncode, out, err)
+    answer = finish(process)
     check(answer.status == "error" and answer.error["subject"] == s.path("ws/.env"), "so is a removed one", answer)
-    end(process)
 
 
 def links(s):

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from scene import Answer, TOOLCAGE, below, check, end, is_root, run, start_time, until
+from scene import PATIENCE, TOOLCAGE, below, check, end, finish, helpers_of, is_root, name_of, run, runs, start_time, until
 
 TREE = "trap '' TERM; (sleep 60 & sleep 60) & setsid sleep 60 & echo up; while :; do sleep 1; done"
 
@@ -34,7 +34,8 @@ def members(group):
 def leftovers():
     """What the machine holds that a call might have left, apart from its processes."""
     with open("/proc/net/unix", encoding="utf-8", errors="replace") as file:
-        sockets = sorted(line.split()[-1] for line in file if "toolcage" in line)
+        # in directories of the product; other tests name theirs after it
+        sockets = sorted(line.split()[-1] for line in file if "/toolcage/" in line and "/var/tmp/" not in line)
     return {"mounts": mounts(), "sockets": sockets, "files": sorted(glob.glob("/dev/shm/*") + glob.glob("/run/toolcage/*"))}
 
 
@@ -65,8 +66,8 @@ class Running:
         return [pid for call in self.calls for pid in helpers_of(call.pid)]
 
     def first_processes(self):
-        """PID 1 of each cage, as the host names it."""
-        return [pid for pid in self.processes if is_first(pid)]
+        """PID 1 of each cage that runs something, as the host names it."""
+        return [pid for pid in self.processes if is_first(pid) and below(pid)]
 
     def alive(self):
         return [pid for pid, started in self.processes.items() if started and start_time(pid) == started]
@@ -74,7 +75,7 @@ class Running:
     def finish(self):
         for call in self.calls:
             try:
-                call.communicate(timeout=15)
+                call.communicate(timeout=15 * PATIENCE)
             except subprocess.TimeoutExpired:
                 call.kill()
                 call.communicate()
@@ -87,28 +88,11 @@ class Running:
         check(not left, f"{name}: no control group holds anybody", left)
 
 
-def name_of(pid):
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
-        return file.read().strip()
-    return ""
-
-
 def is_first(pid):
     with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
         fields = [line.split()[1:] for line in file if line.startswith("NSpid:")]
         return bool(fields) and len(fields[0]) > 1 and fields[0][-1] == "1"
     return False
-
-
-def helpers_of(host):
-    """The helper is nobody's child and has a session of its own, but it holds a pidfd of its host."""
-    found = []
-    for entry in os.listdir("/proc"):
-        if name_of(entry) == "toolcage-helper":
-            with contextlib.suppress(OSError), open(f"/proc/{entry}/fdinfo/4", encoding="utf-8") as file:
-                if f"Pid:\t{host}\n" in file.read():
-                    found.append(int(entry))
-    return found
 
 
 def helper_tree(host):
@@ -140,37 +124,81 @@ def ordinary_end(s):
     check(leftovers() == before, "and leaves nothing", leftovers())
 
 
+BREED = """
+trap '' TERM
+marker=$0
+breed() { while :; do /bin/sh -c 'trap "" TERM; echo x >> log; sleep 0.01; :' "$marker" & done; }
+breed & breed &
+(setsid /bin/sh -c 'trap "" TERM; while :; do echo y >> log; done' "$marker" &)
+until [ -s log ]; do :; done
+i=0
+while [ $i -lt 10000 ]; do i=$((i + 1)); done
+echo done
+"""
+
+
+def marked(marker):
+    """Pids whose command line holds the marker, apart from those that wait for the call."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{entry}/cmdline", "rb") as file:
+            line = file.read().split(b"\0")
+            if marker in line and b"exec" not in line:
+                found.append(int(entry))
+    return found
+
+
+def outlives_its_parent(s):
+    """Without a cage. The survivor names itself, once it is what it is going to be: while a process
+    changes its program it has no command line to be found by, and would outlive this test."""
+    survivor = 'trap "" TERM; echo $$; while :; do sleep 0.1; done'
+    naked = subprocess.run(["/bin/sh", "-c", f"(setsid sh -c '{survivor}' > pid 2> /dev/null &); until [ -s pid ]; do :; done; cat pid"],
+                           capture_output=True, cwd=s.ws, timeout=60 * PATIENCE, check=True)
+    pid = int(naked.stdout)
+    started = start_time(pid)
+    check(started and name_of(pid) == "sh", "without a cage a process outlives its parent", naked)
+    end(pid)
+    check(until(lambda: start_time(pid) != started), "until somebody ends it", pid)
+
+
+def survivors(s):
+    marker, log = os.path.basename(s.root), s.path("ws", "log")
+    outlives_its_parent(s)
+    for _ in range(5):
+        answer = s.call("/bin/sh", "-c", BREED, marker, more='timeout = "60s"')
+        alive, size = marked(marker.encode()), os.path.getsize(log)
+        ok = answer.status == "ok" and answer.out == "done\n" and not alive
+        time.sleep(0.05)
+        if not ok or os.path.getsize(log) != size or not size:
+            break
+    check(ok and os.path.getsize(log) == size > 0, "who breeds and ignores SIGTERM is gone before the answer",
+          f"{answer}\nalive {alive}, {size} bytes, then {os.path.getsize(log)}")
+
+
 def cancel(s):
-    call = s.popen("/bin/sh", "-c", "trap 'echo asked; exit 7' TERM; echo up; while :; do sleep 0.05; done",
+    name = f"60.{os.getpid()}"
+    call = s.popen("/bin/sh", "-c", f"trap 'echo asked; exit 7' TERM; echo up; sleep {name} & while :; do sleep 0.05; done",
                    more='output = { limit = "1MiB" }')
-    time.sleep(1)
+    until(lambda: runs("sleep", name))
     end(call, signal.SIGTERM)
-    out, err = call.communicate(timeout=20)
-    answer = Answer(call.returncode, out, err)
+    answer = finish(call)
     check(answer.status == "cancelled" and answer.out == "up\nasked\n" and answer.code == 143, "cancelled: asked first", answer)
-    call = s.popen("/bin/sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.05; done", more='grace = "200ms"')
-    time.sleep(1)
+    call = s.popen("/bin/sh", "-c", f"trap '' TERM; echo up; sleep {name} & while :; do sleep 0.05; done", more='grace = "200ms"')
+    until(lambda: runs("sleep", name))
     end(call, signal.SIGTERM)
-    out, err = call.communicate(timeout=20)
-    answer = Answer(call.returncode, out, err)
+    answer = finish(call)
     check(answer.status == "cancelled" and answer.out == "up\n", "and then ended", answer)
 
 
 def eight_at_once(s):
     before = leftovers()
     calls = [s.popen("/bin/sh", "-c", f"echo {n} > {s.ws}/{n}; sleep 0.3; cat {s.ws}/{n}") for n in range(8)]
-    answers = []
-    for call in calls:
-        out, err = call.communicate(timeout=60)
-        answers.append(Answer(call.returncode, out, err))
+    answers = [finish(call) for call in calls]
     check([answer.out for answer in answers] == [f"{n}\n" for n in range(8)], "eight at once", [str(a) for a in answers if a.status != "ok"])
     check(leftovers() == before, "and leave nothing", leftovers())
     if is_root():
-        seen = set()
         calls = [s.popen("/bin/sh", "-c", "cat /proc/self/uid_map; sleep 1") for n in range(4)]
-        for call in calls:
-            out, err = call.communicate(timeout=60)
-            seen.add(Answer(call.returncode, out, err).out.split()[1])
+        seen = {finish(call).out.split()[1] for call in calls}
         check(len(seen) >= 1 and "0" not in seen, "no cage is root outside", seen)
         files = [os.stat(s.path("ws", str(n))).st_uid for n in range(8)]
         check(set(files) == {0}, "and what it writes belongs to the caller", files)
@@ -184,9 +212,9 @@ def grouped(s):
         end(pid)
     running.finish()
     running.nothing_left("SIGKILL of all at once, in control groups")
-    done = subprocess.run([TOOLCAGE, "doctor", "--clean"], env=s.environ, cwd=s.ws, capture_output=True, timeout=60, check=False)
+    done = subprocess.run([TOOLCAGE, "doctor", "--clean"], env=s.environ, cwd=s.ws, capture_output=True, timeout=60 * PATIENCE, check=False)
     left = [name for name in running.groups if os.path.isdir(name)]
     check(done.returncode == 0 and not left, "doctor --clean sweeps empty groups", f"{done}\n{left}")
 
 
-run(ordinary_end, cancel, eight_at_once, kills, grouped)
+run(ordinary_end, survivors, cancel, eight_at_once, kills, grouped)

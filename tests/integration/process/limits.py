@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Limits that name themselves: status, `limit`, exit code and usage of each."""
-from scene import PYTHON, check, run
+from scene import PATIENCE, PYTHON, check, run
 
 MIB = 1 << 20
 
@@ -14,12 +14,12 @@ def limited(answer, limit, name, code=137):
 
 def timeout(s):
     # a deadline counts from the order, the wall time from the start of the tool: a loaded machine lies between
-    answer = s.call("/bin/sleep", "30", more='timeout = "300ms"')
+    answer = s.call("/bin/sleep", "60", more='timeout = "300ms"')
     check(answer.status == "timeout" and answer.code == 124 and answer.limit is None, "a timeout", answer)
-    check(answer.usage and 100 <= answer.usage["wall_ms"] < 5000, "its wall time", answer)
+    check(answer.usage and 100 <= answer.usage["wall_ms"] < 5000 * PATIENCE, "its wall time", answer)
     answer = s.shell("trap '' TERM; while :; do sleep 0.05; done", more='timeout = "300ms"\ngrace = "200ms"')
     check(answer.status == "timeout" and answer.code == 124, "a tool that ignores TERM", answer)
-    check(answer.usage and 250 <= answer.usage["wall_ms"] < 8000, "it was given the grace", answer)
+    check(answer.usage and 250 <= answer.usage["wall_ms"] < 8000 * PATIENCE, "it was given the grace", answer)
     answer = s.shell("trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done", more='timeout = "400ms"')
     check(answer.status == "timeout" and answer.out == "up\nbye\n", "a tool that ends in its grace", answer)
     answer = s.shell("(trap '' TERM; while :; do sleep 0.05; done) & (trap '' TERM; while :; do sleep 0.05; done) & wait",
@@ -118,15 +118,15 @@ def cpu_time(s):
     # each child is short: only the sum is long
     answer = s.shell("while :; do /bin/true; done", more='cpu_time = "200ms"\ntimeout = "20s"')
     limited(answer, "cpu_time", "children that came and went")
-    answer = s.call("/bin/sleep", "0.6", more='cpu_time = "300ms"')
-    check(answer.status == "ok" and answer.usage["cpu_ms"] < 200, "waiting costs nothing", answer)
+    answer = s.call("/bin/sleep", str(0.6 * PATIENCE), more=f'cpu_time = "{300 * PATIENCE}ms"')
+    check(answer.status == "ok" and answer.usage["cpu_ms"] < 200 * PATIENCE, "waiting costs nothing", answer)
 
 
 def processor_time_is_told(s):
     answer = s.python("import time\nt=time.process_time()\nwhile time.process_time()-t<.3: pass")
     check(answer.status == "ok" and 250 <= answer.usage["cpu_ms"] < 3000, "processor time of a call", answer)
     answer = s.shell("while :; do :; done", more='timeout = "1s"\ngrace = "100ms"')
-    check(answer.usage and 50 <= answer.usage["cpu_ms"] < 4000, "also of one that was killed", answer)
+    check(answer.usage and 50 <= answer.usage["cpu_ms"] < 4000 * PATIENCE, "also of one that was killed", answer)
     answer = s.python("b=bytearray(50<<20)")
     check(answer.status == "ok" and 45 * MIB < answer.usage["memory_peak_bytes"] < 200 * MIB, "memory of a call", answer)
 
@@ -146,7 +146,7 @@ def output(s):
     limited(answer, "output", "output without an end, killed")
     check(len(answer.out) < 70000 and answer.out.startswith("more\n"), "what was kept of it", len(answer.out))
     answer = s.shell("while :; do echo more; done", more='output = { limit = "4KiB" }\ntimeout = "1s"\ngrace = "100ms"')
-    check(answer.status == "timeout" and answer.stdout["truncated"] and len(answer.out) < 5000, "output without an end, cut", answer.code)
+    check(answer.status == "timeout" and answer.stdout["truncated"] and len(answer.out) < 5000, "output without an end, cut", answer)
 
 
 def open_files(s):
@@ -168,7 +168,8 @@ def cpus(s):
     s.works("limit.cpus")
     code = "import os,time\nif os.fork()==0: pass\nt=time.monotonic()\nwhile time.monotonic()-t<1.5: pass"
     answer = s.call(PYTHON, "-I", "-c", code + "\ntry: os.wait()\nexcept OSError: pass", more="cpus = 0.25", memory='"256MiB"')
-    check(answer.status == "ok" and answer.usage["cpu_ms"] < 1000, "a share of processors", answer)
+    # two that spin would have used twice the time that went by, or once on one processor
+    check(answer.status == "ok" and answer.usage["cpu_ms"] < 0.5 * answer.usage["wall_ms"], "a share of processors", answer)
 
 
 run(timeout, memory_of_a_group, memory_by_any, pids, pids_of_a_group, disk, cpu_time, processor_time_is_told, output,

@@ -6,7 +6,7 @@ code, and nothing left behind. Also on machines that lack what a cage needs."""
 import os
 import subprocess
 
-from scene import Answer, Skip, check, is_root, run
+from scene import Answer, Skip, check, in_namespaces, is_root, run
 
 
 def refused(answer, name, code, word, subject, *texts):
@@ -100,16 +100,6 @@ def broken(s, name, wrap, *texts, clause=None, **grant):
           and (clause is None or error.get("clause") == clause) and all(text in f"{error}" for text in texts), name, answer)
 
 
-def in_namespaces(script):
-    """A wrapper: a shell script in namespaces of its own, then the program."""
-    unshare = ["/usr/bin/unshare", "--mount", "--propagation", "private"]
-    if not is_root():
-        unshare.insert(1, "--user")
-        unshare.insert(2, "--map-current-user")
-        unshare.append("--keep-caps")
-    return [*unshare, "/bin/sh", "-c", script + ' && exec "$@"', "sh"]
-
-
 def no_user_namespaces(s):
     if is_root():
         limit = ["/usr/bin/unshare", "--user", "--map-root-user", "/bin/sh", "-c",
@@ -137,10 +127,9 @@ def read_only_groups(s):
     if not is_root():
         raise Skip("only root can make control groups read-only for itself")
     s.works("limit.memory")
-    broken(s, "read-only control groups", in_namespaces("mount -o remount,bind,ro /sys/fs/cgroup; for m in /sys/fs/cgroup/*; do "
-                                                        "mount -o remount,bind,ro $m 2>/dev/null; done; true"),
-           memory='"128MiB"')
-    process = s.popen("/bin/true", wrap=in_namespaces("for m in /sys/fs/cgroup/*; do mount -o remount,bind,ro $m 2>/dev/null; done; true"))
+    read_only = "for m in /sys/fs/cgroup /sys/fs/cgroup/*; do mount -o remount,bind,ro $m 2>/dev/null; done; true"
+    broken(s, "read-only control groups", in_namespaces(read_only), memory='"128MiB"')
+    process = s.popen("/bin/true", wrap=in_namespaces(read_only))
     out, err = process.communicate(timeout=60)
     answer = Answer(process.returncode, out, err)
     check(answer.status == "ok" and answer.enforcement["limit.memory"].startswith("RLIMIT"), "by = any holds without them, and says how", answer)

@@ -5,8 +5,10 @@
 usage of each: SCRIPT TOOLCAGE [self | ordinary]. As root, "ordinary" gives every privilege away first."""
 import base64
 import contextlib
+import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,53 +18,43 @@ import time
 import traceback
 
 sys.dont_write_bytecode = True
-ORDINARY = 65533  # a uid that owns nothing here
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from processes import below, helper_of, helpers_of, name_of, start_time  # noqa: F401  for the scripts beside this one
+from tap import ORDINARY, become, check, plan, skip, skip_all
+
 PYTHON = "/usr/bin/python3"
+# A slow machine (an emulator, a sanitizer) says by how much its calls may take longer.
+PATIENCE = int(os.environ.get("TOOLCAGE_TEST_PATIENCE", "1"))
+# In the script of a call that is begun: here it waits until the call is finished.
+PAUSE = "sh -c 'read _' $0"
 TOOLCAGE = os.path.abspath(sys.argv[1])
 ANY = '{ max = "256MiB", by = "any" }'
-seen, bad = 0, 0
+numbers = itertools.count(1)
 
 
 class Skip(Exception):
     """This machine lacks what the case needs."""
 
 
-def check(good, name, detail=""):
-    global seen, bad
-    seen += 1
-    bad += not good
-    if not good:
-        for line in str(detail)[:4000].splitlines():
-            print(f"# {line}", flush=True)
-    print(f"{'ok' if good else 'not ok'} {seen} - {name}", flush=True)
-    return good
-
-
-def skip(name, reason):
-    global seen
-    seen += 1
-    print(f"ok {seen} - {name} # SKIP {' '.join(str(reason).split())}", flush=True)
-
-
-def skip_all(reason):
-    print(f"1..0 # SKIP {reason}")
-    sys.exit(0)
-
-
 def is_root():
     return os.geteuid() == 0
+
+
+def in_namespaces(script):
+    """A wrapper: a shell script in namespaces of its own, then the program."""
+    unshare = ["/usr/bin/unshare", "--mount", "--propagation", "private"]
+    if not is_root():
+        unshare.insert(1, "--user")
+        unshare.insert(2, "--map-current-user")
+        unshare.append("--keep-caps")
+    return [*unshare, "/bin/sh", "-c", script + ' && exec "$@"', "sh"]
 
 
 def begin():
     """Becomes who was asked for; ends the script where that cannot be or no cage can be built."""
     if len(sys.argv) > 2 and sys.argv[2] == "ordinary":
-        if not is_root():
-            skip_all("running as an ordinary user already: …-self is that test")
-        os.setgroups([])
-        os.setresgid(ORDINARY, ORDINARY, ORDINARY)
-        os.setresuid(ORDINARY, ORDINARY, ORDINARY)
-        if not os.access(TOOLCAGE, os.X_OK):
-            skip_all("an ordinary user cannot reach the build directory")
+        become(ORDINARY, TOOLCAGE)
     os.umask(0o022)
     with Scene() as scene:
         answer = scene.call("/bin/true")
@@ -83,8 +75,7 @@ def run(*parts):
                 skip(part.__name__, reason)
             except Exception:  # pylint: disable=broad-except
                 check(False, part.__name__, traceback.format_exc())
-    print(f"1..{seen}")
-    sys.exit(1 if bad or not seen else 0)
+    sys.exit(plan())
 
 
 class Answer:
@@ -120,7 +111,12 @@ class Answer:
         return f"exit code {self.code}\n{self.raw[:3000].decode(errors='replace')}\n{self.err[:1500]}"
 
 
+TICK = 0.02  # the clock of a file system moves in steps: what is written in the step before a call counts as the call's
+
+
 class Scene:
+    written = 0
+
     def __init__(self):
         # not in /tmp, which is the cage's own
         self.root = tempfile.mkdtemp(prefix="toolcage-process-", dir="/var/tmp")
@@ -154,6 +150,7 @@ class Scene:
         with open(full, "wb") as out:
             out.write(text if isinstance(text, bytes) else text.encode())
         os.chmod(full, mode)
+        self.written = time.monotonic()
         return full
 
     def read(self, name):
@@ -166,6 +163,7 @@ class Scene:
         def listed(paths):
             return ", ".join(item if item.startswith("{") else json.dumps(item) for item in paths)
 
+        more = re.sub(r'(?<=\btimeout = ")\d+', lambda number: str(int(number[0]) * PATIENCE), more)
         self.policies += 1
         return self.write(f"policy-{self.policies}.toml", f"""
 [tool.t]
@@ -179,23 +177,24 @@ filesystem.denied = [{listed(denied)}]
 
     def own_copy(self):
         """A copy of the program that belongs to the caller, for namespaces in which root's files are nobody's."""
-        build = os.path.dirname(os.path.dirname(os.path.realpath(TOOLCAGE)))
+        build = os.path.dirname(os.path.realpath(TOOLCAGE))
         if os.path.exists(self.path("own")):
-            return self.path("own/src/cli/toolcage")
-        self.directory("own/src/cli")
-        for name in ["cli/toolcage", "toolcage-helper", *(each for each in os.listdir(build) if each.startswith("libtoolcage.so"))]:
+            return self.path("own/src/toolcage")
+        self.directory("own/src")
+        for name in ["toolcage", "toolcage-helper", *(each for each in os.listdir(build) if each.startswith("libtoolcage.so"))]:
             if os.path.isfile(os.path.join(build, name)):
                 shutil.copy(os.path.join(build, name), self.path("own/src", name))
-        return self.path("own/src/cli/toolcage")
+        return self.path("own/src/toolcage")
 
     def argv(self, *command, flags=(), program=TOOLCAGE, **grant):
         return [program, "exec", "--policy", self.policy(**grant), "--tool", "t", "--json", *flags, "--", *command]
 
     def popen(self, *command, stdin=subprocess.DEVNULL, wrap=(), cwd=None, **grant):
+        time.sleep(max(0, self.written + TICK - time.monotonic()))
         return subprocess.Popen([*wrap, *self.argv(*command, **grant)], env=self.environ, cwd=cwd or self.ws, stdin=stdin,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def call(self, *command, stdin=None, wait=60, **grant):
+    def call(self, *command, stdin=None, wait=60 * PATIENCE, **grant):
         process = self.popen(*command, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE, **grant)
         try:
             out, err = process.communicate(stdin, wait)
@@ -211,45 +210,43 @@ filesystem.denied = [{listed(denied)}]
     def python(self, code, *args, **grant):
         return self.call(PYTHON, "-I", "-c", code, *args, **grant)
 
+    def begin(self, script, **grant):
+        """A call whose script has come to its PAUSE."""
+        name = f"{os.path.basename(self.root)}-{next(numbers)}"
+        process = self.popen("/bin/sh", "-c", script, name, stdin=subprocess.PIPE, **grant)
+        until(lambda: runs("sh", "-c", "read _", name) or process.poll() is not None, 20)
+        return process
+
     # ---- watching ----------------------------------------------------------------------------------------
 
     def works(self, clause):
         """Does this machine hold a clause for this user? Raises Skip with its reason where not."""
         done = subprocess.run([TOOLCAGE, "doctor", "--json"], env=self.environ, cwd=self.ws, capture_output=True,
-                              timeout=30, check=False)
+                              timeout=30 * PATIENCE, check=False)
         rows = {row["clause"]: row for row in json.loads(done.stdout)["clauses"]}
         if not rows[clause]["works"]:
             raise Skip(f"skipped: {clause.rsplit('.', 1)[-1]}: {rows[clause]['reason']}")
         return rows[clause]["mechanism"]
 
 
-def below(pid):
-    """Pids of a process's descendants, as seen now."""
-    children = {}
-    for entry in os.listdir("/proc"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            with open(f"/proc/{int(entry)}/stat", encoding="utf-8", errors="replace") as file:
-                children.setdefault(int(file.read().rsplit(")", 1)[1].split()[1]), []).append(int(entry))
-    found, todo = [], [pid]
-    while todo:
-        new = children.get(todo.pop(), [])
-        found += new
-        todo += new
-    return found
+def runs(*command):
+    """The process with exactly this command line, in a cage or not."""
+    wanted = b"".join(word.encode() + b"\0" for word in command)
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{entry}/cmdline", "rb") as file:
+            if file.read() == wanted:
+                return int(entry)
+    return None
 
 
-def start_time(pid):
-    """What tells a process from a later one of the same pid; None: gone, or dead and not yet reaped."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-    except OSError:
-        return None
-    return None if fields[0] in "ZX" else fields[19]
+def finish(process):
+    """The answer of a call; one that was begun goes on from its PAUSE."""
+    out, err = process.communicate(b"" if process.stdin else None, 60 * PATIENCE)
+    return Answer(process.returncode, out, err)
 
 
 def until(condition, seconds=10):
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds * PATIENCE
     while time.monotonic() < deadline:
         if condition():
             return True

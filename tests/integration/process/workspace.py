@@ -5,9 +5,8 @@
 import os
 import stat
 import subprocess
-import time
 
-from scene import Answer, Skip, check, run
+from scene import PAUSE, Skip, check, finish, run
 
 COPY = 'workspace = { mode = "copy" }\n'
 
@@ -75,14 +74,11 @@ def nothing_without_success(s):
 
 def conflicts(s):
     fill(s)
-    process = s.popen("/bin/sh", "-c", f"cd {s.ws}; echo tool > old; echo tool > new; echo tool > kept; rm gone; echo ready > go; sleep 1.5",
-                      more=COPY)
-    time.sleep(1)
+    process = s.begin(f"cd {s.ws}; echo tool > old; echo tool > new; echo tool > kept; rm gone; {PAUSE}; true", more=COPY)
     s.write("ws/old", "host\n")
     s.write("ws/new", "host\n")
     s.write("ws/gone", "host\n")
-    out, err = process.communicate(timeout=30)
-    answer = Answer(process.returncode, out, err)
+    answer = finish(process)
     check([s.read(f"ws/{name}") for name in ("old", "new", "gone")] == [b"host\n"] * 3, "what the host changed meanwhile stays", answer)
     check([answer.kinds.get(f"{s.ws}/{name}") for name in ("old", "new", "gone")] == ["conflict"] * 3, "and is listed as a conflict", answer.kinds)
     check(s.read("ws/kept") == b"tool\n", "the others go on", answer)
@@ -102,12 +98,11 @@ def links_lead_nowhere(s):
     answer = s.shell(f"cd {s.ws}; rm -r dir; ln -s {s.path('secret')} dir; ln -s {s.path('secret/canary')} l; echo evil > dir/canary; true", more=COPY)
     check(s.read("secret/canary") == b"secret\n", "a link planted in the copy is not written through", answer)
     os.makedirs(s.path("ws/race"), exist_ok=True)
-    process = s.popen("/bin/sh", "-c", f"cd {s.ws}; echo evil > race/canary; sleep 1.2", more=COPY)
-    time.sleep(.8)
+    process = s.begin(f"cd {s.ws}; echo evil > race/canary; {PAUSE}; true", more=COPY)
     os.rmdir(s.path("ws/race"))
     os.symlink(s.path("secret"), s.path("ws/race"))
-    process.communicate(timeout=30)
-    check(s.read("secret/canary") == b"secret\n", "nor one that the host put there meanwhile")
+    answer = finish(process)
+    check(answer.status == "ok" and s.read("secret/canary") == b"secret\n", "nor one that the host put there meanwhile", answer)
 
 
 def held(s):

@@ -5,26 +5,19 @@
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "process"))
-from scene import Answer, check, end, is_root, run, skip, start_time, until  # noqa: E402  pylint: disable=wrong-import-position
+from scene import PAUSE, PATIENCE, check, end, finish, is_root, run, runs, skip, start_time, until  # noqa: E402  pylint: disable=wrong-import-position
+from processes import parent  # noqa: E402  where scene says
 
 
-def parent(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-        return int(file.read().rsplit(")", 1)[1].split()[1])
-
-
-def helper_of(command):
+def helper_of(*command):
     """The helper above a shell in a cage that waits for this command, and the command's pid."""
-    for entry in os.listdir("/proc"):
-        with contextlib.suppress(OSError, ValueError):
-            with open(f"/proc/{int(entry)}/cmdline", "rb") as file:
-                if file.read() == command:
-                    return parent(parent(parent(int(entry)))), int(entry)
+    with contextlib.suppress(OSError):
+        pid = runs(*command)
+        return pid and (parent(parent(parent(pid))), pid)
     return None
 
 
@@ -33,7 +26,7 @@ def a_stopped_helper(s):
     name = f"31.{os.getpid()}"
     process = s.popen("/bin/sh", "-c", f"trap '' TERM; sleep {name}; sleep 32", more='timeout = "1s"')
     found = []
-    until(lambda: found.append(helper_of(b"sleep\0" + name.encode() + b"\0")) or found[-1], 10)
+    until(lambda: found.append(helper_of("sleep", name)) or found[-1])
     if not check(found and found[-1], "the helper of the cage is found"):
         end(process)
         return
@@ -41,13 +34,12 @@ def a_stopped_helper(s):
     began = start_time(tool)
     os.kill(helper, signal.SIGSTOP)
     try:
-        time.sleep(1)
+        time.sleep(PATIENCE / 2)
         check(start_time(tool) == began, "while the helper is stopped the tool runs on")
         check(until(lambda: start_time(tool) != began, 6), "and has ended soon after its deadline")
     finally:
         os.kill(helper, signal.SIGCONT)
-    out, err = process.communicate(timeout=20)
-    answer = Answer(process.returncode, out, err)
+    answer = finish(process)
     check(answer.status == "timeout" and answer.code == 124, "the result says timeout", answer)
 
 
@@ -84,13 +76,11 @@ def other_owners(s):
 def a_mask_whose_number_returns(s):
     """A denied file is removed and made anew, which file systems like to do with the same inode number."""
     secret = s.write("ws/.env", "first")
-    process = s.popen("/bin/sh", "-c", "echo up; cat; cat .env", stdin=subprocess.PIPE, denied=[secret])
-    until(lambda: any(helper_of(b"cat\0") or ()), 10)
+    process = s.begin(f"echo up; {PAUSE}; cat .env", denied=[secret])
     for _ in range(20):
         os.unlink(secret)
         s.write("ws/.env", "second")
-    out, err = process.communicate(b"", timeout=20)
-    answer = Answer(process.returncode, out, err)
+    answer = finish(process)
     check("second" not in answer.out or answer.status == "error", "the call says that its mask was gone", answer)
 
 

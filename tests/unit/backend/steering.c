@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Which names steer the host. */
-#include "backend/process/steering.h"
+#include "backend/local/steering.h"
 
 #include "base/cleanup.h"
 #include "test.h"

@@ -100,6 +100,7 @@ static void fill_outcome(struct tc_outcome *o)
                              .exit_code = -1,
                              .signal = 9,
                              .limit = own("memory"),
+                             .note = own("more of it"),
                              .failure = {.code = -7,
                                          .stage = own("s"),
                                          .subject = own("it"),

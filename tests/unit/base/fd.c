@@ -203,6 +203,19 @@ static void names_what_is_missing(void **state)
     assert_int_equal(errno, EISDIR);
 }
 
+static void half_a_directory_is_an_error(void **state)
+{
+    _autodir_ DIR *whole = opendir("/proc/self/task"), *half = opendir("/proc/self/task");
+    _autofd_ int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    struct dirent *e;
+    assert_true(whole && half && null >= 0);
+    assert_int_equal(tc_next_entry(whole, &e), 1); /* the one thread, and neither . nor .. */
+    assert_int_equal(tc_next_entry(whole, &e), 0);
+    assert_true(dup3(null, dirfd(half), O_CLOEXEC) >= 0); /* what reads it fails from now on */
+    assert_int_equal(tc_next_entry(half, &e), -1);
+    assert_int_equal(errno, ENOTDIR);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +229,7 @@ int main(void)
         cmocka_unit_test(memory_files_are_sealed),
         cmocka_unit_test(reads_whole_files),
         cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(half_a_directory_is_an_error),
     };
     return cmocka_run_group_tests_name("base/fd", tests, NULL, NULL);
 }

@@ -51,6 +51,8 @@ static void files_that_are_no_policy(void **state)
         {"directory", "is a directory", TOOLCAGE_EPOLICY},
         {"pipe", "is not a regular file", TOOLCAGE_EPOLICY},
         {"large.toml", "larger than 4 MiB", TOOLCAGE_EPOLICY},
+        /* the read itself fails: nothing is at its beginning */
+        {"/proc/self/mem", "cannot read the policy file", TOOLCAGE_ESYSTEM},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct toolcage_policy *policy = NULL;

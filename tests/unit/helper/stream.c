@@ -116,6 +116,30 @@ static void binary_bytes_pass(void **state)
     tc_output_done(&o);
 }
 
+/* Where all is wanted nothing is cut, and what was delivered is gone. */
+static void a_queue_keeps_what_was_not_delivered(void **state)
+{
+    struct tc_output o = {.limit = 10, .all = true};
+    struct tc_stream got = {0};
+    tc_output_add(&o, "0123456789", 10);
+    tc_output_add(&o, "abcdefghij", 10);
+    assert_int_equal(o.head_len, 20);
+    tc_output_drop(&o, 13);
+    assert_int_equal(o.head_len, 7);
+    assert_memory_equal(o.head, "defghij", 7);
+    tc_output_drop(&o, 0);
+    assert_true(tc_output_over(&o));
+    tc_output_finish(&o, 0, &got);
+    assert_int_equal(got.bytes, 20);
+    assert_false(got.truncated);
+    assert_int_equal(got.head_len, 7);
+    assert_memory_equal(got.head, "defghij", 7);
+    free(got.head);
+    tc_output_drop(&o, 7);
+    assert_int_equal(o.head_len, 0);
+    tc_output_done(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +148,7 @@ int main(void)
         cmocka_unit_test(one_add_larger_than_everything),
         cmocka_unit_test(what_was_delivered_is_left_out),
         cmocka_unit_test(binary_bytes_pass),
+        cmocka_unit_test(a_queue_keeps_what_was_not_delivered),
     };
     return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
 }

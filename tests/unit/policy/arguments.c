@@ -253,6 +253,88 @@ static void hosts_grant_exactly_themselves(void **state)
     }
 }
 
+static const char server_text[] =
+    "[defaults]\ntimeout = \"9s\"\n"
+    "[tool.files]\ncommand = [\"ls\"]\n"
+    "[server.files]\n"
+    "command = [\"serve\", \"/workspace\"]\n"
+    "filesystem.writable = [{ path = \"/workspace\", from = \"/srv/notes\" }]\n"
+    "filesystem.denied = [\"/workspace/.env\"]\n"
+    "tool.read = { arguments.path = { read = [\"/workspace\"] } }\n"
+    "tool.far = { arguments.path = { read = [\"/far\"] } }\n"
+    "tool.any = {}\n"
+    "tool.ask = { tier = \"HumanApprove\" }\n";
+
+static void a_server_is_granted_like_a_tool(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile(server_text);
+    _autogrant_ struct tc_grant server = {0}, tool = {0};
+    granted(policy, (struct ask){.tool = "server.files"}, &server);
+    granted(policy, (struct ask){.tool = "files"}, &tool);
+    assert_string_equal(server.tool, "server.files");
+    assert_string_equal(server.argv.items[0], "serve");
+    assert_string_equal(tool.argv.items[0], "ls");
+    assert_int_equal(access_of(&server, "/workspace/x"), 'w');
+    assert_int_equal(server.limits.timeout_ms, 0); /* its client's time */
+    assert_int_equal(tool.limits.timeout_ms, 9000);
+    refused(policy, (struct ask){.tool = "server.files", .command = "sh"}, TOOLCAGE_EDENIED,
+            "command", 6, "has a command of its own");
+    refused(policy, (struct ask){.tool = "server.none"}, TOOLCAGE_ENOT_FOUND, "server.none", 0,
+            "there is no tool");
+    refused(policy, (struct ask){.tool = "server.files.tool.any"}, TOOLCAGE_EUSAGE,
+            "server.files.tool.any", 0, "has no cage of its own");
+    _autopolicy_ struct toolcage_policy *timed =
+        compile("[server.x]\ncommand = [\"a\"]\ntimeout = \"1h\"\n");
+    _autogrant_ struct tc_grant hour = {0};
+    granted(timed, (struct ask){.tool = "server.x"}, &hour);
+    assert_int_equal(hour.limits.timeout_ms, 3600000);
+}
+
+static void a_servers_tool_only_checks(void **state)
+{
+    static const struct {
+        const char *tool, *arguments, *why;
+        uint32_t line;
+    } bad[] = {
+        {"read", "{\"path\":\"/etc/x\"}", "outside of what the argument may name", 9},
+        {"read", "{\"path\":\"x\"}", "does not start with", 9},
+        {"read", "{\"path\":\"/workspace/../x\"}", "holds \"..\"", 9},
+        {"read", "{\"path\":\"/workspace/.env\"}", "denied by the policy", 8},
+        {"read", "{\"path\":\"/workspace/x\",\"more\":1}", "there is no argument", 0},
+        {"read", "{}", "missing", 9},
+        {"far", "{\"path\":\"/far/x\"}", "the server itself is not granted this", 10},
+        {"any", "[]", "not a JSON object", 0},
+    };
+    _autopolicy_ struct toolcage_policy *policy = compile(server_text);
+    _autogrant_ struct tc_grant read = {0}, any = {0}, ask = {0}, server = {0};
+    for (size_t i = 0; i < TC_COUNT(bad); i++) {
+        char place[64], subject[] = "arguments.path";
+        (void)snprintf(place, sizeof(place), "server.files.tool.%s", bad[i].tool);
+        refused(policy, (struct ask){.tool = place, .arguments = bad[i].arguments, .explain = true},
+                TOOLCAGE_EARGUMENTS,
+                strstr(bad[i].why, "no argument") ? "arguments.more"
+                : bad[i].line                     ? subject
+                                                  : "arguments",
+                bad[i].line, bad[i].why);
+    }
+    granted(policy,
+            (struct ask){.tool = "server.files.tool.read",
+                         .arguments = "{\"path\":\"/workspace/a\"}",
+                         .explain = true},
+            &read);
+    granted(policy, (struct ask){.tool = "server.files", .explain = true}, &server);
+    assert_int_equal(read.fs_count, server.fs_count); /* nothing was added */
+    granted(
+        policy,
+        (struct ask){.tool = "server.files.tool.any", .arguments = "{\"x\":[{}]}", .explain = true},
+        &any);
+    granted(policy,
+            (struct ask){.tool = "server.files.tool.ask", .arguments = "{}", .explain = true},
+            &ask);
+    assert_true(ask.approval);
+    assert_false(any.approval || server.approval);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +346,8 @@ int main(void)
         cmocka_unit_test(relative_paths_start_where_the_tool_does),
         cmocka_unit_test(hostile_paths_are_refused),
         cmocka_unit_test(hosts_grant_exactly_themselves),
+        cmocka_unit_test(a_server_is_granted_like_a_tool),
+        cmocka_unit_test(a_servers_tool_only_checks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,6 +65,9 @@ static const struct row rows[] = {
     {T "backend = \"proces\"\n", 2, 11, "tool.x.backend", "cannot be \"proces\"",
      "did you mean \"process\"?"},
     {T "tier = \"auto\"\n", 2, 8, "tool.x.tier", "cannot be", "did you mean \"Auto\"?"},
+    {"[backend.gvisor]\nplatform = \"systrp\"\n", 2, 12, "backend.gvisor.platform",
+     "cannot be \"systrp\"", "did you mean \"systrap\"?"},
+    {"[backend.oci]\nplatform = \"kvm\"\n", 2, 1, "backend.oci.platform", "unknown key", ""},
     {T "layers = [\"oci\"]\n", 2, 1, "tool.x.layers", "layers is not provided yet by this version",
      "take the key out"},
     {T "syscalls.allow = [\"ptrace\"]\n", 2, 1, "tool.x.syscalls", "not provided yet", ""},
@@ -318,6 +321,8 @@ static void examples_of_keys_compile(void **state)
         {TC_SCOPE_MEMORY, "[tool.x]\n", ""},
         {TC_SCOPE_OUTPUT, "[tool.x]\n", ""},
         {TC_SCOPE_CLASS, "[tier.Auto]\n", ""},
+        {TC_SCOPE_OCI, "[backend.oci]\n", ""},
+        {TC_SCOPE_GVISOR, "[backend.gvisor]\n", ""},
         {TC_SCOPE_TEST, "[tool.python]\n[[test]]\n", "\n"},
     };
     size_t tried = 0;
@@ -337,6 +342,24 @@ static void examples_of_keys_compile(void **state)
     assert_true(tried > 40);
 }
 
+static void only_some_clauses_can_be_given_up(void **state)
+{
+    static const char *const bad[] = {"\"fs.read\"", "\"net.none\"", "\"proc\"", "1"};
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.x]\nwithout = [\"proc.own\", \"fs.stat\"]\n");
+    assert_true(tc_policy_has_tool(policy, "x"));
+    for (size_t i = 0; i < TC_COUNT(bad); i++) {
+        _autofree_ char *text = tc_format("[tool.x]\nwithout = [%s]\n", bad[i]);
+        expect_message(text, strlen(text), "not a clause that can be given up");
+    }
+    /* the words of the table are those of the set */
+    tc_clauses named = 0;
+    for (const char *const *word = tc_words_without; *word; word++)
+        for (int c = 0; c < TC_CLAUSE_COUNT; c++)
+            named |= strcmp(tc_clause_name((enum tc_clause)c), *word) ? 0 : TC_CLAUSE_BIT(c);
+    assert_true(named == tc_clauses_yielding());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +372,7 @@ int main(void)
         cmocka_unit_test(first_example_compiles),
         cmocka_unit_test(second_example_lacks_secrets_only),
         cmocka_unit_test(examples_of_keys_compile),
+        cmocka_unit_test(only_some_clauses_can_be_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

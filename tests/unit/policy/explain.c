@@ -135,9 +135,11 @@ static void lists_tools(void **state)
         schema);
     assert_string_equal(openai, wanted);
     assert_int_equal(tc_policy_tools_json(policy, "mcp", &mcp, NULL), 0);
-    _autofree_ char *wanted_mcp = tc_format(
-        "[{\"name\":\"x\",\"title\":\"X\",\"description\":\"Does x.\",\"inputSchema\":%s}]",
-        schema);
+    _autofree_ char *wanted_mcp =
+        tc_format("[{\"name\":\"x\",\"title\":\"X\",\"description\":\"Does x.\",\"inputSchema\":%s,"
+                  "\"annotations\":{\"readOnlyHint\":false,\"destructiveHint\":true,"
+                  "\"openWorldHint\":true}}]",
+                  schema);
     assert_string_equal(mcp, wanted_mcp);
     assert_int_equal(tc_policy_tools_json(policy, "toolcage", &own, NULL), 0);
     _autojson_ json_t *value = json_loads(own, 0, NULL);

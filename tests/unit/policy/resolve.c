@@ -185,6 +185,26 @@ static void router_chooses(void **state)
     }
 }
 
+/* A backend's settings are in the grants of that backend, and in no other. */
+static void settings_go_to_their_backend(void **state)
+{
+    static const char tools[] = "[tool.x]\nbackend = \"gvisor\"\n[tool.y]\nbackend = \"oci\"\n";
+    _autofree_ char *text = tc_format("[backend.gvisor]\nplatform = \"kvm\"\n[backend.oci]\n"
+                                      "runtime = \"runc\"\n%s",
+                                      tools);
+    _autopolicy_ struct toolcage_policy *said = compile(text), *unsaid = compile(tools);
+    _autogrant_ struct tc_grant x = {0}, y = {0}, other = {0};
+    granted(said, (struct ask){.tool = "x", .command = "ls"}, &x);
+    granted(said, (struct ask){.tool = "y", .command = "ls"}, &y);
+    granted(unsaid, (struct ask){.tool = "x", .command = "ls"}, &other);
+    assert_string_equal(x.platform, "kvm");
+    assert_null(x.runtime);
+    assert_string_equal(y.runtime, "runc");
+    assert_null(y.platform);
+    assert_null(other.platform);
+    assert_string_not_equal(x.digest, other.digest);
+}
+
 static void environment_is_clean(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy =
@@ -318,6 +338,7 @@ int main(void)
         cmocka_unit_test(defaults_are_replaced_whole),
         cmocka_unit_test(most_specific_wins_and_denied_over_all),
         cmocka_unit_test(router_chooses),
+        cmocka_unit_test(settings_go_to_their_backend),
         cmocka_unit_test(environment_is_clean),
         cmocka_unit_test(narrowing_never_widens),
         cmocka_unit_test(narrowing_narrows),

@@ -39,6 +39,7 @@ static const char *const test_environ[] = {"TZ=UTC", "LD_PRELOAD=/x.so", "SECRET
 static const struct tc_facts test_facts = {.cwd = "/home/me/project",
                                            .home = "/home/me",
                                            .state = "/home/me/.local/state/toolcage",
+                                           .config = "/home/me/.config/toolcage",
                                            .environ = test_environ};
 
 /* One call; narrowing as "key", "value" pairs ended by NULL. */

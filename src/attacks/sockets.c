@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Attacks through sockets: unix ones by path and by name, the host's loopback, and the families
+ * that a tool has no business with. What is sent carries a token that a listener outside waits for.
+ */
+#include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include "attacks/attack.h"
+
+static struct sockaddr_un unix_address(const char *path, socklen_t *ret_len)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    (void)snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+    *ret_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    if (a.sun_path[0] == '@')
+        a.sun_path[0] = '\0';
+    else
+        *ret_len += 1;
+    return a;
+}
+
+static void send_from(int fd, const struct sockaddr *to, socklen_t len, const char *token)
+{
+    if (fd < 0 || connect(fd, to, len) < 0 || send(fd, token, strlen(token), MSG_NOSIGNAL) < 0)
+        missed("connect and send");
+}
+
+/* PATH (or @name: abstract), TOKEN */
+static void unix_stream(char **args)
+{
+    socklen_t len;
+    struct sockaddr_un a = unix_address(args[0], &len);
+    send_from(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&a, len, args[1]);
+}
+
+static void unix_datagram(char **args)
+{
+    socklen_t len;
+    struct sockaddr_un a = unix_address(args[0], &len);
+    send_from(socket(AF_UNIX, SOCK_DGRAM, 0), (struct sockaddr *)&a, len, args[1]);
+}
+
+/* The same without socket(): pairs of every type can be made, and a datagram names its target. */
+static void unix_pair(char **args)
+{
+    static const int types[] = {SOCK_DGRAM, SOCK_RAW, SOCK_STREAM, SOCK_SEQPACKET,
+                                SOCK_DGRAM | SOCK_CLOEXEC};
+    socklen_t len;
+    struct sockaddr_un a = unix_address(args[0], &len);
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        int pair[2];
+        if (socketpair(AF_UNIX, types[i], 0, pair) < 0) {
+            missed("socketpair");
+            continue;
+        }
+        if (sendto(pair[0], args[1], strlen(args[1]), MSG_NOSIGNAL, (struct sockaddr *)&a, len) < 0)
+            missed("sendto");
+        struct sockaddr none = {.sa_family = AF_UNSPEC};
+        (void)connect(pair[0], &none, sizeof(none));
+        send_from(pair[0], (struct sockaddr *)&a, len, args[1]);
+    }
+}
+
+/* ADDRESS, PORT, TOKEN */
+static void tcp(char **args)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)number(args[1]))};
+    (void)inet_pton(AF_INET, args[0], &a.sin_addr);
+    send_from(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&a, sizeof(a), args[2]);
+}
+
+static void udp(char **args)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)number(args[1]))};
+    (void)inet_pton(AF_INET, args[0], &a.sin_addr);
+    send_from(socket(AF_INET, SOCK_DGRAM, 0), (struct sockaddr *)&a, sizeof(a), args[2]);
+}
+
+/* Names of the host's interfaces, by netlink. */
+static void interfaces(char **args)
+{
+    (void)args;
+    struct {
+        struct nlmsghdr header;
+        struct ifinfomsg info;
+    } ask = {.header = {.nlmsg_len = sizeof(ask),
+                        .nlmsg_type = RTM_GETLINK,
+                        .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
+    char reply[16384];
+    int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+    if (fd < 0 || send(fd, &ask, sizeof(ask), 0) < 0) {
+        missed("netlink");
+        return;
+    }
+    int n = (int)recv(fd, reply, sizeof(reply), 0);
+    for (struct nlmsghdr *h = (struct nlmsghdr *)(void *)reply; NLMSG_OK(h, n);
+         h = NLMSG_NEXT(h, n)) {
+        struct ifinfomsg *info = NLMSG_DATA(h);
+        if (h->nlmsg_type != RTM_NEWLINK)
+            break;
+        struct rtattr *attr = IFLA_RTA(info);
+        for (int left = (int)IFLA_PAYLOAD(h); RTA_OK(attr, left); attr = RTA_NEXT(attr, left)) {
+            if (attr->rta_type == IFLA_IFNAME)
+                got("interface %s", (char *)RTA_DATA(attr));
+        }
+    }
+}
+
+/* FAMILY, TYPE, PROTOCOL by number: does the kernel give such a socket? */
+static void family(char **args)
+{
+    int fd = socket(number(args[0]), number(args[1]), number(args[2]));
+    if (fd < 0)
+        missed("socket");
+    else
+        got("a socket of family %s, type %s", args[0], args[1]);
+}
+
+const struct attack tc_attacks_sockets[] = {{"unix-stream", 2, unix_stream},
+                                            {"unix-datagram", 2, unix_datagram},
+                                            {"unix-pair", 2, unix_pair},
+                                            {"tcp", 3, tcp},
+                                            {"udp", 3, udp},
+                                            {"interfaces", 0, interfaces},
+                                            {"family", 3, family},
+                                            {NULL, 0, NULL}};

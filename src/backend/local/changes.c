@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What changed in the writable paths. A child of the helper walks them, so that a large tree delays
+ * nobody else's deadline. Binds are compared by time: what changed since the start is listed,
+ * whoever changed it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "backend/local/journal.h"
+#include "backend/local/local.h"
+#include "backend/local/steering.h"
+#include "backend/local/workspace.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/sys.h"
+#include "linux/walk.h"
+
+enum { LISTED_MAX = 10000, ENTRIES_MAX = 2000000, SECONDS_MAX = 60 };
+static const int64_t hashed_max = (int64_t)1 << 30; /* bytes a call */
+
+struct gathering {
+    struct tc_cage *cage;
+    const struct tc_item *item;
+    struct tc_outcome *found;
+    bool commit;   /* copies come back */
+    size_t undone; /* and these did not */
+    int64_t hashed;
+};
+
+/* Hex digest of a regular file as it is now, or NULL when it is none, or too much. */
+static char *hash(struct gathering *g, const struct tc_walk_entry *e)
+{
+    if (!S_ISREG(e->st->stx_mode) || g->hashed + (int64_t)e->st->stx_size > hashed_max)
+        return NULL;
+    _autofd_ int fd = openat(e->dirfd, e->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    SHA2_CTX ctx;
+    SHA256Init(&ctx);
+    unsigned char block[65536];
+    ssize_t n;
+    while ((n = read(fd, block, sizeof(block))) > 0) {
+        SHA256Update(&ctx, block, (size_t)n);
+        g->hashed += n;
+        if (g->hashed > hashed_max)
+            return NULL;
+    }
+    char digest[TC_DIGEST_SIZE];
+    tc_digest_finish(&ctx, digest);
+    return n < 0 ? NULL : strdup(digest + strlen("sha256:"));
+}
+
+static bool since(const struct tc_process_cage *p, const struct statx_timestamp *t)
+{
+    return t->tv_sec != p->started.tv_sec ? t->tv_sec > p->started.tv_sec
+                                          : (long)t->tv_nsec >= p->started.tv_nsec;
+}
+
+static bool collected(const struct tc_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->collect.count; i++)
+        if (fnmatch(plan->collect.items[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+static bool copy_change(struct tc_change *to, const struct tc_change *from)
+{
+    *to = *from;
+    to->path = strdup(from->path);
+    to->kind = strdup(from->kind);
+    to->sha256 = from->sha256 ? strdup(from->sha256) : NULL;
+    to->attribution = from->attribution ? strdup(from->attribution) : NULL;
+    return to->path && to->kind;
+}
+
+/* As the tool sees it; owned. */
+static char *path_in(const struct tc_item *item, const char *relative)
+{
+    return item->name ? strdup(item->path) : tc_path_join(item->path, relative);
+}
+
+/* One more row, or NULL: there are too many, or no memory; a row without a name would tell nothing.
+ */
+static struct tc_change *list(struct gathering *g, const char *relative, const char *kind)
+{
+    struct tc_outcome *o = g->found;
+    _autofree_ char *path = path_in(g->item, relative);
+    _autofree_ char *word = strdup(kind);
+    struct tc_change *c =
+        path && word && o->change_count < LISTED_MAX ? TC_PUSH(o->changes, o->change_count) : NULL;
+    if (c)
+        *c = (struct tc_change){.path = TAKE(path), .kind = TAKE(word)};
+    else
+        o->omitted_changes++;
+    return c;
+}
+
+static void note(struct gathering *g, const struct tc_walk_entry *e, const char *kind, bool exact)
+{
+    struct tc_outcome *o = g->found;
+    struct tc_change *c = list(g, e->relative, kind);
+    if (!c)
+        return;
+    *c = (struct tc_change){
+        .path = c->path,
+        .kind = c->kind,
+        .bytes = (int64_t)e->st->stx_size,
+        .sha256 = hash(g, e),
+        .attribution = exact ? NULL : strdup("time"),
+        .links = e->st->stx_nlink > 1 && S_ISREG(e->st->stx_mode) ? (int64_t)e->st->stx_nlink : 0};
+    c->steers_host = tc_steers_place(e->dirfd, g->item->name ? g->item->mount->from : e->relative);
+    if (S_ISREG(e->st->stx_mode) && collected(g->cage->plan, tc_path_base(c->path))) {
+        struct tc_change *f = TC_PUSH(o->files, o->file_count);
+        if (!f || !copy_change(f, c))
+            o->omitted_files++;
+    }
+}
+
+/* A directory whose time moved only says that something in it changed; it is listed when new. */
+static int visit(void *userdata, const struct tc_walk_entry *e)
+{
+    struct gathering *g = userdata;
+    const struct tc_process_cage *p = TC_PRIV(g->cage);
+    bool added = (e->st->stx_mask & STATX_BTIME) && since(p, &e->st->stx_btime);
+    if (added || (since(p, &e->st->stx_ctime) && !S_ISDIR(e->st->stx_mode)))
+        note(g, e, added ? "added" : "modified", false);
+    return S_ISDIR(e->st->stx_mode) && tc_workspace_kernel_fs(e);
+}
+
+/* An entry of a copied workspace: compared with what the tool was given. */
+static int visit_copy(void *userdata, const struct tc_walk_entry *e)
+{
+    struct gathering *g = userdata;
+    const char *kind = tc_commit_kind(TC_PRIV(g->cage), g->item, e);
+    if (!kind)
+        return 0;
+    const char *problem = g->commit ? tc_commit_entry(g->cage, g->item, e) : tc_commit_undone;
+    g->undone += g->commit && problem == tc_commit_undone;
+    note(g, e, problem ? problem : kind, true);
+    return 0;
+}
+
+/* What the copy has no more, from the leaves up. */
+static void gather_removals(struct gathering *g)
+{
+    struct tc_process_cage *p = TC_PRIV(g->cage);
+    for (size_t i = p->copied_count; i-- > 0;) {
+        const struct tc_copied *entry = &p->copied[i];
+        enum tc_commit_fate fate = entry->item == g->item ? tc_commit_fate(entry) : TC_COMMIT_STAYS;
+        if (fate == TC_COMMIT_STAYS)
+            continue;
+        const char *problem = g->commit ? tc_commit_removal(p, entry) : tc_commit_undone;
+        g->undone += g->commit && problem == tc_commit_undone;
+        if (fate == TC_COMMIT_REPLACED)
+            continue; /* what took its place is listed */
+        struct tc_change *c = list(g, entry->relative, problem ? problem : "deleted");
+        if (c)
+            c->steers_host = tc_steers_host(g->item->name ? g->item->mount->from : entry->relative);
+    }
+}
+
+/* A file that was granted by itself, in its private directory. */
+static void gather_file(struct gathering *g)
+{
+    const struct tc_item *item = g->item;
+    struct statx st;
+    gather_removals(g);
+    if (statx(item->copy, item->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0) {
+        g->undone += errno != ENOENT; /* it was removed */
+        return;
+    }
+    if (S_ISCHR(st.stx_mode)) /* a whiteout */
+        return;
+    struct tc_walk_entry e = {
+        .dirfd = item->copy, .name = item->name, .relative = item->host_name, .st = &st};
+    (void)visit_copy(g, &e);
+}
+
+/* Does a file that was granted by itself stand at this name of the drawer? */
+static bool granted_in(const struct tc_process_cage *p, const struct tc_item *drawer,
+                       const char *relative)
+{
+    for (size_t i = 0; i < p->item_count; i++)
+        if (p->items[i].name && p->items[i].copy == drawer->copy &&
+            strcmp(p->items[i].name, relative) == 0)
+            return true;
+    return false;
+}
+
+/* What the tool wrote over what it could only read stays behind, and the result says so. */
+static int visit_drawer(void *userdata, const struct tc_walk_entry *e)
+{
+    struct gathering *g = userdata;
+    if (S_ISDIR(e->st->stx_mode) || granted_in(TC_PRIV(g->cage), g->item, e->relative) ||
+        tc_workspace_denied(g->cage, g->item, e->relative))
+        return 0;
+    _autofd_ int below = tc_resolve_beneath(g->item->fd, e->relative);
+    if (below >= 0)
+        note(g, e, "not committed", true);
+    return 0;
+}
+
+/* A workspace that may not have come back is no success. */
+static int not_gathered(struct tc_cage *cage)
+{
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                         .stage = "collect",
+                                         .subject = "changes",
+                                         .errnum = errno,
+                                         .hint = "look at the writable directories by hand"},
+                        -1, "the changes of this call could not be gathered");
+}
+
+/* 0, or -1 when not everything was seen. */
+static int gather_tree(struct gathering *g)
+{
+    bool copied = g->item->copy >= 0;
+    if (copied && g->item->writable)
+        gather_removals(g);
+    /* a copy is bounded by `disk`, and half a commit is none */
+    struct tc_walk walk = {.visit = g->item->drawer ? visit_drawer
+                                    : copied        ? visit_copy
+                                                    : visit,
+                           .userdata = g,
+                           .entries_max = ENTRIES_MAX,
+                           .deadline_us =
+                               copied ? 0 : tc_now_us() + (int64_t)SECONDS_MAX * 1000000};
+    if (tc_walk(&walk, copied ? g->item->copy : g->item->fd) < 0)
+        walk.skipped++;
+    g->found->omitted_changes += walk.skipped;
+    return copied && g->commit && walk.skipped ? -1 : 0;
+}
+
+/* Will anything come back to the host? */
+static bool commits(const struct tc_cage *cage, bool commit)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    bool bind = cage->plan->workspace == TC_WORKSPACE_BIND;
+    for (size_t i = 0; i < p->item_count; i++)
+        if (p->items[i].copy >= 0 && (commit || (bind && p->items[i].name)))
+            return true;
+    return false;
+}
+
+static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct gathering g = {.cage = cage, .found = found};
+    tc_commit_begin(p);
+    for (size_t i = 0; i < p->item_count; i++) {
+        const struct tc_item *item = g.item = &p->items[i];
+        /* a bound file would have had every change, however the tool ended */
+        g.commit = commit || (item->name && cage->plan->workspace == TC_WORKSPACE_BIND);
+        int rc = 0;
+        if (item->name && !item->part)
+            gather_file(&g);
+        else if ((item->writable && !item->part) || item->layers >= 0)
+            rc = gather_tree(&g);
+        if (rc < 0 || g.undone)
+            (void)not_gathered(&(struct tc_cage){.outcome = found});
+    }
+}
+
+/* Without a journal nothing comes back: a cut would go untold. */
+static void gather(struct tc_cage *cage, bool commit, struct tc_outcome *found)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_journal journal = {.fd = -1};
+    p->journal = &journal;
+    int rc = commits(cage, commit) ? -1 : 0;
+    for (int tries = 0; rc < 0 && tries < 8; tries++) {
+        tc_journal_end(&journal);
+        rc = tc_journal_begin(&journal, p->journals, cage->plan->tool);
+    }
+    if (rc < 0)
+        (void)not_gathered(&(struct tc_cage){.outcome = found});
+    gather_all(cage, commit, found);
+    tc_journal_end(&journal);
+}
+
+static bool is_object(const struct stat *st, const struct tc_masked *m)
+{
+    return st->st_dev == m->id.dev && st->st_ino == m->id.ino;
+}
+
+/* The mask hangs on the name in its directory, which may have been moved; then it went along, and
+ * nothing else may stand at the denied path. */
+static bool stands(const struct tc_masked *m)
+{
+    struct stat st;
+    if (fstatat(m->parent, tc_path_base(m->name), &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !is_object(&st, m))
+        return false;
+    _autofd_ int fd = tc_resolve_beneath(m->tree, m->name);
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+    return fstat(fd, &st) == 0 && is_object(&st, m);
+}
+
+/* A mask vanishes when a host program replaces the name under it; then the tool may have seen what
+ * the policy denies, and the call must say so. */
+static void check_masks(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    for (size_t i = 0; i < p->masked_count; i++) {
+        const struct tc_masked *m = &p->masked[i];
+        if (stands(m) || cage->outcome->failure.code)
+            continue;
+        (void)tc_cage_fail(
+            cage,
+            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                             .stage = "collect",
+                             .subject = m->deny->path,
+                             .hint = "do not edit denied files while a tool runs, or move "
+                                     "them out of the writable directory"},
+            TC_CLAUSE_FS_DENIED,
+            "%s was replaced on the host during the call, which took its mask away", m->deny->path);
+    }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Closes what belongs to other cages: the write end of an input that would not end, a listener that
+ * would seem to be served. What this cage keeps is all that is needed here. */
+static void close_others(struct tc_process_cage *p)
+{
+    unsigned next = 0;
+    qsort(p->fds, p->fd_count, sizeof(*p->fds), by_number);
+    for (size_t i = 0; i < p->fd_count; i++) {
+        unsigned fd = (unsigned)p->fds[i];
+        if (fd > next)
+            (void)tc_close_range(next, fd - 1, 0);
+        next = fd + 1;
+    }
+    (void)tc_close_range(next, ~0U, 0);
+}
+
+/* A commit that has begun goes on when the helper dies: half of it would be worse. Without one
+ * nobody is left to read what is found. */
+static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memory)
+{
+    struct tc_outcome found = {0};
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    if (!commits(cage, commit))
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    close_others(TC_PRIV(cage));
+    cage->outcome = &found;
+    check_masks(cage);
+    gather(cage, commit && !found.failure.code, &found);
+    tc_outcome_visit(&w, &found);
+    _exit(!w.failed && tc_write_all(memory, w.out.data, w.out.len) == 0 ? 0 : 1);
+}
+
+int tc_process_collect(struct tc_cage *cage, bool commit)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    size_t writable = 0, copies = 0;
+    for (size_t i = 0; i < p->item_count; i++) {
+        writable += p->items[i].writable;
+        copies += p->items[i].copy >= 0;
+    }
+    if (!writable)
+        return -1;
+    commit = commit && copies && !cage->outcome->failure.code;
+    p->changes_fd = tc_process_keep(p, memfd_create("changes", MFD_CLOEXEC));
+    /* by fork(), which leaves the child an allocator that no worker was in the middle of */
+    p->collector = p->changes_fd < 0 ? -1 : fork();
+    if (p->collector == 0)
+        run_collector(cage, commit, p->changes_fd);
+    if (p->collector < 0) {
+        p->collector = 0;
+        return not_gathered(cage);
+    }
+    p->committing = commits(cage, commit);
+    p->collector_fd = tc_process_keep(p, tc_pidfd_open(p->collector));
+    if (p->collector_fd < 0) /* no memory to wait later */
+        tc_process_collected(cage);
+    return p->collector_fd;
+}
+
+static void merge(struct tc_outcome *to, struct tc_outcome *from)
+{
+    to->changes = TAKE(from->changes);
+    to->change_count = from->change_count;
+    to->files = TAKE(from->files);
+    to->file_count = from->file_count;
+    to->omitted_changes += from->omitted_changes;
+    to->omitted_files += from->omitted_files;
+    from->change_count = from->file_count = 0;
+    if (from->failure.code && !to->failure.code) {
+        to->failure = from->failure;
+        from->failure = (struct tc_failure){0};
+        to->status = from->status;
+    }
+}
+
+bool tc_process_uncollect(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    return !p->committing && p->collector > 0 && kill(p->collector, SIGKILL) == 0;
+}
+
+void tc_process_collected(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_outcome found = {0};
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    int status = 0;
+    if (!p->collector)
+        return;
+    while (waitpid(p->collector, &status, 0) < 0 && errno == EINTR)
+        ;
+    p->collector = 0;
+    bool read = lseek(p->changes_fd, 0, SEEK_SET) == 0 && tc_read_all(p->changes_fd, &text) == 0;
+    struct tc_wire w = TC_WIRE_GET_INIT(text.data, text.len);
+    if (read && status == 0)
+        tc_outcome_visit(&w, &found);
+    if (status != 0)
+        (void)tc_journal_sweep();
+    errno = 0;
+    if (!read || status != 0 || w.failed)
+        (void)not_gathered(cage);
+    else
+        merge(cage->outcome, &found);
+    tc_outcome_done(&found);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * From a copied workspace back to the host. Runs in the collector, a child of the helper, after the
+ * tool has ended. Every target is compared with what it was when it was copied. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backend/local/journal.h"
+#include "backend/local/steering.h"
+#include "backend/local/workspace.h"
+#include "base/path.h"
+
+static const char conflict[] = "conflict";
+static const char left_out[] = "not committed"; /* its type never is, so that is no failure */
+const char tc_commit_undone[] = "not committed";
+
+static int by_place(const void *a, const void *b)
+{
+    const struct tc_copied *x = a, *y = b;
+    if (x->item != y->item)
+        return x->item < y->item ? -1 : 1;
+    return strcmp(x->relative, y->relative);
+}
+
+void tc_commit_begin(struct tc_process_cage *p)
+{
+    if (p->copied)
+        qsort(p->copied, p->copied_count, sizeof(*p->copied), by_place);
+}
+
+static const struct tc_copied *find(const struct tc_process_cage *p, const struct tc_item *item,
+                                    const char *relative)
+{
+    struct tc_copied key = {.item = item, .relative = relative};
+    return p->copied ? bsearch(&key, p->copied, p->copied_count, sizeof(key), by_place) : NULL;
+}
+
+static bool same_type(const struct tc_version *version, unsigned mode)
+{
+    return (version->mode & S_IFMT) == (mode & S_IFMT);
+}
+
+const char *tc_commit_kind(const struct tc_process_cage *p, const struct tc_item *item,
+                           const struct tc_walk_entry *e)
+{
+    const struct tc_copied *entry = find(p, item, e->relative);
+    struct tc_version now = tc_workspace_version(e->st);
+    if (!entry)
+        return "added";
+    if (!same_type(&entry->copy, now.mode))
+        return "modified";
+    return S_ISDIR(now.mode) || tc_version_same(&entry->copy, &now) ? NULL : "modified";
+}
+
+/* The directory below `root` that holds `relative`, never through a link. */
+static int parent_of(int root, const char *relative)
+{
+    _autofree_ char *parent = tc_path_parent(relative);
+    return parent ? tc_resolve_beneath(root, parent[0] == '/' ? "." : parent) : -1;
+}
+
+/* The directory on the host is not what it was, or could not be looked at. */
+static const char *elsewhere(void)
+{
+    return errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV
+               ? conflict
+               : tc_commit_undone;
+}
+
+static bool exists(int dirfd, const char *name)
+{
+    struct stat st;
+    return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* config and hooks of a repository without a work tree, which git finds unasked. */
+static bool steers_bare(const struct tc_item *item, const char *relative)
+{
+    static const char *const names[] = {"config", "hooks"};
+    char place[PATH_MAX];
+    tc_strcopy(place, sizeof(place), relative);
+    for (char *at = place; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL) {
+        size_t n = strcspn(at, "/");
+        bool named = false;
+        for (size_t i = 0; i < TC_COUNT(names); i++)
+            named = named || (n == strlen(names[i]) && strncmp(at, names[i], n) == 0);
+        if (!named)
+            continue;
+        char kept = *at;
+        *at = '\0';
+        _autofd_ int dir = tc_resolve_beneath(item->copy, place);
+        *at = kept;
+        if (dir >= 0 && exists(dir, "HEAD") && exists(dir, "objects") && exists(dir, "refs"))
+            return true;
+    }
+    return false;
+}
+
+/* A directory .git is no more than a place; as a file or a link it leads elsewhere. */
+static bool steers(const struct tc_item *item, const char *relative, unsigned mode)
+{
+    if (S_ISDIR(mode) && strcmp(tc_path_base(relative), ".git") == 0)
+        return false;
+    return tc_steers_host(relative) || steers_bare(item, relative);
+}
+
+/* The grant's own word for it frees a file that steers the host. */
+static bool named(const struct tc_process_cage *p, const struct tc_item *item, const char *relative)
+{
+    if (item->name)
+        return true;
+    _autofree_ char *path = tc_path_join(item->path, relative);
+    for (size_t i = 0; path && i < p->item_count; i++)
+        if (p->items[i].part && strcmp(p->items[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+/* To the workspace's owner, who may have swapped the name meanwhile: only what was just made, and
+ * is known by one name, changes hands. */
+static int give(const struct tc_item *item, int dir, const char *name, unsigned type)
+{
+    struct stat st;
+    _autofd_ int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    if ((st.st_mode & S_IFMT) != type || st.st_uid != geteuid() ||
+        (type != S_IFDIR && st.st_nlink != 1)) {
+        errno = ESTALE;
+        return -1;
+    }
+    return fchownat(fd, "", item->uid, item->gid, AT_EMPTY_PATH);
+}
+
+/* A new version beside the old one, then one rename: readers see either. */
+static int replace(const struct tc_process_cage *p, const struct tc_item *item,
+                   const struct tc_walk_entry *e, int dir, bool given)
+{
+    const char *name = p->journal->temporary;
+    int rc = S_ISLNK(e->st->stx_mode)
+                 ? tc_workspace_copy_link(e->dirfd, e->name, dir, name)
+                 : tc_workspace_copy_file(e->dirfd, e->name, dir, name, e->st->stx_mode);
+    if (rc == 0 && given)
+        rc = give(item, dir, name, e->st->stx_mode & S_IFMT);
+    if (rc == 0)
+        rc = renameat(dir, name, dir, tc_path_base(e->relative));
+    if (rc < 0)
+        (void)unlinkat(dir, name, 0);
+    return rc;
+}
+
+static const char *commit_directory(const struct tc_item *item, const struct tc_walk_entry *e,
+                                    int dir, bool given)
+{
+    const char *name = tc_path_base(e->relative);
+    struct stat st;
+    if (mkdirat(dir, name, e->st->stx_mode & 0777) < 0) {
+        bool there = errno == EEXIST && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+        return there ? (S_ISDIR(st.st_mode) ? NULL : conflict) : tc_commit_undone;
+    }
+    if (given && give(item, dir, name, S_IFDIR) < 0)
+        return tc_commit_undone;
+    return NULL;
+}
+
+/* Is the target on the host still what the copy was made from? NULL: yes. */
+static const char *check_target(const struct tc_copied *entry, int dir, const char *relative,
+                                unsigned mode)
+{
+    struct statx st;
+    bool replaced = entry && !same_type(&entry->copy, mode);
+    if (statx(dir, tc_path_base(relative), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
+        return errno != ENOENT ? tc_commit_undone : entry && !replaced ? conflict : NULL;
+    struct tc_version now = tc_workspace_version(&st);
+    if (replaced)
+        return conflict; /* something in it had to stay */
+    return entry && tc_version_same(&entry->host, &now) ? NULL : conflict;
+}
+
+const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
+                            const struct tc_walk_entry *e)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    unsigned mode = e->st->stx_mode;
+    if (!S_ISREG(mode) && (item->name || (!S_ISLNK(mode) && !S_ISDIR(mode))))
+        return left_out;
+    if (!item->name && tc_workspace_denied(cage, item, e->relative))
+        return "held: denied";
+    if (!named(p, item, e->relative) && steers(item, e->relative, mode))
+        return "held: steers the host";
+    _autofd_ int dir = parent_of(item->fd, e->relative);
+    if (dir < 0)
+        return elsewhere();
+    if (tc_journal_write(p->journal, item, e->relative) < 0)
+        return tc_commit_undone;
+    if (S_ISDIR(mode))
+        return commit_directory(item, e, dir, p->host->privileged);
+    const char *problem = check_target(find(p, item, e->relative), dir, e->relative, mode);
+    if (problem)
+        return problem;
+    return replace(p, item, e, dir, p->host->privileged) < 0 ? tc_commit_undone : NULL;
+}
+
+/* A file alone does not give way to anything else; a whiteout stands for nothing. */
+static enum tc_commit_fate file_fate(const struct tc_item *item)
+{
+    struct stat st;
+    bool gone = fstatat(item->copy, item->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? errno == ENOENT
+                                                                              : S_ISCHR(st.st_mode);
+    return gone ? TC_COMMIT_GONE : TC_COMMIT_STAYS;
+}
+
+enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry)
+{
+    struct stat st;
+    if (entry->item->name)
+        return file_fate(entry->item);
+    _autofd_ int dir = parent_of(entry->item->copy, entry->relative);
+    if (dir < 0 || fstatat(dir, tc_path_base(entry->relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? TC_COMMIT_GONE
+                                                                     : TC_COMMIT_STAYS;
+    return same_type(&entry->copy, st.st_mode) ? TC_COMMIT_STAYS : TC_COMMIT_REPLACED;
+}
+
+const char *tc_commit_removal(const struct tc_process_cage *p, const struct tc_copied *entry)
+{
+    const char *name = tc_path_base(entry->relative);
+    bool directory = S_ISDIR(entry->host.mode);
+    struct statx st;
+    if (!named(p, entry->item, entry->relative) &&
+        steers(entry->item, entry->relative, entry->host.mode))
+        return "held: steers the host";
+    _autofd_ int dir = parent_of(entry->item->fd, entry->relative);
+    if (dir < 0)
+        return elsewhere();
+    if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
+        return errno == ENOENT ? NULL : tc_commit_undone;
+    struct tc_version now = tc_workspace_version(&st);
+    if (!same_type(&entry->host, now.mode) || (!directory && !tc_version_same(&entry->host, &now)))
+        return conflict;
+    if (tc_journal_write(p->journal, entry->item, entry->relative) < 0)
+        return tc_commit_undone;
+    if (unlinkat(dir, name, directory ? AT_REMOVEDIR : 0) == 0)
+        return NULL;
+    return errno == ENOTEMPTY || errno == EEXIST ? conflict : tc_commit_undone;
+}

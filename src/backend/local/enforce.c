@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Which mechanism holds each clause, said for a call that is about to run and for the doctor. */
+#include "backend/local/enforce.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *group_word(const struct tc_process_host *h, enum tc_cgroup_controller controller,
+                              bool grouped, const char *otherwise)
+{
+    const char *word = grouped ? tc_cgroups_describe(h->cgroups, controller).mechanism : NULL;
+    return word ? word : otherwise;
+}
+
+/* Those that are held in the same way in every full cage. */
+static const char *const words[TC_CLAUSE_COUNT] = {
+    [TC_CLAUSE_PRIV_NONE] = "no_new_privs, empty capability sets, locked securebits",
+    [TC_CLAUSE_PROC_OWN] = "pid namespace, own procfs",
+    [TC_CLAUSE_PROC_SURVIVORS] = "pid namespace ends with PID 1, parent-death signal",
+    [TC_CLAUSE_IPC_NONE] = "ipc namespace",
+    [TC_CLAUSE_TMP_PRIVATE] = "tmpfs",
+    [TC_CLAUSE_DEV_MINIMAL] = "bind mounts of five devices, nodev elsewhere",
+    [TC_CLAUSE_ENV_CLEAN] = "environment made by toolcage",
+    [TC_CLAUSE_FDS_CLEAN] = "close_range, three pipes",
+    [TC_CLAUSE_TTY_NONE] = "setsid, no terminal device, seccomp",
+    [TC_CLAUSE_SYSCALLS] = "seccomp allowlist",
+    [TC_CLAUSE_SETID_NONE] = "seccomp, nosuid mounts",
+    [TC_CLAUSE_FS_STAT] = "mount namespace",
+    [TC_CLAUSE_FS_DENIED] = "overlay of whiteouts below read-only paths; masks over existing names "
+                            "below writable ones, until the host replaces them",
+    [TC_CLAUSE_FS_STEERING] = "read-only mounts over existing names",
+    [TC_CLAUSE_NET_NONE] = "network namespace without interfaces",
+    [TC_CLAUSE_NET_UNIX] = "seccomp",
+    [TC_CLAUSE_LIMIT_TIMEOUT] = "timer in the helper",
+    [TC_CLAUSE_LIMIT_DISK] = "size and inodes of a tmpfs",
+    [TC_CLAUSE_LIMIT_OPEN_FILES] = "RLIMIT_NOFILE",
+    [TC_CLAUSE_LIMIT_OUTPUT] = "bounded buffers in the helper",
+};
+
+const char *tc_process_mechanism(const struct tc_process_host *h, enum tc_clause clause,
+                                 bool grouped)
+{
+    switch ((int)clause) {
+    case TC_CLAUSE_IDS_UNPRIVILEGED:
+        return h->privileged ? "user namespace, an id leased for this cage"
+                             : "user namespace, the caller's own id";
+    case TC_CLAUSE_IDS_GROUPS:
+        return h->privileged ? "cleared" : "the caller's groups act on granted paths only";
+    case TC_CLAUSE_FS_READ:
+    case TC_CLAUSE_FS_WRITE:
+        return h->landlock_abi ? "mount namespace, Landlock" : "mount namespace";
+    case TC_CLAUSE_LIMIT_MEMORY:
+        return group_word(h, TC_CGROUP_MEMORY, grouped, "RLIMIT_DATA, each process by itself");
+    case TC_CLAUSE_LIMIT_PIDS:
+        return group_word(h, TC_CGROUP_PIDS, grouped, "RLIMIT_NPROC in the cage's user namespace");
+    case TC_CLAUSE_LIMIT_CPU_TIME:
+        return group_word(h, TC_CGROUP_CPUACCT, grouped,
+                          "times of the cage's processes, sampled every 100 ms");
+    case TC_CLAUSE_LIMIT_CPUS:
+        return group_word(h, TC_CGROUP_CPU, grouped, NULL);
+    default:
+        return words[clause];
+    }
+}
+
+/* Said of the call: files that were granted by themselves are copies. */
+static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const char *how)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    for (size_t i = 0; clause == TC_CLAUSE_FS_WRITE && i < p->item_count; i++)
+        if (p->items[i].name && !p->items[i].part)
+            return tc_format("%s; single files in a private directory, brought back one by one",
+                             how);
+    return strdup(how);
+}
+
+static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    if (p->form)
+        return p->form->mechanism(cage, clause);
+    return p->shared ? tc_shared_mechanism(cage, clause)
+                     : tc_process_mechanism(p->host, clause, p->group != NULL);
+}
+
+int tc_process_enforced(struct tc_cage *cage)
+{
+    struct tc_outcome *o = cage->outcome;
+    for (int clause = 0; clause < TC_CLAUSE_COUNT; clause++) {
+        if (!(cage->plan->clauses & TC_CLAUSE_BIT(clause)))
+            continue;
+        const char *how = mechanism(cage, (enum tc_clause)clause);
+        if (!how || !how[0])
+            return tc_cage_fail(cage,
+                                &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                                 .stage = "enforce",
+                                                 .subject = tc_clause_name((enum tc_clause)clause),
+                                                 .hint = "name another backend for this tool"},
+                                clause, "nothing here enforces %s",
+                                tc_clause_name((enum tc_clause)clause));
+        struct tc_enforced *e = TC_PUSH(o->enforced, o->enforced_count);
+        if (e)
+            *e = (struct tc_enforced){.clause = clause,
+                                      .mechanism = how_here(cage, (enum tc_clause)clause, how)};
+        if (!e || !e->mechanism) /* a wall that the result would not name is not claimed */
+            return tc_cage_fail_memory(cage, "enforce");
+    }
+    return 0;
+}

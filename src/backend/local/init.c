@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * PID 1 of a cage, after every wall stands. It starts the tool as PID 2, passes signals on and
+ * reaps whatever is left to it. When the tool ends it ends everything else and then reports; when
+ * it exits itself, the kernel does. It runs under the same filter as the tool and cannot be dumped
+ * or traced.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend/local/box.h"
+#include "backend/local/orphans.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "linux/landlock_rules.h"
+
+/* Shared with the tool until its exec: neither a start nor an end that nobody was told of counts.
+ */
+static volatile bool mute;
+
+static void send_report(const struct tc_report *report)
+{
+    if (tc_send(TC_BOX_REPORT, report, sizeof(*report), NULL, 0) == 0)
+        return;
+    mute = true; /* nothing may run that the helper does not know of */
+    _exit(TC_BOX_MUTE);
+}
+
+static void say_at(int stage, int kind, int errnum)
+{
+    send_report(
+        &(struct tc_report){.kind = kind, .stage = stage, .errnum = errnum, .us = tc_now_us()});
+}
+
+static void say(int kind, int errnum)
+{
+    say_at(TC_BOX_STAGE_FORK, kind, errnum);
+}
+
+/* Tries the paths in order, as execvp does: the first that exists and is a program runs. What says
+ * more than "not there" is remembered. */
+static int execute(const struct tc_box *box)
+{
+    int worst = ENOENT;
+    for (const char *const *path = box->programs; *path; path++) {
+        struct stat st;
+        if (stat(*path, &st) < 0) {
+            worst = errno == ENOENT || errno == ENOTDIR ? worst : errno;
+            continue;
+        }
+        if (S_ISDIR(st.st_mode)) {
+            worst = EACCES;
+            continue;
+        }
+        /* not execve, which the filter asks the helper about */
+        (void)execveat(AT_FDCWD, *path, box->argv, box->envp, 0);
+        if (errno != ENOENT || !*(path + 1))
+            worst = errno;
+        if (errno != EACCES && errno != ENOENT)
+            break;
+    }
+    return worst;
+}
+
+static _Noreturn void become_tool(const struct tc_box *box)
+{
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    if (setsid() < 0) {
+        say(TC_REPORT_FAILED, errno);
+        _exit(1);
+    }
+    if (box->shared && tc_landlock_restrict(TC_BOX_RULESET) < 0) {
+        say_at(TC_BOX_STAGE_RULESET, TC_REPORT_FAILED, errno);
+        _exit(1);
+    }
+    say(TC_REPORT_READY, 0);
+    say(TC_REPORT_EXEC_FAILED, execute(box));
+    _exit(127);
+}
+
+/* Reaps all there is; true once the tool itself has ended. */
+static bool reap(pid_t tool, int *status)
+{
+    bool ended = false;
+    pid_t pid;
+    int one;
+    while ((pid = waitpid(-1, &one, WNOHANG)) > 0) {
+        if (pid == tool) {
+            *status = one;
+            ended = true;
+        }
+    }
+    return ended;
+}
+
+/* The kernel ends the rest with PID 1; who only stands for it has to do that. */
+static _Noreturn void give_up(bool shared)
+{
+    if (shared)
+        (void)tc_orphans_end();
+    _exit(1);
+}
+
+enum { WATCH_US = 100000 };
+
+/* Has the helper gone? Without namespaces no parent-death signal is set, because it would end us
+ * before we could end the tool. */
+static bool alone(void)
+{
+    struct pollfd p = {.fd = TC_BOX_REPORT};
+    return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
+}
+
+/* The deadline is the helper's; but one that is stopped, or held up by a file system that does not
+ * answer, must not give the tool more time than that. */
+static int wait_signal(const sigset_t *set, int64_t last_us, bool shared)
+{
+    if (!last_us && !shared)
+        return sigwaitinfo(set, NULL);
+    int64_t left = last_us ? last_us - tc_now_us() : WATCH_US;
+    if (left <= 0 || (shared && alone()))
+        give_up(shared);
+    if (shared && left > WATCH_US)
+        left = WATCH_US;
+    struct timespec patience = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
+    return sigtimedwait(set, NULL, &patience);
+}
+
+/* The helper takes the result when it hears of the end, so nothing of the tool's may run then. A
+ * process that is being forked while the signal goes round dies with its parent's. */
+static void end_rest(bool shared)
+{
+    if (shared && !tc_orphans_end())
+        _exit(1); /* it cannot be said that nothing runs any more */
+    if (shared)
+        return;
+    /* who has no children is alone: an orphan would be its child. To ask is cheaper than a signal
+     * to all, for which the kernel goes through every process of the machine. */
+    while (waitpid(-1, NULL, WNOHANG) >= 0) {
+        (void)kill(-1, SIGKILL);
+        (void)waitpid(-1, NULL, 0);
+    }
+}
+
+static _Noreturn void finish(int status, bool shared)
+{
+
+    struct rusage used;
+    if (mute && !shared)
+        _exit(TC_BOX_MUTE);
+    end_rest(shared);
+    if (mute)
+        _exit(TC_BOX_MUTE);
+    (void)getrusage(RUSAGE_CHILDREN, &used);
+    send_report(&(struct tc_report){
+        .kind = TC_REPORT_EXITED,
+        .status = status,
+        .us = tc_now_us(),
+        .cpu_us = ((int64_t)used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
+                  used.ru_utime.tv_usec + used.ru_stime.tv_usec,
+        .max_rss = (int64_t)used.ru_maxrss * 1024});
+    _exit(0);
+}
+
+/* SIGTERM goes to all; without namespaces to the tool's own group and to who was orphaned. */
+static void pass_on(pid_t tool, bool shared)
+{
+    if (!shared) {
+        (void)kill(-1, SIGTERM);
+        return;
+    }
+    (void)kill(-tool, SIGTERM);
+    tc_orphans_signal(SIGTERM);
+}
+
+void tc_box_init(const struct tc_box *box)
+{
+    bool shared = box->shared;
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGCHLD);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, TC_BOX_END);
+    if (shared && tc_orphans_adopt() < 0)
+        _exit(1);
+    if (sigprocmask(SIG_SETMASK, &set, NULL) < 0)
+        _exit(1);
+    /* no copy of our memory, which exec would throw away at once; we sleep until that exec */
+    pid_t tool = vfork();
+    if (tool < 0) {
+        say(TC_REPORT_FAILED, errno);
+        _exit(1);
+    }
+    if (tool == 0)
+        become_tool(box);
+    for (int fd = 0; fd < TC_BOX_REPORT; fd++)
+        (void)close(fd);
+    for (;;) {
+        int status = 0, sig = wait_signal(&set, box->last_us, shared);
+        if (sig == SIGTERM)
+            pass_on(tool, shared);
+        if (sig == TC_BOX_END)
+            finish(SIGKILL, shared);
+        if (reap(tool, &status))
+            finish(status, shared);
+    }
+}

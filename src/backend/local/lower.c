@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Grant -> plan for the backends of this machine. Pure. */
+#include "backend/local/lower.h"
+
+#include <string.h>
+#include <toolcage/error.h>
+
+#include "backend/local/system.h"
+#include "base/path.h"
+#include "base/strv.h"
+
+static bool copy_text(char **to, const char *from)
+{
+    *to = from ? strdup(from) : NULL;
+    return *to || !from;
+}
+
+static bool add_entry(struct tc_plan *plan, const struct tc_fs_entry *e)
+{
+    if (e->access == TC_ACCESS_DENY) {
+        struct tc_deny *d = TC_PUSH(plan->denies, plan->deny_count);
+        if (!d)
+            return false;
+        d->line = e->origin.line;
+        d->own = e->own;
+        return copy_text(&d->path, e->path) && copy_text(&d->key, e->origin.key);
+    }
+    struct tc_mount *m = tc_plan_mount(
+        plan, e->access == TC_ACCESS_WRITE ? TC_MOUNT_WRITE : TC_MOUNT_READ, e->path, e->from);
+    if (!m)
+        return false;
+    m->optional = e->optional;
+    m->workspace = e->access == TC_ACCESS_WRITE;
+    m->line = e->origin.line;
+    return copy_text(&m->key, e->origin.key) && copy_text(&m->bound, e->argument ? e->bound : NULL);
+}
+
+static bool add_entries(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (!add_entry(plan, &grant->fs[i]))
+            return false;
+    return true;
+}
+
+static bool granted(const struct tc_grant *grant, const char *path)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].access != TC_ACCESS_DENY && tc_path_within(grant->fs[i].path, path))
+            return true;
+    return false;
+}
+
+/* Where the tool starts: what was asked for and nothing else, or the first of the usual places. */
+static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    if (grant->cwd)
+        return tc_strv_add(&plan->cwd, grant->cwd);
+    if (granted(grant, "/workspace") && !tc_strv_add(&plan->cwd, "/workspace"))
+        return false;
+    if (grant->caller_cwd && granted(grant, grant->caller_cwd) &&
+        !tc_strv_add(&plan->cwd, grant->caller_cwd))
+        return false;
+    return tc_strv_add(&plan->cwd, "/");
+}
+
+static bool add_lists(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    return tc_strv_copy(&plan->argv, &grant->argv) && tc_strv_copy(&plan->env, &grant->env) &&
+           tc_strv_copy(&plan->tool_writable, &grant->tool_writable) &&
+           tc_strv_copy(&plan->collect, &grant->collect);
+}
+
+static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char *backend)
+{
+    plan->clauses = grant->clauses;
+    plan->without = grant->without & grant->clauses;
+    plan->limits = grant->limits;
+    plan->denials = grant->denials;
+    plan->workspace = grant->workspace;
+    return copy_text(&plan->tool, grant->tool) && copy_text(&plan->backend, backend) &&
+           copy_text(&plan->grant, grant->digest) && copy_text(&plan->image, grant->image) &&
+           copy_text(&plan->runtime, grant->runtime) &&
+           copy_text(&plan->platform, grant->platform) && tc_plan_system(plan, !grant->image) &&
+           add_entries(plan, grant) && add_directories(plan, grant) && add_lists(plan, grant);
+}
+
+int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,
+                   struct toolcage_error **err)
+{
+    if (grant->workspace == TC_WORKSPACE_OVERLAY)
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                        .stage = "lower",
+                                        .subject = "workspace",
+                                        .hint = "use workspace = { mode = \"copy\" } or \"bind\""},
+                       "the backend %s has no overlay workspace yet", backend);
+    if (grant->workspace == TC_WORKSPACE_BIND && grant->limits.disk_set) {
+        for (size_t i = 0; i < grant->fs_count; i++)
+            if (grant->fs[i].access == TC_ACCESS_WRITE)
+                return tc_fail(err,
+                               &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                                .stage = "lower",
+                                                .subject = "disk",
+                                                .hint =
+                                                    "use workspace = { mode = \"copy\" }, or take "
+                                                    "`disk` out"},
+                               "`disk` cannot bound %s, which is bound writable from the host",
+                               grant->fs[i].path);
+    }
+    return fill(ret, grant, backend) ? 0 : tc_fail_memory(err);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Seccomp notifications: they list what was refused, and decide nothing that the filter or another
+ * wall does not decide. What is read from the tool's memory is a hint for people and models only.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "backend/local/local.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/sys.h"
+#include "linux/seccomp_filter.h"
+
+enum {
+    SHARE = 32, /* notifications served in one go */
+    REFUSED_MAX =
+        1000, /* then the listener is closed: every refused call is ENOSYS from there on */
+    DENIALS_MAX = 100,
+    TABLE_MAX = 128 * 1024, /* of sockets, as text */
+};
+
+struct listed {
+    const char *operation, *target, *hint;
+    bool probe;
+};
+
+static void list(struct tc_cage *cage, const struct listed *what)
+{
+    struct tc_outcome *o = cage->outcome;
+    for (size_t i = 0; i < o->denial_count; i++) {
+        struct tc_denial *d = &o->denials[i];
+        if (tc_streq(d->operation, what->operation) && tc_streq(d->target, what->target)) {
+            d->count++;
+            d->probe = d->probe && what->probe;
+            return;
+        }
+    }
+    struct tc_denial *d =
+        o->denial_count < DENIALS_MAX ? TC_PUSH(o->denials, o->denial_count) : NULL;
+    if (!d) {
+        o->omitted_denials++;
+        return;
+    }
+    bool net = strcmp(what->operation, "connect") == 0;
+    const char *tool = cage->plan->tool;
+    *d = (struct tc_denial){.operation = strdup(what->operation),
+                            .target = strdup(what->target),
+                            .count = 1,
+                            .hint = what->hint ? strdup(what->hint) : NULL,
+                            .probe = what->probe};
+    if (net)
+        d->key = tool ? tc_format("tool.%s.network", tool) : strdup("network");
+}
+
+/* Bytes of the tool's memory, as far as they can be read; 0 when not at all. */
+static size_t peek(pid_t pid, uint64_t at, void *to, size_t size)
+{
+    struct iovec local = {.iov_base = to, .iov_len = size};
+    struct iovec remote = {.iov_base = (void *)(uintptr_t)at, .iov_len = size};
+    ssize_t n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+    return n < 0 ? 0 : (size_t)n;
+}
+
+/* A text that may end before the page does. */
+static bool peek_text(pid_t pid, uint64_t at, char *to, size_t size)
+{
+    size_t done = 0;
+    while (done < size - 1) {
+        size_t page = 4096 - (size_t)((at + done) & 4095);
+        size_t want = page < size - 1 - done ? page : size - 1 - done;
+        size_t n = peek(pid, at + done, to + done, want);
+        if (memchr(to + done, '\0', n))
+            return true;
+        done += n;
+        if (n < want)
+            return false;
+    }
+    to[done] = '\0';
+    return true;
+}
+
+/* Does something in the cage listen on this port? Then a loopback connection is its own affair. Of
+ * tables that a tool has blown up nothing is read: they would hold up every other cage. */
+static bool listens(pid_t pid, unsigned port)
+{
+    static const char *const tables[] = {"tcp", "tcp6"};
+    for (size_t i = 0; i < TC_COUNT(tables); i++) {
+        char path[64];
+        _autobuf_ struct tc_buf text = TC_BUF_INIT;
+        text.max = TABLE_MAX;
+        (void)snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, tables[i]);
+        if (tc_read_file(AT_FDCWD, path, &text) < 0) {
+            if (errno == EFBIG)
+                return true;
+            continue;
+        }
+        for (char *line = strchr(text.data, '\n'); line; line = strchr(line + 1, '\n')) {
+            unsigned local, state;
+            if (sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x", &local, &state) == 2 &&
+                state == 0x0a && local == port)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void format_target(char *to, size_t size, const char *host, unsigned port, bool v6)
+{
+    (void)snprintf(to, size, v6 ? "[%s]:%u" : "%s:%u", host, port);
+}
+
+/* Where a connect goes; false when it is not worth listing. */
+static bool connect_target(pid_t pid, const uint64_t *args, char *to, size_t size,
+                           const char **hint)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } a = {0};
+    char host[INET6_ADDRSTRLEN];
+    size_t len = args[2] < sizeof(a) ? (size_t)args[2] : sizeof(a);
+    if (peek(pid, args[1], &a, len) < sizeof(struct sockaddr_in) - 8)
+        return false;
+    bool v6 = a.any.sa_family == AF_INET6;
+    if (!v6 && a.any.sa_family != AF_INET)
+        return false;
+    unsigned port = ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port);
+    bool local =
+        v6 ? IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr) : ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
+    if (port == 0 || (local && listens(pid, port)))
+        return false;
+    (void)inet_ntop(v6 ? AF_INET6 : AF_INET, v6 ? (void *)&a.v6.sin6_addr : (void *)&a.v4.sin_addr,
+                    host, sizeof(host));
+    format_target(to, size, host, port, v6);
+    *hint = "the tool has no network";
+    if (local)
+        *hint = port == 53 ? "the tool has no network, so no host name can be resolved"
+                           : "this is the cage's own loopback; the host's is not reachable";
+    return true;
+}
+
+/* A program outside of everything that the cage shows. */
+static bool exec_target(const struct tc_plan *plan, pid_t pid, uint64_t at, char *to, size_t size)
+{
+    if (!peek_text(pid, at, to, size) || to[0] != '/')
+        return false;
+    if (tc_path_within("/tmp", to) || tc_path_within("/proc", to) || tc_path_within("/dev", to))
+        return false;
+    for (size_t i = 0; i < plan->mount_count; i++)
+        if (tc_path_within(plan->mounts[i].path, to))
+            return false;
+    return true;
+}
+
+/* Still waiting for its answer? If not, its pid may be somebody else's by now, and what was read
+ * may be the memory of a process outside. */
+static bool waits(const struct tc_process_cage *p, const struct seccomp_notif *n)
+{
+    return ioctl(p->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &n->id) == 0;
+}
+
+static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const char *name)
+{
+    pid_t pid = (pid_t)n->pid;
+    char target[PATH_MAX];
+    const char *hint = NULL;
+    if (!TC_PRIV(cage)->ready || pid == 0)
+        return; /* our own first exec */
+    if (strcmp(name, "connect") == 0) {
+        if (connect_target(pid, (const uint64_t *)n->data.args, target, sizeof(target), &hint) &&
+            waits(TC_PRIV(cage), n))
+            list(cage, &(struct listed){"connect", target, hint, false});
+    } else if (strcmp(name, "execve") == 0) {
+        if (exec_target(cage->plan, pid, n->data.args[0], target, sizeof(target)) &&
+            waits(TC_PRIV(cage), n))
+            list(cage, &(struct listed){"exec", target, "the cage does not show this path", false});
+    }
+}
+
+/* False: whoever asked still waits, and nothing will come. */
+static bool answer(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
+{
+    struct seccomp_notif_resp resp = {.id = n->id};
+    const char *name = "?";
+    bool probe = false;
+    int refusal = tc_seccomp_answer(n->data.nr, (const uint64_t *)n->data.args, &name, &probe);
+    if (refusal == 0) {
+        observe(cage, n, name);
+        resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    } else {
+        bool unix_socket = strcmp(name, "socket") == 0 && n->data.args[0] == AF_UNIX;
+        list(cage, &(struct listed){"syscall", unix_socket ? "socket(AF_UNIX)" : name,
+                                    unix_socket ? "unix sockets are not granted" : NULL, probe});
+        TC_PRIV(cage)->refused++;
+        resp.error = -refusal;
+    }
+    int rc;
+    do
+        rc = ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &resp);
+    while (rc < 0 && errno == EINTR);
+    return rc == 0 || errno == ENOENT; /* it was killed meanwhile */
+}
+
+/* False: the listener serves no more. */
+static bool serve(struct tc_cage *cage, int fd)
+{
+    struct seccomp_notif n = {0};
+    if (ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0)
+        return errno == ENOENT || errno == EINTR;
+    return answer(cage, fd, &n);
+}
+
+void tc_process_notify(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    /* exec of the tool itself comes right after READY: take that first */
+    if (!p->ready)
+        (void)tc_process_event(cage);
+    for (int i = 0; i < SHARE && p->listener >= 0; i++) {
+        struct pollfd ready = {.fd = p->listener, .events = POLLIN};
+        if (poll(&ready, 1, 0) <= 0)
+            return;
+        bool ended = (ready.revents & POLLHUP) || p->refused >= REFUSED_MAX;
+        if (ended || !serve(cage, p->listener)) { /* whoever waits gets ENOSYS, so nobody hangs */
+            (void)close(p->listener);
+            cage->notify_fd = p->listener = -1;
+        }
+    }
+}

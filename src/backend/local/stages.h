@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Stages that more than one kind of child goes through. Each returns 0, or -1 with errno; child.c
+ * says why they stand in the order in which they do. */
+#ifndef TC_LOCAL_STAGES_H
+#define TC_LOCAL_STAGES_H
+
+#include "backend/local/box.h"
+
+int tc_stage_session(const struct tc_box *box);
+int tc_stage_ids(const struct tc_box *box);
+/* Into the working directory, which is the new root. */
+int tc_stage_trees(const struct tc_box *box);
+int tc_stage_cwd(const struct tc_box *box);
+int tc_stage_privileges(const struct tc_box *box);
+int tc_stage_descriptors(const struct tc_box *box);
+int tc_stage_rlimits(const struct tc_box *box);
+int tc_stage_parent(const struct tc_box *box);
+int tc_stage_filter(const struct tc_box *box);
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Files that steer the host: what a program of the user runs or obeys without being asked. Those
+ * that exist below a writable tree are mounted read-only over themselves, and every directory
+ * between the tree and them is mounted on itself, because a mount point cannot be renamed away. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backend/local/local.h"
+#include "backend/local/steering.h"
+#include "base/fd.h"
+#include "base/path.h"
+
+/* The search goes to the end of the tree. Past these bounds the call is refused, because what was
+ * not looked at is not protected. */
+enum { DIRECTORIES_MAX = 100000, DEEPEST = 500, MOUNTS_MAX = 1000 };
+
+/* Relative to a directory; a bare repository's own names are told apart by its layout. */
+static const char *const names[] = {
+    ".git/config",
+    ".git/config.worktree",
+    ".git/commondir",
+    ".git/worktrees",
+    ".git/hooks",
+    ".git/modules",
+    ".git/info/attributes",
+    ".hg/hgrc",
+    ".envrc",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".gitconfig",
+    ".config/git",
+    ".config/fish",
+    ".config/autostart",
+    ".config/systemd",
+    ".vimrc",
+    ".exrc",
+    ".nvimrc",
+    ".config/nvim",
+    ".emacs",
+    ".emacs.d",
+    ".dir-locals.el",
+    ".vscode",
+    ".idea",
+    ".zed",
+    ".claude",
+    ".cursor",
+    ".codex",
+    ".gemini",
+    ".mcp.json",
+    ".husky",
+    ".direnv",
+    "toolcage.toml",
+    ".config/toolcage",
+    ".local/state/toolcage",
+};
+
+bool tc_steers_host(const char *path)
+{
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
+        const char *at = path;
+        size_t n = strlen(names[i]);
+        while ((at = strstr(at, names[i])) != NULL) {
+            bool whole = (at == path || at[-1] == '/') && (at[n] == '\0' || at[n] == '/');
+            if (whole)
+                return true;
+            at++;
+        }
+    }
+    /* as a file: points to a directory elsewhere */
+    return strcmp(path, ".git") == 0 || tc_endswith(path, "/.git");
+}
+
+struct scan {
+    struct tc_cage *cage;
+    const struct tc_item *item;
+    struct tc_strv bound; /* directories mounted on themselves already */
+    int directories, depth;
+    dev_t device; /* of the item; elsewhere may be views of the kernel, which are covered */
+};
+
+static bool named(const struct scan *s, const char *path)
+{
+    const struct tc_process_cage *p = TC_PRIV(s->cage);
+    for (size_t i = 0; i < p->item_count; i++)
+        if (p->items[i].writable && &p->items[i] != s->item && strcmp(p->items[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+/* Mounts every directory strictly between the item and `relative` on itself. */
+static int bind_between(struct scan *s, const char *relative)
+{
+    for (const char *slash = strchr(relative, '/'); slash; slash = strchr(slash + 1, '/')) {
+        _autofree_ char *part = strndup(relative, (size_t)(slash - relative));
+        if (!part)
+            return -1;
+        if (tc_strv_has(&s->bound, part))
+            continue;
+        char *path = tc_arena_format(&TC_PRIV(s->cage)->arena, "%s/%s", s->item->path, part);
+        _autofd_ int fd = tc_resolve_beneath(s->item->fd, part);
+        if (fd < 0 || !path || tc_process_rebind(s->cage, s->item, fd, path, true) < 0 ||
+            !tc_strv_add(&s->bound, part))
+            return -1;
+    }
+    return 0;
+}
+
+/* One object that steers the host, `relative` to the item. */
+static int protect(struct scan *s, const char *relative)
+{
+    struct tc_process_cage *p = TC_PRIV(s->cage);
+    char *path = tc_arena_format(&p->arena, "%s/%s", s->item->path, relative);
+    if (!path || named(s, path))
+        return path ? 0 : -1;
+    _autofd_ int fd = tc_resolve_beneath(s->item->fd, relative);
+    struct stat st;
+    if (fd < 0) /* a link cannot be mounted over, so the call is refused */
+        return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+    if (fstat(fd, &st) < 0)
+        return -1;
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return 0;
+    if (p->mount_count >= MOUNTS_MAX) {
+        errno = E2BIG;
+        return -1;
+    }
+    if (bind_between(s, relative) < 0)
+        return -1;
+    return tc_process_rebind(s->cage, s->item, fd, path, false);
+}
+
+static char *below(const char *prefix, const char *name)
+{
+    return prefix[0] ? tc_path_join(prefix, name) : strdup(name);
+}
+
+static int protect_below(struct scan *s, const char *prefix, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        _autofree_ char *relative = below(prefix, list[i]);
+        if (!relative || protect(s, relative) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What cannot be looked at may be there; where the caller may not search, its tool may not either.
+ */
+static bool exists(int dirfd, const char *name)
+{
+    struct stat st;
+    return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+           (errno != ENOENT && errno != ENOTDIR && errno != EACCES);
+}
+
+bool tc_steers_bare(int dirfd)
+{
+    return exists(dirfd, "HEAD") && exists(dirfd, "objects") && exists(dirfd, "refs");
+}
+
+bool tc_steers_place(int dirfd, const char *path)
+{
+    static const char *const pieces[] = {"HEAD", "config", "commondir", "hooks", "worktrees"};
+    if (tc_steers_host(path))
+        return true;
+    for (size_t i = 0; i < TC_COUNT(pieces); i++)
+        if (strcmp(pieces[i], tc_path_base(path)) == 0 && tc_steers_bare(dirfd))
+            return true;
+    _autofree_ char *parent = path[0] ? tc_path_parent(path) : NULL;
+    if (!parent || strcmp(tc_path_base(parent), "hooks") != 0)
+        return false;
+    _autofd_ int above = openat(dirfd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return above >= 0 && tc_steers_bare(above);
+}
+
+static int search(struct scan *s, int fd, const char *prefix);
+
+static bool begins_with(const char *path, const char *component)
+{
+    size_t n = strlen(component);
+    return strncmp(path, component, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* One entry of a directory: what of the list begins here? A repository without a work tree keeps
+ * config and hooks beside HEAD, and git finds it unasked. */
+static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
+{
+    static const char *const bare[] = {"config", "hooks", "commondir", "worktrees"};
+    static const char *const link[] = {".git"}; /* no directory: points to one elsewhere */
+    const char *name = e->d_name;
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (begins_with(names[i], name) && protect_below(s, prefix, &names[i], 1) < 0)
+            return -1;
+    if (strcmp(name, "HEAD") == 0 && tc_steers_bare(dirfd))
+        return protect_below(s, prefix, bare, TC_COUNT(bare));
+    if (strcmp(name, ".git") == 0 && e->d_type != DT_DIR)
+        return protect_below(s, prefix, link, 1);
+    return 0;
+}
+
+static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
+{
+    if (inspect(s, dirfd, e, prefix) < 0)
+        return -1;
+    if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN)
+        return 0;
+    int fd = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && e->d_type == DT_UNKNOWN && (errno == ENOTDIR || errno == ELOOP))
+        return 0;
+    if (fd < 0 &&
+        errno != EACCES) { /* it was a directory a moment ago: somebody moves things about */
+        errno = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : ESTALE;
+        return -1;
+    }
+    if (fd < 0)
+        return 0;                   /* what the caller cannot list, its tool cannot either */
+    if (tc_process_kernel_fs(fd)) { /* covered as a whole, and never still */
+        (void)close(fd);
+        return 0;
+    }
+    _autofree_ char *relative = below(prefix, e->d_name);
+    if (relative)
+        return search(s, fd, relative);
+    (void)close(fd);
+    return -1;
+}
+
+/* Owns fd. */
+static int search(struct scan *s, int fd, const char *prefix)
+{
+    _autodir_ DIR *dir = fdopendir(fd);
+    struct dirent *e;
+    if (!dir) {
+        (void)close(fd);
+        return -1;
+    }
+    if (++s->directories > DIRECTORIES_MAX || s->depth > DEEPEST || s->cage->unwanted) {
+        errno = E2BIG;
+        return -1;
+    }
+    struct stat before, after;
+    int rc = fstat(dirfd(dir), &before), more = 0;
+    bool covered = rc == 0 && before.st_dev != s->device && tc_process_kernel_fs(dirfd(dir));
+    s->depth++;
+    while (rc == 0 && !covered && (more = tc_next_entry(dir, &e)) > 0)
+        rc = search_entry(s, dirfd(dir), e, prefix);
+    s->depth--;
+    if (more < 0)
+        return -1;
+    if (rc == 0)
+        rc = fstat(dirfd(dir), &after);
+    if (rc == 0 && memcmp(&before.st_mtim, &after.st_mtim, sizeof(before.st_mtim)) != 0) {
+        errno = ESTALE;
+        rc = -1;
+    }
+    return rc;
+}
+
+static int search_item(struct scan *s)
+{
+    int fd = openat(s->item->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0)
+        return errno == EACCES ? 0 : -1;
+    s->device = fstat(fd, &st) == 0 ? st.st_dev : 0;
+    return search(s, fd, "");
+}
+
+/* A tree that changes under the search is searched again; one that never holds still is refused. */
+static int search_until_still(struct tc_cage *cage, const struct tc_item *item)
+{
+    enum { TRIES = 16 };
+    struct tc_process_cage *p = TC_PRIV(cage);
+    size_t before = p->mount_count;
+    for (int i = 0; i < TRIES; i++) {
+        struct scan s = {.cage = cage, .item = item};
+        p->mount_count = before;
+        int rc = search_item(&s);
+        tc_strv_done(&s.bound);
+        if (rc == 0 || errno != ESTALE)
+            return rc;
+    }
+    return -1;
+}
+
+static int refuse_own(struct tc_cage *cage, const struct tc_item *item, const char *relative)
+{
+    _autofree_ char *place = tc_path_join(item->mount->from, relative);
+    _autofree_ char *hint =
+        tc_format("mkdir -p '%s', or grant less than the directory around it", place ? place : "");
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                         .stage = "steering",
+                                         .subject = place,
+                                         .errnum = errno,
+                                         .hint = hint},
+                        TC_CLAUSE_FS_STEERING,
+                        "the tool may write %s and could make toolcage's own directory %s there",
+                        item->mount->from, relative);
+}
+
+/* What toolcage keeps for itself decides about later calls. It is masked with the other denied
+ * names; but a mask needs the directory to be there, and can be moved away with one above it. */
+static int guard_own(struct tc_cage *cage, const struct tc_item *item)
+{
+    struct scan s = {.cage = cage, .item = item};
+    int rc = 0;
+    for (size_t i = 0; i < cage->plan->deny_count && rc == 0; i++) {
+        const struct tc_deny *d = &cage->plan->denies[i];
+        if (!d->own || !tc_path_within(item->path, d->path) || strcmp(item->path, d->path) == 0)
+            continue;
+        const char *relative = d->path + strlen(item->path) + (item->path[1] != '\0');
+        _autofd_ int fd = tc_resolve_beneath(item->fd, relative);
+        if (fd < 0 || bind_between(&s, relative) < 0)
+            rc = refuse_own(cage, item, relative);
+    }
+    tc_strv_done(&s.bound);
+    return rc;
+}
+
+int tc_process_steering(struct tc_cage *cage, const struct tc_item *item)
+{
+    if (guard_own(cage, item) < 0)
+        return -1;
+    int rc = search_until_still(cage, item);
+    if (rc == 0 || cage->outcome->failure.code)
+        return rc;
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                         .stage = "steering",
+                                         .subject = item->mount->from,
+                                         .errnum = errno,
+                                         .hint = "use workspace = { mode = \"copy\" }"},
+                        TC_CLAUSE_FS_STEERING, "cannot protect the files in %s that steer the host",
+                        item->mount->from);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#ifndef TC_LOCAL_STEERING_H
+#define TC_LOCAL_STEERING_H
+
+#include <stdbool.h>
+
+/* Does a path name something that a program of the user runs or obeys unasked? */
+bool tc_steers_host(const char *path);
+
+/* Is this directory laid out as a repository without a work tree? */
+bool tc_steers_bare(int dirfd);
+
+/* The same of an entry of a directory; a repository without a work tree may have been laid out in
+ * it just now, and then its pieces steer the host, too. */
+bool tc_steers_place(int dirfd, const char *path);
+
+#endif

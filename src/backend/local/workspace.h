@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A copied workspace: the tool works on a private copy, and what it changed comes back when the
+ * call succeeds. The copy lives in a tmpfs that nobody else can reach, so nothing of it can be left
+ * behind. */
+#ifndef TC_LOCAL_WORKSPACE_H
+#define TC_LOCAL_WORKSPACE_H
+
+#include "backend/local/local.h"
+#include "linux/walk.h"
+
+/* workspace.c: copies the item's tree; a detached, writable mount of the copy (kept by the cage),
+ * also in item->copy. -1 with the failure written. Links are copied as links; sockets, pipes and
+ * devices are left out, and so are denied names. */
+int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item);
+
+bool tc_workspace_denied(const struct tc_cage *cage, const struct tc_item *item,
+                         const char *relative);
+/* The /proc of a chroot, say: a directory on the way, with nothing below it that is data. */
+bool tc_workspace_kernel_fs(const struct tc_walk_entry *e);
+struct tc_version tc_workspace_version(const struct statx *st);
+bool tc_version_same(const struct tc_version *a, const struct tc_version *b);
+/* New files, made from old ones; never through a link. 0, or -1. */
+int tc_workspace_copy_file(int from_dir, const char *from_name, int to_dir, const char *to_name,
+                           mode_t mode);
+int tc_workspace_copy_link(int from_dir, const char *from_name, int to_dir, const char *to_name);
+
+/* commit.c: brings changes back one by one, each file atomically. What the host changed in the
+ * meantime is not touched, and what steers the host is held back. */
+
+/* Once, before the others. */
+void tc_commit_begin(struct tc_process_cage *p);
+/* What the tool did to an entry of the copy: "added", "modified", or NULL: nothing. */
+const char *tc_commit_kind(const struct tc_process_cage *p, const struct tc_item *item,
+                           const struct tc_walk_entry *e);
+/* What could not be brought back for no fault of anybody: then the call has failed. */
+extern const char tc_commit_undone[];
+/* Brings it back: NULL, or why not ("conflict", "held: …", tc_commit_undone). */
+const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
+                            const struct tc_walk_entry *e);
+
+enum tc_commit_fate { TC_COMMIT_STAYS, TC_COMMIT_GONE, TC_COMMIT_REPLACED };
+/* Did the tool remove what it was given, or put something of another type in its place? */
+enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry);
+/* Removes it on the host: NULL, or why not. Names below a directory go before it. */
+const char *tc_commit_removal(const struct tc_process_cage *p, const struct tc_copied *entry);
+
+#endif

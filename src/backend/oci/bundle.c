@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "backend/oci/bundle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/strv.h"
+#include "linux/mounts.h"
+
+enum { BUNDLE_BYTES = 8 << 20, LOG_MAX = 64 << 10 };
+
+/* Only the runtime's state and its log may be written by it. */
+static int fill(int fd, uid_t id, const char *config)
+{
+    static const char *const directories[] = {"rootfs", "state", "talk", "base", "image"};
+    for (size_t i = 0; i < TC_COUNT(directories); i++)
+        if (mkdirat(fd, directories[i], 0700) < 0)
+            return -1;
+    if (tc_put_file(fd, "config.json", config, strlen(config), 0444) < 0 ||
+        tc_put_file(fd, "log", "", 0, 0600) < 0)
+        return -1;
+    if (id == (uid_t)-1)
+        return 0;
+    return fchownat(fd, "state", id, (gid_t)id, 0) < 0 || fchownat(fd, "log", id, (gid_t)id, 0) < 0
+               ? -1
+               : 0;
+}
+
+int tc_oci_bundle(uid_t id, const char *config)
+{
+    _autofd_ int fd = tc_tmpfs(BUNDLE_BYTES, 0, "0755", false);
+    return fd < 0 || fill(fd, id, config) < 0 ? -1 : TAKE_FD(fd);
+}
+
+/* Looked up anew in the namespace where mounts are made. */
+int tc_oci_self(void)
+{
+    char path[PATH_MAX];
+    struct stat mine, found;
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (n < 0)
+        return -1;
+    path[n] = '\0';
+    _autofd_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || stat("/proc/self/exe", &mine) < 0 || fstat(fd, &found) < 0)
+        return -1;
+    if (mine.st_dev != found.st_dev || mine.st_ino != found.st_ino) {
+        errno = ESTALE;
+        return -1;
+    }
+    return tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL);
+}
+
+void tc_oci_root_ids(const struct tc_process_cage *p, struct tc_box *box)
+{
+    const struct tc_process_host *host = p->host;
+    box->wait_for_maps = host->privileged;
+    box->uid = box->gid = 0;
+    tc_id_map(box->uid_map, 0, host->privileged ? p->id : host->uid);
+    tc_id_map(box->gid_map, 0, host->privileged ? (gid_t)p->id : host->gid);
+}
+
+/* runsc writes an object a line, and says it in "msg"; the others write text. In place. */
+static const char *said_in(char *line)
+{
+    static const char key[] = "\"msg\":\"";
+    char *text = line[0] == '{' ? strstr(line, key) : NULL;
+    if (!text)
+        return line;
+    text += sizeof(key) - 1;
+    char *to = text;
+    for (const char *at = text; *at && *at != '"'; at++) {
+        bool escaped = *at == '\\' && at[1];
+        at += escaped;
+        *to++ = escaped && *at == 'n' ? ' ' : *at;
+    }
+    *to = '\0';
+    return text;
+}
+
+char *tc_oci_last_words(int bundle)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    text.max = LOG_MAX;
+    if (tc_read_file(bundle, "log", &text) < 0 || !text.len)
+        return strdup("it did not say why");
+    while (text.len && (unsigned char)text.data[text.len - 1] <= ' ')
+        text.data[--text.len] = '\0';
+    char *line = strrchr(text.data, '\n');
+    return tc_format("%.600s", said_in(line ? line + 1 : text.data));
+}

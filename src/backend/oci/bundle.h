@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What a runtime is given: a private directory with its configuration, its state, its log, and
+ * places for the root; our PID 1; and ids. */
+#ifndef TC_OCI_BUNDLE_H
+#define TC_OCI_BUNDLE_H
+
+#include "backend/local/local.h"
+
+/* A detached tmpfs for a runtime that runs as this id ((uid_t)-1: our own); -1 with errno. */
+int tc_oci_bundle(uid_t id, const char *config);
+/* A detached mount of the helper's own file, which is PID 1 of a container; -1 with errno. */
+int tc_oci_self(void);
+/* It is root of its own user namespace, and the cage's id outside of it. */
+void tc_oci_root_ids(const struct tc_process_cage *p, struct tc_box *box);
+/* The last line of the runtime's log; owned, NULL when out of memory. */
+char *tc_oci_last_words(int bundle);
+
+#endif

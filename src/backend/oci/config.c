@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "backend/oci/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/jsontext.h"
+
+/* Begins an element of the list that stands last. */
+static void add_element(struct tc_buf *out)
+{
+    if (out->len && out->data[out->len - 1] != '[')
+        tc_buf_addc(out, ',');
+}
+
+static void add_text(struct tc_buf *out, const char *text)
+{
+    tc_json_string(out, text, strlen(text));
+}
+
+static void add_words(struct tc_buf *out, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        add_element(out);
+        add_text(out, words[i]);
+    }
+}
+
+/* The kernel asks for it of whoever gives the container's root another id in a user namespace below
+ * (PID 1 does, so that the tool is not root). The tool has no capability at all. */
+#define SETFCAP "\"CAP_SETFCAP\""
+/* gVisor has learnt to ask, too; and there PID 1 takes away devices that come unasked. They are
+ * rights within its kernel. */
+#define IN_SENTRY SETFCAP ",\"CAP_CHOWN\",\"CAP_SYS_ADMIN\""
+
+/* Our program stands before the tool: it is PID 1, and the tool's command is its arguments. */
+static void add_process(struct tc_buf *out, const struct tc_plan *plan, enum tc_oci_kind kind)
+{
+    const char *rights = kind == TC_OCI_SENTRY ? IN_SENTRY : SETFCAP;
+    tc_buf_adds(out, "\"process\":{\"terminal\":false,\"user\":{\"uid\":0,\"gid\":0},\"args\":[");
+    add_text(out, TC_OCI_INIT);
+    add_words(out, (const char *const *)plan->argv.items, plan->argv.count);
+    tc_buf_adds(out, "],\"env\":[");
+    add_words(out, (const char *const *)plan->env.items, plan->env.count);
+    tc_buf_addf(out,
+                "],\"cwd\":\"/\",\"capabilities\":{\"bounding\":[%s],\"effective\":[%s],"
+                "\"inheritable\":[],\"permitted\":[%s],\"ambient\":[]},"
+                "\"rlimits\":[{\"type\":\"RLIMIT_CORE\",\"hard\":1,\"soft\":1}],"
+                "\"noNewPrivileges\":true}",
+                rights, rights, rights);
+}
+
+static void add_mount(struct tc_buf *out, const char *path, const char *type, const char *source,
+                      const char *options)
+{
+    add_element(out);
+    tc_buf_adds(out, "{\"destination\":");
+    add_text(out, path);
+    tc_buf_addf(out, ",\"type\":\"%s\",\"source\":", type);
+    add_text(out, source);
+    tc_buf_addf(out, ",\"options\":[%s]}", options);
+}
+
+/* The root holds all that is granted. /dev is bound, which keeps the runtime from putting more
+ * devices there than these; and each of them once more, because crun leaves out what is mounted
+ * below a bound directory. */
+static void add_kernel_mounts(struct tc_buf *out)
+{
+    static const char *const devices[] = {"null", "zero", "full", "random", "urandom"};
+    add_mount(out, "/proc", "proc", "proc", "\"nosuid\",\"noexec\",\"nodev\"");
+    add_mount(out, "/dev", "bind", TC_OCI_ROOT "/dev",
+              "\"rbind\",\"ro\",\"nosuid\",\"nodev\",\"noexec\"");
+    for (size_t i = 0; i < TC_COUNT(devices); i++) {
+        char path[32], source[64];
+        (void)snprintf(path, sizeof(path), "/dev/%s", devices[i]);
+        (void)snprintf(source, sizeof(source), TC_OCI_ROOT "%s", path);
+        add_mount(out, path, "bind", source, "\"bind\"");
+    }
+}
+
+/* A kernel of its own reaches a file of the host through a mount that names it, and nothing below
+ * its read-only root can be written. The sources are the attached trees, not the host's paths. */
+static void add_sentry_mounts(struct tc_buf *out, const struct tc_plan *plan)
+{
+    add_mount(out, "/proc", "proc", "proc", "\"nosuid\",\"noexec\",\"nodev\"");
+    add_mount(out, "/tmp", "bind", TC_OCI_ROOT "/tmp", "\"rbind\",\"rw\",\"nosuid\",\"nodev\"");
+    add_mount(out, TC_OCI_TALK, "bind", TC_OCI_BUNDLE "/talk",
+              "\"rbind\",\"ro\",\"nosuid\",\"nodev\",\"noexec\"");
+    for (size_t i = 0; i < plan->mount_count; i++) {
+        const struct tc_mount *m = &plan->mounts[i];
+        bool writable = m->kind == TC_MOUNT_WRITE;
+        _autobuf_ struct tc_buf source = TC_BUF_INIT;
+        if (!writable && m->kind != TC_MOUNT_READ)
+            continue;
+        tc_buf_addf(&source, TC_OCI_ROOT "%s", m->path);
+        out->failed = out->failed || source.failed;
+        if (!source.failed)
+            add_mount(out, m->path, "bind", source.data,
+                      writable ? "\"rbind\",\"rw\",\"nosuid\",\"nodev\""
+                               : "\"rbind\",\"ro\",\"nosuid\",\"nodev\"");
+    }
+}
+
+/* The ids on the left are those of a user namespace around the runtime, where its 0 is the cage's
+ * own id and no other exists. */
+static void add_linux(struct tc_buf *out, enum tc_oci_kind kind)
+{
+    static const char *const masked[] = {
+        "/proc/acpi", "/proc/asound",     "/proc/interrupts",    "/proc/kcore",
+        "/proc/keys", "/proc/key-users",  "/proc/latency_stats", "/proc/sched_debug",
+        "/proc/scsi", "/proc/timer_list", "/proc/timer_stats"};
+    static const char *const frozen[] = {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
+                                         "/proc/sysrq-trigger"};
+    static const char *const namespaces[] = {"user", "pid", "mount", "network",
+                                             "ipc",  "uts", "cgroup"};
+    tc_buf_adds(out, "\"linux\":{\"namespaces\":[");
+    for (size_t i = kind == TC_OCI_SENTRY; i < TC_COUNT(namespaces); i++) {
+        add_element(out);
+        tc_buf_addf(out, "{\"type\":\"%s\"}", namespaces[i]);
+    }
+    if (kind == TC_OCI_KERNEL)
+        tc_buf_adds(out, "],\"uidMappings\":[{\"containerID\":0,\"hostID\":0,\"size\":1}],"
+                         "\"gidMappings\":[{\"containerID\":0,\"hostID\":0,\"size\":1}");
+    tc_buf_adds(out, "],\"maskedPaths\":[");
+    add_words(out, masked, TC_COUNT(masked));
+    tc_buf_adds(out, "],\"readonlyPaths\":[");
+    add_words(out, frozen, TC_COUNT(frozen));
+    tc_buf_adds(out, "],\"seccomp\":");
+    tc_oci_seccomp(out);
+    tc_buf_addc(out, '}');
+}
+
+char *tc_oci_config(const struct tc_plan *plan, enum tc_oci_kind kind)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    tc_buf_adds(&out, "{\"ociVersion\":\"1.0.2\",\"root\":{\"path\":\"rootfs\",\"readonly\":true},"
+                      "\"hostname\":\"cage\",");
+    add_process(&out, plan, kind);
+    tc_buf_adds(&out, ",\"mounts\":[");
+    if (kind == TC_OCI_SENTRY)
+        add_sentry_mounts(&out, plan);
+    else
+        add_kernel_mounts(&out);
+    tc_buf_adds(&out, "],");
+    add_linux(&out, kind);
+    tc_buf_addc(&out, '}');
+    return tc_buf_steal(&out);
+}

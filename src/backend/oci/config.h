@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The configuration that a container runtime is given, in the words of the OCI runtime
+ * specification. Pure: the plan alone says what stands in it, and every name in it is one of a
+ * bundle that the works build (works.c) or of the container itself. Granted paths are not in it for
+ * runtimes that share our kernel: they are attached to the root by descriptor before the runtime
+ * starts, so that it resolves no path of the host. */
+#ifndef TC_OCI_CONFIG_H
+#define TC_OCI_CONFIG_H
+
+#include "backend/plan.h"
+
+/* Where the bundle stands for the runtime, in a mount namespace of its own; and what is in it. */
+#define TC_OCI_BUNDLE "/tmp"
+#define TC_OCI_ROOT TC_OCI_BUNDLE "/rootfs"
+/* With an image: what lies over it, and itself. */
+#define TC_OCI_BASE TC_OCI_BUNDLE "/base"
+#define TC_OCI_IMAGE TC_OCI_BUNDLE "/image"
+#define TC_OCI_STATE TC_OCI_BUNDLE "/state"
+#define TC_OCI_LOG TC_OCI_BUNDLE "/log"
+/* In the container: our program, and for gVisor the directory of its report socket. */
+#define TC_OCI_OURS "/.toolcage"
+#define TC_OCI_INIT TC_OCI_OURS "/init"
+#define TC_OCI_TALK TC_OCI_OURS "/talk"
+/* The exit code of that program where it is given no command: it ran, and nothing else did. */
+#define TC_OCI_NOTHING 77
+
+enum tc_oci_kind {
+    TC_OCI_KERNEL, /* crun, runc: namespaces of this kernel */
+    TC_OCI_SENTRY, /* runsc: a kernel of its own, which gets files through mounts alone */
+};
+
+/* Owned text, NULL when out of memory. */
+char *tc_oci_config(const struct tc_plan *plan, enum tc_oci_kind kind);
+/* The member "seccomp" of it: the profile's table by names. Arguments are left to the exact filter
+ * that our PID 1 puts on before the tool. */
+void tc_oci_seccomp(struct tc_buf *out);
+
+#endif

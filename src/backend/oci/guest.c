@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * PID 1 of the container: the helper's own file, under another name. The runtime has built its
+ * walls by then; this puts the exact filter, the limits and an id of its own before the tool, and
+ * from then on it is the same PID 1 as in every cage. It is a program like any other, so it may
+ * allocate. */
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "backend/local/stages.h"
+#include "backend/oci/config.h"
+#include "backend/oci/inner.h"
+#include "backend/oci/stages.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/sys.h"
+#include "linux/seccomp_filter.h"
+#include "policy/clauses.h"
+
+extern char **environ;
+
+enum { NOBODY = 65534 };
+
+/* The tool is not the container's root, who would have rights over files and over this process.
+ * The mounts go along: only whose user namespace owns them may change one. */
+static int leave_root(const struct tc_box *box)
+{
+    (void)box;
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS);
+}
+
+/* The runtime cannot do it: the ids of the stage before are written there. Outside, PID 1 and the
+ * tool have one id, and with that alone some files of PID 1 open for writing. */
+static int freeze_proc(const struct tc_box *box)
+{
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
+    (void)box;
+    _autofd_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return proc < 0 ? -1 : tc_mount_setattr(proc, 0, &attr);
+}
+
+/* gVisor has no /proc/self/setgroups, and no groups of the host's. */
+static int take_ids_in_sentry(const struct tc_box *box)
+{
+    if (tc_write_id_maps("self", box->uid_map, box->gid_map, 0) < 0 ||
+        tc_sys(SYS_setresgid, box->gid, box->gid, box->gid, 0, 0, 0) < 0)
+        return -1;
+    return (int)tc_sys(SYS_setresuid, box->uid, box->uid, box->uid, 0, 0, 0);
+}
+
+/* Nothing outside of gVisor's kernel hears of what is written to its /proc. */
+static int keep_proc(const struct tc_box *box)
+{
+    (void)box;
+    return 0;
+}
+
+/* gVisor has no securebits: with no_new_privs they would stop nothing that is not stopped. */
+static int drop_in_sentry(const struct tc_box *box)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    (void)box;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        tc_sys(SYS_capset, TC_ARG(&header), TC_ARG(none), 0, 0, 0, 0) < 0)
+        return -1;
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/* gVisor makes devices of its own accord, on a file system of no bounded size. What the cage does
+ * not promise goes, and then nobody may make anything there: the tool is not its owner. */
+static int tidy_devices(void)
+{
+    static const char *const kept[] = {"null", "zero",  "full",   "random", "urandom",
+                                       "fd",   "stdin", "stdout", "stderr"};
+    (void)umount2("/dev/pts", MNT_DETACH);
+    (void)unlink("/dev/net/tun");
+    _autodir_ DIR *dir = opendir("/dev");
+    struct dirent *e;
+    int rc = dir ? 1 : -1;
+    while (rc > 0 && (rc = tc_next_entry(dir, &e)) > 0) {
+        bool keep = false;
+        for (size_t i = 0; i < TC_COUNT(kept); i++)
+            keep = keep || strcmp(kept[i], e->d_name) == 0;
+        if (!keep && unlinkat(dirfd(dir), e->d_name, 0) < 0 &&
+            unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR) < 0)
+            return -1;
+    }
+    return rc < 0 || symlink("/tmp", "/dev/shm") < 0 ? -1 : chown("/dev", NOBODY, NOBODY);
+}
+
+static int leave_root_in_sentry(const struct tc_box *box)
+{
+    return tidy_devices() < 0 ? -1 : leave_root(box);
+}
+
+static int close_rest(const struct tc_box *box)
+{
+    (void)box;
+    return close_range(TC_BOX_REPORT + 1, INT_MAX, 0); /* gVisor knows no larger number */
+}
+
+static const struct tc_stage inner[] = {
+    {"inner namespace", leave_root, TC_CLAUSE_IDS_UNPRIVILEGED},
+    {"inner ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED},
+    {"inner proc", freeze_proc, TC_CLAUSE_PROC_OWN},
+    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},
+    {"inner privileges", tc_stage_privileges, TC_CLAUSE_PRIV_NONE},
+    {"inner descriptors", close_rest, TC_CLAUSE_FDS_CLEAN},
+    {"inner rlimits", tc_stage_rlimits, TC_CLAUSE_LIMIT_OPEN_FILES},
+    {"inner seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},
+};
+/* The same in gVisor, under the same numbers. */
+static const struct tc_stage inner_in_sentry[] = {
+    {"inner namespace", leave_root_in_sentry, TC_CLAUSE_IDS_UNPRIVILEGED},
+    {"inner ids", take_ids_in_sentry, TC_CLAUSE_IDS_UNPRIVILEGED},
+    {"inner proc", keep_proc, TC_CLAUSE_PROC_OWN},
+    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},
+    {"inner privileges", drop_in_sentry, TC_CLAUSE_PRIV_NONE},
+    {"inner descriptors", close_rest, TC_CLAUSE_FDS_CLEAN},
+    {"inner rlimits", tc_stage_rlimits, TC_CLAUSE_LIMIT_OPEN_FILES},
+    {"inner seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},
+};
+
+/* Signals of the host do not reach us in gVisor: a process of ours hears of them and passes them
+ * on. The tool may end it, and loses its time for an orderly end with that. */
+static void listen_and_init(const struct tc_box *box)
+{
+    char word;
+    pid_t pid = fork();
+    if (pid < 0)
+        _exit(1);
+    while (pid == 0 && recv(TC_BOX_REPORT, &word, 1, 0) == 1)
+        (void)kill(-1, SIGTERM);
+    if (pid == 0)
+        _exit(0);
+    tc_box_init(box);
+}
+
+static const struct tc_stages sentry_stages = {inner_in_sentry, TC_COUNT(inner_in_sentry), 100,
+                                               listen_and_init, NULL};
+
+const struct tc_stages tc_oci_inner_stages = {inner, TC_COUNT(inner), 100, tc_box_init, NULL};
+
+/* crun and runc pass the socket on; gVisor shows its name. */
+static bool find_report(void)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = TC_OCI_TALK "/report"};
+    int type = 0;
+    socklen_t len = sizeof(type);
+    if (getsockopt(TC_BOX_REPORT, SOL_SOCKET, SO_TYPE, &type, &len) == 0)
+        return fcntl(TC_BOX_REPORT, F_SETFD, FD_CLOEXEC) == 0;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&name, sizeof(name)) < 0)
+        return false;
+    return fd == TC_BOX_REPORT || dup3(fd, TC_BOX_REPORT, O_CLOEXEC) >= 0;
+}
+
+static bool hear(struct tc_inner *ret)
+{
+    char *bytes = malloc(TC_INNER_MAX);
+    size_t count = 0;
+    ssize_t n =
+        bytes ? tc_recv(TC_BOX_REPORT, bytes, TC_INNER_MAX, NULL, 0, &count, NULL, NULL, true) : -1;
+    if (n <= 0)
+        return false;
+    struct tc_wire w = TC_WIRE_GET_INIT(bytes, (size_t)n);
+    tc_inner_visit(&w, ret);
+    return !w.failed && ret->directories.count;
+}
+
+/* Every place where the command may be, in the order of PATH. */
+static const char **list_programs(const char *command)
+{
+    struct tc_strv list = {0};
+    const char *path = getenv("PATH");
+    path = path ? path : "/usr/local/bin:/usr/bin:/bin";
+    if (strchr(command, '/') || !command[0])
+        return tc_strv_add(&list, command) ? (const char **)list.items : NULL;
+    for (; *path; path += *path == ':') {
+        size_t len = strcspn(path, ":");
+        _autofree_ char *place = tc_format("%.*s/%s", (int)len, path, command);
+        if (path[0] == '/' && (!place || !tc_strv_add(&list, place)))
+            return NULL;
+        path += len;
+    }
+    return (const char **)list.items;
+}
+
+static struct tc_box_limit *list_limits(const struct tc_inner *said)
+{
+    struct tc_box_limit *list = calloc(said->limit_count + 1, sizeof(*list));
+    for (size_t i = 0; list && i < said->limit_count; i++) {
+        rlim_t most = (rlim_t)said->limits[i].value;
+        struct rlimit now;
+        int resource = (int)said->limits[i].resource;
+        if (getrlimit((__rlimit_resource_t)resource, &now) == 0 && now.rlim_max < most)
+            most = now.rlim_max;
+        list[i] = (struct tc_box_limit){resource, {most, most}};
+    }
+    return list;
+}
+
+void tc_inner_main(int argc, char **argv)
+{
+    static const char *nothing[] = {NULL};
+    struct tc_inner said = {0};
+    if (argc == 1)
+        _exit(TC_OCI_NOTHING);
+    if (!find_report() || !hear(&said))
+        _exit(1);
+    struct tc_box box = {.stages = said.sentry ? &sentry_stages : &tc_oci_inner_stages,
+                         .report = TC_BOX_REPORT,
+                         .uid = (uid_t)said.uid,
+                         .gid = (gid_t)said.gid,
+                         .limits = list_limits(&said),
+                         .limit_count = said.limit_count,
+                         .filter = tc_seccomp_program(said.notify),
+                         .notify = said.notify,
+                         .directories = (const char *const *)said.directories.items,
+                         .programs = list_programs(argv[1]),
+                         .argv = argv + 1,
+                         .envp = environ,
+                         .last_us = said.left_us ? tc_now_us() + said.left_us : 0};
+    tc_id_map(box.uid_map, box.uid, 0);
+    tc_id_map(box.gid_map, box.gid, 0);
+    if (!box.programs)
+        box.programs = nothing;
+    if (!box.limits)
+        _exit(1);
+    tc_box_go(&box);
+    _exit(1);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The process that becomes the container runtime. It is PID 1 of namespaces around the runtime's
+ * own: whoever ends it ends the runtime, the container and all that either started, and nothing
+ * that they mount or leave is ever seen outside. There the runtime is root of a user namespace
+ * whose only id is the cage's: were it taken over, it had no more rights on the machine than the
+ * tool has.
+ * As in every child of the helper: no allocation, and nothing of libc that waits for a lock. */
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "backend/local/stages.h"
+#include "backend/oci/config.h"
+#include "backend/oci/stages.h"
+#include "base/sys.h"
+#include "linux/mounts.h"
+#include "policy/clauses.h"
+
+/* The network too: runsc talks to its sandbox over an abstract socket whose name is the
+ * container's, and in one network two of the same name meet. */
+static int make_namespaces(const struct tc_box *box)
+{
+    (void)box;
+    return unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS);
+}
+
+/* An overlay shows no mounts of its layers, so the devices are attached once more. */
+static int put_devices(void)
+{
+    static const char *const devices[] = {"dev/null", "dev/zero", "dev/full", "dev/random",
+                                          "dev/urandom"};
+    _autofd_ int base = open(TC_OCI_BASE, O_PATH | O_CLOEXEC);
+    for (size_t i = 0; i < TC_COUNT(devices); i++) {
+        _autofd_ int fd = tc_open_tree(base, devices[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        if (fd < 0 || tc_move_mount(fd, AT_FDCWD, devices[i]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Our root with its mount points over the image, both read-only. */
+static int lay_over_image(const struct tc_box *box)
+{
+    if (tc_move_mount(box->root, AT_FDCWD, TC_OCI_BASE) < 0 ||
+        tc_move_mount(box->image, AT_FDCWD, TC_OCI_IMAGE) < 0)
+        return -1;
+    _autofd_ int fs = tc_fsopen("overlay");
+    if (fs < 0 ||
+        tc_fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", TC_OCI_BASE ":" TC_OCI_IMAGE) < 0 ||
+        tc_fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL) < 0 ||
+        tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
+        return -1;
+    _autofd_ int overlay = tc_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    if (overlay < 0 || tc_move_mount(overlay, AT_FDCWD, TC_OCI_ROOT) < 0 || fchdir(overlay) < 0)
+        return -1;
+    return put_devices();
+}
+
+/* Everything later is relative to the root of the container. */
+static int attach_bundle(const struct tc_box *box)
+{
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        tc_move_mount(box->bundle, AT_FDCWD, TC_OCI_BUNDLE) < 0)
+        return -1;
+    if (box->image >= 0)
+        return lay_over_image(box);
+    return tc_move_mount(box->root, AT_FDCWD, TC_OCI_ROOT) < 0 ? -1 : fchdir(box->root);
+}
+
+/* The runtime looks for itself there, and must not see the machine's. */
+static int mount_proc(const struct tc_box *box)
+{
+    (void)box;
+    return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+}
+
+/* Control groups are the helper's: the runtime stands in the cage's, and makes none. crun fails
+ * where both versions are mounted; runc wants to see what it may not write. */
+static int show_groups(const struct tc_box *box)
+{
+    if (!box->hides_groups || access("/sys/fs/cgroup", F_OK) < 0)
+        return 0;
+    return mount("tmpfs", "/sys/fs/cgroup", "tmpfs", MS_RDONLY, "size=4k");
+}
+
+static int stand_in_bundle(const struct tc_box *box)
+{
+    (void)box;
+    return chdir(TC_OCI_BUNDLE);
+}
+
+/* The socket goes through the runtime to our PID 1. gVisor has no descriptor but the first three to
+ * give: there PID 1 connects to it. */
+static int pass_report(const struct tc_box *box)
+{
+    (void)box;
+    return fcntl(TC_BOX_REPORT, F_SETFD, 0);
+}
+
+static void become_runtime(const struct tc_box *box)
+{
+    static const char *const envp[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", NULL};
+    (void)execve(box->runtime[0], (char *const *)box->runtime, (char *const *)envp);
+    _exit(127);
+}
+
+static const struct tc_stage stages[] = {
+    {"namespaces", make_namespaces, TC_CLAUSE_PRIV_NONE}, /* whatever is done is done in them */
+    {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},
+    {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED}, /* first: mounts act with the cage's ids */
+    {"bundle", attach_bundle, TC_CLAUSE_FS_READ},
+    {"proc", mount_proc, TC_CLAUSE_PROC_OWN}, /* needs the host's still to be seen */
+    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ},
+    {"groups", show_groups, TC_CLAUSE_LIMIT_MEMORY},
+    {"directory", stand_in_bundle, TC_CLAUSE_FS_READ},
+    {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN}, /* nothing needs them any more */
+    {"report", pass_report, TC_CLAUSE_PROC_SURVIVORS},
+    {"parent", tc_stage_parent, TC_CLAUSE_PROC_SURVIVORS}, /* after the last credential change */
+};
+
+const struct tc_stages tc_oci_stages = {stages, TC_COUNT(stages), 0, become_runtime,
+                                        &tc_oci_inner_stages};

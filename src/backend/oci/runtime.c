@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The runtimes that we know, and how each is asked to run one container in the foreground. */
+#include "backend/oci/runtime.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/strv.h"
+
+/* Control groups are the helper's, so none makes any. */
+static const char *const crun_words[] = {"--cgroup-manager=disabled",
+                                         "--root=" TC_OCI_STATE,
+                                         "--log=" TC_OCI_LOG,
+                                         "run",
+                                         "--preserve-fds=1",
+                                         "--bundle=" TC_OCI_BUNDLE,
+                                         NULL};
+static const char *const runc_words[] = {
+    "--root=" TC_OCI_STATE, "--log=" TC_OCI_LOG,       "run", "--preserve-fds=1",
+    "--no-new-keyring",     "--bundle=" TC_OCI_BUNDLE, NULL};
+
+static const char *const runsc_words[] = {"--rootless",
+                                          "--network=none",
+                                          "--ignore-cgroups",
+                                          "--host-uds=open",
+                                          "--root=" TC_OCI_STATE,
+                                          "--log=" TC_OCI_LOG,
+                                          "run",
+                                          "--bundle=" TC_OCI_BUNDLE,
+                                          NULL};
+
+static const struct tc_oci_runtime runtimes[] = {
+    {"crun", TC_OCI_KERNEL, crun_words, true, false, 4 << 20, 1},
+    {"runc", TC_OCI_KERNEL, runc_words, false, true, 24 << 20, 24},
+    {"runsc", TC_OCI_SENTRY, runsc_words, false, false, 40 << 20, 256},
+};
+
+static const char *const places[] = {"/usr/bin",        "/usr/sbin", "/usr/local/bin",
+                                     "/usr/local/sbin", "/bin",      "/sbin"};
+
+static bool runs(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* The path of a runtime in the usual places; NULL with errno. */
+static char *look(const char *name)
+{
+    for (size_t i = 0; i < TC_COUNT(places); i++) {
+        char *path = tc_format("%s/%s", places[i], name);
+        if (!path || runs(path))
+            return path;
+        free(path);
+    }
+    errno = ENOENT;
+    return NULL;
+}
+
+const struct tc_oci_runtime *tc_oci_find(enum tc_oci_kind kind, const char *wish, char **ret_path)
+{
+    const char *base = wish ? tc_path_base(wish) : NULL;
+    errno = ENOENT;
+    for (size_t i = 0; i < TC_COUNT(runtimes); i++) {
+        const struct tc_oci_runtime *r = &runtimes[i];
+        if (r->kind != kind || (base && strcmp(base, r->name) != 0))
+            continue;
+        if (!wish || wish[0] != '/')
+            *ret_path = look(r->name);
+        else
+            *ret_path = runs(wish) ? strdup(wish) : NULL;
+        if (*ret_path)
+            return r;
+    }
+    return NULL;
+}
+
+void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path, const char *option,
+                    const char **ret)
+{
+    *ret++ = path;
+    if (option)
+        *ret++ = option;
+    for (const char *const *word = runtime->words; *word; word++)
+        *ret++ = *word;
+    *ret++ = "cage";
+    *ret = NULL;
+}
+
+const char *tc_oci_names(enum tc_oci_kind kind)
+{
+    return kind == TC_OCI_SENTRY ? "runsc" : "crun or runc";
+}

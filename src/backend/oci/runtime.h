@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#ifndef TC_OCI_RUNTIME_H
+#define TC_OCI_RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend/oci/config.h"
+
+/* A program that makes containers. */
+struct tc_oci_runtime {
+    const char *name;
+    enum tc_oci_kind kind;
+    const char *const *words; /* between path or option and the container's name, NULL-terminated */
+    bool hides_groups;        /* it fails where it sees control groups of both versions */
+    bool copies;              /* the tool's output passes through it */
+    int64_t memory, pids;     /* what it uses itself, and what it counts among a cage's */
+};
+
+/* The first that is there, in the order of our preference, or the one of this name or path (NULL:
+ * any); its path goes to *ret_path (owned). NULL with errno: ENOENT, or ENOMEM. */
+const struct tc_oci_runtime *tc_oci_find(enum tc_oci_kind kind, const char *wish, char **ret_path);
+/* Its whole command, NULL-terminated; `option` (NULL: none) is of its own kind. */
+enum { TC_OCI_WORDS = 16 };
+void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path, const char *option,
+                    const char **ret);
+/* "crun, runc" */
+const char *tc_oci_names(enum tc_oci_kind kind);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The profile of system calls in OCI's words. */
+#include <string.h>
+
+#include "backend/oci/config.h"
+#include "base/jsontext.h"
+#include "linux/seccomp_profile.h"
+
+#if defined(__x86_64__)
+#define ARCHITECTURE "SCMP_ARCH_X86_64"
+#elif defined(__aarch64__)
+#define ARCHITECTURE "SCMP_ARCH_AARCH64"
+#else
+#error "no profile for this processor"
+#endif
+
+/* What a row comes to by its name alone: 0 lets the call through. By mount_setattr our PID 1 makes
+ * /proc read-only; its own filter refuses it to the tool. */
+static int answer(const struct tc_seccomp_row *row)
+{
+    if (strcmp(row->name, "mount_setattr") == 0)
+        return 0;
+    return row->verdict == TC_SECCOMP_ABSENT || row->verdict == TC_SECCOMP_REFUSE ||
+                   row->verdict == TC_SECCOMP_PROBE
+               ? row->errnum
+               : 0;
+}
+
+static void add_names(struct tc_buf *out, int errnum)
+{
+    const char *comma = "";
+    tc_buf_adds(out, "{\"names\":[");
+    for (size_t i = 0; i < TC_COUNT(tc_seccomp_rows); i++) {
+        if (answer(&tc_seccomp_rows[i]) != errnum)
+            continue;
+        tc_buf_adds(out, comma);
+        tc_json_string(out, tc_seccomp_rows[i].name, strlen(tc_seccomp_rows[i].name));
+        comma = ",";
+    }
+    if (errnum)
+        tc_buf_addf(out, "],\"action\":\"SCMP_ACT_ERRNO\",\"errnoRet\":%d}", errnum);
+    else
+        tc_buf_adds(out, "],\"action\":\"SCMP_ACT_ALLOW\"}");
+}
+
+/* Names with the default's answer need no rule. */
+void tc_oci_seccomp(struct tc_buf *out)
+{
+    tc_buf_addf(out,
+                "{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"defaultErrnoRet\":%d,"
+                "\"architectures\":[\"" ARCHITECTURE "\"],\"syscalls\":[",
+                TC_SECCOMP_UNNAMED);
+    add_names(out, 0);
+    tc_buf_addc(out, ',');
+    add_names(out, EPERM);
+    tc_buf_adds(out, "]}");
+}

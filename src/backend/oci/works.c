@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The works of the container runtimes: leases, resolved trees, root, supervision and changes are
+ * those of every cage of this machine; in the place of our own child stands the runtime, and our
+ * PID 1 in its container says how the tool fares, over the same socket. */
+#include "backend/oci/works.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backend/local/enforce.h"
+#include "backend/local/local.h"
+#include "backend/local/slots.h"
+#include "backend/oci/bundle.h"
+#include "backend/oci/inner.h"
+#include "backend/oci/platform.h"
+#include "backend/oci/stages.h"
+#include "backend/oci/talk.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "linux/mounts.h"
+
+struct oci {
+    struct tc_local_form form;
+    const struct tc_oci_runtime *runtime;
+    char *path;
+    const char *option; /* of runsc: its platform; NULL: none */
+    const char *argv[TC_OCI_WORDS];
+    int bundle; /* a copy of the descriptor that the child attaches, kept for the log */
+    struct tc_oci_talk talk;
+    int image; /* detached; -1: none */
+    bool told; /* the tool has ended, which is not said before the runtime has passed all on */
+};
+
+static struct oci *own(const struct tc_cage *cage)
+{
+    return TC_PRIV(cage)->own;
+}
+
+static const struct tc_root_point points[] = {{TC_OCI_INIT, false}, {TC_OCI_TALK, true}};
+
+static bool is_sentry(const struct tc_cage *cage)
+{
+    return own(cage)->runtime->kind == TC_OCI_SENTRY;
+}
+
+/* ---- what holds what
+ * ------------------------------------------------------------------------------ */
+
+/* Does the control group count the tool's processes, and of the runtime's just one? */
+static bool counts_exactly(const struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    return p->group && p->group_limits.pids && own(cage)->runtime->pids == 1;
+}
+
+/* What differs where the container has a kernel of its own; NULL: nothing. */
+static const char *in_sentry(const struct tc_cage *cage, enum tc_clause clause)
+{
+    bool grouped = TC_PRIV(cage)->group != NULL;
+    switch ((int)clause) {
+    case TC_CLAUSE_DEV_MINIMAL:
+        return "devices of gVisor's kernel, all but five taken away";
+    case TC_CLAUSE_IPC_NONE:
+        return "gVisor's own kernel";
+    case TC_CLAUSE_SYSCALLS:
+        return "gVisor's own kernel, and in it our filter; refused calls are not listed";
+    case TC_CLAUSE_NET_NONE:
+        return "gVisor's own network, with loopback alone";
+    case TC_CLAUSE_NET_UNIX:
+        return "our filter in gVisor's kernel";
+    case TC_CLAUSE_LIMIT_MEMORY:
+        return grouped ? NULL : "RLIMIT_AS, each process by itself";
+    default:
+        return NULL;
+    }
+}
+
+static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    const char *other = is_sentry(cage) ? in_sentry(cage, clause) : NULL;
+    if (other)
+        return other;
+    switch ((int)clause) {
+    case TC_CLAUSE_PRIV_NONE:
+        return "container without capabilities, no_new_privs";
+    case TC_CLAUSE_PROC_OWN:
+        return "container's pid namespace and procfs";
+    case TC_CLAUSE_PROC_SURVIVORS:
+        return "container's pid namespace, in one that ends with the runtime";
+    case TC_CLAUSE_DEV_MINIMAL:
+        return "bind mounts of five devices";
+    case TC_CLAUSE_SYSCALLS:
+        return "seccomp: the runtime's list by names, and our filter by arguments";
+    case TC_CLAUSE_FS_READ:
+    case TC_CLAUSE_FS_WRITE:
+    case TC_CLAUSE_FS_STAT:
+        return "container's mount namespace";
+    case TC_CLAUSE_NET_NONE:
+        return "container's network namespace, without interfaces";
+    case TC_CLAUSE_LIMIT_PIDS:
+        return tc_process_mechanism(p->host, clause, counts_exactly(cage));
+    default:
+        return tc_process_mechanism(p->host, clause, p->group != NULL);
+    }
+}
+
+/* ---- before the start
+ * ----------------------------------------------------------------------------- */
+
+static int refuse_absent(struct tc_cage *cage, enum tc_oci_kind kind)
+{
+    const char *names = tc_oci_names(kind);
+    _autofree_ char *hint = tc_format("install %s, or name another backend for this tool", names);
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                         .stage = "runtime",
+                                         .subject = names,
+                                         .errnum = ENOENT,
+                                         .hint = hint},
+                        -1, "no container runtime is installed here (%s)", names);
+}
+
+static int lease(struct tc_cage *cage)
+{
+    struct oci *o = calloc(1, sizeof(*o));
+    if (!o)
+        return tc_cage_fail_memory(cage, "runtime");
+    enum tc_oci_kind kind =
+        strcmp(cage->works->name, "gvisor") == 0 ? TC_OCI_SENTRY : TC_OCI_KERNEL;
+    o->bundle = -1;
+    o->talk = TC_OCI_NO_TALK;
+    o->runtime = tc_oci_find(kind, kind == TC_OCI_KERNEL ? cage->plan->runtime : NULL, &o->path);
+    if (!o->runtime) {
+        free(o);
+        return refuse_absent(cage, kind);
+    }
+    o->image = -1;
+    o->form = (struct tc_local_form){.memory = o->runtime->memory,
+                                     .pids = o->runtime->pids,
+                                     .points = points,
+                                     .point_count = TC_COUNT(points),
+                                     .mechanism = mechanism};
+    int rc = tc_local_lease(cage, &o->form);
+    if (cage->priv)
+        TC_PRIV(cage)->own = o;
+    else
+        free(o);
+    if (rc == 0 && kind == TC_OCI_SENTRY && !tc_oci_settled(cage->plan->platform))
+        cage->pace = TC_PACE_LONG; /* containers may be tried */
+    return rc;
+}
+
+static int fail_bundle(struct tc_cage *cage, const char *what, const char *hint)
+{
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                         .stage = "bundle",
+                                         .subject = what,
+                                         .errnum = errno,
+                                         .hint = hint},
+                        -1, "cannot make the container's %s", what);
+}
+
+static int put_init(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    int self = tc_process_keep(p, tc_oci_self());
+    if (self < 0)
+        return fail_bundle(cage, "PID 1", "the helper's program was replaced: make a new engine");
+    return tc_process_mount(p, self, TC_OCI_INIT, TC_LANDLOCK_READ_FILE)
+               ? 0
+               : tc_cage_fail_memory(cage, "bundle");
+}
+
+static int make_bundle(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct oci *o = own(cage);
+    o->bundle = tc_process_keep(p, tc_oci_bundle(p->id, cage->plan->payload));
+    if (o->bundle < 0)
+        return fail_bundle(cage, "bundle", "`toolcage doctor` shows what this machine lacks");
+    if (is_sentry(cage) && tc_oci_talk_open(&o->talk, o->bundle, p->id) < 0)
+        return fail_bundle(cage, "report socket", "try again");
+    p->box.bundle = o->bundle;
+    p->box.image = o->image;
+    tc_oci_command(o->runtime, o->path, o->option, o->argv);
+    p->box.runtime = o->argv;
+    p->box.hides_groups = o->runtime->hides_groups;
+    return 0;
+}
+
+/* Limits that the runtime might not live with are set by our PID 1, within what the runtime got. */
+static bool fill_inner(const struct tc_cage *cage, struct tc_inner *inner)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    bool counted = counts_exactly(cage);
+    for (size_t i = 0; i < p->box.limit_count; i++) {
+        bool queues = p->box.limits[i].resource == RLIMIT_MSGQUEUE;
+        if (queues && is_sentry(cage)) /* a kernel of its own has queues of its own */
+            continue;
+        struct tc_inner_limit *l = TC_PUSH(inner->limits, inner->limit_count);
+        if (!l)
+            return false;
+        int resource = p->box.limits[i].resource;
+        if (resource == RLIMIT_DATA && is_sentry(cage)) /* gVisor counts the program break alone */
+            resource = RLIMIT_AS;
+        *l = (struct tc_inner_limit){resource, (int64_t)p->box.limits[i].value.rlim_max};
+        counted = counted || l->resource == RLIMIT_NPROC;
+    }
+    struct tc_inner_limit *pids = counted ? NULL : TC_PUSH(inner->limits, inner->limit_count);
+    if (pids)
+        *pids = (struct tc_inner_limit){RLIMIT_NPROC, cage->plan->limits.pids + 1};
+    return (counted || pids) && tc_strv_copy(&inner->directories, &cage->plan->cwd);
+}
+
+static int tell_inner(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_inner inner = {.uid = p->spoken_uid,
+                             .gid = p->spoken_gid,
+                             .left_us = p->box.last_us ? p->box.last_us - tc_now_us() : 0,
+                             .notify = p->box.notify && !is_sentry(cage),
+                             .sentry = is_sentry(cage)};
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    bool good = fill_inner(cage, &inner);
+    if (good)
+        tc_inner_visit(&w, &inner);
+    int rc = good && !w.failed && !w.out.failed && w.out.len < TC_INNER_MAX
+                 ? tc_send(p->report, w.out.data, w.out.len, NULL, 0)
+                 : -1;
+    tc_buf_done(&w.out);
+    tc_inner_done(&inner);
+    return rc < 0 ? fail_bundle(cage, "PID 1's orders", "try again") : 0;
+}
+
+static int refuse_image(struct tc_cage *cage, const char *message, const char *hint)
+{
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EPATH,
+                                         .stage = "image",
+                                         .subject = cage->plan->image,
+                                         .errnum = errno,
+                                         .hint = hint},
+                        TC_CLAUSE_FS_READ, "the image %s %s", cage->plan->image, message);
+}
+
+/* By descriptor, like every granted path: who can write a directory above must not choose. */
+static int open_image(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    char where[PATH_MAX];
+    struct stat st;
+    _autofd_ int fd = tc_resolve(&p->resolver, cage->plan->image, where);
+    if (fd < 0)
+        return refuse_image(cage, "cannot be opened",
+                            "name a directory that exists, by its real path");
+    errno = ENOTDIR;
+    if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
+        return refuse_image(cage, "is no directory", "unpack it, and name the directory");
+    own(cage)->image = tc_process_keep(p, tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL));
+    return own(cage)->image < 0
+               ? refuse_image(cage, "cannot be mounted", "copy it to a local file system")
+               : 0;
+}
+
+/* The platform comes last: to try one takes longest. */
+static int prepare(struct tc_cage *cage)
+{
+    struct oci *o = own(cage);
+    if (tc_process_prepare(cage) < 0 || (cage->plan->image && open_image(cage) < 0))
+        return -1;
+    if (is_sentry(cage))
+        o->option = tc_oci_settle(cage, o->runtime, o->path);
+    return cage->outcome->failure.code ? -1 : 0;
+}
+
+static int start(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    if (put_init(cage) < 0 || tc_process_complete(cage) < 0 || make_bundle(cage) < 0 ||
+        tc_process_enforced(cage) < 0)
+        return -1;
+    p->spoken_uid = p->box.uid;
+    p->spoken_gid = p->box.gid;
+    tc_oci_root_ids(p, &p->box);
+    p->box.stages = &tc_oci_stages;
+    if (tc_process_start(cage) < 0)
+        return -1;
+    if (!is_sentry(cage))
+        return tell_inner(cage);
+    if (tc_oci_talk_watch(&own(cage)->talk, p->report) < 0)
+        return fail_bundle(cage, "report socket", "try again");
+    cage->event_fd = own(cage)->talk.poll;
+    return 0;
+}
+
+/* ---- while it runs, and after
+ * --------------------------------------------------------------------- */
+
+static int event(struct tc_cage *cage)
+{
+    struct oci *o = own(cage);
+    if (tc_oci_talk_accept(&o->talk, TC_PRIV(cage)->report) && tell_inner(cage) < 0)
+        return -1;
+    int rc = tc_process_event(cage);
+    if (cage->over && o->runtime->copies) {
+        o->told = true;
+        cage->over = false;
+    }
+    return rc;
+}
+
+/* crun and runc pass a signal on to PID 1; runsc would end at once, and PID 1 is told. */
+static void ask_to_end(struct tc_cage *cage, bool at_once)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    if (at_once || !is_sentry(cage))
+        tc_local_signal(cage, at_once);
+    else if (p->ready)
+        (void)tc_send(p->report, "", 1, NULL, 0);
+}
+
+static void reap(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct oci *o = own(cage);
+    if (!cage->outcome->failure.code)
+        (void)event(cage);
+    cage->over = cage->over || o->told;
+    if (!cage->over && !p->ready && !cage->outcome->failure.code && !p->asked_us) {
+        _autofree_ char *words = tc_oci_last_words(o->bundle);
+        (void)tc_cage_fail(
+            cage,
+            &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                             .stage = "runtime",
+                             .subject = o->path,
+                             .hint = "`toolcage doctor` shows what this machine lacks; or use "
+                                     "backend = \"process\""},
+            -1, "%s did not run the container: %s", o->path, words ? words : "");
+    }
+    tc_process_reap(cage);
+}
+
+static void destroy(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct oci *o = p ? p->own : NULL;
+    tc_local_destroy(cage);
+    if (o) {
+        tc_oci_talk_close(&o->talk);
+        free(o->path);
+    }
+    free(o);
+}
+
+/* ---- the doctor's trial
+ * --------------------------------------------------------------------------- */
+
+/* The smallest container, of the runtime that a call would take; nothing to see where none is. A
+ * runtime that hangs is ended by the trial's own time limit. */
+static bool trial(const char *name, enum tc_oci_kind kind, struct tc_plan *ret)
+{
+    _autofree_ char *path = NULL;
+    if (!tc_oci_find(kind, NULL, &path) || !tc_process_trial(ret))
+        return false;
+    free(ret->backend);
+    ret->backend = strdup(name);
+    ret->payload = tc_oci_config(ret, kind);
+    return ret->backend && ret->payload;
+}
+
+static bool trial_oci(struct tc_plan *ret)
+{
+    return trial("oci", TC_OCI_KERNEL, ret);
+}
+
+static bool trial_gvisor(struct tc_plan *ret)
+{
+    bool any = trial("gvisor", TC_OCI_SENTRY, ret);
+    ret->limits.timeout_ms += TC_OCI_TRIAL_MS; /* of its platform */
+    return any;
+}
+
+/* The program, and how it stops system calls. */
+static char *tell(const struct oci *o)
+{
+    const char *why = o->option ? tc_oci_instead(o->option) : NULL;
+    return tc_format("%s%s%s%s%s", o->path, o->option ? " " : "", o->option ? o->option : "",
+                     why ? "; systrap: " : "", why ? why : "");
+}
+
+/* One row: a container comes up with every wall, or the clause that failed says why not. */
+static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
+{
+    const struct tc_failure *f = &tried->outcome->failure;
+    const struct oci *o = own(tried);
+    struct tc_probe *row = TC_PUSH(outcome->probes, outcome->probe_count);
+    if (!row)
+        return;
+    *row = (struct tc_probe){.backend = strdup(tried->works->name), .works = tried->running};
+    if (row->works) {
+        row->mechanism = tell(o);
+        return;
+    }
+    row->clause = f->clause >= 0 ? f->clause : TC_CLAUSE_PRIV_NONE;
+    row->reason = strdup(f->message ? f->message : "the trial container did not come up in time");
+    row->fix = strdup(f->hint ? f->hint : "try again when this machine is less busy");
+}
+
+static void nothing(void)
+{
+}
+
+static int64_t never(int64_t now_us)
+{
+    (void)now_us;
+    return 0;
+}
+
+static unsigned none(void)
+{
+    return 0;
+}
+
+#define WORKS                                                                                 \
+    .probe = probe, .lease = lease, .prepare = prepare, .start = start, .event = event,       \
+    .notify = tc_process_notify, .oomed = tc_local_oomed, .signal = ask_to_end, .reap = reap, \
+    .cpu_us = tc_local_cpu_us, .usage = tc_local_usage, .collect = tc_process_collect,        \
+    .collected = tc_process_collected, .uncollect = tc_process_uncollect,                     \
+    .holds_much = tc_local_holds_much, .release = tc_local_release, .destroy = destroy,       \
+    .open = nothing, .tick = never, .close = nothing, .sweep = none, .forget = none,
+
+/* what is the machine's goes with the process backend's */
+const struct tc_works tc_oci_works = {.name = "oci", .trial = trial_oci, WORKS};
+const struct tc_works tc_gvisor_works = {.name = "gvisor", .trial = trial_gvisor, WORKS};

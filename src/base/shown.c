@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "base/shown.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/strv.h"
+
+/* The length of the valid sequence at `at`, or 0; *ret_point is what it stands for. */
+static size_t decode(const char *at, uint32_t *ret_point)
+{
+    size_t left = strnlen(at, 4);
+    for (size_t n = 1; n <= left; n++) {
+        if (!tc_utf8_valid(at, n))
+            continue;
+        uint32_t point = (unsigned char)at[0] & (n == 1 ? 0x7fU : 0x7fU >> n);
+        for (size_t i = 1; i < n; i++)
+            point = point << 6 | ((unsigned char)at[i] & 0x3f);
+        *ret_point = point;
+        return n;
+    }
+    return 0;
+}
+
+/* Control characters, and those that reorder, break or hide what is shown. */
+static bool harmful(uint32_t point)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},   {0x200b, 0x200f},
+                  {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xe0000, 0xe0fff}};
+    for (size_t i = 0; i < TC_COUNT(ranges); i++)
+        if (point >= ranges[i].first && point <= ranges[i].last)
+            return true;
+    return false;
+}
+
+void tc_buf_add_shown(struct tc_buf *buf, const char *text)
+{
+    while (*text) {
+        uint32_t point = 0;
+        size_t n = decode(text, &point);
+        if (n && !harmful(point))
+            tc_buf_add(buf, text, n);
+        else if (n > 1)
+            tc_buf_addf(buf, "\\u{%x}", point);
+        else
+            tc_buf_addf(buf, "\\x%02x", (unsigned char)*text);
+        text += n ? n : 1;
+    }
+}
+
+char *tc_shown(const char *text)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    tc_buf_add_shown(&buf, text);
+    return tc_buf_steal(&buf);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Text that somebody else chose (a path, a name, an argument) inside a line of ours that a person
+ * or a model reads. */
+#ifndef TC_BASE_SHOWN_H
+#define TC_BASE_SHOWN_H
+
+#include "base/buf.h"
+
+/* Adds the text so that it stays within its line and shows all it has: control characters, line
+ * breaks too, those that reorder or hide text, and bytes that are not UTF-8 come escaped, \x0a or
+ * \u{202e}. */
+void tc_buf_add_shown(struct tc_buf *buf, const char *text);
+/* The same as fresh memory, NULL when there is none. */
+char *tc_shown(const char *text);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/clean.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+enum { LONGEST_ESCAPE = 12 }; /* of one character: \ud800\udc00 in JSON */
+
+static size_t lead_length(unsigned char lead)
+{
+    if (lead < 0x80)
+        return 1;
+    if (lead < 0xc2 || lead > 0xf4)
+        return 0;
+    return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+}
+
+/* The code point at `at` and its length; length 0 for a byte that is not UTF-8. */
+static uint32_t decode(const char *text, size_t left, size_t *ret_length)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *at = (const unsigned char *)text;
+    size_t length = lead_length(at[0]);
+    *ret_length = 0;
+    if (!length || length > left)
+        return 0;
+    uint32_t point = length == 1 ? at[0] : at[0] & (0x7fU >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        point = point << 6 | (at[i] & 0x3f);
+    }
+    if (point < least[length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
+        return 0;
+    *ret_length = length;
+    return point;
+}
+
+static bool stays(enum tc_clean how, uint32_t point)
+{
+    if (point == '\n')
+        return how != TC_CLEAN_LINE;
+    if (point == '\t')
+        return how == TC_CLEAN_TEXT || how == TC_CLEAN_OUTPUT;
+    return point == '\r' && how == TC_CLEAN_OUTPUT;
+}
+
+/* Control characters, and those that reorder, break or hide what a terminal shows. */
+static bool harmful(uint32_t point)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},   {0x200b, 0x200f},
+                  {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xe0000, 0xe0fff}};
+    if (point >= 0x20 && point < 0x7f)
+        return false;
+    for (size_t i = 0; i < TC_COUNT(ranges); i++)
+        if (point >= ranges[i].first && point <= ranges[i].last)
+            return true;
+    return false;
+}
+
+static char *escape(enum tc_clean how, char *to, uint32_t point, bool character)
+{
+    char text[LONGEST_ESCAPE + 1];
+    int n;
+    if (how == TC_CLEAN_JSON && point >= 0x10000)
+        n = snprintf(text, sizeof(text), "\\u%04x\\u%04x", 0xd7c0 + (point >> 10),
+                     0xdc00 + (point & 0x3ff));
+    else if (how == TC_CLEAN_JSON)
+        n = snprintf(text, sizeof(text), "\\u%04x", character ? point : 0xfffd);
+    else
+        n = snprintf(text, sizeof(text), character && point >= 0x80 ? "\\u{%x}" : "\\x%02x", point);
+    return mempcpy(to, text, (size_t)n);
+}
+
+char *tc_clean(enum tc_clean how, const char *bytes, size_t length, size_t *ret_length)
+{
+    if (length >= SIZE_MAX / LONGEST_ESCAPE)
+        return NULL;
+    char *out = malloc(length * LONGEST_ESCAPE + 1);
+    if (!out)
+        return NULL;
+    char *to = out;
+    for (size_t at = 0, n; at < length; at += n ? n : 1) {
+        uint32_t point = decode(bytes + at, length - at, &n);
+        if (n && (stays(how, point) || !harmful(point)))
+            to = mempcpy(to, bytes + at, n);
+        else
+            to = escape(how, to, n ? point : (unsigned char)bytes[at], n > 0);
+    }
+    *to = '\0';
+    if (ret_length)
+        *ret_length = (size_t)(to - out);
+    return out;
+}
+
+/* How many bytes at the end may be the beginning of a character. */
+static size_t cut_tail(const char *bytes, size_t length)
+{
+    for (size_t n = 1; n <= 3 && n <= length; n++) {
+        unsigned char c = (unsigned char)bytes[length - n];
+        if ((c & 0xc0) != 0x80)
+            return lead_length(c) > n ? n : 0;
+    }
+    return 0;
+}
+
+char *tc_clean_piece(struct tc_clean_held *held, const char *bytes, size_t length,
+                     size_t *ret_length)
+{
+    _autofree_ char *whole = malloc(held->count + length + 1);
+    if (!whole)
+        return NULL;
+    memcpy(whole, held->bytes, held->count);
+    memcpy(whole + held->count, bytes, length);
+    size_t total = held->count + length, tail = cut_tail(whole, total);
+    char *out = tc_clean(TC_CLEAN_OUTPUT, whole, total - tail, ret_length);
+    if (!out)
+        return NULL;
+    memcpy(held->bytes, whole + total - tail, tail);
+    held->count = tail;
+    return out;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "mcp/mcp.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cli/lookup.h"
+#include "cli/say.h"
+
+static const struct tc_option options[] = {
+    TC_OPTION_POLICY,
+    TC_OPTION_WORKSPACE,
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char text[] =
+    "Serves the tools of the policy that have a command to a client of the Model Context "
+    "Protocol,\n"
+    "over standard input and output. Each call runs in a cage of its own; a refusal is a result "
+    "that\n"
+    "the model can read. The protocol's versions are 2026-07-28, 2025-11-25, 2025-06-18, "
+    "2025-03-26.\n"
+    "\n"
+    "examples:\n"
+    "  toolcage mcp --policy tools.toml\n"
+    "  toolcage mcp --policy tools.toml --workspace ~/project\n"
+    "\n"
+    "in a client's settings:\n"
+    "  {\"mcpServers\": {\"caged\": {\"command\": \"toolcage\",\n"
+    "                             \"args\": [\"mcp\", \"--policy\", \"/home/me/tools.toml\"]}}}\n";
+
+static int set_workspace(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
+{
+    return toolcage_call_set(call, "workspace", userdata, err);
+}
+
+static int serve(const struct tc_args *args, const struct tc_found *found,
+                 struct tc_failure *failure)
+{
+    const char *workspace = tc_args_value(args, "workspace");
+    const struct tc_mcp_options how = {.policy = found->policy,
+                                       .in = STDIN_FILENO,
+                                       .out = STDOUT_FILENO,
+                                       .narrow = workspace ? set_workspace : NULL,
+                                       .userdata = (void *)workspace};
+    int rc = tc_mcp_serve(&how, tc_failure_error(failure));
+    if (rc == TOOLCAGE_ESYSTEM && !failure->error)
+        return tc_failure_set(failure, rc, "restart the client, or free memory on this machine",
+                              "the client's pipe failed: %s", strerror(errno));
+    if (rc < 0 && !failure->error)
+        return tc_failure_set(failure, rc, NULL, "out of memory");
+    return rc;
+}
+
+static int run(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    _autofound_ struct tc_found found = {0};
+    int rc = tc_lookup(tc_args_value(args, "policy"), TC_LOOKUP_TRUSTED, &found, &failure);
+    if (!rc && !found.path)
+        rc = tc_failure_set(&failure, TOOLCAGE_ENOT_FOUND,
+                            "write a policy (toolcage init), or name one with --policy FILE",
+                            "there is no policy here, so there are no tools to serve");
+    if (!rc)
+        rc = serve(args, &found, &failure);
+    return rc ? tc_failure_tell(&failure, args, NULL) : 0;
+}
+
+const struct tc_verb tc_verb_mcp = {
+    .name = "mcp",
+    .words = "[options]",
+    .summary = "serve the policy's tools to an MCP client",
+    .text = text,
+    .options = options,
+    .run = run,
+};

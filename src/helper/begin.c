@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The beginning of a job: from the library's message to a cage that starts. What may wait for a
+ * file system is done by a worker meanwhile, whose cage is answered for when its time is over. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <toolcage/result.h>
+
+#include "backend/local/journal.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "helper/job.h"
+#include "helper/reserve.h"
+
+enum {
+    SAMPLE_US = 100000,
+    BUSY_US = 5000000 /* that a call waits for a worker; then all of them hang */
+};
+
+/* ---- leftovers of dead helpers
+ * -------------------------------------------------------------------------------------- */
+
+/* Once a helper, beside the first call that leases what may be left over: when its cage starts, so
+ * that it holds up nothing of it. */
+static struct {
+    struct tc_task task;
+    bool begun, ended;
+} sweeping;
+
+static unsigned sweep_all(void)
+{
+    const struct tc_works *w;
+    unsigned removed = 0;
+    for (size_t i = 0; (w = tc_works_at(i)); i++)
+        removed += w->sweep();
+    return removed;
+}
+
+static void work_sweep(struct tc_task *task)
+{
+    (void)task;
+    (void)sweep_all();
+}
+
+static void on_sweep_done(struct tc_task *task)
+{
+    (void)task;
+    sweeping.ended = true;
+}
+
+static void sweep_once(struct tc_workers *workers)
+{
+    if (sweeping.begun)
+        return;
+    sweeping.task = (struct tc_task){.work = work_sweep, .done = on_sweep_done};
+    sweeping.begun = tc_workers_give(workers, &sweeping.task) == 0;
+}
+
+bool tc_job_sweeping(void)
+{
+    return sweeping.begun && !sweeping.ended;
+}
+
+/* ---- the cage
+ * ---------------------------------------------------------------------------------- */
+
+static bool watch_all(struct tc_running *j)
+{
+    const struct tc_cage *c = &j->cage;
+    return tc_job_watch(j, TC_ROLE_OUT, c->out_fd, EPOLLIN) &&
+           tc_job_watch(j, TC_ROLE_ERR, c->err_fd, EPOLLIN) &&
+           tc_job_watch(j, TC_ROLE_EVENT, c->event_fd, EPOLLIN) &&
+           tc_job_watch(j, TC_ROLE_EXIT, c->exit_fd, EPOLLIN) &&
+           tc_job_watch(j, TC_ROLE_NOTIFY, c->notify_fd, EPOLLIN) &&
+           tc_job_watch(j, TC_ROLE_OOM, c->oom_fd, c->oom_events) &&
+           tc_job_watch(j, TC_ROLE_FEED, j->feed_to, EPOLLOUT);
+}
+
+static void start(struct tc_running *j)
+{
+    const struct tc_limits *l = &j->plan.limits;
+    j->started_us = tc_now_us();
+    if (j->cage.works->start(&j->cage) < 0) {
+        tc_job_give_up(j);
+        return;
+    }
+    tc_job_mark(j, "start", j->started_us);
+    j->sample_at_us = l->cpu_time_ms ? j->started_us + SAMPLE_US : 0;
+    j->output[0].limit = j->output[1].limit = (size_t)l->output;
+    j->output[0].all = j->output[1].all = j->plan.stream == TC_STREAM_ALL;
+    if (watch_all(j))
+        return;
+    (void)tc_job_not_watched(j);
+    tc_job_give_up(j);
+}
+
+static void go_on(struct tc_running *j)
+{
+    bool sweep = j->cage.sweep;
+    tc_job_mark(j, "prepare", j->leased_us);
+    if (j->prepared < 0)
+        tc_job_give_up(j);
+    else
+        start(j);
+    if (sweep)
+        sweep_once(j->workers);
+}
+
+static void work_prepare(struct tc_task *task)
+{
+    struct tc_running *j = task->owner;
+    j->prepared = j->cage.works->prepare(&j->cage);
+}
+
+/* The cage is the loop's again. */
+static void take_over(struct tc_running *j)
+{
+    j->hold = TC_HOLD_NONE;
+    j->refuse_at_us = 0;
+    if (j->ended)
+        return;
+    j->cage.outcome = &j->outcome;
+    j->outcome.failure = j->aside.failure;
+    j->outcome.status = j->aside.status;
+    j->aside = (struct tc_outcome){.failure.clause = -1};
+}
+
+static void on_prepared(struct tc_task *task)
+{
+    struct tc_running *j = task->owner;
+    take_over(j);
+    if (j->ended)
+        tc_job_clear(j);
+    else
+        go_on(j);
+}
+
+/* Gives the job to a worker; until it comes back, what it says is not the call's. */
+static int hand_over(struct tc_running *j, void (*work)(struct tc_task *),
+                     void (*done)(struct tc_task *))
+{
+    j->task = (struct tc_task){.work = work, .done = done, .owner = j};
+    j->hold = TC_HOLD_PREPARING;
+    j->aside.failure.clause = -1;
+    j->cage.outcome = &j->aside;
+    j->refuse_at_us = tc_now_us() + BUSY_US;
+    if (tc_workers_give(j->workers, &j->task) == 0)
+        return 0;
+    take_over(j);
+    return tc_cage_fail(&j->cage,
+                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                         .stage = "prepare",
+                                         .subject = "thread",
+                                         .errnum = errno,
+                                         .hint = "raise this user's limit of processes (ulimit "
+                                                 "-u), or free memory"},
+                        -1, "the helper cannot make a thread");
+}
+
+static bool is_alone(const struct tc_running *j)
+{
+    for (j = j->next; j; j = j->next)
+        if (!j->ended)
+            return false;
+    return true;
+}
+
+void tc_job_prepare(struct tc_running *j)
+{
+    const struct tc_works *works = j->cage.works;
+    int64_t timeout_ms = j->plan.limits.timeout_ms;
+    j->leased_us = tc_now_us();
+    j->cage.begun_us = j->begun_us;
+    j->end_at_us = timeout_ms ? j->begun_us + timeout_ms * 1000 : 0;
+    j->prepared = works->lease(&j->cage);
+
+    /* a hand-over costs two wake-ups: not for a moment in which nobody else's deadline waits */
+    if (j->prepared == 0 && j->cage.pace > (is_alone(j) ? TC_PACE_LOCAL : TC_PACE_QUICK)) {
+        if (hand_over(j, work_prepare, on_prepared) < 0)
+            tc_job_give_up(j);
+        return;
+    }
+    if (j->prepared == 0)
+        j->prepared = works->prepare(&j->cage);
+    go_on(j);
+}
+
+void tc_job_abandon(struct tc_running *j)
+{
+    j->cage.unwanted = true;
+    if (tc_workers_take_back(j->workers, &j->task))
+        take_over(j);
+    j->outcome.wall_us = tc_now_us() - j->begun_us;
+    j->outcome.note = strdup("the cage was still being prepared: a file system is slow, what is "
+                             "granted is large, or a platform of gVisor was being tried");
+    tc_job_judge(j, NULL);
+    tc_job_answer(j);
+}
+
+void tc_job_refuse(struct tc_running *j)
+{
+    j->refuse_at_us = 0;
+    if (!tc_workers_take_back(j->workers, &j->task))
+        return; /* it is being worked on */
+    take_over(j);
+    (void)tc_cage_fail(&j->cage,
+                       &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                        .stage = "prepare",
+                                        .subject = "file systems",
+                                        .hint = "find the granted path whose file system does not "
+                                                "answer; then try again"},
+                       -1, "%d other calls wait for their granted paths for seconds already",
+                       TC_WORKERS_MAX);
+    tc_job_give_up(j);
+}
+
+/* ---- calls
+ * ------------------------------------------------------------------------------------------ */
+
+static int open_input(struct tc_running *j, int kind, int fd)
+{
+    if (kind == TC_STDIN_PIPE) {
+        j->cage.stdin_fd = fd;
+        return 0;
+    }
+    if (kind != TC_STDIN_BYTES)
+        return 0;
+    int pair[2];
+    j->feed_from = fd;
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return -1;
+    j->feed_to = pair[1];
+    j->cage.stdin_fd = pair[0];
+    return fcntl(pair[1], F_SETFL, O_NONBLOCK);
+}
+
+static int read_plan(struct tc_running *j, int fd)
+{
+    off_t size = lseek(fd, 0, SEEK_END);
+    if (size <= 0)
+        return -1;
+    char *text = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (text == MAP_FAILED)
+        return -1;
+    struct tc_wire w = TC_WIRE_GET_INIT(text, (size_t)size);
+    tc_plan_visit(&w, &j->plan);
+    (void)munmap(text, (size_t)size);
+    return w.failed || w.left || !j->plan.backend ? -1 : 0;
+}
+
+static void begin_call(struct tc_running *j, const struct tc_job *job, int plan_fd, int input)
+{
+    const struct tc_works *works = NULL;
+    bool room = tc_reserve_close();
+    if (open_input(j, job->stdin_kind, input) < 0)
+        (void)tc_cage_fail(
+            &j->cage,
+            &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                             .stage = "job",
+                             .subject = "standard input",
+                             .errnum = errno,
+                             .hint = "fewer calls at once, or a higher limit of open files"},
+            -1, "the helper cannot make a pipe");
+    else if (!room)
+        (void)tc_cage_fail(&j->cage,
+                           &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                            .stage = "job",
+                                            .subject = "descriptors",
+                                            .errnum = EMFILE},
+                           -1, "the helper has no room for one more call");
+    else if (read_plan(j, plan_fd) < 0)
+        (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
+                           "the helper did not understand the plan");
+    else if (!(works = tc_works_find(j->plan.backend)))
+        (void)tc_cage_fail(&j->cage,
+                           &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                            .stage = "backend",
+                                            .subject = j->plan.backend},
+                           -1, "the helper has no backend \"%s\"", j->plan.backend);
+    if (j->outcome.failure.code) {
+        tc_job_give_up(j);
+        return;
+    }
+    j->cage.works = works;
+    tc_job_mark(j, "receive", j->begun_us);
+    tc_job_prepare(j);
+}
+
+static struct tc_cage empty_cage(struct tc_running *j)
+{
+    return (struct tc_cage){.works = tc_works_at(0), /* for destroy(), fine with nothing built */
+                            .plan = &j->plan,
+                            .outcome = &j->outcome,
+                            .stdin_fd = -1,
+                            .out_fd = -1,
+                            .err_fd = -1,
+                            .event_fd = -1,
+                            .exit_fd = -1,
+                            .notify_fd = -1,
+                            .oom_fd = -1};
+}
+
+/* ---- the jobs that run no tool
+ * ---------------------------------------------------------------------- */
+
+/* The next works that have something to try: a call like any other, but nobody's. */
+static bool begin_trial(struct tc_running *j)
+{
+    const struct tc_works *w;
+    while (!j->host_gone && (w = tc_works_at(j->trials))) {
+        j->trials++;
+        tc_plan_done(&j->plan);
+        if (!w->trial(&j->plan))
+            continue;
+        j->cage = empty_cage(j);
+        j->cage.works = w;
+        j->begun_us = tc_now_us();
+        j->running_us = j->kill_at_us = j->stuck_at_us = 0;
+        j->timed_out = j->given_up = false;
+        j->limit = NULL;
+        tc_job_prepare(j);
+        return true;
+    }
+    return false;
+}
+
+bool tc_job_next_trial(struct tc_running *j)
+{
+    struct tc_outcome rows = {.exit_code = -1, .failure.clause = -1};
+    if (!j->cage.priv) /* all were tried */
+        return false;
+    rows.probes = TAKE(j->outcome.probes);
+    rows.probe_count = j->outcome.probe_count;
+    j->outcome.probe_count = 0;
+    j->cage.works->probe(&j->cage, &rows);
+    tc_outcome_done(&j->outcome);
+    j->outcome = rows;
+    /* while it is held the record has no room for another cage */
+    if (j->hold == TC_HOLD_NONE)
+        tc_job_clear(j);
+    if (j->hold == TC_HOLD_NONE && begin_trial(j))
+        return true;
+    (void)tc_journal_sweep();
+    j->outcome.notice = tc_journal_cuts();
+    return false;
+}
+
+static void work_clean(struct tc_task *task)
+{
+    struct tc_running *j = task->owner;
+    const struct tc_works *w;
+    j->removed = sweep_all();
+    for (size_t i = 0; (w = tc_works_at(i)); i++)
+        j->removed += w->forget();
+}
+
+static void on_clean(struct tc_task *task)
+{
+    struct tc_running *j = task->owner;
+    take_over(j);
+    if (!j->ended)
+        tc_job_answer(j);
+}
+
+static void begin_other(struct tc_running *j, int kind)
+{
+    bool begun = kind == TC_JOB_PROBE ? begin_trial(j) : hand_over(j, work_clean, on_clean) == 0;
+    if (!begun)
+        tc_job_answer(j);
+}
+
+struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
+                              const struct tc_job *job, int socket, int plan, int input,
+                              struct tc_running *others)
+{
+    struct tc_running *j = calloc(1, sizeof(*j));
+    _autofd_ int plan_fd = plan;
+    if (!j) {
+        (void)close(socket);
+        if (input >= 0)
+            (void)close(input);
+        return NULL;
+    }
+    *j = (struct tc_running){.loop = loop,
+                             .workers = workers,
+                             .next = others,
+                             .socket = socket,
+                             .feed_from = -1,
+                             .feed_to = -1};
+    j->begun_us = tc_now_us();
+    j->cage = empty_cage(j);
+    j->outcome.exit_code = -1;
+    j->outcome.failure.clause = -1;
+    tc_job_attach(j);
+    if (fcntl(socket, F_SETFL, O_NONBLOCK) < 0 ||
+        !tc_job_watch(j, TC_ROLE_SOCKET, socket, EPOLLIN)) {
+        if (input >= 0)
+            (void)close(input);
+        (void)tc_job_not_watched(j);
+        tc_job_give_up(j);
+        return j;
+    }
+    if (job->kind == TC_JOB_CALL)
+        begin_call(j, job, plan_fd, input);
+    else
+        begin_other(j, job->kind);
+    return j;
+}

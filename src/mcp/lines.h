@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Messages as lines. Both directions are used only when poll() says that they are ready, so that
+ * neither blocks although the descriptors may: their mode is shared with other processes. */
+#ifndef TC_MCP_LINES_H
+#define TC_MCP_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    TC_LINE_MAX = 8 << 20,
+    TC_BATCH_MAX = 1024, /* messages of an array: each may want an answer that is far longer */
+};
+
+struct tc_lines {
+    char *text;
+    size_t length, size, taken;
+    bool skipping; /* the rest of a line that was too long */
+};
+
+enum tc_line { TC_LINE_NONE, TC_LINE_WHOLE, TC_LINE_TOO_LONG };
+
+/* One read(2): 1 when something came, 0 at the end, -1 with errno. */
+int tc_lines_read(struct tc_lines *lines, int fd);
+/* What came another way. False: out of memory. */
+bool tc_lines_add(struct tc_lines *lines, const char *bytes, size_t length);
+/* The next whole line, without its end; borrowed until the next read. TOO_LONG is said once a line.
+ */
+enum tc_line tc_lines_next(struct tc_lines *lines, const char **ret, size_t *ret_length);
+void tc_lines_done(struct tc_lines *lines);
+
+struct tc_outbox {
+    char *text;
+    size_t length, size, sent;
+};
+
+/* Adds text and a newline. False: out of memory, and nothing was added. */
+bool tc_outbox_add(struct tc_outbox *box, const char *text, size_t length);
+size_t tc_outbox_pending(const struct tc_outbox *box);
+/* One write(2): 0, or -1 with errno. */
+int tc_outbox_write(struct tc_outbox *box, int fd);
+void tc_outbox_done(struct tc_outbox *box);
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What passes. From the client everything that can be read in one way only, but for calls that the
+ * policy refuses; from the server its own messages, and answers to what was asked. What passes
+ * does so byte for byte, except for lists of tools. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcp/wrap.h"
+
+/* A text of ours being written. */
+struct text {
+    FILE *out;
+    char *bytes;
+    size_t length;
+};
+
+static FILE *begin(struct tc_wrap *wrap, struct text *text)
+{
+    *text = (struct text){0};
+    text->out = open_memstream(&text->bytes, &text->length);
+    wrap->failed |= !text->out;
+    return text->out;
+}
+
+/* Owned; NULL: no memory. */
+static char *finish(struct tc_wrap *wrap, struct text *text)
+{
+    if (text->out && fclose(text->out) == 0)
+        return text->bytes;
+    wrap->failed = true;
+    free(text->bytes);
+    return NULL;
+}
+
+static void send(struct tc_wrap *wrap, struct tc_outbox *box, const char *text, size_t length)
+{
+    wrap->failed |= !tc_outbox_add(box, text, length);
+}
+
+/* ---- answers of ours
+ * -------------------------------------------------------------------------- */
+
+static char *refuse_id(struct tc_wrap *wrap, const char *id, int code, const char *why)
+{
+    struct text text;
+    if (!begin(wrap, &text))
+        return NULL;
+    tc_rpc_refuse(text.out, id, code, why);
+    return finish(wrap, &text);
+}
+
+static char *refuse(struct tc_wrap *wrap, struct tc_slice id, int code, const char *why)
+{
+    char *copy = id.at ? strndup(id.at, id.length) : strdup("null");
+    char *answer = copy ? refuse_id(wrap, copy, code, why) : NULL;
+    wrap->failed |= !answer;
+    free(copy);
+    return answer;
+}
+
+static char *tell_model(struct tc_wrap *wrap, const char *id, bool stateless, const char *words)
+{
+    struct text text;
+    if (!begin(wrap, &text))
+        return NULL;
+    tc_rpc_tell_model(text.out, id, stateless, words);
+    return finish(wrap, &text);
+}
+
+/* Takes `answer`. */
+static void answer_client(struct tc_wrap *wrap, char *answer)
+{
+    if (answer)
+        send(wrap, &wrap->to_client, answer, strlen(answer));
+    free(answer);
+}
+
+/* ---- the client's messages: *ret_pass, or an answer (owned), or neither
+ * ----------------------- */
+
+/* Takes `words`. */
+static char *tell_asker(struct tc_wrap *wrap, const struct tc_rpc *rpc, char *words)
+{
+    char *id = strndup(rpc->id.at, rpc->id.length);
+    char *answer = id ? tell_model(wrap, id, tc_rpc_is_stateless(rpc->params), words) : NULL;
+    wrap->failed |= !answer;
+    free(id);
+    free(words);
+    return answer;
+}
+
+/* NULL: the call may pass, and *ret_rule is the policy's word on it. */
+static char *check_call(struct tc_wrap *wrap, const struct tc_rpc *rpc,
+                        const struct tc_wrap_tool **ret_rule)
+{
+    struct tc_slice name, arguments;
+    char *refusal = NULL;
+    if (!tc_scan_member(rpc->params, "name", &name) ||
+        !tc_scan_member(rpc->params, "arguments", &arguments))
+        return refuse(wrap, rpc->id, TC_WRAP_PARAMS,
+                      "name or arguments stands twice, or in another case");
+    if (arguments.at && !tc_scan_is_object(arguments))
+        return refuse(wrap, rpc->id, TC_WRAP_PARAMS, "arguments must be an object");
+    *ret_rule = tc_rules_find(wrap, name);
+    if (!*ret_rule)
+        return refuse(wrap, rpc->id, TC_WRAP_PARAMS,
+                      "the policy has no tool of this name for this server; tools/list names them");
+    if (tc_rules_check(wrap, *ret_rule, arguments, &refusal) < 0)
+        return refuse(wrap, rpc->id, TC_WRAP_INTERNAL, "the call could not be checked");
+    return refusal ? tell_asker(wrap, rpc, refusal) : NULL;
+}
+
+static char *take_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *ret_pass)
+{
+    const struct tc_wrap_tool *rule = NULL;
+    if (tc_asked_find(wrap, rpc->id))
+        return refuse(wrap, rpc->id, TC_WRAP_REQUEST, "a request with this id still runs");
+    if (tc_scan_folds(rpc->method, "tools/call")) {
+        char *answer = check_call(wrap, rpc, &rule);
+        if (answer || wrap->failed)
+            return answer;
+    }
+    struct tc_asked *asked = tc_asked_add(wrap, rpc->id);
+    if (!asked)
+        return refuse(wrap, rpc->id, TC_WRAP_INTERNAL,
+                      "too many requests wait for the server (1024)");
+    asked->stateless = tc_rpc_is_stateless(rpc->params);
+    asked->output = rule ? rule->output : 0;
+    asked->end_at_ms = rule && rule->timeout_ms ? tc_wrap_now_ms() + rule->timeout_ms : 0;
+    if (!wrap->unheard_since_ms)
+        wrap->unheard_since_ms = tc_wrap_now_ms();
+    *ret_pass = true;
+    return NULL;
+}
+
+static void take_notification(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *ret_pass)
+{
+    struct tc_slice id;
+    *ret_pass = !tc_scan_folds(rpc->method, "tools/call"); /* nobody could be told why not */
+    if (!tc_scan_is(rpc->method, "notifications/cancelled") ||
+        !tc_scan_member(rpc->params, "requestId", &id) || !id.at)
+        return;
+    struct tc_asked *asked = tc_asked_find(wrap, id);
+    if (asked) /* whoever cancels waits for no answer */
+        tc_asked_remove(wrap, asked);
+}
+
+static char *take_from_client(struct tc_wrap *wrap, struct tc_slice message, bool *ret_pass)
+{
+    struct tc_rpc rpc = tc_rpc_read(message);
+    *ret_pass = rpc.shape == TC_SHAPE_RESPONSE;
+    if (rpc.shape == TC_SHAPE_NONE)
+        return refuse(wrap, (struct tc_slice){0}, TC_WRAP_REQUEST, rpc.fault);
+    if (rpc.shape == TC_SHAPE_REQUEST)
+        return take_request(wrap, &rpc, ret_pass);
+    if (rpc.shape == TC_SHAPE_NOTIFICATION)
+        take_notification(wrap, &rpc, ret_pass);
+    return NULL;
+}
+
+/* ---- the server's messages: *ret_pass, or what goes in its place (owned), or neither
+ * ---------- */
+
+static void complain(struct tc_wrap *wrap, const char *fault)
+{
+    char note[160];
+    (void)snprintf(note, sizeof(note), "dropped what the server wrote: %s", fault);
+    tc_wrap_note(wrap, note);
+}
+
+static char *filtered(struct tc_wrap *wrap, struct tc_slice message, struct tc_slice tools)
+{
+    struct text text;
+    const char *after = tools.at + tools.length;
+    if (!begin(wrap, &text))
+        return NULL;
+    (void)fwrite(message.at, 1, (size_t)(tools.at - message.at), text.out);
+    wrap->failed |= !tc_rules_filter(wrap, tools, text.out);
+    (void)fwrite(after, 1, message.length - (size_t)(after - message.at), text.out);
+    return finish(wrap, &text);
+}
+
+static char *take_answer(struct tc_wrap *wrap, const struct tc_asked *asked,
+                         struct tc_slice message, const struct tc_rpc *rpc, bool *ret_pass)
+{
+    struct tc_slice tools;
+    char words[160];
+    if (asked->output && message.length > (size_t)asked->output) {
+        (void)snprintf(words, sizeof(words),
+                       "limit: the answer has %zu bytes, the policy allows %lld; ask for less",
+                       message.length, (long long)asked->output);
+        return tell_model(wrap, asked->id, asked->stateless, words);
+    }
+    if (rpc->result.at && !tc_scan_member(rpc->result, "tools", &tools))
+        return refuse_id(wrap, asked->id, TC_WRAP_INTERNAL,
+                         "the server's answer can be read in two ways and was dropped");
+    /* whatever was asked: where a list of tools stands, a client may take it for one */
+    if (rpc->result.at && tc_scan_is_array(tools))
+        return filtered(wrap, message, tools);
+    *ret_pass = true;
+    return NULL;
+}
+
+static char *take_response(struct tc_wrap *wrap, struct tc_slice message, const struct tc_rpc *rpc,
+                           bool *ret_pass)
+{
+    struct tc_asked *asked = rpc->id.at ? tc_asked_find(wrap, rpc->id) : NULL;
+    char *instead;
+    if (!asked) {
+        complain(wrap, rpc->fault ? rpc->fault : "an answer to nothing that was asked");
+        return NULL;
+    }
+    if (rpc->fault)
+        instead = refuse_id(wrap, asked->id, TC_WRAP_INTERNAL,
+                            "the server's answer is no JSON-RPC message and was dropped");
+    else
+        instead = take_answer(wrap, asked, message, rpc, ret_pass);
+    wrap->heard = true;
+    tc_asked_remove(wrap, asked);
+    return instead;
+}
+
+static char *take_from_server(struct tc_wrap *wrap, struct tc_slice message, bool *ret_pass)
+{
+    struct tc_rpc rpc = tc_rpc_read(message);
+    *ret_pass = rpc.shape == TC_SHAPE_REQUEST || rpc.shape == TC_SHAPE_NOTIFICATION;
+    return *ret_pass ? NULL : take_response(wrap, message, &rpc, ret_pass);
+}
+
+/* ---- lines
+ * ------------------------------------------------------------------------------------ */
+
+typedef char *taker(struct tc_wrap *wrap, struct tc_slice message, bool *ret_pass);
+
+static void join(struct text *list, const char *bytes, size_t length)
+{
+    (void)fputc(ftell(list->out) ? ',' : '[', list->out);
+    (void)fwrite(bytes, 1, length, list->out);
+}
+
+/* Sends a list of what was joined, if anything was. */
+static void send_list(struct tc_wrap *wrap, struct tc_outbox *box, struct text *list)
+{
+    bool any = list->out && ftell(list->out) > 0;
+    if (any)
+        (void)fputc(']', list->out);
+    char *bytes = finish(wrap, list);
+    if (bytes && any)
+        send(wrap, box, bytes, list->length);
+    free(bytes);
+}
+
+static bool is_crowd(struct tc_slice line)
+{
+    struct tc_scan_each each = tc_scan_walk(line);
+    size_t count = 0;
+    while (count <= TC_BATCH_MAX && tc_scan_next(&each))
+        count++;
+    return count > TC_BATCH_MAX;
+}
+
+static void refuse_crowd(struct tc_wrap *wrap, const struct tc_outbox *to)
+{
+    if (to == &wrap->to_client)
+        complain(wrap, "an array of more than 1024 messages");
+    else
+        answer_client(
+            wrap, refuse_id(wrap, "null", TC_WRAP_REQUEST, "an array has at most 1024 messages"));
+}
+
+/* Several messages in one line, as 2025-03-26 allows. What takes their place goes to the client,
+ * which `to` is for the server's. */
+static void take_batch(struct tc_wrap *wrap, struct tc_slice line, taker *take,
+                       struct tc_outbox *to)
+{
+    struct tc_scan_each each = tc_scan_walk(line);
+    struct text passed, instead;
+    bool whole = true, one_list = to == &wrap->to_client;
+    if (!begin(wrap, &passed) || !begin(wrap, &instead))
+        return;
+    while (!wrap->failed && tc_scan_next(&each)) {
+        bool pass = false;
+        char *other = take(wrap, each.value, &pass);
+        whole &= pass;
+        if (pass)
+            join(&passed, each.value.at, each.value.length);
+        if (other)
+            join(one_list ? &passed : &instead, other, strlen(other));
+        free(other);
+    }
+    if (whole && ftell(passed.out) > 0) {
+        send(wrap, to, line.at, line.length);
+        free(finish(wrap, &passed));
+    } else {
+        send_list(wrap, to, &passed);
+    }
+    send_list(wrap, &wrap->to_client, &instead);
+}
+
+static bool is_blank(const char *text, size_t length)
+{
+    size_t blank = 0;
+    while (blank < length && strchr(" \t\r", text[blank]) && text[blank])
+        blank++;
+    return blank == length;
+}
+
+static void take_line(struct tc_wrap *wrap, struct tc_slice line, taker *take, struct tc_outbox *to)
+{
+    bool pass = false;
+    if (tc_scan_is_array(line)) {
+        if (is_crowd(line))
+            refuse_crowd(wrap, to);
+        else
+            take_batch(wrap, line, take, to);
+        return;
+    }
+    char *instead = take(wrap, line, &pass);
+    if (pass)
+        send(wrap, to, line.at, line.length);
+    answer_client(wrap, instead);
+}
+
+void tc_pass_client(struct tc_wrap *wrap, const char *text, size_t length)
+{
+    if (is_blank(text, length))
+        return;
+    struct tc_slice line = tc_scan_whole(text, length);
+    if (!line.at) {
+        answer_client(wrap, refuse_id(wrap, "null", TC_WRAP_PARSE, "the line is not JSON"));
+        return;
+    }
+    take_line(wrap, line, take_from_client, &wrap->to_server);
+}
+
+void tc_pass_too_long(struct tc_wrap *wrap)
+{
+    answer_client(wrap, refuse_id(wrap, "null", TC_WRAP_PARSE, "a message has at most 8 MiB"));
+}
+
+void tc_pass_server(struct tc_wrap *wrap, const char *text, size_t length)
+{
+    if (is_blank(text, length))
+        return;
+    struct tc_slice line = tc_scan_whole(text, length);
+    if (!line.at) {
+        complain(wrap, "a line that is not JSON");
+        return;
+    }
+    take_line(wrap, line, take_from_server, &wrap->to_client);
+}
+
+void tc_pass_lost(struct tc_wrap *wrap, const char *why)
+{
+    while (wrap->asked_count && !wrap->failed) {
+        struct tc_asked *asked = &wrap->asked[wrap->asked_count - 1];
+        answer_client(wrap, refuse_id(wrap, asked->id, TC_WRAP_INTERNAL, why));
+        tc_asked_remove(wrap, asked);
+    }
+}
+
+/* The server is told as if its client had lost patience. */
+static void cancel(struct tc_wrap *wrap, const char *id)
+{
+    struct text text;
+    if (!begin(wrap, &text))
+        return;
+    (void)fprintf(text.out,
+                  "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+                  "\"requestId\":%s,\"reason\":\"timeout\"}}",
+                  id);
+    char *bytes = finish(wrap, &text);
+    if (bytes)
+        send(wrap, &wrap->to_server, bytes, text.length);
+    free(bytes);
+}
+
+void tc_pass_tick(struct tc_wrap *wrap, int64_t now_ms)
+{
+    for (size_t i = wrap->asked_count; i-- > 0 && !wrap->failed;) {
+        struct tc_asked *asked = &wrap->asked[i];
+        if (!asked->end_at_ms || now_ms < asked->end_at_ms)
+            continue;
+        cancel(wrap, asked->id);
+        answer_client(wrap, tell_model(wrap, asked->id, asked->stateless,
+                                       "timeout: the server did not answer within the time that "
+                                       "the policy gives to this call"));
+        tc_asked_remove(wrap, asked);
+    }
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The Model Context Protocol, as far as a server of tools needs it. Two eras live side by side:
+ * since 2026-07-28 every request says in its _meta which version it speaks and nothing is agreed
+ * beforehand; before, one initialize request agreed on a version for the connection. */
+#include <string.h>
+
+#include "mcp/server.h"
+
+#define META "io.modelcontextprotocol/"
+
+enum { FRESH_MS = 300000 }; /* how long a client may keep a list that never changes while we run */
+
+static const char stateless[] = "2026-07-28";
+/* Newest first: it is what a client with an unknown version is offered. */
+static const char *const agreed[] = {"2025-11-25", "2025-06-18", "2025-03-26"};
+static const char batches[] = "2025-03-26"; /* the only version that knows arrays of messages */
+
+static const char instructions[] =
+    "Each tool runs in a cage built for that one call from the operator's policy. What the policy "
+    "does not grant is refused; the refusal says what is allowed.";
+
+/* ---- answers
+ * -------------------------------------------------------------------------------------- */
+
+static bool is_stateless(const struct tc_request *request)
+{
+    return request->version == stateless;
+}
+
+static void put(struct tc_mcp *server, const json_t *message)
+{
+    char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+    if (!text || !tc_outbox_add(&server->out, text, strlen(text)))
+        server->failed = true;
+    free(text);
+}
+
+static void leave_batch(struct tc_mcp *server, struct tc_batch *batch)
+{
+    if (--batch->waiting)
+        return;
+    if (json_array_size(batch->answers))
+        put(server, batch->answers);
+    json_decref(batch->answers);
+    free(batch);
+}
+
+/* Takes `message`. */
+static void reply(struct tc_mcp *server, struct tc_request *request, json_t *message)
+{
+    struct tc_batch *batch = request->batch;
+    if (!batch || !message)
+        put(server, message);
+    else if (json_array_append(batch->answers, message) < 0)
+        server->failed = true;
+    json_decref(message);
+    tc_mcp_drop(server, request);
+}
+
+void tc_mcp_drop(struct tc_mcp *server, struct tc_request *request)
+{
+    json_decref(request->id);
+    if (request->batch)
+        leave_batch(server, request->batch);
+    *request = (struct tc_request){0};
+}
+
+static json_t *server_info(void)
+{
+    return json_pack("{s:s, s:s, s:s}", "name", "toolcage", "title", "toolcage", "version",
+                     toolcage_version());
+}
+
+void tc_mcp_answer(struct tc_mcp *server, struct tc_request *request, json_t *result)
+{
+    int rc = 0;
+    if (result && is_stateless(request)) {
+        rc |= json_object_set_new(result, "resultType", json_string("complete"));
+        rc |= json_object_set_new(result, "_meta",
+                                  json_pack("{s:o}", META "serverInfo", server_info()));
+    }
+    if (rc < 0) {
+        json_decref(result);
+        result = NULL;
+    }
+    reply(server, request,
+          json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", request->id, "result", result));
+}
+
+void tc_mcp_refuse(struct tc_mcp *server, struct tc_request *request, int code, const char *message,
+                   json_t *data)
+{
+    reply(server, request,
+          json_pack("{s:s, s:O, s:{s:i, s:s, s:o*}}", "jsonrpc", "2.0", "id", request->id, "error",
+                    "code", code, "message", message, "data", data));
+}
+
+/* To a message whose id cannot be known. */
+static void refuse_message(struct tc_mcp *server, struct tc_batch *batch, int code,
+                           const char *message)
+{
+    struct tc_request nobody = {.id = json_null(), .batch = batch};
+    tc_mcp_refuse(server, &nobody, code, message, NULL);
+}
+
+/* ---- methods
+ * -------------------------------------------------------------------------------------- */
+
+static void initialize(struct tc_mcp *server, struct tc_request *request, const json_t *params)
+{
+    const char *wanted = json_string_value(json_object_get(params, "protocolVersion"));
+    if (!wanted) {
+        tc_mcp_refuse(server, request, TC_RPC_PARAMS, "initialize needs a protocolVersion", NULL);
+        return;
+    }
+    server->version = agreed[0];
+    for (size_t i = 0; i < sizeof(agreed) / sizeof(agreed[0]); i++)
+        if (strcmp(agreed[i], wanted) == 0)
+            server->version = agreed[i];
+    tc_mcp_answer(server, request,
+                  json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion", server->version,
+                            "capabilities", "tools", "serverInfo", server_info(), "instructions",
+                            instructions));
+}
+
+static void discover(struct tc_mcp *server, struct tc_request *request, const json_t *params)
+{
+    (void)params;
+    tc_mcp_answer(server, request,
+                  json_pack("{s:[s], s:{s:{}}, s:s, s:i, s:s}", "supportedVersions", stateless,
+                            "capabilities", "tools", "instructions", instructions, "ttlMs",
+                            FRESH_MS, "cacheScope", "private"));
+}
+
+static void ping(struct tc_mcp *server, struct tc_request *request, const json_t *params)
+{
+    (void)params;
+    tc_mcp_answer(server, request, json_object());
+}
+
+static void list_tools(struct tc_mcp *server, struct tc_request *request, const json_t *params)
+{
+    if (json_object_get(params, "cursor")) {
+        tc_mcp_refuse(server, request, TC_RPC_PARAMS, "unknown cursor: the list is one page", NULL);
+        return;
+    }
+    json_t *result = json_pack("{s:O}", "tools", server->tools);
+    if (result && is_stateless(request)) {
+        (void)json_object_set_new(result, "ttlMs", json_integer(FRESH_MS));
+        (void)json_object_set_new(result, "cacheScope", json_string("private"));
+    }
+    tc_mcp_answer(server, request, result);
+}
+
+enum era { BEFORE = 1, STATELESS = 2 };
+
+static const struct {
+    const char *name;
+    void (*run)(struct tc_mcp *server, struct tc_request *request, const json_t *params);
+    int eras;
+} methods[] = {
+    {"initialize", initialize, BEFORE},
+    {"ping", ping, BEFORE},
+    {"server/discover", discover, STATELESS},
+    {"tools/list", list_tools, BEFORE | STATELESS},
+    {"tools/call", tc_mcp_call, BEFORE | STATELESS},
+};
+
+static void run_method(struct tc_mcp *server, struct tc_request *request, const char *method,
+                       const json_t *params)
+{
+    int era = is_stateless(request) ? STATELESS : BEFORE;
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+        if (strcmp(methods[i].name, method) == 0 && (methods[i].eras & era)) {
+            methods[i].run(server, request, params);
+            return;
+        }
+    tc_mcp_refuse(server, request, TC_RPC_METHOD, "this server has tools only; no such method",
+                  NULL);
+}
+
+/* ---- requests
+ * ------------------------------------------------------------------------------------- */
+
+/* The version that a request speaks; NULL after refusing it. */
+static const char *version_of(struct tc_mcp *server, struct tc_request *request, const char *method,
+                              const json_t *params)
+{
+    const json_t *meta = json_object_get(params, "_meta");
+    const char *said = json_string_value(json_object_get(meta, META "protocolVersion"));
+    if (said && strcmp(said, stateless) != 0) {
+        tc_mcp_refuse(server, request, TC_RPC_VERSION, "this version is not spoken here",
+                      json_pack("{s:[s], s:s}", "supported", stateless, "requested", said));
+        return NULL;
+    }
+    if (said && json_is_object(json_object_get(meta, META "clientCapabilities")))
+        return stateless;
+    if (said) {
+        tc_mcp_refuse(server, request, TC_RPC_PARAMS,
+                      "_meta needs " META "clientCapabilities, an object", NULL);
+        return NULL;
+    }
+    if (server->version)
+        return server->version;
+    if (strcmp(method, "initialize") == 0 || strcmp(method, "ping") == 0)
+        return agreed[0];
+    tc_mcp_refuse(server, request, TC_RPC_PARAMS,
+                  "say which version you speak: in _meta as " META
+                  "protocolVersion, or by an initialize request",
+                  NULL);
+    return NULL;
+}
+
+static bool in_flight(const struct tc_mcp *server, const json_t *id)
+{
+    for (size_t i = 0; i < server->call_count; i++)
+        if (json_equal(server->calls[i].request.id, id))
+            return true;
+    return false;
+}
+
+static void take_request(struct tc_mcp *server, json_t *id, struct tc_batch *batch,
+                         const char *method, const json_t *params)
+{
+    struct tc_request request = {.id = json_incref(id), .batch = batch};
+    if (in_flight(server, id)) {
+        tc_mcp_refuse(server, &request, TC_RPC_REQUEST, "a call with this id still runs", NULL);
+        return;
+    }
+    if (params && !json_is_object(params)) {
+        tc_mcp_refuse(server, &request, TC_RPC_PARAMS, "params must be an object", NULL);
+        return;
+    }
+    request.version = version_of(server, &request, method, params);
+    if (request.version)
+        run_method(server, &request, method, params);
+}
+
+static void take_notification(struct tc_mcp *server, const char *method, const json_t *params)
+{
+    const json_t *id = json_object_get(params, "requestId");
+    if (id && strcmp(method, "notifications/cancelled") == 0)
+        tc_mcp_cancel(server, id);
+}
+
+/* Leaves the batch, if any, by an answer or because none is due. */
+static void take_message(struct tc_mcp *server, const json_t *message, struct tc_batch *batch)
+{
+    json_t *id = json_object_get(message, "id");
+    const json_t *params = json_object_get(message, "params");
+    const char *method = json_string_value(json_object_get(message, "method"));
+    const char *rpc = json_string_value(json_object_get(message, "jsonrpc"));
+    bool answer = json_object_get(message, "result") || json_object_get(message, "error");
+    if (!rpc || strcmp(rpc, "2.0") != 0 || (!method && !answer) ||
+        (id && !json_is_string(id) && !json_is_integer(id))) {
+        refuse_message(server, batch, TC_RPC_REQUEST,
+                       "not a JSON-RPC 2.0 message: it needs jsonrpc, a method, and as id a string "
+                       "or an integer");
+        return;
+    }
+    if (method && id) {
+        take_request(server, id, batch, method, params);
+        return;
+    }
+    if (method)
+        take_notification(server, method, params);
+    if (batch) /* we ask nothing, so an answer is to nobody */
+        leave_batch(server, batch);
+}
+
+static void take_batch(struct tc_mcp *server, const json_t *messages)
+{
+    struct tc_batch *batch;
+    size_t count = json_array_size(messages);
+    if (!server->version || strcmp(server->version, batches) != 0 || !count) {
+        refuse_message(server, NULL, TC_RPC_REQUEST, "send one message a line, not an array");
+        return;
+    }
+    if (count > TC_BATCH_MAX) {
+        refuse_message(server, NULL, TC_RPC_REQUEST, "an array has at most 1024 messages");
+        return;
+    }
+    batch = calloc(1, sizeof(*batch));
+    if (batch)
+        *batch = (struct tc_batch){.answers = json_array(), .waiting = count + 1};
+    if (!batch || !batch->answers) {
+        free(batch);
+        server->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        take_message(server, json_array_get(messages, i), batch);
+    leave_batch(server, batch);
+}
+
+void tc_mcp_line(struct tc_mcp *server, const char *text, size_t length)
+{
+    json_t *message;
+    json_error_t error;
+    size_t blank = 0;
+    while (blank < length && strchr(" \t\r", text[blank]))
+        blank++;
+    if (blank == length)
+        return;
+    message =
+        json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
+    if (!message)
+        refuse_message(server, NULL, TC_RPC_PARSE, error.text);
+    else if (json_is_array(message))
+        take_batch(server, message);
+    else
+        take_message(server, message, NULL);
+    json_decref(message);
+}
+
+void tc_mcp_too_long(struct tc_mcp *server)
+{
+    refuse_message(server, NULL, TC_RPC_PARSE, "a message has at most 8 MiB");
+}

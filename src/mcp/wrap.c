@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The life of a wrapped server: started in its cage, fed, heard, and ended with its client. What
+ * either side does not read holds the other back; nothing piles up here. */
+#include "mcp/wrap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mcp/memory.h"
+
+enum {
+    WAITING_MAX = 1 << 20, /* bytes that wait for a side: then nothing more is taken in for it */
+    LEAVE_MS = 2000,       /* for a server whose input has ended to end itself */
+    FLUSH_MS = 2000,       /* for a client to take the last answers */
+    SILENT_MS = 10000,
+    TOLD_MS = 10000, /* in so much time ... */
+    TOLD_MAX = 65536 /* ... so much of the server's standard error is shown */
+};
+
+enum { IN, OUT, SINK, CALL, FDS };
+
+/* How far it has come. */
+struct life {
+    bool client_open; /* it may still send */
+    bool hung_up;     /* what it sent is not all taken */
+    bool client_gone; /* it does not read either */
+    bool done;
+    int64_t leave_at_ms, flush_at_ms; /* 0: not yet */
+};
+
+int64_t tc_wrap_now_ms(void)
+{
+    struct timespec ts;
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* ---- words for the operator
+ * ------------------------------------------------------------------- */
+
+static void tell(struct tc_wrap *wrap, enum tc_wrap_word kind, const char *text, size_t length)
+{
+    wrap->options->tell(wrap->options->userdata, kind, text, length);
+}
+
+/* A server that writes without end must not fill a log. */
+static void tell_some(struct tc_wrap *wrap, enum tc_wrap_word kind, const char *text, size_t length)
+{
+    static const char cut[] = "some lines were left out: they came too fast";
+    int64_t now = tc_wrap_now_ms();
+    if (now - wrap->told_since_ms > TOLD_MS) {
+        wrap->told_since_ms = now;
+        wrap->told = 0;
+        if (wrap->left_out)
+            tell(wrap, TC_WRAP_NOTE, cut, strlen(cut));
+        wrap->left_out = false;
+    }
+    wrap->told += length + 1;
+    if (wrap->told > TOLD_MAX)
+        wrap->left_out = true;
+    else
+        tell(wrap, kind, text, length);
+}
+
+void tc_wrap_note(struct tc_wrap *wrap, const char *text)
+{
+    tell_some(wrap, TC_WRAP_NOTE, text, strlen(text));
+}
+
+static void take_errors(struct tc_wrap *wrap, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        bool full = wrap->errors_length == sizeof(wrap->errors);
+        if (bytes[i] == '\n' || full) {
+            tell_some(wrap, TC_WRAP_SERVER, wrap->errors, wrap->errors_length);
+            wrap->errors_length = 0;
+        }
+        if (bytes[i] != '\n')
+            wrap->errors[wrap->errors_length++] = bytes[i];
+    }
+}
+
+/* ---- what comes
+ * ------------------------------------------------------------------------------- */
+
+static void take_lines(struct tc_wrap *wrap, struct tc_lines *lines, bool client)
+{
+    static const char too_long[] = "an answer of the server was over 8 MiB and was dropped; if it "
+                                   "was to this request, ask for less";
+    const char *line = NULL;
+    size_t length = 0;
+    enum tc_line kind;
+    while (!wrap->failed && (kind = tc_lines_next(lines, &line, &length)) != TC_LINE_NONE) {
+        if (kind == TC_LINE_WHOLE)
+            (client ? tc_pass_client : tc_pass_server)(wrap, line, length);
+        else if (client)
+            tc_pass_too_long(wrap);
+        else
+            tc_pass_lost(wrap, too_long);
+    }
+}
+
+static void on_output(void *userdata, int stream, const void *bytes, size_t length)
+{
+    struct tc_wrap *wrap = userdata;
+    if (stream == STDERR_FILENO) {
+        take_errors(wrap, bytes, length);
+        return;
+    }
+    if (wrap->deaf)
+        return;
+    if (!tc_lines_add(&wrap->from_server, bytes, length))
+        wrap->failed = true;
+    else
+        take_lines(wrap, &wrap->from_server, false);
+}
+
+static void close_sink(struct tc_wrap *wrap)
+{
+    if (wrap->sink >= 0)
+        (void)close(wrap->sink);
+    wrap->sink = -1;
+    tc_outbox_done(&wrap->to_server);
+}
+
+static void leave_soon(struct life *life)
+{
+    if (!life->leave_at_ms)
+        life->leave_at_ms = tc_wrap_now_ms() + LEAVE_MS;
+}
+
+static void hang_up(struct life *life)
+{
+    life->hung_up = true;
+    leave_soon(life);
+}
+
+static void take_input(struct tc_wrap *wrap, struct life *life)
+{
+    int rc = tc_lines_read(&wrap->from_client, wrap->options->in);
+    if (rc < 0 && errno == ENOMEM)
+        wrap->failed = true;
+    if (rc > 0) {
+        take_lines(wrap, &wrap->from_client, true);
+        return;
+    }
+    life->client_open = false;
+    leave_soon(life);
+}
+
+/* Nobody hears the server any more. */
+static void lose_client(struct tc_wrap *wrap, struct life *life)
+{
+    life->client_gone = wrap->deaf = true;
+    life->client_open = false;
+    close_sink(wrap);
+    (void)toolcage_call_cancel(wrap->call);
+}
+
+/* ---- the loop
+ * --------------------------------------------------------------------------------- */
+
+static void watch(const struct tc_wrap *wrap, const struct life *life, struct pollfd fds[FDS])
+{
+    size_t to_client = tc_outbox_pending(&wrap->to_client);
+    size_t to_server = tc_outbox_pending(&wrap->to_server);
+    bool room = to_client < WAITING_MAX || wrap->deaf;
+    bool open = life->client_open && !life->done;
+    bool take = open && room && to_server < WAITING_MAX;
+    /* one that has closed its end is to be noticed also while nothing is taken from it */
+    fds[IN] = (struct pollfd){.fd = take || (open && !life->hung_up) ? wrap->options->in : -1,
+                              .events = take ? POLLIN : 0};
+    fds[OUT] = (struct pollfd){.fd = life->client_gone ? -1 : wrap->options->out,
+                               .events = to_client ? POLLOUT : 0};
+    fds[SINK] = (struct pollfd){.fd = wrap->sink, .events = to_server ? POLLOUT : 0};
+    fds[CALL] = (struct pollfd){.fd = room && !life->done ? toolcage_call_fd(wrap->call) : -1,
+                                .events = POLLIN};
+}
+
+static int wait_ms(const struct tc_wrap *wrap, const struct life *life)
+{
+    int64_t silent =
+        wrap->heard || !wrap->unheard_since_ms ? 0 : wrap->unheard_since_ms + SILENT_MS;
+    int64_t next = silent, now = tc_wrap_now_ms();
+    const int64_t times[] = {life->leave_at_ms, life->flush_at_ms};
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+        if (times[i] && (!next || times[i] < next))
+            next = times[i];
+    for (size_t i = 0; i < wrap->asked_count; i++)
+        if (wrap->asked[i].end_at_ms && (!next || wrap->asked[i].end_at_ms < next))
+            next = wrap->asked[i].end_at_ms;
+    return !next ? -1 : next <= now ? 0 : next - now > 60000 ? 60000 : (int)(next - now);
+}
+
+static void tick(struct tc_wrap *wrap, struct life *life)
+{
+    int64_t now = tc_wrap_now_ms();
+    tc_pass_tick(wrap, now);
+    if (life->leave_at_ms && now >= life->leave_at_ms) {
+        life->leave_at_ms = 0;
+        wrap->deaf = true; /* to a server that goes on talking; its end is still to be heard */
+        (void)toolcage_call_cancel(wrap->call);
+    }
+    if (!wrap->heard && wrap->unheard_since_ms && now >= wrap->unheard_since_ms + SILENT_MS) {
+        wrap->heard = true; /* said once */
+        tell(wrap, TC_WRAP_SILENT, "", 0);
+    }
+}
+
+static void pass_on(struct tc_wrap *wrap, struct life *life, const struct pollfd fds[FDS])
+{
+    if (fds[OUT].revents &&
+        (!(fds[OUT].revents & POLLOUT) || tc_outbox_write(&wrap->to_client, fds[OUT].fd) < 0))
+        lose_client(wrap, life);
+    if (wrap->sink >= 0 && fds[SINK].revents &&
+        (!(fds[SINK].revents & POLLOUT) || tc_outbox_write(&wrap->to_server, wrap->sink) < 0)) {
+        close_sink(wrap); /* it reads no more */
+        leave_soon(life);
+    }
+}
+
+/* What nobody takes any more goes; the end of the client's words is passed on after them. */
+static void settle(struct tc_wrap *wrap, const struct life *life)
+{
+    if (!life->client_open && !tc_outbox_pending(&wrap->to_server))
+        close_sink(wrap);
+    if (wrap->sink < 0)
+        tc_outbox_done(&wrap->to_server);
+    if (life->client_gone)
+        tc_outbox_done(&wrap->to_client);
+}
+
+/* 1 when the call is over, and what it left unanswered is answered. */
+static int hear(struct tc_wrap *wrap, struct life *life, struct toolcage_error **err)
+{
+    int rc = toolcage_call_dispatch(wrap->call, err);
+    if (rc <= 0)
+        return rc;
+    if (wrap->errors_length)
+        tell_some(wrap, TC_WRAP_SERVER, wrap->errors, wrap->errors_length);
+    tc_pass_lost(wrap, "the server has ended");
+    close_sink(wrap);
+    life->done = true;
+    life->leave_at_ms = 0;
+    life->flush_at_ms = tc_wrap_now_ms() + FLUSH_MS;
+    return 0;
+}
+
+static bool is_over(const struct tc_wrap *wrap, const struct life *life)
+{
+    return life->done && (life->client_gone || !tc_outbox_pending(&wrap->to_client) ||
+                          tc_wrap_now_ms() >= life->flush_at_ms);
+}
+
+static int loop(struct tc_wrap *wrap, struct life *life, struct toolcage_error **err)
+{
+    struct pollfd fds[FDS] = {0};
+    int rc = hear(wrap, life, err); /* a call that was refused is over already */
+    while (rc == 0 && !is_over(wrap, life)) {
+        if (wrap->failed || tc_mcp_starved())
+            return TOOLCAGE_EMEMORY;
+        watch(wrap, life, fds);
+        if (poll(fds, FDS, wait_ms(wrap, life)) < 0) {
+            if (errno == EINTR)
+                continue;
+            return TOOLCAGE_ESYSTEM;
+        }
+        tick(wrap, life);
+        pass_on(wrap, life, fds);
+        if (fds[IN].revents && fds[IN].events && life->client_open)
+            take_input(wrap, life);
+        else if (fds[IN].revents)
+            hang_up(life);
+        if (fds[CALL].revents && !life->done)
+            rc = hear(wrap, life, err);
+        settle(wrap, life);
+    }
+    return wrap->failed || tc_mcp_starved() ? TOOLCAGE_EMEMORY : rc;
+}
+
+static int start(struct tc_wrap *wrap, struct toolcage_error **err)
+{
+    const struct tc_wrap_options *options = wrap->options;
+    char *place = NULL;
+    if (asprintf(&place, "server.%s", options->server) < 0)
+        return TOOLCAGE_EMEMORY;
+    int rc = toolcage_call_new(wrap->engine, options->policy, place, &wrap->call, err);
+    free(place);
+    if (rc == 0 && options->narrow)
+        rc = options->narrow(options->userdata, wrap->call, err);
+    if (rc == 0 && options->command_count)
+        rc = toolcage_call_set_command(wrap->call, options->command_count, options->command, err);
+    if (rc == 0)
+        rc = toolcage_call_open_stdin(wrap->call, &wrap->sink, err);
+    if (rc == 0 && fcntl(wrap->sink, F_SETFL, O_NONBLOCK) < 0)
+        rc = TOOLCAGE_ESYSTEM;
+    if (rc == 0)
+        rc = toolcage_call_set_output_callback(wrap->call, on_output, wrap, err);
+    return rc == 0 ? toolcage_call_start(wrap->call, err) : rc;
+}
+
+static void done(struct tc_wrap *wrap)
+{
+    (void)toolcage_call_unref(wrap->call);
+    close_sink(wrap);
+    while (wrap->asked_count)
+        tc_asked_remove(wrap, &wrap->asked[0]);
+    tc_rules_done(wrap);
+    tc_lines_done(&wrap->from_client);
+    tc_lines_done(&wrap->from_server);
+    tc_outbox_done(&wrap->to_client);
+    (void)toolcage_engine_unref(wrap->engine);
+    free(wrap);
+}
+
+int tc_mcp_wrap(const struct tc_wrap_options *options, struct toolcage_error **err)
+{
+    struct life life = {.client_open = true};
+    struct tc_wrap *wrap = calloc(1, sizeof(*wrap));
+    if (!wrap)
+        return TOOLCAGE_EMEMORY;
+    wrap->options = options;
+    wrap->sink = -1;
+    tc_mcp_memory_watch();
+    int rc = toolcage_engine_new(&wrap->engine, err);
+    if (rc == 0)
+        rc = tc_rules_load(wrap, err);
+    if (rc == 0)
+        rc = start(wrap, err);
+    if (rc == 0)
+        rc = loop(wrap, &life, err);
+    if (rc == 0)
+        options->ended(options->userdata, toolcage_call_result(wrap->call), !life.client_open);
+    done(wrap);
+    return rc;
+}

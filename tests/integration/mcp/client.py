@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""toolcage mcp under the official Python client, in both eras. Runs itself again under the client's interpreter."""
+import os
+import sys
+
+import scene
+from scene import CLIENTS, cli
+
+PYTHON = CLIENTS / "python/bin/python"
+cli.require_user()
+if not PYTHON.exists():
+    cli.skip_all("the official clients are not here: tools/clients installs them")
+if sys.prefix != str(CLIENTS / "python"):
+    os.execv(PYTHON, [str(PYTHON), *sys.argv])
+
+import anyio  # noqa: E402
+from mcp.client import Client  # noqa: E402
+from mcp.client.stdio import StdioServerParameters  # noqa: E402
+
+
+async def drive(place, policy, mark, mode):
+    argv = place.argv("mcp", "--policy", policy)
+    server = StdioServerParameters(command=argv[0], args=argv[1:], cwd=place.project, env=place.environ)
+    async with Client(server, mode=mode) as client:
+        cli.check((client.protocol_version == "2026-07-28") == (mode == "auto"), f"{mode}: speaks {client.protocol_version}")
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        cli.check(tools["add"].title == "Adder" and tools["add"].annotations.read_only_hint is True, f"{mode}: list_tools", tools)
+        answer = await client.call_tool("add", {"a": 40, "b": 2})
+        cli.check(not answer.is_error and answer.structured_content["stdout"]["text"] == "42\n", f"{mode}: call_tool", answer)
+        answer = await client.call_tool("peek", {})
+        cli.check(answer.is_error and "the secret" not in str(answer), f"{mode}: a refusal is an error for the model", answer)
+        answer = await client.call_tool("add", {"a": 5000, "b": 2})
+        cli.check(answer.is_error and "1000" in answer.content[0].text, f"{mode}: bad arguments come back with the bound", answer)
+        with anyio.move_on_after(1):
+            await client.call_tool("wait", {})
+        gone = await anyio.to_thread.run_sync(lambda: scene.until(lambda: scene.sleeping(mark) == 0))
+        cli.check(gone, f"{mode}: a cancelled call leaves no process")
+
+
+place, policy, mark = scene.place_with_policy()
+with place:
+    for mode in ("legacy", "auto"):
+        anyio.run(drive, place, policy, mark, mode)
+cli.finish()

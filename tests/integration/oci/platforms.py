@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""By what gVisor stops system calls here: the platform that works is used, one that does not or that hangs refuses the
+call within its time, and nothing of a trial is left.
+
+usage: platforms.py TOOLCAGE [self | ordinary]"""
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "process"))
+
+from scene import PATIENCE, TOOLCAGE, Skip, below, check, end, finish, helper_of, in_namespaces, run, skip_all, start_time, until
+
+LIMIT = 5  # seconds that a trial may take
+RUNSC = next((path for place in ("/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin") if os.access(path := f"{place}/runsc", os.X_OK)), None)
+
+
+def more(platform=None, tool='timeout="60s"'):
+    """The end of a policy. Its own time limit is not stretched: a trial's is not, either."""
+    return f'backend = "gvisor"\n{tool}\n' + (f'[backend.gvisor]\nplatform = "{platform}"\n' if platform else "")
+
+
+def leftovers():
+    return {name for place in ("/tmp", "/run", "/var/run", "/var/tmp") for name in glob.glob(f"{place}/*runsc*") + glob.glob(f"{place}/*gvisor*")}
+
+
+def watched(process):
+    """All processes of its helper that were seen until it ended."""
+    seen, helper = set(), None
+    while process.poll() is None:
+        helper = helper or helper_of(process.pid)
+        seen.update(below(helper))
+        time.sleep(0.02)
+    return seen
+
+
+def nothing_is_left(seen, before, name):
+    gone = until(lambda: not any(start_time(pid) for pid in seen), 10)
+    check(gone and leftovers() <= before, f"{name}: nothing is left", ([pid for pid in seen if start_time(pid)], leftovers() - before))
+
+
+def words_of(pids):
+    """The platforms that these processes were started with."""
+    found = set()
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                found |= {word[len(b"--platform="):].decode() for word in file.read().split(b"\0") if word.startswith(b"--platform=")}
+        except OSError:
+            pass
+    return found
+
+
+def runs_on(s, platform):
+    """The platforms that a running call's runtime was started with."""
+    mark = s.path("ws", f"up-{platform}")
+    process = s.popen("/bin/sh", "-c", f"echo up > {mark}; while [ -e {mark} ]; do sleep 0.05; done", more=more(platform))
+    up = until(lambda: os.path.exists(mark) or process.poll() is not None, 30) and process.poll() is None
+    found = words_of(below(helper_of(process.pid))) if up else None
+    if up:
+        os.unlink(mark)
+    return found, finish(process)
+
+
+def what_is_said_is_used(s):
+    found, answer = runs_on(s, "ptrace")
+    check(answer.status == "ok" and found == {"ptrace"}, "a named platform runs the tool", (found, answer))
+    found, answer = runs_on(s, None)
+    check(answer.status == "ok" and found in ({"ptrace"}, {"systrap"}), "without a name one is chosen that works", (found, answer))
+    done = subprocess.run([TOOLCAGE, "doctor", "--json"], env=s.environ, cwd=s.ws, capture_output=True, timeout=60 * PATIENCE, check=False)
+    row = next(row for row in json.loads(done.stdout)["backends"] if row["backend"] == "gvisor")
+    check(row["works"] and f"--platform={found.pop()}" in row["mechanism"], "and the doctor names it", row)
+
+
+def refused(answer, platform, why=""):
+    error = answer.error or {}
+    return (answer.status == "denied" and answer.code == 126 and error["code"] == "unenforceable" and error["stage"] == "platform" and
+            error["subject"] == platform and f"platform {platform} does not work" in error["message"] and why in error["message"] and
+            '"msg"' not in error["message"])
+
+
+def advised(answer):
+    """The platform that a refusal names."""
+    words = answer.error["hint"].split('"')
+    return words[1] if "works here" in words[-1] else None
+
+
+def each_works_or_is_refused(s):
+    for platform in ("systrap", "kvm"):
+        before, begun = leftovers(), time.monotonic()
+        process = s.popen("/bin/echo", "ran", more=more(platform))
+        seen = watched(process)
+        answer, took = finish(process), time.monotonic() - begun
+        works = answer.status == "ok" and answer.out == "ran\n"
+        check(works or refused(answer, platform), f"{platform} works or is refused", answer)
+        check(took < (LIMIT + 20) * PATIENCE, f"{platform}: within its time", took)
+        nothing_is_left(seen, before, platform)
+        if not works:
+            other = s.call("/bin/echo", "ran", more=more(advised(answer)))
+            check(advised(answer) and other.out == "ran\n", f"{platform}: the one that the refusal names works", (answer, other))
+
+
+class StandIn:
+    """A runtime that hangs on one platform, takes ptrace for another, and is the real one on the rest; it notes what it
+    was asked for."""
+
+    def __init__(self, s, hangs="", plays=""):
+        self.log = s.write(f"asked-{hangs}-{plays}", "", 0o666)
+        shutil.copy(RUNSC, s.path("real"))
+        script = s.write(f"stand-in-{hangs}-{plays}", f"""#!/bin/sh
+for word; do
+	shift
+	case $word in --platform=*) echo ${{word#*=}} >> {self.log} ;; esac
+	case $word in
+	--platform={hangs}) sleep 300 & wait ;;
+	--platform={plays}) word=--platform=ptrace ;;
+	esac
+	set -- "$@" "$word"
+done
+exec {s.path("real")} "$@"
+""", 0o755)
+        self.program, self.wrap = s.own_copy(), in_namespaces(f"mount --bind {script} {RUNSC}")
+
+    def asked(self):
+        with open(self.log, encoding="utf-8") as file:
+            return file.read().split()
+
+    def popen(self, s, *command, **grant):
+        known = len(self.asked())
+        process = s.popen(*command, wrap=self.wrap, program=self.program, **grant)
+        until(lambda: len(self.asked()) > known or process.poll() is not None, 30)
+        if not self.asked():
+            process.kill()
+            _, err = process.communicate()
+            raise Skip(f"this machine cannot be given another runtime: {err.decode(errors='replace').strip()[-200:]}")
+        return process
+
+
+def one_that_hangs_is_ended(s):
+    runtime, before, begun = StandIn(s, "kvm"), leftovers(), time.monotonic()
+    process = runtime.popen(s, "/bin/true", more=more("kvm"))
+    seen = watched(process)
+    answer, took = finish(process), time.monotonic() - begun
+    check(refused(answer, "kvm", f"did not answer within {LIMIT} s") and advised(answer) in ("ptrace", "systrap"), "a platform that hangs is refused", answer)
+    check(LIMIT <= took < (LIMIT + 20) * PATIENCE and len(seen) > 2, "when its time is over", (took, seen))
+    nothing_is_left(seen, before, "a trial that was ended")
+    process = runtime.popen(s, "/bin/true", more=more("kvm", 'timeout="1s"'))
+    seen = watched(process)
+    answer = finish(process)
+    check(answer.status == "timeout" and "was being tried" in answer.message, "a call does not wait longer than it may", answer)
+    nothing_is_left(seen, before, "a trial for a call that is over")
+    process = runtime.popen(s, "/bin/true", more=more("kvm"))
+    seen = set(below(helper_of(process.pid)))
+    end(process)
+    process.communicate()
+    check(len(seen) > 2, "a program is killed while a platform is tried", seen)
+    nothing_is_left(seen, before, "and its trial")
+
+
+def what_was_tried_is_used(s):
+    for runtime, platform, asked, name in (
+            (StandIn(s, plays="kvm"), "kvm", ["kvm", "kvm"], "a named platform that works runs the tool"),
+            (StandIn(s, plays="systrap"), None, ["systrap", "systrap"], "without a name systrap does, where it works"),
+            (StandIn(s, hangs="systrap"), None, ["systrap", "ptrace"], "where it hangs, ptrace")):
+        answer = finish(runtime.popen(s, "/bin/echo", "ran", more=more(platform)))
+        check(answer.status == "ok" and answer.out == "ran\n" and runtime.asked() == asked, name, (runtime.asked(), answer))
+
+
+def exchange(process, count):
+    """The answers to so many calls of a server's tool, made at once."""
+    def send(**message):
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    send(id="first", method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})
+    send(method="notifications/initialized")
+    for number in range(count):
+        send(id=number, method="tools/call", params={"name": "t", "arguments": {}})
+    process.stdin.flush()
+    answers = {}
+    while len(answers) < count + 1:
+        line = process.stdout.readline()
+        if not line:
+            break
+        message = json.loads(line)
+        answers[message.get("id")] = message
+    return [answers.get(number, {}).get("result", {}) for number in range(count)]
+
+
+def one_trial_serves_a_helper(s):
+    runtime, before = StandIn(s, "kvm"), leftovers()
+    policy = s.policy(more=more("kvm", 'timeout="60s"\ncommand = ["/bin/true"]\ndescription = "Nothing."'))
+    process = subprocess.Popen([*runtime.wrap, runtime.program, "mcp", "--policy", policy], env=s.environ, cwd=s.ws, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    patience = threading.Timer(60 * PATIENCE, process.kill)
+    patience.start()
+    answers = exchange(process, 3) + exchange(process, 1)
+    left = [pid for pid in below(helper_of(process.pid)) if words_of([pid])]
+    check(all(answer.get("isError") and "did not answer" in json.dumps(answer) for answer in answers), "each call is refused", answers)
+    check(runtime.asked().count("kvm") == 1, "after one trial", runtime.asked())
+    check(not left and leftovers() <= before, "of which nothing is left while the helper lives", left)
+    patience.cancel()
+    process.communicate(timeout=30 * PATIENCE)
+
+
+def main():
+    if not RUNSC:
+        skip_all("skipped: runsc is not installed")
+    run(what_is_said_is_used, each_works_or_is_refused, one_that_hangs_is_ended, what_was_tried_is_used, one_trial_serves_a_helper)
+
+
+main()

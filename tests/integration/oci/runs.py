@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Calls in containers of a runtime: what they give back, how they end, and what a hostile tool finds there.
+
+usage: runs.py TOOLCAGE [self | ordinary] crun | runc | runsc"""
+import os
+import shutil
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "process"))
+
+from scene import PATIENCE, Skip, below, check, end, helper_of, run, skip_all, start_time, until
+
+RUNTIME = sys.argv[3]
+BACKEND = "gvisor" if RUNTIME == "runsc" else "oci"
+WHERE = f'timeout = "30s"\nbackend = "{BACKEND}"'
+CHOICE = "" if RUNTIME == "runsc" else f'[backend.oci]\nruntime = "{RUNTIME}"\n'
+
+
+def more(text=""):
+    """The end of a policy; later lines of a tool, then the choice of the runtime."""
+    return f"{WHERE}\n{text}\n{CHOICE}"
+
+
+def an_ordinary_call(s):
+    s.write("ws/old", "old\n")
+    answer = s.call("/bin/sh", "-c", f"cat; cat {s.ws}/old; echo new > {s.ws}/new; id -u; exit 3", stdin=b"given\n", more=more())
+    check(answer.status == "failed" and answer.exit_code == 3, "the tool's own exit code", answer)
+    check(answer.out.startswith("given\nold\n") and answer.out.split()[-1] not in ("", "0"), "input, files, and no root", answer)
+    check(answer.kinds == {f"{s.ws}/new": "added"} and s.read("ws/new") == b"new\n", "what it changed is listed", answer)
+    check(answer.backend == BACKEND and "container" in (answer.enforcement or {}).get("proc.own", ""), "the result says what held it", answer)
+    check(os.stat(s.path("ws/new")).st_uid == os.geteuid(), "and belongs to the caller")
+
+
+def output_is_whole(s):
+    answer = s.shell("head -c 600000 /dev/zero | tr '\\0' x; echo end", more=more())
+    check(answer.status == "ok" and answer.stdout["bytes"] == 600004 and answer.out.endswith("xend\n"), "600 kB arrive, the last byte too",
+          (answer.status, answer.stdout and answer.stdout["bytes"], answer.err))
+
+
+def a_copied_workspace_comes_back(s):
+    s.write("ws/file", "before\n")
+    answer = s.shell(f"echo after > {s.ws}/file", more=more('workspace = { mode = "copy" }'))
+    check(answer.status == "ok" and s.read("ws/file") == b"after\n", "after success", answer)
+    answer = s.shell(f"echo worse > {s.ws}/file; exit 1", more=more('workspace = { mode = "copy" }'))
+    check(answer.status == "failed" and s.read("ws/file") == b"after\n", "not after failure", answer)
+
+
+def ends_in_time(s):
+    script = "trap 'echo asked; exit 7' TERM; while :; do sleep 0.05; done"
+    begun = time.monotonic()
+    answer = s.shell(script, more=more().replace("30s", "1200ms"))
+    took = time.monotonic() - begun
+    check(answer.status == "timeout" and "asked" in answer.out, "a tool that is asked to end can say something", answer)
+    check(took < (1.2 + 2.5) * PATIENCE * 2, "soon after its deadline", took)
+    answer = s.shell("trap '' TERM; while :; do sleep 0.05; done",
+                     more=more('grace = "200ms"').replace("30s", "1000ms"))
+    check(answer.status == "timeout", "one that will not is ended", answer)
+
+
+def a_missing_command(s):
+    answer = s.call("no-such-command", more=more())
+    check(answer.code == 127 and answer.error["code"] == "command_not_found", "is not found", answer)
+
+
+HOSTILE = r"""
+import os, socket
+def tried(name, act):
+    try:
+        act()
+        print("DONE", name)
+    except (OSError, AttributeError) as error:
+        print("refused", name, error)
+tried("descriptor", lambda: open("/proc/1/fd/3", "rb"))
+tried("memory", lambda: open("/proc/1/mem", "r+b"))
+tried("socket", lambda: socket.socket(socket.AF_UNIX).connect("/.toolcage/talk/report"))
+tried("report", lambda: os.write(3, b"x" * 40))
+tried("init", lambda: open("/.toolcage/init", "r+b"))
+tried("core", lambda: open("/proc/sys/kernel/core_pattern", "r+b"))
+tried("root", lambda: os.setuid(0))
+tried("namespace", lambda: os.unshare(0x10000000))
+tried("hostname", lambda: socket.sethostname("other"))
+tried("devices", lambda: open("/dev/new", "w"))
+tried("bundle", lambda: open("/config.json"))
+tried("outside", lambda: os.listdir("/tmp/rootfs"))
+print("end", os.getuid())
+"""
+
+
+def a_hostile_tool(s):
+    answer = s.call("/usr/bin/python3", "-I", "-c", HOSTILE, more=more())
+    check(answer.status == "ok" and "end" in answer.out and "DONE" not in answer.out, "gets nothing of PID 1 or of the bundle", answer)
+    answer = s.shell("kill -9 1; sleep 0.3; echo alive", more=more())
+    # gVisor lets PID 1 be killed: that ends the cage, and is no success
+    check(answer.out == "alive\n" if BACKEND == "oci" else answer.status != "ok" or answer.out == "alive\n",
+          "PID 1 cannot be killed, or the cage ends", answer)
+    answer = s.shell("kill -9 -1; echo alive; sleep 0.1", more=more())
+    check(answer.status in ("ok", "failed"), "who kills everybody has a result of its own", answer)
+
+
+def forks(s):
+    answer = s.shell("(setsid sleep 77 &) ; (sleep 77 &) ; echo up", more=more())
+    check(answer.status == "ok" and answer.out == "up\n", "what it leaves behind does not hold the call", answer)
+
+
+def nobody_is_left(s):
+    for name in ("program", "helper", "runtime"):
+        process = s.popen("/bin/sh", "-c", f"echo up > {s.ws}/{name}; trap '' TERM; while :; do sleep 0.05; done", more=more())
+        up = until(lambda: os.path.exists(s.path("ws", name)), 20)
+        helper = helper_of(process.pid)
+        tree = below(helper)
+        check(up and helper and len(tree) >= 2, f"{name}: a container runs", (up, helper, tree))
+        victims = {"program": process.pid, "helper": helper}
+        # the runtime is PID 1 of the outer namespace: the first child that has children
+        victims["runtime"] = next((pid for pid in tree if below(pid)), None)
+        end(victims[name])
+        gone = until(lambda: not any(start_time(pid) for pid in tree), 10)
+        check(gone, f"{name} is killed: the whole container goes", [pid for pid in tree if start_time(pid)])
+        process.communicate()
+
+
+def an_image(s):
+    busybox = shutil.which("busybox")
+    if not busybox:
+        raise Skip("skipped: busybox is not installed")
+    s.write("image/etc/motd", "of the image\n")
+    s.write("image/data/file", "x\n")
+    os.makedirs(s.path("image/bin"))
+    shutil.copy(busybox, s.path("image/bin/busybox"))
+    image = f'image = "{s.path("image")}"'
+    where = ['{ path = "/workspace", from = "%s" }' % s.ws]
+    script = "/bin/busybox cat /etc/motd; /bin/busybox ls /usr /root; echo in > /workspace/in; echo x > /data/file"
+    answer = s.call("/bin/busybox", "sh", "-c", script, writable=where, more=more(image))
+    check(answer.out == "of the image\n", "the tool sees the image, and nothing of the host's", answer)
+    check(s.read("ws/in") == b"in\n" and s.read("image/data/file") == b"x\n", "the workspace is written, the image is not", answer)
+    os.symlink(s.path("image"), s.path("ws/link"))
+    answer = s.call("/bin/busybox", "true", writable=where, more=more(f'image = "{s.ws}/link"'))
+    check(answer.status == "denied" and answer.error["stage"] == "image", "a link where a tool can write is not followed to an image", answer)
+    answer = s.call("/bin/true", more=more('image = "python:3.12-slim"'))
+    check(answer.status == "denied" and answer.error["code"] == "unenforceable", "an image by name is refused", answer)
+    answer = s.call("/bin/true", more=f'backend = "process"\n{image}')
+    check(answer.status == "denied" and answer.error["subject"] == "image", "and any image by the process backend", answer)
+
+
+def a_full_memory(s):
+    s.works("limit.memory")
+    answer = s.python("x = bytearray(400 << 20); print('done')", memory='"64MiB"', more=more())
+    check(answer.status == "limit" and answer.limit == "memory", "the limit says its name", answer)
+
+
+def main():
+    if not any(os.access(os.path.join(place, RUNTIME), os.X_OK) for place in ("/usr/bin", "/usr/sbin", "/usr/local/bin")):
+        skip_all(f"skipped: {RUNTIME} is not installed")
+    run(an_ordinary_call, output_is_whole, a_copied_workspace_comes_back, ends_in_time, a_missing_command, a_hostile_tool, forks,
+        nobody_is_left, an_image, a_full_memory)
+
+
+main()

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Commits that are cut: everything of toolcage's is killed while 2,000 files come back. The next start leaves no
+temporary file, and whoever asks is told which commits were cut.
+
+usage: cuts.py TOOLCAGE [self | ordinary] [ROUNDS]"""
+import contextlib
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+from scene import TOOLCAGE, check, end, is_root, run, until
+
+COPY = 'workspace = { mode = "copy" }\ntimeout = "60s"\n'
+ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 12
+FILES = 2000
+
+
+def ours(s):
+    """Helpers that were started with this scene's home: their supervisors, cages and collectors."""
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                if entry.isdigit() and file.read().split(b"\0")[:2] == [b"toolcage-helper", os.fsencode(s.path("home/.local/state/toolcage"))]:
+                    yield int(entry)
+        except OSError:
+            continue
+
+
+def contents(s):
+    found = {}
+    for name in os.listdir(s.ws):
+        with contextlib.suppress(FileNotFoundError):  # an earlier helper may be clearing away already
+            found[name] = s.read("ws/" + name)
+    return found
+
+
+def doctor(s, *flags):
+    done = subprocess.run([TOOLCAGE, "doctor", *flags, "--json"], env=s.environ, cwd=s.ws, capture_output=True, timeout=60, check=False)
+    return json.loads(done.stdout)
+
+
+def cut_once(s, dice):
+    """Kills everything at some moment of a commit; was it cut in the middle?"""
+    for i in range(FILES):
+        s.write(f"ws/{i}", "old")
+    process = s.popen("/bin/sh", "-c", f"cd {s.ws}; for i in *; do echo new > $i; done", more=COPY)
+    first = s.path("ws/0"), s.path(f"ws/{FILES // 2}"), s.path(f"ws/{FILES - 1}")
+    until(lambda: process.poll() is not None or any(os.lstat(name).st_size != 3 for name in first)
+          or any(name.startswith(".toolcage") for name in os.listdir(s.ws)), 60)
+    time.sleep(dice.random() * .05)
+    for _ in range(3):
+        for pid in list(ours(s)):
+            end(pid)
+    end(process)
+    process.communicate()
+    until(lambda: not list(ours(s)), 20)
+    found = contents(s)
+    left = [name for name in found if name.startswith(".toolcage")]
+    new = sum(text == b"new\n" for text in found.values())
+    torn = [name for name, text in found.items() if name not in left and text not in (b"old", b"new\n")]
+    check(not torn, "every file is the old one or the new one", torn[:5])
+    return 0 < new < FILES or bool(left), new, left
+
+
+def cuts(s):
+    dice = random.Random(7)
+    cut = untold = leftovers = 0
+    for _ in range(ROUNDS):
+        was_cut, new, left = cut_once(s, dice)
+        leftovers += bool(left)
+        answer = s.call("/bin/true", writable=[])
+        until(lambda: not any(name.startswith(".toolcage") for name in os.listdir(s.ws)))  # beside the call
+        remains = [name for name in os.listdir(s.ws) if name.startswith(".toolcage")]
+        says = answer.err
+        for _ in range(6):  # the journals are read beside the call, which may end first
+            says += s.call("/bin/sleep", "0.1", writable=[]).err if was_cut else ""
+        report = doctor(s)
+        told = any(s.ws in line for line in report["cuts"])
+        cut += was_cut
+        untold += was_cut and new > 0 and not told
+        check(not remains, "no temporary file is left after the next start", remains)
+        if told:
+            times = says.count("cut: `toolcage doctor`")
+            # root's journals are one place, and another root's call may have said it
+            check(times == 1 or (is_root() and times == 0), "a next call says it once", says)
+            check("toolcage: " not in s.call("/bin/true", writable=[]).err, "and the one after that no more")
+            doctor(s, "--clean")
+            check(not any(s.ws in line for line in doctor(s)["cuts"]), "once it is cleaned it is forgotten")
+        else:
+            check(not was_cut or new == 0, "a cut commit is told", (was_cut, new, report["cuts"]))
+    print(f"# {cut} of {ROUNDS} commits were cut, {leftovers} left a temporary file", flush=True)
+    check(cut >= ROUNDS // 3 and not untold, "enough were cut, and all of them were told", (cut, untold))
+
+
+def regular(s):
+    s.write("ws/file", "old\n")
+    answer = s.shell(f"echo new > {s.ws}/file", more=COPY)
+    check(answer.status == "ok" and s.read("ws/file") == b"new\n" and not any(s.ws in line for line in doctor(s)["cuts"]), "a commit that ends leaves nothing to tell", answer)
+
+
+run(regular, cuts)

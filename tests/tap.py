@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""What every script of the tests does: become() who was asked for, check() or skip() a point, finish() with the plan."""
+import os
+import sys
+
+ORDINARY = 65533  # a uid that owns nothing here
+
+seen, bad = 0, 0
+
+
+def note(detail):
+    for line in str(detail)[:4000].splitlines():
+        print(f"# {line}", flush=True)
+
+
+def check(good, name, detail=""):
+    global seen, bad
+    seen += 1
+    bad += not good
+    if not good:
+        note(detail)
+    print(f"{'ok' if good else 'not ok'} {seen} - {name}", flush=True)
+    return good
+
+
+def skip(name, reason):
+    global seen
+    seen += 1
+    print(f"ok {seen} - {name} # SKIP {' '.join(str(reason).split())}", flush=True)
+
+
+def skip_all(reason):
+    print(f"1..0 # SKIP {' '.join(str(reason).split())}", flush=True)
+    sys.exit(0)
+
+
+def plan():
+    """The exit code, too."""
+    print(f"1..{seen}", flush=True)
+    return 1 if bad or not seen else 0
+
+
+def finish():
+    sys.exit(plan())
+
+
+def become(uid, *programs):
+    """An ordinary user, who must reach these; ends the script where that cannot be."""
+    if os.geteuid():
+        skip_all("running as an ordinary user already")
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    if not all(os.access(program, os.X_OK) for program in programs):
+        skip_all("an ordinary user cannot reach the build directory")

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""The command line as the host in which something fails.
+
+Each verb finds its policy in a way of its own. Whatever fails, it ends with the tool's own exit code after a full cage,
+or with 125 or 126 and a message that says what to do; and the next run works.
+"""
+import contextlib
+import json
+import os
+import select
+import subprocess
+import time
+
+import life
+import scene
+
+ROLES = ("exec", "run", "call", "mcp")
+PATIENCE = 60
+REQUESTS = (
+    {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
+    {"id": 2, "method": "tools/list"},
+    {"id": 3, "method": "tools/call", "params": {"name": "bind", "arguments": {}}})
+
+
+def words(stage, role):
+    """Its arguments, its working directory, and what is special in its environment."""
+    if role == "exec":  # the nearest policy, which is trusted
+        return ["exec", *stage.command("bind")], stage.bin, {}
+    if role == "run":  # the user's own policy; without it this is refused
+        return ["run", *stage.command("bind")], "/usr/share", {"XDG_CONFIG_HOME": stage.config}
+    if role == "call":
+        return ["call", "--policy", stage.policy, "--json", "bind"], stage.root, {}
+    return ["mcp", "--policy", stage.policy], stage.root, {}
+
+
+class Run(life.Run):
+    """One run of the command line, with at most one failure in it."""
+
+    def program(self, options, stage, role):
+        arguments, self.directory, more = words(stage, role)
+        self.environ = stage.environ | more
+        stage.trust(options.cli)
+        return "host", [options.cli, *arguments]
+
+    def follow(self, command, stage, role):
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1,
+                              env=self.environ, cwd=self.directory) as process:
+            said = self.converse(process) if role == "mcp" else ""
+            try:
+                out, err = process.communicate(timeout=180)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        return process.returncode, said + out, err
+
+    def converse(self, process):
+        """A client that hangs up when its last request is answered."""
+        said, until = "", time.monotonic() + PATIENCE
+        with contextlib.suppress(BrokenPipeError):
+            for request in REQUESTS:
+                process.stdin.write(json.dumps({"jsonrpc": "2.0"} | request) + "\n")
+        while f'"id":{REQUESTS[-1]["id"]}' not in said.replace(" ", ""):
+            if not select.select([process.stdout], [], [], max(0, until - time.monotonic()))[0]:
+                self.slow = True
+                break
+            more = os.read(process.stdout.fileno(), 1 << 16).decode()
+            if not more:
+                break
+            said += more
+        return said
+
+    slow = False
+
+    @property
+    def result(self):
+        """The result in JSON, by `call` or in the answer of `mcp`."""
+        if self.role == "call":
+            return json.loads(self.stdout) if self.stdout else None
+        return (self.answer(3).get("result") or {}).get("structuredContent") if self.role == "mcp" else None
+
+    def answer(self, number):
+        return next((line for line in self.lines if line.get("id") == number), {})
+
+    def told(self):
+        """A message with what to do; unless it was just the writing of it that failed."""
+        failed = self.noted("fail")
+        if failed and failed[0][:2] == [str(life.NUMBERS["write"]), "2"]:
+            return []
+        good = any(line.startswith("hint: ") for line in self.stderr.splitlines())
+        return [] if good and "toolcage: " in self.stderr else [f"{self.code} and no word of what to do: {self.stderr[:300]!r}"]
+
+    def judge_json(self, stage, enforcement):
+        wrong = scene.judge_call(stage, {"step": "bind", "result": self.result, "error": None}, enforcement)
+        error = self.result["error"]
+        if error and not error.get("hint"):
+            wrong.append(f"no hint: {error}")
+        if (self.code == 0) != (self.result["status"] == "ok") and self.role == "call":
+            wrong.append(f"{self.result['status']} ends with {self.code}")
+        return wrong
+
+    def judge_answers(self):
+        if self.slow:
+            return ["no answer in time"]
+        if self.code:
+            return []
+        wrong = [f"no answer to {request['method']}" for request in REQUESTS if not self.answer(request["id"])]
+        for line in self.lines:
+            if "result" not in line and not line.get("error", {}).get("message"):
+                wrong.append(f"neither result nor error: {line}")
+        return wrong
+
+    def judge(self, stage, base, enforcement):
+        verdict, wrong = stage.verdict("bind"), []
+        if verdict not in (None, "", "caged"):
+            wrong.append(f"the tool found holes: {verdict}")
+        if self.code not in (0, 125, 126):
+            wrong.append(f"it ended with {self.code}: {self.stderr[:300]}")
+        if self.result:
+            wrong += self.judge_json(stage, enforcement)
+        elif self.code:
+            wrong += self.told()
+        if self.role == "mcp":
+            wrong += self.judge_answers()
+        elif self.role == "call":
+            wrong += [] if self.code or self.result else ["0 without a result"]
+        elif self.stdout not in ("", "caged\n") or (self.code == 0 and (not self.stdout or verdict != "caged")):
+            wrong.append(f"{self.code}, but it said {self.stdout!r} and wrote {verdict!r}")
+        return wrong + self.judge_next(stage)
+
+    def judge_next(self, stage):
+        """One more, when the fault is over."""
+        done = subprocess.run([self.options.cli, "call", "--policy", stage.policy, "bind"], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=PATIENCE, check=False, env=stage.environ, cwd=stage.root)
+        return [] if (done.returncode, done.stdout) == (0, "caged\n") else [f"the next call: {done.returncode}, {done.stdout}{done.stderr}"]
+
+    def good(self):
+        wrong = [f"it ended with {self.code}: {self.stderr}"] if self.code else []
+        return wrong + [f"{line}" for line in (self.lines if self.role == "mcp" else []) if "error" in line]
+
+    def enforcement(self):
+        return {"bind": self.result["enforcement"]} if self.result else {}
+
+    def ending(self):
+        status = f" {self.result['status']}" if self.result else ""
+        return f"{self.role} {self.code}{status}"

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""What the torture tests share: a throw-away tree with canaries, a policy whose tools are the program "walls",
+and the judgement of what a host printed. As root, "ordinary" gives every privilege away first."""
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import tap
+from tap import ORDINARY, check, finish, skip_all  # for the scripts beside this one
+
+NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup")
+TOOLS = ("bind", "copy")
+GROUPS = "/sys/fs/cgroup"
+
+
+def become(user):
+    if user != "self":
+        tap.become(ORDINARY)
+
+
+class Scene:
+    """One tree with its policy; what the tools may change is put back by reset()."""
+
+    def __init__(self, walls, memory=None):
+        self.root = tempfile.mkdtemp(prefix="toolcage-torture-", dir="/var/tmp")
+        os.chmod(self.root, 0o755)
+        self.secret = os.path.join(self.root, "secret")
+        self.trees = {tool: os.path.join(self.root, tool) for tool in TOOLS}
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.setblocking(False)
+        self.abstract = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.abstract.bind("\0" + os.path.basename(self.root))
+        self.abstract.listen()
+        self.abstract.setblocking(False)
+        self.bin, self.config = os.path.join(self.root, "bin"), os.path.join(self.root, "config")
+        os.mkdir(self.bin)
+        os.makedirs(os.path.join(self.config, "toolcage"))
+        os.mkdir(os.path.join(self.root, "state"), 0o700)
+        # what is kept across calls is kept here
+        self.environ = {"PATH": "/usr/bin:/bin", "HOME": self.root, "XDG_STATE_HOME": os.path.join(self.root, "state")}
+        self.walls = shutil.copy(walls, os.path.join(self.bin, "walls"))
+        os.chmod(self.walls, 0o755)
+        self.given = {".git/config": "[core]\n", "denied": "denied\n"}
+        for tree in self.trees.values():
+            os.makedirs(os.path.join(tree, ".git"))
+            for name, text in self.given.items():
+                self.write(os.path.join(tree, name), text)
+        self.write(self.secret, "secret\n")
+        self.policy = os.path.join(self.root, "toolcage.toml")
+        os.symlink(self.policy, os.path.join(self.config, "toolcage", "toolcage.toml"))
+        self.trusted = False
+        # memory of the whole cage needs control groups, which an ordinary user may lack
+        self.memory = memory or ('"256MiB"' if os.geteuid() == 0 else '{ max = "256MiB", by = "any" }')
+        self.write(self.policy, self.policy_text())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+        self.abstract.close()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    @staticmethod
+    def write(path, text):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def command(self, tool):
+        return [self.walls, tool, self.secret, str(self.listener.getsockname()[1]), os.path.basename(self.root),
+                *(os.readlink(f"/proc/self/ns/{name}") for name in NAMESPACES)]
+
+    def policy_text(self):
+        """What runs by itself is granted what the tool `bind` is."""
+        limits = f"memory = {self.memory}\n" + ('cpus = 1\ncpu_time = "10s"\n' if os.geteuid() == 0 else "")
+        text = '[defaults]\nbackend = "process"\nnetwork = "none"\ntimeout = "60s"\npids = 16\nopen_files = 64\n'
+        text += limits + self.filesystem("bind")
+        text += f"\n[tool.bind]\ncommand = {json.dumps(self.command('bind'))}\n"
+        text += f"\n[tool.copy]\ncommand = {json.dumps(self.command('copy'))}\n" + self.filesystem("copy")
+        return text + 'workspace = { mode = "copy" }\ndisk = "8MiB"\nmemory = { max = "256MiB", by = "any" }\n'
+
+    def filesystem(self, tool):
+        return (f"filesystem.readable = {json.dumps([self.bin])}\n"
+                f'filesystem.writable = [{{ path = "/workspace", from = "{self.trees[tool]}" }}]\n'
+                'filesystem.denied = ["/workspace/denied"]\n')
+
+    def trust(self, cli):
+        if not self.trusted:
+            subprocess.run([cli, "policy", "trust", self.policy], env=self.environ, capture_output=True, check=True)
+        self.trusted = True
+
+    def reset(self):
+        for tree in self.trees.values():
+            for name in os.listdir(tree):
+                if name not in ("denied", ".git"):
+                    os.unlink(os.path.join(tree, name))
+
+    def verdict(self, tool):
+        try:
+            with open(os.path.join(self.trees[tool], "verdict"), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def canaries(self):
+        """What is not as it was, outside of every cage."""
+        wrong = []
+        for tool, tree in self.trees.items():
+            for name, text in self.given.items():
+                with open(os.path.join(tree, name), encoding="utf-8") as file:
+                    if file.read() != text:
+                        wrong.append(f"{tool}: {name} was changed on the host")
+            left = set(os.listdir(tree)) - {"denied", ".git", "verdict"} | set(os.listdir(tree + "/.git")) - {"config"}
+            if left:
+                wrong.append(f"{tool}: left in the tree: {sorted(left)}")
+        if sorted(os.listdir(self.root)) != ["bin", "bind", "config", "copy", "secret", "state", "toolcage.toml"]:
+            wrong.append(f"beside the trees: {os.listdir(self.root)}")
+        for sock in (self.listener, self.abstract):
+            try:
+                sock.accept()[0].close()
+                wrong.append("a tool reached a socket of the host")
+            except BlockingIOError:
+                pass
+        return wrong
+
+
+def proper(error):
+    """An error that names itself: code, stage or subject, and a sentence."""
+    return bool(error and error.get("code") and error.get("message"))
+
+
+# What may hold a clause instead, and is then named in the result.
+OTHERWISE = {"fs.read": "mount namespace", "fs.write": "mount namespace",
+             "limit.pids": "RLIMIT_NPROC in the cage's user namespace",
+             "limit.cpu_time": "times of the cage's processes, sampled every 100 ms"}
+# What the policy leaves open: memory by "any" is by a group for a cage that was made ahead in one.
+OPEN = {("copy", "limit.memory")}
+
+
+def judge_call(scene, line, enforcement):
+    """What is wrong with one call's line; nothing for a fully caged run and for a proper error."""
+    tool, result = line["step"], line["result"]
+    verdict = scene.verdict(tool)
+    wrong = [f"{tool}: the tool found holes:{verdict}"] if verdict not in (None, "", "caged") else []
+    if result is None:
+        return wrong if proper(line["error"]) else [*wrong, f"{tool}: neither result nor error: {line}"]
+    said = result["stdout"].get("text", "").strip()
+    if result["enforcement"].get("fs.read") == OTHERWISE["fs.read"]:  # and the result says so
+        said, verdict, wrong = said.replace("landlock", "caged"), (verdict or "").replace(" landlock", "caged"), []
+    lost = result["stdout"]["truncated"]  # no memory for it, and the result says so
+    if said not in ("", "caged") and not lost:
+        wrong.append(f"{tool}: the tool said {said!r}")
+    if result["status"] in ("error", "denied"):
+        return wrong if proper(result["error"]) else [*wrong, f"{tool}: an error without a reason: {result['error']}"]
+    if result["status"] != "ok":
+        return [*wrong, f"{tool}: status {result['status']}, exit {result['exit_code']}, signal {result['signal']}, "
+                f"limit {result['limit']}"]
+    if (said != "caged" and not lost) or verdict != "caged":
+        wrong.append(f"{tool}: ok, but it printed {said!r} and wrote {verdict!r}")
+    if "/workspace/verdict" not in [change["path"] for change in result["changes"]] and not result["omitted"]["changes"]:
+        wrong.append(f"{tool}: ok, but its change is not listed")
+    for clause, mechanism in enforcement.get(tool, {}).items():
+        here = result["enforcement"].get(clause)
+        if here not in (mechanism, OTHERWISE.get(clause)) and not (here and (tool, clause) in OPEN):
+            wrong.append(f"{tool}: {clause} is held by {here!r}, not by {mechanism!r}")
+    return wrong
+
+
+def leftover_groups(pids):
+    """Control groups that these helpers made and that still are there."""
+    marks = tuple(f"toolcage-{pid}-" for pid in pids)
+    return [path for path, _, _ in os.walk(GROUPS) if marks and os.path.basename(path).startswith(marks)]
+
+
+def each(workers, jobs, work):
+    """work(job) for every job on some threads, each with its own state by work's first call."""
+    lock, queue = threading.Lock(), list(reversed(jobs))
+
+    def run():
+        state = work(None, None)
+        with state:
+            while True:
+                with lock:
+                    if not queue:
+                        return
+                    job = queue.pop()
+                work(state, job)
+
+    threads = [threading.Thread(target=run) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "test.h"
+
+#include "base/shown.h"
+
+#include <string.h>
+
+static void one_line_that_shows_all_it_has(void **state)
+{
+    static const struct {
+        const char *in, *out;
+    } rows[] = {
+        {"", ""},
+        {"/home/a b.txt", "/home/a b.txt"},
+        {"h\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "h\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+        {"a\ndenied: x\r\t", "a\\x0adenied: x\\x0d\\x09"},
+        {"\x1b[2J\x7f", "\\x1b[2J\\x7f"},
+        {"\xc2\x9b", "\\u{9b}"},
+        {"\xe2\x80\xaegpj.exe", "\\u{202e}gpj.exe"},
+        {"\xe2\x80\xa8", "\\u{2028}"},
+        {"\xf3\xa0\x81\x81", "\\u{e0041}"},
+        {"\xff\xc0\xaf\xe2\x82", "\\xff\\xc0\\xaf\\xe2\\x82"},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        char *shown = tc_shown(rows[i].in);
+        assert_string_equal(shown, rows[i].out);
+        free(shown);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_line_that_shows_all_it_has)};
+    return cmocka_run_group_tests_name("base shown", tests, NULL, NULL);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Jobs with works that are made here. A cage that cannot be watched, and does not end when it is
+ * told to: the job is answered, and the loop does not wait for it. An input that cannot be read. */
+#include "helper/job.h"
+#include "backend/local/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <toolcage/result.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "test.h"
+
+static struct tc_loop loop;
+static struct tc_workers workers;
+
+/* What was done to the one cage. */
+static struct {
+    int exit_pipe[2];
+    int file;
+    bool fails; /* the start, after it made a process */
+    bool runs;  /* the start is good */
+    int kills, reaps, destroys;
+} seen;
+
+static int lease(struct tc_cage *cage)
+{
+    cage->priv = &seen;
+    return 0;
+}
+
+static int prepare(struct tc_cage *cage)
+{
+    (void)cage;
+    return 0;
+}
+
+/* No regular file can be watched. */
+static int start(struct tc_cage *cage)
+{
+    cage->exit_fd = seen.exit_pipe[0];
+    cage->running = seen.runs;
+    if (seen.runs)
+        return 0;
+    cage->out_fd = seen.file;
+    if (seen.fails)
+        return tc_cage_fail(cage, &(struct tc_why){.code = TOOLCAGE_ESYSTEM, .stage = "start"}, -1,
+                            "no");
+    return 0;
+}
+
+static void kill_it(struct tc_cage *cage, bool at_once)
+{
+    (void)cage;
+    seen.kills += at_once;
+    if (seen.runs && at_once)
+        seen.exit_pipe[1] = close(seen.exit_pipe[1]);
+}
+
+static const char *usage(struct tc_cage *cage)
+{
+    (void)cage;
+    return NULL;
+}
+
+static int collect(struct tc_cage *cage, bool commit)
+{
+    (void)cage;
+    assert_false(commit);
+    return -1;
+}
+
+static void reap(struct tc_cage *cage)
+{
+    seen.reaps++;
+    cage->exit_fd = -1;
+}
+
+static bool holds_much(const struct tc_cage *cage)
+{
+    (void)cage;
+    return false;
+}
+
+static void destroy(struct tc_cage *cage)
+{
+    if (!cage->priv)
+        return;
+    assert_int_equal(cage->exit_fd, -1);
+    seen.destroys++;
+    cage->priv = NULL;
+}
+
+static const struct tc_works works = {.name = "stubborn",
+                                      .lease = lease,
+                                      .prepare = prepare,
+                                      .start = start,
+                                      .signal = kill_it,
+                                      .reap = reap,
+                                      .usage = usage,
+                                      .collect = collect,
+                                      .holds_much = holds_much,
+                                      .destroy = destroy};
+
+const struct tc_works *tc_works_at(size_t index)
+{
+    return index == 0 ? &works : NULL;
+}
+
+const struct tc_works *tc_works_find(const char *name)
+{
+    return strcmp(name, works.name) == 0 ? &works : NULL;
+}
+
+/* There was never a commit here. */
+unsigned tc_journal_sweep(void)
+{
+    return 0;
+}
+
+char *tc_journal_cuts(void)
+{
+    return NULL;
+}
+
+static int plan_of_one_call(void)
+{
+    struct tc_plan plan = {.backend = strdup(works.name)};
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    tc_plan_visit(&w, &plan);
+    assert_false(w.failed);
+    int fd = tc_memfd("plan", w.out.data, w.out.len);
+    tc_buf_done(&w.out);
+    tc_plan_done(&plan);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static struct tc_running *begin(int *ret_host, int kind, int input)
+{
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    *ret_host = pair[0];
+    struct tc_job job = {.kind = TC_JOB_CALL, .stdin_kind = kind};
+    struct tc_running *j =
+        tc_job_new(&loop, &workers, &job, pair[1], plan_of_one_call(), input, NULL);
+    assert_non_null(j);
+    return j;
+}
+
+static void turn(struct tc_running *j, int64_t us)
+{
+    for (int64_t until = tc_now_us() + us; tc_now_us() < until;) {
+        assert_int_equal(tc_loop_turn(&loop, tc_job_next(j) ? tc_now_us() + 1000 : until), 0);
+        tc_job_tick(j, tc_now_us());
+    }
+}
+
+static bool answered(int host)
+{
+    struct tc_message m;
+    return recv(host, &m, sizeof(m), MSG_DONTWAIT) == (ssize_t)sizeof(m) &&
+           m.kind == TC_MESSAGE_DONE;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&seen, 0, sizeof(seen));
+    seen.file = tc_memfd("file", "", 0);
+    return pipe2(seen.exit_pipe, O_CLOEXEC) < 0 || seen.file < 0 || tc_loop_open(&loop) < 0 ||
+           tc_workers_open(&workers, &loop) < 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    (void)close(seen.exit_pipe[0]);
+    (void)close(seen.file);
+    (void)close(workers.source.fd);
+    return close(loop.epoll);
+}
+
+static void ends_when_it_ends(struct tc_running *j, int host)
+{
+    assert_true(answered(host));
+    assert_true(seen.kills > 0);
+    assert_int_equal(seen.destroys, 0);
+    int before = seen.kills;
+    turn(j, 1500000);
+    assert_true(seen.kills > before); /* once more, since it still has not ended */
+    assert_true(seen.kills < before + 20);
+    assert_int_equal(seen.destroys, 0);
+    (void)close(seen.exit_pipe[1]);
+    turn(j, 500000);
+    assert_int_equal(seen.reaps, 1);
+    assert_int_equal(seen.destroys, 1);
+    assert_int_equal(j->hold, TC_HOLD_NONE);
+    tc_job_free(j);
+    (void)close(host);
+}
+
+static void who_cannot_be_watched_is_not_waited_for(void **state)
+{
+    int host;
+    (void)state;
+    int64_t began = tc_now_us();
+    struct tc_running *j = begin(&host, TC_STDIN_NONE, -1);
+    assert_true(tc_now_us() - began < 1000000);
+    assert_int_equal(j->outcome.failure.code, TOOLCAGE_ESYSTEM);
+    assert_string_equal(j->outcome.failure.subject, "epoll");
+    ends_when_it_ends(j, host);
+}
+
+static void who_fails_to_start_is_not_waited_for(void **state)
+{
+    int host;
+    (void)state;
+    seen.fails = true;
+    struct tc_running *j = begin(&host, TC_STDIN_NONE, -1);
+    assert_string_equal(j->outcome.failure.stage, "start");
+    ends_when_it_ends(j, host);
+}
+
+/* Then the end itself cannot be watched for at first. */
+static void an_end_that_cannot_be_watched_is_looked_for(void **state)
+{
+    int host, whole = seen.exit_pipe[0];
+    (void)state;
+    seen.exit_pipe[0] = seen.file;
+    struct tc_running *j = begin(&host, TC_STDIN_NONE, -1);
+    assert_true(answered(host));
+    turn(j, 300000);
+    assert_true(seen.kills > 1);
+    assert_int_equal(seen.destroys, 0);
+    seen.exit_pipe[0] = j->cage.exit_fd = whole;
+    (void)close(seen.exit_pipe[1]);
+    turn(j, 500000);
+    assert_int_equal(seen.reaps, 1);
+    assert_int_equal(seen.destroys, 1);
+    tc_job_free(j);
+    (void)close(host);
+}
+
+/* Nothing can be read from a directory. */
+static void half_an_input_is_not_taken_for_the_whole(void **state)
+{
+    int host;
+    (void)state;
+    seen.runs = true;
+    struct tc_running *j = begin(&host, TC_STDIN_BYTES, open("/", O_RDONLY | O_CLOEXEC));
+    turn(j, 200000);
+    assert_true(answered(host));
+    assert_int_equal(j->outcome.status, TOOLCAGE_STATUS_ERROR);
+    assert_int_equal(j->outcome.failure.code, TOOLCAGE_ESYSTEM);
+    assert_string_equal(j->outcome.failure.subject, "standard input");
+    assert_int_equal(j->outcome.failure.errnum, EISDIR);
+    assert_int_equal(seen.kills, 1);
+    assert_int_equal(seen.reaps, 1);
+    assert_int_equal(seen.destroys, 1);
+    tc_job_free(j);
+    (void)close(host);
+}
+
+static void the_whole_input_comes(void **state)
+{
+    static char text[300000], got[sizeof(text)];
+    int host;
+    (void)state;
+    memset(text, 'x', sizeof(text));
+    seen.runs = true;
+    struct tc_running *j = begin(&host, TC_STDIN_BYTES, tc_memfd("input", text, sizeof(text)));
+    size_t have = 0;
+    for (ssize_t n = 1; n > 0; have += (size_t)n) {
+        turn(j, 5000);
+        n = read(j->cage.stdin_fd, got + have, sizeof(got) - have);
+        assert_true(n >= 0);
+    }
+    assert_int_equal(have, sizeof(text));
+    assert_memory_equal(got, text, sizeof(text));
+    (void)close(seen.exit_pipe[1]);
+    turn(j, 100000);
+    assert_true(answered(host));
+    assert_int_equal(j->outcome.failure.code, 0);
+    (void)close(j->cage.stdin_fd);
+    tc_job_free(j);
+    (void)close(host);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_cannot_be_watched_is_not_waited_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_fails_to_start_is_not_waited_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_end_that_cannot_be_watched_is_looked_for, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(half_an_input_is_not_taken_for_the_whole, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_whole_input_comes, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("job", tests, NULL, NULL);
+}
