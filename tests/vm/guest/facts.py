@@ -102,12 +102,16 @@ def text(path):
 def main():
     facts = [
         ("kernel", lambda: platform.release()),
+        ("init", lambda: text("/proc/1/comm")),
         ("user", lambda: "%d:%d" % (os.getuid(), os.getgid())),
         ("cgroup", own_group),
         ("cgroup controllers", controllers),
         ("cgroup child with memory.max", group_child),
         ("lsm", lambda: text("/sys/kernel/security/lsm")),
         ("landlock abi", lambda: syscall(SYS_LANDLOCK_CREATE, None, 0, 1)),
+        ("apparmor mediates namespaces", lambda: text("/sys/kernel/security/apparmor/features/namespaces/mask")),
+        ("apparmor_restrict_unprivileged_userns", lambda: text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")),
+        ("unprivileged_userns_clone", lambda: text("/proc/sys/kernel/unprivileged_userns_clone")),
         ("seccomp actions", lambda: text("/proc/sys/kernel/seccomp/actions_avail")),
         ("user namespace", lambda: user_namespace("true")),
         ("proc in it", lambda: user_namespace("mount", "-t", "proc", "proc", "/proc")),
