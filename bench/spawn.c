@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One call of a program that does nothing, by every contender in turns: back to back, then with a
- * pause before each, as an agent calls. Taking turns is what makes the ratios hold on a busy
- * machine.
+ * One call of a program that does nothing, by every contender in turns, the order drawn by lot:
+ * back to back, then with a pause before each.
  *
  * A contender is a command line (timed from posix_spawn to the end of waitpid) or the library (from
  * toolcage_call_new to the result). One that cannot run here is named with its own words, not left
@@ -18,21 +17,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "turns.h"
 
-enum { ARGS_MAX = 24, CONTENDERS_MAX = 16 };
+enum { ARGS_MAX = 24, CONTENDERS_MAX = 16, PAIRS_MAX = 8 };
 
 struct contender {
-    const char *name;
+    struct turn turn; /* first: a turn is taken by its address */
     const char *argv[ARGS_MAX];
     const char *memory; /* the library, with this memory clause */
+    bool first;         /* and a new engine for each call */
     struct host host;
-    struct samples dense, paced;
-    bool usable;
+};
+
+/* What is compared besides: a contender over another. */
+struct pair {
+    const char *over, *base;
 };
 
 static struct contender contenders[CONTENDERS_MAX];
-static size_t contender_count;
+static struct pair pairs[PAIRS_MAX];
+static size_t contender_count, pair_count;
+static int null_fd;
 
 extern char **environ;
 
@@ -57,36 +62,55 @@ static int run_command(const char *const *argv, int out)
     return status;
 }
 
-static double time_command(const struct contender *c, int null)
+static double time_command(struct turn *turn)
 {
+    const struct contender *c = (struct contender *)turn;
     double start = clock_us();
-    int status = run_command(c->argv, null);
+    int status = run_command(c->argv, null_fd);
 
     if (status != 0)
-        die("%s failed in the middle of the run (wait status %d)", c->name, status);
+        die("%s failed in the middle of the run (wait status %d)", turn->name, status);
     return clock_us() - start;
 }
 
-static double time_once(struct contender *c, int null)
+static double time_first(struct turn *turn)
 {
-    return c->memory ? host_call(&c->host) : time_command(c, null);
+    const struct contender *c = (struct contender *)turn;
+    double start = clock_us(), end;
+    struct host host = host_open(c->host.command, c->memory);
+
+    host_call(&host);
+    end = clock_us();
+    host_close(&host);
+    return end - start;
 }
 
-static const char *first_line(char *said)
+static double time_library(struct turn *turn)
 {
-    said[strcspn(said, "\n")] = '\0';
-    return *said ? said : "(it said nothing)";
+    return host_call(&((struct contender *)turn)->host);
 }
 
-/* Tries it once and says why not when it fails. */
-static void probe(struct contender *c)
+static void leave_out(struct contender *c, const char *why)
+{
+    c->turn.once = NULL;
+    printf("not measured: %s: %s\n", c->turn.name, why);
+}
+
+static void leave_out_failed(struct contender *c, const char *said)
+{
+    char why[600];
+
+    snprintf(why, sizeof(why), "it failed here: %s", said);
+    why[strcspn(why, "\n")] = '\0';
+    leave_out(c, *said ? why : "it failed here and said nothing");
+}
+
+static void probe_command(struct contender *c)
 {
     char said[512] = "";
     int pipe_fds[2], status;
     ssize_t length;
 
-    if (c->memory)
-        return;
     if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
         die("pipe failed");
     status = run_command(c->argv, pipe_fds[1]);
@@ -94,36 +118,68 @@ static void probe(struct contender *c)
     said[length > 0 ? length : 0] = '\0';
     close(pipe_fds[0]);
     close(pipe_fds[1]);
-    c->usable = status == 0;
     if (status == -1)
-        printf("not measured: %s: %s is not installed\n", c->name, c->argv[0]);
+        leave_out(c, "it is not installed");
     else if (status != 0)
-        printf("not measured: %s: it failed here: %s\n", c->name, first_line(said));
+        leave_out_failed(c, said);
 }
 
-/* Each line of the list: "name|word|word…", or "name|library|MEMORY". */
+/* A clause that this machine or user cannot have: the memory of a control group. */
+static void probe_library(struct contender *c)
+{
+    struct toolcage_call *call = host_start(&c->host);
+    const struct toolcage_result *result;
+
+    if (toolcage_call_wait(call, 60000, NULL) != 1)
+        die("%s: no result after a minute", c->turn.name);
+    result = toolcage_call_result(call);
+    if (toolcage_result_status(result) != TOOLCAGE_STATUS_OK)
+        leave_out_failed(c, toolcage_result_message(result));
+    toolcage_call_unref(call);
+}
+
+/* Tries it once: one that cannot run here is left out, with the reason. */
+static void open_contender(struct contender *c, const char *noop)
+{
+    if (!c->memory) {
+        probe_command(c);
+        return;
+    }
+    c->host = host_open(noop, c->memory);
+    probe_library(c);
+}
+
+static void read_pair(char *words)
+{
+    char *over = strsep(&words, "|");
+
+    if (pair_count == PAIRS_MAX || !words)
+        die("more than %d pairs, or one without a base: %s", PAIRS_MAX, over);
+    pairs[pair_count++] = (struct pair){.over = strdup(over), .base = strdup(words)};
+}
+
 static void read_contender(char *line)
 {
     struct contender *c = &contenders[contender_count];
     char *rest = line, *word;
     size_t count = 0;
 
-    line[strcspn(line, "\n")] = '\0';
-    if (!*line || *line == '#')
-        return;
     if (contender_count == CONTENDERS_MAX)
         die("more than %d contenders", CONTENDERS_MAX);
-    c->name = c->dense.name = c->paced.name = strdup(strsep(&rest, "|"));
+    c->turn.name = strdup(strsep(&rest, "|"));
     while (count < ARGS_MAX - 1 && (word = strsep(&rest, "|")))
         c->argv[count++] = strdup(word);
     if (count == 0)
-        die("%s has no command", c->name);
-    if (strcmp(c->argv[0], "library") == 0)
+        die("%s has no command", c->turn.name);
+    c->first = strcmp(c->argv[0], "first") == 0;
+    if (c->first || strcmp(c->argv[0], "library") == 0)
         c->memory = c->argv[1];
-    c->usable = true;
+    c->turn.once = c->first ? time_first : c->memory ? time_library : time_command;
     contender_count++;
 }
 
+/* Each line of the list: "name|word|word…", "name|library|MEMORY", "name|first|MEMORY", or
+ * "over|NAME|NAME OF ITS BASE". */
 static void read_contenders(const char *path)
 {
     char line[4096];
@@ -131,62 +187,50 @@ static void read_contenders(const char *path)
 
     if (!f)
         die("cannot open %s", path);
-    while (fgets(line, sizeof(line), f))
-        read_contender(line);
+    while (fgets(line, sizeof(line), f)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, "over|", 5) == 0)
+            read_pair(line + 5);
+        else if (*line && *line != '#')
+            read_contender(line);
+    }
     fclose(f);
 }
 
-static void run_rounds(int rounds, unsigned pause, int null)
+static struct turn *find(const char *name)
 {
-    for (int round = -2; round < rounds; round++) {
-        for (size_t i = 0; i < contender_count; i++) {
-            struct contender *c = &contenders[i];
-            double us;
-
-            if (!c->usable)
-                continue;
-            if (pause)
-                pause_ms(pause);
-            us = time_once(c, null);
-            if (round >= 0)
-                samples_add(pause ? &c->paced : &c->dense, us);
-        }
-    }
+    for (size_t i = 0; i < contender_count; i++)
+        if (strcmp(contenders[i].turn.name, name) == 0)
+            return &contenders[i].turn;
+    die("no contender is called %s", name);
 }
 
-static void print_row(struct contender *c, const struct contender *base)
+static void print_all(struct turn *const *turns)
 {
-    double dense = samples_at(&c->dense, 0.5), paced = samples_at(&c->paced, 0.5);
-    double dense_base = samples_at((struct samples *)&base->dense, 0.5);
-    double paced_base = samples_at((struct samples *)&base->paced, 0.5);
-
-    printf("%-34s %8.0f %8.0f %7.1f   %8.0f %8.0f %7.1f\n", c->name, dense,
-           samples_at(&c->dense, 0.99), dense_base > 0 ? dense / dense_base : 0, paced,
-           samples_at(&c->paced, 0.99), paced_base > 0 ? paced / paced_base : 0);
+    turns_print_head();
+    turns_print(turns, contender_count);
+    turns_compare_head();
+    for (size_t i = 0; i < pair_count; i++)
+        turns_compare(find(pairs[i].over), find(pairs[i].base));
 }
 
 int main(int argc, char **argv)
 {
-    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    struct turn *turns[CONTENDERS_MAX];
 
-    if (argc != 5 || null < 0)
+    null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (argc != 5 || null_fd < 0)
         die("usage: spawn CONTENDERS NOOP ROUNDS PACED_ROUNDS");
     read_contenders(argv[1]);
     for (size_t i = 0; i < contender_count; i++) {
-        probe(&contenders[i]);
-        if (contenders[i].memory)
-            contenders[i].host = host_open(argv[2], contenders[i].memory);
+        turns[i] = &contenders[i].turn;
+        open_contender(&contenders[i], argv[2]);
     }
-    if (contender_count == 0 || !contenders[0].usable)
+    if (contender_count == 0 || !turns[0]->once)
         die("the first contender is the baseline and has to run");
-    run_rounds((int)strtol(argv[3], NULL, 10), 0, null);
-    run_rounds((int)strtol(argv[4], NULL, 10), 100, null);
-    printf("%-34s %26s   %26s\n", "", "back to back", "100 ms before each");
-    printf("%-34s %8s %8s %7s   %8s %8s %7s\n", "microseconds", "median", "p99", "ratio", "median",
-           "p99", "ratio");
-    for (size_t i = 0; i < contender_count; i++)
-        if (contenders[i].usable)
-            print_row(&contenders[i], &contenders[0]);
+    turns_take(turns, contender_count, (int)strtol(argv[3], NULL, 10),
+               (int)strtol(argv[4], NULL, 10));
+    print_all(turns);
     for (size_t i = 0; i < contender_count; i++)
         if (contenders[i].memory)
             host_close(&contenders[i].host);
