@@ -14,7 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-#include "backend/local/journal.h"
+#include "backend/local/state.h"
 #include "backend/oci/config.h"
 #include "backend/oci/inner.h"
 #include "base/clock.h"
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
         tc_loop_watch(&helper.loop, &engine, TC_HELPER_SOCKET, EPOLLIN) < 0 ||
         tc_loop_watch(&helper.loop, &host, TC_HELPER_HOST, EPOLLIN) < 0)
         return 125;
-    tc_journal_state(argc > 1 && argv[1][0] == '/' ? argv[1] : NULL);
+    tc_state_set(argc > 1 && argv[1][0] == '/' ? argv[1] : NULL);
     run();
     _exit(0); /* at once, whatever the workers do */
 }

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "backend/local/state.h"
 #include "backend/local/workspace.h"
 #include "base/fd.h"
 #include "base/path.h"
@@ -24,40 +25,11 @@ enum mark { LIVE, CUT, TOLD };
 static const char *const suffixes[] = {[LIVE] = "", [CUT] = ".cut", [TOLD] = ".told"};
 static const char prefix[] = ".toolcage-";
 
-static const char *state;
 static _Atomic bool untold; /* a sweep found something that no call has told yet */
-
-void tc_journal_state(const char *directory)
-{
-    state = directory;
-}
-
-/* Ours alone: who could write here could make us remove and report things. */
-static int open_checked(const char *base)
-{
-    struct stat st;
-    _autofree_ char *path = tc_format("%s/commits", base);
-    _autofd_ int root = path ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (root < 0 || (tc_mkdirs(root, path + 1) < 0 && errno != EEXIST))
-        return -1;
-    _autofd_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir < 0 || fstat(dir, &st) < 0)
-        return -1;
-    if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH)) {
-        errno = EPERM;
-        return -1;
-    }
-    return TAKE_FD(dir);
-}
 
 int tc_journal_open(const char **ret_where)
 {
-    const char *base = geteuid() == 0 ? "/run/toolcage" : state;
-    if (ret_where)
-        *ret_where = base ? base : "a state directory (neither HOME nor XDG_STATE_HOME is set)";
-    if (!base)
-        errno = ENOENT;
-    return base ? open_checked(base) : -1;
+    return tc_state_open("commits", ret_where);
 }
 
 /* ---- the committing process

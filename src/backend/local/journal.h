@@ -9,8 +9,6 @@
 
 #include "backend/local/local.h"
 
-/* Before anything else: the caller's own state directory, or NULL; borrowed for good. */
-void tc_journal_state(const char *directory);
 /* The directory of journals, made where it is missing. A descriptor, or -1 with errno and
  * *ret_where (may be NULL) naming it. From any thread. */
 int tc_journal_open(const char **ret_where);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/oci/remember.h"
 #include "base/cleanup.h"
 #include "base/strv.h"
 
@@ -57,14 +58,14 @@ struct tc_oci_choice tc_oci_choose(const char *wish, const enum tc_oci_finding *
  * third of asking it. A small one hands over to the real one. */
 bool tc_oci_may_know(const char *program, const char *platform)
 {
-    enum { SHARE = 1 << 18, LARGE = 1 << 20 };
+    enum { SHARE = 1 << 18 };
     _autofree_ char *bytes = malloc(SHARE);
     _autofd_ int fd = open(program, O_RDONLY | O_CLOEXEC);
     const size_t overlap = strlen(platform) - 1;
     size_t kept = 0;
     ssize_t n = -1;
     struct stat st;
-    if (!bytes || fd < 0 || fstat(fd, &st) < 0 || st.st_size < LARGE)
+    if (!bytes || fd < 0 || fstat(fd, &st) < 0 || st.st_size < TC_OCI_LARGE)
         return true;
     while ((n = read(fd, bytes + kept, SHARE - kept)) > 0) {
         size_t have = kept + (size_t)n;
@@ -86,21 +87,36 @@ struct asker {
     const char *path;
 };
 
-/* What could not be tried is not remembered. */
 static enum tc_oci_finding look(const struct asker *a, enum tc_oci_platform p, char **ret_why)
 {
     if (tc_oci_may_know(a->path, name_of(p)))
         return tc_oci_try(a->cage, a->runtime, a->path, options[p], ret_why);
-    *ret_why = strdup("this runsc does not know it");
-    return TC_OCI_FAILS;
+    return TC_OCI_ABSENT;
 }
 
+/* The note of an earlier helper spares both. */
+static enum tc_oci_finding recall_or_look(const struct asker *a, enum tc_oci_platform p,
+                                          char **ret_why)
+{
+    _autofree_ char *identity = tc_oci_identity(a->path);
+    enum tc_oci_finding found = identity ? tc_oci_recall(identity, name_of(p)) : TC_OCI_UNKNOWN;
+    if (found == TC_OCI_UNKNOWN) {
+        found = look(a, p, ret_why);
+        if (identity && (found == TC_OCI_WORKS || found == TC_OCI_ABSENT))
+            tc_oci_remember(identity, name_of(p), found);
+    }
+    if (found == TC_OCI_ABSENT)
+        *ret_why = strdup("this runsc does not know it");
+    return found;
+}
+
+/* What could not be tried is not known. */
 static enum tc_oci_finding find(const struct asker *a, enum tc_oci_platform p)
 {
     char *why = NULL;
     (void)pthread_mutex_lock(&known[p].lock);
     enum tc_oci_finding found = known[p].finding;
-    if (found == TC_OCI_UNKNOWN && (found = look(a, p, &why)) != TC_OCI_UNTRIED) {
+    if (found == TC_OCI_UNKNOWN && (found = recall_or_look(a, p, &why)) != TC_OCI_UNTRIED) {
         known[p].why = why;
         known[p].finding = found;
     }
@@ -159,6 +175,7 @@ const char *tc_oci_settle(struct tc_cage *cage, const struct tc_oci_runtime *run
 const char *tc_oci_instead(const char *option)
 {
     bool preferred = tc_streq(option, options[TC_OCI_SYSTRAP]);
-    return !preferred && known[TC_OCI_SYSTRAP].finding == TC_OCI_FAILS ? known[TC_OCI_SYSTRAP].why
-                                                                       : NULL;
+    enum tc_oci_finding found = known[TC_OCI_SYSTRAP].finding;
+    bool out = found == TC_OCI_FAILS || found == TC_OCI_ABSENT;
+    return !preferred && out ? known[TC_OCI_SYSTRAP].why : NULL;
 }

@@ -13,6 +13,7 @@ enum tc_oci_finding {
     TC_OCI_UNKNOWN, /* nobody has looked yet */
     TC_OCI_WORKS,
     TC_OCI_FAILS,
+    TC_OCI_ABSENT,  /* this runsc does not know it */
     TC_OCI_UNTRIED, /* what kept the container from being tried will meet the call, too */
 };
 

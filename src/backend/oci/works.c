@@ -19,6 +19,7 @@
 #include "backend/oci/bundle.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/platform.h"
+#include "backend/oci/remember.h"
 #include "backend/oci/stages.h"
 #include "backend/oci/talk.h"
 #include "base/clock.h"
@@ -435,8 +436,9 @@ static unsigned none(void)
     .cpu_us = tc_local_cpu_us, .usage = tc_local_usage, .collect = tc_process_collect,        \
     .collected = tc_process_collected, .uncollect = tc_process_uncollect,                     \
     .holds_much = tc_local_holds_much, .release = tc_local_release, .destroy = destroy,       \
-    .open = nothing, .tick = never, .close = nothing, .sweep = none, .forget = none,
+    .open = nothing, .tick = never, .close = nothing, .sweep = none,
 
 /* what is the machine's goes with the process backend's */
-const struct tc_works tc_oci_works = {.name = "oci", .trial = trial_oci, WORKS};
-const struct tc_works tc_gvisor_works = {.name = "gvisor", .trial = trial_gvisor, WORKS};
+const struct tc_works tc_oci_works = {.name = "oci", .trial = trial_oci, .forget = none, WORKS};
+const struct tc_works tc_gvisor_works = {
+    .name = "gvisor", .trial = trial_gvisor, .forget = tc_oci_forget, WORKS};

@@ -109,9 +109,9 @@ def each_works_or_is_refused(s):
 
 class StandIn:
     """A runtime that hangs on one platform, takes ptrace for another, and is the real one on the rest; it notes what it
-    was asked for."""
+    was asked for. A large one could know platforms itself."""
 
-    def __init__(self, s, hangs="", plays=""):
+    def __init__(self, s, hangs="", plays="", large=False):
         self.log = s.write(f"asked-{hangs}-{plays}", "", 0o666)
         shutil.copy(RUNSC, s.path("real"))
         script = s.write(f"stand-in-{hangs}-{plays}", f"""#!/bin/sh
@@ -125,16 +125,18 @@ for word; do
 	set -- "$@" "$word"
 done
 exec {s.path("real")} "$@"
-""", 0o755)
-        self.program, self.wrap = s.own_copy(), in_namespaces(f"mount --bind {script} {RUNSC}")
+""" + ("# systrap\n" * 120_000 if large else ""), 0o755)
+        self.program = s.own_copy()
+        # what helpers remember is this runtime's own
+        self.wrap = in_namespaces(f"mount --bind {script} {RUNSC} && if [ -w /run ]; then mkdir -p /run/toolcage; mount -t tmpfs -o mode=755 none /run/toolcage; fi")
 
     def asked(self):
         with open(self.log, encoding="utf-8") as file:
             return file.read().split()
 
-    def popen(self, s, *command, **grant):
+    def popen(self, s, *command, wrap=(), **grant):
         known = len(self.asked())
-        process = s.popen(*command, wrap=self.wrap, program=self.program, **grant)
+        process = s.popen(*command, wrap=(*self.wrap, *wrap), program=self.program, **grant)
         until(lambda: len(self.asked()) > known or process.poll() is not None, 30)
         if not self.asked():
             process.kill()
@@ -171,6 +173,16 @@ def what_was_tried_is_used(s):
             (StandIn(s, hangs="systrap"), None, ["systrap", "ptrace"], "where it hangs, ptrace")):
         answer = finish(runtime.popen(s, "/bin/echo", "ran", more=more(platform)))
         check(answer.status == "ok" and answer.out == "ran\n" and runtime.asked() == asked, name, (runtime.asked(), answer))
+
+
+def what_works_is_remembered(s):
+    """By three command lines in one place; the operator makes the third forget."""
+    runtime = StandIn(s, plays="systrap", large=True)
+    script = f'"$@"; "$@"; {runtime.program} doctor --clean; exec "$@"'
+    process = runtime.popen(s, "/bin/echo", "ran", more=more(), wrap=("/bin/sh", "-c", script, "sh"))
+    out, err = process.communicate(timeout=120 * PATIENCE)
+    check(out.count(b'"status":"ok"') == 3 and runtime.asked() == ["systrap"] * 5, "what was found to work is not tried again before it is forgotten",
+          (runtime.asked(), err, out))
 
 
 def exchange(process, count):
@@ -212,7 +224,7 @@ def one_trial_serves_a_helper(s):
 def main():
     if not RUNSC:
         skip_all("skipped: runsc is not installed")
-    run(what_is_said_is_used, each_works_or_is_refused, one_that_hangs_is_ended, what_was_tried_is_used, one_trial_serves_a_helper)
+    run(what_is_said_is_used, each_works_or_is_refused, one_that_hangs_is_ended, what_was_tried_is_used, what_works_is_remembered, one_trial_serves_a_helper)
 
 
 main()

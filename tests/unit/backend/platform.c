@@ -3,12 +3,15 @@
  *
  * Which platform of runsc a call gets, and what its program gives away unasked. */
 #include "backend/oci/platform.h"
+#include "backend/oci/remember.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/strv.h"
 #include "test.h"
 
 enum { NOT = TC_OCI_UNKNOWN, YES = TC_OCI_WORKS, NO = TC_OCI_FAILS, CANNOT = TC_OCI_UNTRIED };
@@ -93,12 +96,51 @@ static void a_program_knows_what_it_speaks_of(void **state)
     assert_true(tc_oci_may_know("/nonexistent/runsc", "systrap"));
 }
 
+static void a_note_holds_for_its_program_alone(void **state)
+{
+    static const enum tc_oci_finding kept[] = {TC_OCI_WORKS, TC_OCI_ABSENT};
+    (void)state;
+    for (size_t i = 0; i < TC_COUNT(kept); i++) {
+        _autofree_ char *note = tc_oci_note("program:1", kept[i]);
+        _autofree_ char *longer = tc_format("%sx", note), *cut = strndup(note, strlen(note) - 1);
+        assert_int_equal(tc_oci_read_note(note, "program:1"), kept[i]);
+        assert_int_equal(tc_oci_read_note(note, "program:2"), TC_OCI_UNKNOWN);
+        assert_int_equal(tc_oci_read_note(note, "program:"), TC_OCI_UNKNOWN);
+        assert_int_equal(tc_oci_read_note(longer, "program:1"), TC_OCI_UNKNOWN);
+        assert_int_equal(tc_oci_read_note(cut, "program:1"), TC_OCI_UNKNOWN);
+    }
+    assert_int_equal(tc_oci_read_note(NULL, "program:1"), TC_OCI_UNKNOWN);
+    assert_int_equal(tc_oci_read_note("", "program:1"), TC_OCI_UNKNOWN);
+}
+
+static void a_program_that_changed_is_another(void **state)
+{
+    char path[] = "/tmp/toolcage-platform-XXXXXX";
+    (void)state;
+    _autofd_ int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_null(tc_oci_identity(path)); /* a small one: it speaks for another */
+    assert_int_equal(ftruncate(fd, 2 << 20), 0);
+    _autofree_ char *first = tc_oci_identity(path), *again = tc_oci_identity(path);
+    assert_string_equal(first, again);
+    assert_int_equal(ftruncate(fd, (2 << 20) + 1), 0);
+    _autofree_ char *grown = tc_oci_identity(path);
+    assert_string_not_equal(first, grown);
+    assert_int_equal(futimens(fd, (struct timespec[]){{1, 0}, {1, 0}}), 0);
+    _autofree_ char *touched = tc_oci_identity(path);
+    assert_string_not_equal(grown, touched);
+    assert_int_equal(unlink(path), 0);
+    assert_null(tc_oci_identity(path));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(choices_are_those_of_the_table),
         cmocka_unit_test(a_word_of_no_platform_is_refused),
         cmocka_unit_test(a_program_knows_what_it_speaks_of),
+        cmocka_unit_test(a_note_holds_for_its_program_alone),
+        cmocka_unit_test(a_program_that_changed_is_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The directory of what outlives a helper: /run/toolcage for root, the caller's own state directory
+ * for everybody else. */
+#ifndef TC_LOCAL_STATE_H
+#define TC_LOCAL_STATE_H
+
+/* Before anything else: the caller's own state directory, or NULL; borrowed for good. */
+void tc_state_set(const char *directory);
+/* A directory in it, made where it is missing and the caller's alone. A descriptor, or -1 with
+ * errno and *ret_where (may be NULL) naming the state directory. From any thread. */
+int tc_state_open(const char *part, const char **ret_where);
+
+#endif
