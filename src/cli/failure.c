@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "cli/failure.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +38,16 @@ int tc_failure_set(struct tc_failure *failure, int code, const char *hint, const
     failure->hint = one_line(hint ? hint : usual);
     va_end(ap);
     return -1;
+}
+
+int tc_failure_of_pipes(struct tc_failure *failure, int rc)
+{
+    if (rc >= 0 || failure->error)
+        return rc;
+    if (rc == TOOLCAGE_ESYSTEM)
+        return tc_failure_set(failure, rc, "restart the client, or free memory on this machine",
+                              "the pipes to the client failed: %s", strerror(errno));
+    return tc_failure_set(failure, rc, NULL, "out of memory");
 }
 
 void tc_failure_done(struct tc_failure *failure)

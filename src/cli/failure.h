@@ -22,6 +22,9 @@ static inline struct toolcage_error **tc_failure_error(struct tc_failure *failur
 /* Fills it and returns -1. The hint is copied; NULL: none. */
 int tc_failure_set(struct tc_failure *failure, int code, const char *hint, const char *fmt, ...)
     TC_PRINTF(4, 5);
+/* What a server between two pipes answered: rc itself when it says why, or was no failure; else
+ * fills it from rc and errno and returns -1. */
+int tc_failure_of_pipes(struct tc_failure *failure, int rc);
 /* Names what it is about (copied). Returns -1. */
 int tc_failure_about(struct tc_failure *failure, const char *subject);
 void tc_failure_done(struct tc_failure *failure);

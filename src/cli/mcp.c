@@ -2,7 +2,6 @@
  * Copyright The toolcage authors */
 #include "mcp/mcp.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "cli/lookup.h"
@@ -45,13 +44,7 @@ static int serve(const struct tc_args *args, const struct tc_found *found,
                                        .out = STDOUT_FILENO,
                                        .narrow = workspace ? set_workspace : NULL,
                                        .userdata = (void *)workspace};
-    int rc = tc_mcp_serve(&how, tc_failure_error(failure));
-    if (rc == TOOLCAGE_ESYSTEM && !failure->error)
-        return tc_failure_set(failure, rc, "restart the client, or free memory on this machine",
-                              "the client's pipe failed: %s", strerror(errno));
-    if (rc < 0 && !failure->error)
-        return tc_failure_set(failure, rc, NULL, "out of memory");
-    return rc;
+    return tc_failure_of_pipes(failure, tc_mcp_serve(&how, tc_failure_error(failure)));
 }
 
 static int run(const struct tc_args *args)

@@ -2,7 +2,6 @@
  * Copyright The toolcage authors
  *
  * Which server of the policy is meant, and what is said of it while it runs. */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -236,13 +235,7 @@ static int wrap(struct scene *scene, const struct tc_found *found, struct tc_fai
                                         .userdata = scene};
     /* a client that has gone is an error of a write, not our end: the cage is still to be ended */
     (void)signal(SIGPIPE, SIG_IGN);
-    int rc = tc_mcp_wrap(&how, tc_failure_error(failure));
-    if (rc == TOOLCAGE_ESYSTEM && !failure->error)
-        return tc_failure_set(failure, rc, NULL, "cannot wait for client and server: %s",
-                              strerror(errno));
-    if (rc < 0 && !failure->error)
-        return tc_failure_set(failure, rc, NULL, "out of memory");
-    return rc;
+    return tc_failure_of_pipes(failure, tc_mcp_wrap(&how, tc_failure_error(failure)));
 }
 
 static int find(struct scene *scene, const struct tc_found *found, struct tc_failure *failure)

@@ -7,31 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcp/text.h"
 #include "mcp/wrap.h"
 
-/* A text of ours being written. */
-struct text {
-    FILE *out;
-    char *bytes;
-    size_t length;
-};
-
-static FILE *begin(struct tc_wrap *wrap, struct text *text)
+static bool begin(struct tc_wrap *wrap, struct tc_text *text)
 {
-    *text = (struct text){0};
-    text->out = open_memstream(&text->bytes, &text->length);
-    wrap->failed |= !text->out;
-    return text->out;
+    bool good = tc_text_begin(text);
+    wrap->failed |= !good;
+    return good;
 }
 
 /* Owned; NULL: no memory. */
-static char *finish(struct tc_wrap *wrap, struct text *text)
+static char *finish(struct tc_wrap *wrap, struct tc_text *text)
 {
-    if (text->out && fclose(text->out) == 0)
-        return text->bytes;
-    wrap->failed = true;
-    free(text->bytes);
-    return NULL;
+    char *bytes = tc_text_finish(text);
+    wrap->failed |= !bytes;
+    return bytes;
 }
 
 static void send(struct tc_wrap *wrap, struct tc_outbox *box, const char *text, size_t length)
@@ -44,7 +35,7 @@ static void send(struct tc_wrap *wrap, struct tc_outbox *box, const char *text, 
 
 static char *refuse_id(struct tc_wrap *wrap, const char *id, int code, const char *why)
 {
-    struct text text;
+    struct tc_text text;
     if (!begin(wrap, &text))
         return NULL;
     tc_rpc_refuse(text.out, id, code, why);
@@ -62,7 +53,7 @@ static char *refuse(struct tc_wrap *wrap, struct tc_slice id, int code, const ch
 
 static char *tell_model(struct tc_wrap *wrap, const char *id, bool stateless, const char *words)
 {
-    struct text text;
+    struct tc_text text;
     if (!begin(wrap, &text))
         return NULL;
     tc_rpc_tell_model(text.out, id, stateless, words);
@@ -172,7 +163,7 @@ static void complain(struct tc_wrap *wrap, const char *fault)
 
 static char *filtered(struct tc_wrap *wrap, struct tc_slice message, struct tc_slice tools)
 {
-    struct text text;
+    struct tc_text text;
     const char *after = tools.at + tools.length;
     if (!begin(wrap, &text))
         return NULL;
@@ -234,16 +225,16 @@ static char *take_from_server(struct tc_wrap *wrap, struct tc_slice message, boo
 
 typedef char *taker(struct tc_wrap *wrap, struct tc_slice message, bool *ret_pass);
 
-static void join(struct text *list, const char *bytes, size_t length)
+static void join(struct tc_text *list, const char *bytes, size_t length)
 {
-    (void)fputc(ftell(list->out) ? ',' : '[', list->out);
+    (void)fputc(list->length ? ',' : '[', list->out);
     (void)fwrite(bytes, 1, length, list->out);
 }
 
 /* Sends a list of what was joined, if anything was. */
-static void send_list(struct tc_wrap *wrap, struct tc_outbox *box, struct text *list)
+static void send_list(struct tc_wrap *wrap, struct tc_outbox *box, struct tc_text *list)
 {
-    bool any = list->out && ftell(list->out) > 0;
+    bool any = list->length > 0;
     if (any)
         (void)fputc(']', list->out);
     char *bytes = finish(wrap, list);
@@ -276,10 +267,14 @@ static void take_batch(struct tc_wrap *wrap, struct tc_slice line, taker *take,
                        struct tc_outbox *to)
 {
     struct tc_scan_each each = tc_scan_walk(line);
-    struct text passed, instead;
+    struct tc_text passed, instead;
     bool whole = true, one_list = to == &wrap->to_client;
-    if (!begin(wrap, &passed) || !begin(wrap, &instead))
+    if (!begin(wrap, &passed))
         return;
+    if (!begin(wrap, &instead)) {
+        free(finish(wrap, &passed));
+        return;
+    }
     while (!wrap->failed && tc_scan_next(&each)) {
         bool pass = false;
         char *other = take(wrap, each.value, &pass);
@@ -290,7 +285,7 @@ static void take_batch(struct tc_wrap *wrap, struct tc_slice line, taker *take,
             join(one_list ? &passed : &instead, other, strlen(other));
         free(other);
     }
-    if (whole && ftell(passed.out) > 0) {
+    if (whole && passed.length > 0) {
         send(wrap, to, line.at, line.length);
         free(finish(wrap, &passed));
     } else {
@@ -364,7 +359,7 @@ void tc_pass_lost(struct tc_wrap *wrap, const char *why)
 /* The server is told as if its client had lost patience. */
 static void cancel(struct tc_wrap *wrap, const char *id)
 {
-    struct text text;
+    struct tc_text text;
     if (!begin(wrap, &text))
         return;
     (void)fprintf(text.out,

@@ -31,6 +31,7 @@ struct life {
     bool client_open; /* it may still send */
     bool hung_up;     /* what it sent is not all taken */
     bool client_gone; /* it does not read either */
+    int broken;       /* errno of its pipe, which ended by more than its leaving */
     bool done;
     int64_t leave_at_ms, flush_at_ms; /* 0: not yet */
 };
@@ -151,6 +152,8 @@ static void take_input(struct tc_wrap *wrap, struct life *life)
         take_lines(wrap, &wrap->from_client, true);
         return;
     }
+    if (rc < 0)
+        life->broken = errno;
     life->client_open = false;
     leave_soon(life);
 }
@@ -216,9 +219,12 @@ static void tick(struct tc_wrap *wrap, struct life *life)
 
 static void pass_on(struct tc_wrap *wrap, struct life *life, const struct pollfd fds[FDS])
 {
-    if (fds[OUT].revents &&
-        (!(fds[OUT].revents & POLLOUT) || tc_outbox_write(&wrap->to_client, fds[OUT].fd) < 0))
+    if (fds[OUT].revents & POLLOUT && tc_outbox_write(&wrap->to_client, fds[OUT].fd) < 0) {
+        life->broken = errno == EPIPE ? 0 : errno;
         lose_client(wrap, life);
+    } else if (fds[OUT].revents && !(fds[OUT].revents & POLLOUT)) {
+        lose_client(wrap, life);
+    }
     if (wrap->sink >= 0 && fds[SINK].revents &&
         (!(fds[SINK].revents & POLLOUT) || tc_outbox_write(&wrap->to_server, wrap->sink) < 0)) {
         close_sink(wrap); /* it reads no more */
@@ -282,6 +288,10 @@ static int loop(struct tc_wrap *wrap, struct life *life, struct toolcage_error *
             rc = hear(wrap, life, err);
         settle(wrap, life);
     }
+    if (rc == 0 && life->broken) {
+        errno = life->broken;
+        rc = TOOLCAGE_ESYSTEM;
+    }
     return wrap->failed || tc_mcp_starved() ? TOOLCAGE_EMEMORY : rc;
 }
 
@@ -338,6 +348,8 @@ int tc_mcp_wrap(const struct tc_wrap_options *options, struct toolcage_error **e
         rc = loop(wrap, &life, err);
     if (rc == 0)
         options->ended(options->userdata, toolcage_call_result(wrap->call), !life.client_open);
+    int saved = errno;
     done(wrap);
+    errno = saved;
     return rc;
 }

@@ -15,7 +15,8 @@ import time
 import life
 import scene
 
-ROLES = ("exec", "run", "call", "mcp")
+SERVERS = ("mcp", "wrap")
+ROLES = ("exec", "run", "call", *SERVERS)
 PATIENCE = 60
 REQUESTS = (
     {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
@@ -31,7 +32,8 @@ def words(stage, role):
         return ["run", *stage.command("bind")], "/usr/share", {"XDG_CONFIG_HOME": stage.config}
     if role == "call":
         return ["call", "--policy", stage.policy, "--json", "bind"], stage.root, {}
-    return ["mcp", "--policy", stage.policy], stage.root, {}
+    server = ["--server", "walls"] if role == "wrap" else []
+    return [role, "--policy", stage.policy, *server], stage.root, {}
 
 
 class Run(life.Run):
@@ -46,7 +48,7 @@ class Run(life.Run):
     def follow(self, command, stage, role):
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1,
                               env=self.environ, cwd=self.directory) as process:
-            said = self.converse(process) if role == "mcp" else ""
+            said = self.converse(process) if role in SERVERS else ""
             try:
                 out, err = process.communicate(timeout=180)
             except subprocess.TimeoutExpired:
@@ -108,6 +110,9 @@ class Run(life.Run):
         for line in self.lines:
             if "result" not in line and not line.get("error", {}).get("message"):
                 wrong.append(f"neither result nor error: {line}")
+        said = self.answer(3).get("result", {}).get("content", [{}])[0].get("text")
+        if self.role == "wrap" and said not in (None, "caged"):
+            wrong.append(f"the server said {said!r}")
         return wrong
 
     def judge(self, stage, base, enforcement):
@@ -120,7 +125,7 @@ class Run(life.Run):
             wrong += self.judge_json(stage, enforcement)
         elif self.code:
             wrong += self.told()
-        if self.role == "mcp":
+        if self.role in SERVERS:
             wrong += self.judge_answers()
         elif self.role == "call":
             wrong += [] if self.code or self.result else ["0 without a result"]
@@ -136,7 +141,7 @@ class Run(life.Run):
 
     def good(self):
         wrong = [f"it ended with {self.code}: {self.stderr}"] if self.code else []
-        return wrong + [f"{line}" for line in (self.lines if self.role == "mcp" else []) if "error" in line]
+        return wrong + [f"{line}" for line in (self.lines if self.role in SERVERS else []) if "error" in line]
 
     def enforcement(self):
         return {"bind": self.result["enforcement"]} if self.result else {}

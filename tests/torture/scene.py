@@ -85,6 +85,7 @@ class Scene:
         text = '[defaults]\nbackend = "process"\nnetwork = "none"\ntimeout = "60s"\npids = 16\nopen_files = 64\n'
         text += limits + self.filesystem("bind")
         text += f"\n[tool.bind]\ncommand = {json.dumps(self.command('bind'))}\n"
+        text += f"\n[server.walls]\ncommand = {json.dumps(self.command('serve'))}\n[server.walls.tool.bind]\n"
         text += f"\n[tool.copy]\ncommand = {json.dumps(self.command('copy'))}\n" + self.filesystem("copy")
         return text + 'workspace = { mode = "copy" }\ndisk = "8MiB"\nmemory = { max = "256MiB", by = "any" }\n'
 

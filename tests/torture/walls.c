@@ -5,7 +5,9 @@
  * name. Also writes that verdict to the file "verdict" of its directory, so that it is known even
  * when the output is lost.
  *
- *     walls bind|copy SECRET-FILE PORT ABSTRACT-SOCKET NAMESPACE…
+ * As "serve" it prints nothing, and then is an MCP server whose one tool says the verdict.
+ *
+ *     walls bind|copy|serve SECRET-FILE PORT ABSTRACT-SOCKET NAMESPACE…
  *
  * The namespaces are those of the host, as readlink() tells them; none of them may be ours. */
 #include <arpa/inet.h>
@@ -227,13 +229,32 @@ static void check_calls(void)
     want(prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0) < 0, "no-new-privs");
 }
 
-static void tell(const char *verdict)
+static void tell(const char *verdict, int aloud)
 {
     int fd = open("verdict", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0 || write(fd, verdict, strlen(verdict)) < 0)
-        printf("no-verdict-file ");
+        want(0, "no-verdict-file");
     (void)close(fd);
-    printf("%s\n", verdict);
+    if (aloud)
+        printf("%s\n", verdict);
+}
+
+/* Every message is a request on one line, whose id is a number. */
+static void serve(const char *verdict)
+{
+    char line[4096];
+    setlinebuf(stdout);
+    while (fgets(line, sizeof(line), stdin)) {
+        const char *id = strstr(line, "\"id\":");
+        printf("{\"jsonrpc\":\"2.0\",\"id\":%ld,\"result\":", id ? strtol(id + 5, NULL, 10) : 0);
+        if (strstr(line, "\"initialize\""))
+            printf("{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{}},"
+                   "\"serverInfo\":{\"name\":\"walls\",\"version\":\"1\"}}}\n");
+        else if (strstr(line, "\"tools/list\""))
+            printf("{\"tools\":[{\"name\":\"bind\",\"inputSchema\":{\"type\":\"object\"}}]}}\n");
+        else
+            printf("{\"content\":[{\"type\":\"text\",\"text\":\"%s\"}]}}\n", verdict);
+    }
 }
 
 int main(int argc, char **argv)
@@ -252,6 +273,9 @@ int main(int argc, char **argv)
     check_calls();
     check_landlock();
     check_pids();
-    tell(holes[0] ? holes : "caged");
+    int server = strcmp(argv[1], "serve") == 0;
+    tell(holes[0] ? holes : "caged", !server);
+    if (server)
+        serve(holes[0] ? holes : "caged");
     return 0;
 }
