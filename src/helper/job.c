@@ -19,6 +19,8 @@
 enum { SAMPLE_US = 100000, READ_SHARE = 65536, FEED_SHARE = 65536 };
 enum {
     LOOK_US = 100000,
+    OOM_FIRST_US = 1000,
+    OOM_LAST_US = 512000,    /* looks, each after twice the time: a second in all */
     CLEAR_US = 1000000,      /* for what ends by itself, or was told to, until it is told again */
     STUCK_US = 2000000,      /* that the kernel may take to end what was killed */
     GATHERING_US = 120000000 /* over what the gathering bounds itself to */
@@ -134,7 +136,8 @@ void tc_job_answer(struct tc_running *j)
         tc_output_finish(&j->output[i], 0, streams[i]);
         tc_output_done(&j->output[i]);
     }
-    j->end_at_us = j->kill_at_us = j->stuck_at_us = j->sample_at_us = j->refuse_at_us = 0;
+    j->end_at_us = j->kill_at_us = j->stuck_at_us = j->sample_at_us = j->refuse_at_us =
+        j->oom_at_us = 0;
     j->ended = true;
     tc_reserve_open();
     tc_deliver(j);
@@ -296,10 +299,13 @@ static void conclude(struct tc_running *j)
          stream++) /* every writer is gone: what is in the pipes is all */
         read_output(j, stream, INT32_MAX);
     unwatch_cage(j, TC_ROLES);
-    j->end_at_us = j->kill_at_us = j->stuck_at_us = j->sample_at_us = 0;
+    j->end_at_us = j->kill_at_us = j->stuck_at_us = j->sample_at_us = j->oom_at_us = 0;
     if (j->plan.limits.output_kill &&
         (tc_output_over(&j->output[0]) || tc_output_over(&j->output[1])) && !j->limit)
         j->limit = "output";
+    /* whoever was chosen: the tool may have come to a good end without it, but not by itself */
+    if (!j->limit && j->cage.works->oomed(&j->cage))
+        j->limit = "memory";
     tc_reserve_open();
     tc_job_judge(j, j->cage.works->usage(&j->cage));
     gather(j);
@@ -437,12 +443,25 @@ static void on_notify(struct tc_source *s, uint32_t events)
     begin_end(j, true);
 }
 
+/* Control groups of version 1 wake us when no memory is left, before the kernel has chosen and
+ * counted its victim, and not again; and memory may turn up meanwhile. */
+static void look_for_kill(struct tc_running *j)
+{
+    j->oom_at_us = 0;
+    if (j->cage.works->oomed(&j->cage)) {
+        stop_for(j, "memory");
+    } else if (j->oom_wait_us < OOM_LAST_US) {
+        j->oom_wait_us = j->oom_wait_us ? 2 * j->oom_wait_us : OOM_FIRST_US;
+        j->oom_at_us = tc_now_us() + j->oom_wait_us;
+    }
+}
+
 static void on_oom(struct tc_source *s, uint32_t events)
 {
     struct tc_running *j = s->owner;
     (void)events;
-    if (j->cage.works->oomed(&j->cage))
-        stop_for(j, "memory");
+    j->oom_wait_us = 0;
+    look_for_kill(j);
 }
 
 static void close_feed(struct tc_running *j)
@@ -520,8 +539,9 @@ void tc_job_attach(struct tc_running *j)
 
 int64_t tc_job_next(const struct tc_running *j)
 {
-    const int64_t times[] = {j->end_at_us, j->kill_at_us == INT64_MAX ? 0 : j->kill_at_us,
-                             j->stuck_at_us, j->sample_at_us, j->refuse_at_us};
+    const int64_t times[] = {j->end_at_us,    j->kill_at_us == INT64_MAX ? 0 : j->kill_at_us,
+                             j->stuck_at_us,  j->sample_at_us,
+                             j->refuse_at_us, j->oom_at_us};
     int64_t next = 0;
     for (size_t i = 0; i < TC_COUNT(times); i++)
         if (times[i] && (!next || times[i] < next))
@@ -554,6 +574,8 @@ void tc_job_tick(struct tc_running *j, int64_t now)
         begin_end(j, true);
     if (j->stuck_at_us && now >= j->stuck_at_us)
         leave_to_the_kernel(j);
+    if (j->oom_at_us && now >= j->oom_at_us)
+        look_for_kill(j);
     if (j->sample_at_us && now >= j->sample_at_us) {
         j->sample_at_us = now + SAMPLE_US;
         if (j->cage.works->cpu_us(&j->cage) > j->plan.limits.cpu_time_ms * 1000)

@@ -41,6 +41,10 @@ def memory_of_a_group(s):
     many = "import os,time\nfor _ in range(8):\n if os.fork()==0:\n  b=bytearray(30<<20); time.sleep(20); os._exit(0)\nos.wait()"
     answer = s.python(many, **grant)
     limited(answer, "memory", "many processes, each below it")
+    well = many.replace("range(8)", "range(4)").replace("os.wait()", "os.wait()\nos._exit(0)")
+    answers = [s.python(well, **grant) for _ in range(10)]
+    check([(answer.status, answer.limit) for answer in answers] == [("limit", "memory")] * 10,
+          "a tool that ends well, but for a child that the limit has killed", [str(answer) for answer in answers if answer.limit != "memory"])
     answer = s.python("print('fresh')", **grant)
     check(answer.out == "fresh\n", "the next call in the same group starts anew", answer)
     check("control group" in answer.enforcement["limit.memory"] or "cgroup" in answer.enforcement["limit.memory"],
