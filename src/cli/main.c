@@ -9,13 +9,7 @@
 
 #include "cli/opts.h"
 #include "cli/say.h"
-
-static const struct tc_verb *const verbs[] = {
-    &tc_verb_exec,         &tc_verb_call,          &tc_verb_tools,
-    &tc_verb_init,         &tc_verb_policy_check,  &tc_verb_policy_explain,
-    &tc_verb_policy_trust, &tc_verb_policy_digest, &tc_verb_doctor,
-    &tc_verb_mcp,          &tc_verb_wrap,          &tc_verb_version,
-};
+#include "cli/verbs.h"
 
 static const char head[] =
     "toolcage runs one tool call of a language model in a cage built for it\n"
@@ -34,8 +28,9 @@ static int print_help(void)
     if (!out)
         return tc_cli_no_memory();
     (void)fputs(head, out);
-    for (size_t i = 0; i < TC_COUNT(verbs); i++)
-        (void)fprintf(out, "  %-16s %s\n", verbs[i]->name, verbs[i]->summary);
+    const struct tc_verb *verb;
+    for (size_t i = 0; (verb = tc_verb_at(i)); i++)
+        (void)fprintf(out, "  %-16s %s\n", verb->name, verb->summary);
     (void)fputs(tail, out);
     int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print(text, size);
     free(text);
@@ -46,31 +41,6 @@ static int print_verb_help(const struct tc_verb *verb)
 {
     _autofree_ char *text = tc_args_help(verb);
     return text ? tc_cli_print(text, strlen(text)) : tc_cli_no_memory();
-}
-
-/* How many words of argv name the verb: 0 when they do not. */
-static int matches(const struct tc_verb *verb, int argc, char **argv)
-{
-    const char *space = strchr(verb->name, ' ');
-    if (verb->alias && !strcmp(argv[0], verb->alias))
-        return 1;
-    if (!space)
-        return !strcmp(argv[0], verb->name);
-    size_t length = (size_t)(space - verb->name);
-    return argc > 1 && strlen(argv[0]) == length && !memcmp(argv[0], verb->name, length) &&
-                   !strcmp(argv[1], space + 1)
-               ? 2
-               : 0;
-}
-
-static const struct tc_verb *find(int argc, char **argv, int *ret_words)
-{
-    for (size_t i = 0; i < TC_COUNT(verbs); i++) {
-        *ret_words = matches(verbs[i], argc, argv);
-        if (*ret_words)
-            return verbs[i];
-    }
-    return NULL;
 }
 
 /* "toolcage policy" alone, or with a word that it does not have. */
@@ -90,8 +60,9 @@ static int unknown_verb(int argc, char **argv)
     if (!strcmp(argv[0], "policy"))
         return unknown_member(argc, argv);
     struct tc_nearest nearest = {.word = argv[0]};
-    for (size_t i = 0; i < TC_COUNT(verbs); i++)
-        tc_nearest_try(&nearest, verbs[i]->name);
+    const struct tc_verb *verb;
+    for (size_t i = 0; (verb = tc_verb_at(i)); i++)
+        tc_nearest_try(&nearest, verb->name);
     if (argv[0][0] == '-')
         tc_cli_say("unknown option %s", argv[0]);
     else
@@ -121,7 +92,7 @@ static int help_verb(int argc, char **argv)
     int words;
     if (!argc)
         return print_help();
-    const struct tc_verb *verb = find(argc, argv, &words);
+    const struct tc_verb *verb = tc_verb_find(argc, argv, &words);
     return verb ? print_verb_help(verb) : unknown_verb(argc, argv);
 }
 
@@ -151,6 +122,6 @@ int main(int argc, char **argv)
     if (!strcmp(argv[0], "--version") || !strcmp(argv[0], "-V"))
         return run_verb(&tc_verb_version, 0, argv);
     int words;
-    const struct tc_verb *verb = find(argc, argv, &words);
+    const struct tc_verb *verb = tc_verb_find(argc, argv, &words);
     return verb ? run_verb(verb, argc - words, argv + words) : unknown_verb(argc, argv);
 }

@@ -36,7 +36,7 @@ MISTAKES = [
 ]
 
 VERBS = [["exec"], ["run"], ["call"], ["tools"], ["init"], ["policy", "check"], ["policy", "explain"],
-         ["policy", "trust"], ["policy", "digest"], ["doctor"], ["version"]]
+         ["policy", "trust"], ["policy", "digest"], ["doctor"], ["mcp"], ["wrap"], ["completion"], ["version"]]
 
 with Place() as place:
     for name, args, texts in MISTAKES:

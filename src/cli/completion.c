@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Completion in shells. Their scripts know nothing of toolcage: they ask it, at each press of the
+ * key, for the words that may stand in the last place. The answer has one candidate a line, some
+ * with a tab and a description, and ends with a line that says what the shell itself may add:
+ * ":files", ":directories", ":commands" or ":nothing". Asking reads a policy and runs nothing. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/json.h"
+#include "cli/lookup.h"
+#include "cli/opts.h"
+#include "cli/say.h"
+#include "cli/verbs.h"
+
+static const struct tc_option options[] = {
+    {"words", 0, NULL, NULL, "what the scripts ask: the words that may stand last"},
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char text[] =
+    "Prints what makes a shell complete verbs, options, tools and servers of the policy, and "
+    "files.\n"
+    "\n"
+    "examples:\n"
+    "  toolcage completion fish > ~/.config/fish/completions/toolcage.fish\n"
+    "  source <(toolcage completion bash)    # in ~/.bashrc\n"
+    "  source <(toolcage completion zsh)     # in ~/.zshrc, after compinit\n";
+
+/* ---- the scripts
+ * -------------------------------------------------------------------------------- */
+
+static const char bash[] =
+    "# bash completion for toolcage\n"
+    "_toolcage() {\n"
+    "    local line kind=nothing cur=${COMP_WORDS[COMP_CWORD]}\n"
+    "    local -a found=()\n"
+    "    [[ $cur != = ]] || cur=\n"
+    "    while IFS= read -r line; do\n"
+    "        case $line in\n"
+    "        :*) kind=${line#:} ;;\n"
+    "        *) found+=(\"${line%%$'\\t'*}\") ;;\n"
+    "        esac\n"
+    "    done < <(\"${COMP_WORDS[0]}\" completion --words -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
+    "2>/dev/null)\n"
+    "    local IFS=$'\\n'\n"
+    "    COMPREPLY=($(compgen -W \"${found[*]}\" -- \"$cur\"))\n"
+    "    case $kind in\n"
+    "    files) compopt -o filenames && COMPREPLY+=($(compgen -f -- \"$cur\")) ;;\n"
+    "    directories) compopt -o filenames && COMPREPLY+=($(compgen -d -- \"$cur\")) ;;\n"
+    "    commands) COMPREPLY+=($(compgen -c -- \"$cur\")) ;;\n"
+    "    esac\n"
+    "}\n"
+    "complete -F _toolcage toolcage\n";
+
+static const char zsh[] = "#compdef toolcage\n"
+                          "_toolcage() {\n"
+                          "    local line kind=nothing\n"
+                          "    local -a found flags\n"
+                          "    while IFS= read -r line; do\n"
+                          "        case $line in\n"
+                          "        :*) kind=${line#:} ;;\n"
+                          "        -*) flags+=(\"${line/$'\\t'/:}\") ;;\n"
+                          "        *) found+=(\"${line/$'\\t'/:}\") ;;\n"
+                          "        esac\n"
+                          "    done < <(\"${(Q)words[1]}\" completion --words -- "
+                          "\"${(@Q)words[2,CURRENT]}\" 2>/dev/null)\n"
+                          "    (( ! $#found )) || _describe word found\n"
+                          "    (( ! $#flags )) || _describe -o option flags\n"
+                          "    case $kind in\n"
+                          "    files) _files ;;\n"
+                          "    directories) _files -/ ;;\n"
+                          "    commands) _command_names -e ;;\n"
+                          "    esac\n"
+                          "}\n"
+                          "if [[ $zsh_eval_context[-1] == loadautofunc ]]; then\n"
+                          "    _toolcage \"$@\"\n"
+                          "else\n"
+                          "    compdef _toolcage toolcage\n"
+                          "fi\n";
+
+static const char fish[] =
+    "# fish completion for toolcage\n"
+    "function __toolcage_words\n"
+    "    set -l words (commandline -opc)\n"
+    "    set -l cur (commandline -ct)\n"
+    "    for line in ($words[1] completion --words -- $words[2..] \"$cur\" 2>/dev/null)\n"
+    "        switch $line\n"
+    "            case :files\n"
+    "                __fish_complete_path \"$cur\"\n"
+    "            case :directories\n"
+    "                __fish_complete_directories \"$cur\"\n"
+    "            case :commands\n"
+    "                complete -C \"$cur\"\n"
+    "            case ':*'\n"
+    "            case '*'\n"
+    "                echo $line\n"
+    "        end\n"
+    "    end\n"
+    "end\n"
+    "complete -c toolcage -f -a '(__toolcage_words)'\n";
+
+static const struct {
+    const char *name, *script;
+} shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+
+static int print_script(const char *name)
+{
+    for (size_t i = 0; i < TC_COUNT(shells); i++)
+        if (!strcmp(shells[i].name, name))
+            return tc_cli_print(shells[i].script, strlen(shells[i].script));
+    tc_cli_say("completion: no script for the shell %s", name);
+    tc_cli_hint("toolcage completion bash, zsh or fish");
+    return TC_EXIT_FAILURE;
+}
+
+/* ---- what stands before the last word
+ * ----------------------------------------------------------- */
+
+struct asked {
+    const struct tc_verb *verb;
+    const struct tc_option *value_of; /* the last word is its value */
+    bool options;                     /* may still stand here */
+    size_t count;                     /* of words that are no options */
+    const char *policy;               /* NULL: none was named */
+    const char *last;
+};
+
+static const struct tc_option *expecting(const struct tc_verb *verb, const char *word)
+{
+    for (const struct tc_option *o = verb->options; o->name; o++) {
+        bool named = !strncmp(word, "--", 2) && !strcmp(word + 2, o->name);
+        bool lettered = o->letter && word[1] == o->letter && !word[2];
+        if (o->arg && (named || lettered))
+            return o;
+    }
+    return NULL;
+}
+
+/* bash parts words at "=", too. */
+static void take_word(struct asked *a, const char *word)
+{
+    static const char policy[] = "--policy=";
+    if (a->value_of && !strcmp(word, "="))
+        return;
+    if (a->value_of) {
+        if (!strcmp(a->value_of->name, "policy"))
+            a->policy = word;
+        a->value_of = NULL;
+        return;
+    }
+    if (a->options && word[0] == '-' && word[1]) {
+        a->options = strcmp(word, "--") != 0;
+        a->value_of = expecting(a->verb, word);
+        if (!strncmp(word, policy, strlen(policy)))
+            a->policy = word + strlen(policy);
+        return;
+    }
+    a->count++;
+    a->options = a->options && !a->verb->command;
+}
+
+/* ---- what may stand there
+ * ----------------------------------------------------------------------- */
+
+static void put(FILE *out, const char *word, size_t length, const char *description)
+{
+    (void)fprintf(out, "%.*s%s%s\n", (int)length, word, description ? "\t" : "",
+                  description ? description : "");
+}
+
+/* A group of verbs once, by the word that they share. */
+static void put_verbs(FILE *out)
+{
+    const struct tc_verb *verb, *before = NULL;
+    for (size_t i = 0; (verb = tc_verb_at(i)); before = verb, i++) {
+        size_t length = strcspn(verb->name, " ");
+        bool member = verb->name[length] == ' ';
+        if (!member)
+            put(out, verb->name, length, verb->summary);
+        else if (!before || strncmp(before->name, verb->name, length + 1) != 0)
+            put(out, verb->name, length, "what a policy file says");
+    }
+    put(out, "help", strlen("help"), "how to use a verb");
+}
+
+static void put_members(FILE *out, const char *group)
+{
+    const struct tc_verb *verb;
+    size_t length = strlen(group);
+    for (size_t i = 0; (verb = tc_verb_at(i)); i++)
+        if (!strncmp(verb->name, group, length) && verb->name[length] == ' ')
+            put(out, verb->name + length + 1, strlen(verb->name + length + 1), verb->summary);
+}
+
+static void put_options(FILE *out, const struct tc_verb *verb)
+{
+    for (const struct tc_option *o = verb->options; o->name; o++) {
+        (void)fputs("--", out);
+        put(out, o->name, strlen(o->name), o->help);
+    }
+}
+
+/* The words among an option's choices; what is in capitals stands for something else. */
+static void put_choices(FILE *out, const char *choices)
+{
+    for (const char *at = choices; *at; at += strspn(at, "|")) {
+        size_t length = strcspn(at, "|");
+        if (*at >= 'a' && *at <= 'z')
+            put(out, at, length, NULL);
+        at += length;
+    }
+}
+
+/* What the policy at hand names, if one can be read; its names have no characters that a shell or
+ * a terminal could mistake. */
+static void put_named(FILE *out, const char *policy, const char *format)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    _autofound_ struct tc_found found = {0};
+    char *json = NULL;
+    if (tc_lookup(policy, TC_LOOKUP_ANY, &found, &failure) || !found.path ||
+        toolcage_policy_tools_json(found.policy, format, &json, tc_failure_error(&failure)))
+        return;
+    struct tc_scan_each each = tc_scan_walk(tc_json_of(json));
+    while (tc_scan_next(&each)) {
+        _autofree_ char *name = tc_json_text(tc_json_get(each.value, "name"));
+        if (name)
+            put(out, name, strlen(name), NULL);
+    }
+    toolcage_free(json);
+}
+
+static const char *put_value(FILE *out, const struct asked *a)
+{
+    const struct tc_option *o = a->value_of;
+    if (!strcmp(o->name, "tool"))
+        put_named(out, a->policy, "toolcage");
+    if (!strcmp(o->name, "server"))
+        put_named(out, a->policy, "servers");
+    put_choices(out, o->arg);
+    return !strncmp(o->arg, "FILE", 4) || !strncmp(o->arg, "PATH", 4) ? "files"
+           : !strncmp(o->arg, "DIR", 3)                               ? "directories"
+                                                                      : "nothing";
+}
+
+static const char *put_word(FILE *out, const struct asked *a)
+{
+    const struct tc_verb *verb = a->verb;
+    if (a->options && a->last[0] == '-') {
+        put_options(out, verb);
+        return "nothing";
+    }
+    if (verb == &tc_verb_completion)
+        for (size_t i = 0; i < TC_COUNT(shells) && !a->count; i++)
+            put(out, shells[i].name, strlen(shells[i].name), NULL);
+    if (verb == &tc_verb_call && !a->count)
+        put_named(out, a->policy, "toolcage");
+    if (strstr(verb->words, "[ARG]..."))
+        return a->count ? "files" : "commands";
+    return strstr(verb->words, "FILE") && !a->count ? "files" : "nothing";
+}
+
+/* What the shell may add to what was put. */
+static const char *complete(FILE *out, int argc, char **argv)
+{
+    int named;
+    if (argc > 1 && !strcmp(argv[0], "help"))
+        argc--, argv++;
+    struct asked a = {.verb = tc_verb_find(argc - 1, argv, &named), .options = true};
+    if (argc < 2)
+        put_verbs(out);
+    else if (!a.verb && argc == 2)
+        put_members(out, argv[0]);
+    if (!a.verb)
+        return "nothing";
+    for (int i = named; i < argc - 1; i++)
+        take_word(&a, argv[i]);
+    a.last = strcmp(argv[argc - 1], "=") != 0 ? argv[argc - 1] : "";
+    return a.value_of ? put_value(out, &a) : put_word(out, &a);
+}
+
+static int print_words(const struct tc_args *args)
+{
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+    if (!out)
+        return tc_cli_no_memory();
+    (void)fprintf(out, ":%s\n", complete(out, (int)args->word_count, args->words));
+    int rc = fclose(out) || !all ? tc_cli_no_memory() : tc_cli_print(all, size);
+    free(all);
+    return rc;
+}
+
+static int run(const struct tc_args *args)
+{
+    if (tc_args_has(args, "words"))
+        return print_words(args);
+    if (args->word_count == 1)
+        return print_script(args->words[0]);
+    tc_cli_say("completion: for which shell?");
+    tc_cli_hint("toolcage completion bash, zsh or fish");
+    return TC_EXIT_FAILURE;
+}
+
+const struct tc_verb tc_verb_completion = {
+    .name = "completion",
+    .words = "bash|zsh|fish",
+    .summary = "what makes a shell complete toolcage's words",
+    .text = text,
+    .options = options,
+    .command = true,
+    .most = -1,
+    .run = run,
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/verbs.h"
+
+#include <string.h>
+
+static const struct tc_verb *const verbs[] = {
+    &tc_verb_exec,         &tc_verb_call,          &tc_verb_tools,
+    &tc_verb_init,         &tc_verb_policy_check,  &tc_verb_policy_explain,
+    &tc_verb_policy_trust, &tc_verb_policy_digest, &tc_verb_doctor,
+    &tc_verb_mcp,          &tc_verb_wrap,          &tc_verb_completion,
+    &tc_verb_version,
+};
+
+const struct tc_verb *tc_verb_at(size_t index)
+{
+    return index < TC_COUNT(verbs) ? verbs[index] : NULL;
+}
+
+/* How many words of argv name the verb: 0 when they do not. */
+static int matches(const struct tc_verb *verb, int argc, char **argv)
+{
+    const char *space = strchr(verb->name, ' ');
+    if (verb->alias && !strcmp(argv[0], verb->alias))
+        return 1;
+    if (!space)
+        return !strcmp(argv[0], verb->name);
+    size_t length = (size_t)(space - verb->name);
+    return argc > 1 && strlen(argv[0]) == length && !memcmp(argv[0], verb->name, length) &&
+                   !strcmp(argv[1], space + 1)
+               ? 2
+               : 0;
+}
+
+const struct tc_verb *tc_verb_find(int argc, char **argv, int *ret_words)
+{
+    *ret_words = 0;
+    for (size_t i = 0; argc > 0 && i < TC_COUNT(verbs); i++) {
+        *ret_words = matches(verbs[i], argc, argv);
+        if (*ret_words)
+            return verbs[i];
+    }
+    return NULL;
+}
