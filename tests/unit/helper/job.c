@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <toolcage/result.h>
 #include <unistd.h>
@@ -27,6 +29,8 @@ static struct {
     int file;
     bool fails; /* the start, after it made a process */
     bool runs;  /* the start is good */
+    int oom_fd; /* says that there is no memory; 0: nobody does */
+    bool oomed;
     int kills, reaps, destroys;
 } seen;
 
@@ -47,6 +51,8 @@ static int start(struct tc_cage *cage)
 {
     cage->exit_fd = seen.exit_pipe[0];
     cage->running = seen.runs;
+    cage->oom_fd = seen.oom_fd ? seen.oom_fd : -1;
+    cage->oom_events = EPOLLIN;
     if (seen.runs)
         return 0;
     cage->out_fd = seen.file;
@@ -62,6 +68,14 @@ static void kill_it(struct tc_cage *cage, bool at_once)
     seen.kills += at_once;
     if (seen.runs && at_once)
         seen.exit_pipe[1] = close(seen.exit_pipe[1]);
+}
+
+static bool oomed(struct tc_cage *cage)
+{
+    uint64_t count;
+    (void)cage;
+    (void)!read(seen.oom_fd, &count, sizeof(count));
+    return seen.oomed;
 }
 
 static const char *usage(struct tc_cage *cage)
@@ -102,6 +116,7 @@ static const struct tc_works works = {.name = "stubborn",
                                       .lease = lease,
                                       .prepare = prepare,
                                       .start = start,
+                                      .oomed = oomed,
                                       .signal = kill_it,
                                       .reap = reap,
                                       .usage = usage,
@@ -294,6 +309,71 @@ static void the_whole_input_comes(void **state)
     (void)close(host);
 }
 
+static struct tc_running *begin_that_is_told(int *ret_host)
+{
+    seen.runs = true;
+    seen.oom_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    assert_true(seen.oom_fd > 0);
+    return begin(ret_host, TC_STDIN_NONE, -1);
+}
+
+static void tell(void)
+{
+    const uint64_t one = 1;
+    assert_int_equal(write(seen.oom_fd, &one, sizeof(one)), sizeof(one));
+}
+
+static void ends_for(struct tc_running *j, int host, const char *limit)
+{
+    turn(j, 100000);
+    assert_true(answered(host));
+    if (limit)
+        assert_string_equal(j->outcome.limit, limit);
+    else
+        assert_null(j->outcome.limit);
+    tc_job_free(j);
+    (void)close(host);
+    (void)close(seen.oom_fd);
+}
+
+static void a_kill_is_seen_that_comes_after_its_announcement(void **state)
+{
+    int host;
+    (void)state;
+    struct tc_running *j = begin_that_is_told(&host);
+    tell();
+    turn(j, 20000);
+    assert_int_equal(seen.kills, 0);
+    seen.oomed = true;
+    turn(j, 200000);
+    assert_int_equal(seen.kills, 1);
+    ends_for(j, host, "memory");
+}
+
+static void memory_that_turned_up_ends_nothing(void **state)
+{
+    int host;
+    (void)state;
+    struct tc_running *j = begin_that_is_told(&host);
+    tell();
+    turn(j, 1500000);
+    assert_int_equal(seen.kills, 0);
+    assert_int_equal(tc_job_next(j), 0); /* nobody looks for ever */
+    (void)close(seen.exit_pipe[1]);
+    ends_for(j, host, NULL);
+}
+
+static void a_good_end_does_not_hide_a_kill(void **state)
+{
+    int host;
+    (void)state;
+    struct tc_running *j = begin_that_is_told(&host);
+    seen.oomed = true;
+    (void)close(seen.exit_pipe[1]);
+    ends_for(j, host, "memory");
+    assert_int_equal(seen.kills, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +384,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(half_an_input_is_not_taken_for_the_whole, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_whole_input_comes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_kill_is_seen_that_comes_after_its_announcement, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(memory_that_turned_up_ends_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_good_end_does_not_hide_a_kill, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("job", tests, NULL, NULL);
 }
