@@ -167,7 +167,7 @@ def bad_input():
 
 def slow_reader():
     """A client that sends and does not read: nothing is lost, and the server takes in no more than it can hold."""
-    with Server(place, policy) as s:
+    with Server(place, policy, env=scene.MEASURED) as s:
         s.initialize()
         for i in range(20):
             s.send({"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {"name": "large", "arguments": {}}})

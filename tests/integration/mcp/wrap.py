@@ -256,7 +256,7 @@ def helpers():
 
 def flood():
     """Of both streams, at a client that does not read, then at one that does: a bounded wrapper and helper."""
-    with Wrapped("flood", stderr=subprocess.DEVNULL) as s:
+    with Wrapped("flood", stderr=subprocess.DEVNULL, env=scene.MEASURED) as s:
         s.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         time.sleep(3)
         pid = int(subprocess.run(["pgrep", "-n", "-P", str(s.process.pid)], capture_output=True, check=False).stdout or s.process.pid)
