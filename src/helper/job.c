@@ -67,7 +67,10 @@ void tc_job_judge(struct tc_running *j, const char *counter)
     if (o->failure.code)
         return; /* status was set with it */
     o->status = failed ? TOOLCAGE_STATUS_FAILED : TOOLCAGE_STATUS_OK;
-    const char *limit = j->limit ? j->limit : failed ? counter : NULL;
+    /* a tool that comes to a good end without its child, which was killed for memory, was limited
+     */
+    bool killed = counter && strcmp(counter, "memory") == 0;
+    const char *limit = j->limit ? j->limit : failed || killed ? counter : NULL;
     if (j->cancelled)
         o->status = TOOLCAGE_STATUS_CANCELLED;
     else if (j->timed_out)
@@ -303,9 +306,6 @@ static void conclude(struct tc_running *j)
     if (j->plan.limits.output_kill &&
         (tc_output_over(&j->output[0]) || tc_output_over(&j->output[1])) && !j->limit)
         j->limit = "output";
-    /* whoever was chosen: the tool may have come to a good end without it, but not by itself */
-    if (!j->limit && j->cage.works->oomed(&j->cage))
-        j->limit = "memory";
     tc_reserve_open();
     tc_job_judge(j, j->cage.works->usage(&j->cage));
     gather(j);

@@ -172,6 +172,14 @@ const char *tc_oci_settle(struct tc_cage *cage, const struct tc_oci_runtime *run
     return NULL;
 }
 
+unsigned tc_oci_forget_all(void)
+{
+    unsigned gone = 0;
+    for (int p = 0; p < TC_OCI_PLATFORMS; p++)
+        gone += tc_oci_forget(name_of((enum tc_oci_platform)p));
+    return gone;
+}
+
 const char *tc_oci_instead(const char *option)
 {
     bool preferred = tc_streq(option, options[TC_OCI_SYSTRAP]);

@@ -33,6 +33,8 @@ bool tc_oci_settled(const char *wish);
  * it is settled. The platform's name, or NULL with the failure written. */
 const char *tc_oci_settle(struct tc_cage *cage, const struct tc_oci_runtime *runtime,
                           const char *path);
+/* Forgets what is noted of all; how many notes went. */
+unsigned tc_oci_forget_all(void);
 /* Why not the one that would be preferred; NULL: that was not found out. */
 const char *tc_oci_instead(const char *platform);
 

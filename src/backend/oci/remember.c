@@ -68,12 +68,8 @@ void tc_oci_remember(const char *identity, const char *platform, enum tc_oci_fin
         (void)unlinkat(dir, fresh, 0);
 }
 
-unsigned tc_oci_forget(void)
+bool tc_oci_forget(const char *platform)
 {
-    static const char *const platforms[] = {"systrap", "kvm"};
     _autofd_ int dir = tc_state_open("platforms", NULL);
-    unsigned gone = 0;
-    for (size_t i = 0; dir >= 0 && i < TC_COUNT(platforms); i++)
-        gone += unlinkat(dir, platforms[i], 0) == 0;
-    return gone;
+    return dir >= 0 && unlinkat(dir, platform, 0) == 0;
 }

@@ -21,7 +21,7 @@ enum tc_oci_finding tc_oci_read_note(const char *text, const char *identity);
 /* From any thread; the platform by its name. */
 enum tc_oci_finding tc_oci_recall(const char *identity, const char *platform);
 void tc_oci_remember(const char *identity, const char *platform, enum tc_oci_finding finding);
-/* How many notes went. */
-unsigned tc_oci_forget(void);
+/* Was there a note? */
+bool tc_oci_forget(const char *platform);
 
 #endif

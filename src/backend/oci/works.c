@@ -19,7 +19,6 @@
 #include "backend/oci/bundle.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/platform.h"
-#include "backend/oci/remember.h"
 #include "backend/oci/stages.h"
 #include "backend/oci/talk.h"
 #include "base/clock.h"
@@ -441,4 +440,4 @@ static unsigned none(void)
 /* what is the machine's goes with the process backend's */
 const struct tc_works tc_oci_works = {.name = "oci", .trial = trial_oci, .forget = none, WORKS};
 const struct tc_works tc_gvisor_works = {
-    .name = "gvisor", .trial = trial_gvisor, .forget = tc_oci_forget, WORKS};
+    .name = "gvisor", .trial = trial_gvisor, .forget = tc_oci_forget_all, WORKS};

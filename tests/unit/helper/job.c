@@ -81,7 +81,7 @@ static bool oomed(struct tc_cage *cage)
 static const char *usage(struct tc_cage *cage)
 {
     (void)cage;
-    return NULL;
+    return seen.oomed ? "memory" : NULL;
 }
 
 static int collect(struct tc_cage *cage, bool commit)
