@@ -30,6 +30,7 @@ struct tc_denial {
 struct tc_change {
     char *path; /* as the tool sees it */
     char *kind; /* "added", "modified", "deleted" */
+    char *held; /* why it did not reach the host; NULL: it did */
     int64_t bytes;
     char *sha256;      /* hex; NULL when not a regular file or too large */
     char *attribution; /* "time" for binds; NULL when exact */

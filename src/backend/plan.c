@@ -53,6 +53,7 @@ void tc_plan_visit(struct tc_wire *w, struct tc_plan *p)
     visit_limits(w, &p->limits);
     TC_WIRE_INT(w, p->denials);
     TC_WIRE_INT(w, p->workspace);
+    TC_WIRE_INT(w, p->commit);
     TC_WIRE_INT(w, p->stream);
 }
 

@@ -56,6 +56,7 @@ struct tc_plan {
     struct tc_limits limits;
     int64_t denials;   /* enum tc_denials */
     int64_t workspace; /* enum tc_workspace_mode */
+    int64_t commit;    /* enum tc_commit */
     int64_t stream;    /* enum tc_stream_mode */
     char *payload;     /* a backend's own text */
     char *image;       /* a root file system on the host; NULL: its system directories */

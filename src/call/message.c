@@ -10,7 +10,7 @@
 #include "base/shown.h"
 #include "call/result.h"
 
-enum { DENIALS_TOLD = 20 };
+enum { HELD_TOLD = 10, DENIALS_TOLD = 20 };
 
 static const struct tc_front *front_of(const struct tc_result_frame *frame)
 {
@@ -166,6 +166,27 @@ static void add_denials(struct tc_buf *buf, const struct tc_grant *grant,
         tc_buf_addf(buf, "denied: %zu more\n", left);
 }
 
+/* What the tool changed and nobody else will see; else a model goes on as if it were there. */
+static void add_held(struct tc_buf *buf, const struct tc_outcome *o)
+{
+    size_t told = 0, left = 0;
+    for (size_t i = 0; i < o->change_count; i++) {
+        const struct tc_change *c = &o->changes[i];
+        if (!c->held)
+            continue;
+        if (told == HELD_TOLD) {
+            left++;
+            continue;
+        }
+        tc_buf_addf(buf, "held back: %s ", c->kind);
+        tc_buf_add_shown(buf, c->path);
+        tc_buf_addf(buf, " (%s)\n", c->held);
+        told++;
+    }
+    if (left)
+        tc_buf_addf(buf, "held back: %zu more\n", left);
+}
+
 char *tc_result_write_message(const struct tc_result_frame *frame,
                               const struct toolcage_result *result)
 {
@@ -177,6 +198,7 @@ char *tc_result_write_message(const struct tc_result_frame *frame,
     add_status(&buf, frame, result);
     if (o->status != TOOLCAGE_STATUS_OK)
         add_denials(&buf, frame->grant, o);
+    add_held(&buf, o);
     add_stream(&buf, "stdout", &o->out);
     add_stream(&buf, "stderr", &o->err);
     return tc_buf_steal(&buf);

@@ -75,6 +75,8 @@ static void add_changes(struct tc_buf *buf, const struct tc_outcome *o)
         add_text(buf, "kind", c->kind);
         add_number(buf, "bytes", c->bytes);
         add_text(buf, "sha256", c->sha256);
+        if (c->held)
+            tc_json_member(buf, "held", c->held);
         if (c->attribution)
             tc_json_member(buf, "attribution", c->attribution);
         if (c->steers_host)

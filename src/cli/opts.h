@@ -11,7 +11,8 @@ struct tc_option {
     const char *name; /* without dashes; NULL ends a table */
     char letter;      /* 0: none */
     const char *arg;  /* what the help calls its value; NULL: takes none */
-    const char *key;  /* the key of toolcage_call_set() that it narrows; NULL: the verb's own */
+    const char *key;  /* the key of toolcage_call_set() that it narrows, with its value where the
+                         option takes none; NULL: the verb's own */
     const char *help;
 };
 
@@ -51,6 +52,8 @@ struct tc_args {
     {"disk", 0, "SIZE", "disk", "private storage (/tmp and the like)"},                              \
     {"open-files", 0, "NUMBER", "open_files", "open files of each process"},                         \
     {"output", 0, "SIZE", "output", "how much of each output stream is kept"},                       \
+    {"commit", 0, "WHEN", "commit", "when changes reach this machine: on_success, always or never"}, \
+    {"dry-run", 0, NULL, "commit=never", "show what the tool would change, and change nothing"},     \
     {"denials", 0, "calls|off", "denials", "whether refused system calls are listed"},               \
     {"backend", 0, "NAME", "backend", "the kind of cage"},                                           \
     {"collect", 0, "PATTERN", "collect", "changed files to list in the result"}

@@ -37,6 +37,27 @@ static void say_denials(struct tc_slice result)
         tc_cli_say("denied %" PRId64 " more", omitted);
 }
 
+/* What the tool changed and this machine did not see. */
+static void say_held(struct tc_slice result)
+{
+    enum { SAID = 20 };
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(result, "changes"));
+    int64_t more = tc_json_int(tc_json_get(tc_json_get(result, "omitted"), "changes"), 0);
+    for (int said = 0; tc_scan_next(&each);) {
+        _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
+        _autofree_ char *kind = tc_json_text(tc_json_get(each.value, "kind"));
+        _autofree_ char *path = tc_json_text(tc_json_get(each.value, "path"));
+        if (!held)
+            continue;
+        if (said++ < SAID)
+            tc_cli_say("held back: %s %s (%s)", kind ? kind : "?", path ? path : "?", held);
+        else
+            more++;
+    }
+    if (more > 0)
+        tc_cli_say("and %" PRId64 " more changes (--json lists them)", more);
+}
+
 static void say_cut(struct tc_slice result, const char *stream, const char *name)
 {
     struct tc_slice out = tc_json_get(result, stream);
@@ -85,6 +106,7 @@ void tc_report(const struct toolcage_result *result, char *const words[])
 {
     struct tc_slice json = tc_json_of(toolcage_result_json(result));
     say_denials(json);
+    say_held(json);
     say_cut(json, "stdout", "standard output");
     say_cut(json, "stderr", "standard error");
     say_ending(result, json, words);

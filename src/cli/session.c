@@ -30,20 +30,26 @@ static int set_env(struct toolcage_call *call, const char *value, struct tc_fail
     return toolcage_call_set(call, "env", whole, tc_failure_error(failure));
 }
 
+static int set(struct toolcage_call *call, const struct tc_given *given, struct tc_failure *failure)
+{
+    const char *key = given->option->key, *fixed = strchr(key, '=');
+    struct toolcage_error **err = tc_failure_error(failure);
+    if (!strcmp(key, "env"))
+        return set_env(call, given->value, failure);
+    if (!fixed)
+        return toolcage_call_set(call, key, given->value, err);
+    _autofree_ char *name = strndup(key, (size_t)(fixed - key));
+    if (!name)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    return toolcage_call_set(call, name, fixed + 1, err);
+}
+
 static int narrow(struct toolcage_call *call, const struct tc_args *args,
                   struct tc_failure *failure)
 {
-    for (size_t i = 0; i < args->given_count; i++) {
-        const struct tc_given *given = &args->given[i];
-        if (!given->option->key)
-            continue;
-        int rc = !strcmp(given->option->key, "env")
-                     ? set_env(call, given->value, failure)
-                     : toolcage_call_set(call, given->option->key, given->value,
-                                         tc_failure_error(failure));
-        if (rc)
+    for (size_t i = 0; i < args->given_count; i++)
+        if (args->given[i].option->key && set(call, &args->given[i], failure))
             return -1;
-    }
     return 0;
 }
 

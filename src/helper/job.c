@@ -277,7 +277,8 @@ static void excuse(struct tc_running *j)
 
 static void gather(struct tc_running *j)
 {
-    bool commit = j->outcome.status == TOOLCAGE_STATUS_OK;
+    bool commit = j->plan.commit == TC_COMMIT_ALWAYS ||
+                  (j->plan.commit == TC_COMMIT_SUCCESS && j->outcome.status == TOOLCAGE_STATUS_OK);
     bool wanted = j->cage.running && !j->given_up && !j->host_gone;
     int wait = wanted ? j->cage.works->collect(&j->cage, commit) : -1;
     if (wait >= 0 && tc_job_watch(j, TC_ROLE_COLLECT, wait, EPOLLIN)) {

@@ -60,7 +60,8 @@ static int walk_directory(struct tc_walk *w, int fd, size_t length, int depth)
         return -1;
     }
     while (rc == 0 && (more = tc_next_entry(dir, &e)) > 0)
-        rc = walk_entry(w, dirfd(dir), e->d_name, length, depth);
+        if (!w->directories || e->d_type == DT_DIR || e->d_type == DT_UNKNOWN)
+            rc = walk_entry(w, dirfd(dir), e->d_name, length, depth);
     return more < 0 ? -1 : rc;
 }
 

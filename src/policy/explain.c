@@ -203,8 +203,6 @@ static void add_verdict(struct tc_buf *out, const char *access, const struct tc_
 static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
                      const struct tc_grant *grant)
 {
-    static const char *const modes[] = {"bind", "copy", "overlay"}, *const denials[] = {
-                                                                        "calls", "paths", "off"};
     add_string(out, "tool", grant->tool);
     tc_json_member(out, "file", policy->name);
     tc_json_member(out, "policy", policy->digest);
@@ -217,8 +215,11 @@ static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
     add_bool(out, "approval", grant->approval);
     add_list(out, "command", &grant->argv);
     add_string(out, "cwd", grant->cwd);
-    tc_json_member(out, "workspace", modes[grant->workspace]);
-    tc_json_member(out, "denials", denials[grant->denials]);
+    tc_json_member(out, "workspace", tc_words_mode[grant->workspace]);
+    tc_json_member(out, "commit",
+                   grant->workspace == TC_WORKSPACE_BIND ? "always"
+                                                         : tc_words_commit[grant->commit]);
+    tc_json_member(out, "denials", tc_words_denials[grant->denials]);
 }
 
 int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant,

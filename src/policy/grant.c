@@ -225,6 +225,7 @@ int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err)
     add_member(&out, "caller_cwd", grant->caller_cwd);
     add_number(&out, "clauses", (int64_t)grant->clauses);
     add_list(&out, "collect", &grant->collect);
+    add_number(&out, "commit", grant->commit);
     add_member(&out, "cwd", grant->cwd);
     add_number(&out, "denials", grant->denials);
     add_list(&out, "env", &grant->env);

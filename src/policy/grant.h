@@ -59,6 +59,8 @@ struct tc_limits {
 
 enum tc_denials { TC_DENIALS_CALLS, TC_DENIALS_PATHS, TC_DENIALS_OFF };
 enum tc_workspace_mode { TC_WORKSPACE_BIND, TC_WORKSPACE_COPY, TC_WORKSPACE_OVERLAY };
+/* In the order of the policy's words. */
+enum tc_commit { TC_COMMIT_SUCCESS, TC_COMMIT_ALWAYS, TC_COMMIT_ASK, TC_COMMIT_NEVER };
 
 struct tc_grant {
     char *tool;     /* NULL: a bare command */
@@ -83,6 +85,7 @@ struct tc_grant {
     struct tc_limits limits;
     enum tc_denials denials;
     enum tc_workspace_mode workspace;
+    enum tc_commit commit; /* nothing is held back of a bind */
     /* host paths that any tool of the policy can write: links are not followed from there on */
     struct tc_strv tool_writable;
     tc_clauses clauses;

@@ -29,7 +29,7 @@ const char *const tc_words_backend[] = {"not-a-security-boundary",
                                         NULL};
 const char *const tc_words_denials[] = {"calls", "paths", "off", NULL};
 const char *const tc_words_mode[] = {"bind", "copy", "overlay", NULL};
-const char *const tc_words_commit[] = {"success", "ask", "never", NULL};
+const char *const tc_words_commit[] = {"on_success", "always", "ask", "never", NULL};
 const char *const tc_words_over[] = {"truncate", "kill", NULL};
 const char *const tc_words_by[] = {"group", "any", NULL};
 /* The clauses of tc_clauses_yielding(). */
@@ -221,7 +221,7 @@ const struct tc_key tc_keys[] = {
      .fallback = "{ mode = \"bind\" }",
      .text = "How writable paths are given: the host's own (bind), a copy that is written back "
              "after success "
-             "(copy), or held changes (overlay).",
+             "(copy), or the host's own below a layer that holds the changes (overlay).",
      .example = "workspace = { mode = \"copy\" }"},
     {EACH, "denials", tc_set_index, SPEC(denials), .id = TC_KEY_DENIALS,
      .choices = tc_words_denials, .type = "word", .fallback = "calls",
@@ -303,12 +303,15 @@ const struct tc_key tc_keys[] = {
      .text = "Variables and their values, with places as in command.",
      .example = "env.set = { MODE = \"fast\" }"},
     {TC_IN(WORKSPACE), "mode", tc_set_index, SPEC(workspace), NONE, .choices = tc_words_mode,
-     .type = "word", .fallback = "bind", .text = "bind, copy or overlay.",
+     .type = "word", .fallback = "bind",
+     .text = "bind, copy or overlay. An overlay needs Linux 6.6.",
      .example = "workspace.mode = \"copy\""},
     {TC_IN(WORKSPACE), "commit", tc_set_index, SPEC(commit), NONE, .choices = tc_words_commit,
-     .type = "word", .fallback = "success",
-     .text = "When held changes reach the host. ask and never need mode overlay.",
-     .example = "workspace.commit = \"ask\""},
+     .type = "word", .fallback = "on_success",
+     .text = "When the changes of a copy or an overlay reach the host: when the tool ended well, "
+             "however "
+             "it ended, when a person says so (not yet), or never.",
+     .example = "workspace.commit = \"never\""},
 
     /* arguments */
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "type", tc_set_type, NONE, .choices = tc_words_type,

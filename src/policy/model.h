@@ -62,8 +62,6 @@ struct tc_spec {
     tc_clauses without;
 };
 
-enum tc_commit { TC_COMMIT_SUCCESS, TC_COMMIT_ASK, TC_COMMIT_NEVER };
-
 struct tc_server {
     struct tc_spec spec;
     struct tc_spec *tools; /* narrowing of single tools of the server */

@@ -23,7 +23,8 @@ static int refuse_widening(struct tc_resolve *r, const struct tc_flag *flag, con
 {
     char hint[300];
     struct tc_origin origin = {0};
-    if (!tc_resolve_origin(r, flag->id, flag->name, &origin))
+    const char *name = flag->id == TC_KEY_WORKSPACE ? "workspace.commit" : flag->name;
+    if (!tc_resolve_origin(r, flag->id, name, &origin))
         return tc_resolve_memory(r);
     _autofree_ char *key = origin.key;
     (void)snprintf(hint, sizeof(hint), "leave the flag out, or let the operator change %s", key);
@@ -85,7 +86,8 @@ static int find_word(const char *const *words, const char *value)
 
 static bool check_word(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
 {
-    const struct tc_key *key = tc_key_find(TC_SCOPE_TOOL, flag->name);
+    const struct tc_key *key =
+        tc_key_find(flag->id == TC_KEY_WORKSPACE ? TC_SCOPE_WORKSPACE : TC_SCOPE_TOOL, flag->name);
     char range[200];
     if (find_word(key->choices, value) >= 0)
         return true;
@@ -104,6 +106,27 @@ static int apply_denials(struct tc_resolve *r, const struct tc_flag *flag, const
     if (!r->operators && seen[wanted] < seen[r->grant->denials])
         return refuse_widening(r, flag, value, tc_words_denials[r->grant->denials]);
     r->grant->denials = (enum tc_denials)wanted;
+    return 0;
+}
+
+/* How little of what a tool did reaches the host. */
+static int apply_commit(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    static const int held[] = {[TC_COMMIT_ALWAYS] = 0,
+                               [TC_COMMIT_SUCCESS] = 1,
+                               [TC_COMMIT_ASK] = 2,
+                               [TC_COMMIT_NEVER] = 3};
+    struct tc_grant *grant = r->grant;
+    bool bind = grant->workspace == TC_WORKSPACE_BIND;
+    enum tc_commit wanted = (enum tc_commit)find_word(tc_words_commit, value);
+    enum tc_commit now = bind ? TC_COMMIT_ALWAYS : grant->commit;
+    if (!r->operators && held[wanted] < held[now])
+        return refuse_widening(r, flag, value, tc_words_commit[now]);
+    if (bind && wanted == TC_COMMIT_ALWAYS)
+        return 0;
+    if (bind) /* what is bound cannot be held back */
+        grant->workspace = TC_WORKSPACE_OVERLAY;
+    grant->commit = wanted;
     return 0;
 }
 
@@ -289,6 +312,7 @@ static const struct tc_flag flags[] = {
     {"cwd", TC_KEY_CWD, tc_flag_path_check, apply_cwd, 0},
     {"workspace", TC_KEY_WORKSPACE, tc_flag_path_check, apply_workspace, 0},
     {"denials", TC_KEY_DENIALS, check_word, apply_denials, 0},
+    {"commit", TC_KEY_WORKSPACE, check_word, apply_commit, 0},
     {"backend", TC_KEY_BACKEND, check_word, apply_backend, 0},
     {"collect", TC_KEY_COLLECT, check_text, apply_collect, 0},
     {"read", TC_KEY_FILESYSTEM, tc_flag_path_check, apply_files, 0},
@@ -307,7 +331,7 @@ static int refuse_unknown(const char *key, struct toolcage_error **err)
 {
     char hint[200] = "the keys are timeout, memory, cpu_time, cpus, pids, disk, open_files, "
                      "output, read, write, "
-                     "network, env, cwd, workspace, denials, backend, collect";
+                     "network, env, cwd, workspace, commit, denials, backend, collect";
     for (size_t i = 0; i < TC_COUNT(flags); i++)
         if (tc_distance(flags[i].name, key, 2) <= 2)
             (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", flags[i].name);

@@ -392,7 +392,8 @@ void tc_set_workspace(struct tc_parse *p, const struct tc_key *key, struct tc_no
     size_t mark = tc_parse_enter(p, "workspace");
     tc_parse_table(p, TC_SCOPE_WORKSPACE, node, spec);
     const struct tc_node *commit = tc_node_get(node, "commit");
-    if (commit && spec->commit != TC_COMMIT_SUCCESS && spec->workspace != TC_WORKSPACE_OVERLAY)
+    bool holds = spec->commit == TC_COMMIT_ASK || spec->commit == TC_COMMIT_NEVER;
+    if (commit && holds && spec->workspace == TC_WORKSPACE_BIND)
         tc_parse_bad(p, commit, "add mode = \"overlay\"",
                      "commit = \"%s\" needs changes that can be held back",
                      tc_words_commit[spec->commit]);

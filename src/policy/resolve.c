@@ -230,6 +230,7 @@ static int take_words(struct tc_resolve *r)
     if (collect)
         fine = fine && tc_strv_copy(&grant->collect, &collect->collect);
     grant->workspace = mode ? (enum tc_workspace_mode)mode->workspace : TC_WORKSPACE_BIND;
+    grant->commit = mode ? (enum tc_commit)mode->commit : TC_COMMIT_SUCCESS;
     grant->denials = denials ? (enum tc_denials)denials->denials : TC_DENIALS_CALLS;
     grant->without = without ? without->without : 0;
     grant->approval =

@@ -16,6 +16,7 @@
 
 #include "backend/local/journal.h"
 #include "backend/local/local.h"
+#include "backend/local/overlay.h"
 #include "backend/local/steering.h"
 #include "backend/local/workspace.h"
 #include "base/clock.h"
@@ -79,9 +80,10 @@ static bool copy_change(struct tc_change *to, const struct tc_change *from)
     *to = *from;
     to->path = strdup(from->path);
     to->kind = strdup(from->kind);
+    to->held = from->held ? strdup(from->held) : NULL;
     to->sha256 = from->sha256 ? strdup(from->sha256) : NULL;
     to->attribution = from->attribution ? strdup(from->attribution) : NULL;
-    return to->path && to->kind;
+    return to->path && to->kind && !from->held == !to->held;
 }
 
 /* As the tool sees it; owned. */
@@ -90,35 +92,41 @@ static char *path_in(const struct tc_item *item, const char *relative)
     return item->name ? strdup(item->path) : tc_path_join(item->path, relative);
 }
 
+/* What happened to an entry, and why the host did not see it; NULL: it did. */
+struct change {
+    const char *kind, *held;
+    bool by_time; /* it may have been somebody else's */
+};
+
 /* One more row, or NULL: there are too many, or no memory; a row without a name would tell nothing.
  */
-static struct tc_change *list(struct gathering *g, const char *relative, const char *kind)
+static struct tc_change *list(struct gathering *g, const char *relative,
+                              const struct change *change)
 {
     struct tc_outcome *o = g->found;
     _autofree_ char *path = path_in(g->item, relative);
-    _autofree_ char *word = strdup(kind);
-    struct tc_change *c =
-        path && word && o->change_count < LISTED_MAX ? TC_PUSH(o->changes, o->change_count) : NULL;
+    _autofree_ char *word = strdup(change->kind);
+    _autofree_ char *held = change->held ? strdup(change->held) : NULL;
+    bool whole = path && word && !change->held == !held && o->change_count < LISTED_MAX;
+    struct tc_change *c = whole ? TC_PUSH(o->changes, o->change_count) : NULL;
     if (c)
-        *c = (struct tc_change){.path = TAKE(path), .kind = TAKE(word)};
+        *c = (struct tc_change){.path = TAKE(path), .kind = TAKE(word), .held = TAKE(held)};
     else
         o->omitted_changes++;
     return c;
 }
 
-static void note(struct gathering *g, const struct tc_walk_entry *e, const char *kind, bool exact)
+static void note(struct gathering *g, const struct tc_walk_entry *e, const struct change *change)
 {
     struct tc_outcome *o = g->found;
-    struct tc_change *c = list(g, e->relative, kind);
+    struct tc_change *c = list(g, e->relative, change);
     if (!c)
         return;
-    *c = (struct tc_change){
-        .path = c->path,
-        .kind = c->kind,
-        .bytes = (int64_t)e->st->stx_size,
-        .sha256 = hash(g, e),
-        .attribution = exact ? NULL : strdup("time"),
-        .links = e->st->stx_nlink > 1 && S_ISREG(e->st->stx_mode) ? (int64_t)e->st->stx_nlink : 0};
+    c->bytes = (int64_t)e->st->stx_size;
+    c->sha256 = hash(g, e);
+    c->attribution = change->by_time ? strdup("time") : NULL;
+    if (e->st->stx_nlink > 1 && S_ISREG(e->st->stx_mode))
+        c->links = (int64_t)e->st->stx_nlink;
     c->steers_host = tc_steers_place(e->dirfd, g->item->name ? g->item->mount->from : e->relative);
     if (S_ISREG(e->st->stx_mode) && collected(g->cage->plan, tc_path_base(c->path))) {
         struct tc_change *f = TC_PUSH(o->files, o->file_count);
@@ -134,20 +142,20 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     const struct tc_process_cage *p = TC_PRIV(g->cage);
     bool added = (e->st->stx_mask & STATX_BTIME) && since(p, &e->st->stx_btime);
     if (added || (since(p, &e->st->stx_ctime) && !S_ISDIR(e->st->stx_mode)))
-        note(g, e, added ? "added" : "modified", false);
+        note(g, e, &(struct change){.kind = added ? "added" : "modified", .by_time = true});
     return S_ISDIR(e->st->stx_mode) && tc_workspace_kernel_fs(e);
 }
 
-/* An entry of a copied workspace: compared with what the tool was given. */
+/* An entry of a copied or overlaid workspace: compared with what the tool was given. */
 static int visit_copy(void *userdata, const struct tc_walk_entry *e)
 {
     struct gathering *g = userdata;
-    const char *kind = tc_commit_kind(TC_PRIV(g->cage), g->item, e);
-    if (!kind)
+    struct change change = {.kind = tc_commit_kind(TC_PRIV(g->cage), g->item, e)};
+    if (!change.kind || S_ISCHR(e->st->stx_mode)) /* a whiteout is a removal */
         return 0;
-    const char *problem = g->commit ? tc_commit_entry(g->cage, g->item, e) : tc_commit_undone;
-    g->undone += g->commit && problem == tc_commit_undone;
-    note(g, e, problem ? problem : kind, true);
+    change.held = g->commit ? tc_commit_entry(g->cage, g->item, e) : tc_commit_undone;
+    g->undone += g->commit && change.held == tc_commit_undone;
+    note(g, e, &change);
     return 0;
 }
 
@@ -160,11 +168,12 @@ static void gather_removals(struct gathering *g)
         enum tc_commit_fate fate = entry->item == g->item ? tc_commit_fate(entry) : TC_COMMIT_STAYS;
         if (fate == TC_COMMIT_STAYS)
             continue;
-        const char *problem = g->commit ? tc_commit_removal(p, entry) : tc_commit_undone;
-        g->undone += g->commit && problem == tc_commit_undone;
+        struct change change = {.kind = "deleted"};
+        change.held = g->commit ? tc_commit_removal(p, entry) : tc_commit_undone;
+        g->undone += g->commit && change.held == tc_commit_undone;
         if (fate == TC_COMMIT_REPLACED)
             continue; /* what took its place is listed */
-        struct tc_change *c = list(g, entry->relative, problem ? problem : "deleted");
+        struct tc_change *c = list(g, entry->relative, &change);
         if (c)
             c->steers_host = tc_steers_host(g->item->name ? g->item->mount->from : entry->relative);
     }
@@ -207,7 +216,7 @@ static int visit_drawer(void *userdata, const struct tc_walk_entry *e)
         return 0;
     _autofd_ int below = tc_resolve_beneath(g->item->fd, e->relative);
     if (below >= 0)
-        note(g, e, "not committed", true);
+        note(g, e, &(struct change){.kind = "modified", .held = tc_commit_undone});
     return 0;
 }
 
@@ -254,10 +263,25 @@ static bool commits(const struct tc_cage *cage, bool commit)
     return false;
 }
 
+/* What stood on the host where the layers say something else. 0, or -1: it is not known whole. */
+static int compare_overlays(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    for (size_t i = 0; i < p->item_count; i++)
+        if (p->items[i].layers >= 0 && !p->items[i].drawer &&
+            tc_overlay_compare(cage, &p->items[i]) < 0)
+            return -1;
+    return 0;
+}
+
 static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct gathering g = {.cage = cage, .found = found};
+    if (compare_overlays(cage) < 0) {
+        (void)not_gathered(&(struct tc_cage){.outcome = found});
+        return;
+    }
     tc_commit_begin(p);
     for (size_t i = 0; i < p->item_count; i++) {
         const struct tc_item *item = g.item = &p->items[i];

@@ -142,35 +142,45 @@ static int set_layer(int fs, const char *key, int fd, const char *below)
     return tc_fsconfig(fs, FSCONFIG_SET_STRING, key, text);
 }
 
-/* What the tool may write there goes into the upper directory. */
+/* The tree, below the names that are hidden; what the tool may write there goes into the upper
+ * directory. */
 static int set_layers(const struct tc_box_mount *m, int fs, int top, int tree)
 {
     char below[32];
-    if (!m->layered) {
-        (void)snprintf(below, sizeof(below), ":/proc/self/fd/%d", tree);
-        return set_layer(fs, "lowerdir", top, below);
-    }
-    if (tc_move_mount(m->layers, AT_FDCWD, "mnt") < 0 || set_layer(fs, "lowerdir", tree, "") < 0 ||
+    (void)snprintf(below, sizeof(below), ":/proc/self/fd/%d", tree);
+    if ((top < 0 ? set_layer(fs, "lowerdir", tree, "") : set_layer(fs, "lowerdir", top, below)) < 0)
+        return -1;
+    if (!m->layered)
+        return 0;
+    if (tc_move_mount(m->layers, AT_FDCWD, "mnt") < 0 ||
         set_layer(fs, "upperdir", m->layers, "/u") < 0)
         return -1;
     return set_layer(fs, "workdir", m->layers, "/w");
 }
 
+/* The layers were attached only for as long as the overlay was made of them. */
+static int detach_layers(const struct tc_box_mount *m, int top)
+{
+    int rc = 0;
+    for (int i = 0; i < m->layered + (top >= 0) && rc == 0; i++)
+        rc = umount2("mnt", MNT_DETACH);
+    return rc;
+}
+
 static int cover(const struct tc_box_mount *m)
 {
     unsigned attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-    _autofd_ int top = m->layered ? -1 : whiteouts(m->hide);
+    _autofd_ int top = m->hide ? whiteouts(m->hide) : -1;
     _autofd_ int tree = open(m->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     _autofd_ int fs = tc_fsopen("overlay");
-    if ((top < 0 && !m->layered) || tree < 0 || fs < 0)
+    if ((top < 0 && m->hide) || tree < 0 || fs < 0)
         return -1;
     if (set_layers(m, fs, top, tree) < 0 ||
         tc_fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL) < 0 ||
         tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
         return -1;
     _autofd_ int overlay = tc_fsmount(fs, attributes | (m->layered ? 0 : MOUNT_ATTR_RDONLY));
-    if (overlay < 0 || umount2("mnt", MNT_DETACH) < 0 ||
-        tc_move_mount(overlay, AT_FDCWD, m->path) < 0)
+    if (overlay < 0 || detach_layers(m, top) < 0 || tc_move_mount(overlay, AT_FDCWD, m->path) < 0)
         return -1;
     return TAKE_FD(overlay);
 }

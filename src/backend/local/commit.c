@@ -15,6 +15,7 @@
 #include "base/path.h"
 
 static const char conflict[] = "conflict";
+static const char steering[] = "steers the host";
 static const char left_out[] = "not committed"; /* its type never is, so that is no failure */
 const char tc_commit_undone[] = "not committed";
 
@@ -74,7 +75,20 @@ static const char *elsewhere(void)
 static bool exists(int dirfd, const char *name)
 {
     struct stat st;
-    return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return dirfd >= 0 && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Will a repository without a work tree stand there? What makes one may be on the host, in what
+ * comes back, or half here and half there. */
+static bool is_bare(const struct tc_item *item, const char *place)
+{
+    static const char *const parts[] = {"HEAD", "objects", "refs"};
+    _autofd_ int ours = tc_resolve_beneath(item->copy, place);
+    _autofd_ int hosts = tc_resolve_beneath(item->fd, place);
+    for (size_t i = 0; i < TC_COUNT(parts); i++)
+        if (!exists(ours, parts[i]) && !exists(hosts, parts[i]))
+            return false;
+    return true;
 }
 
 /* config and hooks of a repository without a work tree, which git finds unasked. */
@@ -92,9 +106,9 @@ static bool steers_bare(const struct tc_item *item, const char *relative)
             continue;
         char kept = *at;
         *at = '\0';
-        _autofd_ int dir = tc_resolve_beneath(item->copy, place);
+        bool bare = is_bare(item, place[0] ? place : ".");
         *at = kept;
-        if (dir >= 0 && exists(dir, "HEAD") && exists(dir, "objects") && exists(dir, "refs"))
+        if (bare)
             return true;
     }
     return false;
@@ -189,9 +203,9 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
     if (!S_ISREG(mode) && (item->name || (!S_ISLNK(mode) && !S_ISDIR(mode))))
         return left_out;
     if (!item->name && tc_workspace_denied(cage, item, e->relative))
-        return "held: denied";
+        return "denied";
     if (!named(p, item, e->relative) && steers(item, e->relative, mode))
-        return "held: steers the host";
+        return steering;
     _autofd_ int dir = parent_of(item->fd, e->relative);
     if (dir < 0)
         return elsewhere();
@@ -223,6 +237,8 @@ enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry)
     if (dir < 0 || fstatat(dir, tc_path_base(entry->relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? TC_COMMIT_GONE
                                                                      : TC_COMMIT_STAYS;
+    if (S_ISCHR(st.st_mode)) /* a whiteout */
+        return TC_COMMIT_GONE;
     return same_type(&entry->copy, st.st_mode) ? TC_COMMIT_STAYS : TC_COMMIT_REPLACED;
 }
 
@@ -233,7 +249,7 @@ const char *tc_commit_removal(const struct tc_process_cage *p, const struct tc_c
     struct statx st;
     if (!named(p, entry->item, entry->relative) &&
         steers(entry->item, entry->relative, entry->host.mode))
-        return "held: steers the host";
+        return steering;
     _autofd_ int dir = parent_of(entry->item->fd, entry->relative);
     if (dir < 0)
         return elsewhere();

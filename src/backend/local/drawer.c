@@ -58,8 +58,7 @@ static int own(const struct tc_process_cage *p, int dirfd, const char *name)
                : fchownat(dirfd, name, p->id, (gid_t)p->id, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
 }
 
-/* A directory in private storage that is the tool's. */
-static int open_own(struct tc_process_cage *p, int storage, const char *at)
+int tc_process_own_directory(struct tc_process_cage *p, int storage, const char *at)
 {
     int fd = tc_mkdirs(storage, at) < 0
                  ? -1
@@ -100,8 +99,8 @@ static int open_drawer(struct tc_cage *cage, struct tc_item *drawer)
         return own(p, storage, "");
     }
     drawer->layers = storage;
-    drawer->copy = open_own(p, storage, "u");
-    return drawer->copy < 0 || open_own(p, storage, "w") < 0 ? -1 : 0;
+    drawer->copy = tc_process_own_directory(p, storage, "u");
+    return drawer->copy < 0 || tc_process_own_directory(p, storage, "w") < 0 ? -1 : 0;
 }
 
 static struct tc_item *find(const struct tc_process_cage *p, const char *path)
@@ -208,7 +207,7 @@ static int place(struct tc_cage *cage, struct tc_item *item)
     if (check_writable(cage, item) < 0)
         return -1;
     if (!in && tc_path_within("/tmp", path)) {
-        item->copy = path[4] ? open_own(p, p->storage, path + 5) : p->storage;
+        item->copy = path[4] ? tc_process_own_directory(p, p->storage, path + 5) : p->storage;
     } else if (tc_process_reserved(path) || tc_system_path_find(path) ||
                tc_system_path_below(path)) {
         return refuse_place(cage, item, path);

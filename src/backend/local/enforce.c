@@ -65,14 +65,28 @@ const char *tc_process_mechanism(const struct tc_process_host *h, enum tc_clause
     }
 }
 
-/* Said of the call: files that were granted by themselves are copies. */
+/* Said of the call: where what is written goes at first. */
+static char *how_written(const struct tc_cage *cage, const char *how)
+{
+    static const char *const modes[] = {[TC_WORKSPACE_BIND] = "",
+                                        [TC_WORKSPACE_COPY] = "; in a private copy",
+                                        [TC_WORKSPACE_OVERLAY] = "; in a private layer"};
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    bool files = false, trees = false;
+    for (size_t i = 0; i < p->item_count; i++) {
+        files = files || (p->items[i].name && !p->items[i].part);
+        trees = trees || tc_process_copied(cage->plan, &p->items[i]);
+    }
+    return tc_format("%s%s%s", how, trees ? modes[cage->plan->workspace] : "",
+                     files ? "; single files in a private directory, brought back one by one" : "");
+}
+
 static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const char *how)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    for (size_t i = 0; clause == TC_CLAUSE_FS_WRITE && i < p->item_count; i++)
-        if (p->items[i].name && !p->items[i].part)
-            return tc_format("%s; single files in a private directory, brought back one by one",
-                             how);
+    if (clause == TC_CLAUSE_FS_WRITE)
+        return how_written(cage, how);
+    if (clause == TC_CLAUSE_FS_STEERING && cage->plan->workspace != TC_WORKSPACE_BIND)
+        return strdup("held back when changes come back");
     return strdup(how);
 }
 

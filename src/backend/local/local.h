@@ -120,7 +120,7 @@ struct tc_item {
     bool part;             /* in a writable tree, and comes back with that */
     /* A private directory for such files: `copy` is what can be written in it. */
     bool drawer;
-    int layers; /* storage of an overlay over `fd`; -1: it shows nothing of the host */
+    int layers; /* storage of an overlay over `fd`; -1: there is none */
 };
 
 struct tc_journal;
@@ -148,6 +148,13 @@ struct tc_local_form {
     const char *(*mechanism)(const struct tc_cage *cage, enum tc_clause clause);
 };
 
+/* A directory of an overlaid workspace, when the call began. */
+struct tc_place {
+    const struct tc_item *item;
+    const char *relative;
+    uint64_t inode;
+};
+
 struct tc_process_cage {
     const struct tc_local_form *form; /* NULL: a process cage */
     struct tc_process_host *host;
@@ -170,6 +177,9 @@ struct tc_process_cage {
     bool remote; /* a granted path is of a file system that may make whoever lets go of it wait */
     struct tc_copied *copied;
     size_t copied_count;
+    struct tc_place *places;
+    size_t place_count;
+    int64_t opened_ns, opened_us; /* real and monotonic time before the first look at an overlay */
     struct tc_masked *masked;
     size_t masked_count;
     int storage; /* root of the private tmpfs */
@@ -223,6 +233,8 @@ int tc_process_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum
 /* drawer.c: files that are granted writable by themselves. After the storage and before the root.
  */
 int tc_process_drawers(struct tc_cage *cage);
+/* A directory in private storage that is the tool's, kept by the cage; -1 with errno. */
+int tc_process_own_directory(struct tc_process_cage *p, int storage, const char *at);
 /* Makes a mount point in one of their directories. 0, or -1. */
 int tc_drawer_point(const struct tc_process_cage *p, const struct tc_item *drawer,
                     const char *relative, bool directory);
@@ -238,7 +250,7 @@ bool tc_process_remote_fs(int fd);
 /* Does no mount of a /proc/PID/mountinfo wait for another machine or for a process? */
 bool tc_process_mounts_local(const char *mountinfo);
 int tc_process_cover_kernel(struct tc_cage *cage, const struct tc_item *item, const char *mounts);
-/* Does the tool work on a copy of this item? */
+/* Does the tool work on a copy or an overlay of this item? */
 bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item);
 int tc_process_hide(struct tc_cage *cage);
 int tc_process_steering(struct tc_cage *cage, const struct tc_item *item);

@@ -80,6 +80,7 @@ static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char 
     plan->limits = grant->limits;
     plan->denials = grant->denials;
     plan->workspace = grant->workspace;
+    plan->commit = grant->commit;
     return copy_text(&plan->tool, grant->tool) && copy_text(&plan->backend, backend) &&
            copy_text(&plan->grant, grant->digest) && copy_text(&plan->image, grant->image) &&
            copy_text(&plan->runtime, grant->runtime) &&
@@ -90,25 +91,26 @@ static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char 
 int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,
                    struct toolcage_error **err)
 {
-    if (grant->workspace == TC_WORKSPACE_OVERLAY)
+    if (grant->workspace != TC_WORKSPACE_BIND && grant->commit == TC_COMMIT_ASK)
         return tc_fail(err,
                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
                                         .stage = "lower",
-                                        .subject = "workspace",
-                                        .hint = "use workspace = { mode = \"copy\" } or \"bind\""},
-                       "the backend %s has no overlay workspace yet", backend);
+                                        .subject = "workspace.commit",
+                                        .hint = "write commit = \"on_success\", or \"never\" to "
+                                                "see what a tool would change"},
+                       "there is nobody to ask whether changes may reach the host yet");
     if (grant->workspace == TC_WORKSPACE_BIND && grant->limits.disk_set) {
         for (size_t i = 0; i < grant->fs_count; i++)
             if (grant->fs[i].access == TC_ACCESS_WRITE)
-                return tc_fail(err,
-                               &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                                .stage = "lower",
-                                                .subject = "disk",
-                                                .hint =
-                                                    "use workspace = { mode = \"copy\" }, or take "
-                                                    "`disk` out"},
-                               "`disk` cannot bound %s, which is bound writable from the host",
-                               grant->fs[i].path);
+                return tc_fail(
+                    err,
+                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                     .stage = "lower",
+                                     .subject = "disk",
+                                     .hint = "use workspace = { mode = \"overlay\" }, or take "
+                                             "`disk` out"},
+                    "`disk` cannot bound %s, which is bound writable from the host",
+                    grant->fs[i].path);
     }
     return fill(ret, grant, backend) ? 0 : tc_fail_memory(err);
 }

@@ -230,9 +230,9 @@ int tc_process_hide(struct tc_cage *cage)
             rc = 0; /* left out as a whole */
         else if (item->drawer)
             rc = mask_in_drawer(cage, item, d);
-        else if (item->copy >= 0)
+        else if (item->copy >= 0 && item->layers < 0)
             rc = 0; /* the copy has none */
-        else if (item->writable)
+        else if (item->writable && item->layers < 0)
             rc = mask_below_item(cage, item, d);
         else
             rc = hide_below_item(cage, item, d);

@@ -69,7 +69,7 @@ static int take_id(struct tc_cage *cage)
 static int64_t group_memory(const struct tc_plan *plan)
 {
     int64_t stores = 1;
-    for (size_t i = 0; i < plan->mount_count && plan->workspace == TC_WORKSPACE_COPY; i++)
+    for (size_t i = 0; i < plan->mount_count && plan->workspace != TC_WORKSPACE_BIND; i++)
         stores += plan->mounts[i].kind == TC_MOUNT_WRITE;
     return plan->limits.memory + stores * plan->limits.disk;
 }

@@ -208,6 +208,7 @@ void tc_local_destroy(struct tc_cage *cage)
     free(p->mounts);
     free(p->masked);
     free(p->copied);
+    free(p->places);
     free(p->fds);
     tc_arena_done(&p->arena);
     free(p);

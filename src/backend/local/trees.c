@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "backend/local/local.h"
+#include "backend/local/overlay.h"
 #include "backend/local/steering.h"
 #include "backend/local/workspace.h"
 #include "base/fd.h"
@@ -270,7 +271,7 @@ static int no_idmap(struct tc_cage *cage, const struct tc_item *item)
 static int open_tree(struct tc_cage *cage, const struct tc_item *item, int fd)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_tree how = {.writable = item->writable, .userns = -1};
+    struct tc_tree how = {.writable = item->writable && item->layers < 0, .userns = -1};
     const char *step = "";
     _autofd_ int map = -1;
     if (p->host->privileged) {
@@ -328,12 +329,14 @@ int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, 
 bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item)
 {
     return item->writable && item->directory && item->mount->workspace &&
-           plan->workspace == TC_WORKSPACE_COPY;
+           plan->workspace != TC_WORKSPACE_BIND;
 }
 
 /* What stands at the item's path: a copy, private storage, or the host's own. */
 static int open_item(struct tc_cage *cage, struct tc_item *item)
 {
+    if (tc_overlay_wanted(cage->plan, item))
+        return tc_overlay_open(cage, item) < 0 ? -1 : open_tree(cage, item, item->fd);
     if (tc_process_copied(cage->plan, item))
         return tc_workspace_copy(cage, item);
     if (item->drawer && item->layers < 0)
@@ -354,7 +357,7 @@ static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *moun
     m->ino = item->point.ino;
     m->layered = item->layers >= 0;
     m->layers = item->layers;
-    if (!item->directory || (item->copy >= 0 && !m->layered))
+    if (!item->directory || (item->copy >= 0 && !(item->drawer && m->layered)))
         return 0;
     if (tc_process_cover_kernel(cage, item, mounts) < 0)
         return tc_process_refuse(cage, item->mount, errno, "unmount them",

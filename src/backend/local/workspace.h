@@ -36,7 +36,7 @@ const char *tc_commit_kind(const struct tc_process_cage *p, const struct tc_item
                            const struct tc_walk_entry *e);
 /* What could not be brought back for no fault of anybody: then the call has failed. */
 extern const char tc_commit_undone[];
-/* Brings it back: NULL, or why not ("conflict", "held: …", tc_commit_undone). */
+/* Brings it back: NULL, or why not ("conflict", "denied", "steers the host", tc_commit_undone). */
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
                             const struct tc_walk_entry *e);
 

@@ -102,7 +102,8 @@ class Answer:
 
     @property
     def kinds(self):
-        return {change["path"]: change["kind"] for change in self.changes if "path" in change}
+        """What became of each path: why the host did not see the change, else what it was."""
+        return {change["path"]: change.get("held") or change["kind"] for change in self.changes if "path" in change}
 
     def denied(self, operation):
         return {denial["target"]: denial for denial in self.denials or [] if denial["operation"] == operation}

@@ -1,31 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""Writable directories: copies that come back on success, and the files in them that steer the host."""
+"""Writable directories: copies and overlays that come back on success, and the files in them that steer the host."""
 import os
 import stat
 import subprocess
 
 from scene import PAUSE, Skip, check, finish, run
+from tree import tree
 
 COPY = 'workspace = { mode = "copy" }\n'
-
-
-def tree(root):
-    """Every name below with its bytes, mode and inode."""
-    found = {}
-    for directory, names, files in os.walk(root):
-        for name in names + files:
-            full = os.path.join(directory, name)
-            st = os.lstat(full)
-            text = None
-            if stat.S_ISREG(st.st_mode):
-                with open(full, "rb") as file:
-                    text = file.read()
-            elif stat.S_ISLNK(st.st_mode):
-                text = os.readlink(full)
-            found[os.path.relpath(full, root)] = (stat.S_IFMT(st.st_mode), text, st.st_ino)
-    return found
+OVERLAY = 'workspace = { mode = "overlay" }\n'
 
 
 def fill(s):
@@ -39,13 +24,13 @@ def fill(s):
     os.mkfifo(s.path("ws/pipe"))
 
 
-def commit_on_success(s):
+def commit_on_success(s, mode):
     fill(s)
     before = tree(s.ws)
     answer = s.shell(f"cd {s.ws} && ./run && cat link && echo more >> old && echo new > new && rm gone && rm -r tree && mkdir -p d/e "
-                     "&& echo deep > d/e/f && ln -s new to-new && chmod 600 new", more=COPY)
+                     "&& echo deep > d/e/f && ln -s new to-new && chmod 600 new", more=mode)
     after = tree(s.ws)
-    check(answer.status == "ok" and answer.out == "ran\nkept\n", "a copied workspace works like the real one", answer)
+    check(answer.status == "ok" and answer.out == "ran\nkept\n", "it works like the real one", answer)
     check(s.read("ws/old") == b"old\nmore\n" and s.read("ws/new") == b"new\n" and s.read("ws/d/e/f") == b"deep\n"
           and os.readlink(s.path("ws/to-new")) == "new", "changes come back", after)
     check("gone" not in after, "removals, too", after)
@@ -62,19 +47,19 @@ def commit_on_success(s):
     check(not [name for name in after if ".toolcage" in name], "nothing of toolcage's own is left", after)
 
 
-def nothing_without_success(s):
+def nothing_without_success(s, mode):
     fill(s)
     before = tree(s.ws)
     for name, script, more in (("a call that fails", "exit 3", ""), ("a call that is ended", "sleep 20", 'timeout = "500ms"\ngrace = "100ms"\n'),
                                ("a call that dies", "kill -9 $$", "")):
-        answer = s.shell(f"cd {s.ws}; echo x >> old; rm gone; echo new > new; {script}", more=COPY + more)
+        answer = s.shell(f"cd {s.ws}; echo x >> old; rm gone; echo new > new; {script}", more=mode + more)
         check(answer.status in ("failed", "timeout") and tree(s.ws) == before, f"{name} changes nothing", answer)
         check(set(answer.kinds.values()) <= {"not committed"}, f"{name}: and lists nothing as done", answer.kinds)
 
 
-def conflicts(s):
+def conflicts(s, mode):
     fill(s)
-    process = s.begin(f"cd {s.ws}; echo tool > old; echo tool > new; echo tool > kept; rm gone; {PAUSE}; true", more=COPY)
+    process = s.begin(f"cd {s.ws}; echo tool > old; echo tool > new; echo tool > kept; rm gone; {PAUSE}; true", more=mode)
     s.write("ws/old", "host\n")
     s.write("ws/new", "host\n")
     s.write("ws/gone", "host\n")
@@ -84,42 +69,42 @@ def conflicts(s):
     check(s.read("ws/kept") == b"tool\n", "the others go on", answer)
 
 
-def types_change(s):
+def types_change(s, mode):
     fill(s)
-    answer = s.shell(f"cd {s.ws}; rm kept; mkdir kept; echo x > kept/x; rm -r tree; echo file > tree; rm link; echo plain > link", more=COPY)
+    answer = s.shell(f"cd {s.ws}; rm kept; mkdir kept; echo x > kept/x; rm -r tree; echo file > tree; rm link; echo plain > link", more=mode)
     check(answer.status == "ok" and s.read("ws/kept/x") == b"x\n" and s.read("ws/tree") == b"file\n"
           and not os.path.islink(s.path("ws/link")), "files, directories and links take each other's places", f"{answer}\n{tree(s.ws)}")
 
 
-def links_lead_nowhere(s):
+def links_lead_nowhere(s, mode):
     """What the copy holds may not lead the commit out of the workspace."""
     s.write("secret/canary", "secret\n")
     s.write("ws/dir/file", "x\n")
-    answer = s.shell(f"cd {s.ws}; rm -r dir; ln -s {s.path('secret')} dir; ln -s {s.path('secret/canary')} l; echo evil > dir/canary; true", more=COPY)
+    answer = s.shell(f"cd {s.ws}; rm -r dir; ln -s {s.path('secret')} dir; ln -s {s.path('secret/canary')} l; echo evil > dir/canary; true", more=mode)
     check(s.read("secret/canary") == b"secret\n", "a link planted in the copy is not written through", answer)
     os.makedirs(s.path("ws/race"), exist_ok=True)
-    process = s.begin(f"cd {s.ws}; echo evil > race/canary; {PAUSE}; true", more=COPY)
+    process = s.begin(f"cd {s.ws}; echo evil > race/canary; {PAUSE}; true", more=mode)
     os.rmdir(s.path("ws/race"))
     os.symlink(s.path("secret"), s.path("ws/race"))
     answer = finish(process)
     check(answer.status == "ok" and s.read("secret/canary") == b"secret\n", "nor one that the host put there meanwhile", answer)
 
 
-def held(s):
+def held(s, mode):
     """Names that steer the host do not come back."""
     plants = [".git/hooks/pre-commit", ".git/config", ".envrc", ".bashrc", ".vscode/tasks.json", "sub/.husky/pre-commit", "toolcage.toml"]
     script = "; ".join(f"mkdir -p $(dirname {name}); echo evil > {name}" for name in plants)
-    answer = s.shell(f"cd {s.ws}; {script}; echo fine > fine", more=COPY)
+    answer = s.shell(f"cd {s.ws}; {script}; echo fine > fine", more=mode)
     check(answer.status == "ok" and s.read("ws/fine") == b"fine\n", "the rest of a copy comes back", answer)
     check(not [name for name in plants if os.path.exists(s.path("ws", name))], "files that steer the host are held",
           [name for name in plants if os.path.exists(s.path("ws", name))])
-    check(all(answer.kinds.get(f"{s.ws}/{name}", "").startswith("held") for name in plants), "and listed as held", answer.kinds)
-    answer = s.shell(f"cd {s.ws}; echo 'gitdir: /tmp/elsewhere' > .git", more=COPY)
+    check(all(answer.kinds.get(f"{s.ws}/{name}", "").startswith("steers") for name in plants), "and listed as held", answer.kinds)
+    answer = s.shell(f"cd {s.ws}; echo 'gitdir: /tmp/elsewhere' > .git", more=mode)
     check(not os.path.isfile(s.path("ws/.git")), "also .git as a file", answer)
     s.write("ws/.env", "KEY=1\n")
-    answer = s.shell(f"cd {s.ws}; ls -a; echo evil > .env", more=COPY, denied=[s.path("ws/.env")])
+    answer = s.shell(f"cd {s.ws}; ls -a; echo evil > .env", more=mode, denied=[s.path("ws/.env")])
     check(".env" not in answer.out and s.read("ws/.env") == b"KEY=1\n", "a denied name is neither copied nor overwritten", answer)
-    answer = s.shell(f"cd {s.ws}; mkdir -p b/objects b/refs b/hooks; echo x > b/HEAD; echo evil > b/config; echo evil > b/hooks/x", more=COPY)
+    answer = s.shell(f"cd {s.ws}; mkdir -p b/objects b/refs b/hooks; echo x > b/HEAD; echo evil > b/config; echo evil > b/hooks/x", more=mode)
     check(os.path.exists(s.path("ws/b/HEAD")) and not os.path.exists(s.path("ws/b/config"))
           and not os.path.exists(s.path("ws/b/hooks")), "nor do config and hooks of a bare repository come back", answer.kinds)
 
@@ -129,7 +114,7 @@ def too_large(s):
     answer = s.shell("true", more=COPY + 'disk = "1MiB"')
     check(answer.code == 126 and answer.error and "disk" in answer.error["hint"], "a copy that does not fit is refused with the fix", answer)
     answer = s.shell("true", more='disk = "1MiB"')
-    check(answer.code == 126 and answer.error["code"] == "unenforceable" and "copy" in answer.error["hint"],
+    check(answer.code == 126 and answer.error["code"] == "unenforceable" and "overlay" in answer.error["hint"],
           "a bound on a bind is refused with the fix", answer)
 
 
@@ -186,4 +171,24 @@ def new_steering_names(s):
           "new names that steer the host are told", told)
 
 
-run(commit_on_success, nothing_without_success, conflicts, types_change, links_lead_nowhere, held, too_large, steering_on_binds, new_steering_names)
+def overlays_here(s):
+    answer = s.shell("true", more=OVERLAY)
+    if answer.status != "ok" and answer.error["stage"] == "overlay":
+        raise Skip(answer.error["message"])
+
+
+def in_both(part):
+    """The same in a copy and in an overlay."""
+    def in_a_copy(s):
+        part(s, COPY)
+
+    def in_an_overlay(s):
+        overlays_here(s)
+        part(s, OVERLAY)
+    in_a_copy.__name__ = f"{part.__name__} in a copy"
+    in_an_overlay.__name__ = f"{part.__name__} in an overlay"
+    return in_a_copy, in_an_overlay
+
+
+run(*(each for part in (commit_on_success, nothing_without_success, conflicts, types_change, links_lead_nowhere, held) for each in in_both(part)),
+    too_large, steering_on_binds, new_steering_names)

@@ -189,10 +189,14 @@ struct refusal_case {
     enum tc_workspace_mode mode;
     bool disk_set;
     enum tc_access access;
+    enum tc_commit commit;
 };
 
 static const struct refusal_case refusals[] = {
-    {"overlay", "workspace", TC_WORKSPACE_OVERLAY, false, TC_ACCESS_READ},
+    {"nobody to ask", "workspace.commit", TC_WORKSPACE_OVERLAY, false, TC_ACCESS_WRITE,
+     TC_COMMIT_ASK},
+    {"nothing to ask of a bind", NULL, TC_WORKSPACE_BIND, false, TC_ACCESS_WRITE, TC_COMMIT_ASK},
+    {"overlay", NULL, TC_WORKSPACE_OVERLAY, true, TC_ACCESS_WRITE, TC_COMMIT_NEVER},
     {"a bound that a bind cannot hold", "disk", TC_WORKSPACE_BIND, true, TC_ACCESS_WRITE},
     {"the same, copied", NULL, TC_WORKSPACE_COPY, true, TC_ACCESS_WRITE},
     {"the same, readable", NULL, TC_WORKSPACE_BIND, true, TC_ACCESS_READ},
@@ -212,6 +216,7 @@ static void what_cannot_be_held_is_refused(void **state)
         grant.fs = &entry;
         grant.fs_count = 1;
         grant.workspace = c->mode;
+        grant.commit = c->commit;
         grant.limits.disk_set = c->disk_set;
         int rc = front()->lower(&grant, &plan, &err);
         if (rc != (c->subject ? TOOLCAGE_EUNENFORCEABLE : 0) ||

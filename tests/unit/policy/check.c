@@ -136,7 +136,7 @@ static const struct row rows[] = {
      ""},
     {T "arguments.a = { read = [\"/\"] }\n", 2, 25, "tool.x.arguments.a", "whole file system", ""},
     {T "arguments.\"a b\" = {}\n", 2, 11, "tool.x.arguments.a b", "not an argument name", ""},
-    {T "workspace = { mode = \"copy\", commit = \"ask\" }\n", 2, 39, "tool.x.workspace.commit",
+    {T "workspace = { mode = \"bind\", commit = \"never\" }\n", 2, 39, "tool.x.workspace.commit",
      "held back", "overlay"},
     {T "cwd = \"here\"\n", 2, 7, "tool.x.cwd", "absolute", "/workspace"},
     {T "programs = [\"/usr/bin/python3\"]\n", 2, 13, "tool.x.programs", "not the name of a program",

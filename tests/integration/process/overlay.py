@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Overlaid workspaces: what reaches the host, when, and how newer work of the host is told from older."""
+import os
+import subprocess
+
+from scene import PATIENCE, PAUSE, TOOLCAGE, Skip, check, finish, in_namespaces, run
+from tree import tree
+
+BOTH = ("copy", "overlay")
+
+
+def mode(name, commit=None):
+    return f'workspace = {{ mode = "{name}"{f", commit = {chr(34)}{commit}{chr(34)}" if commit else ""} }}\n'
+
+
+OVERLAY = mode("overlay")
+
+
+def here(part):
+    def wrapped(s):
+        answer = s.shell("true", more=OVERLAY)
+        if answer.status != "ok" and answer.error["stage"] == "overlay":
+            check("copy" in answer.error["hint"], "where there are no overlays the refusal says what to do", answer)
+            raise Skip(answer.error["message"])
+        part(s)
+    wrapped.__name__ = part.__name__
+    return wrapped
+
+
+def fill(s):
+    s.write("ws/a", "a\n")
+    s.write("ws/dir/sub/file", "old\n")
+    s.write("ws/dir/other", "other\n")
+
+
+def commit_words(s):
+    for name in BOTH:
+        for word, script, comes, status in (("always", "exit 3", True, "failed"), ("always", "kill -9 $$", True, "failed"), ("always", "true", True, "ok"),
+                                            ("on_success", "exit 3", False, "failed"), ("never", "true", False, "ok"), ("never", "exit 3", False, "failed")):
+            fill(s)
+            before = tree(s.ws)
+            answer = s.shell(f"cd {s.ws}; echo tool > a; rm -r dir; echo new > new; {script}", more=mode(name, word))
+            after = tree(s.ws)
+            check(answer.status == status and (s.read("ws/a") == b"tool\n" and "dir" not in after and "new" in after if comes else after == before),
+                  f"{name}: commit = {word}, {script}", f"{answer}\n{after}")
+            kinds = {os.path.relpath(change["path"], s.ws): (change["kind"], change.get("held")) for change in answer.changes}
+            held = None if comes else "not committed"
+            check(kinds == {"a": ("modified", held), "new": ("added", held), "dir": ("deleted", held), "dir/other": ("deleted", held),
+                            "dir/sub": ("deleted", held), "dir/sub/file": ("deleted", held)}, f"{name}: and what would change is told ({word})", kinds)
+            check(comes or "held back: modified" in answer.message, f"{name}: also the model ({word})", answer.message)
+            subprocess.run(["/bin/rm", "-rf", s.path("ws/new")], check=True)
+
+
+def only_narrower(s):
+    for more, flag, fine in ((OVERLAY, "never", True), (OVERLAY, "on_success", True), (OVERLAY, "always", False), (mode("overlay", "always"), "on_success", True),
+                             (mode("overlay", "never"), "on_success", False), ("", "never", True), ("", "always", True), (mode("copy", "never"), "always", False)):
+        answer = s.call("/bin/true", more=more, flags=["--commit", flag])
+        check((answer.status == "ok") == fine and (fine or answer.error["code"] == "denied"), f"--commit {flag} under {more.strip() or 'bind'}", answer)
+    answer = s.call("/bin/true", more=OVERLAY, flags=["--commit", "sometimes"])
+    check(answer.code == 125 and "on_success" in answer.error["hint"], "a word that is none", answer)
+    answer = s.shell("true", more=mode("bind", "never"))
+    check(answer.code == 125 and "overlay" in answer.error["hint"], "a bind holds nothing back, and the policy is told so", answer)
+
+
+def dry_run(s):
+    fill(s)
+    before = tree(s.ws)
+    for more in ("", OVERLAY, mode("copy")):
+        answer = s.call("/bin/sh", "-c", f"cd {s.ws}; rm -r dir; echo x > new; cat new", more=more, flags=["--dry-run"])
+        check(answer.status == "ok" and answer.out == "x\n" and tree(s.ws) == before, "a dry run works and changes nothing", answer)
+    done = subprocess.run([TOOLCAGE, "exec", "--policy", s.policy(), "--tool", "t", "--dry-run", "/bin/rm", s.path("ws/a")], env=s.environ, cwd=s.ws,
+                          capture_output=True, text=True, check=False)
+    check(done.stderr == f"toolcage: held back: deleted {s.path('ws/a')} (not committed)\n" and not done.stdout, "and says what it would have done", done)
+
+
+def opened_is_not_changed(s):
+    fill(s)
+    answer = s.python("import os,sys\nfor n in ('a', 'dir/other'): open(n, 'r+').close()\nos.rename('dir/sub/file', 'dir/sub/f'); os.rename('dir/sub/f', 'dir/sub/file')",
+                      more=OVERLAY)
+    check(answer.status == "ok" and not answer.changes, "a file that was only opened for writing, or moved there and back, is not listed", answer.kinds)
+    answer = s.shell(f"cd {s.ws}; touch -r a keep; echo b > a; touch -r keep a; rm keep", more=OVERLAY)
+    check(s.read("ws/a") == b"b\n", "but one of the same size and time with other bytes is", answer)
+
+
+def older_is_no_conflict(s):
+    """What was written right before the call is older than it, whatever the clock of the file system shows."""
+    for i in range(20):
+        s.write("ws/a", f"{i}\n")
+        s.written = 0
+        answer = s.shell(f"cd {s.ws}; echo tool > a", more=OVERLAY)
+        if s.read("ws/a") != b"tool\n":
+            check(False, "work from right before the call is taken for newer", answer)
+            return
+    check(True, "work from right before the call is not taken for newer")
+
+
+def newer_work_stays(s):
+    fill(s)
+    s.write("other/sub/file", "newer\n")
+    s.write("ws/gone", "gone\n")
+    process = s.begin(f"cd {s.ws}; echo tool > dir/sub/file; echo tool > dir/sub/new; echo tool > gone; rm a; mkdir both; echo tool > both/x; echo tool > fresh; {PAUSE}; true",
+                      more=OVERLAY)
+    # files keep their times when the directory around them is moved
+    os.rename(s.path("ws/dir"), s.path("was"))
+    os.rename(s.path("other"), s.path("ws/dir"))
+    os.remove(s.path("ws/gone"))
+    s.write("ws/a", "host\n")
+    s.write("ws/both/x", "host\n")
+    s.write("ws/fresh", "host\n")
+    answer = finish(process)
+    check(s.read("ws/dir/sub/file") == b"newer\n", "a file in a directory that took another one's place stays", answer)
+    check(not os.path.exists(s.path("ws/gone")), "what the host removed stays removed", answer)
+    check([s.read(f"ws/{name}") for name in ("a", "both/x", "fresh")] == [b"host\n"] * 3, "what the host wrote stays", answer)
+    check([answer.kinds.get(s.path("ws", name)) for name in ("dir/sub/file", "gone", "a", "both/x", "fresh")] == ["conflict"] * 5, "each is a conflict", answer.kinds)
+    check(s.read("ws/dir/sub/new") == b"tool\n", "the others go on", answer)
+
+
+def removed_trees(s):
+    fill(s)
+    s.write("ws/tree/a/b", "b\n")
+    s.write("ws/tree/c", "c\n")
+    process = s.begin(f"cd {s.ws}; rm -r tree dir; mkdir dir; echo n > dir/n; {PAUSE}; true", more=OVERLAY)
+    s.write("ws/tree/a/newer", "host\n")
+    s.write("ws/dir/newer", "host\n")
+    answer = finish(process)
+    check(sorted(tree(s.path("ws/tree"))) == ["a", "a/newer"], "of a removed tree what is newer stays", answer)
+    check(sorted(tree(s.path("ws/dir"))) == ["n", "newer"], "also of one that was made anew", answer)
+    kinds = {os.path.relpath(path, s.ws): kind for path, kind in answer.kinds.items()}
+    check(kinds.get("tree/a/newer") == "conflict" and kinds.get("tree/c") == "deleted" and kinds.get("dir/n") == "added", "and each is told", kinds)
+
+
+def bounds(s):
+    s.write("ws/big", b"x" * (3 << 20))
+    answer = s.shell(f"cd {s.ws}; cat big | wc -c; echo y >> big", more=OVERLAY + 'disk = "1MiB"\n')
+    check(answer.status == "failed" and "No space left" in answer.stderr["text"] and "3145728" in answer.out, "reading costs no room, changing takes it from `disk`", answer)
+    check(os.path.getsize(s.path("ws/big")) == 3 << 20, "and nothing comes back", answer)
+    answer = s.shell(f"cd {s.ws}; i=0; while [ $i -lt 300 ]; do mkdir -p d$i/e; i=$((i+1)); done", more=OVERLAY)
+    check(answer.status == "ok" and os.path.isdir(s.path("ws/d299/e")), "many directories", answer)
+
+
+def mounts_below(s):
+    os.makedirs(s.path("ws/mounted"))
+    wrap = in_namespaces(f"mount -t tmpfs none {s.path('ws/mounted')}")
+    if subprocess.run([*wrap, "/bin/true"], capture_output=True, check=False).returncode:
+        raise Skip("nothing can be mounted here")
+    answer = s.shell("true", wrap=wrap, more=OVERLAY)
+    check(answer.status == "denied" and "copy" in answer.error["hint"] and "mounted" in answer.error["hint"], "what an overlay would not show is refused", answer)
+
+
+def denied_names(s):
+    s.write("ws/.env", "KEY=1\n")
+    s.write("ws/sub/.env", "KEY=2\n")
+    denied = [s.path("ws/.env"), s.path("ws/sub/.env"), s.path("ws/later/.env")]
+    answer = s.shell(f"cd {s.ws}; find . ; cat .env sub/.env; rm -rf sub; mkdir -p sub; echo evil > .env; echo evil > sub/.env; mkdir later; echo evil > later/.env; true",
+                     more=OVERLAY, denied=denied)
+    check("KEY" not in answer.out and ".env" not in answer.out, "a denied name does not exist", answer)
+    check(s.read("ws/.env") == b"KEY=1\n" and s.read("ws/sub/.env") == b"KEY=2\n" and not os.path.exists(s.path("ws/later/.env")), "nor is it written or removed", answer)
+    check(answer.kinds.get(s.path("ws/.env")) == "denied", "and that is told", answer.kinds)
+
+
+def half_a_repository(s):
+    """What steers the host may be half on the host and half in the layer."""
+    for name in ("objects", "refs", "hooks"):
+        s.directory("ws/bare", name)
+    s.write("ws/bare/HEAD", "ref: refs/heads/main\n")
+    s.write("ws/bare/config", "[core]\n")
+    s.directory("ws/half/objects")
+    s.directory("ws/half/refs")
+    answer = s.shell(f"cd {s.ws}; echo evil > bare/config; echo evil > bare/hooks/pre-push; echo x > half/HEAD; echo evil > half/config; mkdir -p .git; echo evil > .git/config",
+                     more=OVERLAY)
+    check(s.read("ws/bare/config") == b"[core]\n" and not os.listdir(s.path("ws/bare/hooks")) and not os.path.exists(s.path("ws/half/config"))
+          and not os.path.exists(s.path("ws/.git/config")), "configuration and hooks of repositories are held back", answer.kinds)
+
+
+def parts(s):
+    """Other granted paths inside it, and single files."""
+    fill(s)
+    s.write("data/x", "x\n")
+    inside = f'{{ path = "{s.path("ws/dir/sub")}", from = "{s.data}" }}'
+    answer = s.shell(f"cd {s.ws}; cat dir/sub/x; echo y > dir/sub/x; echo z > dir/other", more=OVERLAY, readable=[inside])
+    check(answer.out == "x\n" and s.read("data/x") == b"x\n" and s.read("ws/dir/other") == b"z\n", "a readable path inside stays readable", answer)
+    answer = s.shell(f"cd {s.ws}; cat dir/sub/x; echo y > dir/sub/x; echo w > dir/other", more=OVERLAY, writable=[s.ws, inside])
+    check(s.read("data/x") == b"y\n" and s.read("ws/dir/other") == b"w\n" and s.read("ws/dir/sub/file") == b"old\n", "a writable one has a layer of its own", answer)
+    answer = s.shell(f"cd {s.ws}; echo v > a; mkdir -p .git; echo named > .git/config", more=OVERLAY, writable=[s.ws, f'{{ path = "{s.path("ws/.git/config")}", optional = true }}'])
+    check(s.read("ws/a") == b"v\n", "a single file may be named besides", answer)
+
+
+def slow_machines(s):
+    """The layer goes with the call."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
+        before = file.read()
+    s.shell(f"cd {s.ws}; dd if=/dev/zero of=big bs=1M count=30 2>/dev/null; exit 1", more=OVERLAY, wait=60 * PATIENCE)
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
+        check(file.read() == before and not os.listdir(s.ws), "nothing of a layer is left", os.listdir(s.ws))
+
+
+run(here(commit_words), here(only_narrower), here(dry_run), here(opened_is_not_changed), here(older_is_no_conflict), here(newer_work_stays), here(removed_trees),
+    here(bounds), here(mounts_below), here(denied_names), here(half_a_repository), here(parts), here(slow_machines))
