@@ -130,7 +130,7 @@ def a_giant_fills_the_disk(s):
     if s.how == DIRECT:
         s.call(SHELL, "-c", "truncate -s 64M giant; cp --sparse=never giant copy")
         return os.stat(s.path("ws/copy")).st_blocks * 512 >= 64 << 20
-    s.more = 'workspace = { mode = "copy" }'
+    s.more = s.apart
     before = time.monotonic()
     try:
         s.call(SHELL, "-c", f"truncate -s 1T {s.path('ws')}/giant")
@@ -177,7 +177,7 @@ def a_link_carries_a_file_over(s):
 
 def a_commit_is_raced(s):
     """While changes are committed, a directory and a link change places all the time."""
-    s.more = 'workspace = { mode = "copy" }'
+    s.more = s.apart
     s.write("ws/sub/canary", "original")
     os.symlink("../secret", s.path("ws/link"))
     with Exchange(s.path("ws/sub"), s.path("ws/link")):

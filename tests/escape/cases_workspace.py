@@ -54,7 +54,7 @@ def collection_is_raced(s):
 
 def a_copy_follows_a_link(s):
     """The workspace is copied for the call: what a link leads to is no part of it."""
-    s.more = 'workspace = { mode = "copy" }'
+    s.more = s.apart
     os.symlink("../secret/canary", s.path("ws/file"))
     os.symlink("../secret", s.path("ws/dir"))
     return s.token in s.call(SHELL, "-c", f"cd {s.path('ws')}; cat file; cat dir/canary; ls -lR .")
@@ -62,7 +62,7 @@ def a_copy_follows_a_link(s):
 
 def a_commit_follows_a_link(s):
     """While the call works on its copy, somebody puts a link in the place of a directory."""
-    s.more = 'workspace = { mode = "copy" }'
+    s.more = s.apart
     s.write("ws/sub/canary", "original")
     process = s.popen(SHELL, "-c", f"sleep {1.5 * PATIENCE}; echo changed > {s.path('ws/sub/canary')}; echo new > {s.path('ws/sub/new')}")
     time.sleep(0.8 * PATIENCE)
@@ -78,7 +78,7 @@ def a_commit_follows_a_link(s):
 
 def a_commit_makes_a_link_that_is_followed(s):
     """The tool itself replaces a directory by a link, then a second call writes through it."""
-    s.more = 'workspace = { mode = "copy" }'
+    s.more = s.apart
     s.write("ws/sub/canary", "original")
     s.call(SHELL, "-c", f"cd {s.path('ws')}; rm -r sub; ln -s ../secret sub")
     try:
@@ -89,7 +89,7 @@ def a_commit_makes_a_link_that_is_followed(s):
 
 
 def a_set_id_file_is_committed(s):
-    s.more = 'workspace = { mode = "copy" }'
+    s.more = s.apart
     s.attack("files", "set-id", s.path("ws/tool"))
     return any(os.lstat(s.path("ws", name)).st_mode & 0o6000 for name in os.listdir(s.path("ws")))
 

@@ -35,6 +35,7 @@ import cases_containers
 import cases_files
 import cases_inside
 import cases_models
+import cases_overlay
 import cases_processes
 import cases_servers
 import cases_words
@@ -42,7 +43,7 @@ import cases_workspace
 from scene import CAGED, FREE, Missing, Refused, Scene
 from tap import become, check, plan, skip, skip_all
 
-CASES = cases_containers.CASES + cases_files.CASES + cases_workspace.CASES + cases_processes.CASES + \
+CASES = cases_containers.CASES + cases_files.CASES + cases_workspace.CASES + cases_overlay.CASES + cases_processes.CASES + \
     cases_inside.CASES + cases_words.CASES + cases_servers.CASES + cases_models.CASES
 # Attacks that begin with what is refused there: shared memory, their own /proc, a socket.
 UNTRIED = ["a neighbour's shared memory is read", "a host without random addresses passes that on", "a name makes a line of its own"]

@@ -43,6 +43,7 @@ class Missing(Exception):
 
 
 class Scene:
+    apart = 'workspace = { mode = "copy" }'  # what the tool changes stays with it until the end
     def __init__(self, options, how):
         self.options, self.how = options, how
         self.sentry = how == CAGED and options.backend == "gvisor"  # a kernel of its own, whose processes no other sees

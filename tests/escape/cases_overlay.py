@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Attacks by way of an overlaid workspace, in which the tool's changes lie above the host's tree until the end: those
+of a copied one, and what only a layer makes possible."""
+import os
+import time
+
+from cases_inside import own_files
+from cases_words import a_commit_is_raced
+from cases_workspace import MONITOR, SHELL, a_commit_follows_a_link, a_commit_makes_a_link_that_is_followed, a_copy_follows_a_link, \
+    a_set_id_file_is_committed, git_runs, repository
+from scene import CAGED, MINUTE, PATIENCE, Missing, Refused
+
+OVERLAY = 'workspace = { mode = "overlay" }'
+
+
+def overlaid(attack):
+    def run(s):
+        s.apart = s.more = OVERLAY
+        if s.how == CAGED:
+            try:
+                s.call("/bin/true")
+            except Refused as refused:
+                if '"stage":"overlay"' in str(refused).replace(" ", ""):
+                    raise Missing("this kernel's tmpfs holds no overlay") from refused
+                raise
+        return attack(s)
+    return run
+
+
+def half_a_repository(s):
+    """The host has a repository without a work tree; the layer has nothing but its new configuration and hook."""
+    repository(s, "ws/there")
+    for name in ("objects", "refs"):
+        os.makedirs(s.path("ws/bare", name))
+    s.write("ws/bare/HEAD", "ref: refs/heads/main\n")
+    s.write("data/monitor", MONITOR + f"bare = false\nworktree = {s.path('ws')}\n[core]\nrepositoryformatversion = 0\n")
+    s.call(SHELL, "-c", f"cat {s.path('data/monitor')} >> {s.path('ws')}/bare/config; cat {s.path('data/monitor')} >> {s.path('ws')}/there/.git/config")
+    return git_runs(s, "ws/bare") or git_runs(s, "ws/there")
+
+
+def newer_work_is_overwritten(s):
+    """A tool waits until its user has put a directory with newer files in the place of the one that it saw: their times are
+    older than the call."""
+    s.write("ws/sub/notes", "older")
+    s.write("next/notes", s.token)
+    time.sleep(0.05)
+    process = s.popen(SHELL, "-c", f"cat {s.path('ws/sub/notes')}; sleep {1.5 * PATIENCE}; echo tool > {s.path('ws/sub/notes')}")
+    time.sleep(0.8 * PATIENCE)
+    os.rename(s.path("ws/sub"), s.path("ws/was"))
+    os.rename(s.path("next"), s.path("ws/sub"))
+    out, err = process.communicate(timeout=MINUTE)
+    try:
+        s.result(out, err)
+    except Refused:
+        pass
+    return s.read("ws/sub/notes") != s.token
+
+
+def a_removal_takes_newer_work_along(s):
+    """A directory is removed in the layer; what its user saves there meanwhile must not go with it."""
+    s.write("ws/sub/old", "old")
+    time.sleep(0.05)
+    process = s.popen(SHELL, "-c", f"rm -r {s.path('ws/sub')}; sleep {1.5 * PATIENCE}; rm -rf {s.path('ws/sub')}")
+    time.sleep(0.8 * PATIENCE)
+    s.write("ws/sub/saved", s.token)
+    out, err = process.communicate(timeout=MINUTE)
+    try:
+        s.result(out, err)
+    except Refused:
+        pass
+    return not os.path.exists(s.path("ws/sub/saved"))
+
+
+def a_layer_speaks_of_itself(s):
+    """The attributes by which an overlay marks what it removed or replaced, set by the tool: the host must not see them, nor
+    be made to remove what the tool could not."""
+    s.write("ws/sub/kept", s.token, 0o444)
+    s.denied = [s.path("ws/sub/kept")]
+    s.call("/usr/bin/python3", "-I", "-c", """
+import os, sys
+for name in ("user.overlay.opaque", "user.overlay.whiteout", "user.overlay.redirect", "user.overlay.metacopy"):
+    for path in (sys.argv[1], sys.argv[1] + "/sub"):
+        try:
+            os.setxattr(path, name, b"y")
+        except OSError:
+            pass
+try:
+    os.remove(sys.argv[1] + "/sub/kept")
+except OSError:
+    pass
+try:
+    os.rmdir(sys.argv[1] + "/sub")
+except OSError:
+    pass
+""", s.path("ws"))
+    return not os.path.exists(s.path("ws/sub/kept")) or any(name.startswith("user.overlay") for name in os.listxattr(s.path("ws/sub")))
+
+
+CASES = [
+    ("an overlay follows a link", overlaid(a_copy_follows_a_link), {"alike": True}),
+    ("a commit of an overlay follows a link", overlaid(a_commit_follows_a_link), {"alike": True}),
+    ("a committed link of an overlay is followed", overlaid(a_commit_makes_a_link_that_is_followed), {"alike": True}),
+    ("a commit of an overlay is raced", overlaid(a_commit_is_raced), {"alike": True}),
+    ("a set-id file in an overlay is committed", overlaid(a_set_id_file_is_committed), {}),
+    ("half a repository is committed", overlaid(half_a_repository), {"alike": True}),
+    ("newer work is overwritten by a commit", overlaid(newer_work_is_overwritten), {"alike": True}),
+    ("a removal takes newer work along", overlaid(a_removal_takes_newer_work_along), {"alike": True}),
+    ("a layer speaks of itself", overlaid(a_layer_speaks_of_itself), {}),
+    ("trust or a policy of the user's is committed from an overlay", own_files(lambda s: None, OVERLAY), {}),
+]
