@@ -189,6 +189,15 @@ EXPORT int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **re
     return closed(tc_engine_doctor(engine, ret_json, err), err);
 }
 
+EXPORT int toolcage_engine_changes_json(struct toolcage_engine *engine, const char *call,
+                                        const char *action, char **ret_json,
+                                        struct toolcage_error **err)
+{
+    NEED(engine);
+    NEED(ret_json);
+    return closed(tc_engine_changes(engine, call, action, ret_json, err), err);
+}
+
 EXPORT int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
                                  struct toolcage_error **err)
 {

@@ -88,6 +88,14 @@ static void visit_probe(struct tc_wire *w, struct tc_probe *p)
     visit_texts(w, texts, TC_COUNT(texts));
 }
 
+static void visit_waiting(struct tc_wire *w, struct tc_waiting *waiting)
+{
+    tc_wire_str(w, &waiting->call);
+    tc_wire_str(w, &waiting->tool);
+    tc_wire_i64(w, &waiting->at);
+    tc_wire_i64(w, &waiting->changes);
+}
+
 static void visit_stream(struct tc_wire *w, struct tc_stream *s)
 {
     tc_wire_bytes(w, &s->head, &s->head_len);
@@ -114,6 +122,7 @@ void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *o)
     TC_WIRE_EACH(w, o->enforced, o->enforced_count, ROWS_MAX, visit_enforced);
     TC_WIRE_EACH(w, o->timings, o->timing_count, ROWS_MAX, visit_timing);
     TC_WIRE_EACH(w, o->probes, o->probe_count, ROWS_MAX, visit_probe);
+    TC_WIRE_EACH(w, o->waiting, o->waiting_count, ROWS_MAX, visit_waiting);
 }
 
 static void changes_done(struct tc_change *changes, size_t count)
@@ -162,5 +171,10 @@ void tc_outcome_done(struct tc_outcome *o)
         free(o->timings[i].step);
     free(o->timings);
     probes_done(o->probes, o->probe_count);
+    for (size_t i = 0; i < o->waiting_count; i++) {
+        free(o->waiting[i].call);
+        free(o->waiting[i].tool);
+    }
+    free(o->waiting);
     *o = (struct tc_outcome){0};
 }

@@ -65,6 +65,12 @@ struct tc_probe {
     char *reason, *fix;
 };
 
+/* A call whose changes wait for a person. */
+struct tc_waiting {
+    char *call, *tool;
+    int64_t at, changes; /* seconds of real time; how many */
+};
+
 struct tc_outcome {
     int64_t status; /* TOOLCAGE_STATUS_… */
     int64_t exit_code, signal;
@@ -87,6 +93,8 @@ struct tc_outcome {
     size_t timing_count;
     struct tc_probe *probes;
     size_t probe_count;
+    struct tc_waiting *waiting;
+    size_t waiting_count;
 };
 
 void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *outcome);

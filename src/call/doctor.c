@@ -25,15 +25,15 @@ static int fail_job(struct toolcage_error **err, int code, const char *what, int
         "%s", what);
 }
 
-/* Submits a job without plan and waits for its answer. *ret_fd is the memory file's, or -1. */
-static int ask(struct toolcage_engine *engine, enum tc_job_kind kind,
-               struct tc_message *ret_message, int *ret_fd, struct toolcage_error **err)
+int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int plan,
+                  struct tc_message *ret_message, int *ret_fd, struct toolcage_error **err)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return fail_job(err, TOOLCAGE_ESYSTEM, "cannot make a socket for the job", errno);
     _autofd_ int ours = pair[0], theirs = pair[1];
-    int r = tc_engine_submit(engine, kind, TC_STDIN_NONE, &theirs, 1, err);
+    const int sent[] = {theirs, plan};
+    int r = tc_engine_submit(engine, kind, TC_STDIN_NONE, sent, plan < 0 ? 1 : 2, err);
     if (r < 0)
         return r;
     /* The helper's end must be its alone, or its death would go unseen. */
@@ -134,7 +134,7 @@ int tc_engine_doctor(struct toolcage_engine *engine, char **ret_json, struct too
     _autofd_ int fd = -1;
     int r = tc_engine_check(engine, err);
     if (r == 0)
-        r = ask(engine, TC_JOB_PROBE, &message, &fd, err);
+        r = tc_engine_ask(engine, TC_JOB_PROBE, -1, &message, &fd, err);
     if (r < 0)
         return r;
     struct tc_outcome outcome = {0};
@@ -157,7 +157,7 @@ int tc_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
     _autofd_ int fd = -1;
     int r = tc_engine_check(engine, err);
     if (r == 0)
-        r = ask(engine, TC_JOB_CLEAN, &message, &fd, err);
+        r = tc_engine_ask(engine, TC_JOB_CLEAN, -1, &message, &fd, err);
     if (r == 0 && ret_removed)
         *ret_removed = (uint32_t)message.removed;
     return r;

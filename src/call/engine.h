@@ -33,7 +33,14 @@ int tc_engine_submit(struct toolcage_engine *engine, enum tc_job_kind kind,
  * caller's to free also on failure. */
 int tc_outcome_read(int fd, struct tc_outcome *ret, struct toolcage_error **err);
 
+/* Submits a job that is no call (`plan` is a memory file's descriptor, or -1) and waits for its
+ * answer. *ret_fd is the outcome's memory file, or -1. */
+int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int plan,
+                  struct tc_message *ret_message, int *ret_fd, struct toolcage_error **err);
+
 /* The jobs that are no calls: they wait for the helper. */
+int tc_engine_changes(struct toolcage_engine *engine, const char *call, const char *action,
+                      char **ret_json, struct toolcage_error **err);
 int tc_engine_doctor(struct toolcage_engine *engine, char **ret_json, struct toolcage_error **err);
 int tc_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
                     struct toolcage_error **err);

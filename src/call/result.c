@@ -94,8 +94,8 @@ static size_t bare_length(const char *message, int errnum)
     return tail && tc_endswith(message, tail) ? length - strlen(tail) : length;
 }
 
-static struct toolcage_error *error_of_failure(const struct tc_result_frame *frame,
-                                               const struct tc_failure *f)
+struct toolcage_error *tc_error_of_failure(const struct tc_failure *f, const char *file,
+                                           uint32_t line)
 {
     struct toolcage_error *error = NULL;
     struct tc_why why = {.code = (int)f->code,
@@ -103,11 +103,9 @@ static struct toolcage_error *error_of_failure(const struct tc_result_frame *fra
                          .subject = f->subject,
                          .errnum = (int)f->errnum,
                          .hint = f->hint,
-                         .line = line_of(frame->grant, f)};
-    if (why.line) {
-        why.file = tc_policy_name(frame->policy);
-        why.column = 1;
-    }
+                         .file = line ? file : NULL,
+                         .line = line,
+                         .column = line ? 1 : 0};
     const char *message = f->message ? f->message : tc_error_word(why.code);
     (void)tc_fail(&error, &why, "%.*s", (int)bare_length(message, why.errnum), message);
     return error;
@@ -138,7 +136,8 @@ static void settle(const struct tc_result_frame *frame, struct toolcage_result *
     if (o->status < 0 || o->status >= (int64_t)TC_COUNT(words))
         o->status = TOOLCAGE_STATUS_ERROR;
     if (!result->error && o->failure.code < 0)
-        result->error = error_of_failure(frame, &o->failure);
+        result->error = tc_error_of_failure(&o->failure, tc_policy_name(frame->policy),
+                                            line_of(frame->grant, &o->failure));
     bool refused = o->status == TOOLCAGE_STATUS_DENIED || o->status == TOOLCAGE_STATUS_ERROR;
     if (o->status == TOOLCAGE_STATUS_OK && (result->error || o->exit_code != 0))
         o->status = TOOLCAGE_STATUS_ERROR;

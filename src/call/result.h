@@ -33,6 +33,10 @@ int tc_result_make(const struct tc_result_frame *frame, struct tc_outcome *outco
                    struct toolcage_error **err);
 void tc_result_free(struct toolcage_result *result);
 
+/* What the helper says went wrong; `file` is the policy's name where it knows the line, else 0.
+ * Owned; NULL when out of memory. */
+struct toolcage_error *tc_error_of_failure(const struct tc_failure *f, const char *file,
+                                           uint32_t line);
 const char *tc_status_word(int64_t status);
 int32_t tc_result_shell_code(const struct toolcage_result *result);
 
@@ -42,6 +46,8 @@ char *tc_result_write_message(const struct tc_result_frame *frame,
 /* resultjson.c: the same, the whole of it. */
 char *tc_result_write_json(const struct tc_result_frame *frame,
                            const struct toolcage_result *result);
+/* "changes":[…], with a comma before it where one is needed. */
+void tc_result_write_changes(struct tc_buf *buf, const struct tc_outcome *outcome);
 char *tc_result_write_timings(const struct tc_result_frame *frame,
                               const struct tc_outcome *outcome);
 

@@ -63,7 +63,7 @@ static void add_stream(struct tc_buf *buf, const char *key, const struct tc_stre
     tc_buf_addc(buf, '}');
 }
 
-static void add_changes(struct tc_buf *buf, const struct tc_outcome *o)
+void tc_result_write_changes(struct tc_buf *buf, const struct tc_outcome *o)
 {
     tc_json_key(buf, "changes");
     tc_buf_addc(buf, '[');
@@ -214,7 +214,7 @@ char *tc_result_write_json(const struct tc_result_frame *frame,
     add_stream(&buf, "stdout", &o->out);
     add_stream(&buf, "stderr", &o->err);
     add_text(&buf, "message", result->message);
-    add_changes(&buf, o);
+    tc_result_write_changes(&buf, o);
     add_files(&buf, o);
     add_usage(&buf, o);
     add_denials(&buf, o);

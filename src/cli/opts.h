@@ -52,7 +52,7 @@ struct tc_args {
     {"disk", 0, "SIZE", "disk", "private storage (/tmp and the like)"},                              \
     {"open-files", 0, "NUMBER", "open_files", "open files of each process"},                         \
     {"output", 0, "SIZE", "output", "how much of each output stream is kept"},                       \
-    {"commit", 0, "WHEN", "commit", "when changes reach this machine: on_success, always or never"}, \
+    {"commit", 0, "WHEN", "commit", "when changes reach this machine: on_success, always, ask or never"}, \
     {"dry-run", 0, NULL, "commit=never", "show what the tool would change, and change nothing"},     \
     {"denials", 0, "calls|off", "denials", "whether refused system calls are listed"},               \
     {"backend", 0, "NAME", "backend", "the kind of cage"},                                           \

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "cli/changes.h"
 #include "cli/clean.h"
 #include "cli/report.h"
 #include "cli/say.h"
@@ -257,6 +258,8 @@ static int finish(const struct run *run, const struct tc_session *session,
     else if (!run->write_errno)
         tc_report(result, args->words);
     tc_report_notice(result);
+    if (!rc && !tc_args_has(args, "json"))
+        rc = tc_changes_ask(session->engine, result);
     if (tc_args_has(args, "timings"))
         tc_report_timings(result, session);
     if (run->write_errno && run->write_errno != EPIPE) {

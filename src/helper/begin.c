@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <toolcage/result.h>
 
+#include "backend/local/held.h"
 #include "backend/local/journal.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -249,7 +250,7 @@ static int read_plan(struct tc_running *j, int fd)
     struct tc_wire w = TC_WIRE_GET_INIT(text, (size_t)size);
     tc_plan_visit(&w, &j->plan);
     (void)munmap(text, (size_t)size);
-    return w.failed || w.left || !j->plan.backend ? -1 : 0;
+    return w.failed || w.left ? -1 : 0;
 }
 
 static void begin_call(struct tc_running *j, const struct tc_job *job, int plan_fd, int input)
@@ -272,7 +273,7 @@ static void begin_call(struct tc_running *j, const struct tc_job *job, int plan_
                                             .subject = "descriptors",
                                             .errnum = EMFILE},
                            -1, "the helper has no room for one more call");
-    else if (read_plan(j, plan_fd) < 0)
+    else if (read_plan(j, plan_fd) < 0 || !j->plan.backend)
         (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
                            "the helper did not understand the plan");
     else if (!(works = tc_works_find(j->plan.backend)))
@@ -366,6 +367,47 @@ static void on_clean(struct tc_task *task)
         tc_job_answer(j);
 }
 
+static void work_changes(struct tc_task *task)
+{
+    static const char *const words[] = {[TC_HELD_SHOW] = "show",
+                                        [TC_HELD_COMMIT] = "commit",
+                                        [TC_HELD_OVERWRITE] = "overwrite",
+                                        [TC_HELD_DISCARD] = "discard"};
+    struct tc_running *j = task->owner;
+    if (!j->plan.call[0]) {
+        (void)tc_held_calls(&j->aside);
+        return;
+    }
+    for (size_t i = 0; i < TC_COUNT(words); i++)
+        if (strcmp(j->plan.payload, words[i]) == 0)
+            (void)tc_held_settle(j->plan.call, (enum tc_held_action)i, &j->aside);
+}
+
+static void on_changes(struct tc_task *task)
+{
+    struct tc_running *j = task->owner;
+    struct tc_outcome found = j->aside;
+    j->aside = (struct tc_outcome){.failure.clause = -1};
+    take_over(j);
+    if (j->ended) {
+        tc_outcome_done(&found);
+        return;
+    }
+    tc_outcome_done(&j->outcome);
+    j->outcome = found;
+    tc_job_answer(j);
+}
+
+static void begin_changes(struct tc_running *j, int plan_fd)
+{
+    if (read_plan(j, plan_fd) < 0 || !j->plan.call || !j->plan.payload)
+        (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
+                           "the helper did not understand what to do with changes");
+    else if (hand_over(j, work_changes, on_changes) == 0)
+        return;
+    tc_job_answer(j);
+}
+
 static void begin_other(struct tc_running *j, int kind)
 {
     bool begun = kind == TC_JOB_PROBE ? begin_trial(j) : hand_over(j, work_clean, on_clean) == 0;
@@ -406,6 +448,8 @@ struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
     }
     if (job->kind == TC_JOB_CALL)
         begin_call(j, job, plan_fd, input);
+    else if (job->kind == TC_JOB_CHANGES)
+        begin_changes(j, plan_fd);
     else
         begin_other(j, job->kind);
     return j;

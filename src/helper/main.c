@@ -49,7 +49,8 @@ static void on_host(struct tc_source *s, uint32_t events)
 static void take_job(const struct tc_job *job, const int *fds, size_t count)
 {
     struct tc_job expected = {.build = TC_BUILD_ID};
-    size_t wanted = job->kind == TC_JOB_CALL ? (job->stdin_kind == TC_STDIN_NONE ? 2 : 3) : 1;
+    bool plan = job->kind == TC_JOB_CALL || job->kind == TC_JOB_CHANGES;
+    size_t wanted = !plan ? 1 : job->stdin_kind == TC_STDIN_NONE ? 2 : 3;
     if (count != wanted || memcmp(job->build, expected.build, sizeof(expected.build)) != 0) {
         close_all(fds,
                   count); /* the library sees its socket close and says that the builds differ */

@@ -310,7 +310,7 @@ const struct tc_key tc_keys[] = {
      .type = "word", .fallback = "on_success",
      .text = "When the changes of a copy or an overlay reach the host: when the tool ended well, "
              "however "
-             "it ended, when a person says so (not yet), or never.",
+             "it ended, when a person says so, or never.",
      .example = "workspace.commit = \"never\""},
 
     /* arguments */

@@ -35,6 +35,7 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_new(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_doctor_json(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_clean(NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_changes_json(NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_load_file(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_load_buffer(NULL, 1, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_new_default(NULL, &err));
@@ -127,7 +128,8 @@ static int in_the_child(struct toolcage_engine *engine, struct toolcage_policy *
     int wrong = toolcage_call_new(engine, policy, NULL, &call, NULL) != TOOLCAGE_EFORKED ||
                 toolcage_engine_fd(engine) != TOOLCAGE_EFORKED ||
                 toolcage_engine_doctor_json(engine, &json, NULL) != TOOLCAGE_EFORKED ||
-                toolcage_engine_clean(engine, NULL, NULL) != TOOLCAGE_EFORKED;
+                toolcage_engine_clean(engine, NULL, NULL) != TOOLCAGE_EFORKED ||
+                toolcage_engine_changes_json(engine, NULL, NULL, &json, NULL) != TOOLCAGE_EFORKED;
     toolcage_policy_unref(policy);
     toolcage_engine_unref(engine);
     return wrong;

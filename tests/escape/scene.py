@@ -138,6 +138,9 @@ class Scene:
             self.answer = json.loads(out)
         except ValueError:
             raise AssertionError(f"no result: {out[:500]!r} {err[:2000]!r}") from None
+        if any(change.get("held") == "conflict" for change in self.answer["changes"]):
+            self.ends.callback(subprocess.run, [self.options.toolcage, "changes", self.answer["call"], "discard"], env=self.environ,
+                               capture_output=True, check=False)
         if self.answer["status"] in ("denied", "error", "cancelled"):
             raise Refused(json.dumps(self.answer["error"]))
         stdout = self.answer["stdout"]

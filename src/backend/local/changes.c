@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "backend/local/held.h"
 #include "backend/local/journal.h"
 #include "backend/local/local.h"
 #include "backend/local/overlay.h"
@@ -35,6 +36,8 @@ struct gathering {
     struct tc_outcome *found;
     bool commit;   /* copies come back */
     size_t undone; /* and these did not */
+    bool asks;     /* nothing comes back before a person says so */
+    struct tc_keeping keeping;
     int64_t hashed;
 };
 
@@ -146,6 +149,19 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     return S_ISDIR(e->st->stx_mode) && tc_workspace_kernel_fs(e);
 }
 
+/* Why a change does not reach the host, where no look at it is needed to say so. */
+static const char *stays_away(const struct gathering *g)
+{
+    return g->asks ? tc_commit_waits : tc_commit_undone;
+}
+
+/* Is it for a person to decide about it? What steers the host is where somebody asked for all. */
+static bool is_kept(const struct gathering *g, const char *held)
+{
+    return held == tc_commit_conflict || held == tc_commit_waits ||
+           (held == tc_commit_steering && g->keeping.must);
+}
+
 /* An entry of a copied or overlaid workspace: compared with what the tool was given. */
 static int visit_copy(void *userdata, const struct tc_walk_entry *e)
 {
@@ -153,8 +169,10 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *e)
     struct change change = {.kind = tc_commit_kind(TC_PRIV(g->cage), g->item, e)};
     if (!change.kind || S_ISCHR(e->st->stx_mode)) /* a whiteout is a removal */
         return 0;
-    change.held = g->commit ? tc_commit_entry(g->cage, g->item, e) : tc_commit_undone;
+    change.held = g->commit ? tc_commit_entry(g->cage, g->item, e) : stays_away(g);
     g->undone += g->commit && change.held == tc_commit_undone;
+    if (is_kept(g, change.held))
+        tc_keep_entry(&g->keeping, g->cage, g->item, e, change.kind, change.held);
     note(g, e, &change);
     return 0;
 }
@@ -169,10 +187,12 @@ static void gather_removals(struct gathering *g)
         if (fate == TC_COMMIT_STAYS)
             continue;
         struct change change = {.kind = "deleted"};
-        change.held = g->commit ? tc_commit_removal(p, entry) : tc_commit_undone;
+        change.held = g->commit ? tc_commit_removal(p, entry) : stays_away(g);
         g->undone += g->commit && change.held == tc_commit_undone;
         if (fate == TC_COMMIT_REPLACED)
             continue; /* what took its place is listed */
+        if (is_kept(g, change.held))
+            tc_keep_removal(&g->keeping, g->cage, entry, change.held);
         struct tc_change *c = list(g, entry->relative, &change);
         if (c)
             c->steers_host = tc_steers_host(g->item->name ? g->item->mount->from : entry->relative);
@@ -263,6 +283,18 @@ static bool commits(const struct tc_cage *cage, bool commit)
     return false;
 }
 
+static int not_kept(struct tc_outcome *found)
+{
+    return tc_cage_fail(&(struct tc_cage){.outcome = found},
+                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                         .stage = "collect",
+                                         .subject = "changes",
+                                         .errnum = errno,
+                                         .hint = "make room in the state directory, then run the "
+                                                 "call again"},
+                        -1, "changes that were held back could not be kept");
+}
+
 /* What stood on the host where the layers say something else. 0, or -1: it is not known whole. */
 static int compare_overlays(struct tc_cage *cage)
 {
@@ -277,7 +309,11 @@ static int compare_overlays(struct tc_cage *cage)
 static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct gathering g = {.cage = cage, .found = found};
+    struct gathering g = {.cage = cage,
+                          .found = found,
+                          .asks = !commit && cage->plan->workspace != TC_WORKSPACE_BIND &&
+                                  cage->plan->commit == TC_COMMIT_ASK};
+    tc_keeping_begin(&g.keeping, p->held, cage->plan);
     if (compare_overlays(cage) < 0) {
         (void)not_gathered(&(struct tc_cage){.outcome = found});
         return;
@@ -295,10 +331,12 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         if (rc < 0 || g.undone)
             (void)not_gathered(&(struct tc_cage){.outcome = found});
     }
+    if (tc_keeping_end(&g.keeping) < 0)
+        (void)not_kept(found);
 }
 
 /* Without a journal nothing comes back: a cut would go untold. */
-static void gather(struct tc_cage *cage, bool commit, struct tc_outcome *found)
+void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct tc_journal journal = {.fd = -1};
@@ -385,7 +423,7 @@ static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memor
     close_others(TC_PRIV(cage));
     cage->outcome = &found;
     check_masks(cage);
-    gather(cage, commit && !found.failure.code, &found);
+    tc_process_gather(cage, commit && !found.failure.code, &found);
     tc_outcome_visit(&w, &found);
     _exit(!w.failed && tc_write_all(memory, w.out.data, w.out.len) == 0 ? 0 : 1);
 }

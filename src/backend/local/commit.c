@@ -14,8 +14,9 @@
 #include "backend/local/workspace.h"
 #include "base/path.h"
 
-static const char conflict[] = "conflict";
-static const char steering[] = "steers the host";
+const char tc_commit_conflict[] = "conflict";
+const char tc_commit_steering[] = "steers the host";
+const char tc_commit_waits[] = "waits for a yes";
 static const char left_out[] = "not committed"; /* its type never is, so that is no failure */
 const char tc_commit_undone[] = "not committed";
 
@@ -33,8 +34,8 @@ void tc_commit_begin(struct tc_process_cage *p)
         qsort(p->copied, p->copied_count, sizeof(*p->copied), by_place);
 }
 
-static const struct tc_copied *find(const struct tc_process_cage *p, const struct tc_item *item,
-                                    const char *relative)
+const struct tc_copied *tc_commit_base(const struct tc_process_cage *p, const struct tc_item *item,
+                                       const char *relative)
 {
     struct tc_copied key = {.item = item, .relative = relative};
     return p->copied ? bsearch(&key, p->copied, p->copied_count, sizeof(key), by_place) : NULL;
@@ -48,7 +49,7 @@ static bool same_type(const struct tc_version *version, unsigned mode)
 const char *tc_commit_kind(const struct tc_process_cage *p, const struct tc_item *item,
                            const struct tc_walk_entry *e)
 {
-    const struct tc_copied *entry = find(p, item, e->relative);
+    const struct tc_copied *entry = tc_commit_base(p, item, e->relative);
     struct tc_version now = tc_workspace_version(e->st);
     if (!entry)
         return "added";
@@ -68,7 +69,7 @@ static int parent_of(int root, const char *relative)
 static const char *elsewhere(void)
 {
     return errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV
-               ? conflict
+               ? tc_commit_conflict
                : tc_commit_undone;
 }
 
@@ -174,7 +175,7 @@ static const char *commit_directory(const struct tc_item *item, const struct tc_
     struct stat st;
     if (mkdirat(dir, name, e->st->stx_mode & 0777) < 0) {
         bool there = errno == EEXIST && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-        return there ? (S_ISDIR(st.st_mode) ? NULL : conflict) : tc_commit_undone;
+        return there ? (S_ISDIR(st.st_mode) ? NULL : tc_commit_conflict) : tc_commit_undone;
     }
     if (given && give(item, dir, name, S_IFDIR) < 0)
         return tc_commit_undone;
@@ -182,17 +183,21 @@ static const char *commit_directory(const struct tc_item *item, const struct tc_
 }
 
 /* Is the target on the host still what the copy was made from? NULL: yes. */
-static const char *check_target(const struct tc_copied *entry, int dir, const char *relative,
-                                unsigned mode)
+static const char *check_target(const struct tc_process_cage *p, const struct tc_copied *entry,
+                                int dir, const char *relative, unsigned mode)
 {
     struct statx st;
     bool replaced = entry && !same_type(&entry->copy, mode);
     if (statx(dir, tc_path_base(relative), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
-        return errno != ENOENT ? tc_commit_undone : entry && !replaced ? conflict : NULL;
+        return errno != ENOENT                       ? tc_commit_undone
+               : entry && !replaced && !p->overwrite ? tc_commit_conflict
+                                                     : NULL;
     struct tc_version now = tc_workspace_version(&st);
     if (replaced)
-        return conflict; /* something in it had to stay */
-    return entry && tc_version_same(&entry->host, &now) ? NULL : conflict;
+        return tc_commit_conflict; /* something in it had to stay */
+    if (p->overwrite && !S_ISDIR(now.mode))
+        return NULL;
+    return entry && tc_version_same(&entry->host, &now) ? NULL : tc_commit_conflict;
 }
 
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
@@ -205,7 +210,7 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
     if (!item->name && tc_workspace_denied(cage, item, e->relative))
         return "denied";
     if (!named(p, item, e->relative) && steers(item, e->relative, mode))
-        return steering;
+        return tc_commit_steering;
     _autofd_ int dir = parent_of(item->fd, e->relative);
     if (dir < 0)
         return elsewhere();
@@ -213,7 +218,8 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
         return tc_commit_undone;
     if (S_ISDIR(mode))
         return commit_directory(item, e, dir, p->host->privileged);
-    const char *problem = check_target(find(p, item, e->relative), dir, e->relative, mode);
+    const char *problem =
+        check_target(p, tc_commit_base(p, item, e->relative), dir, e->relative, mode);
     if (problem)
         return problem;
     return replace(p, item, e, dir, p->host->privileged) < 0 ? tc_commit_undone : NULL;
@@ -249,18 +255,19 @@ const char *tc_commit_removal(const struct tc_process_cage *p, const struct tc_c
     struct statx st;
     if (!named(p, entry->item, entry->relative) &&
         steers(entry->item, entry->relative, entry->host.mode))
-        return steering;
+        return tc_commit_steering;
     _autofd_ int dir = parent_of(entry->item->fd, entry->relative);
     if (dir < 0)
         return elsewhere();
     if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
         return errno == ENOENT ? NULL : tc_commit_undone;
     struct tc_version now = tc_workspace_version(&st);
-    if (!same_type(&entry->host, now.mode) || (!directory && !tc_version_same(&entry->host, &now)))
-        return conflict;
+    if (!same_type(&entry->host, now.mode) ||
+        (!directory && !p->overwrite && !tc_version_same(&entry->host, &now)))
+        return tc_commit_conflict;
     if (tc_journal_write(p->journal, entry->item, entry->relative) < 0)
         return tc_commit_undone;
     if (unlinkat(dir, name, directory ? AT_REMOVEDIR : 0) == 0)
         return NULL;
-    return errno == ENOTEMPTY || errno == EEXIST ? conflict : tc_commit_undone;
+    return errno == ENOTEMPTY || errno == EEXIST ? tc_commit_conflict : tc_commit_undone;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backend/local/held.h"
 #include "backend/local/journal.h"
 #include "backend/local/workspace.h"
 #include "base/path.h"
@@ -230,7 +231,8 @@ static int open_journals(struct tc_cage *cage)
         if (!(item->name && !item->part) && !tc_process_copied(cage->plan, item))
             continue;
         p->journals = tc_process_keep(p, tc_journal_open(&where));
-        if (p->journals < 0)
+        p->held = p->journals < 0 ? -1 : tc_process_keep(p, tc_held_open(&where));
+        if (p->held < 0)
             return tc_cage_fail(cage,
                                 &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
                                                  .stage = "journal",

@@ -203,6 +203,8 @@ struct tc_process_cage {
     int collector_fd, changes_fd;
     bool committing;
     int journals;               /* directory of journals; -1: nothing will come back */
+    int held;                   /* directory of what waits for a person; -1: nothing will */
+    bool overwrite;             /* a person says so of newer work of the host */
     struct tc_journal *journal; /* in the process that commits */
 };
 
@@ -274,6 +276,8 @@ void tc_process_notify(struct tc_cage *cage);
 /* changes.c */
 int tc_process_collect(struct tc_cage *cage, bool commit);
 void tc_process_collected(struct tc_cage *cage);
+/* What was changed in the writable paths, into *found; brings back what was copied. */
+void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *found);
 bool tc_process_uncollect(struct tc_cage *cage);
 /* probe.c */
 bool tc_process_trial(struct tc_plan *ret);

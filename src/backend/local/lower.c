@@ -91,14 +91,6 @@ static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char 
 int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,
                    struct toolcage_error **err)
 {
-    if (grant->workspace != TC_WORKSPACE_BIND && grant->commit == TC_COMMIT_ASK)
-        return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                        .stage = "lower",
-                                        .subject = "workspace.commit",
-                                        .hint = "write commit = \"on_success\", or \"never\" to "
-                                                "see what a tool would change"},
-                       "there is nobody to ask whether changes may reach the host yet");
     if (grant->workspace == TC_WORKSPACE_BIND && grant->limits.disk_set) {
         for (size_t i = 0; i < grant->fs_count; i++)
             if (grant->fs[i].access == TC_ACCESS_WRITE)

@@ -383,7 +383,7 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
     p->form = form;
     p->id = (uid_t)-1;
     p->report = p->child_report = p->pidfd = p->listener = p->storage = p->box.root = -1;
-    p->box.out = p->box.err = p->journals = -1;
+    p->box.out = p->box.err = p->journals = p->held = -1;
     if ((form ? tc_process_host_get(cage->outcome, &p->host) : tc_process_choose(cage)) < 0)
         return -1;
     cage->pace = pace(cage);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/statfs.h>
 
+#include "backend/local/held.h"
 #include "backend/local/journal.h"
 #include "backend/local/local.h"
 #include "backend/local/slots.h"
@@ -227,5 +228,5 @@ void tc_local_close(void)
 unsigned tc_local_sweep(void)
 {
     const struct tc_process_host *host = tc_process_host_opened();
-    return tc_journal_sweep() + (host ? tc_cgroups_sweep(host->cgroups) : 0);
+    return tc_journal_sweep() + tc_held_sweep() + (host ? tc_cgroups_sweep(host->cgroups) : 0);
 }

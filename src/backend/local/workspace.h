@@ -36,6 +36,11 @@ const char *tc_commit_kind(const struct tc_process_cage *p, const struct tc_item
                            const struct tc_walk_entry *e);
 /* What could not be brought back for no fault of anybody: then the call has failed. */
 extern const char tc_commit_undone[];
+/* What may be kept for a person to decide: these two, and what only waits for that. */
+extern const char tc_commit_conflict[], tc_commit_steering[], tc_commit_waits[];
+/* What stood there when the call began; NULL: nothing, or nobody asked. */
+const struct tc_copied *tc_commit_base(const struct tc_process_cage *p, const struct tc_item *item,
+                                       const char *relative);
 /* Brings it back: NULL, or why not ("conflict", "denied", "steers the host", tc_commit_undone). */
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
                             const struct tc_walk_entry *e);

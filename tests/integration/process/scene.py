@@ -75,7 +75,12 @@ def run(*parts):
                 skip(part.__name__, reason)
             except Exception:  # pylint: disable=broad-except
                 check(False, part.__name__, traceback.format_exc())
+    for call in kept:  # a state directory that is the scene's own went with it
+        subprocess.run([TOOLCAGE, "changes", call, "discard"], capture_output=True, check=False)
     sys.exit(plan())
+
+
+kept = []  # calls of which changes are held
 
 
 class Answer:
@@ -88,6 +93,8 @@ class Answer:
         except ValueError:
             self.json = None
         self.raw = out
+        if any(change.get("held") in ("conflict", "waits for a yes") for change in self.changes or []):
+            kept.append(self.call)
 
     def __getattr__(self, name):
         return (self.json or {}).get(name)

@@ -193,8 +193,7 @@ struct refusal_case {
 };
 
 static const struct refusal_case refusals[] = {
-    {"nobody to ask", "workspace.commit", TC_WORKSPACE_OVERLAY, false, TC_ACCESS_WRITE,
-     TC_COMMIT_ASK},
+    {"a person is asked", NULL, TC_WORKSPACE_OVERLAY, true, TC_ACCESS_WRITE, TC_COMMIT_ASK},
     {"nothing to ask of a bind", NULL, TC_WORKSPACE_BIND, false, TC_ACCESS_WRITE, TC_COMMIT_ASK},
     {"overlay", NULL, TC_WORKSPACE_OVERLAY, true, TC_ACCESS_WRITE, TC_COMMIT_NEVER},
     {"a bound that a bind cannot hold", "disk", TC_WORKSPACE_BIND, true, TC_ACCESS_WRITE},

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Held changes, afterwards: shown, brought to the host, or thrown away. They come back by the same
+ * code as those of a call that has just ended. */
+#include "backend/local/held.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "backend/local/journal.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/sys.h"
+#include "linux/remove.h"
+
+enum { LIST_MAX = 512 << 20, ID_LENGTH = 26 };
+
+static int fail(struct tc_outcome *outcome, const char *call, int code, const char *hint,
+                const char *what)
+{
+    return tc_cage_fail(
+        &(struct tc_cage){.outcome = outcome},
+        &(struct tc_why){
+            .code = code, .stage = "changes", .subject = call, .errnum = errno, .hint = hint},
+        -1, "%s %s", what, call);
+}
+
+/* An id is 26 letters and digits; so nothing else of the directory can be meant. */
+static bool is_id(const char *name)
+{
+    return strlen(name) == ID_LENGTH &&
+           strspn(name, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ID_LENGTH;
+}
+
+static int read_list(int own, struct tc_held_list *ret)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    text.max = LIST_MAX;
+    if (tc_read_file(own, "list", &text) < 0)
+        return -1;
+    struct tc_wire w = TC_WIRE_GET_INIT(text.data, text.len);
+    tc_held_visit(&w, ret);
+    if (!w.failed && !w.left)
+        return 0;
+    errno = EBADMSG;
+    return -1;
+}
+
+/* ---- which there are
+ * -------------------------------------------------------------------------- */
+
+static int add_waiting(struct tc_outcome *o, const struct tc_held_list *list)
+{
+    struct tc_waiting *w = TC_PUSH(o->waiting, o->waiting_count);
+    if (!w)
+        return -1;
+    *w = (struct tc_waiting){
+        .call = strdup(list->call), .tool = list->tool ? strdup(list->tool) : NULL, .at = list->at};
+    for (size_t i = 0; i < list->row_count; i++)
+        w->changes += list->rows[i].kind != NULL;
+    return w->call && !w->tool == !list->tool ? 0 : -1;
+}
+
+int tc_held_calls(struct tc_outcome *outcome)
+{
+    int fd = tc_held_open(NULL);
+    _autodir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *e;
+    if (!dir) {
+        if (fd >= 0)
+            (void)close(fd);
+        return 0; /* nothing was ever held */
+    }
+    while (tc_next_entry(dir, &e) > 0) {
+        _autofd_ int own =
+            is_id(e->d_name)
+                ? openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                : -1;
+        struct tc_held_list list = {0};
+        int rc = own >= 0 && read_list(own, &list) == 0 ? add_waiting(outcome, &list) : 0;
+        tc_held_list_done(&list);
+        if (rc < 0)
+            return tc_cage_fail_memory(&(struct tc_cage){.outcome = outcome}, "changes");
+    }
+    return 0;
+}
+
+unsigned tc_held_sweep(void)
+{
+    int fd = tc_held_open(NULL);
+    _autodir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *e;
+    unsigned gone = 0;
+    if (!dir && fd >= 0)
+        (void)close(fd);
+    while (dir && tc_next_entry(dir, &e) > 0) {
+        if (!tc_endswith(e->d_name, ".new"))
+            continue;
+        _autofd_ int own = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        gone +=
+            own >= 0 && flock(own, LOCK_EX | LOCK_NB) == 0 && tc_remove_tree(fd, e->d_name) == 0;
+    }
+    return gone;
+}
+
+/* ---- one of them
+ * ------------------------------------------------------------------------------ */
+
+static char *path_of(const struct tc_held_tree *tree, const struct tc_held_row *row)
+{
+    return tree->name ? strdup(tree->path) : tc_path_join(tree->path, row->relative);
+}
+
+static int64_t size_of(int own, const struct tc_held_list *list, const struct tc_held_row *row)
+{
+    const struct tc_held_tree *tree = &list->trees[row->tree];
+    _autofree_ char *place =
+        tc_format("%lld/%s", (long long)row->tree, tree->name ? tree->name : row->relative);
+    struct stat st;
+    return place && fstatat(own, place, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (int64_t)st.st_size : 0;
+}
+
+static int show(int own, const struct tc_held_list *list, struct tc_outcome *o)
+{
+    for (size_t i = 0; i < list->row_count; i++) {
+        const struct tc_held_row *row = &list->rows[i];
+        if (!row->kind)
+            continue;
+        struct tc_change *c = TC_PUSH(o->changes, o->change_count);
+        if (c)
+            *c = (struct tc_change){.path = path_of(&list->trees[row->tree], row),
+                                    .kind = strdup(row->kind),
+                                    .held = row->held ? strdup(row->held) : NULL,
+                                    .bytes = size_of(own, list, row)};
+        if (!c || !c->path || !c->kind)
+            return tc_cage_fail_memory(&(struct tc_cage){.outcome = o}, "changes");
+    }
+    return 0;
+}
+
+/* A cage that has ended, of which nothing is left but its workspace. */
+struct past {
+    struct tc_plan plan;
+    struct tc_process_cage p;
+    struct tc_cage cage;
+    struct tc_mount *mounts;
+};
+
+static int open_root(const struct tc_held_tree *tree)
+{
+    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    struct stat st;
+    _autofd_ int fd = tc_openat2(AT_FDCWD, tree->root, &how);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    if ((int64_t)st.st_ino != tree->inode) {
+        errno = ESTALE;
+        return -1;
+    }
+    return TAKE_FD(fd);
+}
+
+static int restore_item(struct past *past, int own, size_t index, const struct tc_held_tree *tree)
+{
+    struct tc_process_cage *p = &past->p;
+    char number[24];
+    (void)snprintf(number, sizeof(number), "%zu", index);
+    past->mounts[index] =
+        (struct tc_mount){.kind = TC_MOUNT_WRITE, .path = tree->path, .from = tree->from};
+    struct tc_item *item = &p->items[p->item_count++];
+    *item = (struct tc_item){.mount = &past->mounts[index],
+                             .path = tree->path,
+                             .writable = true,
+                             .directory = !tree->name,
+                             .layers = -1,
+                             .uid = (uid_t)tree->uid,
+                             .gid = (gid_t)tree->gid,
+                             .name = tree->name,
+                             .host_name = tree->host_name};
+    item->fd = tc_process_keep(p, open_root(tree));
+    item->copy = item->fd < 0
+                     ? -1
+                     : tc_process_keep(
+                           p, openat(own, number, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    return item->copy < 0 ? -1 : 0;
+}
+
+static int restore(struct past *past, int own, struct tc_held_list *list)
+{
+    struct tc_process_cage *p = &past->p;
+    size_t count = list->tree_count + list->named.count;
+    past->mounts = tc_arena_alloc(&p->arena, (count + 1) * sizeof(*past->mounts));
+    p->items = tc_arena_alloc(&p->arena, (count + 1) * sizeof(*p->items));
+    past->plan.denies =
+        tc_arena_alloc(&p->arena, (list->denies.count + 1) * sizeof(*past->plan.denies));
+    if (!past->mounts || !p->items || !past->plan.denies)
+        return -1;
+    for (size_t i = 0; i < list->denies.count; i++)
+        past->plan.denies[past->plan.deny_count++].path = list->denies.items[i];
+    for (size_t i = 0; i < list->tree_count; i++)
+        if (restore_item(past, own, i, &list->trees[i]) < 0)
+            return -1;
+    for (size_t i = 0; i < list->named.count; i++)
+        p->items[p->item_count++] = (struct tc_item){
+            .path = list->named.items[i], .part = true, .fd = -1, .copy = -1, .layers = -1};
+    for (size_t i = 0; i < list->row_count; i++) {
+        const struct tc_held_row *row = &list->rows[i];
+        struct tc_copied *entry = row->was ? TC_PUSH(p->copied, p->copied_count) : NULL;
+        if (row->was && !entry)
+            return -1;
+        if (entry)
+            *entry = (struct tc_copied){.item = &p->items[row->tree],
+                                        .relative = row->relative,
+                                        .copy.mode = row->host.mode,
+                                        .host = row->host};
+    }
+    return 0;
+}
+
+static void past_done(struct past *past)
+{
+    while (past->p.fd_count)
+        (void)close(past->p.fds[--past->p.fd_count]);
+    free(past->p.fds);
+    free(past->p.copied);
+    tc_arena_done(&past->p.arena);
+}
+
+static int bring_back(int own, struct tc_held_list *list, bool overwrite,
+                      struct tc_outcome *outcome)
+{
+    struct past past = {.p = {.host = tc_process_host_known(), .overwrite = overwrite}};
+    const char *where = "";
+    past.plan.call = list->call;
+    past.plan.tool = list->tool;
+    past.plan.workspace = TC_WORKSPACE_COPY;
+    past.plan.commit = TC_COMMIT_ASK; /* nothing of it may be lost */
+    past.p.journals = tc_process_keep(&past.p, tc_journal_open(&where));
+    past.p.held = tc_process_keep(&past.p, tc_held_open(NULL));
+    past.cage = (struct tc_cage){.plan = &past.plan, .outcome = outcome, .priv = &past.p};
+    int rc = 0;
+    if (past.p.journals < 0 || past.p.held < 0)
+        rc = fail(outcome, list->call, TOOLCAGE_EPATH, "make the state directory writable",
+                  "cannot keep a journal of what comes back of call");
+    else if (restore(&past, own, list) < 0)
+        rc = fail(outcome, list->call, TOOLCAGE_EPATH,
+                  "the directories that the call worked in must be where they were",
+                  "cannot bring back the changes of call");
+    else
+        tc_process_gather(&past.cage, true, outcome);
+    past_done(&past);
+    return rc;
+}
+
+int tc_held_settle(const char *call, enum tc_held_action action, struct tc_outcome *outcome)
+{
+    struct tc_held_list list = {0};
+    _autofd_ int dir = is_id(call) ? tc_held_open(NULL) : -1;
+    _autofd_ int own =
+        dir < 0 ? -1 : openat(dir, call, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = -1;
+    if (own < 0) {
+        errno = 0;
+        return fail(outcome, call, TOOLCAGE_EUSAGE, "`toolcage changes` lists those that wait",
+                    "no changes are held of a call");
+    }
+    if (flock(own, LOCK_EX | LOCK_NB) < 0)
+        return fail(outcome, call, TOOLCAGE_EBACKEND, "try again when it has ended",
+                    "another program settles the changes of call");
+    if (action == TC_HELD_DISCARD)
+        rc = tc_remove_tree(dir, call) == 0
+                 ? 0
+                 : fail(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
+                        "cannot remove the changes of call");
+    else if (read_list(own, &list) < 0)
+        rc = fail(outcome, call, TOOLCAGE_EBACKEND,
+                  "discard them; their files are in the state directory, below held",
+                  "cannot read the list of changes of call");
+    else if (action == TC_HELD_SHOW)
+        rc = show(own, &list, outcome);
+    else
+        rc = bring_back(own, &list, action == TC_HELD_OVERWRITE, outcome);
+    tc_held_list_done(&list);
+    return rc;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/changes.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/failure.h"
+#include "cli/json.h"
+#include "cli/opts.h"
+#include "cli/say.h"
+
+enum { EXIT_LEFT = 1 }; /* something is still held */
+
+static const struct tc_option options[] = {
+    {"overwrite", 0, NULL, NULL, "with commit: also what is newer on this machine"},
+    TC_OPTION_JSON,
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char text[] =
+    "Changes are held back when the policy says commit = \"ask\", when this machine has newer work "
+    "at their\n"
+    "place, and when they would steer a program of yours. CALL is the call's id, or last. What is "
+    "still in\n"
+    "the way after commit stays held, with the reason.\n"
+    "\n"
+    "examples:\n"
+    "  toolcage changes                       which calls have any\n"
+    "  toolcage changes last                  what the last of them changed\n"
+    "  toolcage changes last commit\n"
+    "  toolcage changes 01JD8XKQ7PZ3T5V9WYB2C4D6E8 discard\n";
+
+static int64_t count_held(struct tc_slice answer)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
+    int64_t held = 0;
+    while (tc_scan_next(&each)) {
+        _autofree_ char *why = tc_json_text(tc_json_get(each.value, "held"));
+        held += why != NULL;
+    }
+    return held;
+}
+
+/* One line a change. */
+static void put_changes(FILE *out, struct tc_slice answer)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
+    while (tc_scan_next(&each)) {
+        _autofree_ char *kind = tc_json_text(tc_json_get(each.value, "kind"));
+        _autofree_ char *path = tc_json_text(tc_json_get(each.value, "path"));
+        _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
+        (void)fprintf(out, "%-8s  %s%s%s%s\n", kind ? kind : "?", path ? path : "?",
+                      held ? "  (" : "", held ? held : "", held ? ")" : "");
+    }
+}
+
+static void put_calls(FILE *out, struct tc_slice answer)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "held"));
+    bool any = false;
+    for (; tc_scan_next(&each); any = true) {
+        _autofree_ char *call = tc_json_text(tc_json_get(each.value, "call"));
+        _autofree_ char *tool = tc_json_text(tc_json_get(each.value, "tool"));
+        time_t at = (time_t)tc_json_int(tc_json_get(each.value, "at"), 0);
+        int64_t changes = tc_json_int(tc_json_get(each.value, "changes"), 0);
+        struct tm tm = {0};
+        char when[32] = "";
+        if (localtime_r(&at, &tm))
+            (void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M", &tm);
+        (void)fprintf(out, "%s  %s  %" PRId64 " change%s%s%s\n", call ? call : "?", when, changes,
+                      changes == 1 ? "" : "s", tool ? "  tool " : "", tool ? tool : "");
+    }
+    if (!any)
+        (void)fputs("no changes are held\n", out);
+}
+
+static int print(const struct tc_args *args, const char *json, bool one)
+{
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+    if (!out)
+        return tc_cli_no_memory();
+    if (tc_args_has(args, "json"))
+        (void)fprintf(out, "%s\n", json);
+    else if (one)
+        put_changes(out, tc_json_of(json));
+    else
+        put_calls(out, tc_json_of(json));
+    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_clean(all);
+    free(all);
+    return rc;
+}
+
+/* Ids grow with time. */
+static int find_last(struct toolcage_engine *engine, char **ret, struct tc_failure *failure)
+{
+    char *json = NULL;
+    if (toolcage_engine_changes_json(engine, NULL, NULL, &json, tc_failure_error(failure)))
+        return -1;
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(json), "held"));
+    while (tc_scan_next(&each)) {
+        char *call = tc_json_text(tc_json_get(each.value, "call"));
+        if (call && (!*ret || strcmp(call, *ret) > 0)) {
+            free(*ret);
+            *ret = call;
+        } else {
+            free(call);
+        }
+    }
+    toolcage_free(json);
+    return *ret ? 0
+                : tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                                 "toolcage changes --help says when there are any",
+                                 "no changes are held");
+}
+
+/* What was asked for: NULL after saying what is wrong. */
+static const char *action_of(const struct tc_args *args, struct tc_failure *failure)
+{
+    const char *word = args->word_count > 1 ? args->words[1] : "show";
+    bool overwrite = tc_args_has(args, "overwrite");
+    if (strcmp(word, "show") && strcmp(word, "commit") && strcmp(word, "discard"))
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write show, commit or discard",
+                             "changes cannot be dealt with by \"%s\"", word);
+    else if (overwrite && strcmp(word, "commit"))
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage changes CALL commit --overwrite",
+                             "--overwrite is for commit only");
+    else
+        return overwrite ? "overwrite" : word;
+    return NULL;
+}
+
+static int settle(const struct tc_args *args, struct toolcage_engine *engine,
+                  struct tc_failure *failure)
+{
+    _autofree_ char *last = NULL;
+    char *json = NULL;
+    const char *call = args->word_count ? args->words[0] : NULL;
+    const char *action = action_of(args, failure);
+    if (!action)
+        return tc_failure_tell(failure, args, NULL);
+    if (call && !strcmp(call, "last")) {
+        if (find_last(engine, &last, failure))
+            return tc_failure_tell(failure, args, NULL);
+        call = last;
+    }
+    if (toolcage_engine_changes_json(engine, call, action, &json, tc_failure_error(failure)))
+        return tc_failure_tell(failure, args, NULL);
+    int rc = print(args, json, call != NULL);
+    bool left = action[0] != 's' && count_held(tc_json_of(json)) > 0;
+    if (!rc && left && !tc_args_has(args, "json"))
+        tc_cli_hint("toolcage changes %s commit --overwrite takes them over newer work here", call);
+    toolcage_free(json);
+    return rc ? rc : left ? EXIT_LEFT : 0;
+}
+
+/* ---- at the end of a call
+ * ---------------------------------------------------------------------- */
+
+static bool waits(struct tc_slice result)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(result, "changes"));
+    while (tc_scan_next(&each)) {
+        _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
+        if (held && !strcmp(held, "waits for a yes"))
+            return true;
+    }
+    return false;
+}
+
+/* The action, or NULL: not now. The tool never sees the terminal, and what it wrote there has been
+ * made harmless. */
+static const char *ask_terminal(void)
+{
+    static const char question[] =
+        "toolcage: bring these changes here? y: yes, d: discard them, else: later ";
+    char line[64];
+    _autofd_ int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    FILE *terminal = fd < 0 ? NULL : fdopen(dup(fd), "r");
+    if (!terminal)
+        return NULL;
+    bool read = write(fd, question, sizeof(question) - 1) == (ssize_t)sizeof(question) - 1 &&
+                fgets(line, sizeof(line), terminal) != NULL;
+    (void)fclose(terminal);
+    if (!read)
+        return NULL;
+    return line[0] == 'y' || line[0] == 'Y' ? "commit" : line[0] == 'd' ? "discard" : NULL;
+}
+
+/* What did not come back although it was asked for. */
+static void say_left(struct tc_slice answer, const char *call)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
+    bool any = false;
+    while (tc_scan_next(&each)) {
+        _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
+        _autofree_ char *path = tc_json_text(tc_json_get(each.value, "path"));
+        if (held)
+            tc_cli_say("still held: %s (%s)", path ? path : "?", held);
+        any = any || held;
+    }
+    if (any)
+        tc_cli_hint("toolcage changes %s shows them", call);
+}
+
+int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result *result)
+{
+    _autoerror_ struct toolcage_error *err = NULL;
+    struct tc_slice json = tc_json_of(toolcage_result_json(result));
+    _autofree_ char *call = waits(json) ? tc_json_text(tc_json_get(json, "call")) : NULL;
+    const char *action = call && isatty(STDERR_FILENO) ? ask_terminal() : NULL;
+    char *answer = NULL;
+    if (!call)
+        return 0;
+    if (!action) {
+        tc_cli_hint("toolcage changes %s commit brings them here, discard throws them away", call);
+        return 0;
+    }
+    if (toolcage_engine_changes_json(engine, call, action, &answer, &err)) {
+        tc_cli_error(err);
+        return tc_cli_error_exit(err);
+    }
+    say_left(tc_json_of(answer), call);
+    toolcage_free(answer);
+    return 0;
+}
+
+static int run(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    struct toolcage_engine *engine = NULL;
+    if (toolcage_engine_new(&engine, tc_failure_error(&failure)))
+        return tc_failure_tell(&failure, args, NULL);
+    int rc = settle(args, engine, &failure);
+    (void)toolcage_engine_unref(engine);
+    return rc;
+}
+
+const struct tc_verb tc_verb_changes = {
+    .name = "changes",
+    .words = "[CALL [show|commit|discard]]",
+    .summary = "what was held back: look at it, bring it here, or throw it away",
+    .text = text,
+    .options = options,
+    .least = 0,
+    .most = 2,
+    .run = run,
+};

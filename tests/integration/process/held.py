@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Changes that wait for a person: asked for by the policy, or in conflict with newer work of the host."""
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+
+from scene import PATIENCE, PAUSE, TOOLCAGE, Skip, check, end, finish, helper_of, run, until
+from tree import tree
+
+ASK = 'workspace = { mode = "%s", commit = "ask" }\n'
+MODES = ("copy", "overlay")
+SCRIPT = "echo tool > a; rm gone; rm -r dir; mkdir dir; echo n > dir/n; echo new > new; ln -s a link; mkdir -p p/q .git/hooks; echo h > .git/hooks/x; chmod 700 new"
+
+
+def here(s, mode):
+    answer = s.shell("true", more=f'workspace = {{ mode = "{mode}" }}\n')
+    if answer.status != "ok" and answer.error["stage"] == "overlay":
+        raise Skip(answer.error["message"])
+
+
+def in_both(part):
+    def both(s):
+        for mode in MODES:
+            here(s, mode)
+            subprocess.run(["/bin/sh", "-c", "rm -rf * .git"], cwd=s.ws, check=True)
+            fill(s)
+            part(s, ASK % mode)
+    both.__name__ = part.__name__
+    return both
+
+
+def fill(s):
+    s.write("ws/a", "a\n")
+    s.write("ws/gone", "gone\n")
+    s.write("ws/dir/sub/file", "old\n")
+
+
+def changes(s, *args):
+    done = subprocess.run([TOOLCAGE, "changes", *args, "--json"], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+    try:
+        return done.returncode, json.loads(done.stdout), done.stderr
+    except ValueError:
+        return done.returncode, {}, done.stdout + done.stderr
+
+
+def rows(s, answer):
+    return {os.path.relpath(change["path"], s.ws): (change["kind"], change.get("held")) for change in answer.get("changes", [])}
+
+
+def asked(s, more):
+    before = tree(s.ws)
+    answer = s.shell(f"cd {s.ws}; {SCRIPT}; exit 3", more=more)
+    check(answer.status == "failed" and tree(s.ws) == before, "nothing comes back before somebody says so", f"{answer}\n{tree(s.ws)}")
+    check(all(change.get("held") == "waits for a yes" for change in answer.changes) and "waits for a yes" in answer.message, "and that is told", answer.changes)
+    code, calls, _ = changes(s)
+    check(code == 0 and [row["tool"] for row in calls["held"] if row["call"] == answer.call] == ["t"], "the call is listed", calls)
+    told = {os.path.relpath(path, s.ws): "waits for a yes" for path in answer.kinds}
+    code, shown, err = changes(s, answer.call)
+    check(code == 0 and {name: held for name, (_, held) in rows(s, shown).items()} == told, "and what it changed", (shown, err))
+    code, back, err = changes(s, answer.call, "commit")
+    after = tree(s.ws)
+    check(s.read("ws/a") == b"tool\n" and s.read("ws/new") == b"new\n" and "gone" not in after and sorted(os.listdir(s.path("ws/dir"))) == ["n"]
+          and os.readlink(s.path("ws/link")) == "a" and os.path.isdir(s.path("ws/p/q")), "with a yes all of it comes back", (after, back, err))
+    check(not os.path.exists(s.path("ws/.git/hooks/x")) and rows(s, back)[".git/hooks/x"] == ("added", "steers the host") and code == 1,
+          "but what steers the host", (code, back))
+    check(os.stat(s.path("ws/new")).st_mode & 0o777 == 0o700 and os.stat(s.path("ws/new")).st_uid == os.getuid(), "with mode and owner", os.stat(s.path("ws/new")))
+    code, left, _ = changes(s, answer.call)
+    check(sorted(rows(s, left)) == [".git/hooks", ".git/hooks/x"], "only that is left", left)
+    changes(s, answer.call, "discard")
+    code, none, err = changes(s, answer.call)
+    check(code == 125 and "no changes are held" in err + str(none) and answer.call not in str(changes(s)), "thrown away, nothing is", (code, none, err))
+    check(not [name for name in tree(s.ws) if ".toolcage" in name], "no temporary name is left", tree(s.ws))
+
+
+def newer(s, more):
+    """Newer work of the host: made between the call and the yes."""
+    answer = s.shell(f"cd {s.ws}; {SCRIPT}", more=more)
+    s.write("ws/a", "host\n")
+    s.write("ws/new", "host\n")
+    s.write("ws/dir/sub/saved", "host\n")
+    code, back, err = changes(s, answer.call, "commit")
+    check(code == 1 and [s.read(f"ws/{name}") for name in ("a", "new", "dir/sub/saved")] == [b"host\n"] * 3, "newer work stays", (back, err))
+    check([rows(s, back).get(name, ("", ""))[1] for name in ("a", "new")] == ["conflict"] * 2 and s.read("ws/dir/n") == b"n\n", "the others come", back)
+    code, back, err = changes(s, answer.call, "commit", "--overwrite")
+    check([s.read(f"ws/{name}") for name in ("a", "new")] == [b"tool\n", b"new\n"] and s.read("ws/dir/sub/saved") == b"host\n", "a person may say that the tool's is better", (back, err))
+    changes(s, answer.call, "discard")
+
+
+def moved(s, more):
+    answer = s.shell(f"cd {s.ws}; echo tool > a", more=more)
+    os.rename(s.ws, s.path("elsewhere"))
+    s.write("other/a", "a\n")
+    os.symlink(s.path("other"), s.ws)
+    code, back, err = changes(s, answer.call, "commit")
+    check(code != 0 and s.read("other/a") == b"a\n", "a link in place of the workspace is not followed", (code, back, err))
+    os.remove(s.ws)
+    os.rename(s.path("other"), s.ws)
+    code, back, err = changes(s, answer.call, "commit")
+    check(code != 0 and s.read("ws/a") == b"a\n", "nor is another directory written", (code, back, err))
+    subprocess.run(["/bin/rm", "-r", s.ws], check=True)
+    os.rename(s.path("elsewhere"), s.ws)
+    code, back, err = changes(s, answer.call, "commit")
+    check(code == 0 and s.read("ws/a") == b"tool\n", "back at its place it is as if nothing had been", (code, back, err))
+
+
+def denied(s, more):
+    s.write("ws/.env", "KEY\n")
+    answer = s.shell(f"cd {s.ws}; echo evil > .env; echo fine > a", more=more, denied=[s.path("ws/.env")])
+    code, back, err = changes(s, answer.call, "commit")
+    check(s.read("ws/.env") == b"KEY\n" and s.read("ws/a") == b"fine\n" and code == 1, "a denied name stays denied", (code, back, err))
+    changes(s, answer.call, "discard")
+
+
+def single(s, more):
+    answer = s.shell(f"cd {s.ws}; echo tool > a; echo beside > b", more=more, writable=[s.path("ws/a")])
+    check(s.read("ws/a") == b"a\n", "a file that is granted by itself waits, too", answer)
+    code, back, err = changes(s, answer.call, "commit")
+    check(code == 0 and s.read("ws/a") == b"tool\n" and not os.path.exists(s.path("ws/b")), "and comes back alone", (code, back, err))
+
+
+def conflict(s):
+    for mode in MODES:
+        here(s, mode)
+        fill(s)
+        process = s.begin(f"cd {s.ws}; echo tool > a; {PAUSE}; true", more=f'workspace = {{ mode = "{mode}" }}\n')
+        s.write("ws/a", "host\n")
+        answer = finish(process)
+        code, shown, err = changes(s, answer.call)
+        check(rows(s, shown) == {"a": ("modified", "conflict")}, f"{mode}: a conflict of an ordinary call is kept", (shown, err))
+        code, back, err = changes(s, answer.call, "commit", "--overwrite")
+        check(code == 0 and s.read("ws/a") == b"tool\n" and answer.call not in str(changes(s)), f"{mode}: and can be decided later", (back, err))
+
+
+def mistakes(s):
+    for args, words in ((["01ARZ3NDEKTSV4RRFFQ69G5FAV"], "no changes are held"), (["../../etc"], "no changes are held"), (["last", "dance"], "show, commit or discard"),
+                        (["last", "show", "--overwrite"], "commit only"), (["a" * 26], "no changes are held")):
+        code, answer, err = changes(s, *args)
+        check(code == 125 and words in err + json.dumps(answer), f"changes {' '.join(args)}", (code, answer, err))
+
+
+def at_a_terminal(s):
+    here(s, "copy")
+    for reply, comes, kept in (("y", True, False), ("d", False, False), ("", False, True)):
+        fill(s)
+        policy = s.policy(more=ASK % "copy")
+        pid, master = pty.fork()
+        if pid == 0:
+            os.chdir(s.ws)
+            os.execve(TOOLCAGE, [TOOLCAGE, "exec", "--policy", policy, "--tool", "t", "--stdin", "none", "/bin/sh", "-c", f"echo tool > {s.ws}/a"], s.environ)
+        said = b""
+
+        def asked_now():
+            nonlocal said
+            try:
+                said += os.read(master, 4096)
+            except OSError:
+                return True
+            return b"else: later" in said
+        until(asked_now, 20)
+        os.write(master, reply.encode() + b"\n")
+        deadline = time.monotonic() + 20 * PATIENCE
+        while time.monotonic() < deadline:
+            try:
+                piece = os.read(master, 4096)
+            except OSError:
+                break
+            if not piece:
+                break
+            said += piece
+        _, status = os.waitpid(pid, 0)
+        os.close(master)
+        check(os.waitstatus_to_exitcode(status) == 0 and (s.read("ws/a") == b"tool\n") == comes, f"asked at a terminal, {reply or 'nothing'} is heard", said)
+        _, calls, _ = changes(s)
+        mine = [row["call"] for row in calls["held"] if row["call"].encode() in said]
+        check(bool(mine) == kept, "and the rest is said", (said, calls))
+        for call in mine:
+            changes(s, call, "discard")
+
+
+def cut(s):
+    """The helper is killed while it keeps changes: nothing half is listed."""
+    here(s, "copy")
+    _, before, _ = changes(s)
+    process = s.begin(f"cd {s.ws}; i=0; while [ $i -lt 3000 ]; do echo $i > f$i; i=$((i+1)); done; {PAUSE}; true", more=ASK % "copy" + 'timeout = "40s"\n')
+    helper = helper_of(process.pid)
+    process.stdin.close()
+    time.sleep(0.05)
+    end(helper, signal.SIGKILL)
+    process.wait()
+    _, after, _ = changes(s)
+    mine = [row for row in after["held"] if row not in before["held"] and row["changes"] not in (3000,)]
+    check(not mine and not [name for name in os.listdir(s.ws) if name.startswith("f")], "nothing of a call that was cut is listed", mine)
+    for row in after["held"]:
+        if row not in before["held"] and row["tool"] == "t" and row["changes"] == 3000:
+            changes(s, row["call"], "discard")
+
+
+run(*(in_both(part) for part in (asked, newer, moved, denied, single)), conflict, mistakes, at_a_terminal, cut)
