@@ -52,9 +52,10 @@ int32_t tc_result_shell_code(const struct toolcage_result *result)
     case TOOLCAGE_STATUS_TIMEOUT:
         return SHELL_TIMEOUT;
     case TOOLCAGE_STATUS_LIMIT:
-        /* A tool that a counter made fail has an exit of its own; one that was killed has not. */
-        return o->signal > 0 ? SHELL_SIGNAL + SIGNAL_KILL
-                             : ended_shell_code(o, SHELL_SIGNAL + SIGNAL_KILL);
+        /* A tool that a counter made fail has an exit of its own; one that was killed has not, and
+         * one that ended well without its killed children is no success. */
+        return o->signal > 0 || o->exit_code == 0 ? SHELL_SIGNAL + SIGNAL_KILL
+                                                  : ended_shell_code(o, SHELL_SIGNAL + SIGNAL_KILL);
     case TOOLCAGE_STATUS_CANCELLED:
         return o->signal > 0 ? ended_shell_code(o, 0) : SHELL_SIGNAL + SIGNAL_INT;
     default:
