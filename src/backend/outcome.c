@@ -64,6 +64,14 @@ static void visit_change(struct tc_wire *w, struct tc_change *c)
     tc_wire_i64(w, &c->links);
 }
 
+static void visit_file(struct tc_wire *w, struct tc_file *f)
+{
+    tc_wire_str(w, &f->path);
+    tc_wire_i64(w, &f->bytes);
+    tc_wire_str(w, &f->sha256);
+    tc_wire_bytes(w, &f->content, &f->content_len);
+}
+
 static void visit_enforced(struct tc_wire *w, struct tc_enforced *e)
 {
     tc_wire_i64(w, &e->clause);
@@ -118,7 +126,7 @@ void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *o)
     visit_stream(w, &o->err);
     TC_WIRE_EACH(w, o->denials, o->denial_count, ROWS_MAX, visit_denial);
     TC_WIRE_EACH(w, o->changes, o->change_count, ROWS_MAX, visit_change);
-    TC_WIRE_EACH(w, o->files, o->file_count, ROWS_MAX, visit_change);
+    TC_WIRE_EACH(w, o->files, o->file_count, ROWS_MAX, visit_file);
     TC_WIRE_EACH(w, o->enforced, o->enforced_count, ROWS_MAX, visit_enforced);
     TC_WIRE_EACH(w, o->timings, o->timing_count, ROWS_MAX, visit_timing);
     TC_WIRE_EACH(w, o->probes, o->probe_count, ROWS_MAX, visit_probe);
@@ -132,6 +140,16 @@ static void changes_done(struct tc_change *changes, size_t count)
         free_texts(texts, TC_COUNT(texts));
     }
     free(changes);
+}
+
+static void files_done(struct tc_file *files, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(files[i].path);
+        free(files[i].sha256);
+        free(files[i].content);
+    }
+    free(files);
 }
 
 static void denials_done(struct tc_denial *denials, size_t count)
@@ -163,7 +181,7 @@ void tc_outcome_done(struct tc_outcome *o)
     free(o->err.head);
     denials_done(o->denials, o->denial_count);
     changes_done(o->changes, o->change_count);
-    changes_done(o->files, o->file_count);
+    files_done(o->files, o->file_count);
     for (size_t i = 0; i < o->enforced_count; i++)
         free(o->enforced[i].mechanism);
     free(o->enforced);

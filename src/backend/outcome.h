@@ -38,6 +38,15 @@ struct tc_change {
     int64_t links; /* link count, when over 1 */
 };
 
+/* A changed file that `collect` names. */
+struct tc_file {
+    char *path;    /* as the tool sees it */
+    int64_t bytes; /* of the file, also when its content was left out */
+    char *sha256;  /* hex; NULL when it was not read */
+    char *content; /* what the digest is of; NULL: left out, "" is an empty file */
+    size_t content_len;
+};
+
 struct tc_enforced {
     int64_t clause;
     char *mechanism;
@@ -84,7 +93,7 @@ struct tc_outcome {
     size_t denial_count;
     struct tc_change *changes;
     size_t change_count;
-    struct tc_change *files; /* the changed ones that match `collect` */
+    struct tc_file *files;
     size_t file_count;
     int64_t omitted_changes, omitted_files, omitted_denials;
     struct tc_enforced *enforced;

@@ -108,14 +108,17 @@ static void add_files(struct tc_buf *buf, const struct tc_outcome *o)
     tc_json_key(buf, "files");
     tc_buf_addc(buf, '[');
     for (size_t i = 0; i < o->file_count; i++) {
-        const struct tc_change *f = &o->files[i];
+        const struct tc_file *f = &o->files[i];
         separate(buf);
         tc_buf_addc(buf, '{');
         add_name(buf, "path", "path_base64", f->path);
         add_text(buf, "mime", mime_of(f->path ? f->path : ""));
         add_number(buf, "bytes", f->bytes);
         add_text(buf, "sha256", f->sha256);
-        add_text(buf, "text", NULL);
+        if (f->content)
+            tc_json_bytes(buf, "text", "base64", f->content, f->content_len);
+        else
+            add_text(buf, "text", NULL);
         tc_buf_addc(buf, '}');
     }
     tc_buf_addc(buf, ']');

@@ -234,7 +234,9 @@ const struct tc_key tc_keys[] = {
      .example = "without = [\"proc.own\", \"proc.survivors\"]"},
     {EACH, "collect", tc_set_strings, SPEC(collect), .id = TC_KEY_COLLECT,
      .type = "array of patterns",
-     .text = "Names of changed files that the result lists with their hashes.",
+     .text =
+         "Names of changed files that the result holds: hash, and content up to 256 KiB each and "
+         "1 MiB for all files of a call; what is larger is left out whole.",
      .example = "collect = [\"*.csv\"]"},
     {EACH, "cwd", tc_set_cwd, SPEC(cwd), .id = TC_KEY_CWD, .type = "path",
      .fallback = "/workspace if granted, else the caller's directory if granted, else /",

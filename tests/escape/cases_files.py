@@ -250,7 +250,7 @@ def collection_follows_a_link(s):
     s.call(SHELL, "-c", f"ln -s {s.secret} {s.path('ws/out.csv')}; mkfifo {s.path('ws/pipe.csv')}; cat {s.path('ws/out.csv')}")
     if s.how != "caged":
         return s.token in (s.answer["stdout"].get("text") or "")
-    return hashlib.sha256(s.token.encode()).hexdigest() in str(s.answer)
+    return hashlib.sha256(s.token.encode()).hexdigest() in str(s.answer) or s.token in str(s.answer["files"])
 
 
 def a_core_file_is_left(s):

@@ -29,7 +29,7 @@ def swap(s, stop):
 
 
 def collection_is_raced(s):
-    """Digests of changed files must never be those of what a link leads to, whenever it is put there."""
+    """Digests and contents of changed files must never be those of what a link leads to, whenever it is put there."""
     s.more = 'collect = ["*.csv", "canary"]'
     digest = hashlib.sha256(s.token.encode()).hexdigest()
     if s.how != CAGED:
@@ -45,7 +45,7 @@ def collection_is_raced(s):
                 s.call(SHELL, "-c", f"touch {s.path('ws')}/f")
             except Refused:
                 continue
-            found = found or digest in json.dumps(s.answer)
+            found = found or digest in json.dumps(s.answer) or s.token in json.dumps(s.answer["files"])
     finally:
         stop.set()
         thread.join()

@@ -42,11 +42,11 @@ static void must_name(json_t *row, const char *key, const char *base64_key, cons
 static void add(struct tc_outcome *o, const char *name)
 {
     struct tc_change *change = TC_PUSH(o->changes, o->change_count);
-    struct tc_change *file = TC_PUSH(o->files, o->file_count);
+    struct tc_file *file = TC_PUSH(o->files, o->file_count);
     struct tc_denial *denial = TC_PUSH(o->denials, o->denial_count);
     INVARIANT(change && file && denial);
     *change = (struct tc_change){.path = strdup(name), .kind = strdup("added")};
-    *file = (struct tc_change){.path = strdup(name), .kind = strdup("added")};
+    *file = (struct tc_file){.path = strdup(name)};
     *denial = (struct tc_denial){.operation = strdup(o->denial_count % 2 ? "exec" : "connect"),
                                  .target = strdup(name),
                                  .count = 1};

@@ -34,6 +34,20 @@ static inline void check_status(json_t *json, const struct toolcage_result *resu
     INVARIANT(code >= 0 && code <= 255 && (code == 0 || !tc_streq(status, "ok")));
 }
 
+/* A file has its text, or base64 of what is none, or null for what was left out. */
+static inline void check_file(json_t *row, const struct tc_file *file)
+{
+    json_t *text = json_object_get(row, "text"), *base64 = json_object_get(row, "base64");
+    INVARIANT(!text != !base64);
+    if (!file->content)
+        INVARIANT(json_is_null(text));
+    else if (text)
+        INVARIANT(json_string_length(text) == file->content_len &&
+                  memcmp(json_string_value(text), file->content, file->content_len) == 0);
+    else
+        INVARIANT(json_string_length(base64) == (file->content_len + 2) / 3 * 4);
+}
+
 /* One line that a strict reader takes, with every member, and the same when it is written again.
  * The caller's to free. */
 static inline json_t *check_result(const struct toolcage_result *result)
@@ -51,6 +65,8 @@ static inline json_t *check_result(const struct toolcage_result *result)
     check_status(json, result);
     INVARIANT(json_array_size(member(json, "changes")) == result->outcome.change_count);
     INVARIANT(json_array_size(member(json, "files")) == result->outcome.file_count);
+    for (size_t i = 0; i < result->outcome.file_count; i++)
+        check_file(json_array_get(member(json, "files"), i), &result->outcome.files[i]);
     INVARIANT(json_array_size(member(json, "denials")) == result->outcome.denial_count);
     _autofree_ char *again = json_dumps(json, JSON_COMPACT);
     json_t *reread = again ? json_loads(again, JSON_ALLOW_NUL, NULL) : NULL;

@@ -68,6 +68,11 @@ static void put_outcome(struct tc_wire *w)
          .attribution = TEXT("time"),
          .links = 2},
     };
+    struct tc_file files[] = {
+        {.path = TEXT("/workspace/a"), .bytes = 3, .content = TEXT("a,b"), .content_len = 3},
+        {.path = TEXT("/workspace/c"), .content = TEXT("\xff"), .content_len = 1},
+        {.path = TEXT("/workspace/d"), .bytes = 1 << 20, .sha256 = TEXT("00")},
+    };
     struct tc_enforced enforced[] = {
         {.clause = TC_CLAUSE_FS_READ, .mechanism = TEXT("mount namespace")}};
     struct tc_timing timings[] = {{.step = TEXT("clone"), .us = 120}};
@@ -86,6 +91,8 @@ static void put_outcome(struct tc_wire *w)
         .denial_count = TC_COUNT(denials),
         .changes = changes,
         .change_count = TC_COUNT(changes),
+        .files = files,
+        .file_count = TC_COUNT(files),
         .enforced = enforced,
         .enforced_count = TC_COUNT(enforced),
         .timings = timings,

@@ -12,23 +12,23 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "backend/local/held.h"
 #include "backend/local/journal.h"
 #include "backend/local/local.h"
 #include "backend/local/overlay.h"
+#include "backend/local/reading.h"
 #include "backend/local/steering.h"
 #include "backend/local/workspace.h"
 #include "base/clock.h"
-#include "base/digest.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "linux/walk.h"
 
 enum { LISTED_MAX = 10000, ENTRIES_MAX = 2000000, SECONDS_MAX = 60 };
-static const int64_t hashed_max = (int64_t)1 << 30; /* bytes a call */
 
 struct gathering {
     struct tc_cage *cage;
@@ -38,31 +38,8 @@ struct gathering {
     size_t undone; /* and these did not */
     bool asks;     /* nothing comes back before a person says so */
     struct tc_keeping keeping;
-    int64_t hashed;
+    struct tc_reader reader;
 };
-
-/* Hex digest of a regular file as it is now, or NULL when it is none, or too much. */
-static char *hash(struct gathering *g, const struct tc_walk_entry *e)
-{
-    if (!S_ISREG(e->st->stx_mode) || g->hashed + (int64_t)e->st->stx_size > hashed_max)
-        return NULL;
-    _autofd_ int fd = openat(e->dirfd, e->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    SHA2_CTX ctx;
-    SHA256Init(&ctx);
-    unsigned char block[65536];
-    ssize_t n;
-    while ((n = read(fd, block, sizeof(block))) > 0) {
-        SHA256Update(&ctx, block, (size_t)n);
-        g->hashed += n;
-        if (g->hashed > hashed_max)
-            return NULL;
-    }
-    char digest[TC_DIGEST_SIZE];
-    tc_digest_finish(&ctx, digest);
-    return n < 0 ? NULL : strdup(digest + strlen("sha256:"));
-}
 
 static bool since(const struct tc_process_cage *p, const struct statx_timestamp *t)
 {
@@ -78,15 +55,33 @@ static bool collected(const struct tc_plan *plan, const char *name)
     return false;
 }
 
-static bool copy_change(struct tc_change *to, const struct tc_change *from)
+/* Does another granted path stand over this one? Then what the tool saw at it is told there. */
+static bool covered(const struct gathering *g, const char *path)
 {
-    *to = *from;
-    to->path = strdup(from->path);
-    to->kind = strdup(from->kind);
-    to->held = from->held ? strdup(from->held) : NULL;
-    to->sha256 = from->sha256 ? strdup(from->sha256) : NULL;
-    to->attribution = from->attribution ? strdup(from->attribution) : NULL;
-    return to->path && to->kind && !from->held == !to->held;
+    const struct tc_process_cage *p = TC_PRIV(g->cage);
+    for (size_t i = 0; i < p->item_count; i++)
+        if (!p->items[i].part && strlen(p->items[i].path) > strlen(g->item->path) &&
+            tc_path_within(p->items[i].path, path))
+            return true;
+    return false;
+}
+
+/* A bound tree may hold files of others, changed by others: what the tool could not read is not
+ * read for it. */
+static bool readable(const struct gathering *g, const struct statx *st)
+{
+    const struct tc_process_cage *p = TC_PRIV(g->cage);
+    const struct tc_item *item = g->item;
+    return item->copy >= 0 || !p->host->privileged || st->stx_uid == item->uid ||
+           st->stx_uid == p->id || (st->stx_mode & S_IROTH) ||
+           (st->stx_gid == item->gid && (st->stx_mode & S_IRGRP));
+}
+
+/* Is it one of the files that `collect` names, and the tool's to show? */
+static bool offered(const struct gathering *g, const char *path, const struct statx *st)
+{
+    return S_ISREG(st->stx_mode) && collected(g->cage->plan, tc_path_base(path)) &&
+           !tc_process_denied(g->cage->plan, path) && !covered(g, path) && readable(g, st);
 }
 
 /* As the tool sees it; owned. */
@@ -119,23 +114,51 @@ static struct tc_change *list(struct gathering *g, const char *relative,
     return c;
 }
 
-static void note(struct gathering *g, const struct tc_walk_entry *e, const struct change *change)
+/* A file for the result, with its bytes where they were kept. */
+static void collect(struct gathering *g, const struct tc_change *c, struct tc_reading *reading)
 {
     struct tc_outcome *o = g->found;
+    _autofree_ char *path = strdup(c->path);
+    _autofree_ char *sha256 = c->sha256 ? strdup(c->sha256) : NULL;
+    bool whole = path && !c->sha256 == !sha256 && !reading->no_memory;
+    struct tc_file *f = whole ? TC_PUSH(o->files, o->file_count) : NULL;
+    if (!f) {
+        o->omitted_files++;
+        return;
+    }
+    *f = (struct tc_file){.path = TAKE(path), .bytes = c->bytes, .sha256 = TAKE(sha256)};
+    f->content_len = reading->content ? (size_t)reading->bytes : 0;
+    f->content = TAKE(reading->content);
+}
+
+static void note(struct gathering *g, const struct tc_walk_entry *e, const struct change *change)
+{
     struct tc_change *c = list(g, e->relative, change);
     if (!c)
         return;
-    c->bytes = (int64_t)e->st->stx_size;
-    c->sha256 = hash(g, e);
+    bool wanted = offered(g, c->path, e->st);
+    _auto_(tc_reading_done) struct tc_reading reading;
+    tc_reading_make(&g->reader, e, wanted, &reading);
+    c->bytes = reading.sha256 ? reading.bytes : (int64_t)e->st->stx_size;
+    c->sha256 = TAKE(reading.sha256);
     c->attribution = change->by_time ? strdup("time") : NULL;
     if (e->st->stx_nlink > 1 && S_ISREG(e->st->stx_mode))
         c->links = (int64_t)e->st->stx_nlink;
     c->steers_host = tc_steers_place(e->dirfd, g->item->name ? g->item->mount->from : e->relative);
-    if (S_ISREG(e->st->stx_mode) && collected(g->cage->plan, tc_path_base(c->path))) {
-        struct tc_change *f = TC_PUSH(o->files, o->file_count);
-        if (!f || !copy_change(f, c))
-            o->omitted_files++;
-    }
+    if (wanted)
+        collect(g, c, &reading);
+}
+
+/* Is it a denied object that went, with its directory, to a name that is not denied? The tool saw
+ * nothing of it, so nothing of it is told. */
+static bool moved_away(const struct gathering *g, const struct tc_walk_entry *e)
+{
+    const struct tc_process_cage *p = TC_PRIV(g->cage);
+    dev_t dev = makedev(e->st->stx_dev_major, e->st->stx_dev_minor);
+    for (size_t i = 0; i < p->masked_count; i++)
+        if (p->masked[i].id.ino == e->st->stx_ino && p->masked[i].id.dev == dev)
+            return !tc_workspace_denied(g->cage, g->item, e->relative);
+    return false;
 }
 
 /* A directory whose time moved only says that something in it changed; it is listed when new. */
@@ -143,6 +166,10 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
 {
     struct gathering *g = userdata;
     const struct tc_process_cage *p = TC_PRIV(g->cage);
+    if (moved_away(g, e)) {
+        g->found->omitted_changes++;
+        return 1;
+    }
     bool added = (e->st->stx_mask & STATX_BTIME) && since(p, &e->st->stx_btime);
     if (added || (since(p, &e->st->stx_ctime) && !S_ISDIR(e->st->stx_mode)))
         note(g, e, &(struct change){.kind = added ? "added" : "modified", .by_time = true});
@@ -306,13 +333,19 @@ static int compare_overlays(struct tc_cage *cage)
     return 0;
 }
 
+static void gathering_done(struct gathering *g)
+{
+    tc_reader_done(&g->reader);
+}
+
 static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct gathering g = {.cage = cage,
-                          .found = found,
-                          .asks = !commit && cage->plan->workspace != TC_WORKSPACE_BIND &&
-                                  cage->plan->commit == TC_COMMIT_ASK};
+    _auto_(gathering_done) struct gathering g = {
+        .cage = cage,
+        .found = found,
+        .asks = !commit && cage->plan->workspace != TC_WORKSPACE_BIND &&
+                cage->plan->commit == TC_COMMIT_ASK};
     tc_keeping_begin(&g.keeping, p->held, cage->plan);
     if (compare_overlays(cage) < 0) {
         (void)not_gathered(&(struct tc_cage){.outcome = found});

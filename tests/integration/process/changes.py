@@ -4,9 +4,13 @@
 """The list of changed files of a writable directory."""
 import base64
 import hashlib
+import itertools
+import os
+import subprocess
+import threading
 import time
 
-from scene import check, run
+from scene import PATIENCE, PAUSE, check, finish, run, skip
 
 
 def entry(answer, path):
@@ -66,10 +70,132 @@ def many(s):
     check(answer.status == "ok" and count + answer.omitted["changes"] == 10000 and count > 100, "10,000 files", (count, answer.omitted))
 
 
+KIB = 1024
+CSV = 'collect = ["*.csv"]\n'
+
+
+def files_of(answer):
+    """The content of each collected file by its name; None: it was left out. What is there agrees with digest and size."""
+    found = {}
+    for file in answer.files or []:
+        path = base64.b64decode(file["path_base64"]) if "path_base64" in file else file["path"].encode()
+        content = base64.b64decode(file["base64"]) if "base64" in file else file["text"]
+        content = content.encode() if isinstance(content, str) else content
+        good = content is None or (hashlib.sha256(content).hexdigest() == file["sha256"] and len(content) == file["bytes"])
+        found[os.path.basename(path)] = content if good else "wrong"
+    return found
+
+
 def collected(s):
-    answer = s.shell(f"cd {s.ws}; mkdir d; echo a > a.csv; echo b > d/b.csv; echo c > c.txt", more='collect = ["*.csv"]')
-    got = {file["path"]: file.get("sha256") or file for file in answer.files or []}
-    check(set(got) == {f"{s.ws}/a.csv", f"{s.ws}/d/b.csv"}, "files that match `collect`", answer)
+    answer = s.shell(f"cd {s.ws}; mkdir d; echo a > a.csv; echo b > d/b.csv; echo c > c.txt", more=CSV)
+    got = {file["path"]: file.get("text") for file in answer.files or []}
+    check(got == {f"{s.ws}/a.csv": "a\n", f"{s.ws}/d/b.csv": "b\n"}, "files that match `collect`", answer)
+    answer = s.shell(f"echo x > {s.ws}/a.csv; exit 3", more=CSV)
+    check(answer.status == "failed" and files_of(answer) == {b"a.csv": b"x\n"}, "also of a call that failed", answer)
+    answer = s.shell(f"echo x > {s.ws}/a.csv")
+    check(answer.files == [], "and none where nothing is collected", answer)
+
+
+def contents(s):
+    want = {b"text.csv": "\u00e4\n\0\"\\".encode(), b"bytes.csv": b"a\xff\0", b"empty.csv": b"", b"\xff\n.csv": b"name\n",
+            b"most.csv": b"m" * 256 * KIB, b"more.csv": b"m" * (256 * KIB + 1)}
+    code = f"import os\nos.chdir({s.ws!r})\n"
+    code += "for name, content, count in %r:\n    with open(name, 'wb') as out: out.write(content * count)\n" % [
+        (name, content[:1], len(content)) if len(content) > KIB else (name, content, 1) for name, content in want.items()]
+    answer = s.python(code, more=CSV)
+    check(files_of(answer) == {**want, b"more.csv": None}, "text, bytes, nothing, and up to 256 KiB",
+          {name: content and content[:20] for name, content in files_of(answer).items()})
+    rows = {os.path.basename(file.get("path", "?")): file for file in answer.files}
+    check("text" in rows["empty.csv"] and "base64" in rows["bytes.csv"] and "text" not in rows["bytes.csv"], "each in its form", rows.keys())
+    check(rows["more.csv"]["bytes"] == 256 * KIB + 1 and rows["more.csv"]["sha256"] == hashlib.sha256(want[b"more.csv"]).hexdigest()
+          and rows["more.csv"]["text"] is None, "what is left out still has size and digest", rows["more.csv"])
+
+
+def total(s):
+    code = f"import os\nos.chdir({s.ws!r})\nfor i in range(7): open(f'{{i}}.csv', 'w').write(str(i) * {200 * KIB})"
+    got = files_of(s.python(code, more=CSV))
+    check(len(got) == 7 and sum(content is not None for content in got.values()) == 5 and "wrong" not in got.values(),
+          "1 MiB in all, in whole files", {name: content and len(content) for name, content in got.items()})
+    code = f"import os\nos.chdir({s.ws!r})\nfor i in range(4): open(f'{{i}}.csv', 'wb').write(b'x' * {256 * KIB})\nfor i in range(3): open(f'e{{i}}.csv', 'w')"
+    s.shell(f"rm {s.ws}/*")
+    got = files_of(s.python(code, more=CSV))
+    check(len(got) == 7 and None not in got.values() and "wrong" not in got.values(), "exactly 1 MiB, and empty ones beside it",
+          {name: content and len(content) for name, content in got.items()})
+
+
+def no_files(s):
+    """What is called as a file to collect, and is none; and what takes no room on the disk and an hour to read."""
+    s.write("secret/canary", "secret\n")
+    answer = s.shell(f"cd {s.ws}; mkfifo pipe.csv; ln -s {s.path('secret/canary')} link.csv; ln -s one.csv near.csv; mkdir dir.csv; echo 1 > one.csv", more=CSV)
+    check(answer.status == "ok" and files_of(answer) == {b"one.csv": b"1\n"}, "pipes, links and directories are not collected", answer)
+    answer = s.shell(f"cd {s.ws}; rm -r *; truncate -s 1T giant.csv; truncate -s 64M large.csv; echo 1 > one.csv", more=CSV)
+    rows = {os.path.basename(file["path"]): file for file in answer.files or []}
+    check(answer.status == "ok" and answer.usage["wall_ms"] < 20000 * PATIENCE and files_of(answer) == {b"giant.csv": None, b"large.csv": None, b"one.csv": b"1\n"}
+          and rows["giant.csv"]["bytes"] == 1 << 40 and rows["giant.csv"]["sha256"] is None and rows["large.csv"]["sha256"], "nor are giants read", answer)
+    s.shell(f"rm {s.ws}/*")
+
+
+def apart(s):
+    """In a private workspace the content is that of the private file, whether it comes back or not."""
+    for mode in ("copy", "overlay"):
+        for commit, comes in (("always", True), ("never", False)):
+            s.write("ws/a.csv", "old\n")
+            more = CSV + f'workspace = {{ mode = "{mode}", commit = "{commit}" }}\n'
+            answer = s.shell(f"cd {s.ws}; echo new >> a.csv; mkdir -p d; echo x > d/b.csv; mkfifo c.csv; ln -s a.csv e.csv", more=more)
+            if answer.status != "ok" and answer.error["stage"] == "overlay":
+                skip(mode, answer.error["message"])
+                continue
+            check(files_of(answer) == {b"a.csv": b"old\nnew\n", b"b.csv": b"x\n"}, f"{mode}, commit = {commit}", answer)
+            check((s.read("ws/a.csv") == b"old\nnew\n") == comes, f"{mode}, commit = {commit}: the host", s.read("ws/a.csv"))
+            subprocess.run(["/bin/rm", "-rf", s.path("ws/d"), s.path("ws/e.csv")], check=True)
+
+
+def not_the_tools(s):
+    """A bind is compared by time. What others change meanwhile in places that the tool does not see is not shown to it."""
+    s.write("ws/denied.csv", "secret\n")
+    s.write("ws/under/hidden.csv", "secret\n")
+    s.write("over/seen.csv", "seen\n")
+    s.write("ws/one.csv", "old\n")
+    call = s.begin(f"cd {s.ws}; echo 1 > a.csv; echo new > one.csv; {PAUSE}", more=CSV, denied=[f"{s.ws}/denied.csv"],
+                   writable=[s.ws, f"{s.ws}/one.csv"], readable=['{ path = "%s/under", from = "%s" }' % (s.ws, s.path("over"))])
+    for name in ("ws/denied.csv", "ws/under/hidden.csv"):
+        with open(s.path(name), "a", encoding="utf-8") as out:
+            out.write("more\n")
+    answer = finish(call)
+    check(files_of(answer) == {b"a.csv": b"1\n", b"one.csv": b"new\n"} and b"secret" not in answer.raw,
+          "what is denied or covered is not collected", answer)
+    s.write("ws/d/secret/host.csv", "secret\n")
+    s.write("ws/d/single.csv", "secret\n")
+    call = s.begin(f"cd {s.ws}; mv d e; {PAUSE}", more=CSV, denied=[f"{s.ws}/d/secret", f"{s.ws}/d/single.csv"])
+    for name in ("ws/e/secret/host.csv", "ws/e/single.csv"):
+        with open(s.path(name), "a", encoding="utf-8") as out:
+            out.write("more\n")
+    answer = finish(call)
+    check(answer.files == [] and b"secret\\n" not in answer.raw, "nor when the tool moved it to another name", answer)
+
+
+def changed_meanwhile(s):
+    """The host writes to a file while it is read: digest and content are of the same bytes all the same."""
+    s.write("ws/busy.csv", "0" * 200 * KIB)
+    stop = threading.Event()
+
+    def write():
+        for count in itertools.count():
+            if stop.is_set():
+                return
+            with open(s.path("ws/busy.csv"), "r+b") as out:
+                out.write(b"%d" % (count % 10) * 200 * KIB)
+                out.truncate((100 + count % 200) * KIB)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        got = [files_of(s.shell(f"touch {s.ws}/busy.csv", more=CSV)) for _ in range(8)]
+    finally:
+        stop.set()
+        thread.join()
+    check(all(list(one) == [b"busy.csv"] and one[b"busy.csv"] != "wrong" for one in got), "a file that is written to meanwhile",
+          [{name: content and content[:20] for name, content in one.items()} for one in got])
 
 
 def places(s):
@@ -83,4 +209,4 @@ def places(s):
     check(answer.changes == [], "no change, no entry", answer)
 
 
-run(kinds, odd_objects, hostile_names, many, collected, places)
+run(kinds, odd_objects, hostile_names, many, collected, contents, total, no_files, apart, not_the_tools, changed_meanwhile, places)

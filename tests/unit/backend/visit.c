@@ -125,7 +125,14 @@ static void fill_outcome(struct tc_outcome *o)
                                                                    .sha256 = i ? own("00") : NULL,
                                                                    .steers_host = i == 2,
                                                                    .links = i};
-    *TC_PUSH(o->files, o->file_count) = (struct tc_change){.path = own("/w/f"), .kind = own("x")};
+    /* left out, empty, and bytes that are no text */
+    for (size_t i = 0; i < 3; i++)
+        *TC_PUSH(o->files, o->file_count) = (struct tc_file){.path = own("/w/f"),
+                                                             .bytes = 1 << i,
+                                                             .sha256 = i ? own("00") : NULL,
+                                                             .content = i ? own("b?\xff") : NULL,
+                                                             .content_len = i == 2 ? 3 : 0};
+    o->files[2].content[1] = '\0';
     *TC_PUSH(o->enforced, o->enforced_count) =
         (struct tc_enforced){.clause = TC_CLAUSE_COUNT - 1, .mechanism = own("by hand")};
     *TC_PUSH(o->timings, o->timing_count) = (struct tc_timing){.step = own("walls"), .us = 7};

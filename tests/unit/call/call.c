@@ -325,8 +325,14 @@ static void describe_much(struct tc_outcome *o)
         .operation = strdup("io_uring_setup"), .target = strdup(""), .count = 1, .probe = true};
     struct tc_change *c = TC_PUSH(o->changes, o->change_count);
     *c = (struct tc_change){.path = strdup("/workspace/\xff"), .kind = strdup("added"), .bytes = 3};
-    c = TC_PUSH(o->files, o->file_count);
-    *c = (struct tc_change){.path = strdup("/workspace/a.csv"), .bytes = 3, .sha256 = strdup("00")};
+    struct tc_file *f = TC_PUSH(o->files, o->file_count);
+    *f = (struct tc_file){.path = strdup("/workspace/a.csv"), .bytes = 3, .sha256 = strdup("00")};
+    f = TC_PUSH(o->files, o->file_count);
+    *f = (struct tc_file){.path = strdup("/f"), .content = strdup("a\n"), .content_len = 2};
+    f = TC_PUSH(o->files, o->file_count);
+    *f = (struct tc_file){.path = strdup("/f"), .content = strdup("\xff"), .content_len = 1};
+    f = TC_PUSH(o->files, o->file_count);
+    *f = (struct tc_file){.path = strdup("/f"), .content = strdup("")};
     struct tc_enforced *e = TC_PUSH(o->enforced, o->enforced_count);
     *e = (struct tc_enforced){.clause = TC_CLAUSE_FS_WRITE, .mechanism = strdup("mount namespace")};
 }
@@ -340,7 +346,11 @@ static void evidence_is_reported(void **state)
     expect_json(result, "stdout", "base64", "\"//4Aeg==\"");
     expect_json(result, "enforcement", "fs.write", "\"mount namespace\"");
     assert_non_null(strstr(result->json, "\"path_base64\""));
-    assert_non_null(strstr(result->json, "\"mime\":\"text/csv\""));
+    assert_non_null(strstr(result->json, "\"mime\":\"text/csv\",\"bytes\":3,\"sha256\":\"00\","
+                                         "\"text\":null}"));
+    assert_non_null(strstr(result->json, "\"sha256\":null,\"text\":\"a\\n\"}"));
+    assert_non_null(strstr(result->json, "\"sha256\":null,\"base64\":\"/w==\"}"));
+    assert_non_null(strstr(result->json, "\"sha256\":null,\"text\":\"\"}"));
     assert_non_null(strstr(result->json, "\"probe\":true"));
     assert_non_null(strstr(
         result->message, "network: 192.0.2.1:443 was refused: tool fine has no network (2 times)"));
