@@ -10,6 +10,7 @@ static const struct tc_option options[] = {
     TC_OPTION_POLICY,
     {"tool", 0, "NAME", NULL, "run under the grant of this tool, in place of [defaults]"},
     TC_OPTIONS_NARROWING,
+    TC_OPTION_OUTPUT_DIR,
     {"stdin", 0, "pass|none", NULL, "whether the tool reads your standard input (default: pass)"},
     TC_OPTION_JSON,
     TC_OPTION_TIMINGS,

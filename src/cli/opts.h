@@ -37,6 +37,7 @@ struct tc_args {
 #define TC_OPTION_JSON    {"json", 0, NULL, NULL, "one line of JSON on standard output and nothing else"}
 #define TC_OPTION_WORKSPACE {"workspace", 0, "DIR", "workspace", "what /workspace stands for (default: this directory)"}
 #define TC_OPTION_TIMINGS {"timings", 0, NULL, NULL, "show on standard error how long each step took"}
+#define TC_OPTION_OUTPUT_DIR {"output-dir", 0, "DIR", NULL, "write the files that collect names below this directory"}
 #define TC_OPTIONS_NARROWING                                                                        \
     {"read", 0, "PATH[=FROM]", "read", "a path the tool may read; FROM: where it is on this machine"}, \
     {"write", 0, "PATH[=FROM]", "write", "a path the tool may write"},                               \
@@ -56,7 +57,7 @@ struct tc_args {
     {"dry-run", 0, NULL, "commit=never", "show what the tool would change, and change nothing"},     \
     {"denials", 0, "calls|off", "denials", "whether refused system calls are listed"},               \
     {"backend", 0, "NAME", "backend", "the kind of cage"},                                           \
-    {"collect", 0, "PATTERN", "collect", "changed files to list in the result"}
+    {"collect", 0, "PATTERN", "collect", "changed files that the result holds"}
 /* clang-format on */
 
 /* Takes argv (after the verb's own words) apart. 0, or the exit code after saying what is wrong.

@@ -16,6 +16,7 @@
 
 #include "cli/changes.h"
 #include "cli/clean.h"
+#include "cli/outdir.h"
 #include "cli/report.h"
 #include "cli/say.h"
 
@@ -248,11 +249,12 @@ static int run_call(struct run *run, bool input, bool json, struct tc_failure *f
 }
 
 static int finish(const struct run *run, const struct tc_session *session,
-                  const struct tc_args *args)
+                  const struct tc_args *args, const struct tc_outdir *dir)
 {
     const struct toolcage_result *result = toolcage_call_result(run->call);
     int code = toolcage_result_shell_code(result);
-    int rc = 0;
+    /* first: whoever reads the line of JSON finds the files */
+    int unwritten = tc_outdir_write(dir, result), rc = 0;
     if (tc_args_has(args, "json"))
         rc = tc_report_json(result);
     else if (!run->write_errno)
@@ -267,6 +269,8 @@ static int finish(const struct run *run, const struct tc_session *session,
         tc_cli_hint(TC_CLI_OTHER_OUTPUT);
         return TC_EXIT_FAILURE;
     }
+    if (unwritten)
+        return unwritten;
     if (run->write_errno)
         return TC_EXIT_SIGNAL + SIGPIPE;
     if (signals_seen && toolcage_result_status(result) == TOOLCAGE_STATUS_CANCELLED)
@@ -280,9 +284,11 @@ int tc_run(struct tc_session *session, const struct tc_args *args, const char *t
     for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
         run.shown[stream] = isatty(stream);
     struct tc_failure failure = {0};
-    int code = run_call(&run, input, tc_args_has(args, "json"), &failure)
+    _autooutdir_ struct tc_outdir dir = {.fd = -1};
+    int code = tc_outdir_open(args, session, &dir, &failure) ||
+                       run_call(&run, input, tc_args_has(args, "json"), &failure)
                    ? tc_failure_tell(&failure, args, tool)
-                   : finish(&run, session, args);
+                   : finish(&run, session, args, &dir);
     close_sink(&run);
     free(run.input);
     tc_failure_done(&failure);
