@@ -192,14 +192,27 @@ static int write_below(const struct tc_outdir *dir, const char *path, struct tc_
     return at < 0 ? -1 : replace(at, name, bytes, length);
 }
 
+static const char *next_step(int errnum)
+{
+    switch (errnum) {
+    case ELOOP:
+    case ENOTDIR:
+    case EISDIR:
+    case EEXIST:
+        return "a link or something else has that name there: remove it, or name an empty "
+               "directory";
+    case EINVAL: /* no file of a cage has such a name */
+        return "reinstall toolcage";
+    default:
+        return "make room there, or name another directory";
+    }
+}
+
 static int tell_failure(const struct tc_outdir *dir, const char *path)
 {
     int errnum = errno;
-    bool taken = errnum == ELOOP || errnum == ENOTDIR || errnum == EISDIR || errnum == EEXIST;
     tc_cli_say("cannot write %s below %s: %s", path, dir->name, strerror(errnum));
-    tc_cli_hint("%s", taken ? "a link or something else has that name there: remove it, or name "
-                              "an empty directory"
-                            : "make room there, or name another directory");
+    tc_cli_hint("%s", next_step(errnum));
     return TC_EXIT_FAILURE;
 }
 
