@@ -14,7 +14,7 @@ int main(int argc, char **argv)
     char name[64];
     if (argc != 4 || chdir(argv[1]) < 0)
         return 2;
-    long first = atol(argv[2]), end = first + atol(argv[3]);
+    long first = strtol(argv[2], NULL, 10), end = first + strtol(argv[3], NULL, 10);
     for (long i = first; i < end; i++) {
         (void)snprintf(name, sizeof(name), "d%05ld", i / 100);
         if (i % 100 == 0)

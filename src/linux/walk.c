@@ -23,12 +23,21 @@ static bool over(struct tc_walk *w)
 
 static int walk_directory(struct tc_walk *w, int fd, size_t length, int depth);
 
-static int walk_entry(struct tc_walk *w, int dirfd, const char *name, size_t length, int depth)
+static int look(const struct tc_walk *w, int dirfd, const struct dirent *e, struct statx *ret)
+{
+    *ret = (struct statx){0};
+    if (w->names_only && e->d_type != DT_DIR && e->d_type != DT_UNKNOWN)
+        return 0;
+    return statx(dirfd, e->d_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, ret);
+}
+
+static int walk_entry(struct tc_walk *w, int dirfd, const struct dirent *e, size_t length,
+                      int depth)
 {
     struct statx st;
+    const char *name = e->d_name;
     size_t n = strlen(name);
-    if (length + n + 2 > sizeof(w->path) || over(w) ||
-        statx(dirfd, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0) {
+    if (length + n + 2 > sizeof(w->path) || over(w) || look(w, dirfd, e, &st) < 0) {
         w->skipped++;
         return 0;
     }
@@ -60,8 +69,7 @@ static int walk_directory(struct tc_walk *w, int fd, size_t length, int depth)
         return -1;
     }
     while (rc == 0 && (more = tc_next_entry(dir, &e)) > 0)
-        if (!w->directories || e->d_type == DT_DIR || e->d_type == DT_UNKNOWN)
-            rc = walk_entry(w, dirfd(dir), e->d_name, length, depth);
+        rc = walk_entry(w, dirfd(dir), e, length, depth);
     return more < 0 ? -1 : rc;
 }
 

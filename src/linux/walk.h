@@ -23,7 +23,8 @@ struct tc_walk {
      * directory; -1: stop. */
     int (*visit)(void *userdata, const struct tc_walk_entry *entry);
     void *userdata;
-    bool directories; /* directories alone */
+    /* Only directories are looked at, and the others named; their st is empty. */
+    bool names_only;
     int64_t entries_max;
     int64_t deadline_us; /* monotonic; 0: none */
     int64_t skipped;     /* out: entries that a bound left out, or that could not be read */

@@ -119,6 +119,12 @@ static int apply_commit(struct tc_resolve *r, const struct tc_flag *flag, const 
     struct tc_grant *grant = r->grant;
     bool bind = grant->workspace == TC_WORKSPACE_BIND;
     enum tc_commit wanted = (enum tc_commit)find_word(tc_words_commit, value);
+    for (size_t i = 0; i < r->request->narrow_count; i++) { /* a dry run stays one */
+        const struct tc_narrowing *n = &r->request->narrow[i];
+        int other = tc_streq(n->key, flag->name) ? find_word(tc_words_commit, n->value) : -1;
+        if (other >= 0 && held[other] > held[wanted])
+            wanted = (enum tc_commit)other;
+    }
     enum tc_commit now = bind ? TC_COMMIT_ALWAYS : grant->commit;
     if (!r->operators && held[wanted] < held[now])
         return refuse_widening(r, flag, value, tc_words_commit[now]);

@@ -35,8 +35,10 @@ struct gathering {
     const struct tc_item *item;
     struct tc_outcome *found;
     bool commit;   /* copies come back */
-    size_t undone; /* and these did not */
-    bool asks;     /* nothing comes back before a person says so */
+    size_t undone; /* and these did not; the first, and why: */
+    char *undone_path;
+    int undone_errno;
+    bool asks; /* nothing comes back before a person says so */
     struct tc_keeping keeping;
     struct tc_reader reader;
 };
@@ -189,6 +191,17 @@ static bool is_kept(const struct gathering *g, const char *held)
            (held == tc_commit_steering && g->keeping.must);
 }
 
+static void count_undone(struct gathering *g, const char *relative, const char *held)
+{
+    int errnum = errno;
+    if (!g->commit || held != tc_commit_undone)
+        return;
+    if (g->undone++ == 0) {
+        g->undone_path = path_in(g->item, relative);
+        g->undone_errno = errnum;
+    }
+}
+
 /* An entry of a copied or overlaid workspace: compared with what the tool was given. */
 static int visit_copy(void *userdata, const struct tc_walk_entry *e)
 {
@@ -197,7 +210,7 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *e)
     if (!change.kind || S_ISCHR(e->st->stx_mode)) /* a whiteout is a removal */
         return 0;
     change.held = g->commit ? tc_commit_entry(g->cage, g->item, e) : stays_away(g);
-    g->undone += g->commit && change.held == tc_commit_undone;
+    count_undone(g, e->relative, change.held);
     if (is_kept(g, change.held))
         tc_keep_entry(&g->keeping, g->cage, g->item, e, change.kind, change.held);
     note(g, e, &change);
@@ -215,7 +228,7 @@ static void gather_removals(struct gathering *g)
             continue;
         struct change change = {.kind = "deleted"};
         change.held = g->commit ? tc_commit_removal(p, entry) : stays_away(g);
-        g->undone += g->commit && change.held == tc_commit_undone;
+        count_undone(g, entry->relative, change.held);
         if (fate == TC_COMMIT_REPLACED)
             continue; /* what took its place is listed */
         if (is_kept(g, change.held))
@@ -310,6 +323,19 @@ static bool commits(const struct tc_cage *cage, bool commit)
     return false;
 }
 
+static int not_brought_back(const struct gathering *g)
+{
+    const char *path = g->undone_path ? g->undone_path : "a change";
+    return tc_cage_fail(&(struct tc_cage){.outcome = g->found},
+                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                         .stage = "collect",
+                                         .subject = path,
+                                         .errnum = g->undone_errno,
+                                         .hint = "`changes` says which came back: those without "
+                                                 "`held`"},
+                        -1, "%s could not be brought back, one of %zu changes", path, g->undone);
+}
+
 static int not_kept(struct tc_outcome *found)
 {
     return tc_cage_fail(&(struct tc_cage){.outcome = found},
@@ -336,6 +362,7 @@ static int compare_overlays(struct tc_cage *cage)
 static void gathering_done(struct gathering *g)
 {
     tc_reader_done(&g->reader);
+    free(g->undone_path);
 }
 
 static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
@@ -361,9 +388,11 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
             gather_file(&g);
         else if ((item->writable && !item->part) || item->layers >= 0)
             rc = gather_tree(&g);
-        if (rc < 0 || g.undone)
+        if (rc < 0)
             (void)not_gathered(&(struct tc_cage){.outcome = found});
     }
+    if (g.undone)
+        (void)not_brought_back(&g);
     if (tc_keeping_end(&g.keeping) < 0)
         (void)not_kept(found);
 }
@@ -454,6 +483,7 @@ static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memor
     if (!commits(cage, commit))
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     close_others(TC_PRIV(cage));
+    (void)umask(0); /* modes are the tool's */
     cage->outcome = &found;
     check_masks(cage);
     tc_process_gather(cage, commit && !found.failure.code, &found);

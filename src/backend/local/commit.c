@@ -79,37 +79,60 @@ static bool exists(int dirfd, const char *name)
     return dirfd >= 0 && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Will a repository without a work tree stand there? What makes one may be on the host, in what
- * comes back, or half here and half there. */
-static bool is_bare(const struct tc_item *item, const char *place)
+/* A directory of the workspace, on the host and in what comes back; -1 where it is not. */
+struct both {
+    int hosts, ours;
+};
+
+static bool has(const struct both *b, const char *name)
 {
-    static const char *const parts[] = {"HEAD", "objects", "refs"};
-    _autofd_ int ours = tc_resolve_beneath(item->copy, place);
-    _autofd_ int hosts = tc_resolve_beneath(item->fd, place);
-    for (size_t i = 0; i < TC_COUNT(parts); i++)
-        if (!exists(ours, parts[i]) && !exists(hosts, parts[i]))
-            return false;
-    return true;
+    return exists(b->hosts, name) || exists(b->ours, name);
 }
 
-/* config and hooks of a repository without a work tree, which git finds unasked. */
+/* Does git take it for a repository without a work tree? */
+static bool is_bare(const struct both *b)
+{
+    return has(b, "HEAD") && ((has(b, "objects") && has(b, "refs")) || has(b, "commondir"));
+}
+
+/* In a repository without a work tree, which git finds unasked: its configuration; and whatever
+ * would make one of a directory that has configuration on the host already. What makes it may be
+ * there, in what comes back, or half here and half there. */
+static bool steers_in(const struct tc_item *item, const char *place, const char *name)
+{
+    static const char *const steer[] = {"config", "hooks", "commondir", "worktrees"};
+    static const char *const make[] = {"HEAD", "objects", "refs"};
+    bool steering = false, making = false, steered = false;
+    for (size_t i = 0; i < TC_COUNT(steer); i++)
+        steering = steering || strcmp(name, steer[i]) == 0;
+    for (size_t i = 0; i < TC_COUNT(make); i++)
+        making = making || strcmp(name, make[i]) == 0;
+    if ((!steering && !making) || strcmp(tc_path_base(place), ".git") == 0)
+        return false; /* what steers in .git does so by its name */
+    _autofd_ int hosts = tc_resolve_beneath(item->fd, place);
+    _autofd_ int ours = tc_resolve_beneath(item->copy, place);
+    const struct both b = {hosts, ours}, alone = {hosts, -1};
+    for (size_t i = 0; i < TC_COUNT(steer); i++)
+        steered = steered || has(&alone, steer[i]);
+    return is_bare(&b) && (steering || (steered && !is_bare(&alone)));
+}
+
+/* Any component of the path may be such a name. */
 static bool steers_bare(const struct tc_item *item, const char *relative)
 {
-    static const char *const names[] = {"config", "hooks"};
-    char place[PATH_MAX];
+    char place[PATH_MAX], name[NAME_MAX + 1];
     tc_strcopy(place, sizeof(place), relative);
     for (char *at = place; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL) {
-        size_t n = strcspn(at, "/");
-        bool named = false;
-        for (size_t i = 0; i < TC_COUNT(names); i++)
-            named = named || (n == strlen(names[i]) && strncmp(at, names[i], n) == 0);
-        if (!named)
-            continue;
         char kept = *at;
+        (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "/"), at);
         *at = '\0';
-        bool bare = is_bare(item, place[0] ? place : ".");
+        if (at > place) /* the slash before it, too: the place is a name of its own */
+            at[-1] = '\0';
+        bool found = steers_in(item, place[0] ? place : ".", name);
+        if (at > place)
+            at[-1] = '/';
         *at = kept;
-        if (bare)
+        if (found)
             return true;
     }
     return false;
@@ -120,7 +143,8 @@ static bool steers(const struct tc_item *item, const char *relative, unsigned mo
 {
     if (S_ISDIR(mode) && strcmp(tc_path_base(relative), ".git") == 0)
         return false;
-    return tc_steers_host(relative) || steers_bare(item, relative);
+    return tc_steers_host(relative) || (S_ISLNK(mode) && tc_steers_above(relative)) ||
+           steers_bare(item, relative);
 }
 
 /* The grant's own word for it frees a file that steers the host. */
@@ -151,21 +175,17 @@ static int give(const struct tc_item *item, int dir, const char *name, unsigned 
     return fchownat(fd, "", item->uid, item->gid, AT_EMPTY_PATH);
 }
 
-/* A new version beside the old one, then one rename: readers see either. */
-static int replace(const struct tc_process_cage *p, const struct tc_item *item,
-                   const struct tc_walk_entry *e, int dir, bool given)
+/* A new version beside the old one. */
+static int make_version(const struct tc_process_cage *p, const struct tc_item *item,
+                        const struct tc_walk_entry *e, int dir)
 {
     const char *name = p->journal->temporary;
     int rc = S_ISLNK(e->st->stx_mode)
                  ? tc_workspace_copy_link(e->dirfd, e->name, dir, name)
                  : tc_workspace_copy_file(e->dirfd, e->name, dir, name, e->st->stx_mode);
-    if (rc == 0 && given)
-        rc = give(item, dir, name, e->st->stx_mode & S_IFMT);
     if (rc == 0)
-        rc = renameat(dir, name, dir, tc_path_base(e->relative));
-    if (rc < 0)
-        (void)unlinkat(dir, name, 0);
-    return rc;
+        rc = tc_workspace_copy_times(dir, name, e->st);
+    return rc == 0 && p->host->privileged ? give(item, dir, name, e->st->stx_mode & S_IFMT) : rc;
 }
 
 static const char *commit_directory(const struct tc_item *item, const struct tc_walk_entry *e,
@@ -175,29 +195,87 @@ static const char *commit_directory(const struct tc_item *item, const struct tc_
     struct stat st;
     if (mkdirat(dir, name, e->st->stx_mode & 0777) < 0) {
         bool there = errno == EEXIST && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-        return there ? (S_ISDIR(st.st_mode) ? NULL : tc_commit_conflict) : tc_commit_undone;
+        return !there ? elsewhere() : S_ISDIR(st.st_mode) ? NULL : tc_commit_conflict;
     }
     if (given && give(item, dir, name, S_IFDIR) < 0)
         return tc_commit_undone;
     return NULL;
 }
 
-/* Is the target on the host still what the copy was made from? NULL: yes. */
+/* Is the target on the host still what the copy was made from? NULL: yes, and *ret says what it is;
+ * inode 0: nothing is there. */
 static const char *check_target(const struct tc_process_cage *p, const struct tc_copied *entry,
-                                int dir, const char *relative, unsigned mode)
+                                int dir, const char *name, unsigned mode, struct tc_version *ret)
 {
     struct statx st;
     bool replaced = entry && !same_type(&entry->copy, mode);
-    if (statx(dir, tc_path_base(relative), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
-        return errno != ENOENT                       ? tc_commit_undone
+    *ret = (struct tc_version){0};
+    if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
+        return errno != ENOENT                       ? elsewhere()
                : entry && !replaced && !p->overwrite ? tc_commit_conflict
                                                      : NULL;
-    struct tc_version now = tc_workspace_version(&st);
+    *ret = tc_workspace_version(&st);
     if (replaced)
         return tc_commit_conflict; /* something in it had to stay */
-    if (p->overwrite && !S_ISDIR(now.mode))
+    if (p->overwrite && !S_ISDIR(ret->mode))
         return NULL;
-    return entry && tc_version_same(&entry->host, &now) ? NULL : tc_commit_conflict;
+    return entry && tc_version_same(&entry->host, ret) ? NULL : tc_commit_conflict;
+}
+
+/* Is it the version that was looked at? The exchange itself gave it a new ctime. */
+static bool was_exchanged(int dir, const char *name, struct tc_version expected)
+{
+    struct statx st;
+    if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
+        return false;
+    struct tc_version now = tc_workspace_version(&st);
+    expected.ctime = now.ctime;
+    return tc_version_same(&expected, &now);
+}
+
+/* One rename, so that readers see either version; and none that loses what somebody puts there at
+ * this very moment. */
+static const char *put(int dir, const char *temporary, const char *name, struct tc_version old)
+{
+    if (!old.inode) {
+        if (renameat2(dir, temporary, dir, name, RENAME_NOREPLACE) == 0)
+            return NULL;
+        if (errno != EINVAL) /* of a file system that cannot say so */
+            return errno == EEXIST ? tc_commit_conflict : elsewhere();
+    } else {
+        if (renameat2(dir, temporary, dir, name, RENAME_EXCHANGE) == 0) {
+            if (was_exchanged(dir, temporary, old))
+                return NULL;
+            if (renameat2(dir, temporary, dir, name, RENAME_EXCHANGE) < 0)
+                (void)renameat2(dir, temporary, dir, name, RENAME_NOREPLACE);
+            return tc_commit_conflict;
+        }
+        if (errno != EINVAL)
+            return elsewhere();
+    }
+    return renameat(dir, temporary, dir, name) == 0 ? NULL : elsewhere();
+}
+
+/* What comes back is made first, and the look at the target is the last thing before it is put
+ * there. */
+static const char *replace(const struct tc_process_cage *p, const struct tc_item *item,
+                           const struct tc_walk_entry *e, int dir)
+{
+    const char *name = tc_path_base(e->relative), *temporary = p->journal->temporary;
+    const struct tc_copied *entry = tc_commit_base(p, item, e->relative);
+    struct tc_version old;
+    const char *problem = check_target(p, entry, dir, name, e->st->stx_mode, &old);
+    if (problem)
+        return problem;
+    problem = make_version(p, item, e, dir) < 0
+                  ? tc_commit_undone
+                  : check_target(p, entry, dir, name, e->st->stx_mode, &old);
+    if (!problem)
+        problem = put(dir, temporary, name, old);
+    int saved = errno;
+    (void)unlinkat(dir, temporary, 0);
+    errno = saved;
+    return problem;
 }
 
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
@@ -218,11 +296,7 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
         return tc_commit_undone;
     if (S_ISDIR(mode))
         return commit_directory(item, e, dir, p->host->privileged);
-    const char *problem =
-        check_target(p, tc_commit_base(p, item, e->relative), dir, e->relative, mode);
-    if (problem)
-        return problem;
-    return replace(p, item, e, dir, p->host->privileged) < 0 ? tc_commit_undone : NULL;
+    return replace(p, item, e, dir);
 }
 
 /* A file alone does not give way to anything else; a whiteout stands for nothing. */
@@ -245,6 +319,8 @@ enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry)
                                                                      : TC_COMMIT_STAYS;
     if (S_ISCHR(st.st_mode)) /* a whiteout */
         return TC_COMMIT_GONE;
+    if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode))
+        return TC_COMMIT_STAYS; /* what took its place cannot come back */
     return same_type(&entry->copy, st.st_mode) ? TC_COMMIT_STAYS : TC_COMMIT_REPLACED;
 }
 
@@ -260,7 +336,7 @@ const char *tc_commit_removal(const struct tc_process_cage *p, const struct tc_c
     if (dir < 0)
         return elsewhere();
     if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
-        return errno == ENOENT ? NULL : tc_commit_undone;
+        return errno == ENOENT ? NULL : elsewhere();
     struct tc_version now = tc_workspace_version(&st);
     if (!same_type(&entry->host, now.mode) ||
         (!directory && !p->overwrite && !tc_version_same(&entry->host, &now)))

@@ -152,10 +152,8 @@ static int copy_in(struct tc_process_cage *p, struct tc_item *item)
         tc_workspace_copy_file(item->fd, item->host_name, item->copy, item->name, host.stx_mode) <
             0)
         return -1;
-    const struct timespec times[2] = {
-        {.tv_sec = host.stx_atime.tv_sec, .tv_nsec = host.stx_atime.tv_nsec},
-        {.tv_sec = host.stx_mtime.tv_sec, .tv_nsec = host.stx_mtime.tv_nsec}};
-    if (own(p, item->copy, item->name) < 0 || utimensat(item->copy, item->name, times, 0) < 0 ||
+    if (own(p, item->copy, item->name) < 0 ||
+        tc_workspace_copy_times(item->copy, item->name, &host) < 0 ||
         statx(item->copy, item->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &copy) < 0)
         return -1;
     /* nobody put another file in its place while it was read */

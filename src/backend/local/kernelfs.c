@@ -118,6 +118,32 @@ static char *kernel_mount(char *line)
     return point;
 }
 
+int tc_process_mount_below(const struct tc_item *item, const char *mounts, char **ret)
+{
+    char link[32], root[PATH_MAX], point[PATH_MAX];
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", item->fd);
+    ssize_t n = readlink(link, root, sizeof(root) - 1);
+    *ret = NULL;
+    if (n < 0)
+        return -1;
+    root[n] = '\0';
+    for (const char *line = mounts, *end; line && *line && !*ret; line = end + (*end == '\n')) {
+        end = strchrnul(line, '\n');
+        const char *at = mount_point(line), *type = strstr(line, " - ");
+        size_t length = at ? strcspn(at, " \n") : 0;
+        if (!at || !type || type > end || length >= sizeof(point) ||
+            is_kernel_type(type + 3, strcspn(type + 3, " \n")))
+            continue;
+        memcpy(point, at, length);
+        point[length] = '\0';
+        tc_mounts_unescape(point);
+        if (strcmp(point, root) != 0 && tc_path_within(root, point) &&
+            !(*ret = strdup(point + n + (root[n - 1] != '/'))))
+            return -1;
+    }
+    return 0;
+}
+
 /* An empty object over one of them. */
 static int cover(struct tc_cage *cage, const struct tc_item *item, const char *relative)
 {

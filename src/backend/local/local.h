@@ -148,11 +148,12 @@ struct tc_local_form {
     const char *(*mechanism)(const struct tc_cage *cage, enum tc_clause clause);
 };
 
-/* A directory of an overlaid workspace, when the call began. */
+/* A name of an overlaid workspace, when the call began. */
 struct tc_place {
     const struct tc_item *item;
     const char *relative;
-    uint64_t inode;
+    uint64_t inode; /* of a directory; of nothing else */
+    dev_t device;
 };
 
 struct tc_process_cage {
@@ -251,6 +252,9 @@ bool tc_process_kernel_fs(int fd);
 bool tc_process_remote_fs(int fd);
 /* Does no mount of a /proc/PID/mountinfo wait for another machine or for a process? */
 bool tc_process_mounts_local(const char *mountinfo);
+/* The first file system of another kind that is mounted below the item, by its path relative to
+ * that; owned, NULL: none. 0, or -1 with errno. */
+int tc_process_mount_below(const struct tc_item *item, const char *mounts, char **ret);
 int tc_process_cover_kernel(struct tc_cage *cage, const struct tc_item *item, const char *mounts);
 /* Does the tool work on a copy or an overlay of this item? */
 bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item);

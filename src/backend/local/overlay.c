@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the host changed during the call is told by time, not by a copy of everything: no file can
- * be written, made or put into a directory without getting a new ctime. Only a directory that took
- * another one's place brings old files along, so the directories, and no files, are listed at the
- * start. */
+ * What the host changed during the call is told by time, not by a copy of everything: a file that
+ * is written, made or put into a directory gets a new ctime. A directory that took another one's
+ * place brings old files along, so the directories are noted at the start; and the names, which
+ * tell what was removed. */
 #include "backend/local/overlay.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
 #include "backend/local/workspace.h"
@@ -19,7 +20,7 @@
 #include "base/path.h"
 #include "linux/mounts.h"
 
-enum { DIRECTORIES_MAX = 100000, ENTRIES_MAX = 2000000 };
+enum { NAMES_MAX = 1000000, ENTRIES_MAX = 2000000 };
 
 /* ---- before the call
  * ------------------------------------------------------------------------------ */
@@ -53,55 +54,53 @@ static bool keeps_attributes(int dir)
 struct census {
     struct tc_cage *cage;
     const struct tc_item *item;
-    const char *mount; /* one that an overlay would not show */
 };
 
-static int note_directory(void *userdata, const struct tc_walk_entry *e)
+static int note_name(void *userdata, const struct tc_walk_entry *e)
 {
-    struct census *c = userdata;
+    const struct census *c = userdata;
     struct tc_process_cage *p = TC_PRIV(c->cage);
+    bool directory = S_ISDIR(e->st->stx_mode);
     if (c->cage->unwanted) {
         errno = ECANCELED;
         return -1;
     }
-    if (!S_ISDIR(e->st->stx_mode) || tc_workspace_denied(c->cage, c->item, e->relative))
+    if (tc_workspace_denied(c->cage, c->item, e->relative))
         return 1;
     char *relative = tc_arena_format(&p->arena, "%s", e->relative);
-    if (relative && e->st->stx_attributes & STATX_ATTR_MOUNT_ROOT) {
-        if (tc_workspace_kernel_fs(e))
-            return 1;
-        c->mount = relative;
-        errno = EXDEV;
-        return -1;
-    }
     struct tc_place *place = relative ? TC_PUSH(p->places, p->place_count) : NULL;
     if (!place) {
         errno = ENOMEM;
         return -1;
     }
-    *place = (struct tc_place){.item = c->item, .relative = relative, .inode = e->st->stx_ino};
-    return 0;
+    *place = (struct tc_place){.item = c->item, .relative = relative};
+    if (!directory)
+        return 0;
+    place->inode = e->st->stx_ino;
+    place->device = makedev(e->st->stx_dev_major, e->st->stx_dev_minor);
+    return tc_workspace_kernel_fs(e);
 }
 
 static int take_census(struct tc_cage *cage, const struct tc_item *item)
 {
     struct census c = {.cage = cage, .item = item};
-    struct tc_walk walk = {.visit = note_directory,
-                           .userdata = &c,
-                           .directories = true,
-                           .entries_max = DIRECTORIES_MAX};
-    int rc = tc_walk(&walk, item->fd);
-    if (c.mount) {
-        _autofree_ char *hint =
-            tc_format("%s, or unmount %s/%s", use_copy, item->mount->from, c.mount);
-        return fail(cage, item, 0, hint, "an overlay does not show what is mounted below");
-    }
-    if (rc < 0)
-        return fail(cage, item, errno, use_copy, "cannot list the directories of");
+    struct tc_walk walk = {
+        .visit = note_name, .userdata = &c, .names_only = true, .entries_max = NAMES_MAX};
+    if (tc_walk(&walk, item->fd) < 0)
+        return fail(cage, item, errno, use_copy, "cannot list the names in");
     /* what cannot be listed cannot be changed by the tool either */
-    return walk.seen < DIRECTORIES_MAX
-               ? 0
-               : fail(cage, item, E2BIG, use_copy, "there are too many directories in");
+    return walk.seen < NAMES_MAX ? 0
+                                 : fail(cage, item, E2BIG, use_copy, "there are too many names in");
+}
+
+static int refuse_mounts(struct tc_cage *cage, const struct tc_item *item, const char *mounts)
+{
+    _autofree_ char *below = NULL;
+    if (tc_process_mount_below(item, mounts, &below) < 0)
+        return fail(cage, item, errno, use_copy, "cannot list what is mounted below");
+    _autofree_ char *hint =
+        below ? tc_format("%s, or unmount %s/%s", use_copy, item->mount->from, below) : NULL;
+    return below ? fail(cage, item, 0, hint, "an overlay does not show what is mounted below") : 0;
 }
 
 static int64_t ns_of(int64_t seconds, int64_t nanoseconds)
@@ -147,7 +146,7 @@ static int make_layer(struct tc_cage *cage, struct tc_item *item)
     return 0;
 }
 
-int tc_overlay_open(struct tc_cage *cage, struct tc_item *item)
+int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     if (tc_process_remote_fs(item->fd))
@@ -157,7 +156,8 @@ int tc_overlay_open(struct tc_cage *cage, struct tc_item *item)
         p->opened_ns = clock_ns(CLOCK_REALTIME);
         p->opened_us = tc_now_us();
     }
-    if (make_layer(cage, item) < 0 || take_census(cage, item) < 0)
+    if (refuse_mounts(cage, item, mounts) < 0 || make_layer(cage, item) < 0 ||
+        take_census(cage, item) < 0)
         return -1;
     wait_for_tick(p->opened_ns);
     return 0;
@@ -190,13 +190,19 @@ static int by_place(const void *a, const void *b)
     return strcmp(x->relative, y->relative);
 }
 
-/* Is this directory the one that stood there at the start? */
-static bool same_directory(const struct comparison *c, const char *relative, uint64_t inode)
+static const struct tc_place *place_of(const struct comparison *c, const char *relative)
 {
     struct tc_place key = {.item = c->item, .relative = relative};
-    const struct tc_place *found =
-        c->p->places ? bsearch(&key, c->p->places, c->p->place_count, sizeof(key), by_place) : NULL;
-    return found && found->inode == inode;
+    const struct tc_process_cage *p = c->p;
+    return p->places ? bsearch(&key, p->places, p->place_count, sizeof(key), by_place) : NULL;
+}
+
+/* Is this directory the one that stood there at the start? */
+static bool same_directory(const struct comparison *c, const char *relative, uint64_t inode,
+                           dev_t device)
+{
+    const struct tc_place *was = place_of(c, relative);
+    return was && was->inode == inode && was->device == device;
 }
 
 static bool same_parent(const struct comparison *c, const char *relative, int dir)
@@ -205,7 +211,14 @@ static bool same_parent(const struct comparison *c, const char *relative, int di
     struct stat st;
     if (!parent || fstat(dir, &st) < 0)
         return false;
-    return parent[0] == '/' || same_directory(c, parent, st.st_ino);
+    return parent[0] == '/' || same_directory(c, parent, st.st_ino, st.st_dev);
+}
+
+/* Not every file system counts in nanoseconds: two seconds are the coarsest. */
+static bool is_older(const struct comparison *c, const struct statx_timestamp *t)
+{
+    int64_t at = ns_of(t->tv_sec, t->tv_nsec), coarse = t->tv_nsec ? 0 : 2000000000;
+    return at + coarse < c->p->opened_ns;
 }
 
 /* Has the host left it alone since the start? `dir` holds it. */
@@ -215,9 +228,9 @@ static bool untouched(const struct comparison *c, const char *relative, int dir,
     if (!c->clock_held)
         return false;
     if (S_ISDIR(host->stx_mode))
-        return same_directory(c, relative, host->stx_ino);
-    return ns_of(host->stx_ctime.tv_sec, host->stx_ctime.tv_nsec) < c->p->opened_ns &&
-           same_parent(c, relative, dir);
+        return same_directory(c, relative, host->stx_ino,
+                              makedev(host->stx_dev_major, host->stx_dev_minor));
+    return is_older(c, &host->stx_ctime) && same_parent(c, relative, dir);
 }
 
 /* What stood there, and what the layer has of it when that is the same. A version that nothing can
@@ -288,12 +301,6 @@ static bool has_attribute(const struct tc_walk_entry *e, const char *name)
     return lgetxattr(path, name, value, sizeof(value)) >= 0 || errno == ERANGE;
 }
 
-/* It began as the host's; the kernel says so of every copy that it makes. */
-static bool is_copy(const struct tc_walk_entry *e)
-{
-    return has_attribute(e, "user.overlay.origin");
-}
-
 /* Of two files of one size. */
 static bool same_bytes(int a, int b, uint64_t size)
 {
@@ -314,26 +321,37 @@ static int open_file(int dir, const char *name)
     return openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* A file is copied as soon as somebody opens it for writing, whether that writes or not. */
+static bool same_link(const struct tc_walk_entry *e, int dir)
+{
+    char left[PATH_MAX], right[PATH_MAX];
+    ssize_t n = readlinkat(e->dirfd, e->name, left, sizeof(left));
+    return n >= 0 && readlinkat(dir, e->name, right, sizeof(right)) == n &&
+           memcmp(left, right, (size_t)n) == 0;
+}
+
+/* A file is copied as soon as somebody opens it for writing, whether that writes or not. A large
+ * one is taken for changed then: to compare it would hold up the answer. */
 static bool same_content(const struct tc_walk_entry *e, int dir, const struct statx *host)
 {
+    enum { COMPARED_MAX = 64 << 20 };
     const struct statx *st = e->st;
-    if (!is_copy(e) || st->stx_mode != host->stx_mode || st->stx_size != host->stx_size ||
+    if (S_ISLNK(st->stx_mode) && S_ISLNK(host->stx_mode))
+        return same_link(e, dir);
+    if (!S_ISREG(st->stx_mode) || st->stx_mode != host->stx_mode ||
+        st->stx_size != host->stx_size || st->stx_size > COMPARED_MAX ||
         ns_of(st->stx_mtime.tv_sec, st->stx_mtime.tv_nsec) !=
             ns_of(host->stx_mtime.tv_sec, host->stx_mtime.tv_nsec))
         return false;
-    if (!S_ISREG(st->stx_mode))
-        return S_ISLNK(st->stx_mode); /* nobody can write a link */
     _autofd_ int layer = open_file(e->dirfd, e->name);
     _autofd_ int below = open_file(dir, e->name);
     return layer >= 0 && below >= 0 && same_bytes(layer, below, st->stx_size);
 }
 
-/* The host has it no more, and the layer knows that it had. */
+/* The host has it no more; had it? */
 static int note_gone(struct comparison *c, const struct tc_walk_entry *e)
 {
     const struct statx was = {.stx_mode = e->st->stx_mode};
-    if (S_ISCHR(e->st->stx_mode) || !is_copy(e))
+    if (S_ISCHR(e->st->stx_mode) || !place_of(c, e->relative))
         return 0;
     return note(c, e->relative, -1, &was, NULL);
 }
@@ -342,6 +360,8 @@ static int compare(struct comparison *c, const struct tc_walk_entry *e, int dir,
                    const struct statx *host)
 {
     bool directory = S_ISDIR(e->st->stx_mode), was_directory = S_ISDIR(host->stx_mode);
+    if (!place_of(c, e->relative))
+        return 0; /* the host's own, and new */
     struct tc_version now = tc_workspace_version(e->st);
     bool same = !directory && !was_directory && same_content(e, dir, host);
     if (note(c, e->relative, dir, host, same ? &now : NULL) < 0)

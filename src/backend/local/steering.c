@@ -82,6 +82,18 @@ bool tc_steers_host(const char *path)
     return strcmp(path, ".git") == 0 || tc_endswith(path, "/.git");
 }
 
+bool tc_steers_above(const char *path)
+{
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        for (const char *slash = strchr(names[i], '/'); slash; slash = strchr(slash + 1, '/')) {
+            size_t n = (size_t)(slash - names[i]), length = strlen(path);
+            if (length >= n && memcmp(path + length - n, names[i], n) == 0 &&
+                (length == n || path[length - n - 1] == '/'))
+                return true;
+        }
+    return false;
+}
+
 struct scan {
     struct tc_cage *cage;
     const struct tc_item *item;

@@ -7,6 +7,8 @@
 
 /* Does a path name something that a program of the user runs or obeys unasked? */
 bool tc_steers_host(const char *path);
+/* Is it a place above one, so that a link there would lead to another? */
+bool tc_steers_above(const char *path);
 
 /* Is this directory laid out as a repository without a work tree? */
 bool tc_steers_bare(int dirfd);

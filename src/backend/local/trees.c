@@ -333,10 +333,10 @@ bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item)
 }
 
 /* What stands at the item's path: a copy, private storage, or the host's own. */
-static int open_item(struct tc_cage *cage, struct tc_item *item)
+static int open_item(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
     if (tc_overlay_wanted(cage->plan, item))
-        return tc_overlay_open(cage, item) < 0 ? -1 : open_tree(cage, item, item->fd);
+        return tc_overlay_open(cage, item, mounts) < 0 ? -1 : open_tree(cage, item, item->fd);
     if (tc_process_copied(cage->plan, item))
         return tc_workspace_copy(cage, item);
     if (item->drawer && item->layers < 0)
@@ -347,7 +347,7 @@ static int open_item(struct tc_cage *cage, struct tc_item *item)
 static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    int tree = open_item(cage, item);
+    int tree = open_item(cage, item, mounts);
     if (tree < 0)
         return -1;
     struct tc_box_mount *m = tc_process_mount(p, tree, item->path, rights(item));

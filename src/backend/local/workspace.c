@@ -125,16 +125,21 @@ int tc_workspace_copy_link(int from_dir, const char *from_name, int to_dir, cons
     return symlinkat(target, to_dir, to_name);
 }
 
+int tc_workspace_copy_times(int dir, const char *name, const struct statx *st)
+{
+    const struct timespec times[2] = {
+        {.tv_sec = st->stx_atime.tv_sec, .tv_nsec = st->stx_atime.tv_nsec},
+        {.tv_sec = st->stx_mtime.tv_sec, .tv_nsec = st->stx_mtime.tv_nsec}};
+    return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW);
+}
+
 /* What the tool was given, to know at the end what it changed, and what the host did. The time of
  * the last change comes along: a change within the kernel's clock tick still shows. */
 static int remember(const struct copying *c, const struct tc_walk_entry *e)
 {
     struct tc_process_cage *p = TC_PRIV(c->cage);
-    const struct timespec times[2] = {
-        {.tv_sec = e->st->stx_atime.tv_sec, .tv_nsec = e->st->stx_atime.tv_nsec},
-        {.tv_sec = e->st->stx_mtime.tv_sec, .tv_nsec = e->st->stx_mtime.tv_nsec}};
     struct statx st;
-    if (utimensat(c->to, e->relative, times, AT_SYMLINK_NOFOLLOW) < 0 ||
+    if (tc_workspace_copy_times(c->to, e->relative, e->st) < 0 ||
         statx(c->to, e->relative, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
         return -1;
     char *relative = tc_arena_format(&p->arena, "%s", e->relative);

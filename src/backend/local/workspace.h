@@ -24,6 +24,8 @@ bool tc_version_same(const struct tc_version *a, const struct tc_version *b);
 /* New files, made from old ones; never through a link. 0, or -1. */
 int tc_workspace_copy_file(int from_dir, const char *from_name, int to_dir, const char *to_name,
                            mode_t mode);
+/* When it was read and written last, for a new file or link. */
+int tc_workspace_copy_times(int dir, const char *name, const struct statx *st);
 int tc_workspace_copy_link(int from_dir, const char *from_name, int to_dir, const char *to_name);
 
 /* commit.c: brings changes back one by one, each file atomically. What the host changed in the

@@ -5,7 +5,7 @@
 import os
 import subprocess
 
-from scene import PATIENCE, PAUSE, TOOLCAGE, Skip, check, finish, in_namespaces, run
+from scene import PATIENCE, PAUSE, TOOLCAGE, Skip, check, finish, in_namespaces, run, until
 from tree import tree
 
 BOTH = ("copy", "overlay")
@@ -67,8 +67,8 @@ def only_narrower(s):
 def dry_run(s):
     fill(s)
     before = tree(s.ws)
-    for more in ("", OVERLAY, mode("copy")):
-        answer = s.call("/bin/sh", "-c", f"cd {s.ws}; rm -r dir; echo x > new; cat new", more=more, flags=["--dry-run"])
+    for more, flags in (("", ["--dry-run"]), (OVERLAY, ["--dry-run"]), (mode("copy"), ["--dry-run"]), (OVERLAY, ["--dry-run", "--commit", "on_success"])):
+        answer = s.call("/bin/sh", "-c", f"cd {s.ws}; rm -r dir; echo x > new; cat new", more=more, flags=flags)
         check(answer.status == "ok" and answer.out == "x\n" and tree(s.ws) == before, "a dry run works and changes nothing", answer)
     done = subprocess.run([TOOLCAGE, "exec", "--policy", s.policy(), "--tool", "t", "--dry-run", "/bin/rm", s.path("ws/a")], env=s.environ, cwd=s.ws,
                           capture_output=True, text=True, check=False)
@@ -82,6 +82,77 @@ def opened_is_not_changed(s):
     check(answer.status == "ok" and not answer.changes, "a file that was only opened for writing, or moved there and back, is not listed", answer.kinds)
     answer = s.shell(f"cd {s.ws}; touch -r a keep; echo b > a; touch -r keep a; rm keep", more=OVERLAY)
     check(s.read("ws/a") == b"b\n", "but one of the same size and time with other bytes is", answer)
+
+
+def moved_by_the_tool(s):
+    """A file that the tool moves is the same file to the kernel, wherever it stands then."""
+    for more in (OVERLAY, mode("copy")):
+        subprocess.run(["/bin/sh", "-c", "rm -rf *"], cwd=s.ws, check=True)
+        fill(s)
+        s.write("ws/b", "b\n")
+        s.write("ws/one", "1\n")
+        os.link(s.path("ws/one"), s.path("ws/two"))
+        answer = s.shell(f"cd {s.ws}; mv a moved; cp -p b b.bak; mv b b.old; echo new > b; mkdir n; mv dir/other n/; mv dir/sub n/; sed -i.orig s/1/one/ one; ln b linked",
+                         more=more)
+        check(answer.status == "ok" and "held" not in str(answer.changes), "moves and backups come back", answer)
+        found = {name: text for name, (_, text, _) in tree(s.ws).items() if text is not None}
+        check(found == {"moved": b"a\n", "b.bak": b"b\n", "b.old": b"b\n", "b": b"new\n", "linked": b"new\n", "n/other": b"other\n", "n/sub/file": b"old\n",
+                        "one": b"one\n", "one.orig": b"1\n", "two": b"1\n"}, "and nothing is lost", found)
+
+
+def linked_twice(s):
+    s.write("ws/a", "a\n")
+    os.link(s.path("ws/a"), s.path("ws/a2"))
+    answer = s.python("open('a', 'r+').close()", more=OVERLAY)
+    check(not answer.changes and os.stat(s.path("ws/a")).st_nlink == 2, "a file with two names that was only opened keeps them", answer)
+    process = s.begin(f"cd {s.ws}; echo x >> a; {PAUSE}; true", more=OVERLAY)
+    os.remove(s.path("ws/a"))
+    answer = finish(process)
+    check(not os.path.exists(s.path("ws/a")) and answer.kinds == {s.path("ws/a"): "conflict"}, "one that the host removed stays removed", answer)
+
+
+def what_cannot_come_back(s):
+    """A pipe in the place of a file: the file stays."""
+    for more in (OVERLAY, mode("copy")):
+        fill(s)
+        answer = s.shell(f"cd {s.ws}; rm a; mkfifo a; rm -r dir; mkfifo dir", more=more)
+        check(answer.status == "ok" and s.read("ws/a") == b"a\n" and os.path.isdir(s.path("ws/dir")), "what the tool put in its place cannot come back, so it stays", answer)
+        check(answer.kinds.get(s.path("ws/a")) == "not committed", "and that is told", answer.kinds)
+
+
+def saved_while_it_comes_back(s):
+    """The user saves a file at the moment when the tool's version of it is on its way: beside it, and large."""
+    for more in (OVERLAY, mode("copy")):
+        for name, there in (("big", True), ("new", False)):
+            s.write("ws/big", "older\n")
+            process = s.popen("/bin/sh", "-c", f"dd if=/dev/zero of={s.ws}/{name} bs=1M count=150 2>/dev/null", more=more + 'disk = "400MiB"\ntimeout = "60s"\n')
+            until(lambda: any(each.startswith(".toolcage-") for each in os.listdir(s.ws)) or process.poll() is not None, 30)
+            raced = process.poll() is None
+            s.write(f"ws/{name}", "newer\n")
+            answer = finish(process)
+            saved = s.read(f"ws/{name}") == b"newer\n"
+            check(saved or not raced, f"what is saved meanwhile stays ({name})", answer)
+            check(not raced or answer.kinds.get(s.path("ws", name)) == "conflict" or not there, f"and is a conflict ({name})", answer.kinds)
+            os.remove(s.path("ws", name))
+
+
+def times_and_modes(s):
+    fill(s)
+    os.umask(0o077)
+    answer = s.shell(f"cd {s.ws}; umask 0; touch -d '2001-01-01 00:00:00 UTC' a; mkdir -m 777 wide; mkdir -m 700 narrow; ln -s a l; touch -h -d '2002-01-01 00:00:00 UTC' l", more=OVERLAY)
+    os.umask(0o022)
+    check(os.stat(s.path("ws/a")).st_mtime == 978307200 and os.lstat(s.path("ws/l")).st_mtime == 1009843200, "times come back", answer)
+    check([os.stat(s.path("ws", name)).st_mode & 0o777 for name in ("wide", "narrow")] == [0o777, 0o700], "and modes", answer)
+
+
+def gone_directory(s):
+    fill(s)
+    process = s.begin(f"cd {s.ws}; echo tool > dir/sub/file; echo tool > dir/sub/new; rm dir/other; {PAUSE}; true", more=OVERLAY)
+    subprocess.run(["/bin/rm", "-r", s.path("ws/dir")], check=True)
+    s.write("ws/dir", "a file\n")
+    answer = finish(process)
+    check(answer.status == "ok" and s.read("ws/dir") == b"a file\n", "a file in place of a directory stays", answer)
+    check(set(answer.kinds.values()) == {"conflict"}, "and all below is in conflict", answer.kinds)
 
 
 def older_is_no_conflict(s):
@@ -142,11 +213,15 @@ def bounds(s):
 
 def mounts_below(s):
     os.makedirs(s.path("ws/mounted"))
-    wrap = in_namespaces(f"mount -t tmpfs none {s.path('ws/mounted')}")
-    if subprocess.run([*wrap, "/bin/true"], capture_output=True, check=False).returncode:
-        raise Skip("nothing can be mounted here")
-    answer = s.shell("true", wrap=wrap, more=OVERLAY)
-    check(answer.status == "denied" and "copy" in answer.error["hint"] and "mounted" in answer.error["hint"], "what an overlay would not show is refused", answer)
+    s.write("ws/key", "below\n")
+    s.write("data/cover", "cover\n")
+    for place, what in (("mounted", "-t tmpfs none"), ("key", f"--bind {s.path('data/cover')}")):
+        wrap = in_namespaces(f"mount {what} {s.path('ws', place)}")
+        if subprocess.run([*wrap, "/bin/true"], capture_output=True, check=False).returncode:
+            raise Skip("nothing can be mounted here")
+        answer = s.shell(f"cat {s.path('ws/key')}", wrap=wrap, more=OVERLAY)
+        check(answer.status == "denied" and "copy" in answer.error["hint"] and f"unmount {s.path('ws', place)}" in answer.error["hint"],
+              f"what an overlay would not show is refused: {place}", answer)
 
 
 def denied_names(s):
@@ -168,6 +243,18 @@ def half_a_repository(s):
     s.write("ws/bare/config", "[core]\n")
     s.directory("ws/half/objects")
     s.directory("ws/half/refs")
+    for name in ("objects", "refs", "hooks"):
+        s.directory("ws/step", name)
+    s.write("ws/step/config", "[core]\n")
+    s.directory("ws/c/objects")
+    s.directory("ws/c/refs")
+    for more in (OVERLAY, mode("copy")):
+        answer = s.shell(f"cd {s.ws}; echo x > step/HEAD; mkdir r; echo x > r/HEAD; echo ../c > r/commondir; echo ../c > bare/commondir; mkdir -p cfg/git hgd;"
+                         "echo evil > cfg/git/config; ln -s cfg .config; echo evil > hgd/hgrc; ln -s hgd .hg; ln -s cfg sub; mkdir .git; ln -s ../cfg .git/info", more=more)
+        found = tree(s.ws)
+        check(not [name for name in ("step/HEAD", "r/commondir", "bare/commondir", ".config", ".hg", ".git/info") if name in found] and "sub" in found,
+              "what would make a repository of directories, or lead to configuration, is held back", answer.kinds)
+        subprocess.run(["/bin/rm", "-rf", s.path("ws/r"), s.path("ws/cfg"), s.path("ws/hgd"), s.path("ws/sub"), s.path("ws/.git")], check=True)
     answer = s.shell(f"cd {s.ws}; echo evil > bare/config; echo evil > bare/hooks/pre-push; echo x > half/HEAD; echo evil > half/config; mkdir -p .git; echo evil > .git/config",
                      more=OVERLAY)
     check(s.read("ws/bare/config") == b"[core]\n" and not os.listdir(s.path("ws/bare/hooks")) and not os.path.exists(s.path("ws/half/config"))
@@ -196,5 +283,6 @@ def slow_machines(s):
         check(file.read() == before and not os.listdir(s.ws), "nothing of a layer is left", os.listdir(s.ws))
 
 
-run(here(commit_words), here(only_narrower), here(dry_run), here(opened_is_not_changed), here(older_is_no_conflict), here(newer_work_stays), here(removed_trees),
+run(here(commit_words), here(only_narrower), here(dry_run), here(opened_is_not_changed), here(moved_by_the_tool), here(linked_twice), here(what_cannot_come_back), here(saved_while_it_comes_back),
+    here(times_and_modes), here(gone_directory), here(older_is_no_conflict), here(newer_work_stays), here(removed_trees),
     here(bounds), here(mounts_below), here(denied_names), here(half_a_repository), here(parts), here(slow_machines))
