@@ -18,7 +18,17 @@ import tap
 from tap import ORDINARY, check, finish, skip_all  # for the scripts beside this one
 
 NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup")
-TOOLS = ("bind", "copy")
+def overlays_work():
+    """An overlay's layer needs a tmpfs with attributes of users."""
+    try:
+        with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
+            os.setxattr(file.name, "user.toolcage", b"")
+    except OSError:
+        return False
+    return True
+
+
+TOOLS = ("bind", "copy", "overlay") if overlays_work() else ("bind", "copy")
 GROUPS = "/sys/fs/cgroup"
 
 
@@ -86,8 +96,10 @@ class Scene:
         text += limits + self.filesystem("bind")
         text += f"\n[tool.bind]\ncommand = {json.dumps(self.command('bind'))}\n"
         text += f"\n[server.walls]\ncommand = {json.dumps(self.command('serve'))}\n[server.walls.tool.bind]\n"
-        text += f"\n[tool.copy]\ncommand = {json.dumps(self.command('copy'))}\n" + self.filesystem("copy")
-        return text + 'workspace = { mode = "copy" }\ndisk = "8MiB"\nmemory = { max = "256MiB", by = "any" }\n'
+        for mode in TOOLS[1:]:
+            text += f"\n[tool.{mode}]\ncommand = {json.dumps(self.command(mode))}\n" + self.filesystem(mode)
+            text += f'workspace = {{ mode = "{mode}" }}\ndisk = "8MiB"\nmemory = {{ max = "256MiB", by = "any" }}\n'
+        return text
 
     def filesystem(self, tool):
         return (f"filesystem.readable = {json.dumps([self.bin])}\n"
@@ -123,7 +135,7 @@ class Scene:
             left = set(os.listdir(tree)) - {"denied", ".git", "verdict"} | set(os.listdir(tree + "/.git")) - {"config"}
             if left:
                 wrong.append(f"{tool}: left in the tree: {sorted(left)}")
-        if sorted(os.listdir(self.root)) != ["bin", "bind", "config", "copy", "secret", "state", "toolcage.toml"]:
+        if sorted(os.listdir(self.root)) != sorted(["bin", "config", "secret", "state", "toolcage.toml", *TOOLS]):
             wrong.append(f"beside the trees: {os.listdir(self.root)}")
         for sock in (self.listener, self.abstract):
             try:
@@ -144,7 +156,7 @@ OTHERWISE = {"fs.read": "mount namespace", "fs.write": "mount namespace",
              "limit.pids": "RLIMIT_NPROC in the cage's user namespace",
              "limit.cpu_time": "times of the cage's processes, sampled every 100 ms"}
 # What the policy leaves open: memory by "any" is by a group for a cage that was made ahead in one.
-OPEN = {("copy", "limit.memory")}
+OPEN = {("copy", "limit.memory"), ("overlay", "limit.memory")}
 
 
 def judge_call(scene, line, enforcement):

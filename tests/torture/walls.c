@@ -7,7 +7,7 @@
  *
  * As "serve" it prints nothing, and then is an MCP server whose one tool says the verdict.
  *
- *     walls bind|copy|serve SECRET-FILE PORT ABSTRACT-SOCKET NAMESPACE…
+ *     walls bind|copy|overlay|serve SECRET-FILE PORT ABSTRACT-SOCKET NAMESPACE…
  *
  * The namespaces are those of the host, as readlink() tells them; none of them may be ours. */
 #include <arpa/inet.h>
@@ -268,7 +268,7 @@ int main(int argc, char **argv)
     check_ids();
     check_namespaces(argv + 5);
     check_limits();
-    check_files(argv[2], strcmp(argv[1], "copy") == 0);
+    check_files(argv[2], strcmp(argv[1], "copy") == 0 || strcmp(argv[1], "overlay") == 0);
     check_network(argv[3], argv[4]);
     check_calls();
     check_landlock();
