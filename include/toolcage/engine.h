@@ -46,14 +46,19 @@ int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
                                 struct toolcage_error **err);
 
 /* Changes of earlier calls that were held back for a person to decide about: those of a call with
- * `commit = "ask"`, conflicts with newer work of the host, and files that would steer it. Those of
- * a bind never are. With `call` NULL: which calls have any, {"held": [{"call", "tool", "at",
- * "changes"}]}, `at` in seconds of real time. Else that call's, by its id, {"call", "changes":
- * [...]} with rows as in a result; `action` says what to do with them: "show" (or NULL)  nothing
- *   "commit"          brings them to the host, each file atomically, unless it changed since the
- *                     call began; a row with "held" stays held
- *   "overwrite"       the same, also over newer work of the host
- *   "discard"         throws them away
+ * `commit = "ask"`, and conflicts with newer work of the host; those of a bind never are.
+ *
+ * With `call` NULL: which calls have any, {"held": [{"call", "tool", "at", "changes"}]}, `at` in
+ * seconds of real time. Else that call's, by its id, {"call", "changes": [...], "files": [...]} as
+ * in a result. `action` says what to do with them:
+ *
+ * - "show" or NULL: nothing; each change has its place on the host in `host`, and the new content
+ * of small files is in `files`
+ * - "commit": brings them to the host, each file atomically, unless it changed since the call
+ *   began; a row with `held` stays held
+ * - "overwrite": the same, also over newer work of the host
+ * - "discard": throws them away
+ *
  * Waits for the helper. *ret_json is the caller's, who frees it with toolcage_free(). Errors:
  * TOOLCAGE_EUSAGE (no such call or action), TOOLCAGE_EPATH, TOOLCAGE_EBACKEND and those above. */
 int toolcage_engine_changes_json(struct toolcage_engine *engine, const char *call,

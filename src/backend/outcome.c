@@ -11,9 +11,9 @@ enum { ROWS_MAX = 200000 };
     {                                                        \
         &(d)->operation, &(d)->target, &(d)->key, &(d)->hint \
     }
-#define CHANGE_TEXTS(c)                                                     \
-    {                                                                       \
-        &(c)->path, &(c)->kind, &(c)->held, &(c)->sha256, &(c)->attribution \
+#define CHANGE_TEXTS(c)                                                                 \
+    {                                                                                   \
+        &(c)->path, &(c)->kind, &(c)->held, &(c)->sha256, &(c)->attribution, &(c)->host \
     }
 #define PROBE_TEXTS(p)                                          \
     {                                                           \

@@ -36,6 +36,7 @@ struct tc_change {
     char *attribution; /* "time" for binds; NULL when exact */
     bool steers_host;
     int64_t links; /* link count, when over 1 */
+    char *host;    /* where it would come back to; of a change that is shown later, else NULL */
 };
 
 /* A changed file that `collect` names. */

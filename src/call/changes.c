@@ -76,6 +76,7 @@ static char *write_answer(const char *call, const struct tc_outcome *outcome)
     if (call) {
         tc_json_member(&buf, "call", call);
         tc_result_write_changes(&buf, outcome);
+        tc_result_write_files(&buf, outcome);
     } else {
         add_waiting(&buf, outcome);
     }

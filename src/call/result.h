@@ -46,8 +46,9 @@ char *tc_result_write_message(const struct tc_result_frame *frame,
 /* resultjson.c: the same, the whole of it. */
 char *tc_result_write_json(const struct tc_result_frame *frame,
                            const struct toolcage_result *result);
-/* "changes":[…], with a comma before it where one is needed. */
+/* "changes":[…] and "files":[…], with a comma before it where one is needed. */
 void tc_result_write_changes(struct tc_buf *buf, const struct tc_outcome *outcome);
+void tc_result_write_files(struct tc_buf *buf, const struct tc_outcome *outcome);
 char *tc_result_write_timings(const struct tc_result_frame *frame,
                               const struct tc_outcome *outcome);
 

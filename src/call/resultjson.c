@@ -83,6 +83,8 @@ void tc_result_write_changes(struct tc_buf *buf, const struct tc_outcome *o)
             add_flag(buf, "steers_host", true);
         if (c->links > 1)
             add_number(buf, "links", c->links);
+        if (c->host)
+            add_name(buf, "host", "host_base64", c->host);
         tc_buf_addc(buf, '}');
     }
     tc_buf_addc(buf, ']');
@@ -103,7 +105,7 @@ static const char *mime_of(const char *path)
     return "application/octet-stream";
 }
 
-static void add_files(struct tc_buf *buf, const struct tc_outcome *o)
+void tc_result_write_files(struct tc_buf *buf, const struct tc_outcome *o)
 {
     tc_json_key(buf, "files");
     tc_buf_addc(buf, '[');
@@ -218,7 +220,7 @@ char *tc_result_write_json(const struct tc_result_frame *frame,
     add_stream(&buf, "stderr", &o->err);
     add_text(&buf, "message", result->message);
     tc_result_write_changes(&buf, o);
-    add_files(&buf, o);
+    tc_result_write_files(&buf, o);
     add_usage(&buf, o);
     add_denials(&buf, o);
     add_omitted(&buf, o);

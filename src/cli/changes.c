@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/diff.h"
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "cli/opts.h"
@@ -31,7 +32,7 @@ static const char text[] =
     "\n"
     "examples:\n"
     "  toolcage changes                       which calls have any\n"
-    "  toolcage changes last                  what the last of them changed\n"
+    "  toolcage changes last                  what the last of them changed, with a diff of texts\n"
     "  toolcage changes last commit\n"
     "  toolcage changes 01JD8XKQ7PZ3T5V9WYB2C4D6E8 discard\n";
 
@@ -79,7 +80,8 @@ static void put_calls(FILE *out, struct tc_slice answer)
         (void)fputs("no changes are held\n", out);
 }
 
-static int print(const struct tc_args *args, const char *json, bool one)
+static int print(const struct tc_args *args, struct toolcage_engine *engine, const char *json,
+                 const char *action)
 {
     char *all = NULL;
     size_t size = 0;
@@ -88,10 +90,12 @@ static int print(const struct tc_args *args, const char *json, bool one)
         return tc_cli_no_memory();
     if (tc_args_has(args, "json"))
         (void)fprintf(out, "%s\n", json);
-    else if (one)
+    else if (action)
         put_changes(out, tc_json_of(json));
     else
         put_calls(out, tc_json_of(json));
+    if (!tc_args_has(args, "json") && action && !strcmp(action, "show"))
+        tc_diff_put(out, engine, tc_json_of(json));
     int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_clean(all);
     free(all);
     return rc;
@@ -152,7 +156,7 @@ static int settle(const struct tc_args *args, struct toolcage_engine *engine,
     }
     if (toolcage_engine_changes_json(engine, call, action, &json, tc_failure_error(failure)))
         return tc_failure_tell(failure, args, NULL);
-    int rc = print(args, json, call != NULL);
+    int rc = print(args, engine, json, call ? action : NULL);
     bool left = action[0] != 's' && count_held(tc_json_of(json)) > 0;
     if (!rc && left && !tc_args_has(args, "json"))
         tc_cli_hint("toolcage changes %s commit --overwrite takes them over newer work here", call);

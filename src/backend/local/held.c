@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "backend/local/journal.h"
+#include "backend/local/reading.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
@@ -116,31 +117,57 @@ static char *path_of(const struct tc_held_tree *tree, const struct tc_held_row *
     return tree->name ? strdup(tree->path) : tc_path_join(tree->path, row->relative);
 }
 
-static int64_t size_of(int own, const struct tc_held_list *list, const struct tc_held_row *row)
+/* What the tool made of a file: its bytes, where they are few. */
+static bool add_content(int own, const struct tc_held_list *list, const struct tc_held_row *row,
+                        struct tc_reader *reader, struct tc_outcome *o)
 {
     const struct tc_held_tree *tree = &list->trees[row->tree];
+    struct tc_change *c = &o->changes[o->change_count - 1];
+    struct statx st;
     _autofree_ char *place =
         tc_format("%lld/%s", (long long)row->tree, tree->name ? tree->name : row->relative);
-    struct stat st;
-    return place && fstatat(own, place, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (int64_t)st.st_size : 0;
+    if (!place)
+        return false;
+    if (statx(own, place, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
+        return true; /* a removal */
+    c->bytes = (int64_t)st.stx_size;
+    if (!S_ISREG(st.stx_mode))
+        return true;
+    struct tc_walk_entry e = {.dirfd = own, .name = place, .relative = place, .st = &st};
+    struct tc_reading reading;
+    tc_reading_make(reader, &e, true, &reading);
+    struct tc_file *f = reading.no_memory ? NULL : TC_PUSH(o->files, o->file_count);
+    if (f) {
+        c->sha256 = reading.sha256 ? strdup(reading.sha256) : NULL;
+        *f = (struct tc_file){.path = strdup(c->path),
+                              .bytes = reading.bytes,
+                              .sha256 = TAKE(reading.sha256),
+                              .content = TAKE(reading.content),
+                              .content_len = (size_t)reading.bytes};
+    }
+    tc_reading_done(&reading);
+    return f && f->path && !c->sha256 == !f->sha256;
 }
 
 static int show(int own, const struct tc_held_list *list, struct tc_outcome *o)
 {
-    for (size_t i = 0; i < list->row_count; i++) {
+    struct tc_reader reader = {0};
+    bool fine = true;
+    for (size_t i = 0; i < list->row_count && fine; i++) {
         const struct tc_held_row *row = &list->rows[i];
+        const struct tc_held_tree *tree = &list->trees[row->tree];
         if (!row->kind)
             continue;
         struct tc_change *c = TC_PUSH(o->changes, o->change_count);
         if (c)
-            *c = (struct tc_change){.path = path_of(&list->trees[row->tree], row),
+            *c = (struct tc_change){.path = path_of(tree, row),
                                     .kind = strdup(row->kind),
                                     .held = row->held ? strdup(row->held) : NULL,
-                                    .bytes = size_of(own, list, row)};
-        if (!c || !c->path || !c->kind)
-            return tc_cage_fail_memory(&(struct tc_cage){.outcome = o}, "changes");
+                                    .host = tc_path_join(tree->root, row->relative)};
+        fine = c && c->path && c->kind && c->host && add_content(own, list, row, &reader, o);
     }
-    return 0;
+    tc_reader_done(&reader);
+    return fine ? 0 : tc_cage_fail_memory(&(struct tc_cage){.outcome = o}, "changes");
 }
 
 /* A cage that has ended, of which nothing is left but its workspace. */

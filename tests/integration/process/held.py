@@ -91,6 +91,20 @@ def newer(s, more):
     changes(s, answer.call, "discard")
 
 
+def compared(s, more):
+    s.write("ws/bytes", b"\xff\n")
+    answer = s.shell(f"cd {s.ws}; {SCRIPT}; printf '\\033]0;title\\007red\\n' > esc; printf '\\376' > bytes", more=more)
+    done = subprocess.run([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+    lines = done.stdout.splitlines()
+    check(done.returncode == 0 and f"--- {s.ws}/a" in lines and "-a" in lines and "+tool" in lines and f"+++ {s.ws}/new" in lines and "+new" in lines and "-gone" in lines,
+          "what texts would become is shown", done)
+    check("\033" not in done.stdout and "title" in done.stdout and "not compared" in done.stdout, "and harms no terminal", repr(done.stdout))
+    _, shown, _ = changes(s, answer.call)
+    check({os.path.basename(file["path"]): file.get("text", file.get("base64")) for file in shown["files"]}.items()
+          >= {"a": "tool\n", "new": "new\n", "bytes": "/g=="}.items(), "programs get the contents", shown)
+    changes(s, answer.call, "discard")
+
+
 def moved(s, more):
     answer = s.shell(f"cd {s.ws}; echo tool > a", more=more)
     os.rename(s.ws, s.path("elsewhere"))
@@ -200,4 +214,4 @@ def cut(s):
             changes(s, row["call"], "discard")
 
 
-run(*(in_both(part) for part in (asked, newer, moved, denied, single)), conflict, mistakes, at_a_terminal, cut)
+run(*(in_both(part) for part in (asked, newer, compared, moved, denied, single)), conflict, mistakes, at_a_terminal, cut)
