@@ -6,12 +6,13 @@
 usage: runs.py TOOLCAGE [self | ordinary] crun | runc | runsc"""
 import os
 import shutil
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "process"))
 
-from scene import PATIENCE, Skip, below, check, end, helper_of, run, skip_all, start_time, until
+from scene import PATIENCE, TOOLCAGE, Skip, below, check, end, helper_of, run, skip_all, start_time, until
 
 RUNTIME = sys.argv[3]
 BACKEND = "gvisor" if RUNTIME == "runsc" else "oci"
@@ -40,12 +41,32 @@ def output_is_whole(s):
           (answer.status, answer.stdout and answer.stdout["bytes"], answer.err))
 
 
-def a_copied_workspace_comes_back(s):
+def a_workspace_comes_back(s, mode):
     s.write("ws/file", "before\n")
-    answer = s.shell(f"echo after > {s.ws}/file", more=more('workspace = { mode = "copy" }'))
-    check(answer.status == "ok" and s.read("ws/file") == b"after\n", "after success", answer)
-    answer = s.shell(f"echo worse > {s.ws}/file; exit 1", more=more('workspace = { mode = "copy" }'))
-    check(answer.status == "failed" and s.read("ws/file") == b"after\n", "not after failure", answer)
+    answer = s.shell(f"echo after > {s.ws}/file", more=more(f'workspace = {{ mode = "{mode}" }}'))
+    if answer.status == "denied" and answer.error["stage"] == "overlay":
+        raise Skip(answer.error["message"])
+    check(answer.status == "ok" and s.read("ws/file") == b"after\n", f"{mode}: after success", answer)
+    answer = s.shell(f"echo worse > {s.ws}/file; exit 1", more=more(f'workspace = {{ mode = "{mode}" }}'))
+    check(answer.status == "failed" and s.read("ws/file") == b"after\n", f"{mode}: not after failure", answer)
+    s.write("ws/dir/sub/old", "old\n")
+    s.write("ws/.env", "KEY\n")
+    script = f"cd {s.ws}; cat .env; mv file moved; rm -r dir; mkdir dir; echo n > dir/n; echo evil > .env; mkdir -p .git/hooks; echo evil > .git/hooks/x; :"
+    answer = s.shell(script, more=more(f'workspace = {{ mode = "{mode}" }}'), denied=[s.path("ws/.env")])
+    check("KEY" not in answer.out and s.read("ws/.env") == b"KEY\n" and not os.path.exists(s.path("ws/.git/hooks/x")), f"{mode}: nothing denied, nothing that steers", answer)
+    check(not os.path.exists(s.path("ws/file")) and s.read("ws/moved") == b"after\n" and os.listdir(s.path("ws/dir")) == ["n"], f"{mode}: moves and removals", answer)
+    answer = s.shell(f"echo asked > {s.ws}/moved", more=more(f'workspace = {{ mode = "{mode}", commit = "ask" }}'))
+    check(answer.kinds == {s.path("ws/moved"): "waits for a yes"} and s.read("ws/moved") == b"after\n", f"{mode}: and what waits for a yes", answer)
+    subprocess.run([TOOLCAGE, "changes", answer.call, "commit"], env=s.environ, capture_output=True, check=False)
+    check(s.read("ws/moved") == b"asked\n", f"{mode}: which then comes")
+
+
+def a_copied_workspace(s):
+    a_workspace_comes_back(s, "copy")
+
+
+def an_overlaid_workspace(s):
+    a_workspace_comes_back(s, "overlay")
 
 
 def ends_in_time(s):
@@ -153,7 +174,7 @@ def a_full_memory(s):
 def main():
     if not any(os.access(os.path.join(place, RUNTIME), os.X_OK) for place in ("/usr/bin", "/usr/sbin", "/usr/local/bin")):
         skip_all(f"skipped: {RUNTIME} is not installed")
-    run(an_ordinary_call, output_is_whole, a_copied_workspace_comes_back, ends_in_time, a_missing_command, a_hostile_tool, forks,
+    run(an_ordinary_call, output_is_whole, a_copied_workspace, an_overlaid_workspace, ends_in_time, a_missing_command, a_hostile_tool, forks,
         nobody_is_left, an_image, a_full_memory)
 
 
