@@ -125,7 +125,7 @@ def saved_while_it_comes_back(s):
     for more in (OVERLAY, mode("copy")):
         for name, there in (("big", True), ("new", False)):
             s.write("ws/big", "older\n")
-            process = s.popen("/bin/sh", "-c", f"dd if=/dev/zero of={s.ws}/{name} bs=1M count=150 2>/dev/null", more=more + 'disk = "400MiB"\ntimeout = "60s"\n')
+            process = s.popen("/bin/sh", "-c", f"dd if=/dev/zero of={s.ws}/{name} bs=1M count=80 2>/dev/null", more=more + 'disk = "400MiB"\ntimeout = "60s"\n')
             until(lambda: any(each.startswith(".toolcage-") for each in os.listdir(s.ws)) or process.poll() is not None, 30)
             raced = process.poll() is None
             s.write(f"ws/{name}", "newer\n")
