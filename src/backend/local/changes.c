@@ -343,8 +343,9 @@ static int not_kept(struct tc_outcome *found)
                                          .stage = "collect",
                                          .subject = "changes",
                                          .errnum = errno,
-                                         .hint = "make room in the state directory, then run the "
-                                                 "call again"},
+                                         .hint = "settle what `toolcage changes` lists, or make "
+                                                 "room in the state directory; then run the call "
+                                                 "again"},
                         -1, "changes that were held back could not be kept");
 }
 
