@@ -256,6 +256,15 @@ static const char *put(int dir, const char *temporary, const char *name, struct 
     return renameat(dir, temporary, dir, name) == 0 ? NULL : elsewhere();
 }
 
+/* A machine that loses its power shall find the old version or the new one, not an empty file: file
+ * systems see to that when a file is renamed over another, but not when two change places. */
+static void begin_writing(int dir, const char *temporary)
+{
+    _autofd_ int fd = openat(dir, temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 /* What comes back is made first, and the look at the target is the last thing before it is put
  * there. */
 static const char *replace(const struct tc_process_cage *p, const struct tc_item *item,
@@ -270,6 +279,8 @@ static const char *replace(const struct tc_process_cage *p, const struct tc_item
     problem = make_version(p, item, e, dir) < 0
                   ? tc_commit_undone
                   : check_target(p, entry, dir, name, e->st->stx_mode, &old);
+    if (!problem && old.inode && S_ISREG(e->st->stx_mode))
+        begin_writing(dir, temporary);
     if (!problem)
         problem = put(dir, temporary, name, old);
     int saved = errno;
