@@ -170,10 +170,16 @@ static void probes_done(struct tc_probe *probes, size_t count)
     free(probes);
 }
 
+void tc_failure_clear(struct tc_failure *f)
+{
+    char **const texts[] = FAILURE_TEXTS(f);
+    free_texts(texts, TC_COUNT(texts));
+    *f = (struct tc_failure){.clause = -1};
+}
+
 void tc_outcome_done(struct tc_outcome *o)
 {
-    char **const failure[] = FAILURE_TEXTS(&o->failure);
-    free_texts(failure, TC_COUNT(failure));
+    tc_failure_clear(&o->failure);
     free(o->limit);
     free(o->note);
     free(o->notice);

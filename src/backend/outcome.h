@@ -109,5 +109,7 @@ struct tc_outcome {
 
 void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *outcome);
 void tc_outcome_done(struct tc_outcome *outcome);
+/* As if nothing had failed. */
+void tc_failure_clear(struct tc_failure *failure);
 
 #endif

@@ -266,11 +266,7 @@ static void stop_for(struct tc_running *j, const char *limit)
 /* We ended the cage before its walls stood: that is no failure of the cage. */
 static void excuse(struct tc_running *j)
 {
-    struct tc_failure *f = &j->outcome.failure;
-    char *texts[] = {f->stage, f->subject, f->message, f->hint, f->key};
-    for (size_t i = 0; i < TC_COUNT(texts); i++)
-        free(texts[i]);
-    *f = (struct tc_failure){.clause = -1};
+    tc_failure_clear(&j->outcome.failure);
     j->outcome.exit_code = -1;
     j->outcome.signal = SIGKILL;
 }

@@ -233,6 +233,7 @@ int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err)
     add_member(&out, "image", grant->image);
     add_limits(&out, &grant->limits);
     add_net(&out, grant);
+    add_number(&out, "overlay_or_copy", grant->overlay_or_copy);
     add_member(&out, "platform", grant->platform);
     add_list(&out, "programs", &grant->programs);
     add_member(&out, "runtime", grant->runtime);

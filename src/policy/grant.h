@@ -86,6 +86,7 @@ struct tc_grant {
     enum tc_denials denials;
     enum tc_workspace_mode workspace;
     enum tc_commit commit; /* nothing is held back of a bind */
+    bool overlay_or_copy;  /* an overlay in place of a bind, for the call; a copy will do */
     /* host paths that any tool of the policy can write: links are not followed from there on */
     struct tc_strv tool_writable;
     tc_clauses clauses;

@@ -130,8 +130,10 @@ static int apply_commit(struct tc_resolve *r, const struct tc_flag *flag, const 
         return refuse_widening(r, flag, value, tc_words_commit[now]);
     if (bind && wanted == TC_COMMIT_ALWAYS)
         return 0;
-    if (bind) /* what is bound cannot be held back */
+    if (bind) { /* what is bound cannot be held back */
         grant->workspace = TC_WORKSPACE_OVERLAY;
+        grant->overlay_or_copy = true;
+    }
     grant->commit = wanted;
     return 0;
 }

@@ -68,16 +68,16 @@ const char *tc_process_mechanism(const struct tc_process_host *h, enum tc_clause
 /* Said of the call: where what is written goes at first. */
 static char *how_written(const struct tc_cage *cage, const char *how)
 {
-    static const char *const modes[] = {[TC_WORKSPACE_BIND] = "",
-                                        [TC_WORKSPACE_COPY] = "; in a private copy",
-                                        [TC_WORKSPACE_OVERLAY] = "; in a private layer"};
     const struct tc_process_cage *p = TC_PRIV(cage);
-    bool files = false, trees = false;
+    bool files = false, layers = false, copies = false;
     for (size_t i = 0; i < p->item_count; i++) {
+        bool copied = tc_process_copied(cage->plan, &p->items[i]);
         files = files || (p->items[i].name && !p->items[i].part);
-        trees = trees || tc_process_copied(cage->plan, &p->items[i]);
+        layers = layers || (copied && p->items[i].layers >= 0);
+        copies = copies || (copied && p->items[i].layers < 0);
     }
-    return tc_format("%s%s%s", how, trees ? modes[cage->plan->workspace] : "",
+    return tc_format("%s%s%s%s", how, layers ? "; in a private layer" : "",
+                     copies ? "; in a private copy" : "",
                      files ? "; single files in a private directory, brought back one by one" : "");
 }
 

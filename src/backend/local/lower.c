@@ -81,6 +81,7 @@ static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char 
     plan->denials = grant->denials;
     plan->workspace = grant->workspace;
     plan->commit = grant->commit;
+    plan->overlay_or_copy = grant->overlay_or_copy;
     return copy_text(&plan->tool, grant->tool) && copy_text(&plan->backend, backend) &&
            copy_text(&plan->grant, grant->digest) && copy_text(&plan->image, grant->image) &&
            copy_text(&plan->runtime, grant->runtime) &&

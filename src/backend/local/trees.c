@@ -332,11 +332,24 @@ bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item)
            plan->workspace != TC_WORKSPACE_BIND;
 }
 
+/* An overlay; or a copy, where none can be had and the call leaves the choice. */
+static int open_layers(struct tc_cage *cage, struct tc_item *item, const char *mounts)
+{
+    if (tc_overlay_open(cage, item, mounts) == 0)
+        return open_tree(cage, item, item->fd);
+    if (!cage->plan->overlay_or_copy || cage->unwanted)
+        return -1;
+    tc_failure_clear(&cage->outcome->failure);
+    cage->outcome->status = 0;
+    item->layers = item->copy = -1;
+    return tc_workspace_copy(cage, item);
+}
+
 /* What stands at the item's path: a copy, private storage, or the host's own. */
 static int open_item(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
     if (tc_overlay_wanted(cage->plan, item))
-        return tc_overlay_open(cage, item, mounts) < 0 ? -1 : open_tree(cage, item, item->fd);
+        return open_layers(cage, item, mounts);
     if (tc_process_copied(cage->plan, item))
         return tc_workspace_copy(cage, item);
     if (item->drawer && item->layers < 0)

@@ -222,6 +222,9 @@ def mounts_below(s):
         answer = s.shell(f"cat {s.path('ws/key')}", wrap=wrap, more=OVERLAY)
         check(answer.status == "denied" and "copy" in answer.error["hint"] and f"unmount {s.path('ws', place)}" in answer.error["hint"],
               f"what an overlay would not show is refused: {place}", answer)
+        answer = s.shell(f"cat {s.path('ws/key')}; echo x > {s.path('ws/new')}", wrap=wrap, flags=["--dry-run"])
+        check(answer.status == "ok" and answer.out == ("cover\n" if place == "key" else "below\n") and "copy" in answer.enforcement["fs.write"]
+              and answer.kinds.get(s.path("ws/new")) == "not committed" and not os.path.exists(s.path("ws/new")), f"a dry run takes a copy then: {place}", answer)
 
 
 def denied_names(s):
