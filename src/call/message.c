@@ -178,8 +178,8 @@ static void add_held(struct tc_buf *buf, const struct tc_outcome *o)
             left++;
             continue;
         }
-        tc_buf_addf(buf, "held back: %s ", c->kind);
-        tc_buf_add_shown(buf, c->path);
+        tc_buf_addf(buf, "held back: %s ", c->kind ? c->kind : "changed");
+        tc_buf_add_shown(buf, c->path ? c->path : "");
         tc_buf_addf(buf, " (%s)\n", c->held);
         told++;
     }
