@@ -55,6 +55,13 @@ static void visit_denial(struct tc_wire *w, struct tc_denial *d)
     TC_WIRE_INT(w, d->probe);
 }
 
+static void visit_access(struct tc_wire *w, struct tc_access_seen *a)
+{
+    tc_wire_str(w, &a->operation);
+    tc_wire_str(w, &a->target);
+    tc_wire_i64(w, &a->count);
+}
+
 static void visit_change(struct tc_wire *w, struct tc_change *c)
 {
     char **const texts[] = CHANGE_TEXTS(c);
@@ -113,9 +120,10 @@ static void visit_stream(struct tc_wire *w, struct tc_stream *s)
 
 void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *o)
 {
-    int64_t *numbers[] = {&o->status,        &o->exit_code,      &o->signal,    &o->wall_us,
-                          &o->cpu_us,        &o->memory_peak,    &o->pids_peak, &o->omitted_changes,
-                          &o->omitted_files, &o->omitted_denials};
+    int64_t *numbers[] = {&o->status,          &o->exit_code,       &o->signal,
+                          &o->wall_us,         &o->cpu_us,          &o->memory_peak,
+                          &o->pids_peak,       &o->omitted_changes, &o->omitted_files,
+                          &o->omitted_denials, &o->omitted_accesses};
     for (size_t i = 0; i < TC_COUNT(numbers); i++)
         tc_wire_i64(w, numbers[i]);
     tc_wire_str(w, &o->limit);
@@ -125,6 +133,7 @@ void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *o)
     visit_stream(w, &o->out);
     visit_stream(w, &o->err);
     TC_WIRE_EACH(w, o->denials, o->denial_count, ROWS_MAX, visit_denial);
+    TC_WIRE_EACH(w, o->accesses, o->access_count, ROWS_MAX, visit_access);
     TC_WIRE_EACH(w, o->changes, o->change_count, ROWS_MAX, visit_change);
     TC_WIRE_EACH(w, o->files, o->file_count, ROWS_MAX, visit_file);
     TC_WIRE_EACH(w, o->enforced, o->enforced_count, ROWS_MAX, visit_enforced);
@@ -161,6 +170,15 @@ static void denials_done(struct tc_denial *denials, size_t count)
     free(denials);
 }
 
+static void accesses_done(struct tc_access_seen *accesses, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(accesses[i].operation);
+        free(accesses[i].target);
+    }
+    free(accesses);
+}
+
 static void probes_done(struct tc_probe *probes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -186,6 +204,7 @@ void tc_outcome_done(struct tc_outcome *o)
     free(o->out.head);
     free(o->err.head);
     denials_done(o->denials, o->denial_count);
+    accesses_done(o->accesses, o->access_count);
     changes_done(o->changes, o->change_count);
     files_done(o->files, o->file_count);
     for (size_t i = 0; i < o->enforced_count; i++)

@@ -27,6 +27,12 @@ struct tc_denial {
     bool probe; /* a harmless probe that programs make: listed, but not told to the model */
 };
 
+/* A path that the tool touched, and nothing refused. */
+struct tc_access_seen {
+    char *operation, *target; /* "read", "write", "exec", "look" */
+    int64_t count;
+};
+
 struct tc_change {
     char *path; /* as the tool sees it */
     char *kind; /* "added", "modified", "deleted" */
@@ -92,11 +98,13 @@ struct tc_outcome {
     struct tc_stream out, err;
     struct tc_denial *denials;
     size_t denial_count;
+    struct tc_access_seen *accesses;
+    size_t access_count;
     struct tc_change *changes;
     size_t change_count;
     struct tc_file *files;
     size_t file_count;
-    int64_t omitted_changes, omitted_files, omitted_denials;
+    int64_t omitted_changes, omitted_files, omitted_denials, omitted_accesses;
     struct tc_enforced *enforced;
     size_t enforced_count;
     struct tc_timing *timings;

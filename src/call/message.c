@@ -10,7 +10,7 @@
 #include "base/shown.h"
 #include "call/result.h"
 
-enum { HELD_TOLD = 10, DENIALS_TOLD = 20 };
+enum { HELD_TOLD = 10, DENIALS_TOLD = 20, GRANTED_TOLD = 8 };
 
 static const struct tc_front *front_of(const struct tc_result_frame *frame)
 {
@@ -132,23 +132,54 @@ static void add_connect(struct tc_buf *buf, const struct tc_grant *grant, const 
                     grant->net[i].host, grant->net[i].port);
 }
 
-static void add_denial(struct tc_buf *buf, const struct tc_grant *grant, const struct tc_denial *d)
+/* What a model may use in place of the path. */
+static void add_granted(struct tc_buf *buf, const struct tc_grant *grant, bool write)
+{
+    size_t told = 0;
+    tc_buf_adds(buf, write ? "; writable are /tmp" : "; readable are the system directories");
+    for (size_t i = 0; i < grant->fs_count && told < GRANTED_TOLD; i++) {
+        const struct tc_fs_entry *e = &grant->fs[i];
+        if (e->access == TC_ACCESS_DENY || (write && e->access != TC_ACCESS_WRITE))
+            continue;
+        tc_buf_adds(buf, ", ");
+        tc_buf_add_shown(buf, e->path);
+        told++;
+    }
+}
+
+/* "write /data/x: /data is only readable; writable are /tmp, /workspace". */
+static bool add_path(struct tc_buf *buf, const struct tc_result_frame *frame,
+                     const struct tc_denial *d)
+{
+    struct tc_verdict v = {0};
+    if (!tc_result_verdict(frame, d, &v))
+        return false;
+    tc_buf_adds(buf, "denied: ");
+    tc_buf_add_shown(buf, v.reason);
+    add_granted(buf, frame->grant, strcmp(d->operation, "write") == 0);
+    tc_verdict_done(&v);
+    return true;
+}
+
+static void add_denial(struct tc_buf *buf, const struct tc_result_frame *frame,
+                       const struct tc_denial *d)
 {
     const char *operation = d->operation ? d->operation : "", *target = d->target ? d->target : "";
+    bool path = add_path(buf, frame, d);
     if (strcmp(operation, "connect") == 0) {
-        add_connect(buf, grant, target);
-    } else {
+        add_connect(buf, frame->grant, target);
+    } else if (!path) {
         tc_buf_addf(buf, "denied: %s%s", operation, target[0] ? " " : "");
         tc_buf_add_shown(buf, target);
     }
     if (d->count > 1)
         tc_buf_addf(buf, " (%lld times)", (long long)d->count);
-    if (d->hint && d->hint[0] && strcmp(d->hint, "the tool has no network") != 0)
+    if (d->hint && d->hint[0] && !path && strcmp(d->hint, "the tool has no network") != 0)
         tc_buf_addf(buf, ". Hint: %s", d->hint);
     tc_buf_addc(buf, '\n');
 }
 
-static void add_denials(struct tc_buf *buf, const struct tc_grant *grant,
+static void add_denials(struct tc_buf *buf, const struct tc_result_frame *frame,
                         const struct tc_outcome *o)
 {
     size_t told = 0, left = 0;
@@ -156,7 +187,7 @@ static void add_denials(struct tc_buf *buf, const struct tc_grant *grant,
         if (o->denials[i].probe)
             continue;
         if (told < DENIALS_TOLD) {
-            add_denial(buf, grant, &o->denials[i]);
+            add_denial(buf, frame, &o->denials[i]);
             told++;
         } else {
             left++;
@@ -197,7 +228,7 @@ char *tc_result_write_message(const struct tc_result_frame *frame,
         tc_buf_addf(&buf, "NOT A SECURITY BOUNDARY: backend %s enforces nothing\n", front->name);
     add_status(&buf, frame, result);
     if (o->status != TOOLCAGE_STATUS_OK)
-        add_denials(&buf, frame->grant, o);
+        add_denials(&buf, frame, o);
     add_held(&buf, o);
     add_stream(&buf, "stdout", &o->out);
     add_stream(&buf, "stderr", &o->err);

@@ -113,18 +113,58 @@ struct toolcage_error *tc_error_of_failure(const struct tc_failure *f, const cha
 }
 
 /* A refused connect is the network key's doing, wherever that was said. */
-static bool place_denials(const struct tc_result_frame *frame, struct tc_outcome *o)
+static bool place_connect(const struct tc_result_frame *frame, struct tc_denial *d)
 {
     const char *prefix;
     uint32_t line = tc_policy_line(frame->policy, frame->tool, "network", &prefix);
-    for (size_t i = 0; line && i < o->denial_count; i++) {
-        struct tc_denial *d = &o->denials[i];
-        if (d->line > 0 || !tc_streq(d->operation, "connect"))
+    if (!line || d->line > 0)
+        return true;
+    free(d->key);
+    d->key = tc_format("%s.network", prefix);
+    d->line = line;
+    return d->key != NULL;
+}
+
+bool tc_result_verdict(const struct tc_result_frame *frame, const struct tc_denial *d,
+                       struct tc_verdict *ret)
+{
+    static const char *const asked[][2] = {
+        {"read", "read"}, {"look", "read"}, {"write", "write"}, {"exec", "exec"}};
+    struct toolcage_error *error = NULL;
+    for (size_t i = 0; i < TC_COUNT(asked); i++) {
+        if (!tc_streq(d->operation, asked[i][0]) || !d->target || d->target[0] != '/')
             continue;
-        free(d->key);
-        d->key = tc_format("%s.network", prefix);
-        d->line = line;
-        if (!d->key)
+        _autofree_ char *access = tc_format("%s %s", asked[i][1], d->target);
+        int rc = access ? tc_policy_verdict(frame->policy, frame->grant, access, ret, &error) : -1;
+        tc_error_free(error);
+        if (rc == 0 && ret->allowed)
+            tc_verdict_done(ret);
+        return rc == 0 && ret->target;
+    }
+    return false;
+}
+
+/* What of the policy refused a path, and the smallest clause that would allow it. A path that the
+ * policy would grant, or cannot name, keeps what the helper said of it. */
+static bool place_path(const struct tc_result_frame *frame, struct tc_denial *d)
+{
+    struct tc_verdict v = {0};
+    if (!tc_result_verdict(frame, d, &v))
+        return true;
+    free(d->key);
+    free(d->hint);
+    d->key = v.key[0] ? TAKE(v.key) : NULL;
+    d->line = v.line;
+    d->hint = v.hint[0] ? TAKE(v.hint) : NULL;
+    tc_verdict_done(&v);
+    return true;
+}
+
+static bool place_denials(const struct tc_result_frame *frame, struct tc_outcome *o)
+{
+    for (size_t i = 0; i < o->denial_count; i++) {
+        struct tc_denial *d = &o->denials[i];
+        if (!(tc_streq(d->operation, "connect") ? place_connect(frame, d) : place_path(frame, d)))
             return false;
     }
     return true;

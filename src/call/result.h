@@ -9,6 +9,7 @@
 #include <toolcage/result.h>
 
 #include "backend/backend.h"
+#include "policy/explain.h"
 #include "policy/policy.h"
 
 /* What a result says beside the outcome. All borrowed, and only during the making. */
@@ -39,6 +40,10 @@ struct toolcage_error *tc_error_of_failure(const struct tc_failure *f, const cha
                                            uint32_t line);
 const char *tc_status_word(int64_t status);
 int32_t tc_result_shell_code(const struct toolcage_result *result);
+
+/* Why the policy refuses a denied path; false when it does not, or cannot tell. */
+bool tc_result_verdict(const struct tc_result_frame *frame, const struct tc_denial *denial,
+                       struct tc_verdict *ret);
 
 /* message.c: the text for a model. Owned; NULL when out of memory. */
 char *tc_result_write_message(const struct tc_result_frame *frame,

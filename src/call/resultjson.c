@@ -159,13 +159,35 @@ static void add_denials(struct tc_buf *buf, const struct tc_outcome *o)
     tc_buf_addc(buf, ']');
 }
 
-static void add_omitted(struct tc_buf *buf, const struct tc_outcome *o)
+/* Only of a call that was to list them. */
+static void add_accesses(struct tc_buf *buf, const struct tc_result_frame *frame,
+                         const struct tc_outcome *o)
+{
+    if (frame->grant->denials != TC_DENIALS_ACCESSES)
+        return;
+    tc_json_key(buf, "accesses");
+    tc_buf_addc(buf, '[');
+    for (size_t i = 0; i < o->access_count; i++) {
+        separate(buf);
+        tc_buf_addc(buf, '{');
+        add_text(buf, "operation", o->accesses[i].operation);
+        add_name(buf, "target", "target_base64", o->accesses[i].target);
+        add_number(buf, "count", o->accesses[i].count);
+        tc_buf_addc(buf, '}');
+    }
+    tc_buf_addc(buf, ']');
+}
+
+static void add_omitted(struct tc_buf *buf, const struct tc_result_frame *frame,
+                        const struct tc_outcome *o)
 {
     tc_json_key(buf, "omitted");
     tc_buf_addc(buf, '{');
     add_number(buf, "changes", o->omitted_changes);
     add_number(buf, "files", o->omitted_files);
     add_number(buf, "denials", o->omitted_denials);
+    if (frame->grant->denials == TC_DENIALS_ACCESSES)
+        add_number(buf, "accesses", o->omitted_accesses);
     tc_buf_addc(buf, '}');
 }
 
@@ -223,7 +245,8 @@ char *tc_result_write_json(const struct tc_result_frame *frame,
     tc_result_write_files(&buf, o);
     add_usage(&buf, o);
     add_denials(&buf, o);
-    add_omitted(&buf, o);
+    add_accesses(&buf, frame, o);
+    add_omitted(&buf, frame, o);
     add_enforcement(&buf, o);
     tc_buf_addc(&buf, '}');
     return tc_buf_steal(&buf);

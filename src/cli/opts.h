@@ -55,7 +55,8 @@ struct tc_args {
     {"output", 0, "SIZE", "output", "how much of each output stream is kept"},                       \
     {"commit", 0, "WHEN", "commit", "when changes reach this machine: on_success, always, ask or never"}, \
     {"dry-run", 0, NULL, "commit=never", "show what the tool would change, and change nothing"},     \
-    {"denials", 0, "calls|off", "denials", "whether refused system calls are listed"},               \
+    {"denials", 0, "calls|paths|accesses|off", "denials", "what is watched and listed"},  \
+    {"why", 0, NULL, "denials=paths", "list the paths that were refused, and what would allow them"}, \
     {"backend", 0, "NAME", "backend", "the kind of cage"},                                           \
     {"collect", 0, "PATTERN", "collect", "changed files that the result holds"}
 /* clang-format on */

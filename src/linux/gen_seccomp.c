@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Build tool: turns seccomp_profile.h into two classic BPF programs and a table of rows by system
- * call number, as a C header on standard output.
+ * Build tool: turns seccomp_profile.h into classic BPF programs, one for each thing that may be
+ * watched, and tables of rows by system call number, as a C header on standard output.
  *
  * libseccomp resolves names to numbers. It does not emit the programs: its rules of one call with
  * different actions cannot be ordered, and the checks here are ordered lists. The program is a
@@ -18,11 +18,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "linux/seccomp_filter.h"
 #include "linux/seccomp_profile.h"
+#include "linux/seccomp_watched.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { ROWS = COUNT(tc_seccomp_rows), NUMBERS_MAX = 1024, CODE_MAX = BPF_MAXINSNS };
+enum {
+    ROWS = COUNT(tc_seccomp_rows),
+    WATCHED = COUNT(tc_seccomp_watched),
+    NUMBERS_MAX = 1024,
+    CODE_MAX = BPF_MAXINSNS
+};
 
 /* Names newer than the libseccomp of a supported distribution; numbers are the same on every
  * architecture since 424. */
@@ -37,7 +44,7 @@ static const struct {
 struct program {
     struct sock_filter code[CODE_MAX];
     size_t len;
-    bool notify;
+    enum tc_seccomp_watch watch;
 };
 
 /* A run of numbers with one outcome: a RET value, or the check of a row. */
@@ -45,10 +52,12 @@ struct range {
     unsigned first;
     unsigned ret;
     const struct tc_seccomp_step *steps;
+    bool shown;  /* what the check allows is notified */
     size_t jump; /* where the JA to the check stands */
 };
 
 static int row_of[NUMBERS_MAX];
+static int watched_at[WATCHED]; /* its number, or negative */
 
 static void fail(const char *what, const char *subject)
 {
@@ -83,6 +92,26 @@ static void fill_rows(unsigned arch)
     }
 }
 
+static void fill_watched(unsigned arch)
+{
+    for (size_t i = 0; i < WATCHED; i++) {
+        watched_at[i] = resolve(tc_seccomp_watched[i].name, arch);
+        if (watched_at[i] >= 0 && row_of[watched_at[i]] < 0)
+            fail("watched, but not in the profile", tc_seccomp_watched[i].name);
+    }
+}
+
+/* Is the call shown although it is allowed? */
+static bool is_shown(const struct program *p, unsigned nr)
+{
+    for (size_t i = 0; i < WATCHED; i++)
+        if (watched_at[i] == (int)nr &&
+            p->watch >= (tc_seccomp_watched[i].use == TC_SECCOMP_LOOKS ? TC_WATCH_ACCESSES
+                                                                       : TC_WATCH_PATHS))
+            return true;
+    return false;
+}
+
 static void emit(struct program *p, unsigned short op, unsigned char jt, unsigned char jf,
                  unsigned k)
 {
@@ -91,16 +120,17 @@ static void emit(struct program *p, unsigned short op, unsigned char jt, unsigne
     p->code[p->len++] = (struct sock_filter){op, jt, jf, k};
 }
 
-static unsigned outcome(const struct program *p, enum tc_seccomp_verdict verdict, int errnum)
+static unsigned outcome(const struct program *p, enum tc_seccomp_verdict verdict, int errnum,
+                        bool shown)
 {
     switch (verdict) {
     case TC_SECCOMP_ALLOW:
-        return SECCOMP_RET_ALLOW;
+        return shown ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
     case TC_SECCOMP_ASK:
-        return p->notify ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+        return p->watch ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
     case TC_SECCOMP_REFUSE:
     case TC_SECCOMP_PROBE:
-        return p->notify ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | (unsigned)errnum;
+        return p->watch ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | (unsigned)errnum;
     case TC_SECCOMP_ABSENT:
         return SECCOMP_RET_ERRNO | (unsigned)errnum;
     case TC_SECCOMP_CHECK:
@@ -113,6 +143,11 @@ static unsigned outcome(const struct program *p, enum tc_seccomp_verdict verdict
 /* ---- the search over numbers
  * ------------------------------------------------------------------------ */
 
+static bool same_range(const struct range *a, const struct range *b)
+{
+    return a->ret == b->ret && a->steps == b->steps && a->shown == b->shown;
+}
+
 static size_t make_ranges(const struct program *p, struct range *ranges)
 {
     size_t count = 0;
@@ -120,12 +155,15 @@ static size_t make_ranges(const struct program *p, struct range *ranges)
         struct range r = {.first = nr, .ret = SECCOMP_RET_ERRNO | TC_SECCOMP_UNNAMED};
         if (row_of[nr] >= 0) {
             const struct tc_seccomp_row *row = &tc_seccomp_rows[row_of[nr]];
-            if (row->verdict == TC_SECCOMP_CHECK)
+            bool shown = is_shown(p, nr);
+            if (row->verdict == TC_SECCOMP_CHECK) {
                 r.steps = row->steps;
-            else
-                r.ret = outcome(p, row->verdict, row->errnum);
+                r.shown = shown;
+            } else {
+                r.ret = outcome(p, row->verdict, row->errnum, shown);
+            }
         }
-        if (!count || ranges[count - 1].ret != r.ret || ranges[count - 1].steps != r.steps)
+        if (!count || !same_range(&ranges[count - 1], &r))
             ranges[count++] = r;
     }
     return count;
@@ -223,27 +261,28 @@ static size_t run_length(const struct tc_seccomp_step *step)
 }
 
 /* One load, a comparison a step, one verdict. */
-static void emit_run(struct program *p, const struct tc_seccomp_step *step, size_t count)
+static void emit_run(struct program *p, const struct tc_seccomp_step *step, size_t count,
+                     bool shown)
 {
     emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, place(step->cond[0].arg));
     for (size_t i = 0; i < count; i++)
         emit(p, BPF_JMP | BPF_JEQ | BPF_K, (unsigned char)(count - 1 - i), i + 1 == count,
              step[i].cond[0].value);
-    emit(p, BPF_RET | BPF_K, 0, 0, outcome(p, step->verdict, step->errnum));
+    emit(p, BPF_RET | BPF_K, 0, 0, outcome(p, step->verdict, step->errnum, shown));
 }
 
-static void emit_steps(struct program *p, const struct tc_seccomp_step *step)
+static void emit_steps(struct program *p, const struct tc_seccomp_step *step, bool shown)
 {
     for (;;) {
         size_t run = run_length(step);
         if (run) {
-            emit_run(p, step, run);
+            emit_run(p, step, run, shown);
             step += run;
             continue;
         }
         emit_cond(p, &step->cond[0], cond_length(&step->cond[1]) + 1);
         emit_cond(p, &step->cond[1], 1);
-        emit(p, BPF_RET | BPF_K, 0, 0, outcome(p, step->verdict, step->errnum));
+        emit(p, BPF_RET | BPF_K, 0, 0, outcome(p, step->verdict, step->errnum, shown));
         if (step->cond[0].op == TC_SECCOMP_ALWAYS)
             return;
         step++;
@@ -256,10 +295,10 @@ static void emit_checks(struct program *p, struct range *ranges, size_t count)
         if (!ranges[i].steps)
             continue;
         size_t at = p->len;
-        emit_steps(p, ranges[i].steps);
+        emit_steps(p, ranges[i].steps, ranges[i].shown);
         /* calls that share a check share its code */
         for (size_t j = count; j-- > i;) {
-            if (ranges[j].steps != ranges[i].steps)
+            if (ranges[j].steps != ranges[i].steps || ranges[j].shown != ranges[i].shown)
                 continue;
             p->code[ranges[j].jump].k = (unsigned)(at - ranges[j].jump - 1);
             if (j > i)
@@ -285,31 +324,46 @@ static void make_program(struct program *p, unsigned audit_arch)
 
 static void print_program(const struct program *p, const char *name)
 {
-    printf("static const struct sock_filter %s[] = {\n", name);
+    printf("static const struct sock_filter %s_code[] = {\n", name);
     for (size_t i = 0; i < p->len; i++)
         printf("    {0x%02x, %u, %u, 0x%08x},\n", p->code[i].code, p->code[i].jt, p->code[i].jf,
                p->code[i].k);
     printf("};\n");
 }
 
+static void print_watched(void)
+{
+    printf("static const short numbers_watched[] = {\n");
+    for (size_t i = 0; i < WATCHED; i++)
+        printf("    %d,\n", watched_at[i]);
+    printf("};\n");
+}
+
 int main(int argc, char **argv)
 {
+    static const char *const names[] = {[TC_WATCH_NOTHING] = "plain",
+                                        [TC_WATCH_CALLS] = "calls",
+                                        [TC_WATCH_PATHS] = "paths",
+                                        [TC_WATCH_ACCESSES] = "accesses"};
+    static struct program programs[COUNT(names)];
     const char *name = argc > 1 ? argv[1] : "x86_64";
     bool arm = strcmp(name, "aarch64") == 0;
     if (!arm && strcmp(name, "x86_64") != 0)
         fail("unknown architecture", name);
     fill_rows(arm ? SCMP_ARCH_AARCH64 : SCMP_ARCH_X86_64);
-    static struct program plain, notify = {.notify = true};
-    make_program(&plain, arm ? AUDIT_ARCH_AARCH64 : AUDIT_ARCH_X86_64);
-    make_program(&notify, arm ? AUDIT_ARCH_AARCH64 : AUDIT_ARCH_X86_64);
+    fill_watched(arm ? SCMP_ARCH_AARCH64 : SCMP_ARCH_X86_64);
     printf("/* made by gen_seccomp for %s; do not edit */\n", name);
-    print_program(&plain, "plain_code");
-    print_program(&notify, "notify_code");
+    for (size_t i = 0; i < COUNT(names); i++) {
+        programs[i].watch = (enum tc_seccomp_watch)i;
+        make_program(&programs[i], arm ? AUDIT_ARCH_AARCH64 : AUDIT_ARCH_X86_64);
+        print_program(&programs[i], names[i]);
+    }
     printf("static const struct {\n    short nr, row;\n} rows_by_number[] = {\n");
     for (int nr = 0; nr < NUMBERS_MAX; nr++) {
         if (row_of[nr] >= 0)
             printf("    {%d, %d},\n", nr, row_of[nr]);
     }
     printf("};\n");
+    print_watched();
     return ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

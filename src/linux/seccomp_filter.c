@@ -9,21 +9,26 @@
 #include "base/cleanup.h"
 #include "base/sys.h"
 #include "linux/seccomp_profile.h"
+#include "linux/seccomp_watched.h"
 #include "seccomp_programs.h" /* made by gen_seccomp.c: programs, and rows by number */
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
 
-/* The kernel copies the instructions and writes nothing back, so the casts drop no promise. */
-static const struct sock_fprog plain_program = {.len = TC_COUNT(plain_code),
-                                                .filter = (struct sock_filter *)plain_code};
-static const struct sock_fprog notify_program = {.len = TC_COUNT(notify_code),
-                                                 .filter = (struct sock_filter *)notify_code};
+/* The kernel copies the instructions and writes nothing back, so the cast drops no promise. */
+#define PROGRAM(code)                                                 \
+    {                                                                 \
+        .len = TC_COUNT(code), .filter = (struct sock_filter *)(code) \
+    }
+static const struct sock_fprog programs[] = {[TC_WATCH_NOTHING] = PROGRAM(plain_code),
+                                             [TC_WATCH_CALLS] = PROGRAM(calls_code),
+                                             [TC_WATCH_PATHS] = PROGRAM(paths_code),
+                                             [TC_WATCH_ACCESSES] = PROGRAM(accesses_code)};
 
-const struct sock_fprog *tc_seccomp_program(bool notify)
+const struct sock_fprog *tc_seccomp_program(enum tc_seccomp_watch watch)
 {
-    return notify ? &notify_program : &plain_program;
+    return &programs[watch];
 }
 
 static int set_filter(const struct sock_fprog *program, unsigned long flags)
@@ -31,9 +36,9 @@ static int set_filter(const struct sock_fprog *program, unsigned long flags)
     return (int)tc_sys(SYS_seccomp, SECCOMP_SET_MODE_FILTER, (long)flags, TC_ARG(program), 0, 0, 0);
 }
 
-int tc_seccomp_install(const struct sock_fprog *program, bool notify)
+int tc_seccomp_install(const struct sock_fprog *program, enum tc_seccomp_watch watch)
 {
-    if (!notify)
+    if (!watch)
         return set_filter(program, 0);
     /* A signal must not make a notified call restart and be reported twice; kernels before 5.19
      * lack the flag and do so, which costs a duplicate in the list and nothing else. */
@@ -96,10 +101,24 @@ int tc_seccomp_answer(int nr, const uint64_t args[6], const char **ret_name, boo
         *ret_name = row ? row->name : "?";
     if (ret_probe)
         *ret_probe = verdict == TC_SECCOMP_PROBE;
-    if (verdict == TC_SECCOMP_ASK)
+    bool shown = verdict == TC_SECCOMP_ALLOW && tc_seccomp_paths(nr, &(size_t){0});
+    if (verdict == TC_SECCOMP_ASK || shown)
         return 0;
-    /* An allowed call is never notified; were it, "go on" would be a hole. */
+    /* No other allowed call is notified; were it, "go on" would be a hole. */
     return errnum ? errnum : TC_SECCOMP_UNNAMED;
+}
+
+const struct tc_seccomp_watched *tc_seccomp_paths(int nr, size_t *ret_count)
+{
+    size_t first = 0, last;
+    while (first < TC_COUNT(numbers_watched) && numbers_watched[first] != nr)
+        first++;
+    if (nr < 0 || first == TC_COUNT(numbers_watched))
+        return NULL;
+    for (last = first; last < TC_COUNT(numbers_watched) && numbers_watched[last] == nr;)
+        last++;
+    *ret_count = last - first;
+    return &tc_seccomp_watched[first];
 }
 
 void tc_seccomp_wake_here(int listener)

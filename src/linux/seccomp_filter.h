@@ -2,12 +2,13 @@
  * Copyright The toolcage authors
  *
  * The system call wall: a deny-by-default filter, made at build time from the table in
- * seccomp_profile.h. Two forms with the same verdicts: one answers every refusal by itself, the
- * other reports what is worth listing to a supervisor through a notification descriptor.
+ * seccomp_profile.h. Its forms have the same verdicts: one answers every refusal by itself, the
+ * others report what is worth listing to a supervisor through a notification descriptor.
  *
  * The filter decides by registers only. A notification decides nothing that a racing thread could
  * change: the supervisor's answer for refused calls is an errno that depends on registers alone,
- * and only connect and execve are told to go on (other walls decide those). */
+ * and only connect, execve and the calls of seccomp_watched.h are told to go on (other walls decide
+ * those). */
 #ifndef TC_LINUX_SECCOMP_FILTER_H
 #define TC_LINUX_SECCOMP_FILTER_H
 
@@ -16,13 +17,23 @@
 #include <stdint.h>
 
 struct sock_fprog;
+struct tc_seccomp_watched;
 
-/* The program: static, read-only. With `notify`, refusals and exec and connect are notified. */
-const struct sock_fprog *tc_seccomp_program(bool notify);
+/* What is notified; each word includes those before it. */
+enum tc_seccomp_watch {
+    TC_WATCH_NOTHING,
+    TC_WATCH_CALLS,    /* refusals, exec and connect */
+    TC_WATCH_PATHS,    /* calls that open a path, or change what it names */
+    TC_WATCH_ACCESSES, /* those that only look */
+};
 
-/* Puts the calling thread under the program; no_new_privs must be set. With `notify` the result is
- * the notification descriptor (close-on-exec), else 0; -1 with errno. Async-signal-safe. */
-int tc_seccomp_install(const struct sock_fprog *program, bool notify);
+/* The program: static, read-only. */
+const struct sock_fprog *tc_seccomp_program(enum tc_seccomp_watch watch);
+
+/* Puts the calling thread under the program; no_new_privs must be set. The result is the
+ * notification descriptor (close-on-exec), 0 when nothing is watched, -1 with errno.
+ * Async-signal-safe. */
+int tc_seccomp_install(const struct sock_fprog *program, enum tc_seccomp_watch watch);
 
 /* Asks the kernel to wake supervisor and tool on one processor, which makes a notification cheaper.
  * Kernels before 6.6 do not know this; nothing depends on it. */
@@ -33,5 +44,9 @@ void tc_seccomp_wake_here(int listener);
  * *ret_probe says that ordinary programs try this in passing: list it, but do not trouble the model
  * with it. Either may be NULL. */
 int tc_seccomp_answer(int nr, const uint64_t args[6], const char **ret_name, bool *ret_probe);
+
+/* The paths that a call names, a row each (seccomp_watched.h); NULL when it is not among those
+ * watched. Borrowed, static. */
+const struct tc_seccomp_watched *tc_seccomp_paths(int nr, size_t *ret_count);
 
 #endif

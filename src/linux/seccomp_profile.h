@@ -24,6 +24,8 @@
  * - chmod and friends: no set-user-id and set-group-id bits, wherever a mode can be given.
  * - execve: asked about only to list what the cage does not show; the mounts decide. execveat is
  *   not: PID 1 starts the tool with it, which so costs no round trip to the supervisor.
+ * - watched calls: allowed as ever, and shown to the supervisor when the paths of a call are
+ *   observed. Their registers were checked by the filter, and what lies in memory decides nothing.
  * - adjtimex: refused although reading is harmless: the mode is behind a pointer.
  * - prctl: a closed list of options, EINVAL as on a kernel without the option.
  * - setrlimit, prlimit64: RLIMIT_CORE stays as it is (1 is the only value at which the kernel

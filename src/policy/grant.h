@@ -57,9 +57,9 @@ struct tc_limits {
     bool output_kill;
 };
 
-enum tc_denials { TC_DENIALS_CALLS, TC_DENIALS_PATHS, TC_DENIALS_OFF };
-enum tc_workspace_mode { TC_WORKSPACE_BIND, TC_WORKSPACE_COPY, TC_WORKSPACE_OVERLAY };
 /* In the order of the policy's words. */
+enum tc_denials { TC_DENIALS_CALLS, TC_DENIALS_PATHS, TC_DENIALS_ACCESSES, TC_DENIALS_OFF };
+enum tc_workspace_mode { TC_WORKSPACE_BIND, TC_WORKSPACE_COPY, TC_WORKSPACE_OVERLAY };
 enum tc_commit { TC_COMMIT_SUCCESS, TC_COMMIT_ALWAYS, TC_COMMIT_ASK, TC_COMMIT_NEVER };
 
 struct tc_grant {

@@ -27,7 +27,7 @@ const char *const tc_words_backend[] = {"not-a-security-boundary",
                                         "kubernetes",
                                         "fake",
                                         NULL};
-const char *const tc_words_denials[] = {"calls", "paths", "off", NULL};
+const char *const tc_words_denials[] = {"calls", "paths", "accesses", "off", NULL};
 const char *const tc_words_mode[] = {"bind", "copy", "overlay", NULL};
 const char *const tc_words_commit[] = {"on_success", "always", "ask", "never", NULL};
 const char *const tc_words_over[] = {"truncate", "kill", NULL};
@@ -225,7 +225,9 @@ const struct tc_key tc_keys[] = {
      .example = "workspace = { mode = \"copy\" }"},
     {EACH, "denials", tc_set_index, SPEC(denials), .id = TC_KEY_DENIALS,
      .choices = tc_words_denials, .type = "word", .fallback = "calls",
-     .text = "Which refusals are watched and listed.", .example = "denials = \"off\""},
+     .text = "What is watched and listed: refused calls, connections and programs (calls), refused "
+             "paths as well (paths), also those that were allowed (accesses), or nothing (off).",
+     .example = "denials = \"paths\""},
     {EACH, "without", tc_set_without, .id = TC_KEY_WITHOUT, .choices = tc_words_without,
      .type = "array of clauses",
      .text = "Clauses that the tool may run without where this machine makes no namespaces; there "

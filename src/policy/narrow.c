@@ -100,8 +100,10 @@ static bool check_word(const struct tc_flag *flag, const char *value, struct tc_
 /* Observing less would hide what the policy wants seen. */
 static int apply_denials(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
 {
-    static const int seen[] = {
-        [TC_DENIALS_OFF] = 0, [TC_DENIALS_CALLS] = 1, [TC_DENIALS_PATHS] = 2};
+    static const int seen[] = {[TC_DENIALS_OFF] = 0,
+                               [TC_DENIALS_CALLS] = 1,
+                               [TC_DENIALS_PATHS] = 2,
+                               [TC_DENIALS_ACCESSES] = 3};
     int wanted = find_word(tc_words_denials, value);
     if (!r->operators && seen[wanted] < seen[r->grant->denials])
         return refuse_widening(r, flag, value, tc_words_denials[r->grant->denials]);

@@ -124,7 +124,9 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
                       tc_format("write %s: system directories are read-only in every cage", path),
                       err);
     _autofree_ char *hint =
-        tc_format("filesystem.%s = [\"%s\"]", write ? "writable" : "readable", path);
+        policy->is_default
+            ? tc_format("--%s %s", write ? "write" : "read", path)
+            : tc_format("filesystem.%s = [\"%s\"]", write ? "writable" : "readable", path);
     return decide_missing(policy, grant, TC_KEY_FILESYSTEM, "filesystem", hint,
                           beside(write ? grant : &(struct tc_grant){0}, path,
                                  tc_format("%s %s: nothing grants it", verb, path)),

@@ -26,6 +26,37 @@ def a_secret_outside_is_read(s):
                                "/proc/self/root" + s.secret, "/proc/1/cwd/../secret/canary")
 
 
+SWAP = """
+import ctypes, os, sys, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+names = [name.encode().ljust(4000, b"\\0") for name in sys.argv[1:]]
+path = ctypes.create_string_buffer(names[0], 4001)
+end = time.monotonic() + float(os.environ.get("SECONDS", "1"))
+def swap():
+    while time.monotonic() < end:
+        ctypes.memmove(path, names[1], 4000)
+        ctypes.memmove(path, names[0], 4000)
+thread = threading.Thread(target=swap)
+thread.start()
+while time.monotonic() < end:
+    fd = libc.open(path, 0)
+    if fd >= 0:
+        text = os.read(fd, 4096)
+        os.close(fd)
+        if b"allowed" not in text:
+            print(text.decode())
+            break
+thread.join()
+"""
+
+
+def a_path_is_swapped_while_it_is_observed(s):
+    """One thread opens a path, another changes it in memory between the supervisor's look and the kernel's."""
+    s.more = "" if s.sentry else 'denials = "paths"'
+    allowed = s.write("data/allowed", "allowed")
+    return s.token in s.call("/usr/bin/python3", "-I", "-c", SWAP, allowed, s.secret)
+
+
 def a_file_outside_is_written(s):
     s.call(SHELL, "-c", f"echo changed > {s.secret}; ln {s.secret} {s.path('ws/hard')}; mv {s.secret} {s.path('ws/moved')}")
     return not os.path.exists(s.secret) or s.read("secret/canary") != s.token
@@ -268,6 +299,7 @@ def unlimited_core():
 
 CASES = [
     ("a secret outside is read", a_secret_outside_is_read, {}),
+    ("a path is swapped while it is observed", a_path_is_swapped_while_it_is_observed, {}),
     ("a file outside is written", a_file_outside_is_written, {}),
     ("a readable file is written", a_readable_file_is_written, {}),
     ("a set-id file is left behind", a_set_id_file_is_left, {}),

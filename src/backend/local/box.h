@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "linux/landlock_rules.h"
+#include "linux/seccomp_filter.h"
 #include "linux/userns.h"
 
 /* A detached mount and where it goes, in the order of attaching (parents first). */
@@ -86,7 +87,7 @@ struct tc_box {
     int ruleset;
     int landlock_abi; /* 0: the kernel has none */
     const struct sock_fprog *filter;
-    bool notify;
+    enum tc_seccomp_watch watch;
     const char *const *directories; /* working directories to try, NULL-terminated */
     const char *const *programs;    /* paths to execute, in order, NULL-terminated */
     char *const *argv;

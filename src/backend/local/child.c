@@ -406,10 +406,10 @@ static int wait_for_call(const struct tc_box *box)
 /* Last, because the filter forbids most of the above. The listener goes to the helper. */
 int tc_stage_filter(const struct tc_box *box)
 {
-    int listener = tc_seccomp_install(box->filter, box->notify);
+    int listener = tc_seccomp_install(box->filter, box->watch);
     if (listener < 0)
         return -1;
-    if (!box->notify)
+    if (!box->watch)
         return 0;
     struct tc_report said = {.kind = TC_REPORT_LISTENER, .us = tc_now_us()};
     int rc = tc_send(TC_BOX_REPORT, &said, sizeof(said), &listener, 1);
@@ -438,7 +438,7 @@ static int drop_shared(const struct tc_box *box)
 static int raise_second_filter(const struct tc_box *box)
 {
     (void)box;
-    return tc_seccomp_install(tc_seccomp_shared(), false);
+    return tc_seccomp_install(tc_seccomp_shared(), TC_WATCH_NOTHING);
 }
 
 static const struct tc_stage whole[] = {

@@ -193,6 +193,9 @@ struct tc_process_cage {
     pid_t pid;
     int listener;
     int refused; /* notifications answered with a refusal */
+    struct tc_watcher
+        *watcher; /* whoever observes paths, and has the listener then; NULL: nobody */
+    pid_t watcher_pid;
     bool ready, reaped;
     bool shared;      /* no namespaces: Landlock and seccomp alone */
     int64_t asked_us; /* when it was asked to end everything; 0: not yet */

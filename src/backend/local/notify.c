@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 
 #include "backend/local/local.h"
+#include "backend/local/watch.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
@@ -30,18 +31,13 @@ enum {
     TABLE_MAX = 128 * 1024, /* of sockets, as text */
 };
 
-struct listed {
-    const char *operation, *target, *hint;
-    bool probe;
-};
-
-static void list(struct tc_cage *cage, const struct listed *what)
+void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t count)
 {
     struct tc_outcome *o = cage->outcome;
     for (size_t i = 0; i < o->denial_count; i++) {
         struct tc_denial *d = &o->denials[i];
         if (tc_streq(d->operation, what->operation) && tc_streq(d->target, what->target)) {
-            d->count++;
+            d->count += count;
             d->probe = d->probe && what->probe;
             return;
         }
@@ -56,11 +52,19 @@ static void list(struct tc_cage *cage, const struct listed *what)
     const char *tool = cage->plan->tool;
     *d = (struct tc_denial){.operation = strdup(what->operation),
                             .target = strdup(what->target),
-                            .count = 1,
+                            .count = count,
                             .hint = what->hint ? strdup(what->hint) : NULL,
                             .probe = what->probe};
     if (net)
         d->key = tool ? tc_format("tool.%s.network", tool) : strdup("network");
+}
+
+static void list(struct tc_cage *cage, const struct tc_listed *what)
+{
+    if (TC_PRIV(cage)->watcher)
+        tc_watcher_list(TC_PRIV(cage)->watcher, what);
+    else
+        tc_notify_list(cage, what, 1);
 }
 
 /* Bytes of the tool's memory, as far as they can be read; 0 when not at all. */
@@ -73,7 +77,7 @@ static size_t peek(pid_t pid, uint64_t at, void *to, size_t size)
 }
 
 /* A text that may end before the page does. */
-static bool peek_text(pid_t pid, uint64_t at, char *to, size_t size)
+bool tc_notify_text(pid_t pid, uint64_t at, char *to, size_t size)
 {
     size_t done = 0;
     while (done < size - 1) {
@@ -154,7 +158,7 @@ static bool connect_target(pid_t pid, const uint64_t *args, char *to, size_t siz
 /* A program outside of everything that the cage shows. */
 static bool exec_target(const struct tc_plan *plan, pid_t pid, uint64_t at, char *to, size_t size)
 {
-    if (!peek_text(pid, at, to, size) || to[0] != '/')
+    if (!tc_notify_text(pid, at, to, size) || to[0] != '/')
         return false;
     if (tc_path_within("/tmp", to) || tc_path_within("/proc", to) || tc_path_within("/dev", to))
         return false;
@@ -164,28 +168,33 @@ static bool exec_target(const struct tc_plan *plan, pid_t pid, uint64_t at, char
     return true;
 }
 
-/* Still waiting for its answer? If not, its pid may be somebody else's by now, and what was read
- * may be the memory of a process outside. */
-static bool waits(const struct tc_process_cage *p, const struct seccomp_notif *n)
+/* What was read of a process that does not wait may be the memory of one outside. */
+bool tc_notify_waits(int listener, const struct seccomp_notif *n)
 {
-    return ioctl(p->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &n->id) == 0;
+    return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &n->id) == 0;
 }
 
 static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const char *name)
 {
+    const struct tc_process_cage *p = TC_PRIV(cage);
     pid_t pid = (pid_t)n->pid;
     char target[PATH_MAX];
     const char *hint = NULL;
-    if (!TC_PRIV(cage)->ready || pid == 0)
+    if (!p->ready || pid == 0)
         return; /* our own first exec */
     if (strcmp(name, "connect") == 0) {
         if (connect_target(pid, (const uint64_t *)n->data.args, target, sizeof(target), &hint) &&
-            waits(TC_PRIV(cage), n))
-            list(cage, &(struct listed){"connect", target, hint, false});
+            tc_notify_waits(p->listener, n))
+            list(cage, &(struct tc_listed){"connect", target, hint, false, false});
+    } else if (p->watcher && strcmp(name, "execve") == 0) {
+        tc_watch_exec(cage, n);
+    } else if (p->watcher) {
+        tc_watch_call(cage, n);
     } else if (strcmp(name, "execve") == 0) {
         if (exec_target(cage->plan, pid, n->data.args[0], target, sizeof(target)) &&
-            waits(TC_PRIV(cage), n))
-            list(cage, &(struct listed){"exec", target, "the cage does not show this path", false});
+            tc_notify_waits(p->listener, n))
+            list(cage, &(struct tc_listed){"exec", target, "the cage does not show this path",
+                                           false, false});
     }
 }
 
@@ -201,8 +210,9 @@ static bool answer(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
         resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     } else {
         bool unix_socket = strcmp(name, "socket") == 0 && n->data.args[0] == AF_UNIX;
-        list(cage, &(struct listed){"syscall", unix_socket ? "socket(AF_UNIX)" : name,
-                                    unix_socket ? "unix sockets are not granted" : NULL, probe});
+        list(cage, &(struct tc_listed){"syscall", unix_socket ? "socket(AF_UNIX)" : name,
+                                       unix_socket ? "unix sockets are not granted" : NULL, probe,
+                                       false});
         TC_PRIV(cage)->refused++;
         resp.error = -refusal;
     }
@@ -213,13 +223,12 @@ static bool answer(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
     return rc == 0 || errno == ENOENT; /* it was killed meanwhile */
 }
 
-/* False: the listener serves no more. */
-static bool serve(struct tc_cage *cage, int fd)
+bool tc_notify_serve(struct tc_cage *cage, int listener)
 {
     struct seccomp_notif n = {0};
-    if (ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0)
+    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0)
         return errno == ENOENT || errno == EINTR;
-    return answer(cage, fd, &n);
+    return answer(cage, listener, &n);
 }
 
 void tc_process_notify(struct tc_cage *cage)
@@ -233,7 +242,8 @@ void tc_process_notify(struct tc_cage *cage)
         if (poll(&ready, 1, 0) <= 0)
             return;
         bool ended = (ready.revents & POLLHUP) || p->refused >= REFUSED_MAX;
-        if (ended || !serve(cage, p->listener)) { /* whoever waits gets ENOSYS, so nobody hangs */
+        if (ended ||
+            !tc_notify_serve(cage, p->listener)) { /* whoever waits gets ENOSYS, so nobody hangs */
             (void)close(p->listener);
             cage->notify_fd = p->listener = -1;
         }

@@ -12,6 +12,7 @@
 #include "backend/local/local.h"
 #include "backend/local/spare.h"
 #include "backend/local/system.h"
+#include "backend/local/watch.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "linux/mounts.h"
@@ -349,6 +350,7 @@ int64_t tc_process_tick(int64_t now)
 {
     if (root_is_due)
         build_root();
+    tc_watcher_reap();
     return tc_spare_tick(now);
 }
 
@@ -431,6 +433,21 @@ static int widen_group(struct tc_cage *cage)
                         TC_CLAUSE_LIMIT_MEMORY, "the group has no room for private files");
 }
 
+static enum tc_seccomp_watch watch(const struct tc_plan *plan)
+{
+    switch ((enum tc_denials)plan->denials) {
+    case TC_DENIALS_OFF:
+        return TC_WATCH_NOTHING;
+    case TC_DENIALS_PATHS:
+        return TC_WATCH_PATHS;
+    case TC_DENIALS_ACCESSES:
+        return TC_WATCH_ACCESSES;
+    case TC_DENIALS_CALLS:
+    default:
+        return TC_WATCH_CALLS;
+    }
+}
+
 int tc_process_complete(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -439,8 +456,8 @@ int tc_process_complete(struct tc_cage *cage)
     if (tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0)
         return -1;
     p->box.landlock_abi = p->host->landlock_abi;
-    p->box.notify = cage->plan->denials != TC_DENIALS_OFF;
-    p->box.filter = tc_seccomp_program(p->box.notify);
+    p->box.watch = watch(cage->plan);
+    p->box.filter = tc_seccomp_program(p->box.watch);
     p->box.mounts = p->mounts;
     p->box.mount_count = p->mount_count;
     return 0;

@@ -13,6 +13,7 @@
 #include "backend/local/local.h"
 #include "backend/local/slots.h"
 #include "backend/local/spare.h"
+#include "backend/local/watch.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
@@ -146,6 +147,7 @@ const char *tc_local_usage(struct tc_cage *cage)
     struct tc_cgroup_usage u = {-1, -1, -1, -1, -1};
     if (p->group)
         tc_cgroup_usage(p->group, &u);
+    tc_watcher_finish(cage);
     o->cpu_us = p->child_cpu_us > p->seen_cpu_us ? p->child_cpu_us : p->seen_cpu_us;
     o->memory_peak = u.memory_peak >= 0 ? u.memory_peak : p->max_rss;
     o->pids_peak = u.pids_peak;
@@ -197,6 +199,7 @@ void tc_local_destroy(struct tc_cage *cage)
     tc_cage_close_streams(cage);
     if (!p)
         return;
+    tc_watcher_end(cage);
     tc_local_release(cage);
     tc_spare_leave(p);
     if (p->host)

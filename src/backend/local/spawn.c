@@ -14,6 +14,7 @@
 #include "backend/local/local.h"
 #include "backend/local/spare.h"
 #include "backend/local/spawner.h"
+#include "backend/local/watch.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
@@ -275,11 +276,14 @@ static int exec_failed(struct tc_cage *cage, int errnum)
                         command);
 }
 
-static void note_ready(struct tc_cage *cage, int64_t us)
+static int note_ready(struct tc_cage *cage)
 {
-    (void)us;
-    TC_PRIV(cage)->ready = true;
+    struct tc_process_cage *p = TC_PRIV(cage);
+    p->ready = true;
+    if (p->box.watch >= TC_WATCH_PATHS && tc_watcher_start(cage) < 0)
+        return fail_system(cage, "a process that observes the paths");
     cage->running = true;
+    return 1;
 }
 
 /* The last word of PID 1, which has ended and reaped everything else. */
@@ -316,12 +320,12 @@ static int take_report(struct tc_cage *cage)
         (void)close(fd);
     switch (r.kind) {
     case TC_REPORT_LISTENER:
-        cage->notify_fd = p->listener = count ? fd : -1;
+        p->listener = count ? fd : -1;
+        cage->notify_fd = p->box.watch < TC_WATCH_PATHS ? p->listener : -1;
         tc_seccomp_wake_here(p->listener);
         return 1;
     case TC_REPORT_READY:
-        note_ready(cage, r.us);
-        return 1;
+        return note_ready(cage);
     case TC_REPORT_FAILED:
         return stage_failed(cage, &r);
     case TC_REPORT_EXEC_FAILED:

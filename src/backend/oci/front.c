@@ -80,6 +80,15 @@ static int lower_oci(const struct tc_grant *grant, struct tc_plan *ret, struct t
 static int lower_gvisor(const struct tc_grant *grant, struct tc_plan *ret,
                         struct toolcage_error **err)
 {
+    bool paths = grant->denials == TC_DENIALS_PATHS || grant->denials == TC_DENIALS_ACCESSES;
+    if (paths)
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                        .stage = "lower",
+                                        .subject = "denials",
+                                        .hint = "denials = \"calls\", or backend = \"process\""},
+                       "gVisor answers the tool's system calls itself, so its paths cannot be "
+                       "observed");
     return lower_for(grant, "gvisor", TC_OCI_SENTRY, ret, err);
 }
 

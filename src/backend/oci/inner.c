@@ -19,7 +19,7 @@ void tc_inner_visit(struct tc_wire *w, struct tc_inner *inner)
     int64_t *numbers[] = {&inner->uid, &inner->gid, &inner->left_us};
     for (size_t i = 0; i < TC_COUNT(numbers); i++)
         tc_wire_i64(w, numbers[i]);
-    TC_WIRE_INT(w, inner->notify);
+    tc_wire_i64(w, &inner->watch);
     TC_WIRE_INT(w, inner->sentry);
 }
 

@@ -226,7 +226,7 @@ static int tell_inner(struct tc_cage *cage)
     struct tc_inner inner = {.uid = p->spoken_uid,
                              .gid = p->spoken_gid,
                              .left_us = p->box.last_us ? p->box.last_us - tc_now_us() : 0,
-                             .notify = p->box.notify && !is_sentry(cage),
+                             .watch = is_sentry(cage) ? TC_WATCH_NOTHING : p->box.watch,
                              .sentry = is_sentry(cage)};
     struct tc_wire w = TC_WIRE_PUT_INIT;
     bool good = fill_inner(cage, &inner);

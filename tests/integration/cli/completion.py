@@ -36,7 +36,7 @@ ASKED = [  # what stands there, what may follow (at least), and what the shell a
     (["exec", "--policy", "=", ""], [], "files"),
     (["exec", "--policy", "="], [], "files"),
     (["exec", "--cwd", ""], [], "directories"),
-    (["exec", "--denials", ""], ["calls", "off"], "nothing"),
+    (["exec", "--denials", ""], ["calls", "paths", "accesses", "off"], "nothing"),
     (["exec", "--network", ""], ["none"], "nothing"),
     (["exec", "-t", ""], [], "nothing"),
     (["exec", ""], [], "commands"),

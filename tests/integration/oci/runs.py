@@ -69,6 +69,18 @@ def an_overlaid_workspace(s):
     a_workspace_comes_back(s, "overlay")
 
 
+def paths_are_observed(s):
+    s.write("outside/file", "x")
+    s.write("data/file", "x")
+    answer = s.shell(f"cat {s.path('outside/file')} {s.data}/file; echo x >> {s.data}/file; echo y > {s.ws}/new; false", readable=[s.data],
+                     more=more('denials = "paths"'))
+    if BACKEND == "gvisor":
+        check(answer.status == "denied" and answer.error["subject"] == "denials" and answer.error["hint"], "refused where nobody can", answer)
+        return
+    told = {(denial["operation"], denial["target"]) for denial in answer.denials or [] if not denial.get("probe")}
+    check(told == {("read", s.path("outside/file")), ("write", f"{s.data}/file")}, "paths outside of the grant are listed", answer)
+
+
 def ends_in_time(s):
     script = "trap 'echo asked; exit 7' TERM; while :; do sleep 0.05; done"
     begun = time.monotonic()
@@ -174,7 +186,7 @@ def a_full_memory(s):
 def main():
     if not any(os.access(os.path.join(place, RUNTIME), os.X_OK) for place in ("/usr/bin", "/usr/sbin", "/usr/local/bin")):
         skip_all(f"skipped: {RUNTIME} is not installed")
-    run(an_ordinary_call, output_is_whole, a_copied_workspace, an_overlaid_workspace, ends_in_time, a_missing_command, a_hostile_tool, forks,
+    run(an_ordinary_call, output_is_whole, a_copied_workspace, an_overlaid_workspace, paths_are_observed, ends_in_time, a_missing_command, a_hostile_tool, forks,
         nobody_is_left, an_image, a_full_memory)
 
 

@@ -37,11 +37,11 @@
         EXPECT((call) == -1 && errno == (errnum)); \
     } while (0)
 
-static bool install(bool notify, int *ret_fd)
+static bool install(enum tc_seccomp_watch watch, int *ret_fd)
 {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return false;
-    *ret_fd = tc_seccomp_install(tc_seccomp_program(notify), notify);
+    *ret_fd = tc_seccomp_install(tc_seccomp_program(watch), watch);
     return *ret_fd >= 0;
 }
 
@@ -106,7 +106,7 @@ static int plain_calls(int unused)
 {
     int fd;
     EXPECT(core_limit_of_one());
-    EXPECT(install(false, &fd));
+    EXPECT(install(TC_WATCH_NOTHING, &fd));
     return calls();
 }
 
@@ -120,7 +120,7 @@ static void the_plain_filter_refuses_and_allows(void **state)
 static int int80(int unused)
 {
     int fd;
-    EXPECT(install(false, &fd));
+    EXPECT(install(TC_WATCH_NOTHING, &fd));
     int result;
     __asm__ volatile("int $0x80" : "=a"(result) : "0"(20) : "memory"); /* getpid */
     return 1;
@@ -137,7 +137,7 @@ static void a_32_bit_call_kills(void **state)
 static int plain_exec(int unused)
 {
     int fd;
-    EXPECT(install(false, &fd));
+    EXPECT(install(TC_WATCH_NOTHING, &fd));
     (void)execl("/bin/true", "true", NULL);
     return 1;
 }
@@ -151,7 +151,7 @@ static void exec_goes_on_in_the_plain_form(void **state)
 static int notified_calls(int sock)
 {
     int fd;
-    EXPECT(install(true, &fd));
+    EXPECT(install(TC_WATCH_CALLS, &fd));
     EXPECT(fcntl(fd, F_GETFD) == FD_CLOEXEC);
     EXPECT(tc_send(sock, "", 1, &fd, 1) == 0);
     EXPECT(close(fd) == 0 && close(sock) == 0);
@@ -222,11 +222,11 @@ static void the_notifying_filter_reports_and_refuses_the_same(void **state)
 static int after_the_listener(int unused)
 {
     int fd;
-    EXPECT(install(true, &fd));
+    EXPECT(install(TC_WATCH_CALLS, &fd));
     EXPECT(close(fd) == 0);
     REFUSED(ENOSYS, socket(AF_UNIX, SOCK_STREAM, 0));
     REFUSED(ENOSYS, execl("/bin/true", "true", NULL));
-    REFUSED(ENOSYS, tc_seccomp_install(tc_seccomp_program(true), true));
+    REFUSED(ENOSYS, tc_seccomp_install(tc_seccomp_program(TC_WATCH_CALLS), TC_WATCH_CALLS));
     EXPECT(socket(AF_INET, SOCK_STREAM, 0) >= 0);
     return 0;
 }

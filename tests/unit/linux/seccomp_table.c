@@ -62,7 +62,7 @@ static uint32_t simulate(const struct sock_fprog *program, const struct seccomp_
 
 static int plain_verdict(const struct seccomp_data *data)
 {
-    uint32_t ret = simulate(tc_seccomp_program(false), data);
+    uint32_t ret = simulate(tc_seccomp_program(TC_WATCH_NOTHING), data);
     switch (ret & SECCOMP_RET_ACTION_FULL) {
     case SECCOMP_RET_ALLOW:
         return ALLOW;
@@ -84,7 +84,7 @@ static void expect(const struct seccomp_data *data, int want, bool listed, const
     int got = plain_verdict(data);
     if (got != want)
         fail_msg("%s (%d): %d in place of %d", what, data->nr, got, want);
-    uint32_t ret = simulate(tc_seccomp_program(true), data);
+    uint32_t ret = simulate(tc_seccomp_program(TC_WATCH_CALLS), data);
     bool notified = (ret & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_USER_NOTIF;
     if (notified != listed)
         fail_msg("%s (%d): notified %d, wanted %d", what, data->nr, notified, listed);
@@ -340,6 +340,48 @@ static void foreign_abis_are_closed(void **state)
 
 /* Every number with many arguments: the two filters and the answer never disagree, and only what
  * the other walls decide is ever told to go on. */
+/* What is notified is answered as the plain program would have decided; the rest it decides so. */
+static void check_watched(enum tc_seccomp_watch watch, const struct seccomp_data *data, int plain)
+{
+    uint32_t ret = simulate(tc_seccomp_program(watch), data);
+    uint64_t args[6];
+    const char *name;
+    size_t count;
+    if (ret != SECCOMP_RET_USER_NOTIF) {
+        assert_int_equal(ret, simulate(tc_seccomp_program(TC_WATCH_NOTHING), data));
+        return;
+    }
+    memcpy(args, data->args, sizeof(args));
+    assert_int_equal(tc_seccomp_answer(data->nr, args, &name, NULL), plain);
+    assert_string_not_equal(name, "?");
+    if (plain == ALLOW && data->nr != SYS_connect && data->nr != SYS_execve) {
+        assert_true(watch >= TC_WATCH_PATHS);
+        assert_non_null(tc_seccomp_paths(data->nr, &count));
+    }
+}
+
+static void the_watched_calls_are_notified(void **state)
+{
+    const struct {
+        int nr;
+        enum tc_seccomp_watch from;
+        size_t paths;
+    } calls[] = {{SYS_openat, TC_WATCH_PATHS, 1},        {SYS_renameat2, TC_WATCH_PATHS, 2},
+                 {SYS_unlinkat, TC_WATCH_PATHS, 1},      {SYS_linkat, TC_WATCH_PATHS, 2},
+                 {SYS_newfstatat, TC_WATCH_ACCESSES, 1}, {SYS_statx, TC_WATCH_ACCESSES, 1},
+                 {SYS_execve, TC_WATCH_CALLS, 0},        {SYS_read, TC_WATCH_ACCESSES + 1, 0},
+                 {SYS_fstat, TC_WATCH_ACCESSES + 1, 0}};
+    for (size_t i = 0; i < TC_COUNT(calls); i++) {
+        struct seccomp_data data = {.nr = calls[i].nr, .arch = AUDIT_ARCH_X86_64};
+        size_t count = 0;
+        for (enum tc_seccomp_watch w = TC_WATCH_NOTHING; w <= TC_WATCH_ACCESSES; w++)
+            assert_int_equal(simulate(tc_seccomp_program(w), &data),
+                             w >= calls[i].from ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
+        assert_int_equal(tc_seccomp_paths(calls[i].nr, &count) != NULL, calls[i].paths > 0);
+        assert_int_equal(count, calls[i].paths);
+    }
+}
+
 static void filters_and_answers_agree(void **state)
 {
     static const uint64_t values[] = {0,    1,     2,        3,       5,          010,       0100,
@@ -356,16 +398,8 @@ static void filters_and_answers_agree(void **state)
             }
             memcpy(data.args, args, sizeof(args));
             int plain = plain_verdict(&data);
-            uint32_t ret = simulate(tc_seccomp_program(true), &data);
-            if (ret != SECCOMP_RET_USER_NOTIF) {
-                assert_int_equal(ret, simulate(tc_seccomp_program(false), &data));
-                continue;
-            }
-            const char *name;
-            assert_int_equal(tc_seccomp_answer(nr, args, &name, NULL), plain);
-            assert_string_not_equal(name, "?");
-            if (plain == ALLOW)
-                assert_true(nr == SYS_connect || nr == SYS_execve);
+            for (enum tc_seccomp_watch watch = TC_WATCH_CALLS; watch <= TC_WATCH_ACCESSES; watch++)
+                check_watched(watch, &data, plain);
         }
     }
 }
@@ -403,6 +437,7 @@ int main(void)
         cmocka_unit_test(unknown_calls_are_absent),
         cmocka_unit_test(foreign_abis_are_closed),
         cmocka_unit_test(filters_and_answers_agree),
+        cmocka_unit_test(the_watched_calls_are_notified),
         cmocka_unit_test(answers_name_and_mark_probes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The paths of a call, observed: which of the paths that its calls name lie outside of the grant.
+ * The walls have decided that already, or will; what is told here is a hint for people and models,
+ * from memory that the tool can change meanwhile. */
+#ifndef TC_LOCAL_WATCH_H
+#define TC_LOCAL_WATCH_H
+
+#include "backend/backend.h"
+
+struct seccomp_notif;
+
+/* One thing to be listed. Operation and hint are static. */
+struct tc_listed {
+    const char *operation, *target, *hint;
+    bool probe;
+    bool allowed; /* an access that nothing refused */
+};
+
+/* notify.c */
+/* Into the outcome; the same thing again is counted. */
+void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t count);
+/* Takes one notification and answers it. False: the listener serves no more. */
+bool tc_notify_serve(struct tc_cage *cage, int listener);
+/* Still waiting for its answer? If not, its pid may be somebody else's by now. */
+bool tc_notify_waits(int listener, const struct seccomp_notif *n);
+/* A text of the tool's memory, at most size - 1 bytes; false when it cannot be read. */
+bool tc_notify_text(pid_t pid, uint64_t at, char *to, size_t size);
+
+/* watch.c: in the process that observes */
+/* What a call does with its paths, as far as it is worth listing. */
+void tc_watch_call(struct tc_cage *cage, const struct seccomp_notif *n);
+/* What an execve executes. */
+void tc_watch_exec(struct tc_cage *cage, const struct seccomp_notif *n);
+
+/* watcher.c: a process of its own for each cage whose paths are observed; a slow look-up holds up
+ * that cage and nobody else. What it lists lies in memory that it shares with the helper, so there
+ * is nothing to wait for at the end. */
+struct tc_watcher;
+/* Takes the cage's listener over. 0, or -1 with errno. */
+int tc_watcher_start(struct tc_cage *cage);
+/* In that process. */
+void tc_watcher_list(struct tc_watcher *w, const struct tc_listed *what);
+/* Everything of the tool has ended: what was listed goes into the outcome. */
+void tc_watcher_finish(struct tc_cage *cage);
+/* Ends it; fine when there is none. */
+void tc_watcher_end(struct tc_cage *cage);
+/* Those that ended since. */
+void tc_watcher_reap(void);
+
+#endif
