@@ -368,7 +368,8 @@ int tc_stage_descriptors(const struct tc_box *box)
 }
 
 /* Set after the last change of credentials, which would clear it; then look whether the parent went
- * before: its end of the socket would be closed. (getppid() is 0 here, whoever lives.) */
+ * before: its end of the socket would be closed, now or soon, and PID 1 looks again. (getppid() is
+ * 0 here, whoever lives.) */
 int tc_stage_parent(const struct tc_box *box)
 {
     (void)box;

@@ -111,10 +111,11 @@ static _Noreturn void give_up(bool shared)
     _exit(1);
 }
 
-enum { WATCH_US = 100000 };
+enum { WATCH_US = 1000000, WATCH_SHARED_US = 100000 };
 
 /* Has the helper gone? Without namespaces no parent-death signal is set, because it would end us
- * before we could end the tool. */
+ * before we could end the tool. With them it is lost when the helper dies before it is set, and the
+ * helper's end of the socket may stay open a moment longer, in a spawner that dies with it. */
 static bool alone(void)
 {
     struct pollfd p = {.fd = TC_BOX_REPORT};
@@ -125,13 +126,11 @@ static bool alone(void)
  * answer, must not give the tool more time than that. */
 static int wait_signal(const sigset_t *set, int64_t last_us, bool shared)
 {
-    if (!last_us && !shared)
-        return sigwaitinfo(set, NULL);
-    int64_t left = last_us ? last_us - tc_now_us() : WATCH_US;
-    if (left <= 0 || (shared && alone()))
+    int64_t left = shared ? WATCH_SHARED_US : WATCH_US;
+    if (last_us && last_us - tc_now_us() < left)
+        left = last_us - tc_now_us();
+    if (left <= 0 || alone())
         give_up(shared);
-    if (shared && left > WATCH_US)
-        left = WATCH_US;
     struct timespec patience = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
     return sigtimedwait(set, NULL, &patience);
 }

@@ -20,7 +20,7 @@ enum turn { HELPERS = 0, SPAWNERS = 1 };
 
 struct tc_spawner {
     _Atomic int32_t turn;
-    pid_t pid;
+    pid_t pid, helper;
     char *stack;
     struct clone_args *args;
     const struct tc_box *box;
@@ -64,6 +64,8 @@ static int live(void *arg)
 {
     struct tc_spawner *s = arg;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (getppid() != s->helper) /* it went before: its descriptors would stay open in us */
+        _exit(1);
     for (;;) {
         while (atomic_load(&s->turn) != SPAWNERS)
             (void)wait_while(&s->turn, HELPERS);
@@ -80,6 +82,7 @@ static int live(void *arg)
 static int start(struct tc_spawner *s)
 {
     atomic_store(&s->turn, HELPERS);
+    s->helper = getpid();
     s->pid = clone(live, s->stack + STACK, CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD, s);
     return s->pid < 0 ? -1 : 0;
 }
