@@ -9,6 +9,7 @@
 #include <toolcage/toolcage.h>
 
 #include "call/call.h"
+#include "call/learn.h"
 #include "version.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -326,6 +327,14 @@ EXPORT int toolcage_call_cancel(struct toolcage_call *call)
 EXPORT const struct toolcage_result *toolcage_call_result(const struct toolcage_call *call)
 {
     return call ? call->result : NULL;
+}
+
+EXPORT int toolcage_call_learned_policy(const struct toolcage_call *call, const char *name,
+                                        char **ret_policy, struct toolcage_error **err)
+{
+    NEED(call);
+    NEED(ret_policy);
+    return closed(tc_call_learned_policy(call, name, ret_policy, err), err);
 }
 
 EXPORT int toolcage_call_explain_json(struct toolcage_call *call, const char *access,

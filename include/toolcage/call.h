@@ -60,9 +60,10 @@ int toolcage_call_set_arguments_json(struct toolcage_call *call, const char *jso
 /* Narrows the call. `key` is a policy key's name as the CLI's flags spell it, `value` its text:
  * "timeout" "30s", "memory" "512MiB", "read" "/path", "write" "/path=from", "network" "none", "env"
  * "NAME=value", "cwd", "workspace", "pids", "disk", "cpus", "cpu_time", "open_files", "output",
- * "denials", "backend". Where a policy tool is named a value can only take away (TOOLCAGE_EDENIED
- * otherwise); a bare command under the default policy may be granted "read", "write" and "network".
- * Errors: TOOLCAGE_EPOLICY for a value that does not parse, TOOLCAGE_EUSAGE for an unknown key. */
+ * "denials" ("calls", "paths", "accesses", "off"), "backend". Where a policy tool is named a value
+ * can only take away (TOOLCAGE_EDENIED otherwise); a bare command under the default policy may be
+ * granted "read", "write" and "network". Errors: TOOLCAGE_EPOLICY for a value that does not parse,
+ * TOOLCAGE_EUSAGE for an unknown key. */
 int toolcage_call_set(struct toolcage_call *call, const char *key, const char *value,
                       struct toolcage_error **err);
 
@@ -106,6 +107,16 @@ int toolcage_call_cancel(struct toolcage_call *call);
 
 /* The result, or NULL while there is none. Borrowed: lives as long as the call. */
 const struct toolcage_result *toolcage_call_result(const struct toolcage_call *call);
+
+/* The least policy, as TOML, with one tool that may do what this call did: for a call that ended
+ * and ran with "denials" set to "accesses". Several files of a directory stand as that directory;
+ * each clause that is dangerous, and what was refused, has a comment. It is a draft for an
+ * operator: nothing holds because of it. `name` is the tool's, NULL: made from the command.
+ * *ret_policy is the caller's (toolcage_free). Looks at the file system. Errors: TOOLCAGE_EUSAGE
+ * for a call that has not ended or did not list accesses, and for what cannot be a tool's name;
+ * TOOLCAGE_EMEMORY. */
+int toolcage_call_learned_policy(const struct toolcage_call *call, const char *name,
+                                 char **ret_policy, struct toolcage_error **err);
 
 /* The resolved grant as text or JSON, without running anything: what `explain` prints is what the
  * cage executes. `access` is NULL, or "read P", "write P", "exec P", "connect H:P" to ask about one

@@ -141,6 +141,8 @@ int tc_lookup(const char *given, enum tc_lookup_flags flags, struct tc_found *re
 {
     bool nearest_one;
     *ret = (struct tc_found){0};
+    if (flags == TC_LOOKUP_DEFAULT)
+        return toolcage_policy_new_default(&ret->policy, tc_failure_error(failure)) ? -1 : 0;
     if (tc_lookup_path(given, &ret->path, &nearest_one, failure))
         return -1;
     int rc = ret->path

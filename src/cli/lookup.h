@@ -14,7 +14,8 @@
 
 enum tc_lookup_flags {
     TC_LOOKUP_TRUSTED,
-    TC_LOOKUP_ANY /* also an untrusted one: nothing will run */
+    TC_LOOKUP_ANY,    /* also an untrusted one: nothing will run */
+    TC_LOOKUP_DEFAULT /* none: the strictest useful default */
 };
 
 struct tc_found {

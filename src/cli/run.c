@@ -33,6 +33,7 @@ struct run {
     bool closed[3];  /* streams that nobody reads any more */
     bool shown[3];   /* streams that go to a terminal */
     bool unfinished; /* the last line there has no end yet */
+    bool aside;      /* standard output is not the tool's */
     struct tc_clean_held held[3];
 };
 
@@ -115,6 +116,7 @@ static void pass_on(struct run *run, int stream, const char *at, size_t length)
 static void on_output(void *userdata, int stream, const void *bytes, size_t length)
 {
     struct run *run = userdata;
+    stream = run->aside ? STDERR_FILENO : stream;
     if (!run->shown[stream]) {
         pass_on(run, stream, bytes, length);
         return;
@@ -280,7 +282,7 @@ static int finish(const struct run *run, const struct tc_session *session,
 
 int tc_run(struct tc_session *session, const struct tc_args *args, const char *tool, bool input)
 {
-    struct run run = {.call = session->call, .sink = -1};
+    struct run run = {.call = session->call, .sink = -1, .aside = session->aside};
     for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
         run.shown[stream] = isatty(stream);
     struct tc_failure failure = {0};

@@ -14,6 +14,8 @@ struct tc_session {
     struct tc_found found;
     struct toolcage_engine *engine;
     struct toolcage_call *call;
+    bool aside; /* the tool's standard output goes to standard error, because ours is something else
+                 */
     int64_t policy_us, engine_us; /* how long the two took */
 };
 

@@ -13,6 +13,7 @@ enum tc_seccomp_use {
     TC_SECCOMP_WRITES,
     TC_SECCOMP_OPENS, /* by the flags, which are the argument after the path */
     TC_SECCOMP_NAMES, /* writes the last name itself, whatever stands there */
+    TC_SECCOMP_MAKES, /* the same, and fails when something stands there */
     TC_SECCOMP_LOOKS, /* attributes only */
 };
 
@@ -25,13 +26,13 @@ struct tc_seccomp_watched {
 };
 
 /* clang-format off */
-/* R(eads), W(rites), O(pens), N(ame itself is written), L(ooks): name, directory, path. */
-#define TC_SECCOMP_WATCHED(R, W, O, N, L) \
+/* R(eads), W(rites), O(pens), N(ame itself is written), M(akes it), L(ooks): name, directory, path. */
+#define TC_SECCOMP_WATCHED(R, W, O, N, M, L) \
     O(open, -1, 0) O(openat, 0, 1) W(creat, -1, 0) W(truncate, -1, 0) \
-    N(mkdir, -1, 0) N(mkdirat, 0, 1) N(mknod, -1, 0) N(mknodat, 0, 1) N(rmdir, -1, 0) \
-    N(unlink, -1, 0) N(unlinkat, 0, 1) N(symlink, -1, 1) N(symlinkat, 1, 2) \
+    M(mkdir, -1, 0) M(mkdirat, 0, 1) M(mknod, -1, 0) M(mknodat, 0, 1) N(rmdir, -1, 0) \
+    N(unlink, -1, 0) N(unlinkat, 0, 1) M(symlink, -1, 1) M(symlinkat, 1, 2) \
     N(rename, -1, 0) N(rename, -1, 1) N(renameat, 0, 1) N(renameat, 2, 3) N(renameat2, 0, 1) \
-    N(renameat2, 2, 3) R(link, -1, 0) N(link, -1, 1) R(linkat, 0, 1) N(linkat, 2, 3) \
+    N(renameat2, 2, 3) R(link, -1, 0) M(link, -1, 1) R(linkat, 0, 1) M(linkat, 2, 3) \
     W(chmod, -1, 0) W(fchmodat, 0, 1) W(fchmodat2, 0, 1) W(chown, -1, 0) N(lchown, -1, 0) \
     W(fchownat, 0, 1) W(utime, -1, 0) W(utimes, -1, 0) W(futimesat, 0, 1) W(utimensat, 0, 1) \
     W(setxattr, -1, 0) N(lsetxattr, -1, 0) W(setxattrat, 0, 1) W(removexattr, -1, 0) \
@@ -45,13 +46,15 @@ struct tc_seccomp_watched {
 #define WRITES_ROW(name, dir, path) {#name, TC_SECCOMP_WRITES, dir, path},
 #define OPENS_ROW(name, dir, path) {#name, TC_SECCOMP_OPENS, dir, path},
 #define NAME_ROW(name, dir, path) {#name, TC_SECCOMP_NAMES, dir, path},
+#define MAKES_ROW(name, dir, path) {#name, TC_SECCOMP_MAKES, dir, path},
 #define LOOKS_ROW(name, dir, path) {#name, TC_SECCOMP_LOOKS, dir, path},
 static const struct tc_seccomp_watched tc_seccomp_watched[] = {
-    TC_SECCOMP_WATCHED(READS_ROW, WRITES_ROW, OPENS_ROW, NAME_ROW, LOOKS_ROW)};
+    TC_SECCOMP_WATCHED(READS_ROW, WRITES_ROW, OPENS_ROW, NAME_ROW, MAKES_ROW, LOOKS_ROW)};
 #undef READS_ROW
 #undef WRITES_ROW
 #undef OPENS_ROW
 #undef NAME_ROW
+#undef MAKES_ROW
 #undef LOOKS_ROW
 /* clang-format on */
 

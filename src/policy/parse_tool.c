@@ -12,7 +12,7 @@
 
 enum { TOOLS_MAX = 4096, NAME_MAX_BYTES = 64, ARGV_BYTES_MAX = 128 << 10 };
 
-static bool name_fine(const char *name)
+bool tc_policy_tool_name(const char *name)
 {
     size_t n = strlen(name);
     return n && n <= NAME_MAX_BYTES &&
@@ -21,7 +21,7 @@ static bool name_fine(const char *name)
 
 static bool check_name(struct tc_parse *p, const struct tc_node *node, const char *what)
 {
-    if (name_fine(node->key))
+    if (tc_policy_tool_name(node->key))
         return true;
     tc_parse_bad_key(p, node, "models accept letters, digits, _ and -, at most 64",
                      "\"%.80s\" is not a %s name", node->key, what);

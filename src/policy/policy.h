@@ -76,6 +76,9 @@ int tc_policy_check_narrowing(const char *key, const char *value, struct toolcag
 int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant,
                       const char *access, char **ret, struct toolcage_error **err);
 
+/* Can a tool be called so? */
+bool tc_policy_tool_name(const char *name);
+
 /* The policy that holds where there is none. */
 int tc_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err);
 struct toolcage_policy *tc_policy_ref(struct toolcage_policy *policy);

@@ -112,9 +112,11 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
     if (entry && (!write || entry->access == TC_ACCESS_WRITE))
         return decide(v, true, entry->origin.key, entry->origin.line, NULL,
                       tc_format("%s %s: granted with %s", verb, path, entry->path), err);
+    _autofree_ char *more = policy->is_default && entry ? tc_format("--write %s", path) : NULL;
     if (entry)
         return decide(
-            v, false, entry->origin.key, entry->origin.line, "move it from readable to writable",
+            v, false, entry->origin.key, entry->origin.line,
+            more ? more : "move it from readable to writable",
             beside(grant, path, tc_format("%s %s: %s is only readable", verb, path, entry->path)),
             err);
     if (fixed)

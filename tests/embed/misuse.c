@@ -51,6 +51,7 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_dispatch(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_wait(NULL, 0, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_run(NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_call_learned_policy(NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_explain_json(NULL, NULL, NULL, &err));
     point(toolcage_call_cancel(NULL) == TOOLCAGE_EUSAGE &&
               toolcage_call_fd(NULL) == TOOLCAGE_EUSAGE &&

@@ -175,6 +175,8 @@ static bool is_probe(const char *path)
                                         "/etc/lsb-release",
                                         "/etc/npmrc",
                                         "/etc/ldap",
+                                        "/etc/netsvc.conf",
+                                        "/etc/svc.conf",
                                         "/run/systemd",
                                         "/run/nscd",
                                         "/var/run/nscd"};
@@ -227,6 +229,8 @@ static const char *operation_of(const struct tc_seccomp_watched *row, const uint
         if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) || (!exists && (flags & O_CREAT)))
             return "write";
         return "read";
+    case TC_SECCOMP_MAKES:
+        return exists ? "look" : "write";
     case TC_SECCOMP_WRITES:
     case TC_SECCOMP_NAMES:
     default:
@@ -238,7 +242,7 @@ static bool follows(const struct tc_seccomp_watched *row, const uint64_t *args)
 {
     if (row->use == TC_SECCOMP_OPENS)
         return !(args[(row->path + 1) % 6] & O_NOFOLLOW);
-    return row->use != TC_SECCOMP_NAMES;
+    return row->use != TC_SECCOMP_NAMES && row->use != TC_SECCOMP_MAKES;
 }
 
 static void note(struct tc_cage *cage, const char *operation, const char *said,

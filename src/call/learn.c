@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "call/learn.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/path.h"
+#include "call/programs.h"
+#include "policy/learn.h"
+#include "policy/system_paths.h"
+
+/* A policy says paths as text, and never patterns. */
+static bool sayable(const char *path)
+{
+    return tc_utf8_valid(path, strlen(path)) && !strpbrk(path, "*?[");
+}
+
+/* The path, or the directory above that can be said: of a written one with a name in it that is no
+ * longer there, so that all of the directory counts. Owned. */
+static char *nearest_sayable(const char *path, enum tc_touch how)
+{
+    char *at = strdup(path);
+    while (at && !sayable(at)) {
+        char *parent = tc_path_parent(at);
+        free(at);
+        at = parent;
+    }
+    if (!at || strcmp(at, path) == 0 || how != TC_TOUCH_WRITE)
+        return at;
+    char *inside = tc_path_join(at, "written");
+    free(at);
+    return inside;
+}
+
+static bool add(struct tc_lesson *l, const char *operation, const char *target, bool refused)
+{
+    static const char *const words[] = {[TC_TOUCH_READ] = "read",
+                                        [TC_TOUCH_WRITE] = "write",
+                                        [TC_TOUCH_EXEC] = "exec",
+                                        [TC_TOUCH_LOOK] = "look"};
+    struct stat st;
+    size_t how = 0;
+    while (how < TC_COUNT(words) && !tc_streq(operation, words[how]))
+        how++;
+    if (how == TC_COUNT(words) || !target || target[0] != '/')
+        return true;
+    struct tc_touched *t = TC_PUSH(l->touched, l->count);
+    if (!t)
+        return false;
+    *t = (struct tc_touched){.how = (enum tc_touch)how, .refused = refused};
+    t->path = nearest_sayable(target, t->how);
+    t->there = t->path && lstat(t->path, &st) == 0;
+    t->directory = t->there && S_ISDIR(st.st_mode);
+    return t->path != NULL;
+}
+
+/* Does `programs` bring it along? */
+static bool brought(const struct tc_grant *programs, const char *path)
+{
+    for (size_t i = 0; path && i < programs->fs_count; i++)
+        if (tc_path_within(programs->fs[i].path, path))
+            return true;
+    return false;
+}
+
+static bool add_touched(struct tc_lesson *l, const struct toolcage_call *call,
+                        const struct tc_grant *programs)
+{
+    const struct tc_outcome *o = &call->result->outcome;
+    for (size_t i = 0; i < o->access_count; i++)
+        if (!brought(programs, o->accesses[i].target) &&
+            !add(l, o->accesses[i].operation, o->accesses[i].target, false))
+            return false;
+    for (size_t i = 0; i < o->denial_count; i++)
+        if (!o->denials[i].probe && !add(l, o->denials[i].operation, o->denials[i].target, true))
+            return false;
+    return true;
+}
+
+static bool add_endpoints(struct tc_strv *list, const struct tc_outcome *o, bool *ret_unix)
+{
+    for (size_t i = 0; i < o->denial_count; i++) {
+        const struct tc_denial *d = &o->denials[i];
+        *ret_unix = *ret_unix || (!d->probe && tc_streq(d->target, "socket(AF_UNIX)"));
+        if (tc_streq(d->operation, "connect") && d->target && !tc_strv_add(list, d->target))
+            return false;
+    }
+    return true;
+}
+
+/* "ls" of "/bin/ls"; what a tool's name cannot hold becomes "_". Owned. */
+static char *name_of(const struct tc_strv *argv)
+{
+    enum { NAME_MOST = 64 };
+    const char *base = argv->count ? strrchr(argv->items[0], '/') : NULL;
+    base = base ? base + 1 : argv->count ? argv->items[0] : "";
+    char *name = strndup(base, NAME_MOST);
+    for (char *c = name; c && *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '_' && *c != '-')
+            *c = '_';
+    if (name && (!name[0] || !isalpha((unsigned char)name[0]))) {
+        free(name);
+        return strdup("learned");
+    }
+    return name;
+}
+
+/* Outside of what every cage shows: then the policy has to name it. */
+static bool needs_programs(const struct tc_strv *argv)
+{
+    const char *path = getenv("PATH");
+    if (!argv->count || strchr(argv->items[0], '/'))
+        return false;
+    _autofree_ char *file = tc_program_find(path ? path : "", argv->items[0]);
+    return file && !tc_system_path_find(file);
+}
+
+/* Three times what the run took, where the defaults are less. NULL in *ret: they are not. */
+static bool limits(const struct tc_outcome *o, char **ret_timeout, char **ret_memory)
+{
+    enum { TIMES = 3, TIMEOUT_MS = 30000, MEMORY_MIB = 512 };
+    int64_t ms = o->wall_us / 1000 * TIMES, mib = (o->memory_peak >> 20) * TIMES;
+    if (ms > TIMEOUT_MS && !(*ret_timeout = tc_format("%llds", (long long)(ms / 1000 + 1))))
+        return false;
+    return mib <= MEMORY_MIB || (*ret_memory = tc_format("%lldMiB", (long long)mib));
+}
+
+static char *ending_of(const struct toolcage_call *call)
+{
+    const struct tc_outcome *o = &call->result->outcome;
+    if (o->status == TOOLCAGE_STATUS_OK)
+        return strdup("");
+    if (o->status == TOOLCAGE_STATUS_FAILED && !o->signal)
+        return tc_format("exit code %lld", (long long)o->exit_code);
+    return strdup(tc_status_word(o->status));
+}
+
+/* A grant of nothing but the programs. */
+static int resolve_programs(const struct toolcage_call *call, const struct tc_facts *facts,
+                            struct tc_grant *ret, struct toolcage_error **err)
+{
+    if (!tc_strv_copy(&ret->programs, &call->grant.programs) ||
+        (needs_programs(&call->grant.argv) &&
+         !tc_strv_add(&ret->programs, call->grant.argv.items[0])))
+        return tc_fail_memory(err);
+    return tc_programs_extend(call->policy, facts, ret, err);
+}
+
+static char *write_policy(const struct toolcage_call *call, const char *name,
+                          struct toolcage_error **err)
+{
+    _autosurroundings_ struct tc_surroundings around = {0};
+    _auto_(tc_grant_done) struct tc_grant programs = {0};
+    _autostrv_ struct tc_strv endpoints = {0};
+    _autofree_ char *own = name ? strdup(name) : name_of(&call->grant.argv);
+    _autofree_ char *ending = ending_of(call);
+    _autofree_ char *timeout = NULL, *memory = NULL;
+    struct tc_lesson l = {
+        .name = own, .ending = ending, .argv = &call->grant.argv, .endpoints = &endpoints};
+    if (tc_surroundings_gather(&around, err) < 0 ||
+        resolve_programs(call, &around.facts, &programs, err) < 0)
+        return NULL;
+    bool fine = own && ending && add_touched(&l, call, &programs) &&
+                add_endpoints(&endpoints, &call->result->outcome, &l.unix_sockets) &&
+                limits(&call->result->outcome, &timeout, &memory);
+    l.cwd = call->grant.caller_cwd ? call->grant.caller_cwd : around.cwd;
+    l.home = around.home;
+    l.timeout = timeout;
+    l.memory = memory;
+    l.programs = &programs.programs;
+    char *text = fine ? tc_learn_write(&l) : NULL;
+    for (size_t i = 0; i < l.count; i++)
+        free(l.touched[i].path);
+    free(l.touched);
+    if (!text)
+        (void)tc_fail_memory(err);
+    return text;
+}
+
+int tc_call_learned_policy(const struct toolcage_call *call, const char *name, char **ret_policy,
+                           struct toolcage_error **err)
+{
+    struct tc_why why = {.code = TOOLCAGE_EUSAGE, .stage = "learn", .subject = "call"};
+    if (!call->result)
+        return tc_fail(err, &why, "the call has not ended yet");
+    why.hint = "set \"denials\" to \"accesses\" before it starts";
+    if (call->grant.denials != TC_DENIALS_ACCESSES)
+        return tc_fail(err, &why, "the call did not list what it touched");
+    why.subject = name;
+    why.hint = "letters, digits, _ and -, beginning with a letter";
+    if (name && !tc_policy_tool_name(name))
+        return tc_fail(err, &why, "\"%.80s\" cannot be the name of a tool", name);
+    *ret_policy = write_policy(call, name, err);
+    if (*ret_policy)
+        return 0;
+    return err && *err ? tc_error_code(*err) : TOOLCAGE_EMEMORY;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/habits.h"
+#include "cli/run.h"
+#include "cli/say.h"
+
+static const struct tc_option options[] = {
+    {"name", 0, "NAME", NULL, "what the learned tool is called (default: as its command)"},
+    {"allow-all", 0, NULL, NULL,
+     "it may read all but /etc and credentials, and write this directory"},
+    TC_OPTIONS_NARROWING,
+    {"stdin", 0, "pass|none", NULL, "whether the tool reads your standard input (default: pass)"},
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char text[] =
+    "Runs the command in a cage, lists what it touches, and prints the least policy that allows "
+    "that.\n"
+    "The command's own output goes to standard error, so that the policy can be redirected. The "
+    "grant\n"
+    "is the default one (read this directory, write nothing), whatever policy file is here; "
+    "--read,\n"
+    "--write and --allow-all add to it. What was refused stands in the policy as a comment: run "
+    "again\n"
+    "with more, or add it by hand. Nothing is trusted before you say so.\n"
+    "\n"
+    "exit codes: those of exec\n"
+    "\n"
+    "examples:\n"
+    "  toolcage learn --write . make > toolcage.toml\n"
+    "  toolcage learn --allow-all --name report -- python3 report.py > toolcage.toml\n"
+    "  toolcage policy check toolcage.toml && toolcage policy trust toolcage.toml\n";
+
+/* Views of the kernel, what the cage has of its own or shows anyway, and the machine's
+ * configuration, in which keys lie beside what everybody may know. */
+static bool is_special(const char *name)
+{
+    static const char *const names[] = {"proc", "sys", "dev", "run", "tmp", "mnt", "etc", "usr"};
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return name[0] == '.';
+}
+
+static int allow(struct toolcage_call *call, const char *key, const char *path,
+                 struct tc_failure *failure)
+{
+    return toolcage_call_set(call, key, path, tc_failure_error(failure));
+}
+
+static int allow_roots(struct toolcage_call *call, DIR *root, struct tc_failure *failure)
+{
+    for (struct dirent *e; (e = readdir(root));) {
+        char path[NAME_MAX + 2];
+        struct stat st;
+        (void)snprintf(path, sizeof(path), "/%s", e->d_name);
+        if (is_special(e->d_name) || lstat(path, &st) || !S_ISDIR(st.st_mode))
+            continue;
+        if (allow(call, "read", path, failure))
+            return -1;
+    }
+    return 0;
+}
+
+static int allow_all(struct toolcage_call *call, struct tc_failure *failure)
+{
+    DIR *root = opendir("/");
+    _autofree_ char *here = realpath(".", NULL);
+    int rc = !root || !here
+                 ? tc_failure_set(failure, TOOLCAGE_ESYSTEM, "change to a directory that exists",
+                                  "cannot look at / and at this directory: %s", strerror(errno))
+                 : allow_roots(call, root, failure);
+    if (root)
+        (void)closedir(root);
+    return rc ? rc : allow(call, "write", here, failure);
+}
+
+static int print_policy(const struct toolcage_call *call, const char *name,
+                        struct tc_failure *failure)
+{
+    char *policy = NULL;
+    if (toolcage_call_learned_policy(call, name, &policy, tc_failure_error(failure)))
+        return -1;
+    int rc = tc_cli_print(policy, strlen(policy));
+    toolcage_free(policy);
+    return rc;
+}
+
+static int run(const struct tc_args *args)
+{
+    _autosession_ struct tc_session session = {0};
+    _autofailure_ struct tc_failure failure = {0};
+    const char *input = tc_args_value(args, "stdin");
+    int rc = tc_habit_values(args);
+    if (rc)
+        return rc;
+    if (tc_session_open(args, NULL, TC_LOOKUP_DEFAULT, &session, &failure) ||
+        tc_session_command(&session, args->words, args->word_count, &failure) ||
+        allow(session.call, "denials", "accesses", &failure) ||
+        (tc_args_has(args, "allow-all") && allow_all(session.call, &failure)))
+        return tc_failure_tell(&failure, args, NULL);
+    session.aside = true;
+    rc = tc_run(&session, args, NULL, !input || strcmp(input, "none"));
+    if (!toolcage_call_result(session.call) ||
+        toolcage_result_status(toolcage_call_result(session.call)) == TOOLCAGE_STATUS_DENIED)
+        return rc;
+    int printed = print_policy(session.call, tc_args_value(args, "name"), &failure);
+    return printed < 0 ? tc_failure_tell(&failure, args, NULL) : printed ? printed : rc;
+}
+
+const struct tc_verb tc_verb_learn = {
+    .name = "learn",
+    .words = "[options] [--] CMD [ARG]...",
+    .summary = "run a command, and print the policy that it needs",
+    .text = text,
+    .options = options,
+    .command = true,
+    .least = 1,
+    .most = -1,
+    .run = run,
+};

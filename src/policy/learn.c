@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "policy/learn.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/jsontext.h"
+#include "base/path.h"
+#include "base/shown.h"
+
+enum { REFUSED_SHOWN = 20 };
+
+/* A basic string of TOML is one of JSON, but for DEL. */
+static void add_string(struct tc_buf *out, const char *text)
+{
+    _autobuf_ struct tc_buf json = TC_BUF_INIT;
+    tc_json_string(&json, text, strlen(text));
+    for (const char *c = json.data; c && *c; c++) {
+        if (*c == 0x7f)
+            tc_buf_adds(out, "\\u007F");
+        else
+            tc_buf_addc(out, *c);
+    }
+}
+
+static void add_array(struct tc_buf *out, const char *key, const struct tc_strv *list)
+{
+    tc_buf_addf(out, "%s = [", key);
+    for (size_t i = 0; i < list->count; i++) {
+        tc_buf_adds(out, i ? ", " : "");
+        add_string(out, list->items[i]);
+    }
+    tc_buf_adds(out, "]\n");
+}
+
+/* Paths one a line, where they are many. */
+static void add_paths(struct tc_buf *out, const char *key, const struct tc_strv *list)
+{
+    if (list->count <= 1) {
+        if (list->count)
+            add_array(out, key, list);
+        return;
+    }
+    tc_buf_addf(out, "%s = [\n", key);
+    for (size_t i = 0; i < list->count; i++) {
+        tc_buf_adds(out, "  ");
+        add_string(out, list->items[i]);
+        tc_buf_adds(out, ",\n");
+    }
+    tc_buf_adds(out, "]\n");
+}
+
+static void add_line(struct tc_buf *out, const char *words, const char *subject)
+{
+    tc_buf_adds(out, "# ");
+    tc_buf_adds(out, words);
+    if (subject)
+        tc_buf_add_shown(out, subject);
+    tc_buf_addc(out, '\n');
+}
+
+/* ---- notes
+ * -------------------------------------------------------------------------------------- */
+
+static bool holds_secrets(const char *path)
+{
+    static const char *const parts[] = {
+        "/.ssh", "/.aws",  "/.gnupg", "/.kube",     "/.netrc", "/.docker",
+        "/.env", "secret", "token",   "credential", "passw",   "id_rsa",
+        ".pem",  ".key",   "/.npmrc", "/.pypirc",   "keyring", "/.git-credentials"};
+    for (size_t i = 0; i < TC_COUNT(parts); i++)
+        if (strstr(path, parts[i]))
+            return true;
+    return false;
+}
+
+static bool executed_below(const struct tc_lesson *l, const char *dir)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (l->touched[i].how == TC_TOUCH_EXEC && tc_path_within(dir, l->touched[i].path))
+            return true;
+    return false;
+}
+
+static bool has_repository(const struct tc_lesson *l, const char *dir)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (tc_path_within(dir, l->touched[i].path) && strstr(l->touched[i].path, "/.git/"))
+            return true;
+    return false;
+}
+
+static void add_read_notes(struct tc_buf *out, const struct tc_lesson *l,
+                           const struct tc_strv *readable)
+{
+    for (size_t i = 0; i < readable->count; i++) {
+        const char *path = readable->items[i];
+        if (holds_secrets(path))
+            add_line(out, "danger: may hold a secret, which the tool then knows: ", path);
+        else if (tc_path_within("/etc", path))
+            add_line(out, "note: the machine's configuration: ", path);
+        if (l->home && tc_path_within(path, l->home))
+            add_line(out, "danger: all of your home directory: ", path);
+    }
+}
+
+static void add_write_notes(struct tc_buf *out, const struct tc_lesson *l,
+                            const struct tc_strv *writable)
+{
+    for (size_t i = 0; i < writable->count; i++) {
+        const char *path = writable->items[i];
+        if (tc_learn_wide(l, path))
+            add_line(out, "danger: far more than one project: ", path);
+        if (holds_secrets(path))
+            add_line(out, "danger: may hold a secret, which the tool could replace: ", path);
+        if (executed_below(l, path))
+            add_line(out, "danger: it runs programs from a place that it may write: ", path);
+        if (has_repository(l, path))
+            add_line(out,
+                     "note: what steers git (hooks, configuration) stays read-only where it "
+                     "exists: ",
+                     path);
+        if (l->cwd && tc_path_within(path, l->cwd))
+            add_line(out,
+                     "note: the whole working directory; to see each change first: "
+                     "workspace = { mode = \"overlay\", commit = \"ask\" }",
+                     NULL);
+    }
+}
+
+/* What it wanted and did not get: for a person to think about. */
+static void add_refused(struct tc_buf *out, const struct tc_lesson *l)
+{
+    static const char *const verbs[] = {[TC_TOUCH_READ] = "read ",
+                                        [TC_TOUCH_WRITE] = "write ",
+                                        [TC_TOUCH_EXEC] = "execute ",
+                                        [TC_TOUCH_LOOK] = "look at "};
+    size_t shown = 0, more = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct tc_touched *t = &l->touched[i];
+        if (!t->refused || t->how == TC_TOUCH_LOOK)
+            continue;
+        if (shown == REFUSED_SHOWN) {
+            more++;
+            continue;
+        }
+        if (!shown++)
+            add_line(out, "It was refused these, and may need them:", NULL);
+        tc_buf_adds(out, "#   ");
+        tc_buf_adds(out, verbs[t->how]);
+        tc_buf_add_shown(out, t->path);
+        tc_buf_addc(out, '\n');
+    }
+    if (more)
+        tc_buf_addf(out, "#   and %zu more\n", more);
+}
+
+/* ---- the text
+ * ----------------------------------------------------------------------------------- */
+
+static void add_head(struct tc_buf *out, const struct tc_lesson *l)
+{
+    tc_buf_adds(out, "# Learned from one run. Read each line before you trust it: it allows what "
+                     "that run did,\n# which is not the same as what it should do.\n");
+    if (l->ending[0])
+        add_line(out, "The run did not succeed, so it may need more: ", l->ending);
+    tc_buf_adds(out, "\n");
+}
+
+/* Where it ran is found again, also when only something below that is granted. */
+static bool needs_cwd(const struct tc_lesson *l, const struct tc_strv *readable,
+                      const struct tc_strv *writable)
+{
+    const struct tc_strv *sets[] = {readable, writable};
+    bool below = false;
+    for (size_t i = 0; i < TC_COUNT(sets); i++)
+        for (size_t j = 0; j < sets[i]->count; j++) {
+            if (tc_path_within(sets[i]->items[j], l->cwd))
+                return true;
+            below = below || tc_path_within(l->cwd, sets[i]->items[j]);
+        }
+    return below;
+}
+
+static void add_network(struct tc_buf *out, const struct tc_lesson *l)
+{
+    tc_buf_adds(out, "network = \"none\"\n");
+    for (size_t i = 0; i < l->endpoints->count; i++) {
+        bool names = strcmp(l->endpoints->items[i], "127.0.0.1:53") == 0 ||
+                     strcmp(l->endpoints->items[i], "[::1]:53") == 0;
+        add_line(out,
+                 names ? "note: it tried to resolve host names at " : "danger: it tried to reach ",
+                 l->endpoints->items[i]);
+    }
+    if (l->unix_sockets)
+        add_line(out, "note: it tried to make a unix socket", NULL);
+}
+
+static void add_limits(struct tc_buf *out, const struct tc_lesson *l)
+{
+    if (l->timeout)
+        tc_buf_addf(out, "timeout = \"%s\"\n", l->timeout);
+    if (l->memory)
+        tc_buf_addf(out, "memory = { max = \"%s\", by = \"any\" }\n", l->memory);
+}
+
+char *tc_learn_write(const struct tc_lesson *l)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    _autostrv_ struct tc_strv readable = {0}, writable = {0};
+    if (!tc_learn_paths(l, &readable, &writable))
+        return NULL;
+    add_head(&out, l);
+    tc_buf_addf(&out, "[tool.%s]\n", l->name);
+    add_array(&out, "command", l->argv);
+    if (l->programs->count)
+        add_array(&out, "programs", l->programs);
+    if (needs_cwd(l, &readable, &writable)) {
+        tc_buf_adds(&out, "cwd = ");
+        add_string(&out, l->cwd);
+        tc_buf_addc(&out, '\n');
+    }
+    add_read_notes(&out, l, &readable);
+    add_paths(&out, "filesystem.readable", &readable);
+    add_write_notes(&out, l, &writable);
+    add_paths(&out, "filesystem.writable", &writable);
+    add_refused(&out, l);
+    add_network(&out, l);
+    add_limits(&out, l);
+    return tc_buf_steal(&out);
+}

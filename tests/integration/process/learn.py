@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""toolcage learn: a run under the learned policy succeeds, and one that goes beyond what was learned does not."""
+import os
+import shutil
+import subprocess
+import tomllib
+
+from scene import PATIENCE, TOOLCAGE, check, run, skip
+
+CLONE = """
+git daemon --base-path=srv --export-all --listen=127.0.0.1 --port=9418 --reuseaddr --detach --pid-file=/tmp/pid
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do git clone -q git://127.0.0.1/r.git got && break; sleep 0.2; done
+kill $(cat /tmp/pid)
+test -f got/file
+"""
+
+
+def toolcage(s, *words, cwd=None, extra=None):
+    return subprocess.run([TOOLCAGE, *words], env={**s.environ, **(extra or {})}, cwd=cwd or s.ws, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=120 * PATIENCE, check=False)
+
+
+def learn(s, *command, flags=("--allow-all",), name="t"):
+    return toolcage(s, "learn", *flags, "--name", name, "-t", f"{60 * PATIENCE}s", "--", *command)
+
+
+def call(s, name="t"):
+    return toolcage(s, "call", "--policy", s.path("learned.toml"), name)
+
+
+def clear(s):
+    shutil.rmtree(s.ws)
+    s.directory("ws")
+
+
+def learned(s, title, program, files, *command, beyond, made=()):
+    """Learns from files in the workspace, runs again, then with files that ask for more than was seen."""
+    if not shutil.which(program, path=s.environ["PATH"]):
+        skip(title, f"skipped: {program} is not installed")
+        return {}
+    clear(s)
+    for name, text in files.items():
+        s.write(f"ws/{name}", text)
+    done = learn(s, *command)
+    check(done.returncode == 0, f"{title}: the run that is learned from", done)
+    s.write("learned.toml", done.stdout)
+    valid = toolcage(s, "policy", "check", s.path("learned.toml"))
+    check(valid.returncode == 0, f"{title}: its policy is one", (valid, done.stdout))
+    for name in made:
+        shutil.rmtree(s.path("ws", name), ignore_errors=True)
+    again = call(s)
+    check(again.returncode == 0, f"{title}: the same again", (again, done.stdout))
+    for name in made:
+        shutil.rmtree(s.path("ws", name), ignore_errors=True)
+    for name, text in beyond.items():
+        s.write(f"ws/{name}", text)
+    more = call(s)
+    left = os.path.exists(s.path("outside/left"))
+    check(more.returncode != 0 and "tweet-31" not in more.stdout + more.stderr and not left, f"{title}: not what goes beyond it", (more, done.stdout))
+    return tomllib.loads(done.stdout)["tool"]["t"] if valid.returncode == 0 else {}
+
+
+def programs(s):
+    s.write("outside/canary", "tweet-31\n")
+    secret = s.path("outside/canary")
+    numpy = "import numpy as np\nnp.save('a.npy', np.arange(10.0))\nprint(np.load('a.npy').sum())\n"
+    if subprocess.run(["/usr/bin/python3", "-c", "import numpy"], capture_output=True, check=False).returncode:
+        skip("numpy", "skipped: numpy is not installed")
+    else:
+        tool = learned(s, "numpy", "python3", {"n.py": numpy}, "python3", "n.py", beyond={"n.py": f"print(open('{secret}').read())\n"})
+        writable = tool.get("filesystem", {}).get("writable")
+        check(writable == [s.path("ws/a.npy")], "numpy: the one file that it writes", tool)
+    tool = learned(s, "gcc", "gcc", {"a.c": '#include "b.h"\nint main(void) { return B; }\n', "b.h": "#define B 0\n"}, "gcc", "-o", "prog", "a.c",
+                   beyond={"a.c": f'#include "{secret}"\n'})
+    check(tool.get("filesystem", {}).get("readable") == [s.path("ws/a.c"), s.path("ws/b.h")], "gcc: the files that it reads", tool)
+    learned(s, "sqlite3", "sqlite3", {"q.sql": "create table if not exists t(a); insert into t values (1); select count(*) from t;\n"},
+            "sqlite3", "-bail", "x.db", ".read q.sql", beyond={"q.sql": f".read {secret}\nattach '{s.path('outside/left')}' as o; create table o.t(a);\n"})
+    learned(s, "npm", "npm", {"package.json": APP % "", "pkg/package.json": '{"name":"pkg","version":"1.0.0"}'},
+            "npm", "install", "--no-audit", "--no-fund", "--offline", made=["node_modules"],
+            beyond={"package.json": APP % f',"scripts":{{"preinstall":"cat {secret}"}}'})
+    clear(s)
+    script = f"git init -q w && cd w && echo x > file && git add file && {GIT} commit -q -m x && cd .. && git clone -q --bare w srv/r.git"
+    if shutil.which("git", path=s.environ["PATH"]) and os.path.exists("/usr/lib/git-core/git-daemon"):
+        subprocess.run(["/bin/sh", "-c", script], cwd=s.directory("seed"), env=s.environ, check=True, capture_output=True)
+        shutil.copytree(s.path("seed/srv"), s.path("outside/srv"))
+        s.write("ws/clone.sh", CLONE)
+        shutil.copytree(s.path("seed/srv"), s.path("ws/srv"))
+        done = learn(s, "sh", "clone.sh")
+        check(done.returncode == 0, "git clone from a server: the run that is learned from", done)
+        s.write("learned.toml", done.stdout)
+        shutil.rmtree(s.path("ws/got"), ignore_errors=True)
+        again = call(s)
+        check(again.returncode == 0, "git clone from a server: the same again", (again, done.stdout))
+        shutil.rmtree(s.path("ws/got"), ignore_errors=True)
+        s.write("ws/clone.sh", CLONE.replace("base-path=srv", f"base-path={s.path('outside/srv')}"))
+        more = call(s)
+        check(more.returncode != 0, "git clone from a server: not one from elsewhere", more)
+    else:
+        skip("git clone from a server", "skipped: git daemon is not installed")
+
+
+APP = '{"name":"app","version":"1.0.0","dependencies":{"pkg":"file:./pkg"}%s}'
+GIT = "git -c user.name=x -c user.email=x@example.com"
+
+
+def generalised(s):
+    """Many files stand as their directory, installed packages as theirs, temporary names as nothing."""
+    clear(s)
+    for i in range(5):
+        s.write(f"data/part-{i}", "x")
+    s.write("data/lone/one", "x")
+    s.write("opt/lib/python9/site-packages/p/q/r.py", "x")
+    script = (f"cat {s.data}/part-* {s.data}/lone/one {s.path('opt')}/lib/python9/site-packages/p/q/r.py > /dev/null; f=$(mktemp); echo x > $f; "
+              f"mkdir -p out; echo x > out/a.tmp; mv out/a.tmp out/a; true")
+    done = learn(s, "sh", "-c", script)
+    tool = tomllib.loads(done.stdout)["tool"]["t"]["filesystem"]
+    check(tool["readable"] == [s.data, s.path("opt/lib/python9/site-packages")], "what it reads", done.stdout)
+    check(tool["writable"] == [s.ws], "what it writes", done.stdout)
+
+
+def caged_at_first(s):
+    """Without more said, the run is under the default grant, and what it was refused is a comment."""
+    clear(s)
+    secret = s.write("outside/canary", "tweet-31\n")
+    done = learn(s, "sh", "-c", f"cat {secret}; echo x > new; ls /etc/shadow; true", flags=())
+    check("tweet-31" not in done.stderr and not os.path.exists(s.path("ws/new")), "the default grant holds", done)
+    check(f"#   read {secret}" in done.stdout and f"#   write {s.ws}/new" in done.stdout and "writable = " not in done.stdout, "what it wanted is a comment", done.stdout)
+    done = learn(s, "sh", "-c", "cat outside.txt; exit 3", flags=())
+    check(done.returncode == 3 and "exit code 3" in done.stdout, "a run that fails says so", done)
+    done = learn(s, "sh", "-c", "echo out; echo x > f; true", flags=("--write", "."))
+    check(done.stdout.startswith("# Learned") and "out\n" in done.stderr and f'filesystem.writable = ["{s.ws}/f"]' in done.stdout, "more can be given", done)
+    home = s.path("home")
+    s.write("home/.ssh/id_ed25519", "tweet-31\n")
+    done = learn(s, "sh", "-c", f"cat {home}/.ssh/id_ed25519; true")
+    check("tweet-31" not in done.stderr, "credentials stay masked with --allow-all", done)
+
+
+def dangers(s):
+    clear(s)
+    s.write("ws/run.sh", "#!/bin/sh\necho ran\n", 0o755)
+    s.write("data/api.key", "k")
+    done = learn(s, "sh", "-c", f"cat {s.data}/api.key; ./run.sh; cp run.sh run2.sh; echo x > more")
+    check("danger: may hold a secret" in done.stdout, "a file that may hold a secret", done.stdout)
+    check("danger: it runs programs from a place that it may write" in done.stdout, "a program that it may write", done.stdout)
+
+
+def hostile_names(s):
+    """Names that a policy cannot say, or that would be more than a name in it."""
+    clear(s)
+    for name in (b'a"]\n[tool.evil]\ncommand=["sh"]', b"\xff\xfe", b"x*y", b"esc\x1b[31m", b"del\x7f"):
+        os.makedirs(os.path.join(s.data.encode(), b"d-" + name))
+        with open(os.path.join(s.data.encode(), b"d-" + name, b"file"), "wb") as file:
+            file.write(b"x")
+    done = learn(s, "sh", "-c", f"cd {s.data}; cat d-*/file; cat > '{s.data}/d-esc\x1b[31m/refused\n[tool.two]'; true", flags=("--read", s.data))
+    try:
+        tools = tomllib.loads(done.stdout)["tool"]
+    except ValueError as wrong:
+        tools = wrong
+    check(isinstance(tools, dict) and list(tools) == ["t"] and "\x1b" not in done.stdout, "they stay names", done.stdout)
+
+
+run(programs, generalised, caged_at_first, dangers, hostile_names)

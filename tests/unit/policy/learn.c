@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * From touched paths to a policy: what is merged, what is left alone, what is said of it. */
+#include "policy/learn.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "policy/policy.h"
+#include "test.h"
+
+#define READS(p)                                                 \
+    {                                                            \
+        .path = (char *)(p), .how = TC_TOUCH_READ, .there = true \
+    }
+#define LISTS(p)                                                                    \
+    {                                                                               \
+        .path = (char *)(p), .how = TC_TOUCH_READ, .there = true, .directory = true \
+    }
+#define WRITES(p)                                                 \
+    {                                                             \
+        .path = (char *)(p), .how = TC_TOUCH_WRITE, .there = true \
+    }
+#define MAKES_DIR(p)                                                                 \
+    {                                                                                \
+        .path = (char *)(p), .how = TC_TOUCH_WRITE, .there = true, .directory = true \
+    }
+#define WROTE(p)                                   \
+    {                                              \
+        .path = (char *)(p), .how = TC_TOUCH_WRITE \
+    }
+#define REFUSED(p)                                                 \
+    {                                                              \
+        .path = (char *)(p), .how = TC_TOUCH_READ, .refused = true \
+    }
+
+static const struct tc_strv none;
+
+static struct tc_lesson lesson(struct tc_touched *touched, size_t count)
+{
+    static char *words[] = {(char *)"make", (char *)"x\"\n\x7f", NULL};
+    static const struct tc_strv argv = {words, 2};
+    return (struct tc_lesson){.name = "t",
+                              .argv = &argv,
+                              .programs = &none,
+                              .cwd = "/w/project",
+                              .home = "/home/u",
+                              .ending = "",
+                              .touched = touched,
+                              .count = count,
+                              .endpoints = &none};
+}
+
+static void expect(const struct tc_strv *got, const char *want)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    for (size_t i = 0; i < got->count; i++)
+        tc_buf_addf(&text, "%s%s", i ? " " : "", got->items[i]);
+    assert_string_equal(text.data ? text.data : "", want);
+}
+
+#define PATHS(readable, writable, ...)                           \
+    do {                                                         \
+        struct tc_touched touched[] = {__VA_ARGS__};             \
+        struct tc_lesson l = lesson(touched, TC_COUNT(touched)); \
+        _autostrv_ struct tc_strv reads = {0}, writes = {0};     \
+        assert_true(tc_learn_paths(&l, &reads, &writes));        \
+        expect(&reads, readable);                                \
+        expect(&writes, writable);                               \
+    } while (0)
+
+static void what_every_cage_has_needs_nothing(void **state)
+{
+    PATHS("", "", READS("/usr/lib/x.so"), READS("/etc/passwd"), READS("/proc/self/maps"),
+          WRITES("/tmp/x"), WRITES("/dev/null"), LISTS("/"), READS("/dev/shm/x"));
+    PATHS("/etc/app.conf", "", READS("/etc/app.conf"));
+}
+
+static void single_files_stay_files(void **state)
+{
+    PATHS("/d/a /d/b", "/w/project/out", READS("/d/a"), READS("/d/b"), WRITES("/w/project/out"));
+    PATHS("", "/w/project/out", WRITES("/w/project/out"), READS("/w/project/out"));
+}
+
+static void many_stand_as_their_directory(void **state)
+{
+    PATHS("/d", "", READS("/d/a"), READS("/d/b"), READS("/d/c"));
+    PATHS("/d/x", "", READS("/d/x/1/a"), READS("/d/x/1/b"), READS("/d/x/1/c"), READS("/d/x/2/a"),
+          READS("/d/x/2/b"), READS("/d/x/2/c"), READS("/d/x/3"));
+    PATHS("/d", "", READS("/d/a"), LISTS("/d"));
+    PATHS("/v/lib/site-packages", "", READS("/v/lib/site-packages/p/q.py"),
+          READS("/v/lib/site-packages/r.py"));
+    PATHS("/w/node_modules", "", READS("/w/node_modules/a/node_modules/b/i.js"));
+}
+
+static void nothing_wide_stands_for_a_few(void **state)
+{
+    PATHS("/etc/a /etc/b /etc/c", "", READS("/etc/a"), READS("/etc/b"), READS("/etc/c"));
+    PATHS("/home/u/a /home/u/b /home/u/c", "", READS("/home/u/a"), READS("/home/u/b"),
+          READS("/home/u/c"));
+    PATHS("/a /b /c", "", READS("/a"), READS("/b"), READS("/c"));
+    PATHS("", "/home/u/x /home/u/y", WRITES("/home/u/x"), WRITES("/home/u/y"));
+}
+
+static void writing_needs_the_directory_where_names_come_and_go(void **state)
+{
+    PATHS("", "/w/project", WRITES("/w/project/a"), WROTE("/w/project/a.tmp"));
+    PATHS("", "/w/project", MAKES_DIR("/w/project/dir"), WRITES("/w/project/dir/x"));
+    PATHS("/w/other", "/w/project", WROTE("/w/project/lock"), READS("/w/project/a"),
+          READS("/w/other"));
+    PATHS("", "", REFUSED("/secret"),
+          {.path = (char *)"/x", .how = TC_TOUCH_LOOK, .there = true, .directory = true});
+}
+
+static void the_text_is_a_policy(void **state)
+{
+    struct tc_touched touched[] = {
+        WRITES("/w/project/a"),
+        WROTE("/w/project/b"),
+        READS("/d/id_rsa"),
+        REFUSED("/secret\n[tool.evil]"),
+        {.path = (char *)"/w/project/run", .how = TC_TOUCH_EXEC, .there = true}};
+    struct tc_lesson l = lesson(touched, TC_COUNT(touched));
+    l.timeout = "90s";
+    l.memory = "2048MiB";
+    _autofree_ char *text = tc_learn_write(&l);
+    assert_non_null(text);
+    struct toolcage_policy *policy = compile(text);
+    assert_true(tc_policy_has_tool(policy, "t"));
+    assert_false(tc_policy_has_tool(policy, "evil"));
+    tc_policy_unref(policy);
+    const char *const said[] = {
+        "danger: may hold a secret, which the tool then knows: /d/id_rsa",
+        "danger: it runs programs from a place that it may write: /w/project",
+        "#   read /secret\\x0a[tool.evil]",
+        "timeout = \"90s\"",
+        "memory = { max = \"2048MiB\"",
+        "x\\\"\\n\\u007F"};
+    for (size_t i = 0; i < TC_COUNT(said); i++)
+        assert_non_null(strstr(text, said[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_every_cage_has_needs_nothing),
+        cmocka_unit_test(single_files_stay_files),
+        cmocka_unit_test(many_stand_as_their_directory),
+        cmocka_unit_test(nothing_wide_stands_for_a_few),
+        cmocka_unit_test(writing_needs_the_directory_where_names_come_and_go),
+        cmocka_unit_test(the_text_is_a_policy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
