@@ -123,6 +123,19 @@ EXPORT int toolcage_policy_load_buffer(const char *text, size_t length, const ch
     return closed(tc_policy_load_buffer(text ? text : "", length, name, ret, err), err);
 }
 
+EXPORT int toolcage_policy_allow_text(const char *text, size_t length, const char *name,
+                                      const char *tool, const char *access, char **ret_text,
+                                      struct toolcage_error **err)
+{
+    if (length)
+        NEED(text);
+    NEED(name);
+    NEED(access);
+    NEED(ret_text);
+    return closed(tc_policy_allow(text ? text : "", length, name, tool, access, ret_text, err),
+                  err);
+}
+
 EXPORT int toolcage_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err)
 {
     NEED(ret);

@@ -27,6 +27,15 @@ int toolcage_policy_load_file(const char *path, struct toolcage_policy **ret,
 int toolcage_policy_load_buffer(const char *text, size_t length, const char *name,
                                 struct toolcage_policy **ret, struct toolcage_error **err);
 
+/* The text of a policy with one more path in it, and nothing else changed: what an operator may
+ * want after a denial. `text` and `name` as above; `tool` NULL: [defaults]; `access` is "read P",
+ * "exec P" or "write P" with an absolute path as the tool sees it. Nothing is written and nothing
+ * holds because of it. *ret_text is the caller's (toolcage_free). Errors: those above, and
+ * TOOLCAGE_EUSAGE where one more path does not allow it or a person has to find the place; the hint
+ * says what to write. */
+int toolcage_policy_allow_text(const char *text, size_t length, const char *name, const char *tool,
+                               const char *access, char **ret_text, struct toolcage_error **err);
+
 /* The policy that holds where there is none: no tools; a bare command gets the strictest useful
  * default (system directories and the working directory read-only, private /tmp, no network, 30 s,
  * 512 MiB). */

@@ -45,6 +45,19 @@ void tc_json_string(struct tc_buf *buf, const char *text, size_t len)
     tc_buf_addc(buf, '"');
 }
 
+void tc_toml_string(struct tc_buf *buf, const char *text)
+{
+    _autobuf_ struct tc_buf json = TC_BUF_INIT;
+    tc_json_string(&json, text, strlen(text));
+    buf->failed = buf->failed || json.failed;
+    for (const char *c = json.data; c && *c; c++) {
+        if (*c == 0x7f)
+            tc_buf_adds(buf, "\\u007F");
+        else
+            tc_buf_addc(buf, *c);
+    }
+}
+
 void tc_json_key(struct tc_buf *buf, const char *key)
 {
     char last = buf->len ? buf->data[buf->len - 1] : '{';

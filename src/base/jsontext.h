@@ -11,6 +11,8 @@
 
 /* "text" with quotes and escapes. */
 void tc_json_string(struct tc_buf *buf, const char *text, size_t len);
+/* The same as a basic string of TOML, which also escapes DEL. */
+void tc_toml_string(struct tc_buf *buf, const char *text);
 /* ,"key":"text" (the comma only when something stands before). */
 void tc_json_member(struct tc_buf *buf, const char *key, const char *text);
 /* ,"key": and nothing more. */

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "call/facts.h"
+#include "policy/amend.h"
 
 enum { POLICY_MAX = 4 << 20, GROWN = 1 << 16 /* while it was read */ };
 
@@ -72,4 +73,18 @@ int tc_policy_load_file(const char *path, struct toolcage_policy **ret, struct t
     if (rc < 0) /* half of a policy is another policy */
         return fail_read(err, path, errno);
     return tc_policy_load_buffer(text.data ? text.data : "", text.len, path, ret, err);
+}
+
+int tc_policy_allow(const char *text, size_t length, const char *name, const char *tool,
+                    const char *access, char **ret, struct toolcage_error **err)
+{
+    struct toolcage_policy *policy = NULL;
+    _autofree_ char *whole = strndup(text, length);
+    if (!whole)
+        return tc_fail_memory(err);
+    int r = tc_policy_load_buffer(text, length, name, &policy, err);
+    if (r == 0)
+        r = tc_policy_amend(policy, whole, tool, access, ret, err);
+    (void)tc_policy_unref(policy);
+    return r;
 }

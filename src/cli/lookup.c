@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/record.h"
 #include "cli/trust.h"
 
 /* What a border is made of: owner, file system and mount of a directory. */

@@ -16,6 +16,7 @@
 
 #include "cli/changes.h"
 #include "cli/clean.h"
+#include "cli/last.h"
 #include "cli/outdir.h"
 #include "cli/report.h"
 #include "cli/say.h"
@@ -251,7 +252,7 @@ static int run_call(struct run *run, bool input, bool json, struct tc_failure *f
 }
 
 static int finish(const struct run *run, const struct tc_session *session,
-                  const struct tc_args *args, const struct tc_outdir *dir)
+                  const struct tc_args *args, const char *tool, const struct tc_outdir *dir)
 {
     const struct toolcage_result *result = toolcage_call_result(run->call);
     int code = toolcage_result_shell_code(result);
@@ -262,6 +263,7 @@ static int finish(const struct run *run, const struct tc_session *session,
     else if (!run->write_errno)
         tc_report(result, args->words);
     tc_report_notice(result);
+    tc_last_keep(session, tool, result);
     if (!rc && !tc_args_has(args, "json"))
         rc = tc_changes_ask(session->engine, result);
     if (tc_args_has(args, "timings"))
@@ -290,7 +292,7 @@ int tc_run(struct tc_session *session, const struct tc_args *args, const char *t
     int code = tc_outdir_open(args, session, &dir, &failure) ||
                        run_call(&run, input, tc_args_has(args, "json"), &failure)
                    ? tc_failure_tell(&failure, args, tool)
-                   : finish(&run, session, args, &dir);
+                   : finish(&run, session, args, tool, &dir);
     close_sink(&run);
     free(run.input);
     tc_failure_done(&failure);

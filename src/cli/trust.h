@@ -16,7 +16,5 @@ int tc_trust_check(const char *path, const char *digest, enum tc_trust *ret,
                    struct tc_failure *failure);
 /* Records the digest for the path in place of an older one; NULL: forgets the path. 0 or -1. */
 int tc_trust_set(const char *path, const char *digest, struct tc_failure *failure);
-/* $VARIABLE/toolcage/name, or $HOME/fallback/toolcage/name; NULL without either. Owned. */
-char *tc_user_path(const char *variable, const char *fallback, const char *name);
 
 #endif

@@ -11,25 +11,12 @@
 
 enum { REFUSED_SHOWN = 20 };
 
-/* A basic string of TOML is one of JSON, but for DEL. */
-static void add_string(struct tc_buf *out, const char *text)
-{
-    _autobuf_ struct tc_buf json = TC_BUF_INIT;
-    tc_json_string(&json, text, strlen(text));
-    for (const char *c = json.data; c && *c; c++) {
-        if (*c == 0x7f)
-            tc_buf_adds(out, "\\u007F");
-        else
-            tc_buf_addc(out, *c);
-    }
-}
-
 static void add_array(struct tc_buf *out, const char *key, const struct tc_strv *list)
 {
     tc_buf_addf(out, "%s = [", key);
     for (size_t i = 0; i < list->count; i++) {
         tc_buf_adds(out, i ? ", " : "");
-        add_string(out, list->items[i]);
+        tc_toml_string(out, list->items[i]);
     }
     tc_buf_adds(out, "]\n");
 }
@@ -45,7 +32,7 @@ static void add_paths(struct tc_buf *out, const char *key, const struct tc_strv 
     tc_buf_addf(out, "%s = [\n", key);
     for (size_t i = 0; i < list->count; i++) {
         tc_buf_adds(out, "  ");
-        add_string(out, list->items[i]);
+        tc_toml_string(out, list->items[i]);
         tc_buf_adds(out, ",\n");
     }
     tc_buf_adds(out, "]\n");
@@ -218,7 +205,7 @@ char *tc_learn_write(const struct tc_lesson *l)
         add_array(&out, "programs", l->programs);
     if (needs_cwd(l, &readable, &writable)) {
         tc_buf_adds(&out, "cwd = ");
-        add_string(&out, l->cwd);
+        tc_toml_string(&out, l->cwd);
         tc_buf_addc(&out, '\n');
     }
     add_read_notes(&out, l, &readable);

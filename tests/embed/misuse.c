@@ -37,6 +37,7 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_clean(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_changes_json(NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_load_file(NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_allow_text(NULL, 1, NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_load_buffer(NULL, 1, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_new_default(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_tools_json(NULL, NULL, NULL, &err));

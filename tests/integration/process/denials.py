@@ -92,7 +92,8 @@ def nothing_leaks(s):
     there, absent = s.path("outside/there"), s.path("outside/absent")
     answer = s.shell(f"{there}; {absent}; true")
     got = answer.denied("exec")
-    check(bool(got) and (there in got) == (absent in got) and got[there].get("hint") == got[absent].get("hint"), "no oracle of existence", answer)
+    hints = [got.get(name, {}).get("hint", "").replace(name, "") for name in (there, absent)]
+    check(bool(got) and (there in got) == (absent in got) and hints[0] == hints[1], "no oracle of existence", answer)
     check(os.path.exists(there), "the canary is there")
 
 

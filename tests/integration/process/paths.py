@@ -5,9 +5,12 @@
 would allow it; what the grant covers is not, and nothing else changes."""
 import json
 import os
+import re
+import shutil
 import signal
+import subprocess
 
-from scene import Skip, check, finish, name_of, run, until, helpers_of
+from scene import PATIENCE, TOOLCAGE, Skip, check, finish, helpers_of, name_of, run, until
 
 PATHS = 'denials = "paths"'
 
@@ -195,13 +198,41 @@ def narrowing(s):
     check(os.path.exists(policy) and json.dumps(answer.json), "and all of it is in the result")
 
 
+def allowed_afterwards(s):
+    """The change that allow prints is one that a person can apply, and nothing changes before."""
+    s.write("outside/file", "tweet-31\n", 0o644)
+    policy = s.policy(readable=[s.data], denied=[s.path("data/no")])
+    before = s.read(policy)
+
+    def toolcage(*words):
+        return subprocess.run([TOOLCAGE, *words], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+
+    run_it = ["exec", "--why", "--policy", policy, "--tool", "t", "cat", s.path("outside/file"), s.path("data/no")]
+    done = toolcage("allow", "--last")
+    check(done.returncode == 125 and "nothing was denied" in done.stderr and "hint: " in done.stderr, "without a denial there is nothing to allow", done)
+    first = toolcage(*run_it)
+    done = toolcage("allow", "--last")
+    check(first.returncode != 0 and done.returncode == 0 and f'"{s.path("outside/file")}"' in done.stdout and s.read(policy) == before,
+          "a change is printed, and nothing is changed", (first, done))
+    check("no change here allows read " + s.path("data/no") in done.stderr and "by hand" in done.stderr, "what is denied by name is left to a person", done)
+    check(not re.search(r"^[-+][^-+].*data/no", done.stdout, re.M), "and not in it", done)
+    if shutil.which("patch"):
+        subprocess.run(["patch", "-s", policy], input=done.stdout, text=True, check=True)
+        again = toolcage(*run_it)
+        check("tweet-31" in again.stdout and again.returncode != 0, "once applied it allows that and no more", again)
+    with open(os.path.join(s.environ["HOME"], ".local/state/toolcage/last-denials"), encoding="utf-8") as file:
+        check(os.fstat(file.fileno()).st_mode & 0o77 == 0, "what was denied is this user's to read")
+    toolcage("exec", "--why", "cat", s.path("outside/file"))
+    done = toolcage("allow", "--last")
+    check(done.stdout == f"--read {s.path('outside/file')}\n", "without a policy an option is named", done)
+
+
 def by_flags(s):
     """Without a policy the hint is an option of the command line."""
-    from scene import TOOLCAGE, subprocess  # pylint: disable=import-outside-toplevel
     done = subprocess.run([TOOLCAGE, "exec", "--why", "cat", s.path("outside/x")], env=s.environ, cwd=s.ws, capture_output=True, timeout=60, check=False)
     if b"unenforceable" in done.stderr:
         raise Skip("no cage without a policy here")
     check(f"--read {s.path('outside/x')}".encode() in done.stderr, "an option is named", done.stderr)
 
 
-run(kinds_of_calls, rights, ways_to_a_path, programs, no_oracle, floods, accesses, ordinary_work, words_for_a_model, its_death, narrowing, by_flags)
+run(kinds_of_calls, rights, ways_to_a_path, programs, no_oracle, floods, accesses, ordinary_work, words_for_a_model, its_death, narrowing, allowed_afterwards, by_flags)

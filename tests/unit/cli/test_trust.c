@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "cli/record.h"
 #include "cli/trust.h"
 
 #define ONE "sha256:1111"

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/json.h"
+#include "cli/last.h"
+#include "cli/lines.h"
+#include "cli/say.h"
+
+static const struct tc_option options[] = {
+    {"last", 0, NULL, NULL, "what was denied last"},
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char text[] =
+    "Prints the change of the policy that would have allowed what was denied last, as a diff. It "
+    "is for\n"
+    "you to read and to apply, or not: nothing is changed here. What was denied is kept of calls "
+    "by exec\n"
+    "and call; --why there lists refused paths too.\n"
+    "\n"
+    "exit codes: 0 a change was printed; 1 no change of the policy allows it\n"
+    "\n"
+    "examples:\n"
+    "  toolcage exec --why --tool build make\n"
+    "  toolcage allow --last\n"
+    "  toolcage allow --last | patch toolcage.toml && toolcage policy trust toolcage.toml\n";
+
+struct change {
+    char *policy, *tool; /* NULL: none */
+    char *before, *after;
+    int made;
+};
+
+static void done(struct change *c)
+{
+    free(c->policy);
+    free(c->tool);
+    free(c->before);
+    free(c->after);
+}
+
+static char *read_file(const char *path)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    FILE *in = fopen(path, "re");
+    ssize_t n = in ? getdelim(&bytes, &size, '\0', in) : -1;
+    bool bad = !in || (n < 0 && ferror(in));
+    if (in)
+        (void)fclose(in);
+    if (!bad)
+        return n < 0 ? (free(bytes), strdup("")) : bytes;
+    free(bytes);
+    return NULL;
+}
+
+/* One denial: the policy's text with it, or a line that says why not. */
+static int allow(struct change *c, const char *operation, const char *target,
+                 struct tc_failure *failure)
+{
+    _autofree_ char *access = NULL;
+    char *next = NULL;
+    struct toolcage_error *why = NULL;
+    if (asprintf(&access, "%s %s", operation, target) < 0) {
+        access = NULL;
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    }
+    if (toolcage_policy_allow_text(c->after, strlen(c->after), c->policy, c->tool, access, &next,
+                                   &why)) {
+        tc_cli_say("no change here allows %s: %s", access, toolcage_error_message(why));
+        if (*toolcage_error_hint(why))
+            tc_cli_hint("%s", toolcage_error_hint(why));
+        toolcage_error_free(why);
+        return 0;
+    }
+    free(c->after);
+    c->after = strdup(next);
+    toolcage_free(next);
+    c->made++;
+    return c->after ? 0 : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+}
+
+/* Without a policy file options of the command line are the grant. */
+static int name_options(struct tc_slice denials)
+{
+    struct tc_scan_each each = tc_scan_walk(denials);
+    int named = 0;
+    while (tc_scan_next(&each)) {
+        _autofree_ char *operation = tc_json_text(tc_json_get(each.value, "operation"));
+        _autofree_ char *target = tc_json_text(tc_json_get(each.value, "target"));
+        _autofree_ char *line = NULL;
+        bool write = operation && !strcmp(operation, "write");
+        if (!target || target[0] != '/' || tc_json_true(tc_json_get(each.value, "probe")))
+            continue;
+        if (asprintf(&line, "--%s %s\n", write ? "write" : "read", target) < 0)
+            return line = NULL, tc_cli_no_memory();
+        int rc = tc_cli_print_clean(line);
+        if (rc)
+            return rc;
+        named++;
+    }
+    if (!named)
+        tc_cli_say("no option allows what was denied last");
+    return named ? 0 : 1;
+}
+
+static int load(struct change *c, struct tc_slice record, struct tc_failure *failure)
+{
+    c->policy = tc_json_text(tc_json_get(record, "policy"));
+    c->tool = tc_json_text(tc_json_get(record, "tool"));
+    c->before = c->policy ? read_file(c->policy) : NULL;
+    if (c->policy && !c->before)
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "run the call again",
+                              "cannot read the policy %s: %s", c->policy, strerror(errno));
+    c->after = c->before ? strdup(c->before) : NULL;
+    return 0;
+}
+
+static int change(struct change *c, struct tc_slice denials, struct tc_failure *failure)
+{
+    struct tc_scan_each each = tc_scan_walk(denials);
+    while (tc_scan_next(&each)) {
+        _autofree_ char *operation = tc_json_text(tc_json_get(each.value, "operation"));
+        _autofree_ char *target = tc_json_text(tc_json_get(each.value, "target"));
+        if (operation && target && !tc_json_true(tc_json_get(each.value, "probe")) &&
+            allow(c, operation, target, failure))
+            return -1;
+    }
+    return 0;
+}
+
+static int print_change(const struct change *c)
+{
+    _autofree_ char *diff = tc_lines_diff(c->policy, c->before, c->after);
+    int rc = diff ? tc_cli_print_clean(diff) : tc_cli_no_memory();
+    if (rc)
+        return rc;
+    tc_cli_say("nothing was changed; read it, and apply it if the tool should have this");
+    tc_cli_hint("toolcage allow --last | patch %s, then toolcage policy trust %s", c->policy,
+                c->policy);
+    return 0;
+}
+
+static int run(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    struct change c = {0};
+    if (!tc_args_has(args, "last")) {
+        tc_cli_say("allow: say what: the only form is toolcage allow --last");
+        tc_cli_hint("toolcage allow --help");
+        return TC_EXIT_FAILURE;
+    }
+    _autofree_ char *record = tc_last_read(&failure);
+    struct tc_slice json = record ? tc_json_of(record) : (struct tc_slice){0};
+    struct tc_slice denials = tc_json_get(json, "denials");
+    int rc = 0;
+    if (!record || load(&c, json, &failure) || (c.policy && change(&c, denials, &failure)))
+        rc = tc_failure_tell(&failure, args, NULL);
+    else if (!c.policy)
+        rc = name_options(denials);
+    else
+        rc = c.made ? print_change(&c) : 1;
+    done(&c);
+    return rc;
+}
+
+const struct tc_verb tc_verb_allow = {
+    .name = "allow",
+    .words = "--last",
+    .summary = "print the policy change that allows what was denied last",
+    .text = text,
+    .options = options,
+    .least = 0,
+    .most = 0,
+    .run = run,
+};

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/last.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/json.h"
+#include "cli/record.h"
+#include "cli/say.h"
+
+static bool matters(struct tc_slice denials)
+{
+    struct tc_scan_each each = tc_scan_walk(denials);
+    while (tc_scan_next(&each))
+        if (!tc_json_true(tc_json_get(each.value, "probe")))
+            return true;
+    return false;
+}
+
+static void add_member(FILE *out, const char *key, const char *value)
+{
+    (void)fprintf(out, "\"%s\":", key);
+    if (value)
+        tc_cli_json_string(out, value);
+    else
+        (void)fputs("null", out);
+    (void)fputc(',', out);
+}
+
+static void keep(const char *policy, const char *tool, struct tc_slice denials)
+{
+    _autofree_ char *directory = tc_user_path("XDG_STATE_HOME", ".local/state", "");
+    _autofree_ char *path = tc_user_path("XDG_STATE_HOME", ".local/state", "last-denials");
+    _autofree_ char *text = NULL;
+    size_t length = 0;
+    FILE *out = directory && path ? open_memstream(&text, &length) : NULL;
+    if (!out)
+        return;
+    (void)fputc('{', out);
+    add_member(out, "policy", policy);
+    add_member(out, "tool", tool);
+    (void)fprintf(out, "\"denials\":%.*s}\n", (int)denials.length, denials.at);
+    bool whole = !ferror(out);
+    if (!fclose(out) && whole && !tc_record_directory(directory))
+        (void)tc_record_write(path, text, length);
+}
+
+void tc_last_keep(const struct tc_session *session, const char *tool,
+                  const struct toolcage_result *result)
+{
+    struct tc_slice denials = tc_json_get(tc_json_of(toolcage_result_json(result)), "denials");
+    if (!matters(denials) || denials.length > INT_MAX)
+        return;
+    _autofree_ char *path = session->found.path ? realpath(session->found.path, NULL) : NULL;
+    if (path || !session->found.path)
+        keep(path, tool, denials);
+}
+
+char *tc_last_read(struct tc_failure *failure)
+{
+    _autofree_ char *path = tc_user_path("XDG_STATE_HOME", ".local/state", "last-denials");
+    const char *what = "no HOME";
+    _autofree_ char *text = path ? tc_record_read(path, &what) : NULL;
+    if (!text) {
+        (void)tc_failure_set(failure, TOOLCAGE_ESYSTEM,
+                             "make it a file that only you can write, or remove it",
+                             "cannot read what was denied last, %s: %s", path ? path : "", what);
+        return NULL;
+    }
+    if (!*text || !tc_json_of(text).at) {
+        (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
+                             "run the call again with --why: toolcage exec --why …, toolcage call "
+                             "--why …",
+                             "nothing was denied to a call of yours yet");
+        return NULL;
+    }
+    char *taken = text;
+    text = NULL;
+    return taken;
+}

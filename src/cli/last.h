@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What was denied last, kept for `toolcage allow --last`. */
+#ifndef TC_CLI_LAST_H
+#define TC_CLI_LAST_H
+
+#include "cli/session.h"
+
+/* Keeps the denials of a result that has any that matter. A convenience: that it cannot be kept
+ * changes nothing of the call, and is not said. */
+void tc_last_keep(const struct tc_session *session, const char *tool,
+                  const struct toolcage_result *result);
+
+/* The record, JSON: {"policy": path or null, "tool": name or null, "denials": […]}; owned. NULL
+ * with the failure. */
+char *tc_last_read(struct tc_failure *failure);
+
+#endif

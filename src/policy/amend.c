@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "policy/amend.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/jsontext.h"
+#include "base/path.h"
+#include "policy/model.h"
+#include "policy/pathrule.h"
+#include "policy/policy.h"
+
+struct wanted {
+    const char *tool, *path;
+    enum tc_access access;
+};
+
+static int refuse(const struct wanted *w, const char *hint, const char *why,
+                  struct toolcage_error **err)
+{
+    return tc_fail(err,
+                   &(struct tc_why){
+                       .code = TOOLCAGE_EUSAGE, .stage = "allow", .subject = w->path, .hint = hint},
+                   "%s", why);
+}
+
+static int read_access(const char *access, struct wanted *w, struct toolcage_error **err)
+{
+    static const struct {
+        const char *word;
+        enum tc_access access;
+    } words[] = {{"read ", TC_ACCESS_READ}, {"exec ", TC_ACCESS_READ}, {"write ", TC_ACCESS_WRITE}};
+    w->path = access;
+    for (size_t i = 0; i < TC_COUNT(words); i++) {
+        if (!tc_startswith(access, words[i].word) || access[strlen(words[i].word)] != '/')
+            continue;
+        w->path = access + strlen(words[i].word);
+        w->access = words[i].access;
+        return 0;
+    }
+    return refuse(w, "as in \"read /data/x.csv\"", "one more path does not allow this", err);
+}
+
+/* The rule that holds the path most closely. */
+static const struct tc_fs_rule *holder(const struct tc_spec *spec, const char *path)
+{
+    const struct tc_fs_rule *best = NULL;
+    for (size_t i = 0; spec && i < spec->fs_count; i++) {
+        const struct tc_fs_rule *r = &spec->fs[i];
+        if (tc_path_within(r->path, path) && (!best || tc_path_within(best->path, r->path)))
+            best = r;
+    }
+    return best;
+}
+
+/* Only the host's path of the same name has no `from`. */
+static void write_element(struct tc_buf *out, const struct tc_fs_rule *rule, const char *path)
+{
+    bool elsewhere = rule && rule->from && strcmp(rule->from, rule->path) != 0;
+    if (!elsewhere) {
+        tc_toml_string(out, path);
+        return;
+    }
+    _autofree_ char *from = tc_format("%s%s", rule->from, path + strlen(rule->path));
+    tc_buf_adds(out, "{ path = ");
+    tc_toml_string(out, path);
+    tc_buf_adds(out, ", from = ");
+    tc_toml_string(out, from ? from : "");
+    tc_buf_adds(out, " }");
+    out->failed = out->failed || !from;
+}
+
+static int check(const struct wanted *w, const struct toolcage_policy *policy,
+                 struct toolcage_error **err)
+{
+    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    const struct tc_spec *said = tc_policy_said(policy, w->tool ? spec : NULL, TC_KEY_FILESYSTEM);
+    if (!spec)
+        return refuse(w, "`toolcage tools` lists them", "the policy has no such tool", err);
+    if (said && said != spec)
+        return refuse(w,
+                      "give the tool a filesystem of its own, with what it inherits and this path",
+                      "the tool's filesystem is that of [defaults], and more there would be more "
+                      "for every tool",
+                      err);
+    const struct tc_fs_rule *rule = holder(spec, w->path);
+    if (rule && rule->access == TC_ACCESS_DENY)
+        return refuse(w, "take it out of filesystem.denied by hand, if it should be read at all",
+                      "the policy denies it by name", err);
+    if (rule && !rule->from && strcmp(rule->path, w->path) != 0)
+        return refuse(w, "move /workspace from readable to writable",
+                      "it lies in the call's workspace, which is only readable", err);
+    return 0;
+}
+
+static bool holds(const struct toolcage_policy *policy, const struct wanted *w)
+{
+    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    const struct tc_fs_rule *rule = holder(spec, w->path);
+    return rule && rule->access == w->access;
+}
+
+static int edit(const char *text, const struct wanted *w, const struct toolcage_policy *policy,
+                char **ret, struct toolcage_error **err)
+{
+    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    _autobuf_ struct tc_buf element = TC_BUF_INIT;
+    const char *why = NULL;
+    write_element(&element, holder(spec, w->path), w->path);
+    _autofree_ char *next =
+        element.failed ? NULL
+                       : tc_toml_add(text, spec->prefix,
+                                     w->access == TC_ACCESS_WRITE ? "writable" : "readable",
+                                     element.data, &why);
+    if (!next && !why)
+        return tc_fail_memory(err);
+    _autofree_ char *hint =
+        tc_format("add it by hand: filesystem.%s = [%s]",
+                  w->access == TC_ACCESS_WRITE ? "writable" : "readable", element.data);
+    if (!next)
+        return refuse(w, hint ? hint : "", why, err);
+    /* it is read again: an edit that does not say what it should is none */
+    struct toolcage_policy *after = NULL;
+    int rc = tc_policy_compile(next, strlen(next), policy->name, policy->dir, policy->home, &after,
+                               NULL);
+    bool good = rc == 0 && holds(after, w);
+    (void)tc_policy_unref(after);
+    if (!good)
+        return refuse(w, hint ? hint : "", "the file has no simple place for it", err);
+    *ret = TAKE(next);
+    return 0;
+}
+
+int tc_policy_amend(const struct toolcage_policy *policy, const char *text, const char *tool,
+                    const char *access, char **ret, struct toolcage_error **err)
+{
+    struct wanted w = {.tool = tool};
+    int rc = read_access(access, &w, err);
+    if (rc == 0)
+        rc = check(&w, policy, err);
+    return rc ? rc : edit(text, &w, policy, ret, err);
+}
