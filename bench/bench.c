@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 void die(const char *format, ...)
 {
@@ -119,4 +121,16 @@ double host_call(struct host *host)
     host_check(call);
     toolcage_call_unref(call);
     return end - start;
+}
+
+void run_program(const char *const argv[])
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        execvp(argv[0], (char *const *)argv);
+        _exit(127);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0)
+        die("%s failed", argv[0]);
 }

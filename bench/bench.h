@@ -39,6 +39,9 @@ double host_call(struct host *host);
 struct toolcage_call *host_start(struct host *host);
 void host_check(struct toolcage_call *call);
 
+/* To its end; dies when it fails. */
+void run_program(const char *const argv[]);
+
 void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 #endif

@@ -5,9 +5,7 @@
  * is watched by default, with refused paths, and with all paths. The modes take turns. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "bench.h"
 
@@ -35,18 +33,16 @@ static void write_file(const char *dir, const char *name, const char *text)
 
 static void fill(const char *dir)
 {
-    char name[64], command[4200];
-    snprintf(command, sizeof(command), "%s/files", dir);
-    mkdir(command, 0755);
+    char name[64], files[4200];
+    snprintf(files, sizeof(files), "%s/files", dir);
+    mkdir(files, 0755);
     for (int i = 0; i < FILES; i++) {
         snprintf(name, sizeof(name), "files/%d", i);
         write_file(dir, name, "some text\n");
     }
     write_file(dir, "a.c", "#include <stdio.h>\nint main(void) { return puts(\"x\") < 0; }\n");
-    snprintf(command, sizeof(command), "cd '%s' && git init -q . && git add a.c files >/dev/null",
-             dir);
-    if (system(command))
-        die("git cannot make a repository in %s", dir);
+    run_program((const char *const[]){"git", "-C", dir, "init", "-q", NULL});
+    run_program((const char *const[]){"git", "-C", dir, "add", "a.c", "files", NULL});
 }
 
 static struct toolcage_policy *load(const char *dir)
@@ -97,6 +93,7 @@ int main(int argc, char **argv)
         die("usage: watch ROUNDS DIR");
     if (toolcage_engine_new(&engine, &err))
         die("%s", toolcage_error_report(err));
+    long rounds = strtol(argv[1], NULL, 10);
     fill(argv[2]);
     struct toolcage_policy *policy = load(argv[2]);
     printf("%-20s", "");
@@ -105,7 +102,7 @@ int main(int argc, char **argv)
     printf("   (median ms, ratio to off)\n");
     for (size_t p = 0; p < sizeof(programs) / sizeof(programs[0]); p++) {
         struct samples samples[MODES] = {{0}};
-        for (int round = -2; round < atoi(argv[1]); round++)
+        for (long round = -2; round < rounds; round++)
             for (size_t m = 0; m < MODES; m++) {
                 double us = call(engine, policy, modes[m], programs[p].script);
                 if (round >= 0)

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "bench.h"
 
@@ -71,18 +69,6 @@ static double call(struct toolcage_engine *engine, struct toolcage_policy *polic
     return us;
 }
 
-static void fill(const char *const argv[])
-{
-    int status = -1;
-    pid_t pid = fork();
-    if (pid == 0) {
-        execv(argv[0], (char *const *)argv);
-        _exit(127);
-    }
-    if (pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0)
-        die("%s: cannot fill %s", argv[0], argv[1]);
-}
-
 int main(int argc, char **argv)
 {
     struct toolcage_engine *engine = NULL;
@@ -102,7 +88,7 @@ int main(int argc, char **argv)
         snprintf(files, sizeof(files), "%ld", sizes[s].files);
         snprintf(changed, sizeof(changed), "%ld", sizes[s].changed);
         if (mkdir(tree, 0755) == 0)
-            fill((const char *const[]){argv[1], tree, "0", files, NULL});
+            run_program((const char *const[]){argv[1], tree, "0", files, NULL});
         struct toolcage_policy *policy = load(argv[1], tree);
         for (int round = -1; round < sizes[s].rounds; round++)
             for (size_t m = 0; m < MODES; m++) {

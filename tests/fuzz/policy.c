@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/path.h"
+#include "policy/amend.h"
 #include "policy/model.h"
 #include "policy/policy.h"
 
@@ -61,10 +62,36 @@ static void try_tool(const struct toolcage_policy *policy, const char *tool, con
     tc_grant_done(&again);
 }
 
+/* One more path for one tool, and nothing else for anybody. */
+static void try_amend(const struct toolcage_policy *policy, const char *text, const char *tool)
+{
+    struct toolcage_policy *after = NULL;
+    struct toolcage_error *err = NULL;
+    char *next = NULL;
+    if (tc_policy_amend(policy, text, tool, "write /fuzz/path", &next, &err)) {
+        INVARIANT(err && tc_error_message(err)[0] && tc_error_hint(err)[0]);
+        tc_error_free(err);
+        return;
+    }
+    INVARIANT(tc_policy_compile(next, strlen(next), "fuzz.toml", "/srv/p", "/home/me", &after,
+                                NULL) == 0);
+    INVARIANT(after->tool_count == policy->tool_count);
+    INVARIANT(after->defaults.fs_count == policy->defaults.fs_count);
+    for (size_t i = 0; i < policy->tool_count; i++) {
+        bool same = tc_streq(policy->tools[i].name, tool);
+        INVARIANT(tc_streq(after->tools[i].name, policy->tools[i].name));
+        INVARIANT(after->tools[i].fs_count == policy->tools[i].fs_count + same);
+        INVARIANT(after->tools[i].net_count == policy->tools[i].net_count);
+    }
+    tc_policy_unref(after);
+    free(next);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const uint8_t *cut = size ? memchr(data, '\0', size) : NULL;
     size_t length = cut ? (size_t)(cut - data) : size;
+    _autofree_ char *text = strndup((const char *)data, length);
     _autofree_ char *arguments = cut ? strndup((const char *)cut + 1, size - length - 1) : NULL;
     struct toolcage_policy *policy = NULL;
     struct toolcage_error *err = NULL;
@@ -80,6 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_tool(policy, NULL, arguments);
     for (size_t i = 0; i < policy->tool_count; i++)
         try_tool(policy, policy->tools[i].name, arguments);
+    for (size_t i = 0; text && i < policy->tool_count; i++)
+        try_amend(policy, text, policy->tools[i].name);
     tc_policy_unref(policy);
     return 0;
 }
