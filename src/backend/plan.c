@@ -55,6 +55,7 @@ void tc_plan_visit(struct tc_wire *w, struct tc_plan *p)
     TC_WIRE_INT(w, p->workspace);
     TC_WIRE_INT(w, p->commit);
     TC_WIRE_INT(w, p->overlay_or_copy);
+    TC_WIRE_INT(w, p->unix_sockets);
     TC_WIRE_INT(w, p->stream);
 }
 

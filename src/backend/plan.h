@@ -16,6 +16,7 @@ enum tc_mount_kind {
                         missing */
     TC_MOUNT_FILE,   /* a small file with `content` */
     TC_MOUNT_COPY,   /* a small file of the host, copied, skipped when missing */
+    TC_MOUNT_SOCKET, /* a unix socket of the host */
 };
 
 /* Whether the host wants output as it comes: what the limit keeps, or all of it. */
@@ -58,6 +59,7 @@ struct tc_plan {
     int64_t workspace; /* enum tc_workspace_mode */
     int64_t commit;    /* enum tc_commit */
     bool overlay_or_copy;
+    bool unix_sockets; /* the tool's own; and those of its mounts */
     int64_t stream; /* enum tc_stream_mode */
     char *payload;  /* a backend's own text */
     char *image;    /* a root file system on the host; NULL: its system directories */

@@ -39,6 +39,12 @@ static inline int tc_pidfd_open(pid_t pid)
     return (int)tc_sys(SYS_pidfd_open, pid, 0, 0, 0, 0, 0);
 }
 
+/* A copy of a descriptor of another process. */
+static inline int tc_pidfd_getfd(int pidfd, int fd)
+{
+    return (int)tc_sys(SYS_pidfd_getfd, pidfd, fd, 0, 0, 0, 0);
+}
+
 static inline int tc_openat2(int dirfd, const char *path, const struct open_how *how)
 {
     return (int)tc_sys(SYS_openat2, dirfd, TC_ARG(path), TC_ARG(how), sizeof(*how), 0, 0);

@@ -117,6 +117,19 @@ static void add_stream(struct tc_buf *buf, const char *name, const struct tc_str
         tc_buf_addc(buf, '\n');
 }
 
+/* Granted, in one or the other form, or the call would not have come to connect. */
+static void add_socket(struct tc_buf *buf, const struct tc_grant *grant, const char *target)
+{
+    tc_buf_adds(buf, "denied: ");
+    tc_buf_add_shown(buf, target);
+    tc_buf_adds(buf, " is not among the unix sockets; allowed: the tool's own in /tmp and abstract "
+                     "ones");
+    for (size_t i = 0; i < grant->socket_count && i < GRANTED_TOLD; i++) {
+        tc_buf_adds(buf, ", ");
+        tc_buf_add_shown(buf, grant->sockets[i].path);
+    }
+}
+
 static void add_connect(struct tc_buf *buf, const struct tc_grant *grant, const char *target)
 {
     const char *tool = grant->tool ? "tool " : "this call", *name = grant->tool ? grant->tool : "";
@@ -166,7 +179,10 @@ static void add_denial(struct tc_buf *buf, const struct tc_result_frame *frame,
 {
     const char *operation = d->operation ? d->operation : "", *target = d->target ? d->target : "";
     bool path = add_path(buf, frame, d);
-    if (strcmp(operation, "connect") == 0) {
+    bool socket = strcmp(operation, "connect") == 0 && tc_startswith(target, "unix:");
+    if (socket) {
+        add_socket(buf, frame->grant, target);
+    } else if (strcmp(operation, "connect") == 0) {
         add_connect(buf, frame->grant, target);
     } else if (!path) {
         tc_buf_addf(buf, "denied: %s%s", operation, target[0] ? " " : "");

@@ -112,15 +112,16 @@ struct toolcage_error *tc_error_of_failure(const struct tc_failure *f, const cha
     return error;
 }
 
-/* A refused connect is the network key's doing, wherever that was said. */
+/* A refused connect is the doing of the network's key or of unix_sockets, wherever that was said. */
 static bool place_connect(const struct tc_result_frame *frame, struct tc_denial *d)
 {
     const char *prefix;
-    uint32_t line = tc_policy_line(frame->policy, frame->tool, "network", &prefix);
+    const char *word = d->target && tc_startswith(d->target, "unix:") ? "unix_sockets" : "network";
+    uint32_t line = tc_policy_line(frame->policy, frame->tool, word, &prefix);
     if (!line || d->line > 0)
         return true;
     free(d->key);
-    d->key = tc_format("%s.network", prefix);
+    d->key = tc_format("%s.%s", prefix, word);
     d->line = line;
     return d->key != NULL;
 }

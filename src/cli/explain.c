@@ -23,7 +23,7 @@ static const struct tc_option options[] = {
     {"read", 0, "PATH", NULL, "may it read this path?"},
     {"write", 0, "PATH", NULL, "may it write this path?"},
     {"exec", 0, "PATH", NULL, "may it execute this path?"},
-    {"connect", 0, "HOST:PORT", NULL, "may it reach this endpoint?"},
+    {"connect", 0, "HOST:PORT|unix:PATH", NULL, "may it reach this endpoint?"},
     TC_OPTION_JSON,
     TC_OPTION_HELP,
     {0},

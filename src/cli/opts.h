@@ -42,6 +42,7 @@ struct tc_args {
     {"read", 0, "PATH[=FROM]", "read", "a path the tool may read; FROM: where it is on this machine"}, \
     {"write", 0, "PATH[=FROM]", "write", "a path the tool may write"},                               \
     {"network", 0, "none|HOST:PORT", "network", "no network, or an endpoint the tool may reach"},    \
+    {"unix-sockets", 0, "none|own|PATH", "unix_sockets", "no unix socket, the tool's own, or one it may use"}, \
     {"env", 'e', "NAME[=VALUE]", "env", "a variable for the tool; without VALUE: yours"},            \
     {"cwd", 0, "DIR", "cwd", "where the tool starts, as it sees it"},                                \
     TC_OPTION_WORKSPACE,                                                                             \

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Build tool: turns seccomp_profile.h into classic BPF programs, one for each thing that may be
- * watched, and tables of rows by system call number, as a C header on standard output.
+ * watched, with and without unix sockets, and tables of rows by system call number, as a C header on standard output.
  *
  * libseccomp resolves names to numbers. It does not emit the programs: its rules of one call with
  * different actions cannot be ordered, and the checks here are ordered lists. The program is a
@@ -45,6 +45,7 @@ struct program {
     struct sock_filter code[CODE_MAX];
     size_t len;
     enum tc_seccomp_watch watch;
+    bool unix_sockets;
 };
 
 /* A run of numbers with one outcome: a RET value, or the check of a row. */
@@ -126,6 +127,8 @@ static unsigned outcome(const struct program *p, enum tc_seccomp_verdict verdict
     switch (verdict) {
     case TC_SECCOMP_ALLOW:
         return shown ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+    case TC_SECCOMP_BROKER:
+        return SECCOMP_RET_USER_NOTIF;
     case TC_SECCOMP_ASK:
         return p->watch ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
     case TC_SECCOMP_REFUSE:
@@ -148,13 +151,22 @@ static bool same_range(const struct range *a, const struct range *b)
     return a->ret == b->ret && a->steps == b->steps && a->shown == b->shown;
 }
 
+static const struct tc_seccomp_row *find_row(const struct program *p, unsigned nr)
+{
+    const struct tc_seccomp_row *row = &tc_seccomp_rows[row_of[nr]];
+    for (size_t i = 0; p->unix_sockets && i < COUNT(tc_seccomp_unix_rows); i++)
+        if (strcmp(tc_seccomp_unix_rows[i].name, row->name) == 0)
+            return &tc_seccomp_unix_rows[i];
+    return row;
+}
+
 static size_t make_ranges(const struct program *p, struct range *ranges)
 {
     size_t count = 0;
     for (unsigned nr = 0; nr < NUMBERS_MAX; nr++) {
         struct range r = {.first = nr, .ret = SECCOMP_RET_ERRNO | TC_SECCOMP_UNNAMED};
         if (row_of[nr] >= 0) {
-            const struct tc_seccomp_row *row = &tc_seccomp_rows[row_of[nr]];
+            const struct tc_seccomp_row *row = find_row(p, nr);
             bool shown = is_shown(p, nr);
             if (row->verdict == TC_SECCOMP_CHECK) {
                 r.steps = row->steps;
@@ -324,7 +336,8 @@ static void make_program(struct program *p, unsigned audit_arch)
 
 static void print_program(const struct program *p, const char *name)
 {
-    printf("static const struct sock_filter %s_code[] = {\n", name);
+    printf("static const struct sock_filter %s%s_code[] = {\n", name,
+           p->unix_sockets ? "_unix" : "");
     for (size_t i = 0; i < p->len; i++)
         printf("    {0x%02x, %u, %u, 0x%08x},\n", p->code[i].code, p->code[i].jt, p->code[i].jf,
                p->code[i].k);
@@ -345,7 +358,7 @@ int main(int argc, char **argv)
                                         [TC_WATCH_CALLS] = "calls",
                                         [TC_WATCH_PATHS] = "paths",
                                         [TC_WATCH_ACCESSES] = "accesses"};
-    static struct program programs[COUNT(names)];
+    static struct program programs[2 * COUNT(names)];
     const char *name = argc > 1 ? argv[1] : "x86_64";
     bool arm = strcmp(name, "aarch64") == 0;
     if (!arm && strcmp(name, "x86_64") != 0)
@@ -353,10 +366,11 @@ int main(int argc, char **argv)
     fill_rows(arm ? SCMP_ARCH_AARCH64 : SCMP_ARCH_X86_64);
     fill_watched(arm ? SCMP_ARCH_AARCH64 : SCMP_ARCH_X86_64);
     printf("/* made by gen_seccomp for %s; do not edit */\n", name);
-    for (size_t i = 0; i < COUNT(names); i++) {
-        programs[i].watch = (enum tc_seccomp_watch)i;
+    for (size_t i = 0; i < COUNT(programs); i++) {
+        programs[i].watch = (enum tc_seccomp_watch)(i / 2);
+        programs[i].unix_sockets = i % 2;
         make_program(&programs[i], arm ? AUDIT_ARCH_AARCH64 : AUDIT_ARCH_X86_64);
-        print_program(&programs[i], names[i]);
+        print_program(&programs[i], names[i / 2]);
     }
     printf("static const struct {\n    short nr, row;\n} rows_by_number[] = {\n");
     for (int nr = 0; nr < NUMBERS_MAX; nr++) {

@@ -16,6 +16,7 @@ enum { TC_LANDLOCK_ABI_MAX = 9 }; /* the newest whose rights the table knows */
 enum tc_landlock_kind {
     TC_LANDLOCK_READ_TREE,  /* read, list, execute */
     TC_LANDLOCK_WRITE_TREE, /* and change everything but make devices and sockets */
+    TC_LANDLOCK_OWN_TREE,   /* and make sockets: storage that is the cage's alone */
     TC_LANDLOCK_READ_FILE,  /* not a directory: read, execute */
     TC_LANDLOCK_WRITE_FILE, /* and write, truncate */
     TC_LANDLOCK_DEVICE,     /* a device node: read, write, ioctl */

@@ -4,6 +4,7 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
 #include "base/cleanup.h"
@@ -21,14 +22,15 @@
     {                                                                 \
         .len = TC_COUNT(code), .filter = (struct sock_filter *)(code) \
     }
-static const struct sock_fprog programs[] = {[TC_WATCH_NOTHING] = PROGRAM(plain_code),
-                                             [TC_WATCH_CALLS] = PROGRAM(calls_code),
-                                             [TC_WATCH_PATHS] = PROGRAM(paths_code),
-                                             [TC_WATCH_ACCESSES] = PROGRAM(accesses_code)};
+static const struct sock_fprog programs[][2] = {
+    [TC_WATCH_NOTHING] = {PROGRAM(plain_code), PROGRAM(plain_unix_code)},
+    [TC_WATCH_CALLS] = {PROGRAM(calls_code), PROGRAM(calls_unix_code)},
+    [TC_WATCH_PATHS] = {PROGRAM(paths_code), PROGRAM(paths_unix_code)},
+    [TC_WATCH_ACCESSES] = {PROGRAM(accesses_code), PROGRAM(accesses_unix_code)}};
 
-const struct sock_fprog *tc_seccomp_program(enum tc_seccomp_watch watch)
+const struct sock_fprog *tc_seccomp_program(enum tc_seccomp_watch watch, bool unix_sockets)
 {
-    return &programs[watch];
+    return &programs[watch][unix_sockets];
 }
 
 static int set_filter(const struct sock_fprog *program, unsigned long flags)
@@ -36,9 +38,16 @@ static int set_filter(const struct sock_fprog *program, unsigned long flags)
     return (int)tc_sys(SYS_seccomp, SECCOMP_SET_MODE_FILTER, (long)flags, TC_ARG(program), 0, 0, 0);
 }
 
-int tc_seccomp_install(const struct sock_fprog *program, enum tc_seccomp_watch watch)
+bool tc_seccomp_waits(void)
 {
-    if (!watch)
+    unsigned long flags =
+        SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    return set_filter(NULL, flags) < 0 && errno == EFAULT;
+}
+
+int tc_seccomp_install(const struct sock_fprog *program, bool listens)
+{
+    if (!listens)
         return set_filter(program, 0);
     /* A signal must not make a notified call restart and be reported twice; kernels before 5.19
      * lack the flag and do so, which costs a duplicate in the list and nothing else. */
@@ -87,9 +96,19 @@ static const struct tc_seccomp_step *first_step(const struct tc_seccomp_step *st
     return step;
 }
 
-int tc_seccomp_answer(int nr, const uint64_t args[6], const char **ret_name, bool *ret_probe)
+/* What the row says where unix sockets are granted. */
+static const struct tc_seccomp_row *with_sockets(const struct tc_seccomp_row *row)
 {
-    const struct tc_seccomp_row *row = find_row(nr);
+    for (size_t i = 0; row && i < TC_COUNT(tc_seccomp_unix_rows); i++)
+        if (strcmp(tc_seccomp_unix_rows[i].name, row->name) == 0)
+            return &tc_seccomp_unix_rows[i];
+    return row;
+}
+
+int tc_seccomp_answer(bool unix_sockets, int nr, const uint64_t args[6], const char **ret_name,
+                      bool *ret_probe)
+{
+    const struct tc_seccomp_row *row = unix_sockets ? with_sockets(find_row(nr)) : find_row(nr);
     enum tc_seccomp_verdict verdict = row ? row->verdict : TC_SECCOMP_ABSENT;
     int errnum = row ? row->errnum : TC_SECCOMP_UNNAMED;
     if (verdict == TC_SECCOMP_CHECK) {

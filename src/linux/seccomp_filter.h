@@ -8,7 +8,7 @@
  * The filter decides by registers only. A notification decides nothing that a racing thread could
  * change: the supervisor's answer for refused calls is an errno that depends on registers alone,
  * and only connect, execve and the calls of seccomp_watched.h are told to go on (other walls decide
- * those). */
+ * those). Where unix sockets are granted no connect is told to go on: the supervisor connects. */
 #ifndef TC_LINUX_SECCOMP_FILTER_H
 #define TC_LINUX_SECCOMP_FILTER_H
 
@@ -28,12 +28,16 @@ enum tc_seccomp_watch {
 };
 
 /* The program: static, read-only. */
-const struct sock_fprog *tc_seccomp_program(enum tc_seccomp_watch watch);
+const struct sock_fprog *tc_seccomp_program(enum tc_seccomp_watch watch, bool unix_sockets);
 
 /* Puts the calling thread under the program; no_new_privs must be set. The result is the
- * notification descriptor (close-on-exec), 0 when nothing is watched, -1 with errno.
+ * notification descriptor (close-on-exec) of one that listens, else 0; -1 with errno.
  * Async-signal-safe. */
-int tc_seccomp_install(const struct sock_fprog *program, enum tc_seccomp_watch watch);
+int tc_seccomp_install(const struct sock_fprog *program, bool listens);
+
+/* Does the kernel keep a notified call waiting whatever signal comes, short of one that kills? Else
+ * what is done in its place could be done twice. */
+bool tc_seccomp_waits(void);
 
 /* Asks the kernel to wake supervisor and tool on one processor, which makes a notification cheaper.
  * Kernels before 6.6 do not know this; nothing depends on it. */
@@ -43,7 +47,8 @@ void tc_seccomp_wake_here(int listener);
  * that the profile never notifies is ENOSYS. *ret_name is the call's name ("?" when unknown),
  * *ret_probe says that ordinary programs try this in passing: list it, but do not trouble the model
  * with it. Either may be NULL. */
-int tc_seccomp_answer(int nr, const uint64_t args[6], const char **ret_name, bool *ret_probe);
+int tc_seccomp_answer(bool unix_sockets, int nr, const uint64_t args[6], const char **ret_name,
+                      bool *ret_probe);
 
 /* The paths that a call names, a row each (seccomp_watched.h); NULL when it is not among those
  * watched. Borrowed, static. */

@@ -16,6 +16,9 @@
  *   cage has a network namespace of its own and no capability in it. Unix sockets are refused here
  *   because a connect to a path needs no write access. glibc asks a name service daemon over one
  *   before each look-up of a user or a host: a socket of exactly that type counts as a probe.
+ * - With unix sockets granted: stream and seqpacket only, because a datagram names its peer in each
+ *   message. A connect is then done by the supervisor and never told to go on, whatever the family:
+ *   another thread could put a different socket under the number, or a different address.
  * - socketpair: stream and seqpacket only: a datagram socketpair can send to any path.
  * - renameat2: no RENAME_WHITEOUT: it leaves a device node that an overlay reads as "deleted".
  * - io_setup family: ENOSYS: fs.aio-max-nr is one number for the whole machine.
@@ -44,6 +47,7 @@ enum tc_seccomp_verdict {
     TC_SECCOMP_REFUSE, /* errno, listed */
     TC_SECCOMP_PROBE,  /* errno, listed as a harmless probe */
     TC_SECCOMP_ASK,    /* allowed; listed when another wall refuses */
+    TC_SECCOMP_BROKER, /* the supervisor does it in the tool's place; errno when nobody does */
     TC_SECCOMP_CHECK,  /* by arguments: steps in order, the first whose conditions hold speaks */
 };
 
@@ -169,15 +173,19 @@ static const struct tc_seccomp_step check_personality[] = {
 
 /* families: 1 unix, 2 inet, 10 inet6, 16 netlink; types: 1 stream, 2 datagram, 3 raw,
  * 5 seqpacket */
+#define OTHER_SOCKETS \
+    ALLOW_IF(EQ(0, 16), EQ(2, 0)), /* NETLINK_ROUTE */ \
+        REFUSE_IF(EPROTONOSUPPORT, EQ(0, 16)), REFUSE_IF(EAFNOSUPPORT, NE(0, 2), NE(0, 10)), \
+        REFUSE_IF(EPERM, MASKED_EQ(1, K_SOCK_TYPE, 3)), \
+        REFUSE_IF(ESOCKTNOSUPPORT, MASKED_NE(1, K_SOCK_TYPE, 1), MASKED_NE(1, K_SOCK_TYPE, 2)), \
+        ALLOW_IF(EQ(2, 0)), ALLOW_IF(EQ(2, 6)), ALLOW_IF(EQ(2, 17)), \
+        /* Go asks for MPTCP (262) at start, ping for ICMP */ \
+        ELSE_PROBE(EPROTONOSUPPORT)
 static const struct tc_seccomp_step check_socket[] = {
-    PROBE_IF(EACCES, EQ(0, 1), EQ(1, K_NSCD_TYPE)), REFUSE_IF(EACCES, EQ(0, 1)),
-    ALLOW_IF(EQ(0, 16), EQ(2, 0)), /* NETLINK_ROUTE */
-    REFUSE_IF(EPROTONOSUPPORT, EQ(0, 16)), REFUSE_IF(EAFNOSUPPORT, NE(0, 2), NE(0, 10)),
-    REFUSE_IF(EPERM, MASKED_EQ(1, K_SOCK_TYPE, 3)),
-    REFUSE_IF(ESOCKTNOSUPPORT, MASKED_NE(1, K_SOCK_TYPE, 1), MASKED_NE(1, K_SOCK_TYPE, 2)),
-    ALLOW_IF(EQ(2, 0)), ALLOW_IF(EQ(2, 6)), ALLOW_IF(EQ(2, 17)),
-    /* Go asks for MPTCP (262) at start, ping for ICMP */
-    ELSE_PROBE(EPROTONOSUPPORT)};
+    PROBE_IF(EACCES, EQ(0, 1), EQ(1, K_NSCD_TYPE)), REFUSE_IF(EACCES, EQ(0, 1)), OTHER_SOCKETS};
+static const struct tc_seccomp_step check_socket_unix[] = {
+    ALLOW_IF(EQ(0, 1), MASKED_EQ(1, K_SOCK_TYPE, 1)),
+    ALLOW_IF(EQ(0, 1), MASKED_EQ(1, K_SOCK_TYPE, 5)), REFUSE_IF(EACCES, EQ(0, 1)), OTHER_SOCKETS};
 static const struct tc_seccomp_step check_socketpair[] = {
     REFUSE_IF(EAFNOSUPPORT, NE(0, 1)), ALLOW_IF(MASKED_EQ(1, K_SOCK_TYPE, 1)),
     ALLOW_IF(MASKED_EQ(1, K_SOCK_TYPE, 5)), ELSE_REFUSE(EACCES)};
@@ -232,6 +240,7 @@ static const struct tc_seccomp_step check_prctl[] = {
 #undef ELSE_ABSENT
 #undef MODE_AT
 #undef NODE_AT
+#undef OTHER_SOCKETS
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
@@ -330,6 +339,11 @@ static const struct tc_seccomp_row tc_seccomp_rows[] = {
 #undef PROBE_ROW
 #undef ASK_ROW
 #undef CHECK_ROW
+
+/* These instead, where unix sockets are granted. */
+static const struct tc_seccomp_row tc_seccomp_unix_rows[] = {
+    {"socket", TC_SECCOMP_CHECK, 0, check_socket_unix},
+    {"connect", TC_SECCOMP_BROKER, EACCES, NULL}};
 
 /* What an unnamed call answers. */
 #define TC_SECCOMP_UNNAMED ENOSYS

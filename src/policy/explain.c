@@ -92,6 +92,27 @@ static void add_network(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, ']');
 }
 
+static void add_sockets(struct tc_buf *out, const struct tc_grant *grant)
+{
+    tc_json_key(out, "unix_sockets");
+    if (!grant->unix_sockets || !grant->socket_count) {
+        tc_buf_adds(out, grant->unix_sockets ? "\"own\"" : "\"none\"");
+        return;
+    }
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < grant->socket_count; i++) {
+        const struct tc_fs_entry *entry = &grant->sockets[i];
+        tc_buf_adds(out, i ? ",{" : "{");
+        tc_json_member(out, "path", entry->path);
+        add_string(out, "from", entry->from);
+        add_bool(out, "optional", entry->optional);
+        add_string(out, "risk", tc_socket_risk(entry->from));
+        add_origin(out, &entry->origin);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, ']');
+}
+
 struct limit_row {
     const char *name;
     enum tc_key_id id;
@@ -236,6 +257,7 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     add_clauses(&out, "without", grant->without & grant->clauses);
     add_files(&out, grant);
     add_network(&out, grant);
+    add_sockets(&out, grant);
     add_limits(&out, policy, grant);
     add_env(&out, grant);
     add_list(&out, "programs", &grant->programs);

@@ -26,6 +26,8 @@ void tc_grant_done(struct tc_grant *grant)
         tc_fs_entry_done(&grant->fs[i]);
     for (size_t i = 0; i < grant->net_count; i++)
         tc_net_entry_done(&grant->net[i]);
+    for (size_t i = 0; i < grant->socket_count; i++)
+        tc_fs_entry_done(&grant->sockets[i]);
     char *texts[] = {grant->tool,        grant->backend, grant->tier,
                      grant->stdin_bytes, grant->cwd,     grant->caller_cwd,
                      grant->image,       grant->runtime, grant->platform};
@@ -37,6 +39,7 @@ void tc_grant_done(struct tc_grant *grant)
         tc_strv_done(lists[i]);
     free(grant->fs);
     free(grant->net);
+    free(grant->sockets);
     memset(grant, 0, sizeof(*grant));
 }
 
@@ -96,6 +99,8 @@ void tc_grant_sort(struct tc_grant *grant)
         qsort(grant->fs, grant->fs_count, sizeof(*grant->fs), compare_fs);
     if (grant->net_count)
         qsort(grant->net, grant->net_count, sizeof(*grant->net), compare_net);
+    if (grant->socket_count)
+        qsort(grant->sockets, grant->socket_count, sizeof(*grant->sockets), compare_fs);
     sort_texts(&grant->env);
     sort_texts(&grant->programs);
     sort_texts(&grant->collect);
@@ -212,6 +217,25 @@ static void add_net(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, ']');
 }
 
+static void add_sockets(struct tc_buf *out, const struct tc_grant *grant)
+{
+    tc_json_key(out, "unix_sockets");
+    if (!grant->unix_sockets) {
+        tc_buf_adds(out, "null");
+        return;
+    }
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < grant->socket_count; i++) {
+        const struct tc_fs_entry *entry = &grant->sockets[i];
+        tc_buf_adds(out, i ? ",{" : "{");
+        add_member(out, "from", entry->from);
+        add_number(out, "optional", entry->optional);
+        add_member(out, "path", entry->path);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, ']');
+}
+
 int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
@@ -241,6 +265,7 @@ int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err)
     add_member(&out, "tier", grant->tier);
     add_member(&out, "tool", grant->tool);
     add_list(&out, "tool_writable", &grant->tool_writable);
+    add_sockets(&out, grant);
     add_number(&out, "without", (int64_t)grant->without);
     add_number(&out, "workspace", grant->workspace);
     tc_buf_addc(&out, '}');

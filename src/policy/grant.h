@@ -21,7 +21,12 @@ struct tc_origin {
     uint32_t line;
 };
 
-enum tc_access { TC_ACCESS_READ = 1, TC_ACCESS_WRITE = 2, TC_ACCESS_DENY = 3 };
+enum tc_access {
+    TC_ACCESS_READ = 1,
+    TC_ACCESS_WRITE = 2,
+    TC_ACCESS_DENY = 3,
+    TC_ACCESS_CONNECT = 4, /* of a unix socket, in a list of their own */
+};
 
 struct tc_fs_entry {
     char *path; /* as the tool sees it: clean, absolute */
@@ -74,6 +79,9 @@ struct tc_grant {
     size_t fs_count;
     struct tc_net_entry *net;
     size_t net_count;
+    bool unix_sockets;           /* of the cage's own; and these of the host */
+    struct tc_fs_entry *sockets; /* exact paths */
+    size_t socket_count;
     struct tc_strv argv;
     char *stdin_bytes; /* made from the policy's `stdin`; NULL: the caller's */
     size_t stdin_len;
@@ -99,5 +107,10 @@ void tc_grant_done(struct tc_grant *grant);
 /* What the most specific rule says of a path as the tool sees it: the entry, or NULL when nothing
  * grants it (system directories are not entries). `denied` wins over all; borrows. */
 const struct tc_fs_entry *tc_grant_find(const struct tc_grant *grant, const char *path);
+
+/* The granted unix socket of exactly this path, or NULL; borrows. */
+const struct tc_fs_entry *tc_grant_socket(const struct tc_grant *grant, const char *path);
+/* What this socket of the host is known to give away; NULL: nothing is known. Static. */
+const char *tc_socket_risk(const char *from);
 
 #endif

@@ -118,6 +118,12 @@ const struct tc_key tc_keys[] = {
              "\"allowlist:\" changes "
              "nothing), \"*\" for all public addresses, or tables.",
      .example = "network = [\"api.example.com:443\"]"},
+    {EACH, "unix_sockets", tc_set_unix_sockets, .id = TC_KEY_UNIX_SOCKETS,
+     .type = "\"none\", \"own\" or array of paths", .fallback = "none",
+     .text = "Which unix sockets the tool connects to. own: those that its own processes made in "
+             "private storage, and abstract ones. An array: also these of the host, each a "
+             "socket, not a directory. Stream and seqpacket only.",
+     .example = "unix_sockets = [\"/run/postgresql/.s.PGSQL.5432\"]"},
     {EACH, "env", tc_set_env, .id = TC_KEY_ENV, .type = "table",
      .text = "The environment beside PATH, HOME, LANG and TMPDIR.",
      .example = "env = { pass = [\"TZ\"], set = { MODE = \"fast\" } }"},
@@ -361,7 +367,7 @@ const struct tc_key tc_keys[] = {
      .type = "string", .text = "The tool that is asked.", .example = "tool = \"python\""},
     {TC_IN(TEST), "allowed", tc_set_strings, .offset = offsetof(struct tc_test_case, allowed), NONE,
      .type = "array of accesses",
-     .text = "Each \"read P\", \"write P\", \"exec P\" or \"connect H:P\".",
+     .text = "Each \"read P\", \"write P\", \"exec P\", \"connect H:P\" or \"connect unix:P\".",
      .example = "allowed = [\"read /data/x.csv\"]"},
     {TC_IN(TEST), "denied", tc_set_strings, .offset = offsetof(struct tc_test_case, denied), NONE,
      .type = "array of accesses", .text = "The same, to be refused.",
@@ -380,7 +386,7 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_ARGUMENT] = "arguments.NAME",
         [TC_SCOPE_ITEMS] = "arguments.NAME.items",
         [TC_SCOPE_FILESYSTEM] = "filesystem",
-        [TC_SCOPE_FS_ENTRY] = "an entry of readable or writable",
+        [TC_SCOPE_FS_ENTRY] = "an entry of readable, writable or unix_sockets",
         [TC_SCOPE_NET_ENTRY] = "an entry of network",
         [TC_SCOPE_MEMORY] = "memory",
         [TC_SCOPE_OUTPUT] = "output",

@@ -44,6 +44,7 @@ enum tc_key_id {
     TC_KEY_COLLECT,
     TC_KEY_CWD,
     TC_KEY_WITHOUT,
+    TC_KEY_UNIX_SOCKETS,
     TC_KEY_COUNT,
 };
 

@@ -52,6 +52,9 @@ struct tc_spec {
     size_t fs_count;
     struct tc_net_entry *net;
     size_t net_count;
+    bool unix_sockets; /* the tool's own, and these of the host */
+    struct tc_fs_rule *sockets;
+    size_t socket_count;
     struct tc_limits limits;
     struct tc_strv env_pass, env_set; /* NAME; NAME=template */
     struct tc_strv programs, collect;

@@ -318,6 +318,7 @@ static const struct tc_flag flags[] = {
     {"open_files", TC_KEY_OPEN_FILES, FLAG_LIMIT(open_files)},
     {"output", TC_KEY_OUTPUT, FLAG_LIMIT(output)},
     {"network", TC_KEY_NETWORK, check_network, apply_network, 0},
+    {"unix_sockets", TC_KEY_UNIX_SOCKETS, tc_flag_unix_check, tc_flag_unix_apply, 0},
     {"env", TC_KEY_ENV, check_env, apply_env, 0},
     {"cwd", TC_KEY_CWD, tc_flag_path_check, apply_cwd, 0},
     {"workspace", TC_KEY_WORKSPACE, tc_flag_path_check, apply_workspace, 0},
@@ -341,7 +342,7 @@ static int refuse_unknown(const char *key, struct toolcage_error **err)
 {
     char hint[200] = "the keys are timeout, memory, cpu_time, cpus, pids, disk, open_files, "
                      "output, read, write, "
-                     "network, env, cwd, workspace, commit, denials, backend, collect";
+                     "network, unix_sockets, env, cwd, workspace, commit, denials, backend, collect";
     for (size_t i = 0; i < TC_COUNT(flags); i++)
         if (tc_distance(flags[i].name, key, 2) <= 2)
             (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", flags[i].name);

@@ -19,6 +19,10 @@ struct tc_flag {
 
 const struct tc_flag *tc_flag_find(const char *name);
 
+/* Unix sockets (resolve_unix.c): all flags together. */
+bool tc_flag_unix_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c);
+int tc_flag_unix_apply(struct tc_resolve *r, const struct tc_flag *flag, const char *last);
+
 /* Files (narrow_fs.c): all read and write flags together. */
 bool tc_flag_path_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c);
 int tc_narrow_files(struct tc_resolve *r);

@@ -64,9 +64,14 @@ void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct
 
 /* Of filesystem (parse_fs.c) */
 tc_key_set tc_set_filesystem, tc_set_readable, tc_set_writable, tc_set_denied;
+/* An entry of a list of paths, with this access. */
+void tc_parse_path_entry(struct tc_parse *p, struct tc_node *node, enum tc_access access);
 /* A path of the policy, absolute and clean ("~/" and relative ones resolved), or NULL after a
  * finding. */
 char *tc_parse_path(struct tc_parse *p, const struct tc_node *node);
+
+/* Of unix_sockets (parse_unix.c) */
+tc_key_set tc_set_unix_sockets;
 
 /* Of network (parse_net.c) */
 tc_key_set tc_set_network, tc_set_port;

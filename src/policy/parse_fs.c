@@ -48,7 +48,16 @@ static const struct tc_fs_rule *find_rule(const struct tc_spec *spec, const char
     for (size_t i = 0; i < spec->fs_count; i++)
         if (spec->fs[i].access != TC_ACCESS_DENY && tc_streq(spec->fs[i].path, path))
             return &spec->fs[i];
+    for (size_t i = 0; i < spec->socket_count; i++)
+        if (tc_streq(spec->sockets[i].path, path))
+            return &spec->sockets[i];
     return NULL;
+}
+
+static struct tc_fs_rule *push_rule(struct tc_spec *spec, enum tc_access access)
+{
+    return access == TC_ACCESS_CONNECT ? TC_PUSH(spec->sockets, spec->socket_count)
+                                       : TC_PUSH(spec->fs, spec->fs_count);
 }
 
 /* Takes the rule's strings. */
@@ -64,10 +73,10 @@ static void add_rule(struct tc_parse *p, const struct tc_node *node, struct tc_f
         tc_parse_bad(p, node, "use two names in the cage",
                      "\"%.100s\" is granted twice from different places (line %u)", rule->path,
                      twin->line);
-    else if (p->spec->fs_count == ENTRIES_MAX)
+    else if (p->spec->fs_count + p->spec->socket_count == ENTRIES_MAX)
         tc_parse_bad(p, node, "grant a common parent directory", "more than %d filesystem entries",
                      ENTRIES_MAX);
-    else if (!(to = TC_PUSH(p->spec->fs, p->spec->fs_count)))
+    else if (!(to = push_rule(p->spec, rule->access)))
         p->diag.memory = true;
     if (to) {
         *to = *rule;
@@ -117,7 +126,7 @@ static void read_entry_table(struct tc_parse *p, struct tc_node *node, struct tc
     free(rule->from);
 }
 
-static void read_entry(struct tc_parse *p, struct tc_node *node, enum tc_access access)
+void tc_parse_path_entry(struct tc_parse *p, struct tc_node *node, enum tc_access access)
 {
     struct tc_fs_rule rule = {.access = access, .line = node->at.line};
     if (node->kind == TC_NODE_TABLE && access != TC_ACCESS_DENY) {
@@ -138,7 +147,7 @@ static void read_list(struct tc_parse *p, struct tc_node *node, enum tc_access a
         return;
     size_t mark = tc_parse_enter(p, node->key);
     for (size_t i = 0; i < node->count; i++)
-        read_entry(p, &node->items[i], access);
+        tc_parse_path_entry(p, &node->items[i], access);
     tc_parse_leave(p, mark);
     node->unordered = true;
 }

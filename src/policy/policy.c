@@ -66,6 +66,11 @@ void tc_spec_done(struct tc_spec *spec)
         free(spec->fs[i].from);
     }
     free(spec->fs);
+    for (size_t i = 0; i < spec->socket_count; i++) {
+        free(spec->sockets[i].path);
+        free(spec->sockets[i].from);
+    }
+    free(spec->sockets);
     for (size_t i = 0; i < spec->net_count; i++)
         tc_net_entry_done(&spec->net[i]);
     free(spec->net);

@@ -46,6 +46,10 @@ char *tc_resolve_host_path(const struct tc_resolve *r, const char *path);
 int tc_resolve_masks(struct tc_resolve *r);
 int tc_resolve_tool_writable(struct tc_resolve *r);
 
+/* unix sockets (resolve_unix.c), and after everything that grants: are they to be had? */
+int tc_resolve_unix(struct tc_resolve *r);
+int tc_resolve_unix_check(struct tc_resolve *r);
+
 /* arguments (resolve_arguments.c) and where they go (resolve_command.c) */
 int tc_resolve_arguments(struct tc_resolve *r);
 int tc_resolve_command(struct tc_resolve *r);

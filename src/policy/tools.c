@@ -62,11 +62,12 @@ static void add_annotations(const struct toolcage_policy *policy, const struct t
                             struct tc_buf *out)
 {
     const struct tc_spec *net = tc_policy_said(policy, tool, TC_KEY_NETWORK);
+    const struct tc_spec *sockets = tc_policy_said(policy, tool, TC_KEY_UNIX_SOCKETS);
     bool writes = may_write(policy, tool);
     tc_json_key(out, "annotations");
     tc_buf_addf(out, "{\"readOnlyHint\":%s,\"destructiveHint\":%s,\"openWorldHint\":%s}",
                 writes ? "false" : "true", writes ? "true" : "false",
-                net && net->net_count ? "true" : "false");
+                (net && net->net_count) || (sockets && sockets->socket_count) ? "true" : "false");
 }
 
 static void add_mcp(const struct toolcage_policy *policy, const struct tc_spec *tool,

@@ -135,11 +135,45 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
                           v, err);
 }
 
+/* "unix:/run/x.sock", "unix:@name". */
+static int judge_socket(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                        const char *text, struct tc_verdict *v, struct toolcage_error **err)
+{
+    const char *path = text + strlen("unix:");
+    const struct tc_fs_entry *entry = tc_grant_socket(grant, path);
+    const struct tc_fs_entry *file = tc_grant_find(grant, path);
+    v->target = strdup(text);
+    if (!v->target)
+        return tc_fail_memory(err);
+    if (entry && file && file->access == TC_ACCESS_DENY)
+        return decide(v, false, file->origin.key, file->origin.line, "take the path out of denied",
+                      tc_format("connect %s: denied by name", text), err);
+    const char *risk = entry ? tc_socket_risk(entry->from) : NULL;
+    if (entry)
+        return decide(v, true, entry->origin.key, entry->origin.line, risk,
+                      tc_format("connect %s: granted", text), err);
+    bool own = path[0] == '@' || tc_system_path_private(path);
+    if (grant->unix_sockets && own)
+        return decide(v, true, NULL, 0, NULL,
+                      tc_format("connect %s: a socket of the cage's own, if the tool makes it",
+                                text),
+                      err);
+    _autofree_ char *hint = own ? strdup("unix_sockets = \"own\"")
+                                : tc_format("unix_sockets = [\"%s\"]", path);
+    return decide_missing(policy, grant, TC_KEY_UNIX_SOCKETS, "unix_sockets", hint,
+                          tc_format("connect %s: %s", text,
+                                    grant->unix_sockets ? "not among the granted unix sockets"
+                                                        : "the tool has no unix sockets"),
+                          v, err);
+}
+
 static int judge_connect(const struct toolcage_policy *policy, const struct tc_grant *grant,
                          const char *text, struct tc_verdict *v, struct toolcage_error **err)
 {
     struct tc_complaint c;
     _auto_(tc_net_entry_done) struct tc_net_entry wanted = {0};
+    if (tc_startswith(text, "unix:"))
+        return judge_socket(policy, grant, text, v, err);
     int rc = tc_endpoint_read(text, &wanted, &c);
     if (rc == TOOLCAGE_EMEMORY)
         return tc_fail_memory(err);
@@ -193,7 +227,7 @@ int tc_policy_verdict(const struct toolcage_policy *policy, const struct tc_gran
     static const char *const verbs[] = {"read", "write", "exec", "connect"};
     struct tc_verdict v = {0};
     struct tc_complaint c = {.hint = "ask as in \"read /data/x.csv\", \"write P\", \"exec P\" or "
-                                     "\"connect example.com:443\""};
+                                     "\"connect example.com:443\", \"connect unix:/run/x.sock\""};
     const char *verb = NULL, *what = NULL;
     for (size_t i = 0; i < TC_COUNT(verbs) && !verb; i++)
         if (tc_startswith(access, verbs[i]) && access[strlen(verbs[i])] == ' ') {

@@ -407,10 +407,11 @@ static int wait_for_call(const struct tc_box *box)
 /* Last, because the filter forbids most of the above. The listener goes to the helper. */
 int tc_stage_filter(const struct tc_box *box)
 {
-    int listener = tc_seccomp_install(box->filter, box->watch);
+    bool listens = box->watch || box->unix_sockets;
+    int listener = tc_seccomp_install(box->filter, listens);
     if (listener < 0)
         return -1;
-    if (!box->watch)
+    if (!listens)
         return 0;
     struct tc_report said = {.kind = TC_REPORT_LISTENER, .us = tc_now_us()};
     int rc = tc_send(TC_BOX_REPORT, &said, sizeof(said), &listener, 1);
@@ -439,7 +440,7 @@ static int drop_shared(const struct tc_box *box)
 static int raise_second_filter(const struct tc_box *box)
 {
     (void)box;
-    return tc_seccomp_install(tc_seccomp_shared(), TC_WATCH_NOTHING);
+    return tc_seccomp_install(tc_seccomp_shared(), false);
 }
 
 static const struct tc_stage whole[] = {

@@ -194,7 +194,7 @@ struct tc_process_cage {
     int listener;
     int refused; /* notifications answered with a refusal */
     struct tc_watcher
-        *watcher; /* whoever observes paths, and has the listener then; NULL: nobody */
+        *watcher; /* whoever serves this cage alone, and has the listener then; NULL: nobody */
     pid_t watcher_pid;
     bool ready, reaped;
     bool shared;      /* no namespaces: Landlock and seccomp alone */
@@ -277,6 +277,8 @@ pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_box *box, int *r
 int tc_process_map_ids(pid_t pid, const struct tc_box *box, int report);
 int tc_process_start(struct tc_cage *cage);
 int tc_process_event(struct tc_cage *cage);
+/* Has it a process of its own that serves its notifications? */
+bool tc_process_watched(const struct tc_process_cage *p);
 void tc_process_reap(struct tc_cage *cage);
 /* notify.c */
 void tc_process_notify(struct tc_cage *cage);

@@ -45,6 +45,20 @@ static bool add_entries(struct tc_plan *plan, const struct tc_grant *grant)
     return true;
 }
 
+static bool add_sockets(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    plan->unix_sockets = grant->unix_sockets;
+    for (size_t i = 0; i < grant->socket_count; i++) {
+        const struct tc_fs_entry *e = &grant->sockets[i];
+        struct tc_mount *m = tc_plan_mount(plan, TC_MOUNT_SOCKET, e->path, e->from);
+        if (!m || !copy_text(&m->key, e->origin.key))
+            return false;
+        m->optional = e->optional;
+        m->line = e->origin.line;
+    }
+    return true;
+}
+
 static bool granted(const struct tc_grant *grant, const char *path)
 {
     for (size_t i = 0; i < grant->fs_count; i++)
@@ -86,7 +100,7 @@ static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char 
            copy_text(&plan->grant, grant->digest) && copy_text(&plan->image, grant->image) &&
            copy_text(&plan->runtime, grant->runtime) &&
            copy_text(&plan->platform, grant->platform) && tc_plan_system(plan, !grant->image) &&
-           add_entries(plan, grant) && add_directories(plan, grant) && add_lists(plan, grant);
+           add_entries(plan, grant) && add_sockets(plan, grant) && add_directories(plan, grant) && add_lists(plan, grant);
 }
 
 int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,

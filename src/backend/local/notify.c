@@ -3,7 +3,7 @@
  *
  * Seccomp notifications: they list what was refused, and decide nothing that the filter or another
  * wall does not decide. What is read from the tool's memory is a hint for people and models only.
- */
+ * Connects of a cage with unix sockets are the exception: those are done by the broker. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "backend/local/broker.h"
 #include "backend/local/local.h"
 #include "backend/local/watch.h"
 #include "base/fd.h"
@@ -49,6 +50,7 @@ void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t 
         return;
     }
     bool net = strcmp(what->operation, "connect") == 0;
+    const char *word = strncmp(what->target, "unix:", 5) == 0 ? "unix_sockets" : "network";
     const char *tool = cage->plan->tool;
     *d = (struct tc_denial){.operation = strdup(what->operation),
                             .target = strdup(what->target),
@@ -56,7 +58,7 @@ void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t 
                             .hint = what->hint ? strdup(what->hint) : NULL,
                             .probe = what->probe};
     if (net)
-        d->key = tool ? tc_format("tool.%s.network", tool) : strdup("network");
+        d->key = tool ? tc_format("tool.%s.%s", tool, word) : strdup(word);
 }
 
 static void list(struct tc_cage *cage, const struct tc_listed *what)
@@ -67,8 +69,7 @@ static void list(struct tc_cage *cage, const struct tc_listed *what)
         tc_notify_list(cage, what, 1);
 }
 
-/* Bytes of the tool's memory, as far as they can be read; 0 when not at all. */
-static size_t peek(pid_t pid, uint64_t at, void *to, size_t size)
+size_t tc_notify_bytes(pid_t pid, uint64_t at, void *to, size_t size)
 {
     struct iovec local = {.iov_base = to, .iov_len = size};
     struct iovec remote = {.iov_base = (void *)(uintptr_t)at, .iov_len = size};
@@ -83,7 +84,7 @@ bool tc_notify_text(pid_t pid, uint64_t at, char *to, size_t size)
     while (done < size - 1) {
         size_t page = 4096 - (size_t)((at + done) & 4095);
         size_t want = page < size - 1 - done ? page : size - 1 - done;
-        size_t n = peek(pid, at + done, to + done, want);
+        size_t n = tc_notify_bytes(pid, at + done, to + done, want);
         if (memchr(to + done, '\0', n))
             return true;
         done += n;
@@ -135,7 +136,7 @@ static bool connect_target(pid_t pid, const uint64_t *args, char *to, size_t siz
     } a = {0};
     char host[INET6_ADDRSTRLEN];
     size_t len = args[2] < sizeof(a) ? (size_t)args[2] : sizeof(a);
-    if (peek(pid, args[1], &a, len) < sizeof(struct sockaddr_in) - 8)
+    if (tc_notify_bytes(pid, args[1], &a, len) < sizeof(struct sockaddr_in) - 8)
         return false;
     bool v6 = a.any.sa_family == AF_INET6;
     if (!v6 && a.any.sa_family != AF_INET)
@@ -198,13 +199,19 @@ static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const c
     }
 }
 
+void tc_notify_connect(struct tc_cage *cage, const struct seccomp_notif *n)
+{
+    observe(cage, n, "connect");
+}
+
 /* False: whoever asked still waits, and nothing will come. */
 static bool answer(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
 {
     struct seccomp_notif_resp resp = {.id = n->id};
     const char *name = "?";
     bool probe = false;
-    int refusal = tc_seccomp_answer(n->data.nr, (const uint64_t *)n->data.args, &name, &probe);
+    int refusal = tc_seccomp_answer(TC_PRIV(cage)->box.unix_sockets, n->data.nr,
+                                    (const uint64_t *)n->data.args, &name, &probe);
     if (refusal == 0) {
         observe(cage, n, name);
         resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -228,7 +235,10 @@ bool tc_notify_serve(struct tc_cage *cage, int listener)
     struct seccomp_notif n = {0};
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0)
         return errno == ENOENT || errno == EINTR;
-    return answer(cage, listener, &n);
+    if (!TC_PRIV(cage)->box.unix_sockets || n.data.nr != SYS_connect)
+        return answer(cage, listener, &n);
+    tc_broker_take(cage, listener, &n);
+    return true;
 }
 
 void tc_process_notify(struct tc_cage *cage)

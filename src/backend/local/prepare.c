@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backend/local/broker.h"
 #include "backend/local/local.h"
 #include "backend/local/spare.h"
 #include "backend/local/system.h"
@@ -177,8 +178,9 @@ static int make_storage(struct tc_cage *cage)
                                              .errnum = errno,
                                              .hint = "check the size of `disk` in the policy"},
                             TC_CLAUSE_TMP_PRIVATE, "cannot make the private /tmp");
-    return tc_process_mount(p, p->storage, "/tmp", TC_LANDLOCK_WRITE_TREE) ? 0
-                                                                           : out_of_memory(cage);
+    enum tc_landlock_kind rights =
+        cage->plan->unix_sockets ? TC_LANDLOCK_OWN_TREE : TC_LANDLOCK_WRITE_TREE;
+    return tc_process_mount(p, p->storage, "/tmp", rights) ? 0 : out_of_memory(cage);
 }
 
 static bool in_system(const struct tc_plan *plan, const char *path)
@@ -363,7 +365,8 @@ static enum tc_pace pace(const struct tc_cage *cage)
     for (size_t i = 0; i < cage->plan->mount_count; i++) {
         if (cage->plan->mounts[i].kind == TC_MOUNT_WRITE)
             return TC_PACE_LONG;
-        if (cage->plan->mounts[i].kind == TC_MOUNT_READ)
+        if (cage->plan->mounts[i].kind == TC_MOUNT_READ ||
+            cage->plan->mounts[i].kind == TC_MOUNT_SOCKET)
             most = TC_PACE_LOCAL;
     }
     if (most == TC_PACE_LOCAL && !tc_process_host_local(TC_PRIV(cage)->host))
@@ -374,6 +377,22 @@ static enum tc_pace pace(const struct tc_cage *cage)
 int tc_process_lease(struct tc_cage *cage)
 {
     return tc_local_lease(cage, NULL);
+}
+
+static int check_broker(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    const char *fix = "set unix_sockets = \"none\", or run it where namespaces can be made";
+    const char *lack = p->shared ? "without namespaces nobody can connect in the tool's place"
+                                 : tc_broker_lacks(&fix);
+    if (!lack)
+        return 0;
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                         .stage = "unix sockets",
+                                         .subject = tc_clause_name(TC_CLAUSE_NET_UNIX),
+                                         .hint = fix},
+                        TC_CLAUSE_NET_UNIX, "%s", lack);
 }
 
 int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
@@ -389,6 +408,8 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
     if ((form ? tc_process_host_get(cage->outcome, &p->host) : tc_process_choose(cage)) < 0)
         return -1;
     cage->pace = pace(cage);
+    if (cage->plan->unix_sockets && check_broker(cage) < 0)
+        return -1;
     if (p->shared)
         return 0;
     if (take_leases(cage) < 0)
@@ -457,7 +478,8 @@ int tc_process_complete(struct tc_cage *cage)
         return -1;
     p->box.landlock_abi = p->host->landlock_abi;
     p->box.watch = watch(cage->plan);
-    p->box.filter = tc_seccomp_program(p->box.watch);
+    p->box.unix_sockets = cage->plan->unix_sockets;
+    p->box.filter = tc_seccomp_program(p->box.watch, p->box.unix_sockets);
     p->box.mounts = p->mounts;
     p->box.mount_count = p->mount_count;
     return 0;

@@ -133,7 +133,7 @@ static int put_point(int root, const struct tc_root_point *point)
 /* Part of the root, and not denied? */
 static bool shown(const struct tc_root_spec *spec, const struct tc_mount *m)
 {
-    return m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE &&
+    return m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE && m->kind != TC_MOUNT_SOCKET &&
            !tc_process_denied(spec->plan, m->path);
 }
 
@@ -148,6 +148,7 @@ static int put_mount(int root, const struct tc_mount *m)
         return tc_put_file(root, relative(m->path), m->content, strlen(m->content), 0444);
     case TC_MOUNT_READ:
     case TC_MOUNT_WRITE:
+    case TC_MOUNT_SOCKET:
         break;
     }
     return 0;

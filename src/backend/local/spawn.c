@@ -276,12 +276,17 @@ static int exec_failed(struct tc_cage *cage, int errnum)
                         command);
 }
 
+bool tc_process_watched(const struct tc_process_cage *p)
+{
+    return p->box.watch >= TC_WATCH_PATHS || p->box.unix_sockets;
+}
+
 static int note_ready(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     p->ready = true;
-    if (p->box.watch >= TC_WATCH_PATHS && tc_watcher_start(cage) < 0)
-        return fail_system(cage, "a process that observes the paths");
+    if (tc_process_watched(p) && tc_watcher_start(cage) < 0)
+        return fail_system(cage, "process that observes the tool");
     cage->running = true;
     return 1;
 }
@@ -321,7 +326,7 @@ static int take_report(struct tc_cage *cage)
     switch (r.kind) {
     case TC_REPORT_LISTENER:
         p->listener = count ? fd : -1;
-        cage->notify_fd = p->box.watch < TC_WATCH_PATHS ? p->listener : -1;
+        cage->notify_fd = tc_process_watched(p) ? -1 : p->listener;
         tc_seccomp_wake_here(p->listener);
         return 1;
     case TC_REPORT_READY:

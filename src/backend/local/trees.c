@@ -152,7 +152,11 @@ static int add_item(struct tc_cage *cage, const struct tc_mount *m, const struct
     if (f->fd >= 0 && tc_process_kernel_fs(f->fd))
         return tc_process_refuse(cage, m, 0, "grant a directory with files", "granted path ",
                                  " leads to a file system that shows the host's kernel");
-    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+    bool socket = m->kind == TC_MOUNT_SOCKET;
+    if (socket && !S_ISSOCK(st.st_mode))
+        return tc_process_refuse(cage, m, 0, "name the socket itself, and start its server before",
+                                 "granted unix socket ", " is no socket");
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode) && !socket)
         return tc_process_refuse(
             cage, m, 0, "grant the directory that it is needed for, or copy the data into a file",
             "granted path ", " is neither a directory nor a regular file");
@@ -224,7 +228,8 @@ int tc_process_resolve(struct tc_cage *cage)
         return tc_cage_fail_memory(cage, "resolve");
     for (size_t i = 0; i < plan->mount_count && !cage->unwanted; i++) {
         const struct tc_mount *m = &plan->mounts[i];
-        if ((m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE) ||
+        if ((m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE &&
+             m->kind != TC_MOUNT_SOCKET) ||
             tc_process_denied(plan, m->path))
             continue;
         if (resolve_one(cage, m) < 0)
@@ -297,8 +302,10 @@ static int open_tree(struct tc_cage *cage, const struct tc_item *item, int fd)
     return tc_process_keep(p, tree);
 }
 
-static enum tc_landlock_kind rights(const struct tc_item *item)
+static enum tc_landlock_kind rights(const struct tc_plan *plan, const struct tc_item *item)
 {
+    if (plan->unix_sockets && item->directory && (item->copy >= 0 || item->layers >= 0))
+        return TC_LANDLOCK_OWN_TREE;
     if (item->directory)
         return item->writable || item->drawer ? TC_LANDLOCK_WRITE_TREE : TC_LANDLOCK_READ_TREE;
     return item->writable ? TC_LANDLOCK_WRITE_FILE : TC_LANDLOCK_READ_FILE;
@@ -317,7 +324,7 @@ int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, 
     self.directory = S_ISDIR(st.st_mode);
     int tree = open_tree(cage, &self, fd);
     /* no rule of its own: Landlock adds rights up, and this one must not lose the tree's */
-    struct tc_box_mount *m = tree < 0 ? NULL : tc_process_mount(p, tree, path, rights(&self));
+    struct tc_box_mount *m = tree < 0 ? NULL : tc_process_mount(p, tree, path, rights(cage->plan, &self));
     if (!m)
         return -1;
     m->no_rule = true;
@@ -363,7 +370,7 @@ static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *moun
     int tree = open_item(cage, item, mounts);
     if (tree < 0)
         return -1;
-    struct tc_box_mount *m = tc_process_mount(p, tree, item->path, rights(item));
+    struct tc_box_mount *m = tc_process_mount(p, tree, item->path, rights(cage->plan, item));
     if (!m)
         return tc_cage_fail_memory(cage, "trees");
     m->dev = item->point.dev;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The paths of a call, observed: which of the paths that its calls name lie outside of the grant.
- * The walls have decided that already, or will; what is told here is a hint for people and models,
- * from memory that the tool can change meanwhile. */
+ * Notifications. The paths of a call, observed: which of the paths that its calls name lie outside
+ * of the grant. The walls have decided that already, or will; what is told here is a hint for people
+ * and models, from memory that the tool can change meanwhile. */
 #ifndef TC_LOCAL_WATCH_H
 #define TC_LOCAL_WATCH_H
 
@@ -23,8 +23,12 @@ struct tc_listed {
 void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t count);
 /* Takes one notification and answers it. False: the listener serves no more. */
 bool tc_notify_serve(struct tc_cage *cage, int listener);
+/* Lists where a connect went, as the tool says it now, when the grant has no network. */
+void tc_notify_connect(struct tc_cage *cage, const struct seccomp_notif *n);
 /* Still waiting for its answer? If not, its pid may be somebody else's by now. */
 bool tc_notify_waits(int listener, const struct seccomp_notif *n);
+/* Bytes of the tool's memory, as far as they can be read; 0 when not at all. */
+size_t tc_notify_bytes(pid_t pid, uint64_t at, void *to, size_t size);
 /* A text of the tool's memory, at most size - 1 bytes; false when it cannot be read. */
 bool tc_notify_text(pid_t pid, uint64_t at, char *to, size_t size);
 
@@ -34,8 +38,8 @@ void tc_watch_call(struct tc_cage *cage, const struct seccomp_notif *n);
 /* What an execve executes. */
 void tc_watch_exec(struct tc_cage *cage, const struct seccomp_notif *n);
 
-/* watcher.c: a process of its own for each cage whose paths are observed; a slow look-up holds up
- * that cage and nobody else. What it lists lies in memory that it shares with the helper, so there
+/* watcher.c: a process of its own for each cage whose paths are observed, or whose connects are
+ * done in its place; a slow look-up holds up that cage and nobody else. What it lists lies in memory that it shares with the helper, so there
  * is nothing to wait for at the end. */
 struct tc_watcher;
 /* Takes the cage's listener over. 0, or -1 with errno. */

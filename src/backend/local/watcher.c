@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "backend/local/broker.h"
 #include "backend/local/local.h"
 #include "backend/local/watch.h"
 #include "base/fd.h"
@@ -91,18 +92,30 @@ static void close_all_but(int fd)
     (void)tc_close_range((unsigned)fd + 1, ~0U, 0);
 }
 
+/* Waits for what comes next. False: there is nobody to serve any more. */
+static bool serve(struct tc_cage *cage, int listener)
+{
+    struct pollfd ready[1 + TC_BROKER_MAX] = {{.fd = listener, .events = POLLIN}};
+    int ms;
+    size_t more = tc_broker_waits(ready + 1, &ms);
+    if (poll(ready, 1 + more, ms) < 0)
+        return errno == EINTR;
+    if (more)
+        tc_broker_look(cage, listener);
+    if (ready[0].revents & POLLHUP)
+        return false;
+    return !ready[0].revents || tc_notify_serve(cage, listener);
+}
+
 static _Noreturn void observe(struct tc_cage *cage, pid_t helper)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (p->box.unix_sockets && !tc_broker_open(cage))
+        _exit(1);
     close_all_but(p->listener);
-    while (getppid() == helper) {
-        struct pollfd ready = {.fd = p->listener, .events = POLLIN};
-        if (poll(&ready, 1, -1) < 0 && errno != EINTR)
-            break;
-        if ((ready.revents & POLLHUP) || !tc_notify_serve(cage, p->listener))
-            break;
-    }
+    while (getppid() == helper && serve(cage, p->listener))
+        ;
     _exit(0);
 }
 
@@ -151,8 +164,12 @@ static void check_end(struct tc_cage *cage)
         return;
     p->watcher_pid = 0;
     if (WIFSIGNALED(status) && !cage->outcome->note)
-        cage->outcome->note = strdup("the process that observed its paths was killed, and from "
-                                     "then on no path could be opened");
+        cage->outcome->note = strdup(
+            p->box.watch >= TC_WATCH_PATHS
+                ? "the process that observed its paths was killed, and from then on no path could "
+                  "be opened"
+                : "the process that connected in its place was killed, and from then on no "
+                  "connection could be made");
 }
 
 void tc_watcher_finish(struct tc_cage *cage)

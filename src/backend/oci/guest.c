@@ -227,7 +227,7 @@ void tc_inner_main(int argc, char **argv)
                          .gid = (gid_t)said.gid,
                          .limits = list_limits(&said),
                          .limit_count = said.limit_count,
-                         .filter = tc_seccomp_program((enum tc_seccomp_watch)said.watch),
+                         .filter = tc_seccomp_program((enum tc_seccomp_watch)said.watch, false),
                          .watch = (enum tc_seccomp_watch)said.watch,
                          .directories = (const char *const *)said.directories.items,
                          .programs = list_programs(argv[1]),

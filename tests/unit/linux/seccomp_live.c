@@ -41,7 +41,7 @@ static bool install(enum tc_seccomp_watch watch, int *ret_fd)
 {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return false;
-    *ret_fd = tc_seccomp_install(tc_seccomp_program(watch), watch);
+    *ret_fd = tc_seccomp_install(tc_seccomp_program(watch, false), watch);
     return *ret_fd >= 0;
 }
 
@@ -179,7 +179,7 @@ static bool serve(int fd, struct seen *seen)
     memcpy(args, req.data.args, sizeof(args));
     const char *name;
     bool probe;
-    int answer = tc_seccomp_answer(req.data.nr, args, &name, &probe);
+    int answer = tc_seccomp_answer(false, req.data.nr, args, &name, &probe);
     seen->refused += answer && !probe;
     seen->probes += probe;
     seen->execs += strcmp(name, "execve") == 0;
@@ -226,7 +226,7 @@ static int after_the_listener(int unused)
     EXPECT(close(fd) == 0);
     REFUSED(ENOSYS, socket(AF_UNIX, SOCK_STREAM, 0));
     REFUSED(ENOSYS, execl("/bin/true", "true", NULL));
-    REFUSED(ENOSYS, tc_seccomp_install(tc_seccomp_program(TC_WATCH_CALLS), TC_WATCH_CALLS));
+    REFUSED(ENOSYS, tc_seccomp_install(tc_seccomp_program(TC_WATCH_CALLS, false), TC_WATCH_CALLS));
     EXPECT(socket(AF_INET, SOCK_STREAM, 0) >= 0);
     return 0;
 }

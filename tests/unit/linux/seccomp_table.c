@@ -62,7 +62,7 @@ static uint32_t simulate(const struct sock_fprog *program, const struct seccomp_
 
 static int plain_verdict(const struct seccomp_data *data)
 {
-    uint32_t ret = simulate(tc_seccomp_program(TC_WATCH_NOTHING), data);
+    uint32_t ret = simulate(tc_seccomp_program(TC_WATCH_NOTHING, false), data);
     switch (ret & SECCOMP_RET_ACTION_FULL) {
     case SECCOMP_RET_ALLOW:
         return ALLOW;
@@ -84,12 +84,12 @@ static void expect(const struct seccomp_data *data, int want, bool listed, const
     int got = plain_verdict(data);
     if (got != want)
         fail_msg("%s (%d): %d in place of %d", what, data->nr, got, want);
-    uint32_t ret = simulate(tc_seccomp_program(TC_WATCH_CALLS), data);
+    uint32_t ret = simulate(tc_seccomp_program(TC_WATCH_CALLS, false), data);
     bool notified = (ret & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_USER_NOTIF;
     if (notified != listed)
         fail_msg("%s (%d): notified %d, wanted %d", what, data->nr, notified, listed);
     if (notified)
-        assert_int_equal(tc_seccomp_answer(data->nr, args, NULL, NULL), want);
+        assert_int_equal(tc_seccomp_answer(false, data->nr, args, NULL, NULL), want);
     else if (want == ALLOW)
         assert_int_equal(ret, SECCOMP_RET_ALLOW);
     else if (want == PRETEND)
@@ -343,16 +343,16 @@ static void foreign_abis_are_closed(void **state)
 /* What is notified is answered as the plain program would have decided; the rest it decides so. */
 static void check_watched(enum tc_seccomp_watch watch, const struct seccomp_data *data, int plain)
 {
-    uint32_t ret = simulate(tc_seccomp_program(watch), data);
+    uint32_t ret = simulate(tc_seccomp_program(watch, false), data);
     uint64_t args[6];
     const char *name;
     size_t count;
     if (ret != SECCOMP_RET_USER_NOTIF) {
-        assert_int_equal(ret, simulate(tc_seccomp_program(TC_WATCH_NOTHING), data));
+        assert_int_equal(ret, simulate(tc_seccomp_program(TC_WATCH_NOTHING, false), data));
         return;
     }
     memcpy(args, data->args, sizeof(args));
-    assert_int_equal(tc_seccomp_answer(data->nr, args, &name, NULL), plain);
+    assert_int_equal(tc_seccomp_answer(false, data->nr, args, &name, NULL), plain);
     assert_string_not_equal(name, "?");
     if (plain == ALLOW && data->nr != SYS_connect && data->nr != SYS_execve) {
         assert_true(watch >= TC_WATCH_PATHS);
@@ -375,7 +375,7 @@ static void the_watched_calls_are_notified(void **state)
         struct seccomp_data data = {.nr = calls[i].nr, .arch = AUDIT_ARCH_X86_64};
         size_t count = 0;
         for (enum tc_seccomp_watch w = TC_WATCH_NOTHING; w <= TC_WATCH_ACCESSES; w++)
-            assert_int_equal(simulate(tc_seccomp_program(w), &data),
+            assert_int_equal(simulate(tc_seccomp_program(w, false), &data),
                              w >= calls[i].from ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
         assert_int_equal(tc_seccomp_paths(calls[i].nr, &count) != NULL, calls[i].paths > 0);
         assert_int_equal(count, calls[i].paths);
@@ -410,23 +410,23 @@ static void answers_name_and_mark_probes(void **state)
                    mptcp[6] = {AF_INET, SOCK_STREAM, 262};
     const char *name;
     bool probe;
-    assert_int_equal(tc_seccomp_answer(SYS_socket, unix_stream, &name, &probe), EACCES);
+    assert_int_equal(tc_seccomp_answer(false, SYS_socket, unix_stream, &name, &probe), EACCES);
     assert_string_equal(name, "socket");
     assert_false(probe);
     const uint64_t nscd[6] = {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK};
-    assert_int_equal(tc_seccomp_answer(SYS_socket, nscd, NULL, &probe), EACCES);
+    assert_int_equal(tc_seccomp_answer(false, SYS_socket, nscd, NULL, &probe), EACCES);
     assert_true(probe);
-    assert_int_equal(tc_seccomp_answer(SYS_socket, mptcp, NULL, &probe), EPROTONOSUPPORT);
+    assert_int_equal(tc_seccomp_answer(false, SYS_socket, mptcp, NULL, &probe), EPROTONOSUPPORT);
     assert_true(probe);
-    assert_int_equal(tc_seccomp_answer(SYS_io_uring_setup, none, &name, &probe), ENOSYS);
+    assert_int_equal(tc_seccomp_answer(false, SYS_io_uring_setup, none, &name, &probe), ENOSYS);
     assert_string_equal(name, "io_uring_setup");
     assert_true(probe);
-    assert_int_equal(tc_seccomp_answer(SYS_connect, none, &name, &probe), 0);
+    assert_int_equal(tc_seccomp_answer(false, SYS_connect, none, &name, &probe), 0);
     assert_string_equal(name, "connect");
     assert_false(probe);
     /* never notified: were it, it must not go on */
-    assert_int_equal(tc_seccomp_answer(SYS_read, none, &name, NULL), ENOSYS);
-    assert_int_equal(tc_seccomp_answer(9999, none, &name, NULL), ENOSYS);
+    assert_int_equal(tc_seccomp_answer(false, SYS_read, none, &name, NULL), ENOSYS);
+    assert_int_equal(tc_seccomp_answer(false, 9999, none, &name, NULL), ENOSYS);
     assert_string_equal(name, "?");
 }
 
