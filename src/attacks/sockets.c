@@ -10,9 +10,13 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 
 #include "attacks/attack.h"
 
@@ -68,6 +72,129 @@ static void unix_pair(char **args)
         (void)connect(pair[0], &none, sizeof(none));
         send_from(pair[0], (struct sockaddr *)&a, len, args[1]);
     }
+}
+
+/* ---- races with whoever connects in the tool's place
+ * ----------------------------------------------------------------------------------------------- */
+
+enum { RACE_SECONDS = 2, RENAME_EXCHANGES = 2 };
+
+/* What one thread changes while another connects. */
+static struct race {
+    atomic_bool over;
+    struct sockaddr_un own, theirs, now;
+    socklen_t len, their_len;
+    int inet, stream, number;
+    char name[64], link[64];
+} race;
+
+/* A listener of one's own, and what connected to it is let go. */
+static int listen_here(void)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/tmp/own-%d", (int)getpid());
+    race.own = unix_address(path, &race.len);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&race.own, race.len) < 0 || listen(fd, 64) < 0)
+        missed("listen");
+    return fd;
+}
+
+static void *swap_numbers(void *unused)
+{
+    while (!race.over) {
+        (void)dup2(race.inet, race.number);
+        (void)dup2(race.stream, race.number);
+    }
+    return unused;
+}
+
+static void *swap_addresses(void *unused)
+{
+    while (!race.over) {
+        memcpy(&race.now, &race.theirs, sizeof(race.now));
+        atomic_thread_fence(memory_order_seq_cst);
+        memcpy(&race.now, &race.own, sizeof(race.now));
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    return unused;
+}
+
+static void *swap_names(void *unused)
+{
+    while (!race.over)
+        (void)syscall(SYS_renameat2, -100, race.name, -100, race.link, RENAME_EXCHANGES);
+    return unused;
+}
+
+static bool is_theirs(int fd)
+{
+    struct sockaddr_un peer = {0};
+    socklen_t len = sizeof(peer);
+    return getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
+           strcmp(peer.sun_path, race.theirs.sun_path) == 0;
+}
+
+/* Connects again and again, to `to`, by the number that others swap or by the socket itself. */
+static void run_race(void *(*swap)(void *), const struct sockaddr_un *to, const char *token)
+{
+    pthread_t other;
+    time_t end = time(NULL) + RACE_SECONDS;
+    int own = listen_here();
+    bool through = false;
+    race.inet = socket(AF_INET, SOCK_STREAM, 0);
+    race.number = dup(race.inet);
+    if (swap == swap_names && rename(race.own.sun_path, race.name) < 0)
+        missed("rename");
+    if (pthread_create(&other, NULL, swap, NULL) != 0)
+        return;
+    while (!through && time(NULL) < end) {
+        race.stream = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        int number = swap == swap_numbers ? race.number : race.stream;
+        for (int i = 0; i < 50 && !through; i++) {
+            (void)connect(number, (const struct sockaddr *)to,
+                          race.their_len > race.len ? race.their_len : race.len);
+            through = is_theirs(race.stream);
+            if (swap != swap_numbers)
+                break;
+        }
+        if (through && send(race.stream, token, strlen(token), MSG_NOSIGNAL) > 0)
+            got("a connection");
+        (void)close(race.stream);
+        (void)close(accept(own, NULL, NULL));
+    }
+    race.over = true;
+    (void)pthread_join(other, NULL);
+    (void)unlink(race.own.sun_path);
+}
+
+/* PATH, TOKEN: a different socket under the number. */
+static void race_number(char **args)
+{
+    race.theirs = unix_address(args[0], &race.their_len);
+    run_race(swap_numbers, &race.theirs, args[1]);
+}
+
+/* PATH, TOKEN: a different address in the memory. */
+static void race_address(char **args)
+{
+    race.theirs = unix_address(args[0], &race.their_len);
+    run_race(swap_addresses, &race.now, args[1]);
+}
+
+/* PATH, TOKEN: a link under the name. */
+static void race_name(char **args)
+{
+    socklen_t len;
+    race.theirs = unix_address(args[0], &race.their_len);
+    (void)snprintf(race.name, sizeof(race.name), "/tmp/race-%d", (int)getpid());
+    (void)snprintf(race.link, sizeof(race.link), "/tmp/link-%d", (int)getpid());
+    struct sockaddr_un to = unix_address(race.name, &len);
+    if (symlink(args[0], race.link) < 0)
+        missed("symlink");
+    run_race(swap_names, &to, args[1]);
+    (void)unlink(race.name);
+    (void)unlink(race.link);
 }
 
 /* ADDRESS, PORT, TOKEN */
@@ -128,6 +255,9 @@ static void family(char **args)
 const struct attack tc_attacks_sockets[] = {{"unix-stream", 2, unix_stream},
                                             {"unix-datagram", 2, unix_datagram},
                                             {"unix-pair", 2, unix_pair},
+                                            {"race-number", 2, race_number},
+                                            {"race-address", 2, race_address},
+                                            {"race-name", 2, race_name},
                                             {"tcp", 3, tcp},
                                             {"udp", 3, udp},
                                             {"interfaces", 0, interfaces},

@@ -81,10 +81,22 @@ static char *how_written(const struct tc_cage *cage, const char *how)
                      files ? "; single files in a private directory, brought back one by one" : "");
 }
 
+/* Said of the call: what it may connect to, and who does that. */
+static char *how_connected(const struct tc_cage *cage, const char *how)
+{
+    size_t granted = 0;
+    for (size_t i = 0; i < cage->plan->mount_count; i++)
+        granted += cage->plan->mounts[i].kind == TC_MOUNT_SOCKET;
+    return tc_format("%s; the cage's own%s are connected by a process with its ids", how,
+                     granted ? " and granted ones" : "");
+}
+
 static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const char *how)
 {
     if (clause == TC_CLAUSE_FS_WRITE)
         return how_written(cage, how);
+    if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets)
+        return how_connected(cage, how);
     if (clause == TC_CLAUSE_FS_STEERING && cage->plan->workspace != TC_WORKSPACE_BIND)
         return strdup("held back when changes come back");
     return strdup(how);

@@ -420,6 +420,36 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
     return 0;
 }
 
+/* A socket that the tool makes in a directory of the host is one that programs there may connect to.
+ * Landlock lets sockets be made in private storage alone; what is mounted below that has its rights.
+ */
+static int check_planting(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    bool wall = p->host->landlock_abi > 0;
+    for (size_t i = 0; i < p->item_count && cage->plan->unix_sockets; i++) {
+        const struct tc_item *item = &p->items[i];
+        if (!item->writable || !item->directory || tc_process_copied(cage->plan, item) ||
+            (wall && !tc_path_within("/tmp", item->path)))
+            continue;
+        return tc_cage_fail(cage,
+                            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                             .stage = "unix sockets",
+                                             .subject = item->path,
+                                             .hint = wall ? "show it elsewhere, as in { path = "
+                                                            "\"/workspace\", from = \"…\" }, or use "
+                                                            "workspace = { mode = \"overlay\" }"
+                                                          : "use workspace = { mode = \"overlay\" }"},
+                            TC_CLAUSE_NET_UNIX,
+                            wall ? "a tool with unix sockets could listen for the host in %s, which "
+                                   "it writes below its private /tmp"
+                                 : "without Landlock a tool with unix sockets could listen for the "
+                                   "host in %s, which it writes",
+                            item->path);
+    }
+    return 0;
+}
+
 /* Of the host record only what never changes, and the id maps, which have a lock. */
 int tc_process_prepare(struct tc_cage *cage)
 {
@@ -429,7 +459,8 @@ int tc_process_prepare(struct tc_cage *cage)
         return out_of_memory(cage);
     if (p->shared)
         return tc_process_resolve(cage) < 0 ? -1 : tc_shared_prepare(cage);
-    if (tc_process_resolve(cage) < 0 || make_storage(cage) < 0 || tc_process_drawers(cage) < 0)
+    if (tc_process_resolve(cage) < 0 || check_planting(cage) < 0 || make_storage(cage) < 0 ||
+        tc_process_drawers(cage) < 0)
         return -1;
     if (collect_points(cage) < 0 || tc_process_trees(cage) < 0 || tc_process_hide(cage) < 0)
         return -1;
