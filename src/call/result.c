@@ -112,7 +112,8 @@ struct toolcage_error *tc_error_of_failure(const struct tc_failure *f, const cha
     return error;
 }
 
-/* A refused connect is the doing of the network's key or of unix_sockets, wherever that was said. */
+/* A refused connect is the doing of the network's key or of unix_sockets, wherever that was said.
+ */
 static bool place_connect(const struct tc_result_frame *frame, struct tc_denial *d)
 {
     const char *prefix;

@@ -2,7 +2,8 @@
  * Copyright The toolcage authors
  *
  * Build tool: turns seccomp_profile.h into classic BPF programs, one for each thing that may be
- * watched, with and without unix sockets, and tables of rows by system call number, as a C header on standard output.
+ * watched, with and without unix sockets, and tables of rows by system call number, as a C header
+ * on standard output.
  *
  * libseccomp resolves names to numbers. It does not emit the programs: its rules of one call with
  * different actions cannot be ordered, and the checks here are ordered lists. The program is a

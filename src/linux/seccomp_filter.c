@@ -40,8 +40,7 @@ static int set_filter(const struct sock_fprog *program, unsigned long flags)
 
 bool tc_seccomp_waits(void)
 {
-    unsigned long flags =
-        SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     return set_filter(NULL, flags) < 0 && errno == EFAULT;
 }
 

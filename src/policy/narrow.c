@@ -340,9 +340,10 @@ const struct tc_flag *tc_flag_find(const char *name)
 
 static int refuse_unknown(const char *key, struct toolcage_error **err)
 {
-    char hint[200] = "the keys are timeout, memory, cpu_time, cpus, pids, disk, open_files, "
-                     "output, read, write, "
-                     "network, unix_sockets, env, cwd, workspace, commit, denials, backend, collect";
+    char hint[200] =
+        "the keys are timeout, memory, cpu_time, cpus, pids, disk, open_files, "
+        "output, read, write, "
+        "network, unix_sockets, env, cwd, workspace, commit, denials, backend, collect";
     for (size_t i = 0; i < TC_COUNT(flags); i++)
         if (tc_distance(flags[i].name, key, 2) <= 2)
             (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", flags[i].name);

@@ -22,7 +22,8 @@ static void read_entry(struct tc_parse *p, struct tc_node *node)
     bool word = node->kind == TC_NODE_STRING &&
                 (tc_streq(node->text, "none") || tc_streq(node->text, "own"));
     if (word)
-        tc_parse_bad(p, node, tc_streq(node->text, "own") ? "leave it out: an array has them" : forms,
+        tc_parse_bad(p, node,
+                     tc_streq(node->text, "own") ? "leave it out: an array has them" : forms,
                      "\"%s\" is not the path of a socket", node->text);
     else
         tc_parse_path_entry(p, node, TC_ACCESS_CONNECT);

@@ -277,10 +277,21 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
                       struct toolcage_error **err)
 {
     static int (*const steps[])(struct tc_resolve *) = {
-        find_tool,     find_workspace,       take_settings,      take_network,
-        tc_resolve_fs, tc_resolve_unix, tc_resolve_arguments, tc_resolve_command, tc_resolve_env,
-        mask_first,    tc_resolve_narrow,    tc_resolve_masks,   tc_resolve_tool_writable,
-        tc_resolve_unix_check, finish,
+        find_tool,
+        find_workspace,
+        take_settings,
+        take_network,
+        tc_resolve_fs,
+        tc_resolve_unix,
+        tc_resolve_arguments,
+        tc_resolve_command,
+        tc_resolve_env,
+        mask_first,
+        tc_resolve_narrow,
+        tc_resolve_masks,
+        tc_resolve_tool_writable,
+        tc_resolve_unix_check,
+        finish,
     };
     struct tc_grant grant = {0};
     struct tc_resolve r = {.policy = policy,

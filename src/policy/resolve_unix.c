@@ -35,9 +35,8 @@ int tc_resolve_unix(struct tc_resolve *r)
     r->grant->unix_sockets = said->unix_sockets;
     for (size_t i = 0; i < said->socket_count; i++) {
         const struct tc_fs_rule *rule = &said->sockets[i];
-        _autofree_ char *from = rule->from
-                                    ? strdup(rule->from)
-                                    : tc_path_move(TC_WORKSPACE, r->workspace, rule->path);
+        _autofree_ char *from =
+            rule->from ? strdup(rule->from) : tc_path_move(TC_WORKSPACE, r->workspace, rule->path);
         const struct tc_origin origin = {.key = key, .line = rule->line};
         if (!from || !add_socket(r->grant, rule->path, from, rule->optional, &origin))
             return tc_resolve_memory(r);

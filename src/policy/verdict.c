@@ -154,12 +154,11 @@ static int judge_socket(const struct toolcage_policy *policy, const struct tc_gr
                       tc_format("connect %s: granted", text), err);
     bool own = path[0] == '@' || tc_system_path_private(path);
     if (grant->unix_sockets && own)
-        return decide(v, true, NULL, 0, NULL,
-                      tc_format("connect %s: a socket of the cage's own, if the tool makes it",
-                                text),
-                      err);
-    _autofree_ char *hint = own ? strdup("unix_sockets = \"own\"")
-                                : tc_format("unix_sockets = [\"%s\"]", path);
+        return decide(
+            v, true, NULL, 0, NULL,
+            tc_format("connect %s: a socket of the cage's own, if the tool makes it", text), err);
+    _autofree_ char *hint =
+        own ? strdup("unix_sockets = \"own\"") : tc_format("unix_sockets = [\"%s\"]", path);
     return decide_missing(policy, grant, TC_KEY_UNIX_SOCKETS, "unix_sockets", hint,
                           tc_format("connect %s: %s", text,
                                     grant->unix_sockets ? "not among the granted unix sockets"

@@ -88,7 +88,7 @@ struct tc_box {
     int landlock_abi; /* 0: the kernel has none */
     const struct sock_fprog *filter;
     enum tc_seccomp_watch watch;
-    bool unix_sockets; /* granted: the supervisor connects in the tool's place */
+    bool unix_sockets;              /* granted: the supervisor connects in the tool's place */
     const char *const *directories; /* working directories to try, NULL-terminated */
     const char *const *programs;    /* paths to execute, in order, NULL-terminated */
     char *const *argv;

@@ -53,12 +53,13 @@ static bool add_device(int fd)
     return dev != NULL;
 }
 
-/* What only this cage can write, each a tmpfs of its own; a socket there was made by the tool. */
+/* What only this cage can write, each a tmpfs of its own; a socket there was made by the tool. An
+ * overlay is none: what it shows may be the host's. */
 static bool add_storage(const struct tc_process_cage *p)
 {
     bool fine = add_device(p->storage);
     for (size_t i = 0; fine && i < p->item_count; i++)
-        fine = add_device(p->items[i].copy) && add_device(p->items[i].layers);
+        fine = p->items[i].layers >= 0 || add_device(p->items[i].copy);
     return fine;
 }
 

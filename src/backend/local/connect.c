@@ -71,7 +71,8 @@ static int open_thread(pid_t tid)
     (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
     const char *line =
         tc_read_file(AT_FDCWD, path, &status) == 0 ? strstr(status.data, "\nTgid:") : NULL;
-    if (!line || sscanf(line, "\nTgid: %d", &leader) != 1 || tc_sys(SYS_kcmp, leader, tid, KCMP_FILES, 0, 0, 0) != 0) {
+    if (!line || sscanf(line, "\nTgid: %d", &leader) != 1 ||
+        tc_sys(SYS_kcmp, leader, tid, KCMP_FILES, 0, 0, 0) != 0) {
         errno = EPERM;
         return -1;
     }

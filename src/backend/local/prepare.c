@@ -420,8 +420,9 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
     return 0;
 }
 
-/* A socket that the tool makes in a directory of the host is one that programs there may connect to.
- * Landlock lets sockets be made in private storage alone; what is mounted below that has its rights.
+/* A socket that the tool makes in a directory of the host is one that programs there may connect
+ * to. Landlock lets sockets be made in private storage alone; what is mounted below that has its
+ * rights.
  */
 static int check_planting(struct tc_cage *cage)
 {
@@ -432,20 +433,21 @@ static int check_planting(struct tc_cage *cage)
         if (!item->writable || !item->directory || tc_process_copied(cage->plan, item) ||
             (wall && !tc_path_within("/tmp", item->path)))
             continue;
-        return tc_cage_fail(cage,
-                            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                             .stage = "unix sockets",
-                                             .subject = item->path,
-                                             .hint = wall ? "show it elsewhere, as in { path = "
-                                                            "\"/workspace\", from = \"…\" }, or use "
-                                                            "workspace = { mode = \"overlay\" }"
-                                                          : "use workspace = { mode = \"overlay\" }"},
-                            TC_CLAUSE_NET_UNIX,
-                            wall ? "a tool with unix sockets could listen for the host in %s, which "
-                                   "it writes below its private /tmp"
-                                 : "without Landlock a tool with unix sockets could listen for the "
-                                   "host in %s, which it writes",
-                            item->path);
+        return tc_cage_fail(
+            cage,
+            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                             .stage = "unix sockets",
+                             .subject = item->path,
+                             .hint = wall ? "show it elsewhere, as in { path = "
+                                            "\"/workspace\", from = \"…\" }, or use "
+                                            "workspace = { mode = \"overlay\" }"
+                                          : "use workspace = { mode = \"overlay\" }"},
+            TC_CLAUSE_NET_UNIX,
+            wall ? "a tool with unix sockets could listen for the host in %s, which "
+                   "it writes below its private /tmp"
+                 : "without Landlock a tool with unix sockets could listen for the "
+                   "host in %s, which it writes",
+            item->path);
     }
     return 0;
 }

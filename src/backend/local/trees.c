@@ -228,8 +228,7 @@ int tc_process_resolve(struct tc_cage *cage)
         return tc_cage_fail_memory(cage, "resolve");
     for (size_t i = 0; i < plan->mount_count && !cage->unwanted; i++) {
         const struct tc_mount *m = &plan->mounts[i];
-        if ((m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE &&
-             m->kind != TC_MOUNT_SOCKET) ||
+        if ((m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE && m->kind != TC_MOUNT_SOCKET) ||
             tc_process_denied(plan, m->path))
             continue;
         if (resolve_one(cage, m) < 0)
@@ -304,7 +303,7 @@ static int open_tree(struct tc_cage *cage, const struct tc_item *item, int fd)
 
 static enum tc_landlock_kind rights(const struct tc_plan *plan, const struct tc_item *item)
 {
-    if (plan->unix_sockets && item->directory && (item->copy >= 0 || item->layers >= 0))
+    if (plan->unix_sockets && item->directory && item->copy >= 0 && item->layers < 0)
         return TC_LANDLOCK_OWN_TREE;
     if (item->directory)
         return item->writable || item->drawer ? TC_LANDLOCK_WRITE_TREE : TC_LANDLOCK_READ_TREE;
@@ -324,7 +323,8 @@ int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, 
     self.directory = S_ISDIR(st.st_mode);
     int tree = open_tree(cage, &self, fd);
     /* no rule of its own: Landlock adds rights up, and this one must not lose the tree's */
-    struct tc_box_mount *m = tree < 0 ? NULL : tc_process_mount(p, tree, path, rights(cage->plan, &self));
+    struct tc_box_mount *m =
+        tree < 0 ? NULL : tc_process_mount(p, tree, path, rights(cage->plan, &self));
     if (!m)
         return -1;
     m->no_rule = true;

@@ -2,8 +2,8 @@
  * Copyright The toolcage authors
  *
  * Notifications. The paths of a call, observed: which of the paths that its calls name lie outside
- * of the grant. The walls have decided that already, or will; what is told here is a hint for people
- * and models, from memory that the tool can change meanwhile. */
+ * of the grant. The walls have decided that already, or will; what is told here is a hint for
+ * people and models, from memory that the tool can change meanwhile. */
 #ifndef TC_LOCAL_WATCH_H
 #define TC_LOCAL_WATCH_H
 
@@ -39,8 +39,8 @@ void tc_watch_call(struct tc_cage *cage, const struct seccomp_notif *n);
 void tc_watch_exec(struct tc_cage *cage, const struct seccomp_notif *n);
 
 /* watcher.c: a process of its own for each cage whose paths are observed, or whose connects are
- * done in its place; a slow look-up holds up that cage and nobody else. What it lists lies in memory that it shares with the helper, so there
- * is nothing to wait for at the end. */
+ * done in its place; a slow look-up holds up that cage and nobody else. What it lists lies in
+ * memory that it shares with the helper, so there is nothing to wait for at the end. */
 struct tc_watcher;
 /* Takes the cage's listener over. 0, or -1 with errno. */
 int tc_watcher_start(struct tc_cage *cage);

@@ -55,12 +55,13 @@ static int lower_for(const struct tc_grant *grant, const char *name, enum tc_oci
                      struct tc_plan *ret, struct toolcage_error **err)
 {
     if (grant->unix_sockets)
-        return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                        .stage = "lower",
-                                        .subject = "unix_sockets",
-                                        .hint = "unix_sockets = \"none\", or backend = \"process\""},
-                       "the backend %s connects to no unix socket in a tool's place", name);
+        return tc_fail(
+            err,
+            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                             .stage = "lower",
+                             .subject = "unix_sockets",
+                             .hint = "unix_sockets = \"none\", or backend = \"process\""},
+            "the backend %s connects to no unix socket in a tool's place", name);
     int r = check_image(grant, err);
     if (r == 0)
         r = tc_local_lower(grant, name, ret, err);
