@@ -49,13 +49,18 @@ static void rights_by_abi(void **state)
     assert_int_equal(tc_landlock_scoped(42), 3);
 }
 
+/* Sockets are made in storage of the cage's own, and there alone. */
 static void nothing_ever_grants_devices_and_sockets(void **state)
 {
     const uint64_t never = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
-                           LANDLOCK_ACCESS_FS_MAKE_SOCK | 1 << 16 /* RESOLVE_UNIX */;
+                           1 << 16 /* RESOLVE_UNIX */,
+                   sock = LANDLOCK_ACCESS_FS_MAKE_SOCK;
     for (int abi = 0; abi <= 9; abi++) {
-        for (int kind = TC_LANDLOCK_READ_TREE; kind <= TC_LANDLOCK_DEVICE; kind++) {
+        assert_int_equal(tc_landlock_rights(abi, TC_LANDLOCK_OWN_TREE),
+                         abi ? want[abi].write_tree | sock : 0);
+        for (int kind = TC_LANDLOCK_READ_TREE; kind <= TC_LANDLOCK_LIST; kind++) {
             assert_int_equal(tc_landlock_rights(abi, kind) & never, 0);
+            assert_true(kind == TC_LANDLOCK_OWN_TREE || !(tc_landlock_rights(abi, kind) & sock));
             assert_int_equal(tc_landlock_rights(abi, kind) & ~tc_landlock_handled(abi), 0);
         }
     }

@@ -404,6 +404,50 @@ static void filters_and_answers_agree(void **state)
     }
 }
 
+/* With unix sockets: connected kinds of them, no connect is ever told to go on, whatever is
+ * watched, and all else stays as it is. */
+static void unix_sockets_change_two_calls(void **state)
+{
+    static const struct {
+        uint64_t family, type, protocol;
+        int want;
+    } kinds[] = {{AF_UNIX, SOCK_STREAM, 0, ALLOW},
+                 {AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ALLOW},
+                 {HIGH | AF_UNIX, HIGH | SOCK_STREAM, 0, ALLOW},
+                 {AF_UNIX, SOCK_DGRAM, 0, EACCES},
+                 {AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, EACCES},
+                 {AF_UNIX, SOCK_RAW, 0, EACCES},
+                 {AF_UNIX, SOCK_RDM, 0, EACCES},
+                 {AF_INET, SOCK_STREAM, 0, ALLOW},
+                 {AF_INET, SOCK_RAW, 1, EPERM},
+                 {AF_NETLINK, SOCK_RAW, 12, EPROTONOSUPPORT},
+                 {AF_VSOCK, SOCK_STREAM, 0, EAFNOSUPPORT}};
+    for (enum tc_seccomp_watch w = TC_WATCH_NOTHING; w <= TC_WATCH_ACCESSES; w++) {
+        for (size_t i = 0; i < TC_COUNT(kinds); i++) {
+            const uint64_t args[6] = {kinds[i].family, kinds[i].type, kinds[i].protocol};
+            struct seccomp_data data = {.nr = SYS_socket, .arch = AUDIT_ARCH_X86_64};
+            memcpy(data.args, args, sizeof(args));
+            uint32_t refused = w ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | kinds[i].want;
+            assert_int_equal(simulate(tc_seccomp_program(w, true), &data),
+                             kinds[i].want == ALLOW ? SECCOMP_RET_ALLOW : refused);
+            if (kinds[i].want != ALLOW)
+                assert_int_equal(tc_seccomp_answer(true, SYS_socket, args, NULL, NULL),
+                                 kinds[i].want);
+        }
+        for (int nr = 0; nr < 1100; nr++) {
+            struct seccomp_data data = {.nr = nr, .arch = AUDIT_ARCH_X86_64};
+            uint32_t with = simulate(tc_seccomp_program(w, true), &data);
+            if (nr == SYS_connect)
+                assert_int_equal(with, SECCOMP_RET_USER_NOTIF);
+            else if (nr != SYS_socket)
+                assert_int_equal(with, simulate(tc_seccomp_program(w, false), &data));
+        }
+    }
+    const uint64_t none[6] = {0};
+    assert_int_equal(tc_seccomp_answer(true, SYS_connect, none, NULL, NULL), EACCES);
+    assert_int_equal(tc_seccomp_answer(true, SYS_execve, none, NULL, NULL), 0);
+}
+
 static void answers_name_and_mark_probes(void **state)
 {
     const uint64_t unix_stream[6] = {AF_UNIX, SOCK_STREAM}, none[6] = {0},
@@ -438,6 +482,7 @@ int main(void)
         cmocka_unit_test(foreign_abis_are_closed),
         cmocka_unit_test(filters_and_answers_agree),
         cmocka_unit_test(the_watched_calls_are_notified),
+        cmocka_unit_test(unix_sockets_change_two_calls),
         cmocka_unit_test(answers_name_and_mark_probes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

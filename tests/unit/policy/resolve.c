@@ -300,6 +300,59 @@ static void narrowing_narrows(void **state)
     assert_int_equal(none.denials, TC_DENIALS_PATHS);
 }
 
+static const char socket_policy[] =
+    "[defaults]\nfilesystem.readable = [\"/data2\"]\n"
+    "[tool.x]\nunix_sockets = [\"/run/a.sock\", { path = \"/run/b\", from = \"/srv/b.sock\" }]\n"
+    "[tool.own]\nunix_sockets = \"own\"\n[tool.none]\nunix_sockets = \"none\"\n[tool.unsaid]\n"
+    "[tool.mine]\nunix_sockets = [\"/run/toolcage/x\"]\n"
+    "[tool.writable]\nfilesystem.writable = [\"/data\"]\nunix_sockets = [\"/data/x\"]\n"
+    "[tool.twice]\nunix_sockets = [{ path = \"/data2\", from "
+    "= \"/srv/b.sock\" }]\n";
+
+static void unix_sockets(void **state)
+{
+    static const struct {
+        const char *tool, *value;
+        int sockets; /* -1: none, not even its own */
+    } rows[] = {{"x", NULL, 2},         {"x", "own", 0},      {"x", "none", -1},
+                {"x", "/run/b", 1},     {"own", NULL, 0},     {"own", "own", 0},
+                {"own", "none", -1},    {"none", NULL, -1},   {"none", "none", -1},
+                {"unsaid", "none", -1}, {"unsaid", NULL, -1}, {"x", "/run/../run/a.sock", 1}};
+    _autopolicy_ struct toolcage_policy *policy = compile(socket_policy);
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autogrant_ struct tc_grant grant = {0};
+        struct ask ask = {.tool = rows[i].tool, .command = "ls"};
+        if (rows[i].value) {
+            ask.narrow[0] = "unix_sockets";
+            ask.narrow[1] = rows[i].value;
+        }
+        granted(policy, ask, &grant);
+        assert_int_equal(grant.unix_sockets, rows[i].sockets >= 0);
+        assert_int_equal(grant.socket_count, rows[i].sockets < 0 ? 0 : rows[i].sockets);
+    }
+    const struct {
+        const char *tool, *value, *subject, *words;
+    } no[] = {{"own", "/run/a.sock", "tool.own.unix_sockets", "more than the policy grants"},
+              {"none", "own", "tool.none.unix_sockets", "is none"},
+              {"unsaid", "own", "tool.unsaid.unix_sockets", "is none"},
+              {"x", "/srv/b.sock", "tool.x.unix_sockets", "without it"},
+              {"mine", NULL, "tool.mine.unix_sockets", "toolcage's own"},
+              {"writable", NULL, "tool.writable.unix_sockets", "a tool can write"},
+              {"twice", NULL, "tool.twice.unix_sockets", "where a file is granted"}};
+    for (size_t i = 0; i < TC_COUNT(no); i++) {
+        _autogrant_ struct tc_grant grant = {0};
+        _autoerror_ struct toolcage_error *err = NULL;
+        struct ask ask = {.tool = no[i].tool, .command = "ls"};
+        if (no[i].value) {
+            ask.narrow[0] = "unix_sockets";
+            ask.narrow[1] = no[i].value;
+        }
+        assert_int_equal(resolve(policy, &ask, &grant, &err), TOOLCAGE_EDENIED);
+        assert_string_equal(tc_error_subject(err), no[i].subject);
+        assert_non_null(strstr(tc_error_message(err), no[i].words));
+    }
+}
+
 static void checks_narrowing_alone(void **state)
 {
     static const struct {
@@ -310,6 +363,8 @@ static void checks_narrowing_alone(void **state)
                 {"memory", "512m", TOOLCAGE_EPOLICY},
                 {"pids", "x", TOOLCAGE_EPOLICY},
                 {"network", "none", 0},
+                {"unix_sockets", "own", 0},
+                {"unix_sockets", "/run/*", TOOLCAGE_EPOLICY},
                 {"network", "*.example.com", TOOLCAGE_EPOLICY},
                 {"denials", "never", TOOLCAGE_EPOLICY},
                 {"env", "1A=2", TOOLCAGE_EPOLICY},
@@ -342,6 +397,7 @@ int main(void)
         cmocka_unit_test(environment_is_clean),
         cmocka_unit_test(narrowing_never_widens),
         cmocka_unit_test(narrowing_narrows),
+        cmocka_unit_test(unix_sockets),
         cmocka_unit_test(checks_narrowing_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
