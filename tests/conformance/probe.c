@@ -319,6 +319,21 @@ static void do_unix(char **a)
         "unix");
 }
 
+/* A server of its own by this name, and a client. */
+static void do_own_unix(char **a)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    (void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", a[0]);
+    int abstract = a[0][0] == '@';
+    if (abstract)
+        at.sun_path[0] = '\0';
+    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(a[0]) + !abstract);
+    int server = socket(AF_UNIX, SOCK_STREAM, 0), client = socket(AF_UNIX, SOCK_STREAM, 0);
+    say(bind(server, (struct sockaddr *)&at, len) == 0 && listen(server, 1) == 0 &&
+            connect(client, (struct sockaddr *)&at, len) == 0,
+        "own unix");
+}
+
 static void do_pair(char **a)
 {
     int pair[2];
@@ -625,6 +640,7 @@ static const struct {
     {"own-loopback", do_own_loopback, 0},
     {"unix", do_unix, 2},
     {"pair", do_pair, 0},
+    {"own-unix", do_own_unix, 1},
     {"namespace", do_namespace, 0},
     {"io-uring", do_uring, 0},
     {"foreign", do_foreign, 0},

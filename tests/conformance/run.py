@@ -69,6 +69,8 @@ def play(options, backend, case, enforced):
     try:
         with Stage(options, backend) as stage:
             result = stage.call(case["grant"], *case["run"], watched=case["saw"][0] == "runs")
+            if backend != "process" and "unix_sockets" in case["grant"]:
+                return check(result["status"] == "denied" and (result["error"] or {}).get("subject") == "unix_sockets", f"{label}: the call is refused", result)
             if result["status"] in ("denied", "error", "cancelled"):
                 refused = options.without and result["error"]["code"] == "unenforceable" and case["clause"] in result["error"]["message"]
                 return check(refused, f"{label}: the call is refused", detail=f"the call never ran: {result['error']}")

@@ -5,6 +5,7 @@
  * there; what fails names the clause. Control groups are looked at one by one. */
 #include <string.h>
 
+#include "backend/local/broker.h"
 #include "backend/local/enforce.h"
 #include "backend/local/local.h"
 #include "base/sys.h"
@@ -72,6 +73,14 @@ static bool by_group(int clause)
     return false;
 }
 
+/* None can be made without a grant; and a grant wants more of the machine. */
+static char *about_sockets(const char *how)
+{
+    const char *fix, *lack = tc_broker_lacks(&fix);
+    return lack ? tc_format("%s; none can be granted here, because %s: %s", how, lack, fix)
+                : strdup(how);
+}
+
 /* Every clause but those of control groups: held as said when the trial cage came up; else none is,
  * because the call would be refused, and the clause that failed says why. */
 static void add_rows(struct tc_outcome *o, const struct tc_cage *trial)
@@ -94,7 +103,7 @@ static void add_rows(struct tc_outcome *o, const struct tc_cage *trial)
         else if (!trial->running)
             set_broken(p, "no cage can be built here", "see the clause that fails");
         else
-            p->mechanism = strdup(how);
+            p->mechanism = clause == TC_CLAUSE_NET_UNIX ? about_sockets(how) : strdup(how);
     }
 }
 
