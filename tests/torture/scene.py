@@ -101,7 +101,7 @@ class Scene:
         text += f"\n[server.walls]\ncommand = {json.dumps(self.command('serve'))}\n[server.walls.tool.bind]\n"
         for mode in TOOLS[1:]:
             text += f"\n[tool.{mode}]\ncommand = {json.dumps(self.command(mode))}\n" + self.filesystem(mode)
-            text += 'denials = "paths"\n' if mode == "copy" else ""
+            text += 'denials = "paths"\nunix_sockets = "own"\nenv.set = { SOCKETS = "own" }\n' if mode == "copy" else ""
             text += f'workspace = {{ mode = "{mode}" }}\ndisk = "8MiB"\nmemory = {{ max = "256MiB", by = "any" }}\n'
         return text
 

@@ -218,8 +218,11 @@ static bool answer(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
     } else {
         bool unix_socket = strcmp(name, "socket") == 0 && n->data.args[0] == AF_UNIX;
         list(cage, &(struct tc_listed){"syscall", unix_socket ? "socket(AF_UNIX)" : name,
-                                       unix_socket ? "unix sockets are not granted" : NULL, probe,
-                                       false});
+                                       unix_socket
+                                           ? "unix sockets are not granted; unix_sockets = \"own\" "
+                                             "grants the tool's own"
+                                           : NULL,
+                                       probe, false});
         TC_PRIV(cage)->refused++;
         resp.error = -refusal;
     }
