@@ -53,13 +53,22 @@ static bool add_device(int fd)
     return dev != NULL;
 }
 
+static bool add_overlay(const struct tc_item *item)
+{
+    const char **path = TC_PUSH(rules.overlays, rules.overlay_count);
+    if (path)
+        *path = item->path;
+    return path != NULL;
+}
+
 /* What only this cage can write, each a tmpfs of its own; a socket there was made by the tool. An
- * overlay is none: what it shows may be the host's. */
+ * overlay's inodes are its own: through it the kernel finds no server but those that were bound
+ * through it. */
 static bool add_storage(const struct tc_process_cage *p)
 {
     bool fine = add_device(p->storage);
     for (size_t i = 0; fine && i < p->item_count; i++)
-        fine = p->items[i].layers >= 0 || add_device(p->items[i].copy);
+        fine = p->items[i].layers < 0 ? add_device(p->items[i].copy) : add_overlay(&p->items[i]);
     return fine;
 }
 

@@ -162,6 +162,28 @@ static bool join(const struct tc_connect_rules *rules, const struct taken *t)
 /* ---- unix sockets
  * ------------------------------------------------------------------------------------ */
 
+/* The mount that this is on; 0: unknown. */
+static uint64_t mount_of(int fd)
+{
+    struct statx st;
+    bool known =
+        statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) == 0 && (st.stx_mask & STATX_MNT_ID);
+    return known ? st.stx_mnt_id : 0;
+}
+
+/* The tool can move no mount, so what stands at the path is what we put there. */
+static bool in_overlay(const struct tc_connect_rules *rules, const struct taken *t, int found)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+    uint64_t mount = mount_of(found);
+    for (size_t i = 0; mount && i < rules->overlay_count; i++) {
+        _autofd_ int top = tc_openat2(t->root, rules->overlays[i], &how);
+        if (top >= 0 && mount_of(top) == mount)
+            return true;
+    }
+    return false;
+}
+
 static bool is_allowed(const struct tc_connect_rules *rules, const struct stat *st)
 {
     for (size_t i = 0; i < rules->device_count; i++)
@@ -195,9 +217,8 @@ static _Noreturn void connect_path(const struct tc_connect_ask *ask, const struc
         answer(ask, errno);
     if (!S_ISSOCK(st.st_mode))
         answer(ask, ECONNREFUSED);
-    if (!is_allowed(ask->rules, &st))
-        refuse(ask, "it is the host's: name it in unix_sockets; the cage's own sockets are those "
-                    "in /tmp and abstract ones");
+    if (!is_allowed(ask->rules, &st) && !in_overlay(ask->rules, t, found))
+        refuse(ask, "a socket of the host has to be named in unix_sockets");
     connect_found(ask, t, found);
 }
 

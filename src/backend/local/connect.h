@@ -28,6 +28,8 @@ struct tc_connect_rules {
     size_t device_count;
     struct tc_file_id *sockets; /* granted */
     size_t socket_count;
+    const char **overlays; /* paths in the cage at which the tool works on an overlay */
+    size_t overlay_count;
     uid_t uid; /* in the cage's user namespace */
     gid_t gid;
     bool clear_groups;

@@ -303,7 +303,7 @@ static int open_tree(struct tc_cage *cage, const struct tc_item *item, int fd)
 
 static enum tc_landlock_kind rights(const struct tc_plan *plan, const struct tc_item *item)
 {
-    if (plan->unix_sockets && item->directory && item->copy >= 0 && item->layers < 0)
+    if (plan->unix_sockets && item->directory && (item->copy >= 0 || item->layers >= 0))
         return TC_LANDLOCK_OWN_TREE;
     if (item->directory)
         return item->writable || item->drawer ? TC_LANDLOCK_WRITE_TREE : TC_LANDLOCK_READ_TREE;

@@ -138,13 +138,12 @@ def own(s):
     answer = s.python(ASYNCIO, more=OWN)
     check(answer.out.strip() == "190", "asyncio", answer)
     code = f"import os; os.chdir({s.ws!r})\n" + SERVER.replace("/tmp/", "").replace('ask("/dev/shm/server")', "").replace('os.chdir("/tmp"); ', "")
-    answer = s.python(code, more=f'{OWN}\nworkspace = {{ mode = "copy" }}')
-    check(answer.out.splitlines() == ["server HELLO"] * 3, "in a workspace that is copied", answer)
-    for mode in ("bind", "overlay"):
-        answer = s.python("import socket\ntry: socket.socket(socket.AF_UNIX).bind('x')\nexcept OSError as e: print(e.errno)",
-                          more=f'{OWN}\nworkspace = {{ mode = "{mode}" }}')
-        if mode == "bind" or (answer.error or {}).get("code") != "unenforceable":
-            check(answer.out.strip() == "13" and not os.path.exists(s.path("ws/x")), f"none in one of mode {mode}", answer)
+    for mode in ("copy", "overlay"):
+        answer = s.python(code, more=f'{OWN}\nworkspace = {{ mode = "{mode}", commit = "never" }}')
+        if mode == "copy" or (answer.error or {}).get("code") != "unenforceable":
+            check(answer.out.splitlines() == ["server HELLO"] * 3 and not os.path.lexists(s.path("ws/server")), f"in a workspace of mode {mode}", answer)
+    answer = s.python("import socket\ntry: socket.socket(socket.AF_UNIX).bind('x')\nexcept OSError as e: print(e.errno)", more=OWN)
+    check(answer.out.strip() == "13" and not os.path.exists(s.path("ws/x")), "none in one that is the host's", answer)
     answer = s.python("import socket\ntry: socket.socket(socket.AF_UNIX)\nexcept OSError as e: print(e.errno)")
     check(answer.out.strip() == "13", "without the grant there is no unix socket", answer)
     for denials in ("off", "paths"):
