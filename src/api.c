@@ -292,6 +292,20 @@ EXPORT int toolcage_call_open_stdin(struct toolcage_call *call, int *ret_fd,
     return closed(tc_call_open_stdin(call, ret_fd, err), err);
 }
 
+EXPORT int toolcage_call_set_terminal(struct toolcage_call *call, int rows, int columns,
+                                      struct toolcage_error **err)
+{
+    NEED(call);
+    return closed(tc_call_set_terminal(call, rows, columns, err), err);
+}
+
+EXPORT int toolcage_call_resize(struct toolcage_call *call, int rows, int columns,
+                                struct toolcage_error **err)
+{
+    NEED(call);
+    return closed(tc_call_resize(call, rows, columns, err), err);
+}
+
 EXPORT int toolcage_call_set_output_callback(struct toolcage_call *call, toolcage_output_fn fn,
                                              void *userdata, struct toolcage_error **err)
 {

@@ -76,6 +76,23 @@ int toolcage_call_set_stdin(struct toolcage_call *call, const void *bytes, size_
  * the caller's to write and close. Before start only. */
 int toolcage_call_open_stdin(struct toolcage_call *call, int *ret_fd, struct toolcage_error **err);
 
+/* Gives the tool a terminal in place of three pipes: a pty that is the cage's own, of this size,
+ * which controls the tool's session. For a person: the call needs a command, which may then stand
+ * in place of the tool's own under the same grant, and arguments may be left out. What is written
+ * into toolcage_call_open_stdin() is typed there; toolcage_call_set_stdin() is TOOLCAGE_EUSAGE.
+ * Output is stream 1, control sequences and all: whoever shows it on a terminal of their own
+ * filters it. With an output callback all of it is delivered, whatever the output limit (unless
+ * that kills), and nothing of it is kept for the result; while the host does not dispatch the tool
+ * waits. A backend that has no terminals refuses the call. Before start only. */
+int toolcage_call_set_terminal(struct toolcage_call *call, int rows, int columns,
+                               struct toolcage_error **err);
+
+/* The new size of its terminal, before start or while it runs; the tool is told by SIGWINCH. Never
+ * blocks. TOOLCAGE_ESYSTEM when the helper is behind with earlier sizes: say it again then.
+ * TOOLCAGE_EUSAGE: the call has no terminal, or this is no size (1 to 65535 each). */
+int toolcage_call_resize(struct toolcage_call *call, int rows, int columns,
+                         struct toolcage_error **err);
+
 /* Called from dispatch and wait, on their thread, with output as it comes: stream is 1 or 2. Only
  * the part that the output limit keeps is delivered. */
 typedef void (*toolcage_output_fn)(void *userdata, int stream, const void *bytes, size_t length);

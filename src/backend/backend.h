@@ -12,7 +12,11 @@
 #include "backend/plan.h"
 #include "base/error.h"
 
-enum { TC_BACKEND_NO_BOUNDARY = 1 }; /* flags: enforces nothing, and every result says so */
+/* flags */
+enum {
+    TC_BACKEND_NO_BOUNDARY = 1, /* enforces nothing, and every result says so */
+    TC_BACKEND_TERMINAL = 2,    /* can give the tool a terminal of the cage's own */
+};
 
 /* ---- the front (library) ------------------------------------------------------------------------
  */
@@ -52,14 +56,16 @@ struct tc_cage {
     const struct tc_plan *plan;
     struct tc_outcome *outcome; /* denials, enforcement, timings and failures are written here */
     void *priv;
-    int stdin_fd;  /* in: read end for the tool, or -1 (then it reads end-of-file); start() takes it
-                    */
-    int out_fd;    /* out: read end of the tool's standard output, non-blocking */
-    int err_fd;    /* out: the same of standard error */
-    int event_fd;  /* out: readable when event() has something to do; -1: never */
-    int exit_fd;   /* out: readable when the cage has ended whole; -1 again once reaped */
-    int notify_fd; /* out, may appear later: served by notify(); -1: none */
-    int oom_fd;    /* out: wakes when the kernel killed for memory; -1: none */
+    int stdin_fd; /* in: read end for the tool, or -1 (then it reads end-of-file); start() takes it
+                   */
+    /* out: read end of the tool's standard output, non-blocking; or, from some event() on, the
+     * other end of its terminal, which takes what is typed, too */
+    int out_fd;
+    int err_fd;          /* out: the same of standard error */
+    int event_fd;        /* out: readable when event() has something to do; -1: never */
+    int exit_fd;         /* out: readable when the cage has ended whole; -1 again once reaped */
+    int notify_fd;       /* out, may appear later: served by notify(); -1: none */
+    int oom_fd;          /* out: wakes when the kernel killed for memory; -1: none */
     uint32_t oom_events; /* what to ask epoll for on oom_fd */
     bool running;        /* out: the tool runs, every wall stands */
     /* out: the tool and everything that it started have ended, and the outcome says how; what is

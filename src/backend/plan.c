@@ -57,6 +57,9 @@ void tc_plan_visit(struct tc_wire *w, struct tc_plan *p)
     TC_WIRE_INT(w, p->overlay_or_copy);
     TC_WIRE_INT(w, p->unix_sockets);
     TC_WIRE_INT(w, p->stream);
+    TC_WIRE_INT(w, p->terminal);
+    TC_WIRE_INT(w, p->rows);
+    TC_WIRE_INT(w, p->columns);
 }
 
 static void mount_done(struct tc_mount *m)

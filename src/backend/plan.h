@@ -61,10 +61,13 @@ struct tc_plan {
     bool overlay_or_copy;
     bool unix_sockets; /* the tool's own; and those of its mounts */
     int64_t stream;    /* enum tc_stream_mode */
-    char *payload;     /* a backend's own text */
-    char *image;       /* a root file system on the host; NULL: its system directories */
-    char *runtime;     /* the container runtime by name; NULL: any */
-    char *platform;    /* of gVisor, by name; NULL: the best that works */
+    /* the tool has a terminal of the cage's own, of this size, in place of three pipes */
+    bool terminal;
+    uint16_t rows, columns;
+    char *payload;  /* a backend's own text */
+    char *image;    /* a root file system on the host; NULL: its system directories */
+    char *runtime;  /* the container runtime by name; NULL: any */
+    char *platform; /* of gVisor, by name; NULL: the best that works */
 };
 
 void tc_plan_visit(struct tc_wire *w, struct tc_plan *plan);

@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -182,6 +184,9 @@ int tc_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t leng
     int r = check_new(call, err);
     if (r < 0)
         return r;
+    if (call->rows)
+        return fail_usage(err, "stdin", "use toolcage_call_open_stdin(): what is written is typed",
+                          "a terminal takes no standard input made beforehand");
     if (call->input.pipe >= 0)
         return fail_usage(err, "stdin", "write the bytes into that descriptor",
                           "standard input was opened as a pipe already");
@@ -216,6 +221,66 @@ int tc_call_open_stdin(struct toolcage_call *call, int *ret_fd, struct toolcage_
     return 0;
 }
 
+static int check_size(int rows, int columns, struct toolcage_error **err)
+{
+    if (rows > 0 && rows <= UINT16_MAX && columns > 0 && columns <= UINT16_MAX)
+        return 0;
+    return fail_usage(err, "terminal", "give 1 to 65535 rows and columns, as in 24 and 80",
+                      "this is no size of a terminal");
+}
+
+int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
+                         struct toolcage_error **err)
+{
+    int r = check_new(call, err);
+    if (r == 0)
+        r = check_size(rows, columns, err);
+    if (r < 0)
+        return r;
+    if (call->input.bytes)
+        return fail_usage(err, "stdin", "use toolcage_call_open_stdin(): what is written is typed",
+                          "a terminal takes no standard input made beforehand");
+    call->rows = (uint16_t)rows;
+    call->columns = (uint16_t)columns;
+    return 0;
+}
+
+/* What the helper has not heard yet must leave room for one message more, by which the call is
+ * cancelled: that one may not wait. */
+static bool is_behind(const struct toolcage_call *call)
+{
+    enum { UNHEARD_MAX = 16384 };
+    int unheard = 0;
+    return ioctl(call->sock, SIOCOUTQ, &unheard) < 0 || unheard > UNHEARD_MAX;
+}
+
+int tc_call_resize(struct toolcage_call *call, int rows, int columns, struct toolcage_error **err)
+{
+    int r = tc_engine_check(call->engine, err);
+    if (r == 0)
+        r = check_size(rows, columns, err);
+    if (r < 0)
+        return r;
+    if (!call->rows)
+        return fail_usage(err, call->id, "call toolcage_call_set_terminal() before start",
+                          "the call has no terminal");
+    if (call->state == TC_CALL_DONE)
+        return 0;
+    if (call->state == TC_CALL_RUNNING && is_behind(call))
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                        .stage = "resize",
+                                        .hint = "say it again in a moment"},
+                       "the helper has not taken earlier sizes yet");
+    call->rows = (uint16_t)rows;
+    call->columns = (uint16_t)columns;
+    struct tc_message resize = {
+        .kind = TC_MESSAGE_RESIZE, .rows = call->rows, .columns = call->columns};
+    if (call->state == TC_CALL_RUNNING)
+        (void)tc_send(call->sock, &resize, sizeof(resize), NULL, 0);
+    return 0;
+}
+
 int tc_call_set_output(struct toolcage_call *call, toolcage_output_fn fn, void *userdata,
                        struct toolcage_error **err)
 {
@@ -241,7 +306,7 @@ int tc_call_cancel(struct toolcage_call *call)
     if (atomic_exchange(&call->cancelled, true))
         return 0;
     /* The socket is there from birth: before start the message waits in it, after the end nobody
-     * reads it. It is the only one that this end ever sends, so it cannot block. */
+     * reads it. Sizes leave room for it, so it cannot block. */
     struct tc_message cancel = {.kind = TC_MESSAGE_CANCEL};
     (void)tc_send(call->sock, &cancel, sizeof(cancel), NULL, 0);
     return 0;

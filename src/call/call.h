@@ -34,6 +34,7 @@ struct toolcage_call {
     struct tc_narrowing *narrow;
     size_t narrow_count;
     struct tc_call_input input;
+    uint16_t rows, columns; /* of its terminal; 0: it has none */
     toolcage_output_fn output;
     void *userdata;
 
@@ -60,6 +61,9 @@ int tc_call_set(struct toolcage_call *call, const char *key, const char *value,
 int tc_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t length,
                       struct toolcage_error **err);
 int tc_call_open_stdin(struct toolcage_call *call, int *ret_fd, struct toolcage_error **err);
+int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
+                         struct toolcage_error **err);
+int tc_call_resize(struct toolcage_call *call, int rows, int columns, struct toolcage_error **err);
 int tc_call_set_output(struct toolcage_call *call, toolcage_output_fn fn, void *userdata,
                        struct toolcage_error **err);
 int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_json,

@@ -47,7 +47,8 @@ int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *r
                                  .arguments = call->arguments,
                                  .narrow = call->narrow,
                                  .narrow_count = call->narrow_count,
-                                 .explain = explain};
+                                 .explain = explain,
+                                 .terminal = call->rows > 0};
     r = tc_policy_resolve(call->policy, &request, &here.facts, ret, err);
     return r < 0 ? r : tc_programs_extend(call->policy, &here.facts, ret, err);
 }
@@ -68,10 +69,11 @@ static bool fill(char **field, const char *text)
     return *field != NULL;
 }
 
-/* A server talks for as long as it lives. */
+/* A server talks for as long as it lives, and so does who sits at a terminal. */
 static enum tc_stream_mode stream_mode(const struct toolcage_call *call)
 {
-    return call->tool && tc_startswith(call->tool, "server.") ? TC_STREAM_ALL : TC_STREAM_KEPT;
+    return call->rows || (call->tool && tc_startswith(call->tool, "server.")) ? TC_STREAM_ALL
+                                                                              : TC_STREAM_KEPT;
 }
 
 /* The plan in a sealed memory file. */
@@ -85,6 +87,9 @@ static int write_plan(struct toolcage_call *call, const struct tc_front *front, 
         bool filled = fill(&plan.call, call->id) && fill(&plan.tool, call->grant.tool) &&
                       fill(&plan.backend, front->name) && fill(&plan.grant, call->grant.digest);
         plan.stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
+        plan.terminal = call->rows > 0;
+        plan.rows = call->rows;
+        plan.columns = call->columns;
         tc_plan_visit(&wire, &plan);
         if (!filled || wire.failed)
             r = tc_fail_memory(err);
@@ -163,6 +168,18 @@ static int submit(struct toolcage_call *call, const struct tc_front *front,
     return 0;
 }
 
+static int fail_terminal(const struct tc_front *front, struct toolcage_error **err)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                    .stage = "route",
+                                    .subject = tc_clause_name(TC_CLAUSE_TTY_NONE),
+                                    .hint = "toolcage exec runs commands in this cage; terminals "
+                                            "are for tools of backend = \"process\""},
+                   "the backend %s cannot give a terminal of the cage's own (%s)", front->name,
+                   tc_clause_name(TC_CLAUSE_TTY_NONE));
+}
+
 static int go(struct toolcage_call *call, struct toolcage_error **err)
 {
     const struct tc_front *front;
@@ -172,6 +189,8 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
         return r;
     note(call, "resolve", now);
     r = tc_route(call->policy, &call->grant, chose_backend(call), &front, err);
+    if (r == 0 && call->rows && !(front->flags & TC_BACKEND_TERMINAL))
+        r = fail_terminal(front, err);
     return r < 0 ? r : submit(call, front, err);
 }
 

@@ -58,8 +58,8 @@ struct tc_verb {
     int (*run)(const struct tc_args *args);
 };
 
-extern const struct tc_verb tc_verb_exec, tc_verb_call, tc_verb_tools, tc_verb_init, tc_verb_learn,
-    tc_verb_allow, tc_verb_changes, tc_verb_policy_check, tc_verb_policy_explain,
+extern const struct tc_verb tc_verb_exec, tc_verb_call, tc_verb_shell, tc_verb_tools, tc_verb_init,
+    tc_verb_learn, tc_verb_allow, tc_verb_changes, tc_verb_policy_check, tc_verb_policy_explain,
     tc_verb_policy_trust, tc_verb_policy_digest, tc_verb_doctor, tc_verb_mcp, tc_verb_wrap,
     tc_verb_completion, tc_verb_version;
 

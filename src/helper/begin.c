@@ -287,6 +287,8 @@ static void begin_call(struct tc_running *j, const struct tc_job *job, int plan_
         return;
     }
     j->cage.works = works;
+    if (j->plan.terminal) /* what comes there is typed */
+        j->feed_from = TAKE_FD(j->cage.stdin_fd);
     tc_job_mark(j, "receive", j->begun_us);
     tc_job_prepare(j);
 }

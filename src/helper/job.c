@@ -36,9 +36,11 @@ static void on_feed(struct tc_source *s, uint32_t events);
 static void on_collected(struct tc_source *s, uint32_t events);
 
 static void (*const handlers[TC_ROLES])(struct tc_source *, uint32_t) = {
-    [TC_ROLE_SOCKET] = on_socket, [TC_ROLE_OUT] = on_output,      [TC_ROLE_ERR] = on_output,
-    [TC_ROLE_EVENT] = on_event,   [TC_ROLE_EXIT] = on_exit_ready, [TC_ROLE_NOTIFY] = on_notify,
-    [TC_ROLE_OOM] = on_oom,       [TC_ROLE_FEED] = on_feed,       [TC_ROLE_COLLECT] = on_collected,
+    [TC_ROLE_SOCKET] = on_socket,     [TC_ROLE_OUT] = on_output,
+    [TC_ROLE_ERR] = on_output,        [TC_ROLE_EVENT] = on_event,
+    [TC_ROLE_EXIT] = on_exit_ready,   [TC_ROLE_NOTIFY] = on_notify,
+    [TC_ROLE_OOM] = on_oom,           [TC_ROLE_FEED] = on_feed,
+    [TC_ROLE_COLLECT] = on_collected, [TC_ROLE_TYPED] = tc_terminal_typed,
 };
 
 bool tc_job_watch(struct tc_running *j, enum tc_role role, int fd, uint32_t events)
@@ -172,9 +174,9 @@ static void read_output(struct tc_running *j, int stream, int share)
         ssize_t n = read(fd, bytes, sizeof(bytes));
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
+        if (n < 0 && errno != EIO) /* a terminal's end */
             return;
-        if (n == 0) {
+        if (n <= 0) {
             (void)tc_job_watch(j, stream == 0 ? TC_ROLE_OUT : TC_ROLE_ERR, -1, 0);
             return;
         }
@@ -411,7 +413,7 @@ static void on_event(struct tc_source *s, uint32_t events)
         conclude(j);
         return;
     }
-    if (tc_job_watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN) &&
+    if (tc_terminal_attach(j) && tc_job_watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN) &&
         tc_job_watch(j, TC_ROLE_EVENT, j->cage.event_fd, EPOLLIN))
         return;
     (void)tc_job_not_watched(j);
@@ -487,6 +489,10 @@ static void on_feed(struct tc_source *s, uint32_t events)
     struct tc_running *j = s->owner;
     char bytes[FEED_SHARE];
     (void)events;
+    if (j->plan.terminal) {
+        tc_terminal_feed(j);
+        return;
+    }
     ssize_t n = pread(j->feed_from, bytes, sizeof(bytes), j->fed);
     if (n < 0 && errno != EINTR) {
         fail_feed(j);
@@ -522,6 +528,8 @@ static void on_socket(struct tc_source *s, uint32_t events)
     }
     if (j->ended) {
         j->finished = j->finished || gone;
+    } else if (!gone && m.kind == TC_MESSAGE_RESIZE) {
+        tc_terminal_resize(j, m.rows, m.columns);
     } else if (gone || m.kind == TC_MESSAGE_CANCEL) {
         j->cancelled = true;
         begin_end(j, gone);
@@ -592,6 +600,7 @@ void tc_job_hang_up(struct tc_running *j)
     int *fds[] = {&j->socket, &j->feed_from, &j->feed_to};
     (void)tc_job_watch(j, TC_ROLE_SOCKET, -1, 0);
     (void)tc_job_watch(j, TC_ROLE_FEED, -1, 0);
+    (void)tc_job_watch(j, TC_ROLE_TYPED, -1, 0);
     for (size_t i = 0; i < TC_COUNT(fds); i++) {
         if (*fds[i] >= 0)
             (void)close(*fds[i]);

@@ -13,6 +13,7 @@
 #include "helper/loop.h"
 #include "helper/protocol.h"
 #include "helper/stream.h"
+#include "helper/terminal.h"
 #include "helper/worker.h"
 
 enum tc_role {
@@ -24,6 +25,7 @@ enum tc_role {
     TC_ROLE_NOTIFY,
     TC_ROLE_OOM,
     TC_ROLE_FEED,
+    TC_ROLE_TYPED,
     TC_ROLE_COLLECT,
     TC_ROLES,
 };
@@ -63,6 +65,7 @@ struct tc_running {
     int64_t oom_wait_us;    /* how long the last look was put off */
     int feed_from, feed_to; /* standard input: memory file -> pipe */
     off_t fed;
+    struct tc_terminal terminal;
     bool timed_out, cancelled, host_gone;
     const char *limit; /* what we killed for */
     bool given_up;     /* what came of it is known: nothing is to be gathered */

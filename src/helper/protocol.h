@@ -13,12 +13,14 @@
  * CHANGES it has no more than `call`, the id ("": which calls have any), and `payload`, what to do:
  *         "show", "commit", "overwrite" or "discard"
  *     [2] what the tool reads: a pipe (TC_STDIN_PIPE) or a sealed memory file that the helper feeds
- *         into a pipe (TC_STDIN_BYTES); absent with TC_STDIN_NONE
- * sendmsg of one packet is atomic, so threads need no lock. The helper never answers there.
+ *         into a pipe (TC_STDIN_BYTES); absent with TC_STDIN_NONE. With plan.terminal what comes
+ * out of the pipe is typed there sendmsg of one packet is atomic, so threads need no lock. The
+ * helper never answers there.
  *
  * On the job's socket the helper sends OUTPUT messages (only with plan.stream) and one DONE with a
  * memory file holding the outcome (tc_outcome_visit), after which it closes its end. The library
- * sends CANCEL. Closing the library's end cancels too. Each message starts with a tc_message.
+ * sends CANCEL, and RESIZE where plan.terminal. Closing the library's end cancels too. Each message
+ * starts with a tc_message.
  *
  * A host that does not read delays delivery only: the helper keeps what is not yet sent, bounded by
  * the output limit. */
@@ -40,16 +42,21 @@ struct tc_job {
     int32_t stdin_kind;
 };
 
-enum tc_message_kind { TC_MESSAGE_OUTPUT = 1, TC_MESSAGE_DONE = 2, TC_MESSAGE_CANCEL = 3 };
+enum tc_message_kind {
+    TC_MESSAGE_OUTPUT = 1,
+    TC_MESSAGE_DONE = 2,
+    TC_MESSAGE_CANCEL = 3,
+    TC_MESSAGE_RESIZE = 4
+};
 
 enum { TC_MESSAGE_BYTES_MAX = 32768 };
 
 struct tc_message {
     int32_t kind;
-    int32_t stream;  /* OUTPUT: 1 or 2 */
-    int32_t removed; /* DONE of a CLEAN job: how many leftovers went */
-    int32_t reserved;
-    char bytes[]; /* OUTPUT: up to TC_MESSAGE_BYTES_MAX */
+    int32_t stream;         /* OUTPUT: 1 or 2 */
+    int32_t removed;        /* DONE of a CLEAN job: how many leftovers went */
+    uint16_t rows, columns; /* RESIZE: of the terminal */
+    char bytes[];           /* OUTPUT: up to TC_MESSAGE_BYTES_MAX */
 };
 
 #endif

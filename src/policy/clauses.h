@@ -17,10 +17,12 @@
     X(PROC_SURVIVORS, "proc.survivors", 1, "nothing that the tool started outlives the call")      \
     X(IPC_NONE, "ipc.none", 1, "no System V IPC, message queues or shared memory of the host")     \
     X(TMP_PRIVATE, "tmp.private", 1, "/tmp and /dev/shm are private and gone after the call")      \
-    X(DEV_MINIMAL, "dev.minimal", 1, "no device but null, zero, full, random and urandom")         \
+    X(DEV_MINIMAL, "dev.minimal", 1,                                                               \
+      "no device but null, zero, full, random, urandom, and terminals of the cage's own")          \
     X(ENV_CLEAN, "env.clean", 1, "the environment holds what the policy names and nothing else")   \
-    X(FDS_CLEAN, "fds.clean", 1, "descriptors are 0, 1 and 2, each a pipe made for the call")      \
-    X(TTY_NONE, "tty.none", 1, "no controlling terminal; a session of its own")                    \
+    X(FDS_CLEAN, "fds.clean", 1,                                                                   \
+      "descriptors are 0, 1 and 2, pipes or a terminal made for the call")                         \
+    X(TTY_NONE, "tty.none", 1, "no terminal but one made for the call; a session of its own")      \
     X(SYSCALLS, "syscalls", 1,                                                                     \
       "system calls outside the profile are refused; foreign ABIs closed")                         \
     X(SETID_NONE, "setid.none", 1, "no set-id file can be made, and none has an effect")           \

@@ -37,6 +37,9 @@ struct tc_request {
     /* Only to be looked at, never run: a missing command is fine, and with no arguments given the
      * places for them stay as written. */
     bool explain;
+    /* For a person at a terminal: the command, which must be given, stands in place of the tool's
+     * own, and arguments may be left out; then nothing is granted for them. */
+    bool terminal;
 };
 
 /* Parses and compiles. `name` is the file's name for messages, `dir` (clean, absolute) where

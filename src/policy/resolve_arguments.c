@@ -327,7 +327,7 @@ static int parse(struct tc_resolve *r)
 
 int tc_resolve_arguments(struct tc_resolve *r)
 {
-    if (!r->request->arguments && r->request->explain)
+    if (!r->request->arguments && (r->request->explain || r->request->terminal))
         return 0;
     int rc = parse(r);
     if (!rc)

@@ -9,7 +9,7 @@
 #include "policy/resolve.h"
 #include "policy/template.h"
 
-enum { ELEMENT_BYTES_MAX = (128 << 10) - 1, TEXT_BYTES_MAX = 8 << 20 };
+enum { ELEMENT_BYTES_MAX = (128 << 10) - 1, TEXT_BYTES_MAX = 8 << 20, TERM_BYTES_MAX = 63 };
 
 /* One text being filled. */
 struct filled {
@@ -166,11 +166,11 @@ int tc_resolve_command(struct tc_resolve *r)
     const struct tc_request *request = r->request;
     bool given = request->argv && request->argv->count, own = r->tool && r->tool->command.count;
     int rc = 0;
-    if (given && own)
+    if (given && own && !request->terminal)
         return tc_resolve_refuse(r, TOOLCAGE_EDENIED, "command", r->tool->said[TC_KEY_COMMAND],
                                  "leave the command out, or name a tool that has none",
                                  "tool %s has a command of its own", r->tool->name);
-    if (!given && !own && !request->explain)
+    if (!given && (!own || request->terminal) && !request->explain)
         return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, "command", 0, "add the command after \"--\"",
                                  r->tool ? "tool %s has no command of its own"
                                          : "there is no command%s",
@@ -179,7 +179,7 @@ int tc_resolve_command(struct tc_resolve *r)
         rc = take_given(r);
     else if (own)
         rc = fill_command(r);
-    return rc ? rc : fill_stdin(r);
+    return rc || request->terminal ? rc : fill_stdin(r);
 }
 
 bool tc_env_put(struct tc_strv *env, const char *name, const char *value)
@@ -221,6 +221,21 @@ static int set_env(struct tc_resolve *r, const struct tc_spec *said)
     return 0;
 }
 
+/* Programs draw for the terminal that the person has, whose name is a word and no path. */
+static int name_terminal(struct tc_resolve *r, const struct tc_spec *said)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
+    const char *name = caller_has(r->facts, "TERM");
+    for (size_t i = 0; said && i < said->env_set.count; i++)
+        if (tc_startswith(said->env_set.items[i], "TERM="))
+            return 0; /* the operator's word */
+    if (!r->request->terminal || !name || !name[0] || strlen(name) > TERM_BYTES_MAX ||
+        name[strspn(name, letters)])
+        return 0;
+    return tc_env_put(&r->grant->env, "TERM", name) ? 0 : tc_resolve_memory(r);
+}
+
 int tc_resolve_env(struct tc_resolve *r)
 {
     static const char *const base[][2] = {
@@ -240,5 +255,6 @@ int tc_resolve_env(struct tc_resolve *r)
         if (value && !tc_env_put(&r->grant->env, said->env_pass.items[i], value))
             return tc_resolve_memory(r);
     }
-    return said ? set_env(r, said) : 0;
+    int rc = said ? set_env(r, said) : 0;
+    return rc ? rc : name_terminal(r, said);
 }

@@ -38,6 +38,7 @@ import cases_models
 import cases_overlay
 import cases_processes
 import cases_servers
+import cases_shell
 import cases_sockets
 import cases_words
 import cases_workspace
@@ -45,7 +46,8 @@ from scene import CAGED, FREE, Missing, Refused, Scene
 from tap import become, check, plan, skip, skip_all
 
 CASES = cases_containers.CASES + cases_files.CASES + cases_workspace.CASES + cases_overlay.CASES + cases_processes.CASES + \
-    cases_inside.CASES + cases_words.CASES + cases_servers.CASES + cases_sockets.CASES + cases_models.CASES
+    cases_inside.CASES + cases_words.CASES + cases_servers.CASES + cases_sockets.CASES + cases_models.CASES + \
+    cases_shell.CASES
 # Attacks that begin with what is refused there: shared memory, their own /proc, a socket.
 UNTRIED = ["a neighbour's shared memory is read", "a host without random addresses passes that on", "a name makes a line of its own"]
 # What may get through where the policy gives up the clause that stops it (--without).

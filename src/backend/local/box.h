@@ -81,6 +81,9 @@ struct tc_box {
     const struct tc_box_limit *limits;
     size_t limit_count;
     int in, out, err; /* the tool's ends */
+    /* In place of them, a terminal in a devpts of the cage's own; its other end is sent out. */
+    bool terminal;
+    uint16_t rows, columns;
     /* No namespaces: the tool goes under the Landlock ruleset, and PID 1, which then is none, stays
      * outside of it. */
     bool shared;
@@ -105,6 +108,7 @@ enum { TC_BOX_REPORT = 3, TC_BOX_HANDED, TC_BOX_RULESET = TC_BOX_HANDED };
 /* What the child says on the report socket: fixed records. */
 enum tc_report_kind {
     TC_REPORT_LISTENER = 1, /* carries the seccomp listener */
+    TC_REPORT_TERMINAL,     /* carries the other end of the tool's terminal */
     TC_REPORT_READY,        /* every wall stands; exec comes next */
     TC_REPORT_FAILED,       /* a stage failed: stage, errnum */
     TC_REPORT_EXEC_FAILED,  /* after READY: errnum */

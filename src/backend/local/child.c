@@ -37,7 +37,8 @@ enum { HIDES_MAX = 64 };
 /* Roots of the overlays that hide names, in the order of the mounts, for the Landlock rules. The
  * child's own copy. */
 static int hide_fds[HIDES_MAX];
-static int report; /* our end of the report socket, wherever it stands by now */
+static int report;        /* our end of the report socket, wherever it stands by now */
+static int terminal = -1; /* the tool's */
 
 /* They belong to the user namespace that the child was born in. */
 static int make_namespaces(const struct tc_box *box)
@@ -224,6 +225,40 @@ int tc_stage_trees(const struct tc_box *box)
     return 0;
 }
 
+/* Terminals take kernel memory that belongs to nobody, and their number is one for the machine. */
+static int mount_terminals(void)
+{
+    static const char *const options[][2] = {{"mode", "0600"}, {"ptmxmode", "0666"}, {"max", "32"}};
+    _autofd_ int fs = tc_fsopen("devpts");
+    for (size_t i = 0; fs >= 0 && i < TC_COUNT(options); i++)
+        if (tc_fsconfig(fs, FSCONFIG_SET_STRING, options[i][0], options[i][1]) < 0)
+            return -1;
+    if (fs < 0 || tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
+        return -1;
+    _autofd_ int mounted = tc_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    return mounted < 0 ? -1 : tc_move_mount(mounted, AT_FDCWD, "dev/pts");
+}
+
+/* A terminal in a devpts of the cage's own, so that it has a name there and no way leads from it to
+ * one of the caller's. The tool gets this end, the helper the other. */
+static int open_terminal(const struct tc_box *box)
+{
+    const struct winsize size = {.ws_row = box->rows, .ws_col = box->columns};
+    int unlocked = 0;
+    if (!box->terminal)
+        return 0;
+    if (mount_terminals() < 0)
+        return -1;
+    _autofd_ int other = open("dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (other < 0 || ioctl(other, TIOCSPTLCK, &unlocked) < 0)
+        return -1;
+    terminal = ioctl(other, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal < 0 || ioctl(terminal, TIOCSWINSZ, &size) < 0)
+        return -1;
+    struct tc_report said = {.kind = TC_REPORT_TERMINAL, .us = tc_now_us()};
+    return tc_send(report, &said, sizeof(said), &other, 1);
+}
+
 /* Mounts a fresh copy of `what` over `name`; a name that this kernel lacks needs none. */
 static int mask(const char *what, const char *name)
 {
@@ -350,13 +385,16 @@ static int keep_report(void)
     return tc_close_range(TC_BOX_REPORT + 1, ~0U, 0);
 }
 
-/* 0, 1 and 2 are the call's own pipes, 3 is the report socket (closed by exec), and nothing else
- * is. */
+/* 0, 1 and 2 are the call's own pipes or its terminal, 3 is the report socket (closed by exec), and
+ * nothing else is. */
 int tc_stage_descriptors(const struct tc_box *box)
 {
-    /* the helper always has 0 to 4 open, so none of these four is below 5 */
-    if (dup2(box->in, 0) < 0 || dup2(box->out, 1) < 0 || dup2(box->err, 2) < 0)
-        return -1;
+    /* the helper always has 0 to 4 open, so none of these is below 5; ahead of its call the child
+     * has 0 to 3, and was handed the box's before it opened a terminal */
+    int ends[] = {box->in, box->out, box->err};
+    for (int i = 0; i < 3; i++)
+        if (dup2(box->terminal ? terminal : ends[i], i) < 0)
+            return -1;
     if (!box->shared)
         return keep_report();
     if (dup3(report, TC_BOX_REPORT, O_CLOEXEC) < 0)
@@ -453,8 +491,9 @@ static const struct tc_stage whole[] = {
     {"proc", own_proc, TC_CLAUSE_PROC_OWN},            /* needs the host's /proc still mounted */
     {"pivot", leave_host, TC_CLAUSE_FS_READ},          /* the host's tree is gone after this */
     {"call", wait_for_call, TC_CLAUSE_PROC_SURVIVORS}, /* above: nothing of the call's own */
-    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ}, /* detached mounts, so no way back is needed */
-    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},     /* before Landlock: a clear errno */
+    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ},    /* detached mounts, so no way back is needed */
+    {"terminal", open_terminal, TC_CLAUSE_TTY_NONE}, /* mounts, and opens before Landlock */
+    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},        /* before Landlock: a clear errno */
     {"privileges", tc_stage_privileges, TC_CLAUSE_PRIV_NONE},   /* Landlock needs no_new_privs */
     {"landlock", raise_landlock, TC_CLAUSE_FS_WRITE},           /* uses the trees' descriptors */
     {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN}, /* nothing needs them any more */

@@ -91,8 +91,26 @@ static char *how_connected(const struct tc_cage *cage, const char *how)
                      granted ? " and granted ones" : "");
 }
 
+/* The same walls, with a door that is the cage's own. */
+static const char *at_terminal(enum tc_clause clause)
+{
+    switch ((int)clause) {
+    case TC_CLAUSE_TTY_NONE:
+        return "setsid, a terminal of the cage's own devpts, seccomp";
+    case TC_CLAUSE_FDS_CLEAN:
+        return "close_range, a terminal of the cage's own";
+    case TC_CLAUSE_DEV_MINIMAL:
+        return "bind mounts of five devices and of /dev/tty, a devpts of the cage's own, nodev "
+               "elsewhere";
+    default:
+        return NULL;
+    }
+}
+
 static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const char *how)
 {
+    if (cage->plan->terminal && at_terminal(clause))
+        return strdup(at_terminal(clause));
     if (clause == TC_CLAUSE_FS_WRITE)
         return how_written(cage, how);
     if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets)

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -75,7 +76,7 @@ static _Noreturn void become_tool(const struct tc_box *box)
     sigset_t none;
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    if (setsid() < 0) {
+    if (setsid() < 0 || (box->terminal && ioctl(0, TIOCSCTTY, 0) < 0)) {
         say(TC_REPORT_FAILED, errno);
         _exit(1);
     }
@@ -171,11 +172,14 @@ static _Noreturn void finish(int status, bool shared)
     _exit(0);
 }
 
-/* SIGTERM goes to all; without namespaces to the tool's own group and to who was orphaned. */
-static void pass_on(pid_t tool, bool shared)
+/* SIGTERM goes to all; without namespaces to the tool's own group and to who was orphaned. A shell
+ * at a terminal ends when that hangs up, and ignores SIGTERM; who is stopped hears nothing. */
+static void pass_on(pid_t tool, const struct tc_box *box)
 {
-    if (!shared) {
+    if (!box->shared) {
         (void)kill(-1, SIGTERM);
+        if (box->terminal && kill(-1, SIGHUP) == 0)
+            (void)kill(-1, SIGCONT);
         return;
     }
     (void)kill(-tool, SIGTERM);
@@ -202,12 +206,13 @@ void tc_box_init(const struct tc_box *box)
     }
     if (tool == 0)
         become_tool(box);
-    for (int fd = 0; fd < TC_BOX_REPORT; fd++)
+    /* a terminal that nobody has open tells the helper that it has ended */
+    for (int fd = box->terminal ? 1 : 0; fd < TC_BOX_REPORT; fd++)
         (void)close(fd);
     for (;;) {
         int status = 0, sig = wait_signal(&set, box->last_us, shared);
         if (sig == SIGTERM)
-            pass_on(tool, shared);
+            pass_on(tool, box);
         if (sig == TC_BOX_END)
             finish(SIGKILL, shared);
         if (reap(tool, &status))

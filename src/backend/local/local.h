@@ -80,6 +80,7 @@ struct tc_root_spec {
     size_t point_count;
     uid_t uid; /* for passwd and group */
     gid_t gid;
+    bool terminal; /* places for the cage's own devpts, and /dev/tty */
 };
 
 /* A prepared root is known by a number that is never used again; 0: none. */

@@ -271,7 +271,8 @@ static int open_root(struct tc_cage *cage)
                                 .points = p->points,
                                 .point_count = p->point_count,
                                 .uid = p->box.uid,
-                                .gid = p->box.gid};
+                                .gid = p->box.gid,
+                                .terminal = cage->plan->terminal};
     const char *step = "";
     p->root = tc_root_ready(p->host->shelf, &spec, &step);
     if (p->root)
@@ -509,6 +510,9 @@ int tc_process_complete(struct tc_cage *cage)
         return -1;
     if (tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0)
         return -1;
+    p->box.terminal = cage->plan->terminal;
+    p->box.rows = cage->plan->rows;
+    p->box.columns = cage->plan->columns;
     p->box.landlock_abi = p->host->landlock_abi;
     p->box.watch = watch(cage->plan);
     p->box.unix_sockets = cage->plan->unix_sockets;

@@ -91,6 +91,35 @@ static int put_users(int root, const struct tc_root_spec *spec)
     return tc_put_file(root, "etc/group", group, strlen(group), 0444);
 }
 
+static int put_device(int root, const char *name)
+{
+    char host[32], at[32];
+    (void)snprintf(host, sizeof(host), "/dev/%s", name);
+    (void)snprintf(at, sizeof(at), "dev/%s", name);
+    _autofd_ int from = open(host, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+    if (from < 0 || fstat(from, &st) < 0)
+        return -1;
+    if (!S_ISCHR(st.st_mode)) {
+        errno = ENODEV;
+        return -1;
+    }
+    _autofd_ int tree =
+        tc_tree_open(from, &(struct tc_tree){.writable = true, .device = true, .userns = -1}, NULL);
+    if (tree < 0 || tc_put_file(root, at, "", 0, 0666) < 0)
+        return -1;
+    return tc_move_mount(tree, root, at);
+}
+
+/* Of a call with a terminal. /dev/tty stands for whatever controls who opens it, so it is no way to
+ * anybody else's. */
+static int put_terminal(int root)
+{
+    if (tc_mkdirs(root, "dev/pts") < 0 || symlinkat("pts/ptmx", root, "dev/ptmx") < 0)
+        return -1;
+    return put_device(root, "tty");
+}
+
 static int put_devices(int root)
 {
     static const char *const names[] = {"null", "zero", "full", "random", "urandom"};
@@ -99,23 +128,9 @@ static int put_devices(int root)
                                            {"/proc/self/fd/1", "dev/stdout"},
                                            {"/proc/self/fd/2", "dev/stderr"},
                                            {"/tmp", "dev/shm"}};
-    for (size_t i = 0; i < TC_COUNT(names); i++) {
-        char host[32], at[32];
-        (void)snprintf(host, sizeof(host), "/dev/%s", names[i]);
-        (void)snprintf(at, sizeof(at), "dev/%s", names[i]);
-        _autofd_ int from = open(host, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        struct stat st;
-        if (from < 0 || fstat(from, &st) < 0)
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (put_device(root, names[i]) < 0)
             return -1;
-        if (!S_ISCHR(st.st_mode)) {
-            errno = ENODEV;
-            return -1;
-        }
-        _autofd_ int tree = tc_tree_open(
-            from, &(struct tc_tree){.writable = true, .device = true, .userns = -1}, NULL);
-        if (tree < 0 || tc_put_file(root, at, "", 0, 0666) < 0 || tc_move_mount(tree, root, at) < 0)
-            return -1;
-    }
     for (size_t i = 0; i < TC_COUNT(links); i++)
         if (symlinkat(links[i][0], root, links[i][1]) < 0)
             return -1;
@@ -165,7 +180,7 @@ static int fill(int root, const struct tc_root_spec *spec, const char **ret_step
             return fail_at(spec->plan->mounts[i].path, ret_step);
     if (put_users(root, spec) < 0)
         return fail_at("/etc/passwd", ret_step);
-    if (put_devices(root) < 0)
+    if (put_devices(root) < 0 || (spec->terminal && put_terminal(root) < 0))
         return fail_at("/dev", ret_step);
     return 0;
 }
@@ -198,7 +213,7 @@ static int mount_root(int shelf, size_t place, const struct tc_root_spec *spec,
 static char *base_words(const struct tc_root_spec *spec)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
-    tc_buf_addf(&buf, "%u:%u:%d:%d", spec->uid, spec->gid,
+    tc_buf_addf(&buf, "%u:%u:%d:%d:%d", spec->uid, spec->gid, spec->terminal,
                 tc_process_denied(spec->plan, "/etc/passwd"),
                 tc_process_denied(spec->plan, "/etc/group"));
     for (size_t i = 0; i < spec->plan->mount_count; i++) {

@@ -278,6 +278,9 @@ int tc_shared_prepare(struct tc_cage *cage)
     if (cage->plan->workspace != TC_WORKSPACE_BIND)
         return refuse(cage, TC_CLAUSE_FS_WRITE, "workspace", "use workspace = { mode = \"bind\" }",
                       "without namespaces there is no private copy of a workspace");
+    if (cage->plan->terminal)
+        return refuse(cage, TC_CLAUSE_TTY_NONE, "terminal", "run commands with toolcage exec",
+                      "without namespaces there is no terminal of the cage's own");
     for (size_t i = 0; i < p->item_count; i++)
         if (check_item(cage, &p->items[i]) < 0)
             return -1;

@@ -380,9 +380,11 @@ static bool fill(struct tc_spare *s, const struct tc_box *box, struct handed *h)
     b.report = s->box->report;
     b.helper = s->box->helper;
     b.parks = true;
-    b.in = hand(h, b.in);
-    b.out = hand(h, b.out);
-    b.err = hand(h, b.err);
+    if (!b.terminal) {
+        b.in = hand(h, b.in);
+        b.out = hand(h, b.out);
+        b.err = hand(h, b.err);
+    }
     b.mounts = place_mounts(&r, box, h);
     b.limits = place(&r, b.limits, b.limit_count * sizeof(*b.limits));
     b.directories = (const char *const *)place_list(&r, b.directories);

@@ -52,6 +52,8 @@ static int open_pipe(struct tc_cage *cage, int *ret_ours, int *ret_theirs)
 static int open_streams(struct tc_cage *cage)
 {
     struct tc_box *box = &TC_PRIV(cage)->box;
+    if (box->terminal)
+        return 0;
     if (cage->stdin_fd < 0) {
         int pair[2];
         if (pipe2(pair, O_CLOEXEC) < 0)
@@ -70,7 +72,7 @@ static int give_streams(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     const int ends[] = {p->box.in, p->box.out, p->box.err};
-    if (p->id == (uid_t)-1)
+    if (p->id == (uid_t)-1 || p->box.terminal)
         return 0;
     for (size_t i = 0; i < TC_COUNT(ends); i++)
         if (fchown(ends[i], p->id, (gid_t)p->id) < 0)
@@ -276,6 +278,19 @@ static int exec_failed(struct tc_cage *cage, int errnum)
                         command);
 }
 
+/* Both ways; to wait for it would hold up every other call. */
+static int take_terminal(struct tc_cage *cage, int fd)
+{
+    if (fd >= 0 && cage->plan->terminal && cage->out_fd < 0) {
+        cage->out_fd = fd;
+        if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+            return 1;
+    } else if (fd >= 0) {
+        (void)close(fd);
+    }
+    return fail_system(cage, "terminal");
+}
+
 bool tc_process_watched(const struct tc_process_cage *p)
 {
     return p->box.watch >= TC_WATCH_PATHS || p->box.unix_sockets;
@@ -321,7 +336,7 @@ static int take_report(struct tc_cage *cage)
         cage->event_fd = -1; /* closed: the end is told by exit_fd */
     if (n != (ssize_t)sizeof(r))
         return 0;
-    if (count && r.kind != TC_REPORT_LISTENER)
+    if (count && r.kind != TC_REPORT_LISTENER && r.kind != TC_REPORT_TERMINAL)
         (void)close(fd);
     switch (r.kind) {
     case TC_REPORT_LISTENER:
@@ -329,6 +344,8 @@ static int take_report(struct tc_cage *cage)
         cage->notify_fd = tc_process_watched(p) ? -1 : p->listener;
         tc_seccomp_wake_here(p->listener);
         return 1;
+    case TC_REPORT_TERMINAL:
+        return take_terminal(cage, count ? fd : -1);
     case TC_REPORT_READY:
         return note_ready(cage);
     case TC_REPORT_FAILED:

@@ -19,6 +19,7 @@ static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolc
 
 const struct tc_front tc_process_front = {
     .name = "process",
+    .flags = TC_BACKEND_TERMINAL,
     .summary = "namespaces, mounts, Landlock and seccomp around a process of this machine",
     .provides = ~TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW),
     .lower = lower,

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "helper/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+
+#include "base/fd.h"
+#include "helper/job.h"
+
+static bool set_size(const struct tc_running *j)
+{
+    const struct winsize size = {.ws_row = j->terminal.rows, .ws_col = j->terminal.columns};
+    return !size.ws_row || ioctl(j->cage.out_fd, TIOCSWINSZ, &size) == 0;
+}
+
+/* One of both is waited for: the pipe when nothing is left to type, else the terminal. */
+static bool watch(struct tc_running *j)
+{
+    bool left = j->terminal.from < j->terminal.to;
+    return tc_job_watch(j, TC_ROLE_TYPED, left ? -1 : j->feed_from, EPOLLIN) &&
+           tc_job_watch(j, TC_ROLE_FEED, left ? j->feed_to : -1, EPOLLOUT);
+}
+
+/* Nothing more is typed; what there is to see still comes. */
+static void stop_typing(struct tc_running *j)
+{
+    j->terminal.from = j->terminal.to = 0;
+    (void)tc_job_watch(j, TC_ROLE_TYPED, -1, 0);
+    (void)tc_job_watch(j, TC_ROLE_FEED, -1, 0);
+    if (j->feed_from >= 0)
+        (void)close(TAKE_FD(j->feed_from));
+}
+
+bool tc_terminal_attach(struct tc_running *j)
+{
+    struct tc_terminal *t = &j->terminal;
+    if (!j->plan.terminal || t->attached || j->cage.out_fd < 0)
+        return true;
+    t->attached = true;
+    /* a descriptor of its own: one of them is watched for each direction */
+    j->feed_to = fcntl(j->cage.out_fd, F_DUPFD_CLOEXEC, 0);
+    if (j->feed_to < 0 || !set_size(j) || !tc_job_watch(j, TC_ROLE_OUT, j->cage.out_fd, EPOLLIN))
+        return false;
+    if (j->feed_from < 0)
+        return true;
+    return fcntl(j->feed_from, F_SETFL, O_NONBLOCK) == 0 && watch(j);
+}
+
+void tc_terminal_feed(struct tc_running *j)
+{
+    struct tc_terminal *t = &j->terminal;
+    ssize_t n = write(j->feed_to, t->typed + t->from, t->to - t->from);
+    if (n > 0)
+        t->from += (size_t)n;
+    if ((n < 0 && errno != EAGAIN && errno != EINTR) || !watch(j))
+        stop_typing(j);
+}
+
+void tc_terminal_typed(struct tc_source *source, uint32_t events)
+{
+    struct tc_running *j = source->owner;
+    struct tc_terminal *t = &j->terminal;
+    (void)events;
+    ssize_t n = read(j->feed_from, t->typed, sizeof(t->typed));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        stop_typing(j);
+        return;
+    }
+    t->from = 0;
+    t->to = (size_t)n;
+    tc_terminal_feed(j);
+}
+
+void tc_terminal_resize(struct tc_running *j, uint16_t rows, uint16_t columns)
+{
+    if (!j->plan.terminal || !rows || !columns)
+        return;
+    j->terminal.rows = rows;
+    j->terminal.columns = columns;
+    if (j->terminal.attached)
+        (void)set_size(j);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What of a cage's words gets to a person's terminal: the same whatever pieces they come in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/screen.h"
+
+static const struct {
+    const char *in, *out;
+} rows[] = {
+    {"plain \xe2\x82\xac\r\n\tx\b\a", "plain \xe2\x82\xac\r\n\tx\b\a"},
+    {"\033[1;31mred\033[0m\033[2J\033[?1049h\033[10;20H", NULL},
+    {"\0337\0338\033=\033>\033(B\033M\033c\033[!p\033[2 q", NULL},
+    {"\033[c\033[6n\033[?2004h\033[>4;2m", NULL},
+    {"a\033]52;c;eA==\007b", "ab"},
+    {"a\033]0;title\033\\b", "ab"},
+    {"a\033Pq#0\033\\b", "ab"},
+    {"a\033_Gt=f\033\\b\033^x\033\\c\033Xx\033\\d\033kx\033\\e", "abcde"},
+    {"a\033]0;x\033[31my\007b", "ab"},
+    {"a\033]0;x\030b", "ab"},
+    {"a\033[21tb\033[5ic\033[1;1;1;1;1;1*yd\033[?1$pe\033[>qf", "abcdef"},
+    {"a\005b\177c\001d", "abcd"},
+    {"a\302\23352cb", "a52cb"},
+    {"a\233b\200\277c\360d", "abcd"},
+    {"a\033[3\033[31mb", "a\033[31mb"},
+    {"a\033[3\n1mb", "a1mb"},
+    {"a\033[31\302\240mb", "amb"},
+    {"a\033%@b", "ab"},
+    {"a\033\033]52;c;x\007b", "ab"},
+    {"a\033[1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1mb", "ab"},
+};
+
+static void filter(const char *in, size_t piece, char *out, size_t *length)
+{
+    struct tc_screen screen = {0};
+    size_t left = strlen(in);
+    *length = 0;
+    while (left) {
+        size_t n = piece < left ? piece : left;
+        *length += tc_screen_filter(&screen, in, n, out + *length);
+        in += n;
+        left -= n;
+    }
+}
+
+static void passes_and_not(void **state)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const char *want = rows[i].out ? rows[i].out : rows[i].in;
+        for (size_t piece = 1; piece < 9; piece++) {
+            char out[512];
+            size_t length;
+            filter(rows[i].in, piece, out, &length);
+            out[length] = '\0';
+            assert_string_equal(out, want);
+        }
+    }
+}
+
+static void keeps_within_its_room(void **state)
+{
+    struct tc_screen screen = {0};
+    uint32_t random = 1;
+    for (int round = 0; round < 20000; round++) {
+        static const char some[] = "\033[]PX;?19hlmtc\\\a\302\233\342\202\254 x";
+        char in[16], out[TC_SCREEN_ROOM(sizeof(in))];
+        for (size_t i = 0; i < sizeof(in); i++) {
+            random = random * 1664525 + 1013904223;
+            in[i] = some[(random >> 16) % (sizeof(some) - 1)];
+        }
+        assert_true(tc_screen_filter(&screen, in, sizeof(in), out) <= sizeof(out));
+    }
+}
+
+static void knows_what_to_take_back(void **state)
+{
+    static const char in[] = "\033[?25;1049h", out[] = "\033[?1049l";
+    struct tc_screen screen = {0};
+    char to[128];
+    assert_null(strstr(tc_screen_reset(&screen), "1049"));
+    (void)tc_screen_filter(&screen, in, strlen(in), to);
+    assert_true(screen.alternate);
+    assert_non_null(strstr(tc_screen_reset(&screen), out));
+    (void)tc_screen_filter(&screen, out, strlen(out), to);
+    assert_false(screen.alternate || screen.asked);
+    (void)tc_screen_filter(&screen, "\033[6n", 4, to);
+    assert_true(screen.asked);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(passes_and_not),
+                                       cmocka_unit_test(keeps_within_its_room),
+                                       cmocka_unit_test(knows_what_to_take_back)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
