@@ -98,30 +98,35 @@ static void take_control(struct tc_screen *s, char byte, struct sink *sink)
     s->state = TC_SCREEN_TEXT;
 }
 
-/* After ESC: cursor, tabs, keypad, reset; character sets with one byte more. */
-static void take_escape(struct tc_screen *s, char byte, struct sink *sink)
+/* After ESC: cursor, tabs, keypad, reset; character sets with one byte between. */
+static bool passes_escape(const struct tc_screen *s)
 {
     static const char finals[] = "78=>DEHMNOc", sets[] = "()*+-./#";
-    bool set = s->count == 2; /* the byte before it chose a set */
-    if (!set && byte == '[') {
-        hold(s, byte);
-        s->state = TC_SCREEN_CONTROL;
-        return;
-    }
-    if (!set && byte && strchr("]PX^_k", byte)) {
-        s->state = TC_SCREEN_STRING;
-        return;
-    }
-    if (!set && byte && strchr(sets, byte)) {
-        hold(s, byte);
+    if (s->count == 2)
+        return strchr(finals, s->held[1]) != NULL;
+    return s->count == 3 && strchr(sets, s->held[1]);
+}
+
+static void take_escape(struct tc_screen *s, char byte, struct sink *sink)
+{
+    unsigned char c = (unsigned char)byte;
+    bool first = s->count == 1;
+    if (c < 0x20 || c > 0x7e) {
+        s->state = TC_SCREEN_TEXT;
         return;
     }
     hold(s, byte);
-    s->state = TC_SCREEN_TEXT;
-    if (set ? byte >= 0x30 && byte <= 0x7e : byte && strchr(finals, byte)) {
-        put(sink, s->held, s->count);
-        s->alternate = s->alternate && byte != 'c';
+    if (c < 0x30)
+        return;
+    if (first && byte == '[') {
+        s->state = TC_SCREEN_CONTROL;
+        return;
     }
+    s->state = first && strchr("]PX^_k", byte) ? TC_SCREEN_STRING : TC_SCREEN_TEXT;
+    if (s->state == TC_SCREEN_STRING || !passes_escape(s))
+        return;
+    put(sink, s->held, s->count);
+    s->alternate = s->alternate && !(first && byte == 'c');
 }
 
 /* ---- text

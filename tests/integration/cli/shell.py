@@ -168,6 +168,38 @@ def jobs(place):
         check(person.end() == 0, "Ctrl-D ends the shell", person.seen[-500:])
 
 
+def parents(pid):
+    while pid > 1:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            name, _, rest = file.read().partition("(")[2].rpartition(")")
+        yield pid, name
+        pid = int(rest.split()[1])
+
+
+def memory(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+
+
+def floods(place):
+    """A person who looks away for long costs the helper nothing."""
+    word = f"flood{os.getpid()}"
+    with Person(place, "--output", "64KiB", "--", "yes", word) as person:
+        person.until(word + "\r\n" + word)
+        helper = next((pid for pid, name in parents(running("yes " + word)[0]) if name.startswith("toolcage-help")), None)
+        person.process.send_signal(signal.SIGSTOP)
+        before = memory(helper)
+        time.sleep(3)
+        after = memory(helper)
+        person.process.send_signal(signal.SIGCONT)
+        check(after - before < 1024, "the helper keeps little of a flood that nobody reads", (before, after))
+        start = time.monotonic()
+        person.type(200000 * "x")
+        person.type("\x1d\x1d\x1d")
+        code = person.end()
+        check(code in (130, 137, 143) or code == 125, "who reads no keys can still be left", (code, person.seen[-300:]))
+
+
 def grants(place):
     policy = place.write("home/tools.toml", POLICY)
     with Person(place, "--policy", policy, "--tool", "fixed") as person:
@@ -292,7 +324,7 @@ with Place() as probe:
     found = probe.run("doctor")
     if found.code != 0:
         skip_all("no cage on this machine: " + " / ".join((found.out + found.err).strip().splitlines()[-2:]))
-for part in (works, jobs, grants, ends, hostile, pushes):
+for part in (works, jobs, floods, grants, ends, hostile, pushes):
     with Place() as own:
         part(own)
 finish()
