@@ -48,6 +48,8 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_stdin(NULL, NULL, 1, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_open_stdin(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_output_callback(NULL, NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_terminal(NULL, 24, 80, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_call_resize(NULL, 24, 80, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_start(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_dispatch(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_wait(NULL, 0, &err));
@@ -109,6 +111,9 @@ static void wrong_order(struct toolcage_engine *engine, struct toolcage_policy *
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set(call, "timeuot", "5s", &err));
     EXPECT(TOOLCAGE_EPOLICY, toolcage_call_set(call, "timeout", "soon", &err));
     EXPECT(TOOLCAGE_EPOLICY, toolcage_call_set(call, "memory", "512m", &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_terminal(call, 0, 80, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_terminal(call, 24, 70000, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_call_resize(call, 24, 80, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_dispatch(call, &err));
     point(toolcage_call_fd(call) == TOOLCAGE_EUSAGE && !toolcage_call_result(call),
           "nothing before start");
@@ -120,6 +125,27 @@ static void wrong_order(struct toolcage_engine *engine, struct toolcage_policy *
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_start(call, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_open_stdin(call, &fd, &err));
     point(fd == -7 && toolcage_call_dispatch(call, NULL) == 1, "a finished call stays finished");
+    toolcage_call_unref(call);
+}
+
+/* More than the helper takes in: none of them blocks, and a cancel still gets through. */
+static void many_sizes(struct toolcage_engine *engine, struct toolcage_policy *policy)
+{
+    static const char *const command[] = {"sleep", "20"};
+    struct toolcage_call *call = NULL;
+    int good = toolcage_call_new(engine, policy, NULL, &call, NULL) == 0 &&
+               toolcage_call_set_command(call, 2, command, NULL) == 0 &&
+               toolcage_call_set_terminal(call, 24, 80, NULL) == 0;
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_stdin(call, "x", 1, &err));
+    good = good && toolcage_call_start(call, NULL) == 0;
+    for (int i = 0; i < 50000 && good; i++) {
+        int rc = toolcage_call_resize(call, 1 + i % 100, 80, NULL);
+        good = rc == 0 || rc == TOOLCAGE_ESYSTEM;
+    }
+    good = good && toolcage_call_cancel(call) == 0 && toolcage_call_wait(call, 10000, NULL) == 1;
+    int32_t status = toolcage_result_status(toolcage_call_result(call));
+    point(good && (status == TOOLCAGE_STATUS_CANCELLED || status == TOOLCAGE_STATUS_DENIED),
+          "many sizes, and a cancel");
     toolcage_call_unref(call);
 }
 
@@ -150,12 +176,14 @@ int main(void)
         return 1;
     }
     wrong_order(engine, policy);
+    many_sizes(engine, policy);
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
         _exit(in_the_child(engine, policy));
     point(waitpid(pid, &status, 0) == pid && status == 0, "a fork is told apart");
     wrong_order(engine, policy);
+    many_sizes(engine, policy);
     toolcage_policy_unref(policy);
     toolcage_engine_unref(engine);
     point(waitpid(-1, NULL, WNOHANG | 0x40000000 /* __WALL */) < 0 && errno == ECHILD,
