@@ -197,7 +197,7 @@ def floods(place):
         person.type(200000 * "x")
         person.type("\x1d\x1d\x1d")
         code = person.end()
-        check(code == 137, "who reads no keys can still be left", (code, person.seen[-300:]))
+        check(code == 143, "who reads no keys can still be left", (code, person.seen[-300:]))
 
 
 def grants(place):
