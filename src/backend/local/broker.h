@@ -5,8 +5,8 @@
  * put a different socket under the number, or a different address into the memory, between our look
  * and the kernel's. So the socket itself is taken out of the tool, the address is read once, and
  * the connect is done here on what was looked at. That is a process for each connect, a child of
- * the one that serves the cage's notifications: one that waits holds up nobody. For a unix socket
- * it has the cage's ids, mounts and root, so that it finds what the tool would find, and a server
+ * the one that serves the cage's notifications: one that waits holds up nobody. It has the cage's
+ * ids, mounts and root and no capability, so that it finds what the tool would find, and a server
  * sees whom it would see. */
 #ifndef TC_LOCAL_BROKER_H
 #define TC_LOCAL_BROKER_H

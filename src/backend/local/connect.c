@@ -159,6 +159,15 @@ static bool join(const struct tc_connect_rules *rules, const struct taken *t)
            drop_capabilities();
 }
 
+static void enter(const struct tc_connect_ask *ask, const struct taken *t)
+{
+    if (!join(ask->rules, t))
+        refuse(ask, "the supervisor cannot enter the cage");
+    /* it was cleared by the change of ids */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != ask->parent)
+        _exit(TC_CONNECT_FAILED);
+}
+
 /* ---- unix sockets
  * ------------------------------------------------------------------------------------ */
 
@@ -246,11 +255,7 @@ static _Noreturn void connect_unix(struct tc_connect_ask *ask, struct taken *t)
     name_target(ask, path, path[0] ? strlen(path) : len);
     if (type != SOCK_STREAM && type != SOCK_SEQPACKET)
         refuse(ask, "datagram sockets are not granted");
-    if (!join(ask->rules, t))
-        refuse(ask, "the supervisor cannot enter the cage");
-    /* it would have been cleared by the change of ids */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != ask->parent)
-        _exit(TC_CONNECT_FAILED);
+    enter(ask, t);
     if (path[0])
         connect_path(ask, t, path);
     int rc = connect(t->socket, &t->to.any, (socklen_t)ask->len); /* of the socket's namespace */
@@ -272,6 +277,7 @@ void tc_connect_do(struct tc_connect_ask *ask)
         connect_unix(ask, &t);
     if (domain != AF_INET && domain != AF_INET6 && domain != AF_NETLINK)
         refuse(ask, "sockets of this kind are not granted");
+    enter(ask, &t); /* some families ask for privileges over the network, which we would lend */
     int rc = connect(t.socket, &t.to.any, (socklen_t)ask->len);
     if (rc == 0 || errno == EINPROGRESS)
         answer(ask, rc < 0 ? errno : 0);

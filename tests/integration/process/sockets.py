@@ -90,6 +90,7 @@ print(raw(999, b"\\1\\0/", 3), raw(r, b"\\1\\0/", 3), raw(s.fileno(), ctypes.c_v
 os.mkdir("/tmp/shut"); inner = socket.socket(socket.AF_UNIX); inner.bind("/tmp/shut/s"); inner.listen(); os.chmod("/tmp/shut", 0)
 print(code(socket.socket(socket.AF_UNIX), "/tmp/shut/s")); os.chmod("/tmp/shut", 0o700); os.chmod("/tmp/shut/s", 0)
 print(code(socket.socket(socket.AF_UNIX), "/tmp/shut/s"))
+route = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0); print(code(route, (0, 0)), code(route, (0, 1)), code(route, (1, 0)))
 """
 
 MANY = """
@@ -171,7 +172,7 @@ def programs(s):
 def modes(s):
     answer = s.python(MODES, more=OWN)
     wanted = ["EAGAIN ECONNREFUSED ENOENT", "0", "0 True", "0", "EAGAIN EISCONN ECONNREFUSED ENETUNREACH", "True 0", "0", "EACCES", "0 EISCONN EPROTOTYPE",
-              "EBADF ENOTSOCK EFAULT EINVAL EINVAL", "EACCES", "EACCES"]
+              "EBADF ENOTSOCK EFAULT EINVAL EINVAL", "EACCES", "EACCES", "0 EPERM EPERM"]
     check(answer.out.splitlines() == wanted, "what a connect says", answer)
     check(set(answer.denied("connect")) == {"127.0.0.1:1", "192.0.2.1:80"}, "and what of it is a denial", answer.denials)
     answer = s.python(MANY, more=OWN + '\npids = 256')
