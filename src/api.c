@@ -203,6 +203,15 @@ EXPORT int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **re
     return closed(tc_engine_doctor(engine, ret_json, err), err);
 }
 
+EXPORT int toolcage_engine_sessions_json(struct toolcage_engine *engine, const char *name,
+                                         const char *action, char **ret_json,
+                                         struct toolcage_error **err)
+{
+    NEED(engine);
+    NEED(ret_json);
+    return closed(tc_engine_sessions(engine, name, action, ret_json, err), err);
+}
+
 EXPORT int toolcage_engine_changes_json(struct toolcage_engine *engine, const char *call,
                                         const char *action, char **ret_json,
                                         struct toolcage_error **err)
@@ -271,6 +280,14 @@ EXPORT int toolcage_call_set(struct toolcage_call *call, const char *key, const 
     NEED(key);
     NEED(value);
     return closed(tc_call_set(call, key, value, err), err);
+}
+
+EXPORT int toolcage_call_set_session(struct toolcage_call *call, const char *name,
+                                     struct toolcage_error **err)
+{
+    NEED(call);
+    NEED(name);
+    return closed(tc_call_set_session(call, name, err), err);
 }
 
 EXPORT int toolcage_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t length,

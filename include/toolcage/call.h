@@ -67,6 +67,16 @@ int toolcage_call_set_arguments_json(struct toolcage_call *call, const char *jso
 int toolcage_call_set(struct toolcage_call *call, const char *key, const char *value,
                       struct toolcage_error **err);
 
+/* The call goes on where the last call of this session ended: its private /tmp, and what it changed
+ * in an overlaid workspace without bringing it back, are there again, and what it leaves of them is
+ * kept for the next. Nothing else is: no process, no environment. All calls of a session have one
+ * grant (their commands may differ), and it grants nothing: another grant under the same name is
+ * refused (TOOLCAGE_EDENIED in the result), and so is a second call at the same time. `name`
+ * (copied) is up to 64 letters, digits, dots, dashes and underscores, without a dot first; else
+ * TOOLCAGE_EUSAGE. Before start only. */
+int toolcage_call_set_session(struct toolcage_call *call, const char *name,
+                              struct toolcage_error **err);
+
 /* Bytes for the tool's standard input (copied). Without this and without
  * toolcage_call_open_stdin() the tool reads end-of-file. */
 int toolcage_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t length,

@@ -64,6 +64,18 @@ int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
 int toolcage_engine_changes_json(struct toolcage_engine *engine, const char *call,
                                  const char *action, char **ret_json, struct toolcage_error **err);
 
+/* Sessions of this user's calls (toolcage_call_set_session()). `action` NULL or "list", `name`
+ * NULL: all of them, {"sessions": [{"name", "tool", "bounds", "calls", "bytes", "made", "used"}]};
+ * times are seconds of real time, `bounds` is the digest of what its calls may do. "end": throws
+ * away what is kept of that session, with `name` NULL of every one that no call is using; the
+ * answer lists those that have ended.
+ *
+ * Waits for the helper. *ret_json is the caller's, who frees it with toolcage_free(). Errors:
+ * TOOLCAGE_EUSAGE (no such session or action), TOOLCAGE_EBACKEND (a call is using it) and those
+ * above. */
+int toolcage_engine_sessions_json(struct toolcage_engine *engine, const char *name,
+                                  const char *action, char **ret_json, struct toolcage_error **err);
+
 /* Sweeps what killed engines may have left: empty control groups and id leases. *ret_removed (may
  * be NULL) counts them. Errors as above. */
 int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,

@@ -111,6 +111,17 @@ static void visit_waiting(struct tc_wire *w, struct tc_waiting *waiting)
     tc_wire_i64(w, &waiting->changes);
 }
 
+static void visit_session(struct tc_wire *w, struct tc_session_row *s)
+{
+    tc_wire_str(w, &s->name);
+    tc_wire_str(w, &s->tool);
+    tc_wire_str(w, &s->bounds);
+    tc_wire_i64(w, &s->calls);
+    tc_wire_i64(w, &s->bytes);
+    tc_wire_i64(w, &s->made);
+    tc_wire_i64(w, &s->used);
+}
+
 static void visit_stream(struct tc_wire *w, struct tc_stream *s)
 {
     tc_wire_bytes(w, &s->head, &s->head_len);
@@ -140,6 +151,7 @@ void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *o)
     TC_WIRE_EACH(w, o->timings, o->timing_count, ROWS_MAX, visit_timing);
     TC_WIRE_EACH(w, o->probes, o->probe_count, ROWS_MAX, visit_probe);
     TC_WIRE_EACH(w, o->waiting, o->waiting_count, ROWS_MAX, visit_waiting);
+    TC_WIRE_EACH(w, o->sessions, o->session_count, ROWS_MAX, visit_session);
 }
 
 static void changes_done(struct tc_change *changes, size_t count)
@@ -219,5 +231,11 @@ void tc_outcome_done(struct tc_outcome *o)
         free(o->waiting[i].tool);
     }
     free(o->waiting);
+    for (size_t i = 0; i < o->session_count; i++) {
+        free(o->sessions[i].name);
+        free(o->sessions[i].tool);
+        free(o->sessions[i].bounds);
+    }
+    free(o->sessions);
     *o = (struct tc_outcome){0};
 }

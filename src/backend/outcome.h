@@ -87,6 +87,12 @@ struct tc_waiting {
     int64_t at, changes; /* seconds of real time; how many */
 };
 
+/* What is kept of a session: of this call's, or in a list of all. */
+struct tc_session_row {
+    char *name, *tool, *bounds;
+    int64_t calls, bytes, made, used; /* times in seconds of real time */
+};
+
 struct tc_outcome {
     int64_t status; /* TOOLCAGE_STATUS_… */
     int64_t exit_code, signal;
@@ -113,6 +119,8 @@ struct tc_outcome {
     size_t probe_count;
     struct tc_waiting *waiting;
     size_t waiting_count;
+    struct tc_session_row *sessions;
+    size_t session_count;
 };
 
 void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *outcome);

@@ -2,6 +2,8 @@
  * Copyright The toolcage authors */
 #include "backend/plan.h"
 
+#include <string.h>
+
 enum { MOUNTS_MAX = 4096 };
 
 static void visit_mount(struct tc_wire *w, struct tc_mount *m)
@@ -36,10 +38,19 @@ static void visit_limits(struct tc_wire *w, struct tc_limits *l)
     TC_WIRE_INT(w, l->output_kill);
 }
 
+bool tc_session_name(const char *name)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                  "0123456789._-";
+    enum { LONGEST = 64 };
+    size_t n = strnlen(name, LONGEST + 1);
+    return n > 0 && n <= LONGEST && name[0] != '.' && strspn(name, letters) == n;
+}
+
 void tc_plan_visit(struct tc_wire *w, struct tc_plan *p)
 {
-    char **texts[] = {&p->call,  &p->tool,    &p->backend,  &p->grant,
-                      &p->image, &p->runtime, &p->platform, &p->payload};
+    char **texts[] = {&p->call,    &p->tool,     &p->backend, &p->grant,   &p->image,
+                      &p->runtime, &p->platform, &p->payload, &p->session, &p->bounds};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         tc_wire_str(w, texts[i]);
     TC_WIRE_INT(w, p->clauses);
@@ -71,8 +82,8 @@ static void mount_done(struct tc_mount *m)
 
 void tc_plan_done(struct tc_plan *p)
 {
-    char *texts[] = {p->call,  p->tool,    p->backend,  p->grant,
-                     p->image, p->runtime, p->platform, p->payload};
+    char *texts[] = {p->call,    p->tool,     p->backend, p->grant,   p->image,
+                     p->runtime, p->platform, p->payload, p->session, p->bounds};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
     struct tc_strv *lists[] = {&p->argv,          &p->env,     &p->cwd,

@@ -112,6 +112,7 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
     close_all(call);
     free(call->tool);
     free(call->arguments);
+    free(call->session);
     free(call->input.bytes);
     tc_strv_done(&call->argv);
     for (size_t i = 0; i < call->narrow_count; i++) {
@@ -157,6 +158,18 @@ int tc_call_set_arguments(struct toolcage_call *call, const char *json, struct t
 {
     int r = check_new(call, err);
     return r < 0 ? r : replace(&call->arguments, json, err);
+}
+
+int tc_call_set_session(struct toolcage_call *call, const char *name, struct toolcage_error **err)
+{
+    int r = check_new(call, err);
+    if (r < 0)
+        return r;
+    if (!tc_session_name(name))
+        return fail_usage(err, "session",
+                          "up to 64 letters, digits, dots, dashes and underscores, no dot first",
+                          "the session's name cannot be used");
+    return replace(&call->session, name, err);
 }
 
 int tc_call_set(struct toolcage_call *call, const char *key, const char *value,

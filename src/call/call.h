@@ -29,7 +29,7 @@ struct toolcage_call {
     struct toolcage_engine *engine;
     struct toolcage_policy *policy;
     char id[TC_ULID_SIZE];
-    char *tool, *arguments;
+    char *tool, *arguments, *session;
     struct tc_strv argv;
     struct tc_narrowing *narrow;
     size_t narrow_count;
@@ -58,6 +58,7 @@ int tc_call_set_arguments(struct toolcage_call *call, const char *json,
                           struct toolcage_error **err);
 int tc_call_set(struct toolcage_call *call, const char *key, const char *value,
                 struct toolcage_error **err);
+int tc_call_set_session(struct toolcage_call *call, const char *name, struct toolcage_error **err);
 int tc_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t length,
                       struct toolcage_error **err);
 int tc_call_open_stdin(struct toolcage_call *call, int *ret_fd, struct toolcage_error **err);

@@ -41,6 +41,8 @@ int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int pla
 /* The jobs that are no calls: they wait for the helper. */
 int tc_engine_changes(struct toolcage_engine *engine, const char *call, const char *action,
                       char **ret_json, struct toolcage_error **err);
+int tc_engine_sessions(struct toolcage_engine *engine, const char *name, const char *action,
+                       char **ret_json, struct toolcage_error **err);
 int tc_engine_doctor(struct toolcage_engine *engine, char **ret_json, struct toolcage_error **err);
 int tc_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
                     struct toolcage_error **err);

@@ -201,6 +201,23 @@ static void add_enforcement(struct tc_buf *buf, const struct tc_outcome *o)
     tc_buf_addc(buf, '}');
 }
 
+/* Null: the call had none, or nothing of it was kept. */
+static void add_session(struct tc_buf *buf, const struct tc_outcome *o)
+{
+    const struct tc_session_row *s = o->session_count ? o->sessions : NULL;
+    tc_json_key(buf, "session");
+    if (!s) {
+        tc_buf_adds(buf, "null");
+        return;
+    }
+    tc_buf_addc(buf, '{');
+    add_text(buf, "name", s->name);
+    add_flag(buf, "new", s->calls == 1);
+    add_number(buf, "calls", s->calls);
+    add_number(buf, "bytes", s->bytes);
+    tc_buf_addc(buf, '}');
+}
+
 static void add_head(struct tc_buf *buf, const struct tc_result_frame *frame,
                      const struct toolcage_result *result)
 {
@@ -243,6 +260,7 @@ char *tc_result_write_json(const struct tc_result_frame *frame,
     add_text(&buf, "message", result->message);
     tc_result_write_changes(&buf, o);
     tc_result_write_files(&buf, o);
+    add_session(&buf, o);
     add_usage(&buf, o);
     add_denials(&buf, o);
     add_accesses(&buf, frame, o);

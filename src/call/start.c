@@ -85,7 +85,8 @@ static int write_plan(struct toolcage_call *call, const struct tc_front *front, 
     int r = front->lower(&call->grant, &plan, err);
     if (r == 0) {
         bool filled = fill(&plan.call, call->id) && fill(&plan.tool, call->grant.tool) &&
-                      fill(&plan.backend, front->name) && fill(&plan.grant, call->grant.digest);
+                      fill(&plan.backend, front->name) && fill(&plan.grant, call->grant.digest) &&
+                      fill(&plan.session, call->session) && fill(&plan.bounds, call->grant.bounds);
         plan.stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
         plan.terminal = call->rows > 0;
         plan.rows = call->rows;
@@ -180,6 +181,19 @@ static int fail_terminal(const struct tc_front *front, struct toolcage_error **e
                    tc_clause_name(TC_CLAUSE_TTY_NONE));
 }
 
+static int check_session(const struct toolcage_call *call, const struct tc_front *front,
+                         struct toolcage_error **err)
+{
+    if (!call->session || !(front->flags & TC_BACKEND_NO_BOUNDARY))
+        return 0;
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                    .stage = "session",
+                                    .subject = call->session,
+                                    .hint = "name another backend, or no session"},
+                   "backend %s has no private storage that a session could keep", front->name);
+}
+
 static int go(struct toolcage_call *call, struct toolcage_error **err)
 {
     const struct tc_front *front;
@@ -191,6 +205,8 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
     r = tc_route(call->policy, &call->grant, chose_backend(call), &front, err);
     if (r == 0 && call->rows && !(front->flags & TC_BACKEND_TERMINAL))
         r = fail_terminal(front, err);
+    if (r == 0)
+        r = check_session(call, front, err);
     return r < 0 ? r : submit(call, front, err);
 }
 

@@ -11,13 +11,8 @@
 enum { ARGUMENTS_MAX = 4 << 20 };
 
 static const struct tc_option options[] = {
-    TC_OPTION_POLICY,
-    TC_OPTIONS_NARROWING,
-    TC_OPTION_OUTPUT_DIR,
-    TC_OPTION_JSON,
-    TC_OPTION_TIMINGS,
-    TC_OPTION_HELP,
-    {0},
+    TC_OPTION_POLICY, TC_OPTIONS_NARROWING, TC_OPTION_SESSION, TC_OPTION_OUTPUT_DIR,
+    TC_OPTION_JSON,   TC_OPTION_TIMINGS,    TC_OPTION_HELP,    {0},
 };
 
 static const char text[] = "Runs the command that the policy registered for TOOL, as a model would "
@@ -30,7 +25,8 @@ static const char text[] = "Runs the command that the policy registered for TOOL
                            "examples:\n"
                            "  toolcage call list_files\n"
                            "  toolcage call python '{\"code\": \"print(6 * 7)\"}'\n"
-                           "  toolcage call python --json @arguments.json\n";
+                           "  toolcage call python --json @arguments.json\n"
+                           "  toolcage call python --session work @arguments.json\n";
 
 static const char how[] = "arguments are JSON, @FILE, or - for standard input";
 
@@ -84,10 +80,9 @@ static char *arguments(const char *word, struct tc_failure *failure)
     return NULL;
 }
 
-static int prepare(const struct tc_args *args, struct tc_session *session,
-                   struct tc_failure *failure)
+static int prepare(const struct tc_args *args, struct tc_setup *setup, struct tc_failure *failure)
 {
-    if (tc_session_open(args, args->words[0], TC_LOOKUP_TRUSTED, session, failure))
+    if (tc_setup_open(args, args->words[0], TC_LOOKUP_TRUSTED, setup, failure))
         return -1;
     if (args->word_count < 2)
         return 0;
@@ -95,19 +90,19 @@ static int prepare(const struct tc_args *args, struct tc_session *session,
     if (!json)
         return failure->message ? -1
                                 : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    return toolcage_call_set_arguments_json(session->call, json, tc_failure_error(failure));
+    return toolcage_call_set_arguments_json(setup->call, json, tc_failure_error(failure));
 }
 
 static int run(const struct tc_args *args)
 {
-    _autosession_ struct tc_session session = {0};
+    _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
     int rc = tc_habit_values(args);
     if (rc)
         return rc;
-    if (prepare(args, &session, &failure))
+    if (prepare(args, &setup, &failure))
         return tc_failure_tell(&failure, args, args->words[0]);
-    return tc_run(&session, args, args->words[0], false);
+    return tc_run(&setup, args, args->words[0], false);
 }
 
 const struct tc_verb tc_verb_call = {

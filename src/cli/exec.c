@@ -10,6 +10,7 @@ static const struct tc_option options[] = {
     TC_OPTION_POLICY,
     {"tool", 0, "NAME", NULL, "run under the grant of this tool, in place of [defaults]"},
     TC_OPTIONS_NARROWING,
+    TC_OPTION_SESSION,
     TC_OPTION_OUTPUT_DIR,
     {"stdin", 0, "pass|none", NULL, "whether the tool reads your standard input (default: pass)"},
     TC_OPTION_JSON,
@@ -32,6 +33,7 @@ static const char text[] =
     "  toolcage exec ls -l\n"
     "  toolcage exec --write ./out -m 1GiB -t 5m make test\n"
     "  toolcage exec --read ./data python3 - < script.py\n"
+    "  toolcage exec --session work sh -c 'echo kept > /tmp/note'\n"
     "  toolcage exec --json --tool python python3 -c 'print(6 * 7)'\n";
 
 static int usage(const struct tc_args *args)
@@ -56,18 +58,18 @@ static int usage(const struct tc_args *args)
 
 static int run(const struct tc_args *args)
 {
-    _autosession_ struct tc_session session = {0};
+    _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
     const char *tool = tc_args_value(args, "tool"), *input = tc_args_value(args, "stdin");
     int rc = usage(args);
     if (rc)
         return rc;
-    if (tc_session_open(args, tool, TC_LOOKUP_TRUSTED, &session, &failure) ||
-        tc_session_command(&session, args->words, args->word_count, &failure))
+    if (tc_setup_open(args, tool, TC_LOOKUP_TRUSTED, &setup, &failure) ||
+        tc_setup_command(&setup, args->words, args->word_count, &failure))
         return tc_failure_tell(&failure, args, tool);
-    if (!tool && session.found.path && !tc_args_has(args, "json"))
-        tc_cli_say("no --tool: running under [defaults] of %s", session.found.path);
-    return tc_run(&session, args, tool, !input || strcmp(input, "none"));
+    if (!tool && setup.found.path && !tc_args_has(args, "json"))
+        tc_cli_say("no --tool: running under [defaults] of %s", setup.found.path);
+    return tc_run(&setup, args, tool, !input || strcmp(input, "none"));
 }
 
 const struct tc_verb tc_verb_exec = {

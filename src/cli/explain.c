@@ -9,7 +9,7 @@
 
 #include "cli/json.h"
 #include "cli/say.h"
-#include "cli/session.h"
+#include "cli/setup.h"
 #include "cli/table.h"
 
 enum { TC_EXIT_NOT_ALLOWED = 1 };
@@ -110,18 +110,18 @@ static int print_answer(const struct tc_args *args, const char *access, const ch
                : TC_EXIT_NOT_ALLOWED;
 }
 
-static int prepare(const struct tc_args *args, const char *tool, struct tc_session *session,
+static int prepare(const struct tc_args *args, const char *tool, struct tc_setup *setup,
                    struct tc_failure *failure)
 {
     const char *arguments = tc_args_value(args, "arguments");
-    if (tc_session_open(args, tool, TC_LOOKUP_ANY, session, failure) ||
-        tc_session_command(session, args->words, args->word_count, failure))
+    if (tc_setup_open(args, tool, TC_LOOKUP_ANY, setup, failure) ||
+        tc_setup_command(setup, args->words, args->word_count, failure))
         return -1;
-    if (session->found.untrusted && !tc_args_has(args, "json"))
-        tc_cli_say("%s is not trusted: nothing runs under it yet", session->found.path);
-    return arguments ? toolcage_call_set_arguments_json(session->call, arguments,
-                                                        tc_failure_error(failure))
-                     : 0;
+    if (setup->found.untrusted && !tc_args_has(args, "json"))
+        tc_cli_say("%s is not trusted: nothing runs under it yet", setup->found.path);
+    return arguments
+               ? toolcage_call_set_arguments_json(setup->call, arguments, tc_failure_error(failure))
+               : 0;
 }
 
 /* "server.files.tool.read": owned; NULL: no memory. */
@@ -135,7 +135,7 @@ static char *place_of(const char *server, const char *tool)
 
 static int run(const struct tc_args *args)
 {
-    _autosession_ struct tc_session session = {0};
+    _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
     _autofree_ char *access = NULL;
     const char *tool = tc_args_value(args, "tool"), *server = tc_args_value(args, "server");
@@ -145,8 +145,8 @@ static int run(const struct tc_args *args)
     if (rc || (server && !place))
         return rc ? rc : tc_cli_no_memory();
     tool = server ? place : tool;
-    if (prepare(args, tool, &session, &failure) ||
-        toolcage_call_explain_json(session.call, access, &json, tc_failure_error(&failure)))
+    if (prepare(args, tool, &setup, &failure) ||
+        toolcage_call_explain_json(setup.call, access, &json, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, tool);
     rc = print_answer(args, access, json);
     toolcage_free(json);

@@ -47,14 +47,14 @@ static void keep(const char *policy, const char *tool, struct tc_slice denials)
         (void)tc_record_write(path, text, length);
 }
 
-void tc_last_keep(const struct tc_session *session, const char *tool,
+void tc_last_keep(const struct tc_setup *setup, const char *tool,
                   const struct toolcage_result *result)
 {
     struct tc_slice denials = tc_json_get(tc_json_of(toolcage_result_json(result)), "denials");
     if (!matters(denials) || denials.length > INT_MAX)
         return;
-    _autofree_ char *path = session->found.path ? realpath(session->found.path, NULL) : NULL;
-    if (path || !session->found.path)
+    _autofree_ char *path = setup->found.path ? realpath(setup->found.path, NULL) : NULL;
+    if (path || !setup->found.path)
         keep(path, tool, denials);
 }
 

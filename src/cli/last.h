@@ -5,11 +5,11 @@
 #ifndef TC_CLI_LAST_H
 #define TC_CLI_LAST_H
 
-#include "cli/session.h"
+#include "cli/setup.h"
 
 /* Keeps the denials of a result that has any that matter. A convenience: that it cannot be kept
  * changes nothing of the call, and is not said. */
-void tc_last_keep(const struct tc_session *session, const char *tool,
+void tc_last_keep(const struct tc_setup *setup, const char *tool,
                   const struct toolcage_result *result);
 
 /* The record, JSON: {"policy": path or null, "tool": name or null, "denials": […]}; owned. NULL

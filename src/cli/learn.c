@@ -96,23 +96,23 @@ static int print_policy(const struct toolcage_call *call, const char *name,
 
 static int run(const struct tc_args *args)
 {
-    _autosession_ struct tc_session session = {0};
+    _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
     const char *input = tc_args_value(args, "stdin");
     int rc = tc_habit_values(args);
     if (rc)
         return rc;
-    if (tc_session_open(args, NULL, TC_LOOKUP_DEFAULT, &session, &failure) ||
-        tc_session_command(&session, args->words, args->word_count, &failure) ||
-        allow(session.call, "denials", "accesses", &failure) ||
-        (tc_args_has(args, "allow-all") && allow_all(session.call, &failure)))
+    if (tc_setup_open(args, NULL, TC_LOOKUP_DEFAULT, &setup, &failure) ||
+        tc_setup_command(&setup, args->words, args->word_count, &failure) ||
+        allow(setup.call, "denials", "accesses", &failure) ||
+        (tc_args_has(args, "allow-all") && allow_all(setup.call, &failure)))
         return tc_failure_tell(&failure, args, NULL);
-    session.aside = true;
-    rc = tc_run(&session, args, NULL, !input || strcmp(input, "none"));
-    if (!toolcage_call_result(session.call) ||
-        toolcage_result_status(toolcage_call_result(session.call)) == TOOLCAGE_STATUS_DENIED)
+    setup.aside = true;
+    rc = tc_run(&setup, args, NULL, !input || strcmp(input, "none"));
+    if (!toolcage_call_result(setup.call) ||
+        toolcage_result_status(toolcage_call_result(setup.call)) == TOOLCAGE_STATUS_DENIED)
         return rc;
-    int printed = print_policy(session.call, tc_args_value(args, "name"), &failure);
+    int printed = print_policy(setup.call, tc_args_value(args, "name"), &failure);
     return printed < 0 ? tc_failure_tell(&failure, args, NULL) : printed ? printed : rc;
 }
 

@@ -37,6 +37,7 @@ struct tc_args {
 #define TC_OPTION_JSON    {"json", 0, NULL, NULL, "one line of JSON on standard output and nothing else"}
 #define TC_OPTION_WORKSPACE {"workspace", 0, "DIR", "workspace", "what /workspace stands for (default: this directory)"}
 #define TC_OPTION_TIMINGS {"timings", 0, NULL, NULL, "show on standard error how long each step took"}
+#define TC_OPTION_SESSION {"session", 0, "NAME", NULL, "go on with what the last call of this session left"}
 #define TC_OPTION_OUTPUT_DIR {"output-dir", 0, "DIR", NULL, "write the files that collect names below this directory"}
 #define TC_OPTIONS_NARROWING                                                                        \
     {"read", 0, "PATH[=FROM]", "read", "a path the tool may read; FROM: where it is on this machine"}, \

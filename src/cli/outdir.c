@@ -32,13 +32,13 @@ static bool collects(struct toolcage_call *call)
     return any;
 }
 
-int tc_outdir_open(const struct tc_args *args, const struct tc_session *session,
-                   struct tc_outdir *ret, struct tc_failure *failure)
+int tc_outdir_open(const struct tc_args *args, const struct tc_setup *setup, struct tc_outdir *ret,
+                   struct tc_failure *failure)
 {
     *ret = (struct tc_outdir){.name = tc_args_value(args, "output-dir"), .fd = -1};
     if (!ret->name)
         return 0;
-    if (!collects(session->call))
+    if (!collects(setup->call))
         return tc_failure_set(failure, TOOLCAGE_EUSAGE,
                               "name files with --collect PATTERN, or collect = [...] in the policy",
                               "--output-dir needs collect");

@@ -7,7 +7,7 @@
 #ifndef TC_CLI_OUTDIR_H
 #define TC_CLI_OUTDIR_H
 
-#include "cli/session.h"
+#include "cli/setup.h"
 
 struct tc_outdir {
     const char *name; /* borrowed; NULL: not asked for */
@@ -16,8 +16,8 @@ struct tc_outdir {
 
 /* Opens the directory that the options name, and makes it where it is missing. 0, or -1 with the
  * failure; closed by tc_outdir_close() in both cases. */
-int tc_outdir_open(const struct tc_args *args, const struct tc_session *session,
-                   struct tc_outdir *ret, struct tc_failure *failure);
+int tc_outdir_open(const struct tc_args *args, const struct tc_setup *setup, struct tc_outdir *ret,
+                   struct tc_failure *failure);
 /* Writes the files of the result, and says which not. 0 or the exit code. */
 int tc_outdir_write(const struct tc_outdir *dir, const struct toolcage_result *result);
 void tc_outdir_close(struct tc_outdir *dir);

@@ -140,15 +140,15 @@ static void put_step(FILE *out, const char *name, int64_t us)
                   us % 1000);
 }
 
-void tc_report_timings(const struct toolcage_result *result, const struct tc_session *session)
+void tc_report_timings(const struct toolcage_result *result, const struct tc_setup *setup)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return;
-    put_step(out, "policy", session->policy_us);
-    put_step(out, "engine", session->engine_us);
+    put_step(out, "policy", setup->policy_us);
+    put_step(out, "engine", setup->engine_us);
     struct tc_scan_each each = tc_scan_walk(tc_json_of(toolcage_result_timings_json(result)));
     while (tc_scan_next(&each)) {
         _autofree_ char *name = tc_json_text(tc_json_get(each.value, "step"));

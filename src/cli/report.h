@@ -5,7 +5,7 @@
 #ifndef TC_CLI_REPORT_H
 #define TC_CLI_REPORT_H
 
-#include "cli/session.h"
+#include "cli/setup.h"
 
 /* Why it ended, what was refused, what was cut. `words`: the command, for the hint to one that does
  * not exist. */
@@ -14,6 +14,6 @@ void tc_report(const struct toolcage_result *result, char *const words[]);
 void tc_report_notice(const struct toolcage_result *result);
 /* The line of JSON on standard output; 0 or the exit code. */
 int tc_report_json(const struct toolcage_result *result);
-void tc_report_timings(const struct toolcage_result *result, const struct tc_session *session);
+void tc_report_timings(const struct toolcage_result *result, const struct tc_setup *setup);
 
 #endif

@@ -251,8 +251,8 @@ static int run_call(struct run *run, bool input, bool json, struct tc_failure *f
     return rc;
 }
 
-static int finish(const struct run *run, const struct tc_session *session,
-                  const struct tc_args *args, const char *tool, const struct tc_outdir *dir)
+static int finish(const struct run *run, const struct tc_setup *setup, const struct tc_args *args,
+                  const char *tool, const struct tc_outdir *dir)
 {
     const struct toolcage_result *result = toolcage_call_result(run->call);
     int code = toolcage_result_shell_code(result);
@@ -263,11 +263,11 @@ static int finish(const struct run *run, const struct tc_session *session,
     else if (!run->write_errno)
         tc_report(result, args->words);
     tc_report_notice(result);
-    tc_last_keep(session, tool, result);
+    tc_last_keep(setup, tool, result);
     if (!rc && !tc_args_has(args, "json"))
-        rc = tc_changes_ask(session->engine, result);
+        rc = tc_changes_ask(setup->engine, result);
     if (tc_args_has(args, "timings"))
-        tc_report_timings(result, session);
+        tc_report_timings(result, setup);
     if (run->write_errno && run->write_errno != EPIPE) {
         tc_cli_say("cannot write the tool's output: %s", strerror(run->write_errno));
         tc_cli_hint(TC_CLI_OTHER_OUTPUT);
@@ -282,17 +282,17 @@ static int finish(const struct run *run, const struct tc_session *session,
     return rc ? rc : code;
 }
 
-int tc_run(struct tc_session *session, const struct tc_args *args, const char *tool, bool input)
+int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool, bool input)
 {
-    struct run run = {.call = session->call, .sink = -1, .aside = session->aside};
+    struct run run = {.call = setup->call, .sink = -1, .aside = setup->aside};
     for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
         run.shown[stream] = isatty(stream);
     struct tc_failure failure = {0};
     _autooutdir_ struct tc_outdir dir = {.fd = -1};
-    int code = tc_outdir_open(args, session, &dir, &failure) ||
+    int code = tc_outdir_open(args, setup, &dir, &failure) ||
                        run_call(&run, input, tc_args_has(args, "json"), &failure)
                    ? tc_failure_tell(&failure, args, tool)
-                   : finish(&run, session, args, tool, &dir);
+                   : finish(&run, setup, args, tool, &dir);
     close_sink(&run);
     free(run.input);
     tc_failure_done(&failure);

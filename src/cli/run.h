@@ -6,9 +6,9 @@
 #ifndef TC_CLI_RUN_H
 #define TC_CLI_RUN_H
 
-#include "cli/session.h"
+#include "cli/setup.h"
 
-/* Runs session->call. `input`: standard input passes. Returns the exit code. */
-int tc_run(struct tc_session *session, const struct tc_args *args, const char *tool, bool input);
+/* Runs setup->call. `input`: standard input passes. Returns the exit code. */
+int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool, bool input);
 
 #endif

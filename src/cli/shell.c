@@ -52,23 +52,23 @@ static int usage(const struct tc_args *args)
     return tc_habit_values(args);
 }
 
-static int prepare(const struct tc_args *args, const char *tool, struct tc_session *session,
+static int prepare(const struct tc_args *args, const char *tool, struct tc_setup *setup,
                    struct tc_failure *failure)
 {
     const char *arguments = tc_args_value(args, "arguments");
     struct toolcage_error **err = tc_failure_error(failure);
     bool given = args->word_count > 0;
-    if (tc_session_open(args, tool, TC_LOOKUP_TRUSTED, session, failure) ||
-        tc_session_command(session, given ? args->words : usual,
-                           given ? args->word_count : TC_COUNT(usual) - 1, failure))
+    if (tc_setup_open(args, tool, TC_LOOKUP_TRUSTED, setup, failure) ||
+        tc_setup_command(setup, given ? args->words : usual,
+                         given ? args->word_count : TC_COUNT(usual) - 1, failure))
         return -1;
     /* nobody reads along with a person: without a policy there is time */
-    if (!session->found.path && !tc_args_has(args, "timeout") &&
-        toolcage_call_set(session->call, "timeout", "1h", err))
+    if (!setup->found.path && !tc_args_has(args, "timeout") &&
+        toolcage_call_set(setup->call, "timeout", "1h", err))
         return -1;
-    if (arguments && toolcage_call_set_arguments_json(session->call, arguments, err))
+    if (arguments && toolcage_call_set_arguments_json(setup->call, arguments, err))
         return -1;
-    return toolcage_call_set_terminal(session->call, 24, 80, err);
+    return toolcage_call_set_terminal(setup->call, 24, 80, err);
 }
 
 /* The paths of the grant that can be written, or "nothing". */
@@ -95,10 +95,10 @@ static char *writable(struct tc_slice grant)
 }
 
 /* One line of what holds from here on. */
-static int tell(const struct tc_session *session, const char *tool, struct tc_failure *failure)
+static int tell(const struct tc_setup *setup, const char *tool, struct tc_failure *failure)
 {
     char *json = NULL;
-    if (toolcage_call_explain_json(session->call, NULL, &json, tc_failure_error(failure)))
+    if (toolcage_call_explain_json(setup->call, NULL, &json, tc_failure_error(failure)))
         return -1;
     struct tc_slice grant = tc_json_of(json);
     _autofree_ char *backend = tc_json_text(tc_json_get(grant, "backend"));
@@ -116,14 +116,14 @@ static int tell(const struct tc_session *session, const char *tool, struct tc_fa
     return 0;
 }
 
-static int finish(const struct tc_session *session, const struct tc_args *args, int signal_number)
+static int finish(const struct tc_setup *setup, const struct tc_args *args, int signal_number)
 {
-    const struct toolcage_result *result = toolcage_call_result(session->call);
+    const struct toolcage_result *result = toolcage_call_result(setup->call);
     tc_report(result, args->words);
     tc_report_notice(result);
-    int rc = tc_changes_ask(session->engine, result);
+    int rc = tc_changes_ask(setup->engine, result);
     if (tc_args_has(args, "timings"))
-        tc_report_timings(result, session);
+        tc_report_timings(result, setup);
     if (signal_number && toolcage_result_status(result) == TOOLCAGE_STATUS_CANCELLED)
         return TC_EXIT_SIGNAL + signal_number;
     return rc ? rc : toolcage_result_shell_code(result);
@@ -131,16 +131,16 @@ static int finish(const struct tc_session *session, const struct tc_args *args, 
 
 static int run(const struct tc_args *args)
 {
-    _autosession_ struct tc_session session = {0};
+    _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
     const char *tool = tc_args_value(args, "tool");
     int signal_number = 0, rc = usage(args);
     if (rc)
         return rc;
-    if (prepare(args, tool, &session, &failure) || tell(&session, tool, &failure) ||
-        tc_terminal_run(session.call, &signal_number, &failure))
+    if (prepare(args, tool, &setup, &failure) || tell(&setup, tool, &failure) ||
+        tc_terminal_run(setup.call, &signal_number, &failure))
         return tc_failure_tell(&failure, args, tool);
-    return finish(&session, args, signal_number);
+    return finish(&setup, args, signal_number);
 }
 
 const struct tc_verb tc_verb_shell = {

@@ -12,6 +12,7 @@
 
 #include "backend/local/held.h"
 #include "backend/local/journal.h"
+#include "backend/local/session.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "helper/job.h"
@@ -385,6 +386,15 @@ static void work_changes(struct tc_task *task)
             (void)tc_held_settle(j->plan.call, (enum tc_held_action)i, &j->aside);
 }
 
+static void work_sessions(struct tc_task *task)
+{
+    struct tc_running *j = task->owner;
+    if (strcmp(j->plan.payload, "end") == 0)
+        (void)tc_session_end(j->plan.session, &j->aside);
+    else
+        (void)tc_session_list(&j->aside);
+}
+
 static void on_changes(struct tc_task *task)
 {
     struct tc_running *j = task->owner;
@@ -406,6 +416,16 @@ static void begin_changes(struct tc_running *j, int plan_fd)
         (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
                            "the helper did not understand what to do with changes");
     else if (hand_over(j, work_changes, on_changes) == 0)
+        return;
+    tc_job_answer(j);
+}
+
+static void begin_sessions(struct tc_running *j, int plan_fd)
+{
+    if (read_plan(j, plan_fd) < 0 || !j->plan.session || !j->plan.payload)
+        (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
+                           "the helper did not understand what to do with sessions");
+    else if (hand_over(j, work_sessions, on_changes) == 0)
         return;
     tc_job_answer(j);
 }
@@ -452,6 +472,8 @@ struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
         begin_call(j, job, plan_fd, input);
     else if (job->kind == TC_JOB_CHANGES)
         begin_changes(j, plan_fd);
+    else if (job->kind == TC_JOB_SESSIONS)
+        begin_sessions(j, plan_fd);
     else
         begin_other(j, job->kind);
     return j;

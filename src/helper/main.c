@@ -49,7 +49,8 @@ static void on_host(struct tc_source *s, uint32_t events)
 static void take_job(const struct tc_job *job, const int *fds, size_t count)
 {
     struct tc_job expected = {.build = TC_BUILD_ID};
-    bool plan = job->kind == TC_JOB_CALL || job->kind == TC_JOB_CHANGES;
+    bool plan =
+        job->kind == TC_JOB_CALL || job->kind == TC_JOB_CHANGES || job->kind == TC_JOB_SESSIONS;
     size_t wanted = !plan ? 1 : job->stdin_kind == TC_STDIN_NONE ? 2 : 3;
     if (count != wanted || memcmp(job->build, expected.build, sizeof(expected.build)) != 0) {
         close_all(fds,

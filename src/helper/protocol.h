@@ -11,7 +11,8 @@
  *     [0] the job's own socket (SOCK_SEQPACKET, the helper's end)
  *     [1] a sealed memory file holding the plan (tc_plan_visit); not for PROBE and CLEAN; of
  * CHANGES it has no more than `call`, the id ("": which calls have any), and `payload`, what to do:
- *         "show", "commit", "overwrite" or "discard"
+ *         "show", "commit", "overwrite" or "discard"; of SESSIONS `session`, the name ("": all),
+ *         and `payload`, "list" or "end"
  *     [2] what the tool reads: a pipe (TC_STDIN_PIPE) or a sealed memory file that the helper feeds
  *         into a pipe (TC_STDIN_BYTES); absent with TC_STDIN_NONE. With plan.terminal what comes
  * out of the pipe is typed there sendmsg of one packet is atomic, so threads need no lock. The
@@ -31,7 +32,13 @@
 
 enum { TC_HELPER_SOCKET = 3, TC_HELPER_HOST = 4 };
 
-enum tc_job_kind { TC_JOB_CALL = 1, TC_JOB_PROBE = 2, TC_JOB_CLEAN = 3, TC_JOB_CHANGES = 4 };
+enum tc_job_kind {
+    TC_JOB_CALL = 1,
+    TC_JOB_PROBE = 2,
+    TC_JOB_CLEAN = 3,
+    TC_JOB_CHANGES = 4,
+    TC_JOB_SESSIONS = 5
+};
 enum tc_stdin_kind { TC_STDIN_NONE = 0, TC_STDIN_PIPE = 1, TC_STDIN_BYTES = 2 };
 
 enum { TC_BUILD_ID_SIZE = 40 };

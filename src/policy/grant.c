@@ -236,15 +236,18 @@ static void add_sockets(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, ']');
 }
 
-int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err)
+/* `words`: with what is run, beside what that may do. */
+static int digest(const struct tc_grant *grant, bool words, char ret[TC_DIGEST_SIZE],
+                  struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     char input[TC_DIGEST_SIZE] = "";
-    if (grant->stdin_bytes)
+    if (words && grant->stdin_bytes)
         tc_digest(grant->stdin_bytes, grant->stdin_len, input);
     tc_buf_addc(&out, '{');
     add_number(&out, "approval", grant->approval);
-    add_list(&out, "argv", &grant->argv);
+    if (words)
+        add_list(&out, "argv", &grant->argv);
     add_member(&out, "backend", grant->backend);
     add_member(&out, "caller_cwd", grant->caller_cwd);
     add_number(&out, "clauses", (int64_t)grant->clauses);
@@ -271,6 +274,12 @@ int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err)
     tc_buf_addc(&out, '}');
     if (out.failed)
         return tc_fail_memory(err);
-    tc_digest(out.data, out.len, grant->digest);
+    tc_digest(out.data, out.len, ret);
     return 0;
+}
+
+int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err)
+{
+    int rc = digest(grant, true, grant->digest, err);
+    return rc < 0 ? rc : digest(grant, false, grant->bounds, err);
 }

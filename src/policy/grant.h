@@ -100,6 +100,7 @@ struct tc_grant {
     tc_clauses clauses;
     tc_clauses without; /* may be missing where no namespaces can be made: the operator's word */
     char digest[TC_DIGEST_SIZE];
+    char bounds[TC_DIGEST_SIZE]; /* the same without the command's words and its input */
 };
 
 void tc_grant_done(struct tc_grant *grant);

@@ -36,6 +36,8 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_doctor_json(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_clean(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_changes_json(NULL, NULL, NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_sessions_json(NULL, NULL, NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_session(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_load_file(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_allow_text(NULL, 1, NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_load_buffer(NULL, 1, NULL, NULL, &err));
@@ -157,7 +159,8 @@ static int in_the_child(struct toolcage_engine *engine, struct toolcage_policy *
                 toolcage_engine_fd(engine) != TOOLCAGE_EFORKED ||
                 toolcage_engine_doctor_json(engine, &json, NULL) != TOOLCAGE_EFORKED ||
                 toolcage_engine_clean(engine, NULL, NULL) != TOOLCAGE_EFORKED ||
-                toolcage_engine_changes_json(engine, NULL, NULL, &json, NULL) != TOOLCAGE_EFORKED;
+                toolcage_engine_changes_json(engine, NULL, NULL, &json, NULL) != TOOLCAGE_EFORKED ||
+                toolcage_engine_sessions_json(engine, NULL, NULL, &json, NULL) != TOOLCAGE_EFORKED;
     toolcage_policy_unref(policy);
     toolcage_engine_unref(engine);
     return wrong;

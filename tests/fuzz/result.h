@@ -53,9 +53,9 @@ static inline void check_file(json_t *row, const struct tc_file *file)
 static inline json_t *check_result(const struct toolcage_result *result)
 {
     static const char *const members[] = {
-        "version", "call",  "tool",   "exit_code", "signal",      "limit",  "backend",
-        "layers",  "tier",  "policy", "grant",     "stdout",      "stderr", "message",
-        "changes", "files", "usage",  "denials",   "enforcement", "omitted"};
+        "version", "call",  "tool",    "exit_code", "signal",  "limit",       "backend",
+        "layers",  "tier",  "policy",  "grant",     "stdout",  "stderr",      "message",
+        "changes", "files", "session", "usage",     "denials", "enforcement", "omitted"};
     size_t length = strlen(result->json);
     INVARIANT(tc_utf8_valid(result->json, length) && !memchr(result->json, '\n', length));
     json_t *json = json_loadb(result->json, length, JSON_ALLOW_NUL, NULL);

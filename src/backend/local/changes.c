@@ -20,6 +20,7 @@
 #include "backend/local/local.h"
 #include "backend/local/overlay.h"
 #include "backend/local/reading.h"
+#include "backend/local/session.h"
 #include "backend/local/steering.h"
 #include "backend/local/workspace.h"
 #include "base/clock.h"
@@ -40,6 +41,7 @@ struct gathering {
     int undone_errno;
     bool asks; /* nothing comes back before a person says so */
     struct tc_keeping keeping;
+    struct tc_session_keeping session;
     struct tc_reader reader;
 };
 
@@ -213,6 +215,8 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *e)
     count_undone(g, e->relative, change.held);
     if (is_kept(g, change.held))
         tc_keep_entry(&g->keeping, g->cage, g->item, e, change.kind, change.held);
+    if (change.held)
+        tc_session_keep_entry(&g->session, g->cage, g->item, e, change.kind, change.held);
     note(g, e, &change);
     return 0;
 }
@@ -233,6 +237,8 @@ static void gather_removals(struct gathering *g)
             continue; /* what took its place is listed */
         if (is_kept(g, change.held))
             tc_keep_removal(&g->keeping, g->cage, entry, change.held);
+        if (change.held)
+            tc_session_keep_removal(&g->session, g->cage, entry, change.held);
         struct tc_change *c = list(g, entry->relative, &change);
         if (c)
             c->steers_host = tc_steers_host(g->item->name ? g->item->mount->from : entry->relative);
@@ -309,6 +315,8 @@ static int gather_tree(struct gathering *g)
     if (tc_walk(&walk, copied ? g->item->copy : g->item->fd) < 0)
         walk.skipped++;
     g->found->omitted_changes += walk.skipped;
+    if (g->item->layers >= 0 && !g->item->drawer)
+        tc_session_keep_skipped(&g->session, walk.skipped);
     return copied && g->commit && walk.skipped ? -1 : 0;
 }
 
@@ -380,6 +388,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         return;
     }
     tc_commit_begin(p);
+    tc_session_keep_begin(&g.session, cage);
     for (size_t i = 0; i < p->item_count; i++) {
         const struct tc_item *item = g.item = &p->items[i];
         /* a bound file would have had every change, however the tool ended */
@@ -396,6 +405,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         (void)not_brought_back(&g);
     if (tc_keeping_end(&g.keeping) < 0)
         (void)not_kept(found);
+    tc_session_keep_end(&g.session, cage, found);
 }
 
 /* Without a journal nothing comes back: a cut would go untold. */
@@ -475,13 +485,20 @@ static void close_others(struct tc_process_cage *p)
     (void)tc_close_range(next, ~0U, 0);
 }
 
+/* Half a commit would be worse than a late one, and so would a commit without what the session was
+ * to keep of it. */
+static bool goes_on(const struct tc_cage *cage, bool commit)
+{
+    return commits(cage, commit) || TC_PRIV(cage)->session;
+}
+
 /* A commit that has begun goes on when the helper dies: half of it would be worse. Without one
  * nobody is left to read what is found. */
 static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memory)
 {
     struct tc_outcome found = {0};
     struct tc_wire w = TC_WIRE_PUT_INIT;
-    if (!commits(cage, commit))
+    if (!goes_on(cage, commit))
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     close_others(TC_PRIV(cage));
     (void)umask(0); /* modes are the tool's */
@@ -500,7 +517,7 @@ int tc_process_collect(struct tc_cage *cage, bool commit)
         writable += p->items[i].writable;
         copies += p->items[i].copy >= 0;
     }
-    if (!writable)
+    if (!writable && !p->session)
         return -1;
     commit = commit && copies && !cage->outcome->failure.code;
     p->changes_fd = tc_process_keep(p, memfd_create("changes", MFD_CLOEXEC));
@@ -512,7 +529,7 @@ int tc_process_collect(struct tc_cage *cage, bool commit)
         p->collector = 0;
         return not_gathered(cage);
     }
-    p->committing = commits(cage, commit);
+    p->committing = goes_on(cage, commit);
     p->collector_fd = tc_process_keep(p, tc_pidfd_open(p->collector));
     if (p->collector_fd < 0) /* no memory to wait later */
         tc_process_collected(cage);
@@ -528,6 +545,11 @@ static void merge(struct tc_outcome *to, struct tc_outcome *from)
     to->omitted_changes += from->omitted_changes;
     to->omitted_files += from->omitted_files;
     from->change_count = from->file_count = 0;
+    to->sessions = TAKE(from->sessions);
+    to->session_count = from->session_count;
+    from->session_count = 0;
+    if (!to->note)
+        to->note = TAKE(from->note);
     if (from->failure.code && !to->failure.code) {
         to->failure = from->failure;
         from->failure = (struct tc_failure){0};
@@ -552,6 +574,7 @@ void tc_process_collected(struct tc_cage *cage)
     while (waitpid(p->collector, &status, 0) < 0 && errno == EINTR)
         ;
     p->collector = 0;
+    tc_session_let_go(p);
     bool read = lseek(p->changes_fd, 0, SEEK_SET) == 0 && tc_read_all(p->changes_fd, &text) == 0;
     struct tc_wire w = TC_WIRE_GET_INIT(text.data, text.len);
     if (read && status == 0)

@@ -125,6 +125,7 @@ struct tc_item {
 };
 
 struct tc_journal;
+struct tc_session;
 
 /* What tells one state of a file from another. */
 struct tc_version {
@@ -211,6 +212,7 @@ struct tc_process_cage {
     int held;                   /* directory of what waits for a person; -1: nothing will */
     bool overwrite;             /* a person says so of newer work of the host */
     struct tc_journal *journal; /* in the process that commits */
+    struct tc_session *session; /* NULL: none */
 };
 
 #define TC_PRIV(cage) ((struct tc_process_cage *)(cage)->priv)

@@ -14,6 +14,7 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
+#include "backend/local/session.h"
 #include "backend/local/workspace.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -157,7 +158,7 @@ int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *moun
         p->opened_us = tc_now_us();
     }
     if (refuse_mounts(cage, item, mounts) < 0 || make_layer(cage, item) < 0 ||
-        take_census(cage, item) < 0)
+        take_census(cage, item) < 0 || tc_session_restore_layer(cage, item) < 0)
         return -1;
     wait_for_tick(p->opened_ns);
     return 0;
@@ -245,7 +246,9 @@ static int note(struct comparison *c, const char *relative, int dir, const struc
         return -1;
     }
     *entry = (struct tc_copied){.item = c->item, .relative = name};
-    if (untouched(c, relative, dir, host))
+    if (tc_session_base(c->p, c->item, relative, host->stx_mode, &entry->host))
+        (void)0;
+    else if (untouched(c, relative, dir, host))
         entry->host = tc_workspace_version(host);
     else if (!S_ISDIR(host->stx_mode))
         entry->host.mode = host->stx_mode;
@@ -351,7 +354,8 @@ static bool same_content(const struct tc_walk_entry *e, int dir, const struct st
 static int note_gone(struct comparison *c, const struct tc_walk_entry *e)
 {
     const struct statx was = {.stx_mode = e->st->stx_mode};
-    if (S_ISCHR(e->st->stx_mode) || !place_of(c, e->relative))
+    const struct tc_held_row *row = tc_session_row(c->p, c->item, e->relative);
+    if (S_ISCHR(e->st->stx_mode) || (row && row->kind ? !row->was : !place_of(c, e->relative)))
         return 0;
     return note(c, e->relative, -1, &was, NULL);
 }
@@ -360,7 +364,8 @@ static int compare(struct comparison *c, const struct tc_walk_entry *e, int dir,
                    const struct statx *host)
 {
     bool directory = S_ISDIR(e->st->stx_mode), was_directory = S_ISDIR(host->stx_mode);
-    if (!place_of(c, e->relative))
+    const struct tc_held_row *row = tc_session_row(c->p, c->item, e->relative);
+    if (!place_of(c, e->relative) || (row && row->kind && !row->was))
         return 0; /* the host's own, and new */
     struct tc_version now = tc_workspace_version(e->st);
     bool same = !directory && !was_directory && same_content(e, dir, host);

@@ -11,6 +11,7 @@
 
 #include "backend/local/broker.h"
 #include "backend/local/local.h"
+#include "backend/local/session.h"
 #include "backend/local/spare.h"
 #include "backend/local/system.h"
 #include "backend/local/watch.h"
@@ -361,7 +362,7 @@ int64_t tc_process_tick(int64_t now)
 static enum tc_pace pace(const struct tc_cage *cage)
 {
     enum tc_pace most = TC_PACE_QUICK;
-    if (cage->plan->image)
+    if (cage->plan->image || cage->plan->session)
         return TC_PACE_LONG;
     for (size_t i = 0; i < cage->plan->mount_count; i++) {
         if (cage->plan->mounts[i].kind == TC_MOUNT_WRITE)
@@ -460,14 +461,17 @@ int tc_process_prepare(struct tc_cage *cage)
     if (cage->pace != TC_PACE_QUICK &&
         tc_resolver_init(&p->resolver, p->host->uid, &cage->plan->tool_writable) < 0)
         return out_of_memory(cage);
+    if (tc_session_open(cage) < 0)
+        return -1;
     if (p->shared)
         return tc_process_resolve(cage) < 0 ? -1 : tc_shared_prepare(cage);
     if (tc_process_resolve(cage) < 0 || check_planting(cage) < 0 || make_storage(cage) < 0 ||
         tc_process_drawers(cage) < 0)
         return -1;
-    if (collect_points(cage) < 0 || tc_process_trees(cage) < 0 || tc_process_hide(cage) < 0)
+    if (collect_points(cage) < 0 || tc_session_restore_tmp(cage) < 0 ||
+        tc_process_trees(cage) < 0 || tc_session_restored(cage) < 0)
         return -1;
-    return 0;
+    return tc_process_hide(cage);
 }
 
 /* Whether a path is a file by itself was not known when the group was leased. */

@@ -11,6 +11,7 @@
 #include "backend/local/held.h"
 #include "backend/local/journal.h"
 #include "backend/local/local.h"
+#include "backend/local/session.h"
 #include "backend/local/slots.h"
 #include "backend/local/spare.h"
 #include "backend/local/watch.h"
@@ -183,6 +184,7 @@ bool tc_local_holds_much(const struct tc_cage *cage)
 void tc_local_release(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
+    tc_session_let_go(p);
     int *own[] = {&p->report, &p->child_report, &p->pidfd, &p->listener, &p->box.out, &p->box.err};
     for (size_t i = 0; i < TC_COUNT(own); i++) {
         if (*own[i] >= 0)
@@ -214,6 +216,7 @@ void tc_local_destroy(struct tc_cage *cage)
     free(p->copied);
     free(p->places);
     free(p->fds);
+    tc_session_free(p);
     tc_arena_done(&p->arena);
     free(p);
     cage->priv = NULL;
@@ -231,5 +234,6 @@ void tc_local_close(void)
 unsigned tc_local_sweep(void)
 {
     const struct tc_process_host *host = tc_process_host_opened();
-    return tc_journal_sweep() + tc_held_sweep() + (host ? tc_cgroups_sweep(host->cgroups) : 0);
+    return tc_journal_sweep() + tc_held_sweep() + tc_session_sweep() +
+           (host ? tc_cgroups_sweep(host->cgroups) : 0);
 }

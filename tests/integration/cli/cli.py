@@ -14,7 +14,7 @@ from tap import ORDINARY, check, finish, skip, skip_all  # for the scripts besid
 
 TOOLCAGE = os.path.abspath(sys.argv[1])
 FIELDS = ["version", "call", "tool", "status", "exit_code", "signal", "limit", "error", "backend", "layers", "tier",
-          "policy", "grant", "stdout", "stderr", "message", "changes", "files", "usage", "denials", "omitted",
+          "policy", "grant", "stdout", "stderr", "message", "changes", "files", "session", "usage", "denials", "omitted",
           "enforcement"]
 
 class Place:

@@ -112,9 +112,9 @@ static void expect_json(const struct toolcage_result *result, const char *key, c
 static void success_has_every_field(void **state)
 {
     static const char *const fields[] = {
-        "version", "call",   "tool",  "status",  "exit_code", "signal",     "limit",  "error",
-        "backend", "layers", "tier",  "policy",  "grant",     "stdout",     "stderr", "message",
-        "changes", "files",  "usage", "denials", "omitted",   "enforcement"};
+        "version", "call",   "tool",    "status", "exit_code", "signal",  "limit",      "error",
+        "backend", "layers", "tier",    "policy", "grant",     "stdout",  "stderr",     "message",
+        "changes", "files",  "session", "usage",  "denials",   "omitted", "enforcement"};
     struct stage s;
     set_stage(&s, PEER_HONEST, "fine");
     const struct toolcage_result *result = run_call(&s);

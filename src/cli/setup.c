@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "cli/session.h"
+#include "cli/setup.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,10 +53,10 @@ static int narrow(struct toolcage_call *call, const struct tc_args *args,
     return 0;
 }
 
-int tc_session_open(const struct tc_args *args, const char *tool, enum tc_lookup_flags flags,
-                    struct tc_session *ret, struct tc_failure *failure)
+int tc_setup_open(const struct tc_args *args, const char *tool, enum tc_lookup_flags flags,
+                  struct tc_setup *ret, struct tc_failure *failure)
 {
-    *ret = (struct tc_session){0};
+    *ret = (struct tc_setup){0};
     struct toolcage_error **err = tc_failure_error(failure);
     int64_t start = now_us();
     /* first, so that the helper gets ready while we look for the policy */
@@ -73,22 +73,25 @@ int tc_session_open(const struct tc_args *args, const char *tool, enum tc_lookup
                               "there is no policy here, so there is no tool %s", tool);
     if (toolcage_call_new(ret->engine, ret->found.policy, tool, &ret->call, err))
         return -1;
+    const char *session = tc_args_value(args, "session");
+    if (session && toolcage_call_set_session(ret->call, session, err))
+        return -1;
     return narrow(ret->call, args, failure);
 }
 
-int tc_session_command(struct tc_session *session, char *const words[], size_t count,
-                       struct tc_failure *failure)
+int tc_setup_command(struct tc_setup *setup, char *const words[], size_t count,
+                     struct tc_failure *failure)
 {
     if (!count)
         return 0;
-    return toolcage_call_set_command(session->call, count, (const char *const *)words,
+    return toolcage_call_set_command(setup->call, count, (const char *const *)words,
                                      tc_failure_error(failure));
 }
 
-void tc_session_close(struct tc_session *session)
+void tc_setup_close(struct tc_setup *setup)
 {
-    (void)toolcage_call_unref(session->call);
-    (void)toolcage_engine_unref(session->engine);
-    tc_found_done(&session->found);
-    *session = (struct tc_session){0};
+    (void)toolcage_call_unref(setup->call);
+    (void)toolcage_engine_unref(setup->engine);
+    tc_found_done(&setup->found);
+    *setup = (struct tc_setup){0};
 }

@@ -3,14 +3,14 @@
  *
  * What every verb about a call begins with: the policy found, an engine, a call with the options'
  * narrowings in it. */
-#ifndef TC_CLI_SESSION_H
-#define TC_CLI_SESSION_H
+#ifndef TC_CLI_SETUP_H
+#define TC_CLI_SETUP_H
 
 #include <stdint.h>
 
 #include "cli/lookup.h"
 
-struct tc_session {
+struct tc_setup {
     struct tc_found found;
     struct toolcage_engine *engine;
     struct toolcage_call *call;
@@ -19,14 +19,14 @@ struct tc_session {
     int64_t policy_us, engine_us; /* how long the two took */
 };
 
-/* 0, or -1 with the failure; closed by tc_session_close() in both cases. */
-int tc_session_open(const struct tc_args *args, const char *tool, enum tc_lookup_flags flags,
-                    struct tc_session *ret, struct tc_failure *failure);
+/* 0, or -1 with the failure; closed by tc_setup_close() in both cases. */
+int tc_setup_open(const struct tc_args *args, const char *tool, enum tc_lookup_flags flags,
+                  struct tc_setup *ret, struct tc_failure *failure);
 /* The words as the call's command; none: the tool's own. */
-int tc_session_command(struct tc_session *session, char *const words[], size_t count,
-                       struct tc_failure *failure);
-void tc_session_close(struct tc_session *session);
+int tc_setup_command(struct tc_setup *setup, char *const words[], size_t count,
+                     struct tc_failure *failure);
+void tc_setup_close(struct tc_setup *setup);
 
-#define _autosession_ __attribute__((cleanup(tc_session_close)))
+#define _autosetup_ __attribute__((cleanup(tc_setup_close)))
 
 #endif
