@@ -97,7 +97,45 @@ except OSError:
     return not os.path.exists(s.path("ws/sub/kept")) or any(name.startswith("user.overlay") for name in os.listxattr(s.path("ws/sub")))
 
 
+def in_session(attack):
+    """The attack's calls are those of one session, which goes with it."""
+    def run(s):
+        if s.how == CAGED:
+            s.begin_session()
+        return attack(s)
+    return run
+
+
+def a_session_leads_out(s):
+    """What one call leaves where the next one's storage is filled: links to what is not granted, and in place of a mount
+    point."""
+    s.write("outside/kept", s.token)
+    tmp = "/tmp" if s.how == CAGED else s.path("ws")
+    os.makedirs(s.path("ws/a/b"))
+    s.writable.append(f'{{ path = "/tmp/a/b", from = "{s.path("data")}" }}')
+    s.readable.remove(s.path("data"))
+    s.call(SHELL, "-c", f"cd {tmp}; mv a z; ln -s {s.path('outside')} a; ln -s {s.path('outside/kept')} link; ln -s / root; test -L link")
+    s.call(SHELL, "-c", f"cd {tmp}; test -L link || exit; echo evil > link; echo evil > a/evil; echo evil > root{s.path('outside')}/more; true")
+    return s.read("outside/kept") != s.token or sorted(os.listdir(s.path("outside"))) != ["kept"]
+
+
+def a_session_overwrites_newer_work(s):
+    """A call that fails leaves its change to the session; its user works on the same file; the next call commits."""
+    s.write("ws/notes", "older")
+    try:
+        s.call(SHELL, "-c", f"echo tool > {s.path('ws/notes')}; cp {s.path('ws/notes')} {s.path('data')}/left; exit 3")
+    except Refused:
+        pass
+    time.sleep(0.05)
+    s.write("ws/notes", s.token)
+    time.sleep(0.05)
+    s.call(SHELL, "-c", f"cat {s.path('ws/notes')}; cp {s.path('data')}/left {s.path('ws/notes')}; true")
+    return s.read("ws/notes") != s.token
+
+
 CASES = [
+    ("a session leads out of its storage", overlaid(in_session(a_session_leads_out)), {}),
+    ("a session overwrites newer work", overlaid(in_session(a_session_overwrites_newer_work)), {}),
     ("an overlay follows a link", overlaid(a_copy_follows_a_link), {"alike": True}),
     ("a commit of an overlay follows a link", overlaid(a_commit_follows_a_link), {"alike": True}),
     ("a committed link of an overlay is followed", overlaid(a_commit_makes_a_link_that_is_followed), {"alike": True}),

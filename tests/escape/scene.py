@@ -62,6 +62,7 @@ class Scene:
             if name in os.environ:
                 self.environ[name] = os.environ[name]
         self.answer = None
+        self.flags = []
         self.ends = contextlib.ExitStack()
 
     def __enter__(self):
@@ -113,7 +114,12 @@ class Scene:
     def argv(self, *command):
         if self.how == DIRECT:
             return list(command)
-        return [self.options.toolcage, "exec", "--policy", self.policy(), "--tool", self.how, "--json", "--", *command]
+        return [self.options.toolcage, "exec", "--policy", self.policy(), "--tool", self.how, "--json", *self.flags, "--", *command]
+
+    def begin_session(self):
+        """The calls from here on are those of one session, which goes with the scene."""
+        self.flags = ["--session", self.token]
+        self.ends.callback(subprocess.run, [self.options.toolcage, "session", "end", self.token], env=self.environ, capture_output=True, check=False)
 
     def popen(self, *command, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
