@@ -246,12 +246,9 @@ static int note(struct comparison *c, const char *relative, int dir, const struc
         return -1;
     }
     *entry = (struct tc_copied){.item = c->item, .relative = name};
-    if (tc_session_base(c->p, c->item, relative, host->stx_mode, &entry->host))
-        (void)0;
-    else if (untouched(c, relative, dir, host))
+    bool told = tc_session_base(c->p, c->item, relative, host->stx_mode, &entry->host);
+    if (!told && untouched(c, relative, dir, host))
         entry->host = tc_workspace_version(host);
-    else if (!S_ISDIR(host->stx_mode))
-        entry->host.mode = host->stx_mode;
     entry->copy.mode = host->stx_mode;
     if (copy)
         entry->copy = *copy;

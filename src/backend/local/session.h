@@ -64,7 +64,8 @@ int tc_session_restored(struct tc_cage *cage);
 const struct tc_held_row *tc_session_row(const struct tc_process_cage *p,
                                          const struct tc_item *item, const char *relative);
 /* Does an earlier call of the session say what stood on the host under this name, of which `mode`
- * stands there now? A version that nothing can equal stands for what is newer than the change. */
+ * stands there now? A version that nothing can equal stands for what is newer than the change, and
+ * is in *ret also where nothing is said. */
 bool tc_session_base(const struct tc_process_cage *p, const struct tc_item *item,
                      const char *relative, unsigned mode, struct tc_version *ret);
 

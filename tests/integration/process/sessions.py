@@ -124,6 +124,15 @@ def names(s):
         check(code == 125 and words in err + json.dumps(answer), f"session {' '.join(args)}", (code, answer, err))
 
 
+def full(s):
+    if os.geteuid() == 0:
+        raise Skip("root's store is the machine's")
+    for number in range(64):
+        os.makedirs(store(s, f"x{number}"), 0o700)
+    answer = Session(s).sh("true")
+    check(answer["status"] == "error" and "64 sessions" in answer["error"]["message"] and "session end" in answer["error"]["hint"], "there is an end to their number", answer)
+
+
 def layers(s):
     need_overlay(s)
     one = Session(s, overlay("never"))
@@ -293,4 +302,4 @@ def unreachable(s):
     check("secret" not in answer.out, "nor is it seen through a directory above", answer)
 
 
-run(keeps_tmp, other_grant, two_at_once, names, layers, commits, newer, replaced, too_large, modes, in_the_way, killed, damaged, unreachable)
+run(keeps_tmp, other_grant, two_at_once, names, full, layers, commits, newer, replaced, too_large, modes, in_the_way, killed, damaged, unreachable)
