@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/jsontext.h"
+#include "call/mime.h"
 #include "call/result.h"
 
 static void add_text(struct tc_buf *buf, const char *key, const char *text)
@@ -90,21 +91,6 @@ void tc_result_write_changes(struct tc_buf *buf, const struct tc_outcome *o)
     tc_buf_addc(buf, ']');
 }
 
-static const char *mime_of(const char *path)
-{
-    static const char *const types[][2] = {
-        {".csv", "text/csv"},        {".txt", "text/plain"},        {".md", "text/markdown"},
-        {".html", "text/html"},      {".json", "application/json"}, {".xml", "application/xml"},
-        {".pdf", "application/pdf"}, {".zip", "application/zip"},   {".png", "image/png"},
-        {".jpg", "image/jpeg"},      {".jpeg", "image/jpeg"},       {".gif", "image/gif"},
-        {".svg", "image/svg+xml"},   {".webp", "image/webp"},
-    };
-    for (size_t i = 0; i < TC_COUNT(types); i++)
-        if (tc_endswith(path, types[i][0]))
-            return types[i][1];
-    return "application/octet-stream";
-}
-
 void tc_result_write_files(struct tc_buf *buf, const struct tc_outcome *o)
 {
     tc_json_key(buf, "files");
@@ -114,7 +100,7 @@ void tc_result_write_files(struct tc_buf *buf, const struct tc_outcome *o)
         separate(buf);
         tc_buf_addc(buf, '{');
         add_name(buf, "path", "path_base64", f->path);
-        add_text(buf, "mime", mime_of(f->path ? f->path : ""));
+        add_text(buf, "mime", tc_mime_of(f->path ? f->path : "", f->content, f->content_len));
         add_number(buf, "bytes", f->bytes);
         add_text(buf, "sha256", f->sha256);
         if (f->content)
