@@ -16,9 +16,9 @@ static const char head[] =
     "\n"
     "usage: toolcage VERB [options] ...\n"
     "\n";
-static const char tail[] = "\n"
-                           "toolcage VERB --help has options and examples\n"
-                           "try: toolcage exec ls -l; toolcage doctor\n";
+static const char tail[] =
+    "\n"
+    "each has --help with examples; try: toolcage exec ls -l, toolcage doctor\n";
 
 static int print_help(void)
 {

@@ -92,19 +92,21 @@ static void close_all_but(int fd)
     (void)tc_close_range((unsigned)fd + 1, ~0U, 0);
 }
 
-/* Waits for what comes next. False: there is nobody to serve any more. */
-static bool serve(struct tc_cage *cage, int listener)
+enum { SERVED, NOBODY, BROKEN };
+
+/* Waits for what comes next. */
+static int serve(struct tc_cage *cage, int listener)
 {
     struct pollfd ready[1 + TC_BROKER_MAX] = {{.fd = listener, .events = POLLIN}};
     int ms;
     size_t more = tc_broker_waits(ready + 1, &ms);
     if (poll(ready, 1 + more, ms) < 0)
-        return errno == EINTR;
+        return errno == EINTR ? SERVED : BROKEN;
     if (more)
         tc_broker_look(cage, listener);
     if (ready[0].revents & POLLHUP)
-        return false;
-    return !ready[0].revents || tc_notify_serve(cage, listener);
+        return NOBODY;
+    return !ready[0].revents || tc_notify_serve(cage, listener) ? SERVED : BROKEN;
 }
 
 static _Noreturn void observe(struct tc_cage *cage, pid_t helper)
@@ -114,9 +116,10 @@ static _Noreturn void observe(struct tc_cage *cage, pid_t helper)
     if (p->box.unix_sockets && !tc_broker_open(cage))
         _exit(1);
     close_all_but(p->listener);
-    while (getppid() == helper && serve(cage, p->listener))
-        ;
-    _exit(0);
+    int rc = SERVED;
+    while (getppid() == helper && rc == SERVED)
+        rc = serve(cage, p->listener);
+    _exit(rc == BROKEN);
 }
 
 int tc_watcher_start(struct tc_cage *cage)
@@ -154,8 +157,8 @@ static void add_access(struct tc_outcome *o, const struct tc_watcher *w, const s
                                  .count = atomic_load(&s->count)};
 }
 
-/* It ends by itself with the last process of the cage, and before that only when it was killed:
- * then calls that named a path failed, and what they would have shown is missing. */
+/* It ends by itself with the last process of the cage. When it ended before, calls of the tool
+ * failed that the grant allows, and whatever came of that is not the tool's own. */
 static void check_end(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -163,13 +166,19 @@ static void check_end(struct tc_cage *cage)
     if (!p->watcher_pid || waitpid(p->watcher_pid, &status, WNOHANG) != p->watcher_pid)
         return;
     p->watcher_pid = 0;
-    if (WIFSIGNALED(status) && !cage->outcome->note)
-        cage->outcome->note = strdup(
-            p->box.watch >= TC_WATCH_PATHS
-                ? "the process that observed its paths was killed, and from then on no path could "
-                  "be opened"
-                : "the process that connected in its place was killed, and from then on no "
-                  "connection could be made");
+    if (status == 0 || cage->outcome->failure.code)
+        return;
+    (void)tc_cage_fail(cage,
+                       &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                        .stage = "supervise",
+                                        .subject = "observer",
+                                        .hint = "the machine may be out of memory: try again"},
+                       -1,
+                       p->box.watch >= TC_WATCH_PATHS
+                           ? "the process that observed the tool's paths ended, and from then on "
+                             "no path could be opened"
+                           : "the process that connected in the tool's place ended, and from then "
+                             "on no connection could be made");
 }
 
 void tc_watcher_finish(struct tc_cage *cage)

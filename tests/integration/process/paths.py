@@ -178,7 +178,7 @@ def its_death(s):
         return
     os.kill(watcher_of(process), signal.SIGKILL)
     answer = finish(process)
-    check("read" not in answer.out and answer.status == "failed" and "observed its paths was killed" in answer.message, "its death ends the tool's work",
+    check("read" not in answer.out and answer.status == "error" and "observed the tool's paths ended" in answer.message, "its death is an error of ours",
           answer)
     process = s.begin("sh -c 'read _' $0", more=PATHS)
     until(lambda: watcher_of(process) is not None)

@@ -90,7 +90,8 @@ class Call:
             lib.toolcage_call_unref(self.handle)
 
     def cancel(self):
-        lib.toolcage_call_cancel(self.handle)
+        if self.result is None:  # else it is freed
+            lib.toolcage_call_cancel(self.handle)
 
     @property
     def status(self):
