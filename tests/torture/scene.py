@@ -179,6 +179,8 @@ def judge_call(scene, line, enforcement):
     if result is None:
         return wrong if proper(line["error"]) else [*wrong, f"{tool}: neither result nor error: {line}"]
     said = result["stdout"].get("text", "").strip()
+    if (result["error"] or {}).get("subject") == "observer":  # then it could open nothing, and so not look for holes
+        return [] if result["status"] == "error" and verdict in (None, "", "caged") else [*wrong, f"{tool}: {result['status']}"]
     if result["enforcement"].get("fs.read") == OTHERWISE["fs.read"]:  # and the result says so
         said, verdict, wrong = said.replace("landlock", "caged"), (verdict or "").replace(" landlock", "caged"), []
     lost = result["stdout"]["truncated"]  # no memory for it, and the result says so

@@ -112,7 +112,7 @@ static void take(struct tc_connect_ask *ask, struct taken *t)
     t->own = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
     /* all of this was of the thread that waits only if it waits still */
     if (ioctl(ask->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &ask->id) < 0)
-        _exit(TC_CONNECT_ANSWERED);
+        _exit(errno == ENOENT ? TC_CONNECT_ANSWERED : TC_CONNECT_FAILED);
     if (t->socket < 0 || t->root < 0 || t->cwd < 0 || t->user < 0 || t->mounts < 0 || t->net < 0 ||
         t->own < 0)
         refuse(ask, "the supervisor cannot look into this process");
