@@ -149,6 +149,16 @@ ssize_t tc_recv(int sock, void *bytes, size_t size, int *fds, size_t max, size_t
     return n;
 }
 
+DIR *tc_take_dir(int fd)
+{
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    int saved = errno;
+    if (!dir && fd >= 0)
+        (void)close(fd);
+    errno = saved;
+    return dir;
+}
+
 int tc_next_entry(DIR *dir, struct dirent **ret)
 {
     do {

@@ -86,3 +86,11 @@ void tc_wire_array(struct tc_wire *w, void **items, size_t *count, size_t size, 
     *count = *items ? (size_t)n : 0;
     w->failed = n && !*items;
 }
+
+void tc_wire_format(struct tc_wire *w, const char *format)
+{
+    _autofree_ char *text = w->mode == TC_WIRE_PUT ? strdup(format) : NULL;
+    tc_wire_str(w, &text);
+    if (!tc_streq(text, format))
+        w->failed = true;
+}

@@ -32,6 +32,9 @@ void tc_wire_str(struct tc_wire *w, char **text);
 void tc_wire_bytes(struct tc_wire *w, char **bytes, size_t *len);
 void tc_wire_strv(struct tc_wire *w, struct tc_strv *v);
 
+/* A word that names the format of what follows: GET fails on any other. */
+void tc_wire_format(struct tc_wire *w, const char *format);
+
 /* Any integer, enum or bool field; a value that does not fit fails. */
 #define TC_WIRE_INT(w, lvalue)                    \
     do {                                          \

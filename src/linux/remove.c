@@ -19,12 +19,9 @@ static int remove_below(int dirfd, const char *name, int depth)
     if ((errno != EISDIR && errno != EPERM) || depth == DEEPEST)
         return -1;
     int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    _autodir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir) {
-        if (fd >= 0)
-            (void)close(fd);
+    _autodir_ DIR *dir = tc_take_dir(fd);
+    if (!dir)
         return -1;
-    }
     struct dirent *e;
     int rc = 0, more = 0;
     while (rc == 0 && (more = tc_next_entry(dir, &e)) > 0)

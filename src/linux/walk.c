@@ -61,13 +61,11 @@ static int walk_entry(struct tc_walk *w, int dirfd, const struct dirent *e, size
 /* Owns fd. */
 static int walk_directory(struct tc_walk *w, int fd, size_t length, int depth)
 {
-    _autodir_ DIR *dir = fdopendir(fd);
+    _autodir_ DIR *dir = tc_take_dir(fd);
     struct dirent *e;
     int rc = 0, more = 0;
-    if (!dir) {
-        (void)close(fd);
+    if (!dir)
         return -1;
-    }
     while (rc == 0 && (more = tc_next_entry(dir, &e)) > 0)
         rc = walk_entry(w, dirfd(dir), e, length, depth);
     return more < 0 ? -1 : rc;

@@ -70,13 +70,10 @@ static int add_waiting(struct tc_outcome *o, const struct tc_held_list *list)
 int tc_held_calls(struct tc_outcome *outcome)
 {
     int fd = tc_held_open(NULL);
-    _autodir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    _autodir_ DIR *dir = tc_take_dir(fd);
     struct dirent *e;
-    if (!dir) {
-        if (fd >= 0)
-            (void)close(fd);
+    if (!dir)
         return 0; /* nothing was ever held */
-    }
     while (tc_next_entry(dir, &e) > 0) {
         _autofd_ int own =
             is_id(e->d_name)
@@ -94,11 +91,9 @@ int tc_held_calls(struct tc_outcome *outcome)
 unsigned tc_held_sweep(void)
 {
     int fd = tc_held_open(NULL);
-    _autodir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    _autodir_ DIR *dir = tc_take_dir(fd);
     struct dirent *e;
     unsigned gone = 0;
-    if (!dir && fd >= 0)
-        (void)close(fd);
     while (dir && tc_next_entry(dir, &e) > 0) {
         if (!tc_endswith(e->d_name, ".new"))
             continue;

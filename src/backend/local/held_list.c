@@ -59,18 +59,9 @@ static void visit_row(struct tc_wire *w, struct tc_held_row *r)
         w->failed = true;
 }
 
-static void visit_format(struct tc_wire *w)
-{
-    _autofree_ char *text = strdup(format);
-    _autofree_ char *read = NULL;
-    tc_wire_str(w, w->mode == TC_WIRE_PUT ? &text : &read);
-    if (!text || (w->mode == TC_WIRE_GET && !tc_streq(read, format)))
-        w->failed = true;
-}
-
 void tc_held_visit(struct tc_wire *w, struct tc_held_list *list)
 {
-    visit_format(w);
+    tc_wire_format(w, format);
     tc_wire_str(w, &list->call);
     tc_wire_str(w, &list->tool);
     tc_wire_i64(w, &list->at);

@@ -162,18 +162,9 @@ static bool handle(int dir, const char *name)
     return set_mark(dir, name, CUT) == 0;
 }
 
-static DIR *open_journals(void)
-{
-    int fd = tc_journal_open(NULL);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir && fd >= 0)
-        (void)close(fd);
-    return dir;
-}
-
 unsigned tc_journal_sweep(void)
 {
-    _autodir_ DIR *dir = open_journals();
+    _autodir_ DIR *dir = tc_take_dir(tc_journal_open(NULL));
     const struct dirent *e;
     unsigned found = 0;
     bool cut = false;
@@ -210,7 +201,7 @@ static void describe(struct tc_buf *out, int dir, const char *name)
 
 char *tc_journal_cuts(void)
 {
-    _autodir_ DIR *dir = open_journals();
+    _autodir_ DIR *dir = tc_take_dir(tc_journal_open(NULL));
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     const struct dirent *e;
     while (dir && (e = readdir(dir)))
@@ -223,7 +214,7 @@ char *tc_journal_notice(void)
 {
     if (!atomic_exchange(&untold, false))
         return NULL;
-    _autodir_ DIR *dir = open_journals();
+    _autodir_ DIR *dir = tc_take_dir(tc_journal_open(NULL));
     const struct dirent *e;
     size_t told = 0;
     while (dir && (e = readdir(dir)))
@@ -236,7 +227,7 @@ char *tc_journal_notice(void)
 
 unsigned tc_journal_forget(void)
 {
-    _autodir_ DIR *dir = open_journals();
+    _autodir_ DIR *dir = tc_take_dir(tc_journal_open(NULL));
     const struct dirent *e;
     unsigned gone = 0;
     while (dir && (e = readdir(dir)))

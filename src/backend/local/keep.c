@@ -50,12 +50,9 @@ static bool add_names(struct tc_held_list *list, const struct tc_cage *cage)
 static bool has_room(int dir)
 {
     enum { CALLS_MAX = 256 };
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _autodir_ DIR *all = fd < 0 ? NULL : fdopendir(fd);
+    _autodir_ DIR *all = tc_take_dir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     struct dirent *e;
     int calls = 0;
-    if (!all && fd >= 0)
-        (void)close(fd);
     while (all && tc_next_entry(all, &e) > 0)
         calls++;
     errno = EDQUOT;

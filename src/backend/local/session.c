@@ -31,25 +31,7 @@ static int fail(struct tc_cage *cage, int code, const char *name, const char *hi
 
 static DIR *open_all(void)
 {
-    int fd = tc_state_open("sessions", NULL);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir && fd >= 0)
-        (void)close(fd);
-    return dir;
-}
-
-/* Ours alone: who could write in it could say what the next call finds. */
-static int open_own(int dir, const char *name)
-{
-    struct stat st;
-    _autofd_ int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -1;
-    if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH)) {
-        errno = EPERM;
-        return -1;
-    }
-    return TAKE_FD(fd);
+    return tc_take_dir(tc_state_open("sessions", NULL));
 }
 
 static bool has_record(int own)
@@ -74,11 +56,9 @@ static int lock(int own, bool patient)
 
 static int has_room(int dir)
 {
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), count = 0;
-    _autodir_ DIR *all = fd < 0 ? NULL : fdopendir(fd);
+    _autodir_ DIR *all = tc_take_dir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     struct dirent *e;
-    if (!all && fd >= 0)
-        (void)close(fd);
+    int count = 0;
     if (!all)
         return -1;
     while (tc_next_entry(all, &e) > 0)
@@ -92,7 +72,7 @@ static int enter(int dir, const char *name)
 {
     for (int i = 0; i < TRIES; i++) {
         struct stat st;
-        _autofd_ int fd = open_own(dir, name);
+        _autofd_ int fd = tc_state_enter(dir, name);
         if (fd < 0 && errno == ENOENT) {
             if (has_room(dir) < 0 || (mkdirat(dir, name, 0700) < 0 && errno != EEXIST))
                 return -1;
@@ -119,10 +99,8 @@ static int by_place(const void *a, const void *b)
 static void remove_others(int own, const char *tree)
 {
     int fd = openat(own, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _autodir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    _autodir_ DIR *dir = tc_take_dir(fd);
     struct dirent *e;
-    if (!dir && fd >= 0)
-        (void)close(fd);
     while (dir && tc_next_entry(dir, &e) > 0)
         if (strcmp(e->d_name, "record") != 0 && strcmp(e->d_name, tree) != 0)
             (void)tc_remove_tree(fd, e->d_name);
@@ -144,7 +122,7 @@ static int load(struct tc_cage *cage, struct tc_session *s)
     remove_others(s->own, tree);
     if (list->rows)
         qsort(list->rows, list->row_count, sizeof(*list->rows), by_place);
-    s->tree = open_own(s->own, tree);
+    s->tree = tc_state_enter(s->own, tree);
     return s->tree >= 0
                ? 0
                : fail(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` throws it away",
@@ -279,7 +257,7 @@ int tc_session_list(struct tc_outcome *outcome)
     struct dirent *e;
     int rc = 0;
     while (dir && rc == 0 && tc_next_entry(dir, &e) > 0) {
-        _autofd_ int own = tc_session_name(e->d_name) ? open_own(dirfd(dir), e->d_name) : -1;
+        _autofd_ int own = tc_session_name(e->d_name) ? tc_state_enter(dirfd(dir), e->d_name) : -1;
         struct tc_session_record r = {0};
         if (own < 0 || (tc_session_read(own, &r) < 0 && errno == ENOENT))
             continue;
@@ -295,7 +273,7 @@ int tc_session_list(struct tc_outcome *outcome)
 static int end_one(int dir, const char *name, struct tc_outcome *outcome)
 {
     struct tc_session_record r = {0};
-    _autofd_ int own = open_own(dir, name);
+    _autofd_ int own = tc_state_enter(dir, name);
     if (own < 0)
         return -1;
     if (lock(own, false) < 0)
@@ -348,7 +326,7 @@ unsigned tc_session_sweep(void)
     struct dirent *e;
     unsigned gone = 0;
     while (dir && tc_next_entry(dir, &e) > 0) {
-        _autofd_ int own = tc_session_name(e->d_name) ? open_own(dirfd(dir), e->d_name) : -1;
+        _autofd_ int own = tc_session_name(e->d_name) ? tc_state_enter(dirfd(dir), e->d_name) : -1;
         gone += own >= 0 && !has_record(own) && lock(own, false) == 0 && !has_record(own) &&
                 tc_remove_tree(dirfd(dir), e->d_name) == 0;
     }

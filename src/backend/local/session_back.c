@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "backend/local/session.h"
+#include "backend/local/state.h"
 #include "backend/local/workspace.h"
 #include "base/path.h"
 #include "linux/walk.h"
@@ -213,19 +214,6 @@ static int put_tree(struct putting *put, int from)
     return tc_walk(&walk, from);
 }
 
-static int open_tree(const struct tc_session *s, const char *name)
-{
-    struct stat st;
-    _autofd_ int fd = openat(s->tree, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -1;
-    if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH)) {
-        errno = EPERM;
-        return -1;
-    }
-    return TAKE_FD(fd);
-}
-
 static const char why_not[] = "`toolcage session end` throws the session away; `disk` must hold it";
 
 int tc_session_restore_tmp(struct tc_cage *cage)
@@ -234,7 +222,7 @@ int tc_session_restore_tmp(struct tc_cage *cage)
     struct putting put = {.cage = cage, .to = p->storage};
     if (!p->session || p->session->tree < 0)
         return 0;
-    _autofd_ int from = open_tree(p->session, "tmp");
+    _autofd_ int from = tc_state_enter(p->session->tree, "tmp");
     return from >= 0 && put_tree(&put, from) == 0 ? 0 : fail(cage, "/tmp", why_not);
 }
 
@@ -296,7 +284,7 @@ int tc_session_restore_layer(struct tc_cage *cage, const struct tc_item *item)
     if (tree < 0)
         return 0;
     _autofree_ char *name = tc_format("%lld", (long long)tree);
-    _autofd_ int from = name ? open_tree(s, name) : -1;
+    _autofd_ int from = name ? tc_state_enter(s->tree, name) : -1;
     int rc = from < 0 ? -1 : put_tree(&put, from);
     for (size_t i = 0; i < s->record.list.row_count && rc == 0; i++) {
         const struct tc_held_row *row = &s->record.list.rows[i];

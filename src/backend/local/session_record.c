@@ -10,24 +10,16 @@
 #include <sys/stat.h>
 
 #include "backend/local/session.h"
+#include "backend/local/state.h"
 #include "base/fd.h"
 
 static const char format[] = "toolcage session 1";
 enum { RECORD_MAX = 512 << 20 };
 
-static void visit_format(struct tc_wire *w)
-{
-    _autofree_ char *text = strdup(format);
-    _autofree_ char *read = NULL;
-    tc_wire_str(w, w->mode == TC_WIRE_PUT ? &text : &read);
-    if (!text || (w->mode == TC_WIRE_GET && !tc_streq(read, format)))
-        w->failed = true;
-}
-
 void tc_session_visit(struct tc_wire *w, struct tc_session_record *r)
 {
     int64_t *numbers[] = {&r->generation, &r->calls, &r->bytes, &r->made, &r->used};
-    visit_format(w);
+    tc_wire_format(w, format);
     tc_wire_str(w, &r->name);
     tc_wire_str(w, &r->tool);
     tc_wire_str(w, &r->bounds);
@@ -55,26 +47,12 @@ void tc_session_tree(int64_t generation, char ret[24])
     (void)snprintf(ret, 24, "g%lld", (long long)generation);
 }
 
-/* Ours alone, and no link. */
-static int open_record(int own)
-{
-    struct stat st;
-    _autofd_ int fd = openat(own, "record", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -1;
-    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH)) {
-        errno = EPERM;
-        return -1;
-    }
-    return TAKE_FD(fd);
-}
-
 int tc_session_read(int own, struct tc_session_record *ret)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    _autofd_ int fd = open_record(own);
+    _autofd_ int fd = openat(own, "record", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     text.max = RECORD_MAX;
-    if (fd < 0 || tc_read_all(fd, &text) < 0)
+    if (!tc_state_own(fd, S_IFREG) || tc_read_all(fd, &text) < 0)
         return -1;
     struct tc_wire w = TC_WIRE_GET_INIT(text.data, text.len);
     tc_session_visit(&w, ret);

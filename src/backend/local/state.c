@@ -18,22 +18,29 @@ void tc_state_set(const char *directory)
     state = directory;
 }
 
-/* Ours alone: who could write here could make us remove, report and believe things. */
-static int open_checked(const char *base, const char *part)
+bool tc_state_own(int fd, mode_t type)
 {
     struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return false;
+    errno = EPERM;
+    return (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
+           !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int tc_state_enter(int dirfd, const char *name)
+{
+    _autofd_ int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return tc_state_own(fd, S_IFDIR) ? TAKE_FD(fd) : -1;
+}
+
+static int open_checked(const char *base, const char *part)
+{
     _autofree_ char *path = tc_format("%s/%s", base, part);
     _autofd_ int root = path ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (root < 0 || (tc_mkdirs(root, path + 1) < 0 && errno != EEXIST))
         return -1;
-    _autofd_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir < 0 || fstat(dir, &st) < 0)
-        return -1;
-    if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH)) {
-        errno = EPERM;
-        return -1;
-    }
-    return TAKE_FD(dir);
+    return tc_state_enter(AT_FDCWD, path);
 }
 
 int tc_state_open(const char *part, const char **ret_where)

@@ -252,12 +252,10 @@ static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const
 /* Owns fd. */
 static int search(struct scan *s, int fd, const char *prefix)
 {
-    _autodir_ DIR *dir = fdopendir(fd);
+    _autodir_ DIR *dir = tc_take_dir(fd);
     struct dirent *e;
-    if (!dir) {
-        (void)close(fd);
+    if (!dir)
         return -1;
-    }
     if (++s->directories > DIRECTORIES_MAX || s->depth > DEEPEST || s->cage->unwanted) {
         errno = E2BIG;
         return -1;
