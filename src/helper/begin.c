@@ -395,7 +395,7 @@ static void work_sessions(struct tc_task *task)
         (void)tc_session_list(&j->aside);
 }
 
-static void on_changes(struct tc_task *task)
+static void on_kept(struct tc_task *task)
 {
     struct tc_running *j = task->owner;
     struct tc_outcome found = j->aside;
@@ -410,22 +410,15 @@ static void on_changes(struct tc_task *task)
     tc_job_answer(j);
 }
 
-static void begin_changes(struct tc_running *j, int plan_fd)
+/* What is kept on disk: its plan names a thing, and says what to do with it. */
+static void begin_kept(struct tc_running *j, int plan_fd, bool changes)
 {
-    if (read_plan(j, plan_fd) < 0 || !j->plan.call || !j->plan.payload)
+    if (read_plan(j, plan_fd) < 0 || !(changes ? j->plan.call : j->plan.session) ||
+        !j->plan.payload)
         (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
-                           "the helper did not understand what to do with changes");
-    else if (hand_over(j, work_changes, on_changes) == 0)
-        return;
-    tc_job_answer(j);
-}
-
-static void begin_sessions(struct tc_running *j, int plan_fd)
-{
-    if (read_plan(j, plan_fd) < 0 || !j->plan.session || !j->plan.payload)
-        (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
-                           "the helper did not understand what to do with sessions");
-    else if (hand_over(j, work_sessions, on_changes) == 0)
+                           "the helper did not understand what to do with %s",
+                           changes ? "changes" : "sessions");
+    else if (hand_over(j, changes ? work_changes : work_sessions, on_kept) == 0)
         return;
     tc_job_answer(j);
 }
@@ -471,9 +464,9 @@ struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
     if (job->kind == TC_JOB_CALL)
         begin_call(j, job, plan_fd, input);
     else if (job->kind == TC_JOB_CHANGES)
-        begin_changes(j, plan_fd);
+        begin_kept(j, plan_fd, true);
     else if (job->kind == TC_JOB_SESSIONS)
-        begin_sessions(j, plan_fd);
+        begin_kept(j, plan_fd, false);
     else
         begin_other(j, job->kind);
     return j;

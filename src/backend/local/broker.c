@@ -106,12 +106,7 @@ bool tc_broker_open(struct tc_cage *cage)
 /* Nobody waits for an answer that cannot be given: our end lets everybody go on with an error. */
 static void answer(int listener, uint64_t id, int errnum)
 {
-    struct seccomp_notif_resp resp = {.id = id, .error = -errnum};
-    int rc;
-    do
-        rc = ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
-    while (rc < 0 && errno == EINTR);
-    if (rc < 0 && errno != ENOENT)
+    if (!tc_notify_send(listener, id, errnum, 0))
         _exit(1);
 }
 

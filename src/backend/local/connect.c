@@ -39,12 +39,8 @@ struct taken {
 
 static _Noreturn void answer(const struct tc_connect_ask *ask, int errnum)
 {
-    struct seccomp_notif_resp resp = {.id = ask->id, .error = -errnum};
-    int rc;
-    do
-        rc = ioctl(ask->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
-    while (rc < 0 && errno == EINTR);
-    _exit(rc == 0 || errno == ENOENT ? TC_CONNECT_ANSWERED : TC_CONNECT_FAILED);
+    bool sent = tc_notify_send(ask->listener, ask->id, errnum, 0);
+    _exit(sent ? TC_CONNECT_ANSWERED : TC_CONNECT_FAILED);
 }
 
 static _Noreturn void refuse(const struct tc_connect_ask *ask, const char *hint)

@@ -204,33 +204,36 @@ void tc_notify_connect(struct tc_cage *cage, const struct seccomp_notif *n)
     observe(cage, n, "connect");
 }
 
-/* False: whoever asked still waits, and nothing will come. */
+bool tc_notify_send(int listener, uint64_t id, int errnum, uint32_t flags)
+{
+    struct seccomp_notif_resp resp = {.id = id, .error = -errnum, .flags = flags};
+    int rc;
+    do
+        rc = ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
+    while (rc < 0 && errno == EINTR);
+    /* it was killed meanwhile; or has its answer, and has not yet run to take it */
+    return rc == 0 || errno == ENOENT || errno == EINPROGRESS;
+}
+
 static bool answer(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
 {
-    struct seccomp_notif_resp resp = {.id = n->id};
     const char *name = "?";
     bool probe = false;
     int refusal = tc_seccomp_answer(TC_PRIV(cage)->box.unix_sockets, n->data.nr,
                                     (const uint64_t *)n->data.args, &name, &probe);
     if (refusal == 0) {
         observe(cage, n, name);
-        resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-    } else {
-        bool unix_socket = strcmp(name, "socket") == 0 && n->data.args[0] == AF_UNIX;
-        list(cage, &(struct tc_listed){"syscall", unix_socket ? "socket(AF_UNIX)" : name,
-                                       unix_socket
-                                           ? "unix sockets are not granted; unix_sockets = \"own\" "
-                                             "grants the tool's own"
-                                           : NULL,
-                                       probe, false});
-        TC_PRIV(cage)->refused++;
-        resp.error = -refusal;
+        return tc_notify_send(fd, n->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
     }
-    int rc;
-    do
-        rc = ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &resp);
-    while (rc < 0 && errno == EINTR);
-    return rc == 0 || errno == ENOENT; /* it was killed meanwhile */
+    bool unix_socket = strcmp(name, "socket") == 0 && n->data.args[0] == AF_UNIX;
+    list(cage,
+         &(struct tc_listed){"syscall", unix_socket ? "socket(AF_UNIX)" : name,
+                             unix_socket ? "unix sockets are not granted; unix_sockets = \"own\" "
+                                           "grants the tool's own"
+                                         : NULL,
+                             probe, false});
+    TC_PRIV(cage)->refused++;
+    return tc_notify_send(fd, n->id, refusal, 0);
 }
 
 bool tc_notify_serve(struct tc_cage *cage, int listener)

@@ -36,11 +36,9 @@ static bool is_link(int fd)
     return fstat(fd, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* The path by which a descriptor is known in its own mount namespace. */
-static bool name_of(int fd, char *to, size_t size)
+/* The path of what a link of /proc stands for, in its own mount namespace. */
+static bool read_path(const char *link, char *to, size_t size)
 {
-    char link[64];
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, to, size - 1);
     if (n <= 0 || to[0] != '/')
         return false;
@@ -76,11 +74,12 @@ static bool cut(char *head, char *tail, size_t size)
 
 static void settle(struct place *place, int fd, const char *tail)
 {
-    char dir[PATH_MAX];
+    char link[64], dir[PATH_MAX];
     struct statvfs fs;
     place->read_only = fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
     place->exists = !tail[0];
-    if (!name_of(fd, dir, sizeof(dir)))
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    if (!read_path(link, dir, sizeof(dir)))
         return;
     _autofree_ char *whole =
         tail[0] ? tc_path_absolute(dir, tail[0] == '/' ? tail + 1 : tail) : strdup(dir);
@@ -196,11 +195,7 @@ static bool start_of(pid_t pid, int dir, char *to, size_t size)
         (void)snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
     else
         (void)snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, dir);
-    ssize_t n = readlink(link, to, size - 1);
-    if (n <= 0 || to[0] != '/')
-        return false;
-    to[n] = '\0';
-    return true;
+    return read_path(link, to, size);
 }
 
 /* The path as the tool said it, absolute. */

@@ -25,6 +25,10 @@ void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t 
 bool tc_notify_serve(struct tc_cage *cage, int listener);
 /* Lists where a connect went, as the tool says it now, when the grant has no network. */
 void tc_notify_connect(struct tc_cage *cage, const struct seccomp_notif *n);
+/* Answers a notification: the call fails with the error, returns 0, or goes on where `flags` say
+ * SECCOMP_USER_NOTIF_FLAG_CONTINUE. True also when whoever asked is gone
+ * or has an answer; false: it still waits, and nothing will come. */
+bool tc_notify_send(int listener, uint64_t id, int errnum, uint32_t flags);
 /* Still waiting for its answer? If not, its pid may be somebody else's by now. */
 bool tc_notify_waits(int listener, const struct seccomp_notif *n);
 /* Bytes of the tool's memory, as far as they can be read; 0 when not at all. */
