@@ -2,14 +2,10 @@
  * Copyright The toolcage authors
  *
  * Sessions between their calls: the library's side. */
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "backend/plan.h"
-#include "base/fd.h"
 #include "base/jsontext.h"
-#include "call/engine.h"
+#include "call/kept.h"
 #include "call/result.h"
 
 static int check(const char *name, const char *action, struct toolcage_error **err)
@@ -25,27 +21,6 @@ static int check(const char *name, const char *action, struct toolcage_error **e
                                                   : "the actions are list and end"},
                    known ? "no session can have this name"
                          : "nothing can be done with sessions by this word");
-}
-
-static int make_plan(const char *name, const char *action, int *ret_fd, struct toolcage_error **err)
-{
-    struct tc_plan plan = {.session = strdup(name), .payload = strdup(action)};
-    struct tc_wire wire = TC_WIRE_PUT_INIT;
-    tc_plan_visit(&wire, &plan);
-    bool fine = plan.session && plan.payload && !wire.failed;
-    *ret_fd = fine ? tc_memfd("toolcage-sessions", wire.out.data, wire.out.len) : -1;
-    int saved = errno;
-    tc_buf_done(&wire.out);
-    tc_plan_done(&plan);
-    if (!fine)
-        return tc_fail_memory(err);
-    return *ret_fd >= 0 ? 0
-                        : tc_fail(err,
-                                  &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                                   .stage = "session",
-                                                   .subject = "memfd_create",
-                                                   .errnum = saved},
-                                  "cannot make a memory file");
 }
 
 static void add_row(struct tc_buf *buf, const struct tc_session_row *s)
@@ -68,9 +43,10 @@ static void add_row(struct tc_buf *buf, const struct tc_session_row *s)
     tc_buf_addf(buf, "%lld}", (long long)s->used);
 }
 
-static char *write_answer(const struct tc_outcome *outcome)
+static char *write_answer(const char *name, const struct tc_outcome *outcome)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    (void)name;
     tc_buf_addc(&buf, '{');
     tc_json_key(&buf, "sessions");
     tc_buf_addc(&buf, '[');
@@ -82,36 +58,13 @@ static char *write_answer(const struct tc_outcome *outcome)
     return tc_buf_steal(&buf);
 }
 
-static int read_answer(int fd, char **ret_json, struct toolcage_error **err)
-{
-    struct tc_outcome outcome = {0};
-    int r = tc_outcome_read(fd, &outcome, err);
-    if (r == 0 && outcome.failure.code < 0) {
-        struct toolcage_error *error = tc_error_of_failure(&outcome.failure, NULL, 0);
-        r = error ? tc_error_code(error) : TOOLCAGE_EMEMORY;
-        if (err)
-            *err = error;
-        else
-            tc_error_free(error);
-    } else if (r == 0 && !(*ret_json = write_answer(&outcome))) {
-        r = tc_fail_memory(err);
-    }
-    tc_outcome_done(&outcome);
-    return r;
-}
-
 int tc_engine_sessions(struct toolcage_engine *engine, const char *name, const char *action,
                        char **ret_json, struct toolcage_error **err)
 {
-    struct tc_message message;
-    _autofd_ int plan = -1, fd = -1;
-    const char *what = action ? action : "list";
+    const struct tc_kept_ask ask = {TC_JOB_SESSIONS, "session", name, action ? action : "list",
+                                    write_answer};
     int r = tc_engine_check(engine, err);
     if (r == 0)
-        r = check(name, what, err);
-    if (r == 0)
-        r = make_plan(name ? name : "", what, &plan, err);
-    if (r == 0)
-        r = tc_engine_ask(engine, TC_JOB_SESSIONS, plan, &message, &fd, err);
-    return r < 0 ? r : read_answer(fd, ret_json, err);
+        r = check(name, ask.action, err);
+    return r < 0 ? r : tc_engine_ask_kept(engine, &ask, ret_json, err);
 }

@@ -3,12 +3,14 @@
 #include "cli/lines.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CONTEXT = 3 };
 
+/* Where each line begins, and where the text ends. */
 struct lines {
-    const char *text;
+    const char **at;
     size_t count;
 };
 
@@ -18,61 +20,59 @@ static const char *end_of(const char *line)
     return *end ? end + 1 : end;
 }
 
-static size_t count_lines(const char *text)
+static bool find_lines(const char *text, struct lines *ret)
 {
-    size_t n = 0;
-    for (; *text; text = end_of(text))
-        n++;
-    return n;
+    size_t most = 2; /* the end, and a last line without a newline */
+    for (const char *at = text; (at = strchr(at, '\n')); at++)
+        most++;
+    ret->at = reallocarray(NULL, most, sizeof(*ret->at));
+    if (!ret->at)
+        return false;
+    for (ret->count = 0; *text; text = end_of(text))
+        ret->at[ret->count++] = text;
+    ret->at[ret->count] = text;
+    return true;
 }
 
-static const char *line_at(const char *text, size_t index)
+static bool same_line(const struct lines *a, size_t i, const struct lines *b, size_t j)
 {
-    while (index-- && *text)
-        text = end_of(text);
-    return text;
+    size_t la = (size_t)(a->at[i + 1] - a->at[i]), lb = (size_t)(b->at[j + 1] - b->at[j]);
+    return la == lb && !memcmp(a->at[i], b->at[j], la);
 }
 
-static bool same_line(const char *a, const char *b)
+static void print_lines(FILE *out, char mark, const struct lines *lines, size_t from, size_t until)
 {
-    size_t la = (size_t)(end_of(a) - a), lb = (size_t)(end_of(b) - b);
-    return la == lb && !memcmp(a, b, la);
-}
-
-static void print_lines(FILE *out, char mark, const char *text, size_t from, size_t until)
-{
-    for (const char *line = line_at(text, from); from < until; from++, line = end_of(line)) {
-        const char *end = end_of(line);
+    for (; from < until; from++) {
+        const char *line = lines->at[from], *end = lines->at[from + 1];
         (void)fprintf(out, "%c%.*s", mark, (int)(end - line), line);
         if (end[-1] != '\n')
             (void)fputs("\n\\ No newline at end of file\n", out);
     }
 }
 
-static void print_hunk(FILE *out, struct lines a, struct lines b, size_t head, size_t tail)
+static void print_hunk(FILE *out, const struct lines *a, const struct lines *b, size_t head,
+                       size_t tail)
 {
     size_t from = head > CONTEXT ? head - CONTEXT : 0;
     size_t after = tail > CONTEXT ? CONTEXT : tail;
-    size_t a_end = a.count - tail, b_end = b.count - tail;
-    (void)fprintf(out, "@@ -%zu,%zu +%zu,%zu @@\n", from + (a.count != 0), a_end + after - from,
-                  from + (b.count != 0), b_end + after - from);
-    print_lines(out, ' ', a.text, from, head);
-    print_lines(out, '-', a.text, head, a_end);
-    print_lines(out, '+', b.text, head, b_end);
-    print_lines(out, ' ', a.text, a_end, a_end + after);
+    size_t a_end = a->count - tail, b_end = b->count - tail;
+    (void)fprintf(out, "@@ -%zu,%zu +%zu,%zu @@\n", from + (a->count != 0), a_end + after - from,
+                  from + (b->count != 0), b_end + after - from);
+    print_lines(out, ' ', a, from, head);
+    print_lines(out, '-', a, head, a_end);
+    print_lines(out, '+', b, head, b_end);
+    print_lines(out, ' ', a, a_end, a_end + after);
 }
 
-char *tc_lines_diff(const char *name, const char *before, const char *after)
+static char *write_diff(const char *name, const struct lines *a, const struct lines *b)
 {
-    struct lines a = {before, count_lines(before)}, b = {after, count_lines(after)};
-    size_t least = a.count < b.count ? a.count : b.count, head = 0, tail = 0, size = 0;
+    size_t least = a->count < b->count ? a->count : b->count, head = 0, tail = 0, size = 0;
     char *diff = NULL;
-    while (head < least && same_line(line_at(before, head), line_at(after, head)))
+    while (head < least && same_line(a, head, b, head))
         head++;
-    while (tail < least - head &&
-           same_line(line_at(before, a.count - tail - 1), line_at(after, b.count - tail - 1)))
+    while (tail < least - head && same_line(a, a->count - tail - 1, b, b->count - tail - 1))
         tail++;
-    if (head == a.count && head == b.count)
+    if (head == a->count && head == b->count)
         return strdup("");
     FILE *out = open_memstream(&diff, &size);
     if (!out)
@@ -84,4 +84,13 @@ char *tc_lines_diff(const char *name, const char *before, const char *after)
         return diff;
     free(diff);
     return NULL;
+}
+
+char *tc_lines_diff(const char *name, const char *before, const char *after)
+{
+    struct lines a = {0}, b = {0};
+    char *diff = find_lines(before, &a) && find_lines(after, &b) ? write_diff(name, &a, &b) : NULL;
+    free(a.at);
+    free(b.at);
+    return diff;
 }
