@@ -16,7 +16,7 @@
 #include "linux/resolve.h"
 #include "linux/userns.h"
 
-enum { TC_SHELF_PLACES = 8 };
+enum { TC_SHELF_PLACES = 8, TC_PORTS_MAX = 8 };
 
 /* ---- host.c: once a helper
  * ----------------------------------------------------------------------- */
@@ -195,6 +195,9 @@ struct tc_process_cage {
     pid_t pid;
     int listener;
     int refused; /* notifications answered with a refusal */
+    /* of its loopback: ports that were seen listened on, and how often the tables were read */
+    uint16_t ports[TC_PORTS_MAX];
+    unsigned port_count, port_looks;
     struct tc_watcher
         *watcher; /* whoever serves this cage alone, and has the listener then; NULL: nobody */
     pid_t watcher_pid;

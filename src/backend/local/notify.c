@@ -30,6 +30,7 @@ enum {
         1000, /* then the listener is closed: every refused call is ENOSYS from there on */
     DENIALS_MAX = 100,
     TABLE_MAX = 128 * 1024, /* of sockets, as text */
+    LOOKS_MAX = 100,        /* into these of one cage */
 };
 
 void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t count)
@@ -95,9 +96,8 @@ bool tc_notify_text(pid_t pid, uint64_t at, char *to, size_t size)
     return true;
 }
 
-/* Does something in the cage listen on this port? Then a loopback connection is its own affair. Of
- * tables that a tool has blown up nothing is read: they would hold up every other cage. */
-static bool listens(pid_t pid, unsigned port)
+/* Of tables that a tool has blown up nothing is read: they would hold up every other cage. */
+static bool find_listener(pid_t pid, unsigned port)
 {
     static const char *const tables[] = {"tcp", "tcp6"};
     for (size_t i = 0; i < TC_COUNT(tables); i++) {
@@ -120,14 +120,32 @@ static bool listens(pid_t pid, unsigned port)
     return false;
 }
 
+/* Does something in the cage listen on this port? Then a loopback connection is its own affair. The
+ * kernel walks the whole machine's table to tell, some milliseconds of everybody's time: a port is
+ * looked for until it is found, and of a tool that goes on asking no more is listed. */
+static bool listens(struct tc_process_cage *p, pid_t pid, unsigned port)
+{
+    unsigned known = p->port_count < TC_PORTS_MAX ? p->port_count : TC_PORTS_MAX;
+    for (unsigned i = 0; i < known; i++)
+        if (p->ports[i] == port)
+            return true;
+    if (p->port_looks == LOOKS_MAX)
+        return true;
+    p->port_looks++;
+    if (!find_listener(pid, port))
+        return false;
+    p->ports[p->port_count++ % TC_PORTS_MAX] = (uint16_t)port;
+    return true;
+}
+
 static void format_target(char *to, size_t size, const char *host, unsigned port, bool v6)
 {
     (void)snprintf(to, size, v6 ? "[%s]:%u" : "%s:%u", host, port);
 }
 
 /* Where a connect goes; false when it is not worth listing. */
-static bool connect_target(pid_t pid, const uint64_t *args, char *to, size_t size,
-                           const char **hint)
+static bool connect_target(struct tc_process_cage *p, pid_t pid, const uint64_t *args, char *to,
+                           size_t size, const char **hint)
 {
     union {
         struct sockaddr any;
@@ -144,7 +162,7 @@ static bool connect_target(pid_t pid, const uint64_t *args, char *to, size_t siz
     unsigned port = ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port);
     bool local =
         v6 ? IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr) : ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
-    if (port == 0 || (local && listens(pid, port)))
+    if (port == 0 || (local && listens(p, pid, port)))
         return false;
     (void)inet_ntop(v6 ? AF_INET6 : AF_INET, v6 ? (void *)&a.v6.sin6_addr : (void *)&a.v4.sin_addr,
                     host, sizeof(host));
@@ -177,14 +195,14 @@ bool tc_notify_waits(int listener, const struct seccomp_notif *n)
 
 static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const char *name)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_process_cage *p = TC_PRIV(cage);
     pid_t pid = (pid_t)n->pid;
     char target[PATH_MAX];
     const char *hint = NULL;
     if (!p->ready || pid == 0)
         return; /* our own first exec */
     if (strcmp(name, "connect") == 0) {
-        if (connect_target(pid, (const uint64_t *)n->data.args, target, sizeof(target), &hint) &&
+        if (connect_target(p, pid, (const uint64_t *)n->data.args, target, sizeof(target), &hint) &&
             tc_notify_waits(p->listener, n))
             list(cage, &(struct tc_listed){"connect", target, hint, false, false});
     } else if (p->watcher && strcmp(name, "execve") == 0) {

@@ -43,6 +43,12 @@ def connects(s):
            "print(c.recv(1))")
     answer = s.python(own)
     check(answer.status == "ok" and "b'x'" in answer.out and not answer.denials, "the cage's own loopback works and lists nothing", answer)
+    many = ("import socket\nl=socket.create_server(('127.0.0.1',0),backlog=9)\n"
+            "for _ in range(300): socket.create_connection(l.getsockname()).close(); l.accept()[0].close()\n"
+            "for _ in range(150): socket.socket().connect_ex(('127.0.0.1',1))\nprint('done')")
+    answer = s.python(many)
+    got = {target: denial["count"] for target, denial in answer.denied("connect").items()}
+    check("done" in answer.out and got == {"127.0.0.1:1": 99}, "and is asked about a hundred times, not for each connection", answer)
 
 
 def execs(s):
