@@ -99,14 +99,6 @@ struct extension {
     bool changed;
 };
 
-static bool tool_can_write(const struct tc_grant *grant, const char *path)
-{
-    for (size_t i = 0; i < grant->tool_writable.count; i++)
-        if (tc_path_within(grant->tool_writable.items[i], path))
-            return true;
-    return false;
-}
-
 /* Is the directory too much to hand out for the sake of one program in its bin? */
 static bool is_too_wide(const struct tc_facts *facts, const char *dir)
 {
@@ -284,7 +276,7 @@ static int add_named(struct extension *x, const char *path, const char *name,
     _autofree_ char *file = strchr(name, '/') ? NULL : tc_program_find(path, name);
     if (!file)
         return fail_missing(x, name, path, err);
-    if (tool_can_write(x->grant, file))
+    if (tc_grant_tool_writes(x->grant, file))
         return fail_writable(name, file, err);
     return add_program(x, file, err);
 }
@@ -297,7 +289,7 @@ static int add_command(struct extension *x, const char *path, struct toolcage_er
     if (!name[0] || strchr(name, '/'))
         return 0;
     _autofree_ char *file = tc_program_find(path, name);
-    if (!file || is_system(file) || tool_can_write(x->grant, file))
+    if (!file || is_system(file) || tc_grant_tool_writes(x->grant, file))
         return 0;
     return add_program(x, file, err);
 }

@@ -40,6 +40,7 @@ void tc_grant_done(struct tc_grant *grant)
     free(grant->fs);
     free(grant->net);
     free(grant->sockets);
+    (void)tc_policy_unref(grant->policy);
     memset(grant, 0, sizeof(*grant));
 }
 
@@ -262,6 +263,7 @@ static int digest(const struct tc_grant *grant, bool words, char ret[TC_DIGEST_S
     add_net(&out, grant);
     add_number(&out, "overlay_or_copy", grant->overlay_or_copy);
     add_member(&out, "platform", grant->platform);
+    add_member(&out, "policy_writable", grant->policy ? grant->policy->writable_digest : NULL);
     add_list(&out, "programs", &grant->programs);
     add_member(&out, "runtime", grant->runtime);
     add_member(&out, "stdin", input);

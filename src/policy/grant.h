@@ -95,8 +95,10 @@ struct tc_grant {
     enum tc_workspace_mode workspace;
     enum tc_commit commit; /* nothing is held back of a bind */
     bool overlay_or_copy;  /* an overlay in place of a bind, for the call; a copy will do */
-    /* host paths that any tool of the policy can write: links are not followed from there on */
+    /* Host paths that any tool of the policy can write, links are not followed from there on: those
+     * that this call adds, and the policy's own (a reference; NULL: none). */
     struct tc_strv tool_writable;
+    struct toolcage_policy *policy;
     tc_clauses clauses;
     tc_clauses without; /* may be missing where no namespaces can be made: the operator's word */
     char digest[TC_DIGEST_SIZE];
@@ -104,6 +106,11 @@ struct tc_grant {
 };
 
 void tc_grant_done(struct tc_grant *grant);
+
+/* Can any tool write there, a path of the host? */
+bool tc_grant_tool_writes(const struct tc_grant *grant, const char *path);
+/* All those paths; appends copies. False: out of memory. */
+bool tc_grant_tool_writable(const struct tc_grant *grant, struct tc_strv *to);
 
 /* What the most specific rule says of a path as the tool sees it: the entry, or NULL when nothing
  * grants it (system directories are not entries). `denied` wins over all; borrows. */

@@ -91,7 +91,19 @@ struct toolcage_policy {
     struct tc_class *tiers, *risks;
     size_t tier_count, risk_count;
     char digest[TC_DIGEST_SIZE];
+    /* known beforehand, by index.c */
+    const struct tc_spec **by_name; /* the tools, sorted */
+    size_t named_count;
+    /* where any tool can write: on the host, and by the tool's path in the call's workspace */
+    struct tc_strv writable, workspace_writable;
+    char writable_digest[TC_DIGEST_SIZE]; /* of the first */
 };
+
+/* False: out of memory. Nothing of the policy is added or moved afterwards. */
+bool tc_policy_index_tools(struct toolcage_policy *policy);
+bool tc_policy_index_writable(struct toolcage_policy *policy);
+/* One of the file's own tools. Borrows; NULL: there is none. */
+const struct tc_spec *tc_policy_find_tool(const struct toolcage_policy *policy, const char *name);
 
 /* Whose grant a name stands for: a tool's, or the server's for "server.x" and for
  * "server.x.tool.y". */

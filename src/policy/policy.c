@@ -118,6 +118,9 @@ struct toolcage_policy *tc_policy_unref(struct toolcage_policy *policy)
     classes_done(policy->tiers, policy->tier_count);
     classes_done(policy->risks, policy->risk_count);
     free(policy->tools);
+    free(policy->by_name);
+    tc_strv_done(&policy->writable);
+    tc_strv_done(&policy->workspace_writable);
     free(policy->servers);
     free(policy->name);
     free(policy->dir);
@@ -187,6 +190,8 @@ static int read_policy(struct tc_parse *p, struct tc_document *document,
         return tc_diag_result(&p->diag, err);
     }
     tc_parse_table(p, TC_SCOPE_FILE, &document->root, p->policy);
+    if (!tc_policy_index_tools(p->policy))
+        return tc_fail_memory(err);
     check_tests(p, &document->root);
     return tc_diag_result(&p->diag, err);
 }
@@ -217,7 +222,7 @@ int tc_policy_compile(const char *text, size_t length, const char *name, const c
     tc_diag_done(&parse->diag);
     if (rc)
         return rc;
-    if (!digest_policy(policy, &document.root))
+    if (!tc_policy_index_writable(policy) || !digest_policy(policy, &document.root))
         return tc_fail_memory(err);
     *ret = TAKE(policy);
     return 0;
@@ -256,10 +261,8 @@ static const struct tc_spec *find_server(const struct toolcage_policy *policy, c
 
 const struct tc_spec *tc_policy_tool(const struct toolcage_policy *policy, const char *name)
 {
-    for (size_t i = 0; i < policy->tool_count; i++)
-        if (tc_streq(policy->tools[i].name, name))
-            return &policy->tools[i];
-    return find_server(policy, name, NULL);
+    const struct tc_spec *tool = tc_policy_find_tool(policy, name);
+    return tool ? tool : find_server(policy, name, NULL);
 }
 
 const struct tc_spec *tc_policy_asked(const struct toolcage_policy *policy, const char *name)

@@ -260,64 +260,14 @@ int tc_resolve_masks(struct tc_resolve *r)
     return rc ? rc : mask_credentials(r);
 }
 
-static bool add_writable_rules(struct tc_resolve *r, const struct tc_spec *spec)
-{
-    bool fine = true;
-    for (size_t i = 0; fine && i < spec->fs_count; i++) {
-        const struct tc_fs_rule *rule = &spec->fs[i];
-        if (rule->access == TC_ACCESS_WRITE)
-            fine = tc_strv_take(&r->grant->tool_writable,
-                                rule->from ? strdup(rule->from)
-                                           : tc_path_move(TC_WORKSPACE, r->workspace, rule->path));
-    }
-    return fine;
-}
-
-/* Where a bound of this tool lies on the host, by the tool's own entries. */
-static char *bound_on_host(const struct tc_resolve *r, const struct tc_spec *spec, const char *path)
-{
-    const struct tc_fs_rule *best = NULL;
-    for (size_t i = 0; i < spec->fs_count; i++)
-        if (spec->fs[i].access != TC_ACCESS_DENY && spec->fs[i].from &&
-            tc_path_within(spec->fs[i].path, path) &&
-            (!best || strlen(spec->fs[i].path) > strlen(best->path)))
-            best = &spec->fs[i];
-    if (best)
-        return tc_path_move(best->path, best->from, path);
-    if (tc_path_within(TC_WORKSPACE, path))
-        return tc_path_move(TC_WORKSPACE, r->workspace, path);
-    return strdup(path);
-}
-
-/* `files` is who says the filesystem of `spec`. */
-static bool add_writable(struct tc_resolve *r, const struct tc_spec *spec,
-                         const struct tc_spec *files)
-{
-    bool fine = add_writable_rules(r, spec);
-    for (size_t i = 0; fine && i < spec->argument_count; i++)
-        for (size_t b = 0; fine && b < spec->arguments[i].bound_count; b++) {
-            const struct tc_bound *bound = &spec->arguments[i].bounds[b];
-            if (bound->path && bound->access == TC_ACCESS_WRITE)
-                fine = tc_strv_take(&r->grant->tool_writable,
-                                    bound_on_host(r, files ? files : spec, bound->path));
-        }
-    return fine;
-}
-
 int tc_resolve_tool_writable(struct tc_resolve *r)
 {
-    const struct toolcage_policy *policy = r->policy;
-    bool fine = add_writable(r, &policy->defaults, NULL);
-    for (size_t i = 0; fine && i < policy->tool_count; i++)
-        fine = add_writable(r, &policy->tools[i],
-                            tc_policy_said(policy, &policy->tools[i], TC_KEY_FILESYSTEM));
-    for (size_t i = 0; fine && i < policy->server_count; i++) {
-        const struct tc_spec *server = &policy->servers[i].spec;
-        const struct tc_spec *files = tc_policy_said(policy, server, TC_KEY_FILESYSTEM);
-        fine = add_writable(r, server, files);
-        for (size_t t = 0; fine && t < policy->servers[i].tool_count; t++)
-            fine = add_writable(r, &policy->servers[i].tools[t], files);
-    }
+    const struct tc_strv *in_workspace = &r->policy->workspace_writable;
+    struct tc_strv *list = &r->grant->tool_writable;
+    bool fine = true;
+    r->grant->policy = tc_policy_ref((struct toolcage_policy *)r->policy);
+    for (size_t i = 0; fine && i < in_workspace->count; i++)
+        fine = tc_strv_take(list, tc_path_move(TC_WORKSPACE, r->workspace, in_workspace->items[i]));
     /* this call's own, which flags may have made */
     for (size_t i = 0; fine && i < r->grant->fs_count; i++)
         if (r->grant->fs[i].access == TC_ACCESS_WRITE)

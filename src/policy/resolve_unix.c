@@ -162,10 +162,9 @@ static int check_entry(struct tc_resolve *r, const struct tc_fs_entry *e)
         if (r->grant->fs[i].access != TC_ACCESS_DENY && tc_streq(r->grant->fs[i].path, e->path))
             return refuse_entry(r, e, "use two names in the cage",
                                 "stands where a file is granted");
-    for (size_t i = 0; i < r->grant->tool_writable.count; i++)
-        if (tc_path_within(r->grant->tool_writable.items[i], e->from))
-            return refuse_entry(r, e, "let its server listen in a directory that no tool can write",
-                                "is in a place that a tool can write, and might be that tool's");
+    if (tc_grant_tool_writes(r->grant, e->from))
+        return refuse_entry(r, e, "let its server listen in a directory that no tool can write",
+                            "is in a place that a tool can write, and might be that tool's");
     return 0;
 }
 

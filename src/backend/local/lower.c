@@ -83,7 +83,7 @@ static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
 static bool add_lists(struct tc_plan *plan, const struct tc_grant *grant)
 {
     return tc_strv_copy(&plan->argv, &grant->argv) && tc_strv_copy(&plan->env, &grant->env) &&
-           tc_strv_copy(&plan->tool_writable, &grant->tool_writable) &&
+           tc_grant_tool_writable(grant, &plan->tool_writable) &&
            tc_strv_copy(&plan->collect, &grant->collect);
 }
 

@@ -147,7 +147,7 @@ static void paths_grant_exactly_themselves(void **state)
     assert_string_equal(entry->from, "/srv/w/inbox/a");
     assert_string_equal(entry->bound, "/srv/w/inbox");
     assert_int_equal(access_of(&inbox, "/workspace/inbox/b"), 'r');
-    assert_true(tc_strv_has(&inbox.tool_writable, "/srv/w/inbox"));
+    assert_true(tc_grant_tool_writes(&inbox, "/srv/w/inbox"));
     granted(policy, ARGS("{\"p\":\"/workspace/x\"}"), &covered);
     assert_false(tc_grant_find(&covered, "/workspace/x")->argument);
 }

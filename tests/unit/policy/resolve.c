@@ -69,7 +69,7 @@ static void flags_grant_where_no_policy_is(void **state)
     assert_string_equal(grant.net[0].host, "example.com");
     assert_int_equal(grant.limits.timeout_ms, 120000);
     assert_true(tc_strv_has(&grant.env, "A=1") && tc_strv_has(&grant.env, "TZ=UTC"));
-    assert_true(tc_strv_has(&grant.tool_writable, "/home/me/project/out"));
+    assert_true(tc_grant_tool_writes(&grant, "/home/me/project/out"));
     refused(policy, (struct ask){.command = "ls", .narrow = {"write", "/usr"}}, TOOLCAGE_EDENIED,
             "write", 0, "system path");
     refused(policy,
@@ -152,7 +152,7 @@ static void most_specific_wins_and_denied_over_all(void **state)
     assert_int_equal(access_of(&x, "/wx"), '-');
     granted(policy, (struct ask){.tool = "y", .command = "ls"}, &y);
     assert_int_equal(access_of(&y, "/w/d/open/a"), 'd');
-    assert_true(tc_strv_has(&x.tool_writable, "/w/d/open"));
+    assert_true(tc_grant_tool_writes(&x, "/w/d/open"));
 }
 
 static void router_chooses(void **state)
