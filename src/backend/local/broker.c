@@ -104,10 +104,10 @@ bool tc_broker_open(struct tc_cage *cage)
  * ------------------------------------------------------------------------------------ */
 
 /* Nobody waits for an answer that cannot be given: our end lets everybody go on with an error. */
-static void answer(int listener, uint64_t id, int errnum)
+static void answer(struct tc_cage *cage, int listener, uint64_t id, int errnum)
 {
     if (!tc_notify_send(listener, id, errnum, 0))
-        _exit(1);
+        tc_watcher_break(cage);
 }
 
 static struct going *free_place(void)
@@ -130,7 +130,7 @@ void tc_broker_take(struct tc_cage *cage, int listener, const struct seccomp_not
                                  .rules = &rules,
                                  .parent = getpid()};
     if (!g || n->pid == 0) {
-        answer(listener, n->id, n->pid ? EAGAIN : EACCES);
+        answer(cage, listener, n->id, n->pid ? EAGAIN : EACCES);
         return;
     }
     ask.said = &said[g - going];
@@ -140,7 +140,7 @@ void tc_broker_take(struct tc_cage *cage, int listener, const struct seccomp_not
         tc_connect_do(&ask);
     if (g->pid < 0) {
         g->pid = 0;
-        answer(listener, n->id, EAGAIN);
+        answer(cage, listener, n->id, EAGAIN);
         return;
     }
     g->asked = *n;
@@ -171,7 +171,7 @@ static void finish(struct tc_cage *cage, int listener, struct going *g, int stat
                         &(struct tc_listed){"connect", s->target, s->hint, false, false});
     else if (s->errnum && TC_PRIV(cage)->box.watch)
         tc_notify_connect(cage, &g->asked);
-    answer(listener, g->asked.id, s->errnum ? s->errnum : EAGAIN);
+    answer(cage, listener, g->asked.id, s->errnum ? s->errnum : EAGAIN);
 }
 
 void tc_broker_look(struct tc_cage *cage, int listener)

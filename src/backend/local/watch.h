@@ -48,6 +48,8 @@ void tc_watch_exec(struct tc_cage *cage, const struct seccomp_notif *n);
 struct tc_watcher;
 /* Takes the cage's listener over. 0, or -1 with errno. */
 int tc_watcher_start(struct tc_cage *cage);
+/* For the process itself: it ends, and the call is an error. */
+_Noreturn void tc_watcher_break(struct tc_cage *cage);
 /* In that process. */
 void tc_watcher_list(struct tc_watcher *w, const struct tc_listed *what);
 /* Everything of the tool has ended: what was listed goes into the outcome. */

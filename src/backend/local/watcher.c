@@ -25,6 +25,7 @@ struct seen {
 
 /* Written by the watcher, read by the helper: what stands below `count` is whole. */
 struct tc_watcher {
+    _Atomic bool broken; /* it ended before the cage */
     _Atomic uint32_t count;
     _Atomic uint32_t refused_more, allowed_more; /* for which there was no room */
     uint32_t text_used;
@@ -109,17 +110,26 @@ static int serve(struct tc_cage *cage, int listener)
     return !ready[0].revents || tc_notify_serve(cage, listener) ? SERVED : BROKEN;
 }
 
+/* Said before our descriptors are closed: then the tool goes on, and may end before we have. */
+void tc_watcher_break(struct tc_cage *cage)
+{
+    atomic_store(&TC_PRIV(cage)->watcher->broken, true);
+    _exit(1);
+}
+
 static _Noreturn void observe(struct tc_cage *cage, pid_t helper)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (p->box.unix_sockets && !tc_broker_open(cage))
-        _exit(1);
+        tc_watcher_break(cage);
     close_all_but(p->listener);
     int rc = SERVED;
     while (getppid() == helper && rc == SERVED)
         rc = serve(cage, p->listener);
-    _exit(rc == BROKEN);
+    if (rc == BROKEN)
+        tc_watcher_break(cage);
+    _exit(0);
 }
 
 int tc_watcher_start(struct tc_cage *cage)
@@ -163,10 +173,9 @@ static void check_end(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     int status = 0;
-    if (!p->watcher_pid || waitpid(p->watcher_pid, &status, WNOHANG) != p->watcher_pid)
-        return;
-    p->watcher_pid = 0;
-    if (status == 0 || cage->outcome->failure.code)
+    if (p->watcher_pid && waitpid(p->watcher_pid, &status, WNOHANG) == p->watcher_pid)
+        p->watcher_pid = 0;
+    if ((status == 0 && !atomic_load(&p->watcher->broken)) || cage->outcome->failure.code)
         return;
     (void)tc_cage_fail(cage,
                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
