@@ -9,6 +9,7 @@
 #include <toolcage/toolcage.h>
 
 #include "call/call.h"
+#include "call/judge.h"
 #include "call/learn.h"
 #include "version.h"
 
@@ -164,6 +165,39 @@ EXPORT int toolcage_policy_tools_json(const struct toolcage_policy *policy, cons
     NEED(format);
     NEED(ret_json);
     return closed(tc_policy_tools_json(policy, format, ret_json, err), err);
+}
+
+EXPORT int toolcage_policy_lint_json(const struct toolcage_policy *policy, const char *text,
+                                     size_t length, const char *suffixes, size_t suffixes_length,
+                                     char **ret_json, struct toolcage_error **err)
+{
+    NEED(policy);
+    if (length)
+        NEED(text);
+    NEED(ret_json);
+    return closed(tc_policy_lint_here(policy, text ? text : "", length, suffixes, suffixes_length,
+                                      ret_json, err),
+                  err);
+}
+
+EXPORT int toolcage_policy_test_json(const struct toolcage_policy *policy, size_t count,
+                                     const char *const texts[], const size_t lengths[],
+                                     const char *const names[], char **ret_json,
+                                     struct toolcage_error **err)
+{
+    NEED(policy);
+    if (count) {
+        NEED(texts);
+        NEED(lengths);
+        NEED(names);
+    }
+    for (size_t i = 0; i < count; i++) {
+        NEED(texts[i]);
+        NEED(names[i]);
+    }
+    NEED(ret_json);
+    const struct tc_test_texts tests = {count, texts, lengths, names};
+    return closed(tc_policy_test_here(policy, &tests, ret_json, err), err);
 }
 
 EXPORT void toolcage_free(void *text)

@@ -59,6 +59,31 @@ const char *toolcage_policy_digest(const struct toolcage_policy *policy);
 int toolcage_policy_tools_json(const struct toolcage_policy *policy, const char *format,
                                char **ret_json, struct toolcage_error **err);
 
+/* What is allowed in a policy and dangerous, useless or impossible all the same: docs/lint.md lists
+ * the findings. `text` is what the policy was loaded from: places and silencing comments ("#
+ * toolcage: allow(ID) reason") are read there. `suffixes` is the public suffix list in its own text
+ * form, or NULL: then hosts are not compared with it, and "unchecked" says so. *ret_json is the
+ * caller's (toolcage_free): {version, file, findings: [{id, severity ("error", "warning", "note"),
+ * key, line, column, span, message, hint, silenced (the reason, or null), text (all of it for a
+ * person)}], counts: {error, warning, note, silenced, more}, unchecked: [id]}. Thread-safe. Errors:
+ * TOOLCAGE_EUSAGE, TOOLCAGE_EMEMORY. */
+int toolcage_policy_lint_json(const struct toolcage_policy *policy, const char *text, size_t length,
+                              const char *suffixes, size_t suffixes_length, char **ret_json,
+                              struct toolcage_error **err);
+
+/* Runs the policy's own [[test]] tables, then those of `count` other texts (may be 0), which hold
+ * nothing else: texts[i] of lengths[i] bytes, called names[i] in messages. No tool runs: each
+ * access is asked of the grant that a call would get, with the workspace at /workspace of the host
+ * and no environment, so that the answers are the same on every machine. *ret_json is the caller's
+ * (toolcage_free): {version, policy, tests: [{file, tool, line, points: [{what, line, ok, expected,
+ * verdict, key, key_line, reason, hint}]}], counts: {passed, failed}, coverage: {covered, total,
+ * missing: [{key, what, line}]}}. Thread-safe. Errors: TOOLCAGE_EUSAGE, TOOLCAGE_EPOLICY (a text of
+ * tests; the report lists every finding), TOOLCAGE_EMEMORY. */
+int toolcage_policy_test_json(const struct toolcage_policy *policy, size_t count,
+                              const char *const texts[], const size_t lengths[],
+                              const char *const names[], char **ret_json,
+                              struct toolcage_error **err);
+
 /* Frees text that this library gave away. NULL is fine. */
 void toolcage_free(void *text);
 

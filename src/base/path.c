@@ -72,3 +72,12 @@ size_t tc_path_depth(const char *path)
         depth += *p == '/' && p[1] != '\0' && p[1] != '/';
     return depth;
 }
+
+bool tc_path_holds(const char *path, const char *components)
+{
+    size_t n = strlen(components);
+    for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/'))
+        if (strncmp(at + 1, components, n) == 0 && (!at[1 + n] || at[1 + n] == '/'))
+            return true;
+    return false;
+}

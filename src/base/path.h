@@ -19,6 +19,9 @@ char *tc_path_parent(const char *path);
 const char *tc_path_base(const char *path);
 /* dir + "/" + name, with "/" handled. Owned by the caller. */
 char *tc_path_join(const char *dir, const char *name);
+/* Has the path these components, one after the other: "/home/me/.git/hooks/x" holds ".git/hooks"?
+ */
+bool tc_path_holds(const char *path, const char *components);
 /* How many components: 0 for "/". */
 size_t tc_path_depth(const char *path);
 

@@ -8,6 +8,7 @@
 #include "cli/json.h"
 #include "cli/last.h"
 #include "cli/lines.h"
+#include "cli/readfile.h"
 #include "cli/say.h"
 
 static const struct tc_option options[] = {
@@ -42,21 +43,6 @@ static void done(struct change *c)
     free(c->tool);
     free(c->before);
     free(c->after);
-}
-
-static char *read_file(const char *path)
-{
-    char *bytes = NULL;
-    size_t size = 0;
-    FILE *in = fopen(path, "re");
-    ssize_t n = in ? getdelim(&bytes, &size, '\0', in) : -1;
-    bool bad = !in || (n < 0 && ferror(in));
-    if (in)
-        (void)fclose(in);
-    if (!bad)
-        return n < 0 ? (free(bytes), strdup("")) : bytes;
-    free(bytes);
-    return NULL;
 }
 
 /* One denial: the policy's text with it, or a line that says why not. */
@@ -113,7 +99,7 @@ static int load(struct change *c, struct tc_slice record, struct tc_failure *fai
 {
     c->policy = tc_json_text(tc_json_get(record, "policy"));
     c->tool = tc_json_text(tc_json_get(record, "tool"));
-    c->before = c->policy ? read_file(c->policy) : NULL;
+    c->before = c->policy ? tc_cli_read_file(c->policy) : NULL;
     if (c->policy && !c->before)
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "run the call again",
                               "cannot read the policy %s: %s", c->policy, strerror(errno));

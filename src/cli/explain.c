@@ -155,6 +155,7 @@ static int run(const struct tc_args *args)
 
 const struct tc_verb tc_verb_policy_explain = {
     .name = "policy explain",
+    .alias = "explain",
     .words = "[options] [--tool NAME] [CMD [ARG]...]",
     .summary = "show the grant of a tool or command, or answer one access",
     .text = text,

@@ -162,3 +162,16 @@ void tc_found_done(struct tc_found *found)
     free(found->path);
     *found = (struct tc_found){0};
 }
+
+char *tc_lookup_named(const char *given, struct tc_failure *failure)
+{
+    char *path = NULL;
+    bool nearest;
+    if (tc_lookup_path(given, &path, &nearest, failure))
+        return NULL;
+    if (!path)
+        (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
+                             "name one, or write one with toolcage init",
+                             "there is no policy file here");
+    return path;
+}

@@ -32,6 +32,9 @@ void tc_found_done(struct tc_found *found);
  * *ret_nearest tells that trust is needed. 0 or -1. */
 int tc_lookup_path(const char *given, char **ret, bool *ret_nearest, struct tc_failure *failure);
 
+/* The file named, or the one that a lookup would use: owned; NULL with the failure. */
+char *tc_lookup_named(const char *given, struct tc_failure *failure);
+
 #define _autofound_ __attribute__((cleanup(tc_found_done)))
 
 #endif

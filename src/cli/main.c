@@ -20,6 +20,25 @@ static const char tail[] =
     "\n"
     "each has --help with examples; try: toolcage exec ls -l, toolcage doctor\n";
 
+/* Those of a group share a line. */
+static void put_verbs(FILE *out)
+{
+    const struct tc_verb *verb, *before = NULL;
+    for (size_t i = 0; (verb = tc_verb_at(i)); before = verb, i++) {
+        size_t length = strcspn(verb->name, " ");
+        bool member = verb->name[length];
+        bool more = member && before && !strncmp(before->name, verb->name, length + 1);
+        if (more)
+            (void)fprintf(out, ", %s", verb->name + length + 1);
+        else if (member)
+            (void)fprintf(out, "%s  %-16.*s a policy file: %s", before ? "\n" : "", (int)length,
+                          verb->name, verb->name + length + 1);
+        else
+            (void)fprintf(out, "%s  %-16s %s", before ? "\n" : "", verb->name, verb->summary);
+    }
+    (void)fputc('\n', out);
+}
+
 static int print_help(void)
 {
     char *text = NULL;
@@ -28,9 +47,7 @@ static int print_help(void)
     if (!out)
         return tc_cli_no_memory();
     (void)fputs(head, out);
-    const struct tc_verb *verb;
-    for (size_t i = 0; (verb = tc_verb_at(i)); i++)
-        (void)fprintf(out, "  %-16s %s\n", verb->name, verb->summary);
+    put_verbs(out);
     (void)fputs(tail, out);
     int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print(text, size);
     free(text);
@@ -51,7 +68,7 @@ static int unknown_member(int argc, char **argv)
     } else {
         tc_cli_say("policy: unknown verb %s", argv[1]);
     }
-    tc_cli_hint("toolcage policy check, explain, trust or digest");
+    tc_cli_hint("toolcage policy check, explain, test, trust or digest");
     return TC_EXIT_FAILURE;
 }
 

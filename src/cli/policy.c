@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The verbs about a policy file itself: check, trust, digest. Explaining a grant is in explain.c.
+ * The verbs about a policy file itself: trust, digest. check.c, explain.c and ptest.c hold the
+ * others.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,69 +12,20 @@
 #include "cli/say.h"
 #include "cli/trust.h"
 
-enum { TC_EXIT_FINDINGS = 1 };
-
-/* The file named, or the one that a lookup would use. Owned; NULL with the failure. */
-static char *named(const struct tc_args *args, struct tc_failure *failure)
-{
-    char *path = NULL;
-    bool nearest;
-    if (tc_lookup_path(args->words[0], &path, &nearest, failure))
-        return NULL;
-    if (!path)
-        (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
-                             "name one, or write one with toolcage init",
-                             "there is no policy file here");
-    return path;
-}
-
 static int load(const struct tc_args *args, char **ret_path, struct toolcage_policy **ret,
                 struct tc_failure *failure)
 {
-    *ret_path = named(args, failure);
+    *ret_path = tc_lookup_named(args->words[0], failure);
     return *ret_path ? toolcage_policy_load_file(*ret_path, ret, tc_failure_error(failure)) : -1;
 }
 
-/* ---- check --------------------------------------------------------------------------------------
+/* ---- digest -------------------------------------------------------------------------------------
  */
-
-static int run_check(const struct tc_args *args)
-{
-    _autofailure_ struct tc_failure failure = {0};
-    _autofree_ char *path = NULL;
-    struct toolcage_policy *policy = NULL;
-    const char *file = "";
-    if (load(args, &path, &policy, &failure)) {
-        toolcage_error_location(failure.error, &file, NULL, NULL);
-        int code = tc_failure_tell(&failure, args, NULL);
-        return toolcage_error_code(failure.error) == TOOLCAGE_EPOLICY && *file ? TC_EXIT_FINDINGS
-                                                                               : code;
-    }
-    _autofree_ char *line = NULL;
-    if (asprintf(&line, "%s: ok\n", path) < 0)
-        line = NULL;
-    (void)toolcage_policy_unref(policy);
-    return line ? tc_cli_print_clean(line) : tc_cli_no_memory();
-}
 
 static const struct tc_option plain_options[] = {
     TC_OPTION_HELP,
     {0},
 };
-
-const struct tc_verb tc_verb_policy_check = {
-    .name = "policy check",
-    .words = "[FILE]",
-    .summary = "find every mistake in a policy file",
-    .text = "exit codes: 0 nothing found, 1 findings, 125 the file cannot be read\n\n"
-            "examples:\n  toolcage policy check\n  toolcage policy check tools/web.toml\n",
-    .options = plain_options,
-    .most = 1,
-    .run = run_check,
-};
-
-/* ---- digest -------------------------------------------------------------------------------------
- */
 
 static int run_digest(const struct tc_args *args)
 {
@@ -111,7 +63,7 @@ static const struct tc_option trust_options[] = {
 static int trust(const struct tc_args *args, char **ret_line, struct tc_failure *failure)
 {
     struct toolcage_policy *policy = NULL;
-    _autofree_ char *path = named(args, failure);
+    _autofree_ char *path = tc_lookup_named(args->words[0], failure);
     if (!path)
         return -1;
     _autofree_ char *canonical = realpath(path, NULL);

@@ -83,10 +83,9 @@ static void add_quoted(struct tc_buf *out, const char *text, size_t len)
     }
 }
 
-static void add_source(struct tc_buf *out, const struct tc_diag *diag, struct tc_place at)
+void tc_diag_quote(struct tc_buf *out, const char *line, size_t len, struct tc_place at)
 {
-    size_t len = 0, first = 0;
-    const char *line = find_line(diag, at.line, &len);
+    size_t first = 0;
     size_t column = at.column ? at.column - 1 : 0;
     if (!at.line || (len == 0 && column == 0))
         return;
@@ -109,6 +108,13 @@ static void add_source(struct tc_buf *out, const struct tc_diag *diag, struct tc
         if (((unsigned char)line[i] & 0xc0) != 0x80)
             tc_buf_addc(out, '~');
     tc_buf_addc(out, '\n');
+}
+
+static void add_source(struct tc_buf *out, const struct tc_diag *diag, struct tc_place at)
+{
+    size_t len = 0;
+    const char *line = find_line(diag, at.line, &len);
+    tc_diag_quote(out, line, len, at);
 }
 
 static void add_finding(struct tc_buf *out, const struct tc_diag *diag, const struct tc_finding *f)

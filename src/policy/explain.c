@@ -216,6 +216,7 @@ static void add_verdict(struct tc_buf *out, const char *access, const struct tc_
     tc_json_member(out, "key", v->key);
     tc_json_key(out, "line");
     tc_buf_addf(out, "%u", v->line);
+    add_string(out, "entry", v->entry);
     tc_json_member(out, "reason", v->reason);
     tc_json_member(out, "hint", v->hint);
     tc_buf_addc(out, '}');

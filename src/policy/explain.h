@@ -13,6 +13,8 @@ struct tc_verdict {
     char *target; /* what was asked: a clean path, or host:port */
     char *key;    /* what decided; "" for what holds always */
     uint32_t line;
+    char *entry; /* which entry of that key: its path or endpoint; NULL: none */
+    bool half;   /* a copy failed: never told */
     char *reason, *hint;
 };
 

@@ -37,6 +37,7 @@ const char *const tc_words_without[] = {"proc.own",  "proc.survivors", "tmp.priv
                                         "fs.denied", "fs.steering",    "limit.pids",  NULL};
 const char *const tc_words_runtime[] = {"crun", "runc", NULL};
 const char *const tc_words_platform[] = {"ptrace", "systrap", "kvm", NULL};
+const char *const tc_words_verdict[] = {"allowed", "denied", NULL};
 const char *const tc_words_type[] = {"string", "integer", "number", "boolean", "array", NULL};
 
 #define MAX_MS ((int64_t)168 * 3600 * 1000)
@@ -70,8 +71,10 @@ const struct tc_key tc_keys[] = {
     {TC_IN(FILE), "risk", tc_set_risks, NONE, .type = "tables",
      .text = "Changes the backend that a risk stands for.",
      .example = "[risk.build_test]\nbackend = \"process\""},
-    {TC_IN(FILE), "test", tc_set_tests, NONE, .type = "array of tables",
-     .text = "Accesses that the policy must allow or deny.",
+    {TC_IN(FILE) | TC_IN(TEST_FILE), "test", tc_set_tests, NONE, .type = "array of tables",
+     .text =
+         "Accesses and calls that the policy must allow or deny: toolcage policy test. A file of "
+         "its own may hold them, too.",
      .example = "[[test]]\ntool = \"python\"\ndenied = [\"connect example.com:443\"]"},
     {TC_IN(FILE), "extends", .text = "Another policy file that this one builds on.", NONE,
      .type = "string"},
@@ -372,6 +375,13 @@ const struct tc_key tc_keys[] = {
     {TC_IN(TEST), "denied", tc_set_strings, .offset = offsetof(struct tc_test_case, denied), NONE,
      .type = "array of accesses", .text = "The same, to be refused.",
      .example = "denied = [\"connect example.com:443\"]"},
+    {TC_IN(TEST), "arguments", tc_set_test_arguments, NONE, .type = "table",
+     .text = "Arguments that a model might give: the accesses are asked of that call's grant.",
+     .example = "arguments = { path = \"/data/x.csv\" }"},
+    {TC_IN(TEST), "call", tc_set_choice, .offset = offsetof(struct tc_test_case, call), NONE,
+     .choices = tc_words_verdict, .type = "word",
+     .text = "Whether the call with these arguments is to be granted at all.",
+     .example = "call = \"denied\""},
     {0},
 };
 
@@ -397,6 +407,7 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_OCI] = "[backend.oci]",
         [TC_SCOPE_GVISOR] = "[backend.gvisor]",
         [TC_SCOPE_TEST] = "[[test]]",
+        [TC_SCOPE_TEST_FILE] = "a file of tests",
     };
     return titles[scope];
 }

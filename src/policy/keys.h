@@ -69,6 +69,7 @@ enum tc_scope {
     TC_SCOPE_OCI,
     TC_SCOPE_GVISOR,
     TC_SCOPE_TEST,
+    TC_SCOPE_TEST_FILE,
     TC_SCOPE_COUNT,
 };
 #define TC_IN(scope) (1u << TC_SCOPE_##scope)
@@ -114,6 +115,7 @@ extern const char *const tc_words_tier[],
                                                     *const tc_words_type[],
                                                         *const tc_words_without[],
                                                             *const tc_words_runtime[],
-                                                                *const tc_words_platform[];
+                                                                *const tc_words_platform[],
+                                                                    *const tc_words_verdict[];
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/jsontext.h"
 #include "base/path.h"
 #include "base/shown.h"
+#include "policy/credentials.h"
 
 enum { REFUSED_SHOWN = 20 };
 
@@ -50,18 +51,6 @@ static void add_line(struct tc_buf *out, const char *words, const char *subject)
 /* ---- notes
  * -------------------------------------------------------------------------------------- */
 
-static bool holds_secrets(const char *path)
-{
-    static const char *const parts[] = {
-        "/.ssh", "/.aws",  "/.gnupg", "/.kube",     "/.netrc", "/.docker",
-        "/.env", "secret", "token",   "credential", "passw",   "id_rsa",
-        ".pem",  ".key",   "/.npmrc", "/.pypirc",   "keyring", "/.git-credentials"};
-    for (size_t i = 0; i < TC_COUNT(parts); i++)
-        if (strstr(path, parts[i]))
-            return true;
-    return false;
-}
-
 static bool executed_below(const struct tc_lesson *l, const char *dir)
 {
     for (size_t i = 0; i < l->count; i++)
@@ -83,7 +72,7 @@ static void add_read_notes(struct tc_buf *out, const struct tc_lesson *l,
 {
     for (size_t i = 0; i < readable->count; i++) {
         const char *path = readable->items[i];
-        if (holds_secrets(path))
+        if (tc_credential_path(path))
             add_line(out, "danger: may hold a secret, which the tool then knows: ", path);
         else if (tc_path_within("/etc", path))
             add_line(out, "note: the machine's configuration: ", path);
@@ -99,7 +88,7 @@ static void add_write_notes(struct tc_buf *out, const struct tc_lesson *l,
         const char *path = writable->items[i];
         if (tc_learn_wide(l, path))
             add_line(out, "danger: far more than one project: ", path);
-        if (holds_secrets(path))
+        if (tc_credential_path(path))
             add_line(out, "danger: may hold a secret, which the tool could replace: ", path);
         if (executed_below(l, path))
             add_line(out, "danger: it runs programs from a place that it may write: ", path);

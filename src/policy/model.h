@@ -77,6 +77,22 @@ struct tc_class {
     uint32_t line;
 };
 
+/* One access that a [[test]] asks for. */
+struct tc_test_access {
+    char *text; /* "read /data/x.csv" */
+    bool allowed;
+    uint32_t line;
+};
+
+struct tc_test {
+    char *tool;
+    char *arguments; /* JSON, or NULL */
+    char *call;      /* "allowed" or "denied": the call itself; NULL: not asked */
+    struct tc_test_access *accesses;
+    size_t access_count;
+    uint32_t line, call_line;
+};
+
 struct toolcage_policy {
     atomic_uint refs;
     bool is_default;
@@ -90,6 +106,8 @@ struct toolcage_policy {
     char *platform; /* of [backend.gvisor]; NULL: the best that works */
     struct tc_class *tiers, *risks;
     size_t tier_count, risk_count;
+    struct tc_test *tests;
+    size_t test_count;
     char digest[TC_DIGEST_SIZE];
     /* known beforehand, by index.c */
     const struct tc_spec **by_name; /* the tools, sorted */

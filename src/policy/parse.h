@@ -8,17 +8,19 @@
 #include "policy/diag.h"
 #include "policy/model.h"
 
-/* One [[test]]. */
+/* What the keys of one [[test]] are read into. */
 struct tc_test_case {
-    char *tool;
+    char *tool, *call;
     struct tc_strv allowed, denied;
+    json_t *arguments;
 };
 
 struct tc_parse {
     struct tc_diag diag;
     struct toolcage_policy *policy;
-    struct tc_spec *spec; /* whose keys are being read */
-    char path[512];       /* "tool.x.filesystem": the tables around the key */
+    const struct toolcage_policy *tested; /* a file of tests is read, for this one; else NULL */
+    struct tc_spec *spec;                 /* whose keys are being read */
+    char path[512];                       /* "tool.x.filesystem": the tables around the key */
     size_t path_len;
 };
 
@@ -56,11 +58,14 @@ tc_key_set tc_set_bool;    /* bool */
 
 /* Of tools (parse_tool.c) */
 tc_key_set tc_set_tools, tc_set_defaults, tc_set_servers, tc_set_server_tools, tc_set_tiers,
-    tc_set_risks, tc_set_tests, tc_set_backends, tc_set_oci, tc_set_gvisor;
+    tc_set_risks, tc_set_backends, tc_set_oci, tc_set_gvisor;
 tc_key_set tc_set_command, tc_set_stdin, tc_set_memory, tc_set_output, tc_set_env, tc_set_env_pass,
     tc_set_env_set, tc_set_workspace, tc_set_cwd, tc_set_image, tc_set_disk, tc_set_programs,
     tc_set_without;
 void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct tc_node *node);
+
+/* Of tests (parse_test.c) */
+tc_key_set tc_set_tests, tc_set_test_arguments;
 
 /* Of filesystem (parse_fs.c) */
 tc_key_set tc_set_filesystem, tc_set_readable, tc_set_writable, tc_set_denied;

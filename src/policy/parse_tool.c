@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Tools, servers, defaults, tiers and tests, and the keys that are small tables of their own. */
+ * Tools, servers, defaults and tiers, and the keys that are small tables of their own. */
 #include <stdio.h>
 #include <string.h>
 
@@ -195,45 +195,6 @@ void tc_set_oci(struct tc_parse *p, const struct tc_key *key, struct tc_node *no
 void tc_set_gvisor(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     read_settings(p, TC_SCOPE_GVISOR, node);
-}
-
-static void check_accesses(struct tc_parse *p, const struct tc_node *list)
-{
-    static const char *const verbs[] = {"read ", "write ", "exec ", "connect "};
-    for (size_t i = 0; list && list->kind == TC_NODE_ARRAY && i < list->count; i++) {
-        bool fine = false;
-        for (size_t v = 0; v < TC_COUNT(verbs) && list->items[i].kind == TC_NODE_STRING; v++)
-            fine |= tc_startswith(list->items[i].text, verbs[v]) &&
-                    list->items[i].text[strlen(verbs[v])];
-        if (!fine)
-            tc_parse_bad(p, &list->items[i],
-                         "write it as in \"read /data/x.csv\" or \"connect example.com:443\"",
-                         "an access is read, write, exec or connect, and what");
-    }
-}
-
-void tc_set_tests(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
-{
-    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
-        return;
-    size_t mark = tc_parse_enter(p, "test");
-    for (size_t i = 0; i < node->count; i++) {
-        struct tc_node *one = &node->items[i];
-        struct tc_test_case test = {0};
-        if (!tc_parse_is(p, one, TC_NODE_TABLE))
-            continue;
-        tc_parse_table(p, TC_SCOPE_TEST, one, &test);
-        check_accesses(p, tc_node_get(one, "allowed"));
-        check_accesses(p, tc_node_get(one, "denied"));
-        /* tables come in the order of the text, so every tool is known only at the end of the file
-         */
-        if (!test.tool && !tc_node_get(one, "tool"))
-            tc_parse_bad(p, one, "add tool = \"NAME\"", "the test names no tool");
-        free(test.tool);
-        tc_strv_done(&test.allowed);
-        tc_strv_done(&test.denied);
-    }
-    tc_parse_leave(p, mark);
 }
 
 void tc_set_command(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)

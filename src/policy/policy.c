@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "policy/parse.h"
+#include "policy/test.h"
 
 const struct tc_limits tc_limits_default = {
     .timeout_ms = 30000,
@@ -97,6 +98,19 @@ static void classes_done(struct tc_class *classes, size_t count)
     free(classes);
 }
 
+static void tests_done(struct tc_test *tests, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(tests[i].tool);
+        free(tests[i].arguments);
+        free(tests[i].call);
+        for (size_t a = 0; a < tests[i].access_count; a++)
+            free(tests[i].accesses[a].text);
+        free(tests[i].accesses);
+    }
+    free(tests);
+}
+
 struct toolcage_policy *tc_policy_ref(struct toolcage_policy *policy)
 {
     if (policy)
@@ -117,6 +131,7 @@ struct toolcage_policy *tc_policy_unref(struct toolcage_policy *policy)
     free(policy->platform);
     classes_done(policy->tiers, policy->tier_count);
     classes_done(policy->risks, policy->risk_count);
+    tests_done(policy->tests, policy->test_count);
     free(policy->tools);
     free(policy->by_name);
     tc_strv_done(&policy->writable);
@@ -154,14 +169,16 @@ static struct toolcage_policy *new_policy(const char *name, const char *dir, con
 static void check_tests(struct tc_parse *p, const struct tc_node *root)
 {
     const struct tc_node *tests = tc_node_get(root, "test");
+    const struct toolcage_policy *policy = p->tested ? p->tested : p->policy;
     for (size_t i = 0; !p->diag.memory && tests && tests->kind == TC_NODE_ARRAY && i < tests->count;
          i++) {
         if (tests->items[i].kind != TC_NODE_TABLE)
             continue;
         const struct tc_node *tool = tc_node_get(&tests->items[i], "tool");
-        if (tool && tool->kind == TC_NODE_STRING && !tc_policy_has_tool(p->policy, tool->text))
-            tc_parse_bad(p, tool, "name a tool of this file", "there is no tool \"%.80s\"",
-                         tool->text);
+        if (tool && tool->kind == TC_NODE_STRING && !tc_policy_has_tool(policy, tool->text))
+            tc_parse_bad(p, tool,
+                         p->tested ? "name a tool of the policy" : "name a tool of this file",
+                         "there is no tool \"%.80s\"", tool->text);
     }
 }
 
@@ -189,7 +206,7 @@ static int read_policy(struct tc_parse *p, struct tc_document *document,
                     document->error);
         return tc_diag_result(&p->diag, err);
     }
-    tc_parse_table(p, TC_SCOPE_FILE, &document->root, p->policy);
+    tc_parse_table(p, p->tested ? TC_SCOPE_TEST_FILE : TC_SCOPE_FILE, &document->root, p->policy);
     if (!tc_policy_index_tools(p->policy))
         return tc_fail_memory(err);
     check_tests(p, &document->root);
@@ -206,8 +223,9 @@ static bool digest_policy(struct toolcage_policy *policy, const struct tc_node *
     return true;
 }
 
-int tc_policy_compile(const char *text, size_t length, const char *name, const char *dir,
-                      const char *home, struct toolcage_policy **ret, struct toolcage_error **err)
+static int compile(const char *text, size_t length, const char *name, const char *dir,
+                   const char *home, const struct toolcage_policy *tested,
+                   struct toolcage_policy **ret, struct toolcage_error **err)
 {
     _auto_(unref) struct toolcage_policy *policy = new_policy(name, dir, home);
     _auto_(tc_document_done) struct tc_document document = {0};
@@ -218,6 +236,7 @@ int tc_policy_compile(const char *text, size_t length, const char *name, const c
     parse->diag.text = text;
     parse->diag.len = length;
     parse->policy = policy;
+    parse->tested = tested;
     int rc = read_policy(parse, &document, err);
     tc_diag_done(&parse->diag);
     if (rc)
@@ -226,6 +245,19 @@ int tc_policy_compile(const char *text, size_t length, const char *name, const c
         return tc_fail_memory(err);
     *ret = TAKE(policy);
     return 0;
+}
+
+int tc_policy_compile(const char *text, size_t length, const char *name, const char *dir,
+                      const char *home, struct toolcage_policy **ret, struct toolcage_error **err)
+{
+    return compile(text, length, name, dir, home, NULL, ret, err);
+}
+
+int tc_policy_compile_tests(const struct toolcage_policy *policy, const char *text, size_t length,
+                            const char *name, struct toolcage_policy **ret,
+                            struct toolcage_error **err)
+{
+    return compile(text, length, name, policy->dir, policy->home, policy, ret, err);
 }
 
 int tc_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err)

@@ -7,30 +7,10 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "policy/credentials.h"
 #include "policy/pathrule.h"
 #include "policy/resolve.h"
 #include "policy/system_paths.h"
-
-/* What a caller's credentials are called, below the home directory. */
-static const char *const credentials[] = {
-    ".ssh",
-    ".aws",
-    ".gnupg",
-    ".kube",
-    ".netrc",
-    ".docker",
-    ".npmrc",
-    ".config/gh",
-    ".mozilla",
-    ".local/share/keyrings",
-    ".config/google-chrome",
-    ".config/chromium",
-    ".pypirc",
-    ".git-credentials",
-    ".azure",
-    ".config/gcloud",
-    ".cargo/credentials.toml",
-};
 
 static bool copy_text(char **to, const char *from)
 {
@@ -224,8 +204,8 @@ static int mask_credentials(struct tc_resolve *r)
 {
     const char *home = r->facts->home;
     int rc = 0;
-    for (size_t i = 0; home && home[0] == '/' && !rc && i < TC_COUNT(credentials); i++) {
-        _autofree_ char *secret = tc_path_join(home, credentials[i]);
+    for (size_t i = 0; home && home[0] == '/' && !rc && tc_credential_places[i]; i++) {
+        _autofree_ char *secret = tc_path_join(home, tc_credential_places[i]);
         if (!secret)
             return tc_resolve_memory(r);
         rc = check_values(r, secret);

@@ -11,7 +11,7 @@
 
 void tc_verdict_done(struct tc_verdict *v)
 {
-    char *texts[] = {v->target, v->key, v->reason, v->hint};
+    char *texts[] = {v->target, v->key, v->entry, v->reason, v->hint};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
     memset(v, 0, sizeof(*v));
@@ -26,7 +26,7 @@ static int decide(struct tc_verdict *v, bool allowed, const char *key, uint32_t 
     v->key = strdup(key ? key : "");
     v->hint = strdup(hint ? hint : "");
     v->reason = reason;
-    return v->key && v->hint && v->reason && v->target ? 0 : tc_fail_memory(err);
+    return v->key && v->hint && v->reason && v->target && !v->half ? 0 : tc_fail_memory(err);
 }
 
 static const struct tc_spec *spec_of(const struct toolcage_policy *policy,
@@ -34,6 +34,13 @@ static const struct tc_spec *spec_of(const struct toolcage_policy *policy,
 {
     const struct tc_spec *tool = grant->tool ? tc_policy_tool(policy, grant->tool) : NULL;
     return tool ? tool : &policy->defaults;
+}
+
+/* Names the entry that decides, before it does; decide() sees to a copy that failed. */
+static bool by_entry(struct tc_verdict *v, const char *entry)
+{
+    v->entry = strdup(entry);
+    return v->entry != NULL;
 }
 
 /* Nothing grants it: the key that would, and where it stands now. */
@@ -96,12 +103,19 @@ static char *beside(const struct tc_grant *grant, const char *path, char *reason
     return reason;
 }
 
+static const struct tc_fs_entry *find_entry(const struct tc_grant *grant, struct tc_verdict *v)
+{
+    const struct tc_fs_entry *entry = tc_grant_find(grant, v->target);
+    v->half = entry && !by_entry(v, entry->path);
+    return entry;
+}
+
 static int judge_path(const struct toolcage_policy *policy, const struct tc_grant *grant,
                       const char *verb, struct tc_verdict *v, struct toolcage_error **err)
 {
     bool write = tc_streq(verb, "write");
     const char *path = v->target, *fixed = always(path, write);
-    const struct tc_fs_entry *entry = tc_grant_find(grant, path);
+    const struct tc_fs_entry *entry = find_entry(grant, v);
     if (entry && entry->access == TC_ACCESS_DENY)
         return decide(v, false, entry->origin.key, entry->origin.line,
                       entry->built_in ? "grant that very path if the tool must have it"
@@ -143,7 +157,7 @@ static int judge_socket(const struct toolcage_policy *policy, const struct tc_gr
     const struct tc_fs_entry *entry = tc_grant_socket(grant, path);
     const struct tc_fs_entry *file = tc_grant_find(grant, path);
     v->target = strdup(text);
-    if (!v->target)
+    if (!v->target || (entry && !by_entry(v, entry->path)))
         return tc_fail_memory(err);
     if (entry && file && file->access == TC_ACCESS_DENY)
         return decide(v, false, file->origin.key, file->origin.line, "take the path out of denied",
@@ -187,6 +201,8 @@ static int judge_connect(const struct toolcage_policy *policy, const struct tc_g
         return tc_fail_memory(err);
     const struct tc_net_entry *entry =
         tc_endpoint_find(grant->net, grant->net_count, wanted.host, wanted.port);
+    if (entry && !(v->entry = tc_endpoint_write(entry->host, entry->port)))
+        return tc_fail_memory(err);
     if (entry)
         return decide(v, true, entry->origin.key, entry->origin.line, NULL,
                       tc_format("connect %s: granted%s", v->target,

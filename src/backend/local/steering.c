@@ -14,64 +14,18 @@
 #include "backend/local/steering.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "policy/steering_names.h"
 
 /* The search goes to the end of the tree. Past these bounds the call is refused, because what was
  * not looked at is not protected. */
 enum { DIRECTORIES_MAX = 100000, DEEPEST = 500, MOUNTS_MAX = 1000 };
 
-/* Relative to a directory; a bare repository's own names are told apart by its layout. */
-static const char *const names[] = {
-    ".git/config",
-    ".git/config.worktree",
-    ".git/commondir",
-    ".git/worktrees",
-    ".git/hooks",
-    ".git/modules",
-    ".git/info/attributes",
-    ".hg/hgrc",
-    ".envrc",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".gitconfig",
-    ".config/git",
-    ".config/fish",
-    ".config/autostart",
-    ".config/systemd",
-    ".vimrc",
-    ".exrc",
-    ".nvimrc",
-    ".config/nvim",
-    ".emacs",
-    ".emacs.d",
-    ".dir-locals.el",
-    ".vscode",
-    ".idea",
-    ".zed",
-    ".claude",
-    ".cursor",
-    ".codex",
-    ".gemini",
-    ".mcp.json",
-    ".husky",
-    ".direnv",
-    "toolcage.toml",
-    ".config/toolcage",
-    ".local/state/toolcage",
-};
-
 bool tc_steers_host(const char *path)
 {
-    for (size_t i = 0; i < TC_COUNT(names); i++) {
+    for (size_t i = 0; tc_steering_names[i]; i++) {
         const char *at = path;
-        size_t n = strlen(names[i]);
-        while ((at = strstr(at, names[i])) != NULL) {
+        size_t n = strlen(tc_steering_names[i]);
+        while ((at = strstr(at, tc_steering_names[i])) != NULL) {
             bool whole = (at == path || at[-1] == '/') && (at[n] == '\0' || at[n] == '/');
             if (whole)
                 return true;
@@ -84,10 +38,11 @@ bool tc_steers_host(const char *path)
 
 bool tc_steers_above(const char *path)
 {
-    for (size_t i = 0; i < TC_COUNT(names); i++)
-        for (const char *slash = strchr(names[i], '/'); slash; slash = strchr(slash + 1, '/')) {
-            size_t n = (size_t)(slash - names[i]), length = strlen(path);
-            if (length >= n && memcmp(path + length - n, names[i], n) == 0 &&
+    for (size_t i = 0; tc_steering_names[i]; i++)
+        for (const char *slash = strchr(tc_steering_names[i], '/'); slash;
+             slash = strchr(slash + 1, '/')) {
+            size_t n = (size_t)(slash - tc_steering_names[i]), length = strlen(path);
+            if (length >= n && memcmp(path + length - n, tc_steering_names[i], n) == 0 &&
                 (length == n || path[length - n - 1] == '/'))
                 return true;
         }
@@ -212,8 +167,9 @@ static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char
     static const char *const bare[] = {"config", "hooks", "commondir", "worktrees"};
     static const char *const link[] = {".git"}; /* no directory: points to one elsewhere */
     const char *name = e->d_name;
-    for (size_t i = 0; i < TC_COUNT(names); i++)
-        if (begins_with(names[i], name) && protect_below(s, prefix, &names[i], 1) < 0)
+    for (size_t i = 0; tc_steering_names[i]; i++)
+        if (begins_with(tc_steering_names[i], name) &&
+            protect_below(s, prefix, &tc_steering_names[i], 1) < 0)
             return -1;
     if (strcmp(name, "HEAD") == 0 && tc_steers_bare(dirfd))
         return protect_below(s, prefix, bare, TC_COUNT(bare));

@@ -25,7 +25,7 @@ command = ["true"]
 ASKED = [  # what stands there, what may follow (at least), and what the shell adds
     ([""], ["exec", "call", "policy", "completion", "help"], "nothing"),
     (["po"], ["policy"], "nothing"),
-    (["policy", ""], ["check", "explain", "trust", "digest"], "nothing"),
+    (["policy", ""], ["check", "explain", "test", "trust", "digest"], "nothing"),
     (["policy", "check", ""], [], "files"),
     (["policy", "nonsense", ""], [], "nothing"),
     (["nonsense", ""], [], "nothing"),

@@ -8,8 +8,8 @@ MISTAKES = [
     ("a command in place of a verb", ["lss", "-l"], ["unknown verb lss", "toolcage exec lss"]),
     ("a mistyped verb", ["doctr"], ["unknown verb doctr", "did you mean toolcage doctor?"]),
     ("an option before the verb", ["--json", "exec"], ["unknown option --json", "after the verb"]),
-    ("policy alone", ["policy"], ["check, explain, trust or digest"]),
-    ("an unknown policy verb", ["policy", "lint"], ["unknown verb lint", "check, explain, trust or digest"]),
+    ("policy alone", ["policy"], ["check, explain, test, trust or digest"]),
+    ("an unknown policy verb", ["policy", "lint"], ["unknown verb lint", "check, explain, test, trust or digest"]),
     ("no command", ["exec"], ["exec: no command given"]),
     ("no command but a tool", ["exec", "--tool", "t"], ["toolcage call t"]),
     ("call without a tool", ["call"], ["something is missing", "toolcage call [options] TOOL"]),
@@ -22,6 +22,9 @@ MISTAKES = [
     ("proving and cleaning", ["doctor", "--prove", "--clean"], ["one at a time"]),
     ("a backend for nothing", ["doctor", "--backend", "process"], ["--backend is for --prove only"]),
     ("two questions", ["policy", "explain", "--read", "/a", "--write", "/b"], ["one access at a time"]),
+    ("a wrong --severity", ["policy", "check", "--severity", "bad"], ["--severity is note, warning or error, not bad"]),
+    ("a wrong --fail-on", ["policy", "check", "--fail-on", "bad"], ["--fail-on is note, warning, error or never, not bad"]),
+    ("a wrong --require-coverage", ["policy", "test", "--require-coverage", "101"], ["a number from 0 to 100"]),
     ("docker's -v", ["exec", "-v", "/srv/data:/data", "ls"], ["hint: write --write /data=/srv/data"]),
     ("docker's -v, read-only", ["exec", "-v", "/srv:/srv:ro", "ls"], ["hint: write --read /srv"]),
     ("docker's --volume=", ["exec", "--volume=/a:/b", "ls"], ["hint: write --write /b=/a"]),
@@ -35,7 +38,7 @@ MISTAKES = [
     ("bubblewrap's --unshare-net", ["exec", "--unshare-net", "ls"], ["namespaces of its own"]),
 ]
 
-VERBS = [["exec"], ["run"], ["call"], ["tools"], ["init"], ["policy", "check"], ["policy", "explain"],
+VERBS = [["exec"], ["run"], ["call"], ["tools"], ["init"], ["policy", "check"], ["policy", "explain"], ["policy", "test"],
          ["policy", "trust"], ["policy", "digest"], ["doctor"], ["mcp"], ["wrap"], ["completion"], ["version"]]
 
 with Place() as place:

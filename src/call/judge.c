@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "call/judge.h"
+
+#include "backend/backend.h"
+#include "call/facts.h"
+#include "policy/lint.h"
+
+enum { FRONTS_MAX = 32 };
+
+int tc_policy_lint_here(const struct toolcage_policy *policy, const char *text, size_t length,
+                        const char *suffixes, size_t suffixes_len, char **ret,
+                        struct toolcage_error **err)
+{
+    struct tc_lint_backend backends[FRONTS_MAX];
+    struct tc_lint_facts facts = {
+        .backends = backends, .suffixes = suffixes, .suffixes_len = suffixes_len};
+    const struct tc_front *front;
+    while (facts.backend_count < FRONTS_MAX && (front = tc_front_at(facts.backend_count)))
+        backends[facts.backend_count++] =
+            (struct tc_lint_backend){.name = front->name,
+                                     .provides = front->provides,
+                                     .no_boundary = front->flags & TC_BACKEND_NO_BOUNDARY};
+    return tc_policy_lint(policy, text, length, &facts, ret, err);
+}
+
+int tc_policy_test_here(const struct toolcage_policy *policy, const struct tc_test_texts *tests,
+                        char **ret, struct toolcage_error **err)
+{
+    _autosurroundings_ struct tc_surroundings here = {0};
+    int rc = tc_surroundings_gather(&here, err);
+    return rc ? rc : tc_policy_test(policy, tests, &here.facts, ret, err);
+}

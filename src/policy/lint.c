@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * One run: every rule over every tool, what comments silence, and the findings as JSON. A rule that
+ * compares tools with each other asks an index, so that a run grows with the policy's size and not
+ * with its square. */
+#include "policy/lint.h"
+
+#include <string.h>
+
+#include "base/jsontext.h"
+#include "base/shown.h"
+#include "policy/diag.h"
+#include "policy/endpoint.h"
+#include "policy/lint_rules.h"
+
+static const char *const severities[] = {"note", "warning", "error"};
+
+/* ---- findings
+ * ----------------------------------------------------------------------------------- */
+
+static struct tc_place place_on(const struct tc_lint *l, uint32_t line, const char *needle)
+{
+    struct tc_place at = {.line = line};
+    if (!line || line > l->line_count)
+        return (struct tc_place){0};
+    const char *text = l->lines[line - 1].at;
+    size_t len = l->lines[line - 1].len, n = needle ? strlen(needle) : 0;
+    const char *found = n ? memmem(text, len, needle, n) : NULL;
+    size_t start = found ? (size_t)(found - text) : 0;
+    while (!found && start < len && (text[start] == ' ' || text[start] == '\t'))
+        start++;
+    while (!found && start + n < len && !strchr(" \t=:,]}#", text[start + n]))
+        n++;
+    at.column = (uint32_t)start + 1;
+    at.span = (uint32_t)(n ? n : 1);
+    return at;
+}
+
+void tc_lint_add(struct tc_lint *l, const struct tc_spec *spec, const char *key, uint32_t line,
+                 const char *needle, const char *hint, const char *fmt, ...)
+{
+    if (l->count == TC_LINT_MAX) {
+        l->more++;
+        return;
+    }
+    struct tc_lint_finding *f = TC_PUSH(l->findings, l->count);
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    tc_buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    if (!f) {
+        l->memory = true;
+        return;
+    }
+    f->rule = l->rule;
+    f->at = place_on(l, line, needle);
+    f->key = spec ? tc_spec_key(spec, key) : strdup(key);
+    f->hint = strdup(hint);
+    f->message = tc_buf_steal(&text);
+    l->memory |= !f->key || !f->hint || !f->message;
+}
+
+const struct tc_spec *tc_lint_said(const struct tc_lint *l, const struct tc_spec *spec,
+                                   enum tc_key_id id)
+{
+    return tc_policy_said(l->policy, spec, id);
+}
+
+char *tc_lint_endpoints(struct tc_lint *l, const struct tc_spec *net)
+{
+    const struct tc_net_entry *first = &net->net[0];
+    _autofree_ char *one = tc_streq(first->host, "*") ? strdup("every public address")
+                                                      : tc_endpoint_write(first->host, first->port);
+    char *all = !one                 ? NULL
+                : net->net_count > 1 ? tc_format("%s and %zu more", one, net->net_count - 1)
+                                     : TAKE(one);
+    l->memory |= !all;
+    return all;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct tc_lint_finding *x = a, *y = b;
+    if (x->at.line != y->at.line)
+        return x->at.line < y->at.line ? -1 : 1;
+    if (x->at.column != y->at.column)
+        return x->at.column < y->at.column ? -1 : 1;
+    if (x->rule != y->rule)
+        return x->rule < y->rule ? -1 : 1;
+    return strcmp(x->message, y->message);
+}
+
+static void finding_done(struct tc_lint_finding *f)
+{
+    free(f->key);
+    free(f->message);
+    free(f->hint);
+    free(f->silenced);
+}
+
+/* In the order of the text; what two tools inherit is told once. */
+static void sort_findings(struct tc_lint *l)
+{
+    size_t kept = 0;
+    if (l->count)
+        qsort(l->findings, l->count, sizeof(*l->findings), by_place);
+    for (size_t i = 0; i < l->count; i++) {
+        if (kept && by_place(&l->findings[kept - 1], &l->findings[i]) == 0)
+            finding_done(&l->findings[i]);
+        else
+            l->findings[kept++] = l->findings[i];
+    }
+    l->count = kept;
+}
+
+/* ---- the run
+ * ------------------------------------------------------------------------------------ */
+
+static bool split_lines(struct tc_lint *l, const char *text, size_t length)
+{
+    const char *end = text + length;
+    for (const char *at = text; at < end;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *stop = newline ? newline : end;
+        struct tc_lint_line *line = TC_PUSH(l->lines, l->line_count);
+        if (!line)
+            return false;
+        line->at = at;
+        line->len = (size_t)(stop - at);
+        line->len -= line->len && stop[-1] == '\r';
+        at = newline ? newline + 1 : end;
+    }
+    return true;
+}
+
+static uint64_t keys_said(const struct tc_spec *spec)
+{
+    uint64_t keys = 0;
+    for (int i = 0; i < TC_KEY_COUNT; i++)
+        keys |= spec->said[i] ? (uint64_t)1 << i : 0;
+    return keys;
+}
+
+static void look_at(struct tc_lint *l, const struct tc_spec *spec)
+{
+    uint64_t said = keys_said(spec);
+    for (const struct tc_lint_rule *rule = tc_lint_rules; rule->id && !l->memory; rule++) {
+        l->rule = rule;
+        if (rule->each && (rule->keys & said))
+            rule->each(l, spec);
+    }
+}
+
+static void look_at_all(struct tc_lint *l)
+{
+    const struct toolcage_policy *policy = l->policy;
+    look_at(l, &policy->defaults);
+    for (size_t i = 0; i < policy->tool_count; i++)
+        look_at(l, &policy->tools[i]);
+    for (size_t i = 0; i < policy->server_count; i++)
+        look_at(l, &policy->servers[i].spec);
+    for (const struct tc_lint_rule *rule = tc_lint_rules; rule->id && !l->memory; rule++) {
+        l->rule = rule;
+        if (rule->whole)
+            rule->whole(l);
+    }
+}
+
+/* ---- as JSON
+ * ------------------------------------------------------------------------------------ */
+
+/* As a person reads it, in the form of the errors of a policy. */
+static void add_text(const struct tc_lint *l, const struct tc_lint_finding *f, struct tc_buf *out)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    tc_buf_add_shown(&text, l->policy->name);
+    if (f->at.line)
+        tc_buf_addf(&text, ":%u:%u", f->at.line, f->at.column);
+    tc_buf_addf(&text, ": %s: ", severities[f->rule->severity]);
+    tc_buf_add_shown(&text, f->message);
+    tc_buf_addf(&text, " [%s]\n", f->rule->id);
+    if (f->at.line)
+        tc_diag_quote(&text, l->lines[f->at.line - 1].at, l->lines[f->at.line - 1].len, f->at);
+    tc_buf_adds(&text, "hint: ");
+    tc_buf_add_shown(&text, f->hint);
+    tc_buf_addc(&text, '\n');
+    out->failed |= text.failed;
+    tc_json_member(out, "text", text.data ? text.data : "");
+}
+
+static void add_number(struct tc_buf *out, const char *key, size_t value)
+{
+    tc_json_key(out, key);
+    tc_buf_addf(out, "%zu", value);
+}
+
+static void add_finding(const struct tc_lint *l, const struct tc_lint_finding *f,
+                        struct tc_buf *out)
+{
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "id", f->rule->id);
+    tc_json_member(out, "severity", severities[f->rule->severity]);
+    tc_json_member(out, "key", f->key);
+    add_number(out, "line", f->at.line);
+    add_number(out, "column", f->at.column);
+    add_number(out, "span", f->at.span);
+    tc_json_member(out, "message", f->message);
+    tc_json_member(out, "hint", f->hint);
+    if (f->silenced)
+        tc_json_member(out, "silenced", f->silenced);
+    else
+        tc_buf_adds(out, ",\"silenced\":null");
+    add_text(l, f, out);
+    tc_buf_addc(out, '}');
+}
+
+static void add_counts(const struct tc_lint *l, struct tc_buf *out)
+{
+    size_t counts[TC_COUNT(severities)] = {0}, silenced = 0;
+    for (size_t i = 0; i < l->count; i++)
+        if (l->findings[i].silenced)
+            silenced++;
+        else
+            counts[l->findings[i].rule->severity]++;
+    tc_json_key(out, "counts");
+    tc_buf_addc(out, '{');
+    for (size_t i = TC_COUNT(severities); i-- > 0;)
+        add_number(out, severities[i], counts[i]);
+    add_number(out, "silenced", silenced);
+    add_number(out, "more", l->more);
+    tc_buf_addc(out, '}');
+}
+
+static char *write_findings(const struct tc_lint *l)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    tc_buf_adds(&out, "{\"version\":1");
+    tc_json_member(&out, "file", l->policy->name);
+    tc_json_key(&out, "findings");
+    tc_buf_addc(&out, '[');
+    for (size_t i = 0; i < l->count; i++) {
+        tc_buf_adds(&out, i ? "," : "");
+        add_finding(l, &l->findings[i], &out);
+    }
+    tc_buf_addc(&out, ']');
+    add_counts(l, &out);
+    tc_json_key(&out, "unchecked");
+    tc_buf_adds(&out, l->unchecked ? "[\"public-suffix\"]" : "[]");
+    tc_buf_addc(&out, '}');
+    return tc_buf_steal(&out);
+}
+
+static void lint_done(struct tc_lint *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        finding_done(&l->findings[i]);
+    for (size_t i = 0; i < l->writable_count; i++)
+        free(l->writable[i].host);
+    free(l->findings);
+    free(l->writable);
+    free(l->lines);
+    tc_suffixes_done(&l->suffixes);
+}
+
+int tc_policy_lint(const struct toolcage_policy *policy, const char *text, size_t length,
+                   const struct tc_lint_facts *facts, char **ret, struct toolcage_error **err)
+{
+    _auto_(lint_done) struct tc_lint l = {.policy = policy, .facts = facts};
+    bool fine =
+        split_lines(&l, text, length) && tc_lint_index(&l) &&
+        (!facts->suffixes || tc_suffixes_read(&l.suffixes, facts->suffixes, facts->suffixes_len));
+    if (!fine)
+        return tc_fail_memory(err);
+    look_at_all(&l);
+    if (!l.memory)
+        sort_findings(&l);
+    if (!l.memory)
+        tc_lint_silence(&l);
+    if (!l.memory)
+        sort_findings(&l);
+    char *json = l.memory ? NULL : write_findings(&l);
+    if (!json)
+        return tc_fail_memory(err);
+    *ret = json;
+    return 0;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Rules about the cage: what it does not hold, what bounds it too late, and what a model writes
+ * into a shell. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "policy/lint_rules.h"
+#include "policy/resolve.h"
+#include "policy/template.h"
+
+static const int64_t longest_ms = 10 * 60 * 1000;
+static const int64_t largest_memory = (int64_t)64 << 30;
+static const int64_t largest_output = 1 << 20;
+enum { BYTES_PER_TOKEN = 4 };
+
+/* ---- backends
+ * ----------------------------------------------------------------------------------- */
+
+/* The key that chose the backend, and who said it; NULL: nobody. */
+static const struct tc_spec *chooser(const struct tc_lint *l, const struct tc_spec *spec,
+                                     enum tc_key_id *ret_id, const char **ret_key)
+{
+    static const struct {
+        enum tc_key_id id;
+        const char *key;
+    } rows[] = {{TC_KEY_BACKEND, "backend"},
+                {TC_KEY_TIER, "tier"},
+                {TC_KEY_RISK, "risk"},
+                {TC_KEY_IMAGE, "image"},
+                {TC_KEY_MODULE, "module"}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        const struct tc_spec *said = tc_lint_said(l, spec, rows[i].id);
+        *ret_id = rows[i].id;
+        *ret_key = rows[i].key;
+        if (said)
+            return said;
+    }
+    return NULL;
+}
+
+static const struct tc_lint_backend *find_backend(const struct tc_lint *l, const char *name)
+{
+    for (size_t i = 0; i < l->facts->backend_count; i++)
+        if (tc_streq(l->facts->backends[i].name, name))
+            return &l->facts->backends[i];
+    return NULL;
+}
+
+void tc_lint_no_backend(struct tc_lint *l, const struct tc_spec *spec)
+{
+    enum tc_key_id id;
+    const char *key, *name = tc_policy_backend(l->policy, spec);
+    const struct tc_spec *said = chooser(l, spec, &id, &key);
+    if (said && l->facts->backend_count && !find_backend(l, name))
+        tc_lint_add(l, said, key, said->said[id], name,
+                    "backend = \"process\", \"oci\" or \"gvisor\" are there; until then each call "
+                    "is refused",
+                    "this version has no backend %s", name);
+}
+
+/* What a grant of it needs, as far as the text tells. */
+static tc_clauses clauses_of(const struct tc_lint *l, const struct tc_spec *spec)
+{
+    const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
+    const struct tc_spec *time = tc_lint_said(l, spec, TC_KEY_CPU_TIME);
+    const struct tc_spec *cpus = tc_lint_said(l, spec, TC_KEY_CPUS);
+    const struct tc_grant grant = {.net_count = net ? net->net_count : 0,
+                                   .limits = {.cpu_time_ms = time ? time->limits.cpu_time_ms : 0,
+                                              .cpus_milli = cpus ? cpus->limits.cpus_milli : 0}};
+    return tc_grant_clauses(&grant);
+}
+
+void tc_lint_unenforceable(struct tc_lint *l, const struct tc_spec *spec)
+{
+    const char *name = tc_policy_backend(l->policy, spec);
+    const struct tc_lint_backend *backend = find_backend(l, name);
+    const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
+    tc_clauses missing = backend && !backend->no_boundary && backend->provides
+                             ? clauses_of(l, spec) & ~backend->provides
+                             : 0;
+    for (int i = 0; i < TC_CLAUSE_COUNT; i++) {
+        if (!(missing & TC_CLAUSE_BIT(i)))
+            continue;
+        bool by_net = i == TC_CLAUSE_NET_ALLOW && net;
+        const struct tc_spec *says = by_net ? net : spec;
+        uint32_t line = by_net ? net->said[TC_KEY_NETWORK] : spec->said[TC_KEY_BACKEND];
+        tc_lint_add(l, says, by_net ? "network" : "backend", line, by_net ? "network" : name,
+                    "choose a backend that can (toolcage doctor); until then each call is refused",
+                    "backend %s of this version cannot enforce %s: %s", name, tc_clause_name(i),
+                    tc_clause_text(i));
+    }
+}
+
+void tc_lint_no_boundary(struct tc_lint *l, const struct tc_spec *spec)
+{
+    const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_BACKEND);
+    if (said && tc_streq(said->backend, "not-a-security-boundary"))
+        tc_lint_add(l, said, "backend", said->said[TC_KEY_BACKEND], said->backend,
+                    "backend = \"process\" costs about as much and holds",
+                    "nothing holds %s: it may do whatever you may", spec->prefix);
+}
+
+void tc_lint_gives_up(struct tc_lint *l, const struct tc_spec *spec)
+{
+    const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_WITHOUT);
+    _autobuf_ struct tc_buf list = TC_BUF_INIT;
+    for (int i = 0; said && i < TC_CLAUSE_COUNT; i++)
+        if (said->without & TC_CLAUSE_BIT(i))
+            tc_buf_addf(&list, "%s%s", list.len ? ", " : "", tc_clause_name(i));
+    l->memory |= list.failed;
+    if (list.len && !list.failed)
+        tc_lint_add(l, said, "without", said->said[TC_KEY_WITHOUT], "without",
+                    "toolcage doctor names what a machine lacks; mend that, and take it out",
+                    "where no namespaces can be made, calls run without %s", list.data);
+}
+
+/* ---- limits
+ * ------------------------------------------------------------------------------------- */
+
+void tc_lint_timeout(struct tc_lint *l, const struct tc_spec *spec)
+{
+    char text[TC_VALUE_TEXT_SIZE];
+    const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_TIMEOUT);
+    if (!said || tc_spec_is_server(spec) || said->limits.timeout_ms <= longest_ms)
+        return;
+    tc_value_write(TC_UNIT_DURATION, said->limits.timeout_ms, text);
+    tc_lint_add(l, said, "timeout", said->said[TC_KEY_TIMEOUT], "timeout",
+                "at most 10m, or cpu_time = \"…\" beside it",
+                "a call that hangs or mines holds this machine for %s", text);
+}
+
+void tc_lint_memory(struct tc_lint *l, const struct tc_spec *spec)
+{
+    char text[TC_VALUE_TEXT_SIZE];
+    const struct tc_spec *memory = tc_lint_said(l, spec, TC_KEY_MEMORY);
+    const struct tc_spec *pids = tc_lint_said(l, spec, TC_KEY_PIDS);
+    const struct tc_limits *m = memory ? &memory->limits : &tc_limits_default;
+    int64_t most = m->memory, count = (pids ? &pids->limits : &tc_limits_default)->pids;
+    if (!m->memory_any || most <= largest_memory / count)
+        return;
+    const struct tc_spec *says = memory ? memory : pids;
+    tc_value_write(TC_UNIT_SIZE, most, text);
+    tc_lint_add(l, says, memory ? "memory" : "pids",
+                says->said[memory ? TC_KEY_MEMORY : TC_KEY_PIDS], memory ? "memory" : "pids",
+                "fewer pids, or memory = \"…\" without by = \"any\", which needs a control group",
+                "without a control group the limit is for each process: %" PRId64
+                " processes of %s",
+                count, text);
+}
+
+void tc_lint_output(struct tc_lint *l, const struct tc_spec *spec)
+{
+    char text[TC_VALUE_TEXT_SIZE];
+    const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_OUTPUT);
+    if (!said || said->limits.output <= largest_output)
+        return;
+    tc_value_write(TC_UNIT_SIZE, said->limits.output, text);
+    tc_lint_add(l, said, "output", said->said[TC_KEY_OUTPUT], "output",
+                "keep 1MiB or less, and let the tool write the rest to a file that collect names",
+                "%s of a stream are about %" PRId64 " tokens, more than most models can read", text,
+                said->limits.output / BYTES_PER_TOKEN);
+}
+
+/* ---- a shell
+ * ------------------------------------------------------------------------------------ */
+
+static bool is_shell(const char *program)
+{
+    static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"};
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (tc_streq(tc_path_base(program), names[i]) || tc_streq(program, names[i]))
+            return true;
+    return false;
+}
+
+/* A text of one's own with an argument inside; an element that is all argument is meant as a
+ * program. */
+static bool mixes(const char *text, struct tc_hole *hole)
+{
+    return tc_hole_find(text, hole) && (hole->start != text || *hole->end);
+}
+
+void tc_lint_shell(struct tc_lint *l, const struct tc_spec *spec)
+{
+    const struct tc_strv *argv = &spec->command;
+    struct tc_hole hole;
+    if (!argv->count || !is_shell(argv->items[0]))
+        return;
+    for (size_t i = 1; i + 1 < argv->count; i++) {
+        const char *word = argv->items[i];
+        if (word[0] != '-' || word[strlen(word) - 1] != 'c' || !mixes(argv->items[i + 1], &hole))
+            continue;
+        _autofree_ char *place = strndup(hole.start, (size_t)(hole.end - hole.start));
+        l->memory |= !place;
+        if (place)
+            tc_lint_add(l, spec, "command", spec->said[TC_KEY_COMMAND], place,
+                        "pass it as a word of its own: [\"sh\", \"-c\", \"… \\\"$1\\\"\", \"sh\", "
+                        "\"{NAME}\"]",
+                        "a shell reads %s as a piece of its program: a value with ; or $( runs "
+                        "anything that the cage lets it",
+                        place);
+        return;
+    }
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Rules about endpoints: who is there, and who reads what is sent there. */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "policy/endpoint.h"
+#include "policy/lint_rules.h"
+
+/* Hosts where anybody can put something up, or collects what is sent: a tool that reaches one
+ * reaches everybody who uses it. Narrowing it by `paths` to one's own part ends that. Closed on
+ * purpose: a host is here when strangers share its name, not when it is merely large. */
+static const char *const publishers[] = {
+    /* code, and its raw files, pages and gists */
+    "github.com", "raw.githubusercontent.com", "gist.github.com", "gist.githubusercontent.com",
+    "api.github.com", "uploads.github.com", "gitlab.com", "bitbucket.org", "codeberg.org",
+    "huggingface.co",
+    /* pastes and files */
+    "pastebin.com", "paste.debian.net", "dpaste.com", "0x0.st", "transfer.sh", "file.io",
+    "catbox.moe", "termbin.com", "www.dropbox.com", "drive.google.com", "docs.google.com",
+    /* storage where the bucket is in the path */
+    "s3.amazonaws.com", "storage.googleapis.com",
+    /* package registries take uploads */
+    "registry.npmjs.org", "upload.pypi.org", "test.pypi.org", "crates.io", "rubygems.org",
+    "registry-1.docker.io", "ghcr.io",
+    /* messages and collectors of requests */
+    "api.telegram.org", "discord.com", "hooks.slack.com", "slack.com", "webhook.site",
+    "requestbin.com", "api.pushover.net", "ntfy.sh", "httpbin.org", NULL};
+
+typedef void check_entry(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                         const struct tc_net_entry *entry, uint32_t line);
+
+static void each_entry(struct tc_lint *l, const struct tc_spec *spec, check_entry *check)
+{
+    const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
+    for (size_t i = 0; net && i < net->net_count; i++)
+        check(l, net, "network", &net->net[i], net->net[i].origin.line);
+    for (size_t i = 0; i < spec->argument_count; i++)
+        for (size_t b = 0; b < spec->arguments[i].bound_count; b++) {
+            const struct tc_bound *bound = &spec->arguments[i].bounds[b];
+            if (!bound->path)
+                check(l, spec, "arguments", &bound->host, bound->line);
+        }
+}
+
+static bool is_one_of(const char *host, const char *const list[])
+{
+    for (size_t i = 0; list[i]; i++)
+        if (tc_streq(list[i], host))
+            return true;
+    return false;
+}
+
+static void check_publisher(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                            const struct tc_net_entry *entry, uint32_t line)
+{
+    if (!entry->paths.count && is_one_of(entry->host, publishers))
+        tc_lint_add(l, says, key, line, entry->host,
+                    "narrow it to your own part with { host, paths = [\"/…\"] }, and to what is "
+                    "needed with methods",
+                    "anybody can publish or collect at %s: what the tool knows can leave by it, "
+                    "and what it fetches may be anybody's",
+                    entry->host);
+}
+
+void tc_lint_publishers(struct tc_lint *l, const struct tc_spec *spec)
+{
+    each_entry(l, spec, check_publisher);
+}
+
+static void check_suffix(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                         const struct tc_net_entry *entry, uint32_t line)
+{
+    const char *host = tc_startswith(entry->host, "*.") ? entry->host + 2 : entry->host;
+    if (tc_streq(host, "*") || tc_host_is_address(host))
+        return;
+    l->unchecked |= !l->facts->suffixes;
+    if (tc_suffixes_has(&l->suffixes, host))
+        tc_lint_add(l, says, key, line, entry->host, "name the very hosts that the tool needs",
+                    "%s is a public suffix: names below it belong to everybody who asks for one%s",
+                    host, host == entry->host ? ", and none of them is granted by it" : "");
+}
+
+void tc_lint_suffix(struct tc_lint *l, const struct tc_spec *spec)
+{
+    each_entry(l, spec, check_suffix);
+}
+
+/* ---- addresses
+ * ---------------------------------------------------------------------------------- */
+
+enum kind { KIND_NAME, KIND_PUBLIC, KIND_PRIVATE, KIND_METADATA };
+
+static bool in_v4(uint32_t address, const char *net, int bits)
+{
+    struct in_addr base;
+    uint32_t mask = bits ? ~(uint32_t)0 << (32 - bits) : 0;
+    return inet_pton(AF_INET, net, &base) == 1 && (address & mask) == (ntohl(base.s_addr) & mask);
+}
+
+static bool private_v4(uint32_t address)
+{
+    static const struct {
+        const char *net;
+        int bits;
+    } rows[] = {{"0.0.0.0", 8},      {"10.0.0.0", 8},    {"100.64.0.0", 10}, {"127.0.0.0", 8},
+                {"169.254.0.0", 16}, {"172.16.0.0", 12}, {"192.0.0.0", 24},  {"192.168.0.0", 16},
+                {"198.18.0.0", 15},  {"224.0.0.0", 4},   {"240.0.0.0", 4}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        if (in_v4(address, rows[i].net, rows[i].bits))
+            return true;
+    return false;
+}
+
+/* Loopback, unspecified, unique local, link-local, multicast; one that carries a v4 address counts
+ * as that. */
+static bool private_v6(const unsigned char *a)
+{
+    static const unsigned char zero[15];
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+    static const unsigned char nat64[12] = {0, 0x64, 0xff, 0x9b};
+    if (memcmp(a, mapped, 12) == 0 || memcmp(a, nat64, 12) == 0)
+        return private_v4((uint32_t)a[12] << 24 | (uint32_t)a[13] << 16 | (uint32_t)a[14] << 8 |
+                          a[15]);
+    if (memcmp(a, zero, 15) == 0 && a[15] <= 1)
+        return true;
+    return (a[0] & 0xfe) == 0xfc || (a[0] == 0xfe && (a[1] & 0xc0) == 0x80) || a[0] == 0xff;
+}
+
+static enum kind kind_of(const char *host)
+{
+    static const char *const metadata[] = {"169.254.169.254",        "169.254.170.2",
+                                           "100.100.100.200",        "192.0.0.192",
+                                           "fd00:ec2::254",          "fd20:ce::254",
+                                           "::ffff:169.254.169.254", "metadata.google.internal",
+                                           "metadata.goog",          NULL};
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (is_one_of(host, metadata))
+        return KIND_METADATA;
+    if (inet_pton(AF_INET, host, &v4) == 1)
+        return private_v4(ntohl(v4.s_addr)) ? KIND_PRIVATE : KIND_PUBLIC;
+    if (inet_pton(AF_INET6, host, &v6) == 1)
+        return private_v6(v6.s6_addr) ? KIND_PRIVATE : KIND_PUBLIC;
+    return tc_streq(host, "localhost") || tc_endswith(host, ".localhost") ? KIND_PRIVATE
+                                                                          : KIND_NAME;
+}
+
+static void check_metadata(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                           const struct tc_net_entry *entry, uint32_t line)
+{
+    if (kind_of(entry->host) == KIND_METADATA)
+        tc_lint_add(l, says, key, line, entry->host,
+                    "take it out; give the tool a credential of its own where it needs one",
+                    "%s gives the credentials of this machine to whoever asks there", entry->host);
+}
+
+static void check_private(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                          const struct tc_net_entry *entry, uint32_t line)
+{
+    if (kind_of(entry->host) == KIND_PRIVATE)
+        tc_lint_add(l, says, key, line, entry->host,
+                    "give the tool that one service by a unix socket, or say why with "
+                    "# toolcage: allow(private-address) …",
+                    "%s is inside your own network or machine, where services trust who comes",
+                    entry->host);
+}
+
+static void check_literal(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                          const struct tc_net_entry *entry, uint32_t line)
+{
+    if (kind_of(entry->host) == KIND_PUBLIC)
+        tc_lint_add(l, says, key, line, entry->host, "name the host",
+                    "%s says nothing of who is there, and addresses change hands", entry->host);
+}
+
+void tc_lint_metadata(struct tc_lint *l, const struct tc_spec *spec)
+{
+    each_entry(l, spec, check_metadata);
+}
+
+void tc_lint_private(struct tc_lint *l, const struct tc_spec *spec)
+{
+    each_entry(l, spec, check_private);
+}
+
+void tc_lint_literal(struct tc_lint *l, const struct tc_spec *spec)
+{
+    each_entry(l, spec, check_literal);
+}
+
+void tc_lint_any_host(struct tc_lint *l, const struct tc_spec *spec)
+{
+    const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
+    const struct tc_spec *fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM);
+    const struct tc_fs_rule *data = NULL;
+    for (size_t i = 0; fs && !data && i < fs->fs_count; i++)
+        if (fs->fs[i].access != TC_ACCESS_DENY)
+            data = &fs->fs[i];
+    for (size_t i = 0; net && data && i < net->net_count; i++)
+        if (tc_streq(net->net[i].host, "*"))
+            tc_lint_add(
+                l, net, "network", net->net[i].origin.line, "\"*",
+                "name the hosts that the tool needs, or let another tool do the fetching",
+                "%s is read by a tool that reaches every public address: it can go anywhere",
+                data->path);
+}

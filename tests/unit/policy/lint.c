@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * docs/lint.md and the rules say the same: each rule has a section, with an example that it speaks
+ * of and one that it does not. And what stands beside the rules: places, silences, sums, size. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "policy/lint_rules.h"
+
+static const struct tc_lint_backend backends[] = {
+    {"process", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW), false},
+    {"gvisor", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW), false},
+    {"not-a-security-boundary", 0, true}};
+static const char suffixes[] = "// the list\n\nio\ngithub.io\nco.uk\n*.ck\n!www.ck\n";
+
+static json_t *lint_with(const char *text, const char *list)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile(text);
+    _autofree_ char *out = NULL;
+    const struct tc_lint_facts facts = {backends, sizeof(backends) / sizeof(*backends), list,
+                                        list ? strlen(list) : 0};
+    assert_int_equal(tc_policy_lint(policy, text, strlen(text), &facts, &out, NULL), 0);
+    json_t *all = json_loads(out, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(all);
+    return all;
+}
+
+static json_t *lint(const char *text)
+{
+    return lint_with(text, suffixes);
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+/* The first finding of this id that is not silenced, or NULL. */
+static json_t *find(json_t *all, const char *id)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(json_object_get(all, "findings"), i,
+                       one) if (strcmp(text_of(one, "id"), id) == 0 &&
+                                !text_of(one, "silenced")) return one;
+    return NULL;
+}
+
+/* The block that begins with `head` after `at`, and ends before `stop`; owned. */
+static char *block(const char *at, const char *stop, const char *head)
+{
+    const char *start = strstr(at, head), *end = start ? strstr(start + strlen(head), "```") : NULL;
+    assert_non_null(end);
+    assert_true(end < stop);
+    return strndup(start + strlen(head), (size_t)(end - start) - strlen(head));
+}
+
+static void check_section(const char *text, const struct tc_lint_rule *rule)
+{
+    _autofree_ char *head = NULL;
+    assert_true(asprintf(&head, "\n## %s\n", rule->id) > 0);
+    const char *at = strstr(text, head);
+    if (!at)
+        print_error("docs/lint.md has no section %s\n", rule->id);
+    assert_non_null(at);
+    const char *stop = strstr(at + 4, "\n## ");
+    stop = stop ? stop : text + strlen(text);
+    _autofree_ char *bad = block(at, stop, "```toml triggers\n"),
+                    *good = block(at, stop, "```toml\n");
+    static const char *const words[] = {"\nA note.", "\nA warning.", "\nAn error."};
+    const char *word = strstr(at, words[rule->severity]);
+    assert_true(word && word < stop);
+    json_t *told = lint(bad), *quiet = lint(good);
+    const json_t *finding = find(told, rule->id);
+    if (!finding || find(quiet, rule->id))
+        print_error("%s: its example %s\n", rule->id,
+                    finding ? "without it is told" : "with it is not told");
+    assert_non_null(finding);
+    assert_null(find(quiet, rule->id));
+    assert_true(json_integer_value(json_object_get(finding, "line")) > 0);
+    assert_true(json_integer_value(json_object_get(finding, "column")) > 0);
+    assert_true(text_of(finding, "hint")[0] && text_of(finding, "message")[0]);
+    assert_non_null(strstr(text_of(finding, "text"), "^"));
+    json_decref(told);
+    json_decref(quiet);
+}
+
+static void each_rule_is_in_the_docs(void **state)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    size_t sections = 0, rules = 0;
+    assert_int_equal(tc_read_file(AT_FDCWD, TEST_DOCS "/lint.md", &text), 0);
+    for (const struct tc_lint_rule *rule = tc_lint_rules; rule->id; rule++, rules++)
+        check_section(text.data, rule);
+    for (const char *at = strstr(text.data, "\n## "); at; at = strstr(at + 4, "\n## "))
+        sections++;
+    assert_int_equal(sections, rules);
+}
+
+/* Text, id, and whether it is told. */
+static const struct {
+    const char *text, *id;
+    bool told;
+} rows[] = {
+    /* secrets come by variables and inherited networks, too */
+    {"[defaults]\nnetwork = [\"a.example\"]\n[tool.x]\nenv.pass = [\"GITHUB_TOKEN\"]\n",
+     "secret-and-network", true},
+    {"[tool.x]\nenv.pass = [\"TZ\"]\nnetwork = [\"a.example\"]\n", "secret-and-network", false},
+    {"[tool.x]\nfilesystem.readable = [\"/data/tokenizer\"]\nnetwork = [\"a.example\"]\n",
+     "secret-and-network", false},
+    {"[tool.x]\nfilesystem.readable = [{ path = \"/k\", from = \"~/.ssh/id\" }]\n",
+     "secret-readable", true},
+    {"[tool.x]\nfilesystem.denied = [\"/data/.env\"]\nfilesystem.readable = [\"/data\"]\n"
+     "network = [\"a.example\"]\n",
+     "secret-and-network", false},
+    /* what another tool runs is looked for on the host */
+    {"[tool.w]\nfilesystem.writable = [{ path = \"/out\", from = \"/srv/bin\" }]\n"
+     "[tool.r]\ncommand = [\"/bin2/x\"]\n"
+     "filesystem.readable = [{ path = \"/bin2\", from = \"/srv/bin\" }]\n",
+     "writable-and-run", true},
+    {"[tool.w]\nfilesystem.writable = [{ path = \"/bin2\", from = \"/srv/other\" }]\n"
+     "[tool.r]\ncommand = [\"/bin2/x\"]\n"
+     "filesystem.readable = [{ path = \"/bin2\", from = \"/srv/bin\" }]\n",
+     "writable-and-run", false},
+    {"[tool.r]\ncommand = [\"/workspace/x\"]\nfilesystem.writable = [\"/workspace\"]\n",
+     "writable-and-run", false},
+    {"[tool.w]\nfilesystem.writable = [\"/workspace\"]\n"
+     "[tool.r]\ncommand = [\"bash\", \"-e\", \"/workspace/x.sh\"]\n",
+     "writable-and-run", true},
+    {"[tool.w]\nfilesystem.writable = [\"/workspace\"]\n"
+     "[tool.r]\ncommand = [\"cat\", \"/workspace/x.sh\"]\n",
+     "writable-and-run", false},
+    {"[tool.x]\nfilesystem.writable = [\"/srv/p/.git/hooks\"]\n", "host-runs", true},
+    {"[tool.x]\nfilesystem.writable = [\"~\"]\n", "host-runs", true},
+    {"[tool.x]\nfilesystem.writable = [\"/etc/cron.d\"]\n", "host-runs", true},
+    {"[tool.x]\nfilesystem.readable = [\"/etc/cron.d\"]\n", "host-runs", false},
+    {"[tool.x]\ncommand = [\"a\", \"{p}\"]\narguments.p = { write = [\"~/.bashrc\"] }\n",
+     "host-runs", true},
+    /* addresses in all their forms */
+    {"[tool.x]\nnetwork = [\"[fd00::1]:80\"]\n", "private-address", true},
+    {"[tool.x]\nnetwork = [\"[::1]:80\"]\n", "private-address", true},
+    {"[tool.x]\nnetwork = [\"[::ffff:10.0.0.1]:80\"]\n", "private-address", true},
+    {"[tool.x]\nnetwork = [\"172.32.0.1:80\"]\n", "private-address", false},
+    {"[tool.x]\nnetwork = [\"172.31.255.255:80\"]\n", "private-address", true},
+    {"[tool.x]\nnetwork = [\"localhost:80\"]\n", "private-address", true},
+    {"[tool.x]\nnetwork = [\"[2001:db8::1]:80\"]\n", "address-literal", true},
+    {"[tool.x]\nnetwork = [\"[fd00:ec2::254]:80\"]\n", "metadata-address", true},
+    {"[tool.x]\nnetwork = [\"metadata.google.internal:80\"]\n", "metadata-address", true},
+    {"[tool.x]\ncommand = [\"a\", \"{h}\"]\narguments.h = { host = [\"169.254.169.254:80\"] }\n",
+     "metadata-address", true},
+    {"[tool.x]\nnetwork = [\"x.ck\"]\n", "public-suffix", true},
+    {"[tool.x]\nnetwork = [\"www.ck\"]\n", "public-suffix", false},
+    {"[tool.x]\nnetwork = [\"db\"]\n", "public-suffix", false},
+    /* a shell's own words are fine, and so is a tool that is a shell */
+    {"[tool.x]\ncommand = [\"sh\", \"-c\", \"{c}\"]\narguments.c = {}\n", "argument-in-shell",
+     false},
+    {"[tool.x]\ncommand = [\"/bin/bash\", \"-lc\", \"ls {c}\"]\narguments.c = {}\n",
+     "argument-in-shell", true},
+    /* entries */
+    {"[tool.x]\nfilesystem.readable = [\"/data\"]\nfilesystem.writable = [\"/data/out\"]\n",
+     "shadowed-entry", false},
+    {"[tool.x]\nfilesystem.readable = [\"/data\", { path = \"/data/x\", from = \"/y\" }]\n",
+     "shadowed-entry", false},
+    {"[tool.x]\nfilesystem.writable = [\"/d\"]\nfilesystem.readable = [\"/d/in\", "
+     "\"/d/in/deep\"]\n",
+     "shadowed-entry", true},
+    {"[tool.x]\nfilesystem.readable = [\"/data\", \"/data2\"]\n", "shadowed-entry", false},
+    {"[tool.x]\nnetwork = [\"*\", \"a.example\"]\n", "shadowed-entry", true},
+    {"[tool.x]\nnetwork = [\"*\", \"a.example:80\", \"1.1.1.1\"]\n", "shadowed-entry", false},
+    {"[tool.x]\nfilesystem.denied = [\"/usr/bin/curl\"]\n", "denied-nothing", false},
+    {"[tool.x]\nfilesystem.denied = [\"/d\"]\nfilesystem.readable = [\"/d/x\"]\n", "denied-nothing",
+     false},
+    {"[tool.x]\ncommand = [\"a\", \"{p}\"]\narguments.p = { read = [\"/d\"] }\n"
+     "filesystem.denied = [\"/d/x\"]\n",
+     "denied-nothing", false},
+    {"[defaults]\nfilesystem.denied = [\"/d/x\"]\n[tool.x]\n", "denied-nothing", false},
+    {"[defaults]\nfilesystem.denied = [\"/d\"]\n[tool.x]\nfilesystem.readable = [\"/d/x\"]\n",
+     "denied-all", true},
+    {"[tool.x]\ncommand = [\"a\"]\nstdin = \"{*}\"\narguments.p = {}\n", "unused-argument", false},
+    {"[tool.x]\narguments.p = {}\n", "unused-argument", false},
+    {"[server.x]\ncommand = [\"a\"]\ntool.y = { arguments.p = {} }\n", "unused-argument", false},
+    {"[defaults]\nnetwork = \"none\"\n[tool.x]\nnetwork = \"none\"\n", "same-as-default", true},
+    {"[defaults]\nnetwork = \"none\"\n[tool.x]\nnetwork = [\"a.example\"]\n", "same-as-default",
+     false},
+    {"[server.x]\ncommand = [\"a\"]\ntimeout = \"10h\"\n", "long-timeout", false},
+    {"[tool.x]\ntier = \"HumanApprove\"\nfilesystem.writable = [\"/workspace\"]\n"
+     "workspace = { mode = \"overlay\", commit = \"always\" }\n",
+     "auto-writes", false},
+    {"[tool.x]\nfilesystem.writable = [\"/workspace\"]\n"
+     "workspace = { mode = \"overlay\", commit = \"always\" }\n",
+     "auto-writes", true},
+    /* a comment is one outside of strings */
+    {"[tool.x]\ndescription = \"# toolcage: allow(long-timeout) no\"\ntimeout = \"1h\"\n",
+     "long-timeout", true},
+    {"[tool.x]\ndescription = '''\n# toolcage: allow(long-timeout) no\n'''\ntimeout = \"1h\"\n",
+     "long-timeout", true},
+    {"[tool.x]\n# toolcage: allow(long-timeout) why\n# more of it\n\ntimeout = \"1h\"\n",
+     "long-timeout", false},
+    {"[tool.x]\n# toolcage: allow(large-output, long-timeout) why\ntimeout = \"1h\"\n",
+     "silence-unused", true},
+    {"[tool.x]\n# toolcage: allow(long-timeout) why\ntimeout = \"1h\"\noutput = \"2MiB\"\n",
+     "large-output", true},
+    {"[tool.x]\ntimeout = \"1h\" # toolcage: allow(long-timeout\n", "silence-without-reason", true},
+};
+
+static void the_edges_of_rules(void **state)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        json_t *all = lint(rows[i].text);
+        bool told = find(all, rows[i].id) != NULL;
+        if (told != rows[i].told)
+            print_error("%s is %s:\n%s", rows[i].id, told ? "told" : "not told", rows[i].text);
+        assert_int_equal(told, rows[i].told);
+        json_decref(all);
+    }
+}
+
+static void what_is_inherited_is_told_once(void **state)
+{
+    json_t *all = lint("[defaults]\ntimeout = \"1h\"\n[tool.a]\n[tool.b]\npids = 5\n");
+    assert_int_equal(json_array_size(json_object_get(all, "findings")), 1);
+    assert_string_equal(text_of(find(all, "long-timeout"), "key"), "defaults.timeout");
+    json_decref(all);
+}
+
+static void places_and_sums(void **state)
+{
+    json_t *all =
+        lint("[tool.x]\ntimeout = \"1h\"\nnetwork = [\n  \"a.example\",\n  \"10.0.0.1:80\"]\n"
+             "pids = 3 # toolcage: allow(nothing) x\n");
+    const json_t *finding = find(all, "private-address"), *counts = json_object_get(all, "counts");
+    assert_int_equal(json_integer_value(json_object_get(finding, "line")), 5);
+    assert_int_equal(json_integer_value(json_object_get(finding, "column")), 4);
+    assert_int_equal(json_integer_value(json_object_get(finding, "span")), 8);
+    assert_int_equal(json_integer_value(json_object_get(counts, "warning")), 3);
+    assert_int_equal(json_integer_value(json_object_get(counts, "error")), 0);
+    assert_int_equal(json_array_size(json_object_get(all, "unchecked")), 0);
+    json_decref(all);
+    all = lint_with("[tool.x]\nnetwork = [\"github.io\"]\n", NULL);
+    assert_null(find(all, "public-suffix"));
+    assert_int_equal(json_array_size(json_object_get(all, "unchecked")), 1);
+    json_decref(all);
+}
+
+/* Findings hold what a policy says, and end on terminals. */
+static void nothing_steers_the_terminal(void **state)
+{
+    json_t *all = lint("[tool.x]\nfilesystem.readable = [\"/data/\\u202e/.env\"]\n");
+    assert_null(strstr(text_of(find(all, "secret-readable"), "text"), "\xe2\x80\xae"));
+    json_decref(all);
+}
+
+static double seconds(size_t tools)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    struct timespec a, b;
+    tc_buf_adds(&text, "[defaults]\nfilesystem.writable = [\"/workspace\"]\n");
+    for (size_t i = 0; i < tools; i++)
+        tc_buf_addf(&text,
+                    "[tool.t%zu]\ncommand = [\"/srv/%zu/bin/x\"]\ntimeout = \"1h\"\n"
+                    "filesystem = { readable = [\"/srv/%zu\"], writable = [\"/srv/%zu/bin\"] }\n",
+                    i, i + 1, i, i);
+    _autopolicy_ struct toolcage_policy *policy = compile(text.data);
+    _autofree_ char *out = NULL;
+    const struct tc_lint_facts facts = {backends, 3, suffixes, strlen(suffixes)};
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a), 0);
+    assert_int_equal(tc_policy_lint(policy, text.data, text.len, &facts, &out, NULL), 0);
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b), 0);
+    return (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+}
+
+/* Tools that write what others run: the rule that compares tools must not compare each with each.
+ * Sixteen times the tools may take four times as long for each; a square would take sixteen. */
+static void time_grows_with_the_number_of_tools(void **state)
+{
+    double few = seconds(250), many = seconds(4000);
+    print_message("# lint: 250 tools %.2f ms, 4000 tools %.2f ms\n", few * 1e3, many * 1e3);
+    assert_true(many < few * 16 * 4 + 0.05);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_rule_is_in_the_docs),
+        cmocka_unit_test(the_edges_of_rules),
+        cmocka_unit_test(what_is_inherited_is_told_once),
+        cmocka_unit_test(places_and_sums),
+        cmocka_unit_test(nothing_steers_the_terminal),
+        cmocka_unit_test(time_grows_with_the_number_of_tools),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
