@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/opts.h"
@@ -60,21 +61,68 @@ static int print_verb_help(const struct tc_verb *verb)
     return text ? tc_cli_print(text, strlen(text)) : tc_cli_no_memory();
 }
 
+/* The group's verb after the place `at`; *ret_at is where to go on. NULL: no more. */
+static const struct tc_verb *next_member(const char *group, size_t *at)
+{
+    const struct tc_verb *verb;
+    size_t length = strlen(group);
+    while ((verb = tc_verb_at((*at)++)))
+        if (!strncmp(verb->name, group, length) && verb->name[length] == ' ')
+            return verb;
+    return NULL;
+}
+
+static bool is_group(const char *word)
+{
+    size_t at = 0;
+    return next_member(word, &at) != NULL;
+}
+
+static char *write_group(const char *group, bool whole)
+{
+    char *text = NULL;
+    size_t size = 0, at = 0, skip = strlen(group) + 1;
+    FILE *out = open_memstream(&text, &size);
+    const struct tc_verb *verb;
+    if (!out)
+        return NULL;
+    (void)fprintf(out, whole ? "usage: toolcage %s VERB [options] ...\n" : "toolcage %s", group);
+    for (bool first = true; (verb = next_member(group, &at)); first = false)
+        if (whole)
+            (void)fprintf(out, "\n  %-16s %s", verb->name + skip, verb->summary);
+        else
+            (void)fprintf(out, "%s %s", first ? "" : ",", verb->name + skip);
+    if (whole)
+        (void)fprintf(out, "\n\neach has --help with examples\n");
+    if (!fclose(out))
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int print_group(const char *group)
+{
+    _autofree_ char *text = write_group(group, true);
+    return text ? tc_cli_print(text, strlen(text)) : tc_cli_no_memory();
+}
+
 /* "toolcage policy" alone, or with a word that it does not have. */
 static int unknown_member(int argc, char **argv)
 {
-    if (argc < 2) {
-        tc_cli_say("policy: which one?");
-    } else {
-        tc_cli_say("policy: unknown verb %s", argv[1]);
-    }
-    tc_cli_hint("toolcage policy check, explain, test, trust or digest");
+    _autofree_ char *list = write_group(argv[0], false);
+    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
+        return print_group(argv[0]);
+    if (argc < 2)
+        tc_cli_say("%s: which one?", argv[0]);
+    else
+        tc_cli_say("%s: unknown verb %s", argv[0], argv[1]);
+    tc_cli_hint("%s", list ? list : "toolcage --help");
     return TC_EXIT_FAILURE;
 }
 
 static int unknown_verb(int argc, char **argv)
 {
-    if (!strcmp(argv[0], "policy"))
+    if (is_group(argv[0]))
         return unknown_member(argc, argv);
     struct tc_nearest nearest = {.word = argv[0]};
     const struct tc_verb *verb;
@@ -110,6 +158,8 @@ static int help_verb(int argc, char **argv)
     if (!argc)
         return print_help();
     const struct tc_verb *verb = tc_verb_find(argc, argv, &words);
+    if (!verb && argc == 1 && is_group(argv[0]))
+        return print_group(argv[0]);
     return verb ? print_verb_help(verb) : unknown_verb(argc, argv);
 }
 

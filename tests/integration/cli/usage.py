@@ -8,8 +8,8 @@ MISTAKES = [
     ("a command in place of a verb", ["lss", "-l"], ["unknown verb lss", "toolcage exec lss"]),
     ("a mistyped verb", ["doctr"], ["unknown verb doctr", "did you mean toolcage doctor?"]),
     ("an option before the verb", ["--json", "exec"], ["unknown option --json", "after the verb"]),
-    ("policy alone", ["policy"], ["check, explain, test, trust or digest"]),
-    ("an unknown policy verb", ["policy", "lint"], ["unknown verb lint", "check, explain, test, trust or digest"]),
+    ("policy alone", ["policy"], ["toolcage policy check, explain, test"]),
+    ("an unknown policy verb", ["policy", "lint"], ["unknown verb lint", "toolcage policy check, explain, test"]),
     ("no command", ["exec"], ["exec: no command given"]),
     ("no command but a tool", ["exec", "--tool", "t"], ["toolcage call t"]),
     ("call without a tool", ["call"], ["something is missing", "toolcage call [options] TOOL"]),
@@ -50,6 +50,8 @@ with Place() as place:
     answer = expect(place, "the short help", ["--help"], 0, "usage: toolcage VERB", stream="out")
     check(not answer.err and len(answer.out.splitlines()) <= 24, "the short help fits a screen", answer)
     check(place.run("help").out == answer.out, "help is --help", answer)
+    answer = expect(place, "the help of a group of verbs", ["policy", "--help"], 0, "  check            find every mistake", stream="out")
+    check(place.run("help", "policy").out == answer.out == place.run("policy", "-h").out, "by each of its words", answer)
     for verb in VERBS:
         answer = expect(place, f"help of {' '.join(verb)}", [*verb, "--help"], 0, "examples:\n  toolcage ", stream="out")
         check(place.run("help", *verb).out == answer.out, f"help {' '.join(verb)} is the same", answer)
