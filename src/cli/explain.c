@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The grant of a tool or a command, as text in columns or as the library's JSON. Nothing runs, so
+ * The grant of a tool or a command, as text in columns or as the library's JSON. No tool runs, so
  * an untrusted policy may be explained: that is how one decides whether to trust it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/answer.h"
 #include "cli/json.h"
 #include "cli/say.h"
 #include "cli/setup.h"
@@ -30,10 +31,12 @@ static const struct tc_option options[] = {
 };
 
 static const char text[] =
+    "An access is answered with the key and line that decide, what chose the backend, and what\n"
+    "enforces it on this machine.\n\n"
     "exit codes: 0, or 1 when the access asked about is not allowed\n\n"
     "examples:\n"
     "  toolcage policy explain --tool list_files\n"
-    "  toolcage policy explain --tool list_files --read /etc/shadow\n"
+    "  toolcage explain --tool list_files --read /etc/shadow\n"
     "  toolcage policy explain --tool search --arguments '{\"text\": \"x\"}'\n"
     "  toolcage policy explain --server files --tool read_text_file --arguments '{\"path\": "
     "\"/x\"}'\n"
@@ -60,24 +63,7 @@ static int question(const struct tc_args *args, char **ret)
     return 0;
 }
 
-static void put_verdict(FILE *out, const char *access, struct tc_slice verdict)
-{
-    _autofree_ char *reason = tc_json_text(tc_json_get(verdict, "reason"));
-    _autofree_ char *key = tc_json_text(tc_json_get(verdict, "key"));
-    _autofree_ char *hint = tc_json_text(tc_json_get(verdict, "hint"));
-    int64_t line = tc_json_int(tc_json_get(verdict, "line"), 0);
-    (void)fprintf(out, "%s: %s",
-                  tc_json_true(tc_json_get(verdict, "allowed")) ? "allowed" : "denied",
-                  reason && *reason ? reason : access);
-    if (key && *key && line > 0)
-        (void)fprintf(out, " (%s, line %" PRId64 ")\n", key, line);
-    else
-        (void)fputc('\n', out);
-    if (hint && *hint)
-        (void)fprintf(out, "hint: %s\n", hint);
-}
-
-static int print_text(const char *access, struct tc_slice grant)
+static int print_text(const struct tc_setup *setup, const char *access, struct tc_slice grant)
 {
     static const char *const skip[] = {"verdict", NULL};
     char *all = NULL;
@@ -87,7 +73,7 @@ static int print_text(const char *access, struct tc_slice grant)
         return tc_cli_no_memory();
     bool whole = true;
     if (access) {
-        put_verdict(out, access, tc_json_get(grant, "verdict"));
+        tc_answer_put(out, setup, access, grant);
     } else {
         whole = tc_table_object(out, grant, skip);
     }
@@ -96,11 +82,12 @@ static int print_text(const char *access, struct tc_slice grant)
     return rc;
 }
 
-static int print_answer(const struct tc_args *args, const char *access, const char *json)
+static int print_answer(const struct tc_args *args, const struct tc_setup *setup,
+                        const char *access, const char *json)
 {
     struct tc_slice grant = tc_json_of(json);
-    int rc =
-        tc_args_has(args, "json") ? tc_cli_print(json, strlen(json)) : print_text(access, grant);
+    int rc = tc_args_has(args, "json") ? tc_cli_print(json, strlen(json))
+                                       : print_text(setup, access, grant);
     if (!rc && tc_args_has(args, "json"))
         rc = tc_cli_print("\n", 1);
     if (rc || !access)
@@ -148,7 +135,7 @@ static int run(const struct tc_args *args)
     if (prepare(args, tool, &setup, &failure) ||
         toolcage_call_explain_json(setup.call, access, &json, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, tool);
-    rc = print_answer(args, access, json);
+    rc = print_answer(args, &setup, access, json);
     toolcage_free(json);
     return rc;
 }

@@ -217,9 +217,45 @@ static void add_verdict(struct tc_buf *out, const char *access, const struct tc_
     tc_json_key(out, "line");
     tc_buf_addf(out, "%u", v->line);
     add_string(out, "entry", v->entry);
+    tc_json_member(out, "clause", tc_clause_name(v->clause));
     tc_json_member(out, "reason", v->reason);
     tc_json_member(out, "hint", v->hint);
     tc_buf_addc(out, '}');
+}
+
+/* What chose the backend: explicit over tier, tier over risk, then what image or module need. */
+static void add_choice(struct tc_buf *out, const struct toolcage_policy *policy,
+                       const struct tc_grant *grant)
+{
+    static const struct {
+        enum tc_key_id id;
+        const char *key;
+        size_t word;
+    } rows[] = {{TC_KEY_BACKEND, "backend", offsetof(struct tc_spec, backend)},
+                {TC_KEY_TIER, "tier", offsetof(struct tc_spec, tier)},
+                {TC_KEY_RISK, "risk", offsetof(struct tc_spec, risk)},
+                {TC_KEY_IMAGE, "image", offsetof(struct tc_spec, image)},
+                {TC_KEY_MODULE, "module", offsetof(struct tc_spec, module)}};
+    const struct tc_spec *tool = grant->tool ? tc_policy_tool(policy, grant->tool) : NULL;
+    const struct tc_spec *said = NULL;
+    size_t i = 0;
+    while (i < TC_COUNT(rows) && !(said = tc_policy_said(policy, tool, rows[i].id)))
+        i++;
+    bool narrowed = !tc_streq(grant->backend, tc_policy_backend(policy, tool));
+    _autofree_ char *key = said && !narrowed ? tc_spec_key(said, rows[i].key) : strdup("");
+    const char *word =
+        said ? *(char *const *)(const void *)((const char *)said + rows[i].word) : NULL;
+    _autofree_ char *why = narrowed ? strdup("chosen for this call")
+                           : !said  ? strdup("nothing names another")
+                           : rows[i].id == TC_KEY_BACKEND
+                               ? strdup("named")
+                               : tc_format("%s %s stands for it", rows[i].key, word);
+    out->failed |= !key || !why;
+    tc_json_key(out, "chosen_by");
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "why", why ? why : "");
+    tc_json_member(out, "key", key ? key : "");
+    tc_buf_addf(out, ",\"line\":%u}", said && !narrowed ? said->said[rows[i].id] : 0);
 }
 
 static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
@@ -263,8 +299,10 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     add_env(&out, grant);
     add_list(&out, "programs", &grant->programs);
     add_list(&out, "collect", &grant->collect);
-    if (access)
+    if (access) {
+        add_choice(&out, policy, grant);
         add_verdict(&out, access, &verdict);
+    }
     tc_buf_addc(&out, '}');
     *ret = tc_buf_steal(&out);
     return *ret ? 0 : tc_fail_memory(err);

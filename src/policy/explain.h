@@ -16,6 +16,7 @@ struct tc_verdict {
     char *entry; /* which entry of that key: its path or endpoint; NULL: none */
     bool half;   /* a copy failed: never told */
     char *reason, *hint;
+    enum tc_clause clause; /* what a backend must enforce for this to hold */
 };
 
 /* `access` is "read P", "write P", "exec P" or "connect H:P". TOOLCAGE_EUSAGE for anything else. */

@@ -19,14 +19,29 @@ static const char *const severities[] = {"note", "warning", "error"};
 /* ---- findings
  * ----------------------------------------------------------------------------------- */
 
+/* As the text spells a path of the home directory. */
+static const char *find_word(const struct tc_lint *l, const struct tc_lint_line *line,
+                             const char **needle)
+{
+    const char *home = l->policy->home, *found = NULL;
+    if (*needle && **needle)
+        found = memmem(line->at, line->len, *needle, strlen(*needle));
+    if (found || !*needle || !home || !tc_startswith(*needle, home))
+        return found;
+    *needle += strlen(home);
+    found = **needle ? memmem(line->at, line->len, *needle, strlen(*needle)) : NULL;
+    return found;
+}
+
 static struct tc_place place_on(const struct tc_lint *l, uint32_t line, const char *needle)
 {
     struct tc_place at = {.line = line};
     if (!line || line > l->line_count)
         return (struct tc_place){0};
     const char *text = l->lines[line - 1].at;
-    size_t len = l->lines[line - 1].len, n = needle ? strlen(needle) : 0;
-    const char *found = n ? memmem(text, len, needle, n) : NULL;
+    size_t len = l->lines[line - 1].len;
+    const char *found = find_word(l, &l->lines[line - 1], &needle);
+    size_t n = found ? strlen(needle) : 0;
     size_t start = found ? (size_t)(found - text) : 0;
     while (!found && start < len && (text[start] == ' ' || text[start] == '\t'))
         start++;

@@ -246,7 +246,11 @@ static void check_run_by_host(struct tc_lint *l, const struct tc_spec *says, con
                               uint32_t line, const char *shown, const char *path)
 {
     _autofree_ char *place = place_of_host(l, path);
-    if (place && (tc_streq(place, path) || !tc_path_within(path, place)))
+    if (place && tc_streq(place, path))
+        tc_lint_add(l, says, key, line, shown,
+                    "let the tool write elsewhere, and bring it over by hand",
+                    "%s is writable, and the host runs or obeys what is there", path);
+    else if (place && !tc_path_within(path, place))
         tc_lint_add(l, says, key, line, shown,
                     "let the tool write elsewhere, and bring it over by hand",
                     "%s is writable, and the host runs or obeys what is in %s", path, place);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "policy/parse.h"
+#include "policy/resolve.h"
 
 static json_t *json_of(struct tc_parse *p, const struct tc_node *node);
 
@@ -85,6 +86,16 @@ static void take_accesses(struct tc_parse *p, const struct tc_node *list, bool a
     }
 }
 
+/* Not by jansson, which goes on without a piece when there is no memory for it. */
+static char *text_of(struct tc_parse *p, const json_t *value)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    tc_json_canonical(value, &out);
+    char *text = tc_buf_steal(&out);
+    p->diag.memory |= !text;
+    return text;
+}
+
 static void done(struct tc_test_case *test)
 {
     free(test->tool);
@@ -110,8 +121,8 @@ static void read_test(struct tc_parse *p, struct tc_node *node)
     test->call_line = call ? call->key_at.line : test->line;
     test->tool = TAKE(said.tool);
     test->call = TAKE(said.call);
-    if (said.arguments && !(test->arguments = json_dumps(said.arguments, JSON_COMPACT)))
-        p->diag.memory = true;
+    if (said.arguments)
+        test->arguments = text_of(p, said.arguments);
     take_accesses(p, tc_node_get(node, "allowed"), true, test);
     take_accesses(p, tc_node_get(node, "denied"), false, test);
     /* tables come in the order of the text, so every tool is known only at the end of the file */

@@ -236,6 +236,18 @@ static char *program_path(const struct tc_grant *grant, const char *name)
     return tc_format("/usr/bin/%s", name);
 }
 
+static enum tc_clause clause_of(const struct tc_grant *grant, const char *verb, const char *target)
+{
+    if (tc_streq(verb, "connect"))
+        return tc_startswith(target, "unix:") ? TC_CLAUSE_NET_UNIX
+               : grant->net_count             ? TC_CLAUSE_NET_ALLOW
+                                              : TC_CLAUSE_NET_NONE;
+    const struct tc_fs_entry *entry = tc_grant_find(grant, target);
+    if (entry && entry->access == TC_ACCESS_DENY)
+        return TC_CLAUSE_FS_DENIED;
+    return tc_streq(verb, "write") ? TC_CLAUSE_FS_WRITE : TC_CLAUSE_FS_READ;
+}
+
 int tc_policy_verdict(const struct toolcage_policy *policy, const struct tc_grant *grant,
                       const char *access, struct tc_verdict *ret, struct toolcage_error **err)
 {
@@ -273,9 +285,11 @@ int tc_policy_verdict(const struct toolcage_policy *policy, const struct tc_gran
                 "%s", c.what);
         rc = judge_path(policy, grant, verb, &v, err);
     }
-    if (rc)
+    if (rc) {
         tc_verdict_done(&v);
-    else
-        *ret = v;
-    return rc;
+        return rc;
+    }
+    v.clause = clause_of(grant, verb, v.target);
+    *ret = v;
+    return 0;
 }

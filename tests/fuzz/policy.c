@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reaches src/policy: document, parse, resolve, explain, tools. Input: a policy text; after a NUL,
- * when there is one, the JSON arguments of a call. Every tool is resolved; a grant never holds what
- * its own denials name, never a whole file system, and has the same digest twice. */
+ * Reaches src/policy: document, parse, resolve, explain, tools, lint, tests. Input: a policy text;
+ * after a NUL, when there is one, the JSON arguments of a call. Every tool is resolved; a grant
+ * never holds what its own denials name, never a whole file system, and has the same digest twice.
+ */
 #include "fuzz.h"
 
 #include <string.h>
@@ -11,8 +12,10 @@
 #include "base/error.h"
 #include "base/path.h"
 #include "policy/amend.h"
+#include "policy/lint.h"
 #include "policy/model.h"
 #include "policy/policy.h"
+#include "policy/test.h"
 
 static const struct tc_facts facts = {.cwd = "/home/me/project",
                                       .home = "/home/me",
@@ -87,6 +90,28 @@ static void try_amend(const struct toolcage_policy *policy, const char *text, co
     free(next);
 }
 
+/* What is dangerous in it, and its tests: always an answer, and the same one twice. */
+static void try_judges(const struct toolcage_policy *policy, const char *text)
+{
+    static const struct tc_lint_backend backend = {"process", ~(tc_clauses)0, false};
+    static const char list[] = "com\n*.ck\n!www.ck\n";
+    const struct tc_lint_facts known = {&backend, 1, list, sizeof(list) - 1};
+    const struct tc_test_texts none = {0},
+                               own = {1, &text, &(size_t){strlen(text)}, &(const char *){"t"}};
+    char *findings = NULL, *again = NULL, *tests = NULL;
+    struct toolcage_error *err = NULL;
+    INVARIANT(tc_policy_lint(policy, text, strlen(text), &known, &findings, NULL) == 0);
+    INVARIANT(tc_policy_lint(policy, text, strlen(text), &known, &again, NULL) == 0);
+    INVARIANT(tc_streq(findings, again));
+    free(again);
+    free(findings);
+    INVARIANT(tc_policy_test(policy, &none, &facts, &tests, NULL) == 0);
+    free(tests);
+    if (tc_policy_test(policy, &own, &facts, &tests, &err) == 0)
+        free(tests);
+    tc_error_free(err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const uint8_t *cut = size ? memchr(data, '\0', size) : NULL;
@@ -104,6 +129,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     INVARIANT(tc_policy_tools_json(policy, "toolcage", &tools, NULL) == 0);
     free(tools);
+    if (text)
+        try_judges(policy, text);
     try_tool(policy, NULL, arguments);
     for (size_t i = 0; i < policy->tool_count; i++)
         try_tool(policy, policy->tools[i].name, arguments);

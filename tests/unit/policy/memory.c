@@ -5,6 +5,9 @@
  * never a policy or grant with something missing. */
 #include "test.h"
 
+#include "policy/lint.h"
+#include "policy/test.h"
+
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -100,6 +103,42 @@ static int whole_life(struct toolcage_error **err)
     return rc;
 }
 
+/* What judges a policy: its findings and its tests. */
+static int judges(struct toolcage_error **err)
+{
+    static const char dangerous[] =
+        "[defaults]\ntimeout = \"1h\" # toolcage: allow(long-timeout) why\n"
+        "[tool.w]\nfilesystem = { writable = [\"/srv/bin\", \"~/.local/bin\"], denied = [\"/x\"] "
+        "}\n"
+        "timeout = \"1h\"\nwithout = [\"proc.own\"]\n"
+        "[tool.r]\ncommand = [\"/srv/bin/r\", \"{p}\"]\nfilesystem.readable = [\"/d/.env\", "
+        "\"/d\"]\n"
+        "network = [\"a.example\", \"10.0.0.1\"]\narguments.p = { read = [\"/in\"] }\n"
+        "arguments.q = {}\n"
+        "[tier.Auto]\nbackend = \"process\"\n"
+        "[[test]]\ntool = \"r\"\narguments = { p = \"/in/x\", q = \"\" }\ncall = \"allowed\"\n"
+        "allowed = [\"read /d/x\", \"connect a.example\"]\ndenied = [\"exec /z\"]\n";
+    static const char list[] = "com\nio\n";
+    static const struct tc_lint_backend backend = {"process", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW),
+                                                   false};
+    const struct tc_lint_facts known = {&backend, 1, list, strlen(list)};
+    const struct tc_test_texts none = {0};
+    _autopolicy_ struct toolcage_policy *policy = NULL;
+    _autofree_ char *findings = NULL, *tests = NULL;
+    int rc = tc_policy_compile(dangerous, strlen(dangerous), "t.toml", "/srv/p", "/home/me",
+                               &policy, err);
+    if (!rc)
+        rc = tc_policy_lint(policy, dangerous, strlen(dangerous), &known, &findings, err);
+    if (!rc)
+        rc = tc_policy_test(policy, &none, &test_facts, &tests, err);
+    if (!rc) /* and no finding less for want of memory */
+        assert_true(strstr(findings, "writable-and-run") &&
+                    strstr(findings, "secret-and-network") &&
+                    strstr(findings, "\"silenced\":\"why\"") && strstr(findings, "unused-class") &&
+                    strstr(tests, "\"passed\":4,\"failed\":0"));
+    return rc;
+}
+
 static int refusal(struct toolcage_error **err)
 {
     struct toolcage_policy *policy = NULL;
@@ -133,6 +172,7 @@ static void every_allocation_may_fail(void **state)
 {
     json_set_alloc_funcs(__wrap_malloc, free);
     sweep(whole_life, 0);
+    sweep(judges, 0);
     sweep(refusal, TOOLCAGE_EPOLICY);
 }
 

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/answer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/readfile.h"
+#include "cli/say.h"
+
+enum { LABEL = 10, LINE_WIDTH = 98, QUOTED = 160 };
+
+static void put_label(FILE *out, const char *label, const char *words)
+{
+    (void)fprintf(out, "%-*s", LABEL, label);
+    tc_cli_wrap(out, words, LABEL, LINE_WIDTH);
+}
+
+/* ---- the policy's own words
+ * --------------------------------------------------------------------- */
+
+/* Where line `number` begins, or NULL. */
+static const char *find_line(const char *text, int64_t number)
+{
+    for (int64_t n = 1; text && n < number; n++) {
+        text = strchr(text, '\n');
+        text = text ? text + 1 : NULL;
+    }
+    return text;
+}
+
+static int columns(const char *from, const char *to)
+{
+    int count = 0;
+    for (; from < to; from++)
+        count += (*from & 0xc0) != 0x80;
+    return count;
+}
+
+/* The entry in its line; the port of an endpoint may be left out there. *ret_length is how much. */
+static const char *find_entry(const char *line, const char *end, const char *entry,
+                              size_t *ret_length)
+{
+    *ret_length = entry ? strlen(entry) : 0;
+    const char *found = *ret_length ? memmem(line, (size_t)(end - line), entry, *ret_length) : NULL;
+    const char *colon = *ret_length && !found ? strrchr(entry, ':') : NULL;
+    if (!colon || colon == entry)
+        return found;
+    *ret_length = (size_t)(colon - entry);
+    return memmem(line, (size_t)(end - line), entry, *ret_length);
+}
+
+static void put_caret(FILE *out, const char *from, const char *found, size_t length)
+{
+    (void)fputs("      | ", out);
+    for (const char *at = from; at < found; at++)
+        if (*at == '\t' || (*at & 0xc0) != 0x80)
+            (void)fputc(*at == '\t' ? '\t' : ' ', out);
+    (void)fputc('^', out);
+    for (int i = columns(found, found + length); i > 1; i--)
+        (void)fputc('~', out);
+    (void)fputc('\n', out);
+}
+
+/* The line with a caret below the entry that decides. A long line is shown from a little before. */
+static void put_quote(FILE *out, const char *path, int64_t number, const char *entry)
+{
+    _autofree_ char *text = path ? tc_cli_read_file(path) : NULL;
+    const char *line = number > 0 ? find_line(text, number) : NULL;
+    if (!line)
+        return;
+    size_t length;
+    const char *end = line + strcspn(line, "\r\n");
+    const char *found = find_entry(line, end, entry, &length);
+    const char *from = found && found - line > QUOTED / 2 ? found - QUOTED / 2 : line;
+    while (from > line && (*from & 0xc0) == 0x80)
+        from++;
+    size_t shown = (size_t)(end - from) > QUOTED ? QUOTED : (size_t)(end - from);
+    (void)fprintf(out, "%5" PRId64 " | %.*s\n", number, (int)shown, from);
+    if (found)
+        put_caret(out, from, found, length);
+}
+
+static const char *whose(const char *key, int64_t line, const struct tc_setup *setup)
+{
+    if (!*key)
+        return "what every cage has, whatever a policy says";
+    if (!setup->found.path)
+        return "the default that holds without a policy, and the options of this call";
+    if (line <= 0)
+        return strchr(key, '.') ? "nothing says it: the default is none"
+                                : "toolcage's own rule, over every policy";
+    return !strncmp(key, "defaults.", strlen("defaults.")) ? "inherited from [defaults]"
+                                                           : "the tool's own word";
+}
+
+static void put_key(FILE *out, const struct tc_setup *setup, const char *key, int64_t line)
+{
+    char *words = NULL;
+    int n = line > 0
+                ? asprintf(&words, "%s, line %" PRId64 ": %s", key, line, whose(key, line, setup))
+            : *key ? asprintf(&words, "%s: %s", key, whose(key, line, setup))
+                   : asprintf(&words, "%s", whose(key, line, setup));
+    if (n >= 0)
+        put_label(out, "by", words);
+    if (n >= 0)
+        free(words);
+}
+
+/* ---- what holds it
+ * ------------------------------------------------------------------------------ */
+
+static void put_backend(FILE *out, struct tc_slice grant)
+{
+    struct tc_slice by = tc_json_get(grant, "chosen_by");
+    _autofree_ char *name = tc_json_text(tc_json_get(grant, "backend"));
+    _autofree_ char *why = tc_json_text(tc_json_get(by, "why"));
+    _autofree_ char *key = tc_json_text(tc_json_get(by, "key"));
+    int64_t line = tc_json_int(tc_json_get(by, "line"), 0);
+    char *words = NULL;
+    if (!name || !why || !key)
+        return;
+    int n = line > 0 ? asprintf(&words, "%s: %s (%s, line %" PRId64 ")", name, why, key, line)
+                     : asprintf(&words, "%s: %s", name, why);
+    if (n < 0)
+        return;
+    put_label(out, "backend", words);
+    free(words);
+}
+
+/* The row of that clause among what the doctor found, absent when it is not there. */
+static struct tc_slice find_clause(struct tc_slice report, const char *clause)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(report, "clauses"));
+    while (tc_scan_next(&each)) {
+        _autofree_ char *name = tc_json_text(tc_json_get(each.value, "clause"));
+        if (name && !strcmp(name, clause))
+            return each.value;
+    }
+    return (struct tc_slice){0};
+}
+
+/* What the trial of this machine found, which is one of the process backend. */
+static char *mechanism_here(const struct tc_setup *setup, const char *backend, const char *clause)
+{
+    char *json = NULL, *words = NULL;
+    if (!strcmp(backend, "not-a-security-boundary"))
+        return strdup("nothing: this backend holds nothing");
+    if (strcmp(backend, "process") != 0)
+        return strdup(
+            "that backend; whether it can is seen when the call starts (toolcage doctor)");
+    if (toolcage_engine_doctor_json(setup->engine, &json, NULL))
+        return strdup("unknown: the machine could not be looked at (toolcage doctor)");
+    struct tc_slice row = find_clause(tc_json_of(json), clause);
+    bool works = tc_json_true(tc_json_get(row, "works"));
+    _autofree_ char *how = tc_json_text(tc_json_get(row, works ? "mechanism" : "reason"));
+    if (how && !works && asprintf(&words, "nothing here, so the call is refused: %s", how) < 0)
+        words = NULL;
+    else if (how && works)
+        words = strdup(how);
+    toolcage_free(json);
+    return words;
+}
+
+static void put_mechanism(FILE *out, const struct tc_setup *setup, struct tc_slice grant)
+{
+    _autofree_ char *backend = tc_json_text(tc_json_get(grant, "backend"));
+    _autofree_ char *clause = tc_json_text(tc_json_get(tc_json_get(grant, "verdict"), "clause"));
+    _autofree_ char *how = backend && clause ? mechanism_here(setup, backend, clause) : NULL;
+    char *words = NULL;
+    if (!how || asprintf(&words, "%s: %s", clause, how) < 0)
+        return;
+    put_label(out, "held by", words);
+    free(words);
+}
+
+static void put_tier(FILE *out, struct tc_slice grant)
+{
+    _autofree_ char *tier = tc_json_text(tc_json_get(grant, "tier"));
+    char *words = NULL;
+    bool asks = tc_json_true(tc_json_get(grant, "approval"));
+    if (!tier ||
+        asprintf(&words, "%s%s", tier, asks ? ": a person must say yes to each call" : "") < 0)
+        return;
+    put_label(out, "tier", words);
+    free(words);
+}
+
+void tc_answer_put(FILE *out, const struct tc_setup *setup, const char *access,
+                   struct tc_slice grant)
+{
+    struct tc_slice verdict = tc_json_get(grant, "verdict");
+    _autofree_ char *reason = tc_json_text(tc_json_get(verdict, "reason"));
+    _autofree_ char *key = tc_json_text(tc_json_get(verdict, "key"));
+    _autofree_ char *hint = tc_json_text(tc_json_get(verdict, "hint"));
+    _autofree_ char *entry = tc_json_text(tc_json_get(verdict, "entry"));
+    int64_t line = tc_json_int(tc_json_get(verdict, "line"), 0);
+    (void)fprintf(out, "%s: %s",
+                  tc_json_true(tc_json_get(verdict, "allowed")) ? "allowed" : "denied",
+                  reason && *reason ? reason : access);
+    if (key && *key && line > 0)
+        (void)fprintf(out, " (%s, line %" PRId64 ")", key, line);
+    (void)fputc('\n', out);
+    put_quote(out, setup->found.path, line, entry);
+    put_key(out, setup, key ? key : "", line);
+    put_tier(out, grant);
+    put_backend(out, grant);
+    put_mechanism(out, setup, grant);
+    if (hint && *hint)
+        (void)fprintf(out, "hint: %s\n", hint);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The answer to one access, for a person: allowed or not, by which words of the policy, and what
+ * holds it here. */
+#ifndef TC_CLI_ANSWER_H
+#define TC_CLI_ANSWER_H
+
+#include <stdio.h>
+
+#include "cli/json.h"
+#include "cli/setup.h"
+
+/* `grant` is what toolcage_call_explain_json() says with that access. */
+void tc_answer_put(FILE *out, const struct tc_setup *setup, const char *access,
+                   struct tc_slice grant);
+
+#endif

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""policy check with its findings, policy test, and explain: what a person and a pipeline get."""
+import json
+import os
+
+from cli import Place, check, expect, finish
+
+DANGEROUS = """[tool.deploy]
+command = ["deploy"]
+filesystem.readable = ["~/.aws", "/data"]
+network = ["api.example.com:443"]
+output = "2MiB"
+"""
+TESTED = """[defaults]
+filesystem.denied = ["/data/no"]
+[tool.count]
+tier = "Auto"
+command = ["wc", "--", "{file}"]
+arguments.file = { read = ["/in"] }
+filesystem.readable = ["/data"]
+[[test]]
+tool = "count"
+arguments = { file = "/in/x" }
+call = "allowed"
+allowed = ["read /data/x", "read /in/x"]
+denied = ["write /data/x", "read /in/y"]
+"""
+MORE = """[[test]]
+tool = "count"
+arguments = { file = "/in/../etc/passwd" }
+call = "denied"
+[[test]]
+tool = "count"
+denied = ["read /data/no/x"]
+"""
+
+
+def lint(place):
+    path = place.write("d.toml", DANGEROUS)
+    answer = expect(place, "findings", ["policy", "check", path], 1, f"{path}:3:", "error: ", "[secret-and-network]", "^~~~",
+                    "[large-output]", "hint: ", "1 error, 1 warning", stream="out")
+    check(answer.out.index("secret-and-network") < answer.out.index("large-output"), "in the order of the text", answer)
+    for fail_on, code in (("error", 1), ("warning", 1), ("never", 0)):
+        expect(place, f"--fail-on {fail_on}", ["policy", "check", "--fail-on", fail_on, path], code, stream="out")
+    answer = expect(place, "--severity error", ["policy", "check", "--severity", "error", path], 1, "[secret-and-network]", stream="out")
+    check("[large-output]" not in answer.out, "shows no less", answer)
+    answer = place.run("policy", "check", "--json", path)
+    report = json.loads(answer.out) if answer.out.count("\n") == 1 else {}
+    check(answer.code == 1 and not answer.err and {f["id"] for f in report["findings"]} >= {"secret-and-network", "large-output"}
+          and report["counts"]["error"] == 1, "--json is one line", answer)
+    silenced = DANGEROUS.replace('"/data"]', '"/data"] # toolcage: allow(secret-and-network) a key for this host alone')
+    silenced = silenced.replace("2MiB", "1MiB")
+    quiet = place.write("s.toml", silenced)
+    expect(place, "silenced with a reason", ["policy", "check", quiet], 0, ": ok", "1 silenced", stream="out")
+    found = json.loads(place.run("policy", "check", "--json", quiet).out)["findings"]
+    check([f["silenced"] for f in found if f["id"] == "secret-and-network"] == ["a key for this host alone"],
+          "the reason is told", found)
+    bare = place.write("b.toml", silenced.replace(" a key for this host alone", ""))
+    expect(place, "without a reason", ["policy", "check", bare], 1, "[secret-and-network]", "[silence-without-reason]", stream="out")
+    hostile = place.write("h.toml", b'[tool.x]\nfilesystem.readable = ["/srv/a\xe2\x80\xaeb/.env"] # \xe2\x80\xae\n')
+    answer = expect(place, "a hostile name", ["policy", "check", hostile], 0, "[secret-readable]", stream="out")
+    check("\u202e" not in answer.out, "cannot reorder the terminal", answer)
+    expect(place, "no file", ["policy", "check", "--json", "nowhere.toml"], 125, stream="out")
+    page = place.write("p.toml", '[tool.x]\nnetwork = ["github.io"]\n')
+    if os.path.exists("/usr/share/publicsuffix/public_suffix_list.dat"):
+        expect(place, "a public suffix of the machine's list", ["policy", "check", page], 1, "[public-suffix]", stream="out")
+    else:
+        expect(place, "no list of suffixes", ["policy", "check", page], 0, "public suffix list", "install the package publicsuffix")
+
+
+def tests(place):
+    path, more = place.write("t.toml", TESTED), place.write("more.toml", MORE)
+    answer = expect(place, "tests", ["policy", "test", path], 0, "ok 1 - count: call is allowed", "1..5",
+                    "5 passed, 0 failed; 2 of 3", stream="out")
+    check("not ok" not in answer.out, "all pass", answer)
+    expect(place, "with another file", ["policy", "test", "--policy", path, "--require-coverage", "100", more], 0,
+           "1..7", "3 of 3 entries covered (100 %)", stream="out")
+    expect(place, "both as words", ["policy", "test", path, more], 0, "1..7", stream="out")
+    expect(place, "too little is covered", ["policy", "test", "--require-coverage", "90", path], 1, "66 %", "--coverage")
+    expect(place, "what is not covered", ["policy", "test", "--coverage", path], 0, "# not covered: defaults.filesystem.denied, line 2: /data/no",
+           stream="out")
+    wrong = place.write("wrong.toml", MORE.replace('call = "denied"', 'call = "allowed"'))
+    expect(place, "a failure", ["policy", "test", "--policy", path, wrong], 1, "not ok 6 - count: call is allowed",
+           f"#   at {wrong}, line 4", "expected allowed, and it is denied", "hint: ", stream="out")
+    report = json.loads(place.run("policy", "test", "--json", "--policy", path, wrong).out)
+    check(report["counts"] == {"passed": 6, "failed": 1} and report["tests"][1]["file"] == str(wrong), "--json", report)
+    broken = place.write("broken.toml", "[tool.x]\n")
+    expect(place, "a file that holds more than tests", ["policy", "test", "--policy", path, broken], 125, f"{broken}:1:", "unknown key")
+    expect(place, "a policy without tests", ["policy", "test", broken], 0, "1..0 # SKIP", stream="out")
+    expect(place, "no such file", ["policy", "test", "--policy", path, "nowhere.toml"], 125, "nowhere.toml")
+
+
+def explain(place):
+    path = place.write("t.toml", TESTED)
+    use = ["explain", "--policy", path, "--tool", "count"]
+    expect(place, "explain: allowed", [*use, "--read", "/data/x"], 0, "allowed: read /data/x", '    7 | filesystem.readable = ["/data"]',
+           "^~~~~", "the tool's own word", "process: tier Auto stands for it (tool.count.tier, line 4)", "held by   fs.read: ", stream="out")
+    expect(place, "explain: inherited", [*use, "--read", "/data/no"], 1, "denied: ", "    2 | ", "inherited from [defaults]", "fs.denied", stream="out")
+    expect(place, "explain: an argument", [*use, "--arguments", '{"file": "/in/x"}', "--read", "/in/x"], 0, "arguments.file.read", stream="out")
+    answer = place.run(*use, "--json", "--connect", "a.example")
+    verdict = json.loads(answer.out)
+    check(answer.code == 1 and verdict["verdict"]["clause"] == "net.none" and verdict["chosen_by"]["line"] == 4, "explain --json", answer)
+    check(place.run("policy", *use, "--read", "/data/x").out == place.run(*use, "--read", "/data/x").out,
+          "explain is policy explain", answer)
+
+
+with Place() as place:
+    for part in (lint, tests, explain):
+        part(place)
+finish()
