@@ -31,6 +31,9 @@ int tc_policy_load_file(const char *path, struct toolcage_policy **ret,
 int tc_policy_load_buffer(const char *text, size_t length, const char *name,
                           struct toolcage_policy **ret, struct toolcage_error **err);
 
+/* By the ending of the file's name. */
+tc_document_reader *tc_reader_of(const char *name);
+
 /* As toolcage_policy_allow_text. */
 int tc_policy_allow(const char *text, size_t length, const char *name, const char *tool,
                     const char *access, char **ret, struct toolcage_error **err);

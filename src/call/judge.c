@@ -28,6 +28,8 @@ int tc_policy_test_here(const struct toolcage_policy *policy, const struct tc_te
                         char **ret, struct toolcage_error **err)
 {
     _autosurroundings_ struct tc_surroundings here = {0};
+    struct tc_test_texts texts = *tests;
+    texts.reader = tc_reader_of;
     int rc = tc_surroundings_gather(&here, err);
-    return rc ? rc : tc_policy_test(policy, tests, &here.facts, ret, err);
+    return rc ? rc : tc_policy_test(policy, &texts, &here.facts, ret, err);
 }

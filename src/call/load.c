@@ -9,10 +9,18 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/strv.h"
 #include "call/facts.h"
 #include "policy/amend.h"
+#include "yaml/yaml.h"
 
 enum { POLICY_MAX = 4 << 20, GROWN = 1 << 16 /* while it was read */ };
+
+tc_document_reader *tc_reader_of(const char *name)
+{
+    return tc_endswith(name, ".yaml") || tc_endswith(name, ".yml") ? tc_yaml_read
+                                                                   : tc_document_read_toml;
+}
 
 int tc_policy_load_buffer(const char *text, size_t length, const char *name,
                           struct toolcage_policy **ret, struct toolcage_error **err)
@@ -27,7 +35,7 @@ int tc_policy_load_buffer(const char *text, size_t length, const char *name,
                                                : strdup(here.cwd);
     if (!dir)
         return tc_fail_memory(err);
-    return tc_policy_compile(text, length, name, dir, here.home, ret, err);
+    return tc_policy_compile_by(tc_reader_of(name), text, length, name, dir, here.home, ret, err);
 }
 
 static int fail_read(struct toolcage_error **err, const char *path, int errnum)
@@ -84,7 +92,8 @@ int tc_policy_allow(const char *text, size_t length, const char *name, const cha
         return tc_fail_memory(err);
     int r = tc_policy_load_buffer(text, length, name, &policy, err);
     if (r == 0)
-        r = tc_policy_amend(policy, whole, tool, access, ret, err);
+        r = tc_policy_amend(policy, tc_reader_of(name) == tc_yaml_read ? NULL : whole, tool, access,
+                            ret, err);
     (void)tc_policy_unref(policy);
     return r;
 }

@@ -32,20 +32,51 @@ static bool border(const struct statx *start, const struct statx *here)
            (here->stx_mode & S_IWOTH);
 }
 
+/* What a policy may be called. */
+static const char *const names[] = {TC_POLICY_NAME, "toolcage.yaml", "toolcage.yml"};
+
+static int fail_two(const char *one, const char *other, struct tc_failure *failure)
+{
+    return tc_failure_set(failure, TOOLCAGE_EUSAGE, "keep one of them, or name it with --policy",
+                          "there are two policies: %s and %s", one, other);
+}
+
+/* The one policy in `directory` ("" is the root): its path, or NULL. What cannot be looked at
+ * counts as there. */
+static int find_name(const char *directory, char **ret, struct tc_failure *failure)
+{
+    _autofree_ char *found = NULL;
+    bool seen = true;
+    for (size_t i = 0; i < TC_COUNT(names) && seen; i++) {
+        _autofree_ char *path = NULL;
+        struct stat st;
+        if (asprintf(&path, "%s/%s", directory, names[i]) < 0) {
+            path = NULL;
+            return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+        }
+        seen = !lstat(path, &st);
+        if (!seen && (errno == ENOENT || errno == ENOTDIR)) {
+            seen = true;
+            continue;
+        }
+        if (found)
+            return fail_two(found, path, failure);
+        found = path;
+        path = NULL;
+    }
+    *ret = found;
+    found = NULL;
+    return 0;
+}
+
 /* Is there a policy in `directory`? *ret is its canonical path, or NULL. */
 static int look_in(const char *directory, char **ret, struct tc_failure *failure)
 {
     _autofree_ char *path = NULL;
-    if (asprintf(&path, "%s/" TC_POLICY_NAME, strcmp(directory, "/") ? directory : "") < 0) {
-        path = NULL;
-        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    }
-    struct stat st;
     *ret = NULL;
-    if (lstat(path, &st) && errno == ENOENT)
-        return 0;
-    *ret = realpath(path, NULL);
-    if (*ret)
+    if (find_name(strcmp(directory, "/") ? directory : "", &path, failure))
+        return -1;
+    if (!path || (*ret = realpath(path, NULL)))
         return 0;
     return tc_failure_set(failure, TOOLCAGE_ESYSTEM,
                           "mend or remove it, or name another policy with --policy",
@@ -80,11 +111,13 @@ static int nearest(char **ret, struct tc_failure *failure)
 /* The user's own file counts without trust, so nobody else may have a hand in it. */
 static int users_own(char **ret, struct tc_failure *failure)
 {
-    _autofree_ char *path = tc_user_path("XDG_CONFIG_HOME", ".config", TC_POLICY_NAME);
+    _autofree_ char *directory = tc_user_path("XDG_CONFIG_HOME", ".config", ""), *path = NULL;
     struct stat st;
     *ret = NULL;
-    if (!path && errno != ENOENT)
+    if (!directory && errno != ENOENT)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    if (directory && find_name(directory, &path, failure))
+        return -1;
     if (!path || (stat(path, &st) && (errno == ENOENT || errno == ENOTDIR)))
         return 0;
     if (stat(path, &st))

@@ -2,9 +2,9 @@
  * Copyright The toolcage authors
  *
  * Which policy holds: the one named by --policy or $TOOLCAGE_POLICY (the operator's own word); the
- * nearest toolcage.toml upward from the working directory, if it is trusted; the user's own; or the
- * strictest useful default. A file that is found and not usable ends the search: it is never
- * skipped. */
+ * nearest toolcage.toml (.yaml, .yml) upward from the working directory, if it is trusted; the
+ * user's own; or the strictest useful default. A file that is found and not usable ends the search:
+ * it is never skipped. */
 #ifndef TC_CLI_LOOKUP_H
 #define TC_CLI_LOOKUP_H
 

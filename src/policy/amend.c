@@ -55,7 +55,8 @@ static const struct tc_fs_rule *holder(const struct tc_spec *spec, const char *p
 }
 
 /* Only the host's path of the same name has no `from`. */
-static void write_element(struct tc_buf *out, const struct tc_fs_rule *rule, const char *path)
+static void write_element(struct tc_buf *out, const struct tc_fs_rule *rule, const char *path,
+                          const char *is)
 {
     bool elsewhere = rule && rule->from && strcmp(rule->from, rule->path) != 0;
     if (!elsewhere) {
@@ -63,9 +64,9 @@ static void write_element(struct tc_buf *out, const struct tc_fs_rule *rule, con
         return;
     }
     _autofree_ char *from = tc_format("%s%s", rule->from, path + strlen(rule->path));
-    tc_buf_adds(out, "{ path = ");
+    tc_buf_addf(out, "{ path%s ", is);
     tc_toml_string(out, path);
-    tc_buf_adds(out, ", from = ");
+    tc_buf_addf(out, ", from%s ", is);
     tc_toml_string(out, from ? from : "");
     tc_buf_adds(out, " }");
     out->failed = out->failed || !from;
@@ -101,13 +102,28 @@ static bool holds(const struct toolcage_policy *policy, const struct wanted *w)
     return rule && rule->access == w->access;
 }
 
+/* Only TOML text is edited: a person adds the clause. */
+static int name_clause(const struct wanted *w, const struct toolcage_policy *policy,
+                       struct toolcage_error **err)
+{
+    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    _autobuf_ struct tc_buf hint = TC_BUF_INIT;
+    tc_buf_addf(&hint, "add it by hand, below %s: filesystem: {%s: [", spec->prefix,
+                w->access == TC_ACCESS_WRITE ? "writable" : "readable");
+    write_element(&hint, holder(spec, w->path), w->path, ":");
+    tc_buf_adds(&hint, "]}");
+    return hint.failed
+               ? tc_fail_memory(err)
+               : refuse(w, hint.data, "only TOML text is edited, and this policy is YAML", err);
+}
+
 static int edit(const char *text, const struct wanted *w, const struct toolcage_policy *policy,
                 char **ret, struct toolcage_error **err)
 {
     const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
     _autobuf_ struct tc_buf element = TC_BUF_INIT;
     const char *why = NULL;
-    write_element(&element, holder(spec, w->path), w->path);
+    write_element(&element, holder(spec, w->path), w->path, " =");
     _autofree_ char *next =
         element.failed ? NULL
                        : tc_toml_add(text, spec->prefix,
@@ -139,5 +155,7 @@ int tc_policy_amend(const struct toolcage_policy *policy, const char *text, cons
     int rc = read_access(access, &w, err);
     if (rc == 0)
         rc = check(&w, policy, err);
+    if (rc == 0 && !text)
+        rc = name_clause(&w, policy, err);
     return rc ? rc : edit(text, &w, policy, ret, err);
 }

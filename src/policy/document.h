@@ -2,9 +2,9 @@
  * Copyright The toolcage authors
  *
  * The policy text as a generic tree: tables, arrays and plain values, each with its place. Readers
- * (TOML now) make it; nothing behind this header knows which one did. While the tree is checked
- * each value is brought to its canonical form in place, so that at the end the tree says what the
- * policy means and its canonical JSON is what the policy's digest covers. */
+ * (toml.cc, src/yaml) make it; nothing behind this header knows which one did. While the tree is
+ * checked each value is brought to its canonical form in place, so that at the end the tree says
+ * what the policy means and its canonical JSON is what the policy's digest covers. */
 #ifndef TC_POLICY_DOCUMENT_H
 #define TC_POLICY_DOCUMENT_H
 
@@ -59,10 +59,12 @@ struct tc_document {
     bool memory; /* out of memory while reading */
     /* the reader's only finding; the tree is then not to be used */
     char *error;
+    const char *hint; /* static */
     struct tc_place error_at;
 };
 
-/* Reads TOML. False when there is a finding or no memory. */
+/* Fills an empty document. False when there is a finding or no memory. */
+typedef bool tc_document_reader(struct tc_document *document, const char *text, size_t len);
 bool tc_document_read_toml(struct tc_document *document, const char *text, size_t len);
 void tc_document_done(struct tc_document *document);
 

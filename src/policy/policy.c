@@ -188,22 +188,20 @@ static void check_text(struct tc_parse *p, const char *text, size_t length)
         tc_diag_add(&p->diag, (struct tc_place){1, 1, 1}, "", "split the policy",
                     "the file has %zu bytes, at most %d are read", length, TC_DOCUMENT_BYTES_MAX);
     else if (memchr(text, '\0', length))
-        tc_diag_add(&p->diag, (struct tc_place){1, 1, 1}, "", "write the policy as TOML text",
+        tc_diag_add(&p->diag, (struct tc_place){1, 1, 1}, "", "write the policy as plain text",
                     "the file holds a NUL byte");
 }
 
-static int read_policy(struct tc_parse *p, struct tc_document *document,
+static int read_policy(struct tc_parse *p, tc_document_reader *reader, struct tc_document *document,
                        struct toolcage_error **err)
 {
     check_text(p, p->diag.text, p->diag.len);
     if (p->diag.count)
         return tc_diag_result(&p->diag, err);
-    if (!tc_document_read_toml(document, p->diag.text, p->diag.len)) {
+    if (!reader(document, p->diag.text, p->diag.len)) {
         if (document->memory || !document->error)
             return tc_fail_memory(err);
-        tc_diag_add(&p->diag, document->error_at, "",
-                    "the file is TOML: [table] lines, and key = value with texts in quotes", "%s",
-                    document->error);
+        tc_diag_add(&p->diag, document->error_at, "", document->hint, "%s", document->error);
         return tc_diag_result(&p->diag, err);
     }
     tc_parse_table(p, p->tested ? TC_SCOPE_TEST_FILE : TC_SCOPE_FILE, &document->root, p->policy);
@@ -223,8 +221,8 @@ static bool digest_policy(struct toolcage_policy *policy, const struct tc_node *
     return true;
 }
 
-static int compile(const char *text, size_t length, const char *name, const char *dir,
-                   const char *home, const struct toolcage_policy *tested,
+static int compile(tc_document_reader *reader, const char *text, size_t length, const char *name,
+                   const char *dir, const char *home, const struct toolcage_policy *tested,
                    struct toolcage_policy **ret, struct toolcage_error **err)
 {
     _auto_(unref) struct toolcage_policy *policy = new_policy(name, dir, home);
@@ -237,7 +235,7 @@ static int compile(const char *text, size_t length, const char *name, const char
     parse->diag.len = length;
     parse->policy = policy;
     parse->tested = tested;
-    int rc = read_policy(parse, &document, err);
+    int rc = read_policy(parse, reader, &document, err);
     tc_diag_done(&parse->diag);
     if (rc)
         return rc;
@@ -250,14 +248,21 @@ static int compile(const char *text, size_t length, const char *name, const char
 int tc_policy_compile(const char *text, size_t length, const char *name, const char *dir,
                       const char *home, struct toolcage_policy **ret, struct toolcage_error **err)
 {
-    return compile(text, length, name, dir, home, NULL, ret, err);
+    return compile(tc_document_read_toml, text, length, name, dir, home, NULL, ret, err);
 }
 
-int tc_policy_compile_tests(const struct toolcage_policy *policy, const char *text, size_t length,
-                            const char *name, struct toolcage_policy **ret,
-                            struct toolcage_error **err)
+int tc_policy_compile_by(tc_document_reader *reader, const char *text, size_t length,
+                         const char *name, const char *dir, const char *home,
+                         struct toolcage_policy **ret, struct toolcage_error **err)
 {
-    return compile(text, length, name, policy->dir, policy->home, policy, ret, err);
+    return compile(reader, text, length, name, dir, home, NULL, ret, err);
+}
+
+int tc_policy_compile_tests(const struct toolcage_policy *policy, tc_document_reader *reader,
+                            const char *text, size_t length, const char *name,
+                            struct toolcage_policy **ret, struct toolcage_error **err)
+{
+    return compile(reader, text, length, name, policy->dir, policy->home, policy, ret, err);
 }
 
 int tc_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err)

@@ -9,6 +9,7 @@
 #include <toolcage/policy.h>
 
 #include "base/error.h"
+#include "policy/document.h"
 #include "policy/grant.h"
 
 /* What the caller's surroundings are, for one resolution. All borrowed. */
@@ -47,6 +48,11 @@ struct tc_request {
  * failure the error's report has every finding (at most 20, then the count). */
 int tc_policy_compile(const char *text, size_t length, const char *name, const char *dir,
                       const char *home, struct toolcage_policy **ret, struct toolcage_error **err);
+
+/* The same of a text in another form than TOML. */
+int tc_policy_compile_by(tc_document_reader *reader, const char *text, size_t length,
+                         const char *name, const char *dir, const char *home,
+                         struct toolcage_policy **ret, struct toolcage_error **err);
 
 /* Resolves the grant of one call. A refusal by policy is TOOLCAGE_EDENIED, bad arguments
  * TOOLCAGE_EARGUMENTS, a missing tool TOOLCAGE_ENOT_FOUND, each with key and line. */

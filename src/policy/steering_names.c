@@ -46,6 +46,8 @@ const char *const tc_steering_names[] = {
     ".husky",
     ".direnv",
     "toolcage.toml",
+    "toolcage.yaml",
+    "toolcage.yml",
     ".config/toolcage",
     ".local/state/toolcage",
     NULL,

@@ -160,8 +160,10 @@ static int run_text(struct run *r, const struct tc_test_texts *tests, size_t i,
                     struct toolcage_error **err)
 {
     _auto_(unref) struct toolcage_policy *apart = NULL;
-    int rc = tc_policy_compile_tests(r->policy, tests->texts[i], tests->lengths[i], tests->names[i],
-                                     &apart, err);
+    tc_document_reader *reader =
+        tests->reader ? tests->reader(tests->names[i]) : tc_document_read_toml;
+    int rc = tc_policy_compile_tests(r->policy, reader, tests->texts[i], tests->lengths[i],
+                                     tests->names[i], &apart, err);
     return rc ? rc : run_tests(r, apart, err);
 }
 

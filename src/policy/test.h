@@ -14,6 +14,7 @@ struct tc_test_texts {
     const char *const *texts;
     const size_t *lengths;
     const char *const *names;
+    tc_document_reader *(*reader)(const char *name); /* by a text's name; NULL: TOML */
 };
 
 /* As toolcage_policy_test_json; of `facts` only toolcage's own directories are used. */
@@ -21,8 +22,8 @@ int tc_policy_test(const struct toolcage_policy *policy, const struct tc_test_te
                    const struct tc_facts *facts, char **ret, struct toolcage_error **err);
 
 /* A text of [[test]] tables alone, for this policy: *ret holds nothing but the tests. */
-int tc_policy_compile_tests(const struct toolcage_policy *policy, const char *text, size_t length,
-                            const char *name, struct toolcage_policy **ret,
-                            struct toolcage_error **err);
+int tc_policy_compile_tests(const struct toolcage_policy *policy, tc_document_reader *reader,
+                            const char *text, size_t length, const char *name,
+                            struct toolcage_policy **ret, struct toolcage_error **err);
 
 #endif

@@ -294,6 +294,7 @@ bool read(tc_document *document, std::string_view text)
 
 extern "C" bool tc_document_read_toml(tc_document *document, const char *text, size_t len)
 {
+    document->hint = "the file is TOML: [table] lines, and key = value with texts in quotes";
     try {
         return read(document, std::string_view(text, len));
     } catch (const broken_text &) {

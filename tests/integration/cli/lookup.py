@@ -113,6 +113,33 @@ def order():
         expect(place, "no HOME: nothing is trusted", ["tools"], 126, "is not trusted", env={"HOME": ""})
 
 
+def forms():
+    """YAML stands where TOML may; two of them in one place are nobody's word."""
+    as_yaml = 'tool:\n  {name}:\n    command: ["true"]\n    network: none\n'
+    for name in ("toolcage.yaml", "toolcage.yml"):
+        with Place() as place:
+            path = place.write("home/project/" + name, as_yaml.format(name="near"))
+            digest = place.run("policy", "digest", path).out.split()
+            expect(place, f"{name}: one meaning, one digest", ["policy", "digest", place.write("same.toml", policy("near"))], 0, digest[0], stream="out")
+            expect(place, f"{name} asks for trust", ["tools"], 126, f"the policy {path} is not trusted")
+            expect(place, f"{name} can be trusted", ["policy", "trust"], 0, "trusted: " + path, stream="out")
+            tools(place, f"{name} is found", ["near"])
+            expect(place, f"{name} passes the check", ["policy", "check"], 0, ": ok", stream="out")
+            answer = place.run("policy", "explain", "--tool", "near", path)
+            check(answer.code == 0 and f"{path}:4" in answer.out, f"{name}: explain names its lines", answer)
+            other = place.write("home/project/toolcage.toml", policy("near"))
+            expect(place, f"{name} beside toolcage.toml", ["tools"], 125, f"there are two policies: {other} and {path}", "keep one of them")
+            expect(place, "naming one helps", ["tools", "--policy", path], 0, "near", stream="out")
+            os.unlink(other)
+            place.write("home/project/" + name, as_yaml.format(name="near") + "    pids: 3\n")
+            expect(place, f"a change of {name} asks again", ["tools"], 126, "has changed since it was trusted")
+            os.unlink(path)
+            place.write("home/.config/toolcage/" + name, as_yaml.format(name="own"))
+            tools(place, f"the user's own {name}", ["own"])
+            place.write("home/.config/toolcage/toolcage.toml", policy("own"))
+            expect(place, "two of the user's own", ["tools"], 125, "there are two policies: ")
+
+
 def borders():
     with Place() as place:
         place.write("toolcage.toml", policy("above"))
@@ -175,6 +202,6 @@ def findings():
 
 
 require_user()
-for part in (init, untrusted, order, borders, findings):
+for part in (init, untrusted, order, forms, borders, findings):
     part()
 finish()

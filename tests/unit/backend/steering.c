@@ -36,6 +36,8 @@ static const struct steering_case cases[] = {
     {".husky/pre-commit", true},
     {"toolcage.toml", true},
     {"deep/er/toolcage.toml", true},
+    {"toolcage.yaml", true},
+    {"deep/toolcage.yml", true},
     /* as a file it points to a directory elsewhere, with a config of its own */
     {"/.git", true},
     {".git", true},
