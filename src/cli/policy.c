@@ -98,11 +98,9 @@ const struct tc_verb tc_verb_policy_trust = {
     .name = "policy trust",
     .words = "[FILE]",
     .summary = "let a policy be used when it is found by the working directory",
-    .text = "A toolcage.toml (or .yaml, .yml) found upward from the working directory is used only "
-            "when\n"
-            "its digest was trusted; a change asks again. A file named by --policy or "
-            "$TOOLCAGE_POLICY needs no "
-            "trust.\n\n"
+    .text = "A toolcage.toml, .yaml or .yml found upward from the working directory is used only\n"
+            "when its digest was trusted; a change asks again. A file named by --policy or\n"
+            "$TOOLCAGE_POLICY needs no trust.\n\n"
             "examples:\n"
             "  toolcage policy trust toolcage.toml\n"
             "  toolcage policy trust --remove toolcage.toml\n",
