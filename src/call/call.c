@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "call/choose.h"
 
 static int fail_usage(struct toolcage_error **err, const char *subject, const char *hint,
                       const char *message)
@@ -332,9 +333,12 @@ int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_j
     if (r < 0)
         return r;
     struct tc_grant grant = {0};
+    _autobuf_ struct tc_buf routes = TC_BUF_INIT;
     r = tc_call_resolve(call, true, &grant, err);
+    if (r == 0 && grant.fallback.count && !access)
+        r = tc_choose_explain(call->engine, &grant, &routes, err);
     if (r == 0)
-        r = tc_policy_explain(call->policy, &grant, access, ret_json, err);
+        r = tc_policy_explain(call->policy, &grant, access, routes.data, ret_json, err);
     tc_grant_done(&grant);
     return r;
 }

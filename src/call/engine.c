@@ -2,7 +2,8 @@
  * Copyright The toolcage authors
  *
  * Nothing here keeps state outside the engine object, and the object never changes after its birth
- * but for the count of references: threads share it without a lock. */
+ * but for the count of references and one pointer that is set once: threads share it without a
+ * lock. */
 #include "call/engine.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@ struct toolcage_engine {
     atomic_uint refs;
     pid_t pid; /* of the process that made it */
     int sock;
+    _Atomic(struct tc_outcome *) probes; /* of this machine, once somebody had to know */
 };
 
 int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_error **err)
@@ -84,6 +86,14 @@ struct toolcage_engine *tc_engine_ref(struct toolcage_engine *engine)
     return engine;
 }
 
+static void probes_free(struct tc_outcome *probes)
+{
+    if (!probes)
+        return;
+    tc_outcome_done(probes);
+    free(probes);
+}
+
 struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine)
 {
     if (engine && atomic_fetch_sub_explicit(&engine->refs, 1, memory_order_acq_rel) == 1) {
@@ -91,6 +101,7 @@ struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine)
         if (!tc_engine_forked(engine))
             (void)shutdown(engine->sock, SHUT_RDWR);
         (void)close(engine->sock);
+        probes_free(atomic_load(&engine->probes));
         free(engine);
     }
     return NULL;
@@ -165,4 +176,32 @@ int tc_outcome_read(int fd, struct tc_outcome *ret, struct toolcage_error **err)
     tc_outcome_visit(&wire, ret);
     (void)munmap(map, size);
     return wire.failed || wire.left ? fail_outcome(err, "cannot be read") : 0;
+}
+
+static int ask_probes(struct toolcage_engine *engine, struct tc_outcome *ret,
+                      struct toolcage_error **err)
+{
+    struct tc_message message;
+    _autofd_ int fd = -1;
+    int r = tc_engine_ask(engine, TC_JOB_PROBE, -1, &message, &fd, err);
+    r = r < 0 ? r : tc_outcome_read(fd, ret, err);
+    return r == 0 && !ret->probe_count ? fail_outcome(err, "no clause in it") : r;
+}
+
+/* Threads that ask at once all ask; the first answer stays. */
+int tc_engine_probes(struct toolcage_engine *engine, const struct tc_outcome **ret,
+                     struct toolcage_error **err)
+{
+    struct tc_outcome *none = NULL, *made;
+    *ret = atomic_load(&engine->probes);
+    if (*ret)
+        return 0;
+    made = calloc(1, sizeof(*made));
+    int r = made ? ask_probes(engine, made, err) : tc_fail_memory(err);
+    if (r == 0 && atomic_compare_exchange_strong(&engine->probes, &none, made))
+        made = NULL;
+    if (r == 0)
+        *ret = atomic_load(&engine->probes);
+    probes_free(made);
+    return r;
 }

@@ -38,6 +38,11 @@ int tc_outcome_read(int fd, struct tc_outcome *ret, struct toolcage_error **err)
 int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int plan,
                   struct tc_message *ret_message, int *ret_fd, struct toolcage_error **err);
 
+/* What the helper's trials of every backend said, asked for once in an engine's life. Borrows from
+ * the engine. */
+int tc_engine_probes(struct toolcage_engine *engine, const struct tc_outcome **ret,
+                     struct toolcage_error **err);
+
 /* The jobs that are no calls: they wait for the helper. */
 int tc_engine_changes(struct toolcage_engine *engine, const char *call, const char *action,
                       char **ret_json, struct toolcage_error **err);

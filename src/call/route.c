@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "call/choose.h"
+
 static const char *tool_words(const struct tc_grant *grant)
 {
     return grant->tool ? grant->tool : "(a bare command)";
@@ -112,16 +114,36 @@ static int fail_approval(const struct toolcage_policy *policy, const struct tc_g
                    tool_words(grant), grant->tier ? grant->tier : "HumanApprove");
 }
 
-int tc_route(const struct toolcage_policy *policy, const struct tc_grant *grant, bool by_call,
-             const struct tc_front **ret, struct toolcage_error **err)
+static int fail_layers(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                       struct toolcage_error **err)
 {
+    static const char *const keys[] = {"layers"};
+    struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE,
+                         .stage = "route",
+                         .subject = "layers",
+                         .hint = "name one backend in the place of layers"};
+    place(policy, grant, keys, TC_COUNT(keys), &why);
+    return tc_fail(err, &why,
+                   "no backend of this version runs another one inside, as layers asks "
+                   "for tool %s",
+                   tool_words(grant));
+}
+
+int tc_route(struct toolcage_engine *engine, const struct toolcage_policy *policy,
+             struct tc_grant *grant, bool by_call, const struct tc_front **ret,
+             struct toolcage_error **err)
+{
+    int r = 0;
+    if (grant->approval)
+        return fail_approval(policy, grant, err);
+    if (grant->layers.count)
+        return fail_layers(policy, grant, err);
+    if (grant->fallback.count && (r = tc_choose(engine, policy, grant, err)) < 0)
+        return r;
     const struct tc_front *front = tc_front_find(grant->backend);
     if (!front)
         return fail_absent(policy, grant, err);
-    if (grant->approval)
-        return fail_approval(policy, grant, err);
     tc_clauses missing = grant->clauses & ~front->provides;
-    int r = 0;
     if (front->flags & TC_BACKEND_NO_BOUNDARY)
         r = check_no_boundary(policy, front, by_call, err);
     else if (missing)

@@ -6,11 +6,14 @@
 #define TC_CALL_ROUTE_H
 
 #include "backend/backend.h"
+#include "call/engine.h"
 #include "policy/policy.h"
 
-/* The front that the grant names, when it can enforce every clause. `by_call` says that the call,
- * not the policy, chose the backend. */
-int tc_route(const struct toolcage_policy *policy, const struct tc_grant *grant, bool by_call,
-             const struct tc_front **ret, struct toolcage_error **err);
+/* The front that the grant names, when it can enforce every clause; with a fallback, the first one
+ * that can, which the grant then names. `by_call` says that the call, not the policy, chose the
+ * backend. */
+int tc_route(struct toolcage_engine *engine, const struct toolcage_policy *policy,
+             struct tc_grant *grant, bool by_call, const struct tc_front **ret,
+             struct toolcage_error **err);
 
 #endif

@@ -202,7 +202,7 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
     if (r < 0)
         return r;
     note(call, "resolve", now);
-    r = tc_route(call->policy, &call->grant, chose_backend(call), &front, err);
+    r = tc_route(call->engine, call->policy, &call->grant, chose_backend(call), &front, err);
     if (r == 0 && call->rows && !(front->flags & TC_BACKEND_TERMINAL))
         r = fail_terminal(front, err);
     if (r == 0)

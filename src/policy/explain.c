@@ -266,6 +266,8 @@ static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_json_member(out, "policy", policy->digest);
     tc_json_member(out, "grant", grant->digest);
     add_string(out, "backend", grant->backend);
+    add_list(out, "fallback", &grant->fallback);
+    add_list(out, "layers", &grant->layers);
     add_string(out, "image", grant->image);
     add_string(out, "runtime", grant->runtime);
     add_string(out, "platform", grant->platform);
@@ -281,7 +283,8 @@ static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
 }
 
 int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant,
-                      const char *access, char **ret, struct toolcage_error **err)
+                      const char *access, const char *routes, char **ret,
+                      struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     _auto_(tc_verdict_done) struct tc_verdict verdict = {0};
@@ -290,6 +293,10 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
         return rc;
     tc_buf_addc(&out, '{');
     add_head(&out, policy, grant);
+    if (routes) {
+        tc_json_key(&out, "routes");
+        tc_buf_adds(&out, routes);
+    }
     add_clauses(&out, "clauses", grant->clauses);
     add_clauses(&out, "without", grant->without & grant->clauses);
     add_files(&out, grant);

@@ -33,8 +33,9 @@ void tc_grant_done(struct tc_grant *grant)
                      grant->image,       grant->runtime, grant->platform};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
-    struct tc_strv *lists[] = {&grant->argv, &grant->env, &grant->programs, &grant->collect,
-                               &grant->tool_writable};
+    struct tc_strv *lists[] = {&grant->argv,    &grant->env,           &grant->programs,
+                               &grant->collect, &grant->tool_writable, &grant->fallback,
+                               &grant->layers};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
     free(grant->fs);
@@ -257,8 +258,12 @@ static int digest(const struct tc_grant *grant, bool words, char ret[TC_DIGEST_S
     add_member(&out, "cwd", grant->cwd);
     add_number(&out, "denials", grant->denials);
     add_list(&out, "env", &grant->env);
+    if (grant->fallback.count)
+        add_list(&out, "fallback", &grant->fallback);
     add_fs(&out, grant);
     add_member(&out, "image", grant->image);
+    if (grant->layers.count)
+        add_list(&out, "layers", &grant->layers);
     add_limits(&out, &grant->limits);
     add_net(&out, grant);
     add_number(&out, "overlay_or_copy", grant->overlay_or_copy);

@@ -68,8 +68,10 @@ enum tc_workspace_mode { TC_WORKSPACE_BIND, TC_WORKSPACE_COPY, TC_WORKSPACE_OVER
 enum tc_commit { TC_COMMIT_SUCCESS, TC_COMMIT_ALWAYS, TC_COMMIT_ASK, TC_COMMIT_NEVER };
 
 struct tc_grant {
-    char *tool;     /* NULL: a bare command */
-    char *backend;  /* by name; chosen by the router */
+    char *tool;    /* NULL: a bare command */
+    char *backend; /* by name; the first of those that may run it, until the router has chosen */
+    struct tc_strv fallback; /* the others, in order */
+    struct tc_strv layers;   /* of a cage in a cage, outermost first; else empty */
     char *image;    /* a root file system on the host, or a name; NULL: the system directories */
     char *runtime;  /* the container runtime by name; NULL: any */
     char *platform; /* of gVisor, by name; NULL: the best that works */

@@ -213,9 +213,16 @@ const struct tc_key tc_keys[] = {
              "answer refuses the call. kvm is used only when it is named, and wants a /dev/kvm "
              "that the cage's id may open.",
      .example = "platform = \"ptrace\""},
-    {EACH, "fallback", .text = "Backends to try when the first cannot enforce the grant.", NONE,
-     .type = "array of strings"},
-    {EACH, "layers", .text = "Cages in cages.", NONE, .type = "array of strings"},
+    {EACH, "fallback", tc_set_fallback, .id = TC_KEY_FALLBACK, .type = "array of backends",
+     .text =
+         "Backends to try in this order where the first one cannot enforce the grant on this "
+         "machine, or is not there. None runs a call with less than the whole grant; nothing is "
+         "tried once the tool may have begun.",
+     .example = "backend = \"gvisor\"\nfallback = [\"oci\", \"process\"]"},
+    {EACH, "layers", tc_set_layers, .id = TC_KEY_LAYERS, .type = "array of backends",
+     .text = "Cages in cages, the outermost first, in place of backend. No backend of this version "
+             "nests: such a call is refused.",
+     .example = "layers = [\"oci\", \"wasm\"]"},
     {EACH, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "path",
      .fallback = "the host's system directories",
      .text =

@@ -45,6 +45,8 @@ enum tc_key_id {
     TC_KEY_CWD,
     TC_KEY_WITHOUT,
     TC_KEY_UNIX_SOCKETS,
+    TC_KEY_FALLBACK,
+    TC_KEY_LAYERS,
     TC_KEY_COUNT,
 };
 

@@ -58,6 +58,7 @@ struct tc_spec {
     struct tc_limits limits;
     struct tc_strv env_pass, env_set; /* NAME; NAME=template */
     struct tc_strv programs, collect;
+    struct tc_strv fallback, layers; /* backends: tried in order; outermost first */
     char *tier, *risk, *backend, *image, *module, *cwd;
     int workspace; /* enum tc_workspace_mode */
     int commit;    /* enum tc_commit */
@@ -134,6 +135,9 @@ const struct tc_spec *tc_policy_said(const struct toolcage_policy *policy,
                                      const struct tc_spec *tool, enum tc_key_id id);
 /* Explicit backend over tier, tier over risk; then what image or module need. Borrows. */
 const char *tc_policy_backend(const struct toolcage_policy *policy, const struct tc_spec *tool);
+/* Who said its layers; NULL: it has none. */
+const struct tc_spec *tc_policy_layers(const struct toolcage_policy *policy,
+                                       const struct tc_spec *tool);
 /* The built-in values of absent keys. */
 extern const struct tc_limits tc_limits_default;
 #define TC_INODES_PER_DISK(bytes) ((bytes) / 4096 > 64 ? (bytes) / 4096 : 64)

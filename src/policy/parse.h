@@ -67,6 +67,11 @@ void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct
 /* Of tests (parse_test.c) */
 tc_key_set tc_set_tests, tc_set_test_arguments;
 
+/* Of backends (parse_route.c); and what contradicts in one table */
+tc_key_set tc_set_fallback, tc_set_layers;
+void tc_parse_route_finish(struct tc_parse *p, const struct tc_spec *spec,
+                           const struct tc_node *table);
+
 /* Of filesystem (parse_fs.c) */
 tc_key_set tc_set_filesystem, tc_set_readable, tc_set_writable, tc_set_denied;
 /* An entry of a list of paths, with this access. */

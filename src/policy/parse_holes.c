@@ -77,6 +77,7 @@ void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct
     const struct tc_node *set = env && env->kind == TC_NODE_TABLE ? tc_node_get(env, "set") : NULL;
     if (p->diag.memory)
         return;
+    tc_parse_route_finish(p, spec, node);
     size_t mark = tc_parse_enter(p, "command");
     for (size_t i = 0; command && command->kind == TC_NODE_ARRAY && i < command->count; i++)
         check_text(p, spec, &command->items[i], true);

@@ -76,7 +76,7 @@ void tc_spec_done(struct tc_spec *spec)
         tc_net_entry_done(&spec->net[i]);
     free(spec->net);
     struct tc_strv *lists[] = {&spec->command, &spec->env_pass, &spec->env_set, &spec->programs,
-                               &spec->collect};
+                               &spec->collect, &spec->fallback, &spec->layers};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
 }

@@ -65,6 +65,9 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
 int tc_grant_seal(const struct toolcage_policy *policy, const struct tc_facts *facts,
                   struct tc_grant *grant, struct toolcage_error **err);
 
+/* For the router: this backend, one of the grant's, runs it. */
+int tc_grant_choose(struct tc_grant *grant, const char *backend, struct toolcage_error **err);
+
 /* Is the host's path among those that every grant masks (credentials, toolcage's state), or below
  * one? */
 int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts *facts,
@@ -81,9 +84,11 @@ int tc_policy_check_narrowing(const char *key, const char *value, struct toolcag
 
 /* The grant as JSON text: everything that it grants, with keys and lines. *ret is owned. With
  * `access`
- * ("read P", "write P", "exec P", "connect H:P") it has the verdict of that access too. */
+ * ("read P", "write P", "exec P", "connect H:P") it has the verdict of that access too; `routes`
+ * (may be NULL) is JSON of the caller's for "routes": which of the backends can run it here. */
 int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant,
-                      const char *access, char **ret, struct toolcage_error **err);
+                      const char *access, const char *routes, char **ret,
+                      struct toolcage_error **err);
 
 /* Can a tool be called so? */
 bool tc_policy_tool_name(const char *name);

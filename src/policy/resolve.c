@@ -167,11 +167,24 @@ static const char *risk_backend(const struct toolcage_policy *policy, const char
     return "process";
 }
 
+/* A tool's own backend stands over the layers of the defaults. */
+const struct tc_spec *tc_policy_layers(const struct toolcage_policy *policy,
+                                       const struct tc_spec *tool)
+{
+    const struct tc_spec *layers = tc_policy_said(policy, tool, TC_KEY_LAYERS);
+    const struct tc_spec *backend = tc_policy_said(policy, tool, TC_KEY_BACKEND);
+    bool nearer = layers && backend && layers != backend && backend == tool;
+    return nearer ? NULL : layers;
+}
+
 const char *tc_policy_backend(const struct toolcage_policy *policy, const struct tc_spec *tool)
 {
     const struct tc_spec *backend = tc_policy_said(policy, tool, TC_KEY_BACKEND);
     const struct tc_spec *tier = tc_policy_said(policy, tool, TC_KEY_TIER);
     const struct tc_spec *risk = tc_policy_said(policy, tool, TC_KEY_RISK);
+    const struct tc_spec *layers = tc_policy_layers(policy, tool);
+    if (layers)
+        return layers->layers.items[0];
     if (backend)
         return backend->backend;
     if (tier)
@@ -190,18 +203,39 @@ static const struct tc_spec *said_tier(const struct tc_resolve *r)
     return tc_policy_said(r->policy, r->tool, TC_KEY_TIER);
 }
 
+/* A tool's own backend, which may be among those that the defaults fall back to. */
+static bool take_fallback(struct tc_resolve *r)
+{
+    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_FALLBACK);
+    for (size_t i = 0; said && i < said->fallback.count; i++)
+        if (!tc_streq(said->fallback.items[i], r->grant->backend) &&
+            !tc_strv_add(&r->grant->fallback, said->fallback.items[i]))
+            return false;
+    return true;
+}
+
+static bool may_run(const struct tc_grant *grant, const char *backend)
+{
+    return tc_streq(grant->backend, backend) || tc_strv_has(&grant->fallback, backend);
+}
+
 static bool take_backend(struct tc_resolve *r)
 {
     struct tc_grant *grant = r->grant;
     const struct tc_spec *image = tc_policy_said(r->policy, r->tool, TC_KEY_IMAGE);
     const char *runtime = r->policy->runtime, *platform = r->policy->platform;
+    const struct tc_spec *layers = tc_policy_layers(r->policy, r->tool);
     grant->backend = strdup(tc_policy_backend(r->policy, r->tool));
     bool fine = grant->backend;
+    if (layers)
+        fine = fine && tc_strv_copy(&grant->layers, &layers->layers);
+    else
+        fine = fine && take_fallback(r);
     if (image)
         fine = fine && (grant->image = strdup(image->image));
-    if (runtime && tc_streq(grant->backend, "oci"))
+    if (runtime && may_run(grant, "oci"))
         fine = fine && (grant->runtime = strdup(runtime));
-    if (platform && tc_streq(grant->backend, "gvisor"))
+    if (platform && may_run(grant, "gvisor"))
         fine = fine && (grant->platform = strdup(platform));
     return fine;
 }

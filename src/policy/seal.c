@@ -3,6 +3,9 @@
  *
  * What the call layer asks after the resolution: to seal a grant that got more entries, what is
  * masked in every grant, and where in the file something was said. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "policy/policy.h"
 #include "policy/resolve.h"
 
@@ -17,6 +20,16 @@ int tc_grant_seal(const struct toolcage_policy *policy, const struct tc_facts *f
         return rc;
     grant->clauses = tc_grant_clauses(grant);
     tc_grant_sort(grant);
+    return tc_grant_digest(grant, err);
+}
+
+int tc_grant_choose(struct tc_grant *grant, const char *backend, struct toolcage_error **err)
+{
+    char *copy = strdup(backend);
+    if (!copy)
+        return tc_fail_memory(err);
+    free(grant->backend);
+    grant->backend = copy;
     return tc_grant_digest(grant, err);
 }
 

@@ -59,7 +59,7 @@ static void try_tool(const struct toolcage_policy *policy, const char *tool, con
     check_grant(&grant);
     INVARIANT(tc_policy_resolve(policy, &request, &facts, &again, NULL) == 0);
     INVARIANT(tc_streq(grant.digest, again.digest));
-    INVARIANT(tc_policy_explain(policy, &grant, "read /home/me/.ssh/id", &text, NULL) == 0);
+    INVARIANT(tc_policy_explain(policy, &grant, "read /home/me/.ssh/id", NULL, &text, NULL) == 0);
     free(text);
     tc_grant_done(&grant);
     tc_grant_done(&again);

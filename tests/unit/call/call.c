@@ -54,7 +54,35 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "[tool.caged]\n"
                                   "command = [\"true\"]\n"
                                   "backend = \"process\"\n"
-                                  "network = [\"api.example.com:443\"]\n";
+                                  "network = [\"api.example.com:443\"]\n"
+                                  "[tool.first]\n"
+                                  "command = [\"ok\"]\n"
+                                  "backend = \"process\"\n"
+                                  "fallback = [\"oci\"]\n"
+                                  "[tool.second]\n"
+                                  "command = [\"ok\"]\n"
+                                  "backend = \"firecracker\"\n"
+                                  "fallback = [\"qemu\", \"process\"]\n"
+                                  "[tool.grouped]\n"
+                                  "command = [\"ok\"]\n"
+                                  "memory = \"64MiB\"\n"
+                                  "fallback = [\"oci\"]\n"
+                                  "[tool.unixy]\n"
+                                  "command = [\"ok\"]\n"
+                                  "backend = \"oci\"\n"
+                                  "unix_sockets = \"own\"\n"
+                                  "fallback = [\"gvisor\", \"process\"]\n"
+                                  "[tool.nowhere]\n"
+                                  "command = [\"ok\"]\n"
+                                  "network = [\"api.example.com:443\"]\n"
+                                  "fallback = [\"qemu\", \"gvisor\"]\n"
+                                  "[tool.nested]\n"
+                                  "command = [\"ok\"]\n"
+                                  "layers = [\"oci\", \"gvisor\"]\n"
+                                  "[tool.byhand]\n"
+                                  "command = [\"ok\"]\n"
+                                  "tier = \"ManualOnly\"\n"
+                                  "fallback = [\"process\"]\n";
 
 /* One engine, one policy, one call of a tool. */
 struct stage {
@@ -107,6 +135,46 @@ static void expect_json(const struct toolcage_result *result, const char *key, c
         fail_msg("%s.%s is %s, not %s", key, sub ? sub : "", text ? text : "absent", wanted);
     free(text);
     json_decref(root);
+}
+
+/* The peer's machine holds every clause but limit.memory, by a control group. */
+static void falls_back_in_order(void **state)
+{
+    static const struct {
+        const char *tool, *backend;
+    } rows[] = {{"first", "\"process\""},
+                {"second", "\"process\""},
+                {"grouped", "\"oci\""},
+                {"unixy", "\"process\""}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct stage s;
+        set_stage(&s, PEER_HONEST, rows[i].tool);
+        char *json = NULL;
+        assert_int_equal(tc_call_explain(s.call, NULL, &json, NULL), 0);
+        assert_non_null(strstr(json, "\"chosen\":true"));
+        free(json);
+        const struct toolcage_result *result = run_call(&s);
+        assert_int_equal(result->outcome.status, TOOLCAGE_STATUS_OK);
+        expect_json(result, "backend", NULL, rows[i].backend);
+        assert_int_equal(s.peer.calls, 2); /* one probe, one call */
+        strike(&s);
+    }
+}
+
+/* The grant's digest is that of the backend that ran it. */
+static void choice_is_in_the_digest(void **state)
+{
+    struct stage a, b;
+    set_stage(&a, PEER_HONEST, "grouped");
+    set_stage(&b, PEER_HONEST, "grouped");
+    struct tc_grant grant = {0};
+    assert_int_equal(tc_call_resolve(b.call, false, &grant, NULL), 0);
+    assert_string_equal(grant.backend, "process");
+    run_call(&a);
+    assert_string_not_equal(a.call->grant.digest, grant.digest);
+    tc_grant_done(&grant);
+    strike(&a);
+    strike(&b);
 }
 
 static void success_has_every_field(void **state)
@@ -169,6 +237,12 @@ static void refusals_are_finished_calls(void **state)
         {"asks", "asks", "no approver is connected", TOOLCAGE_EDENIED, 126},
         {"misspelt", "okay", "does not know the word", TOOLCAGE_EBACKEND, 125},
         {"caged", "net.allow", "cannot enforce net.allow", TOOLCAGE_EUNENFORCEABLE, 126},
+        {"nowhere", "fallback",
+         "process (it cannot enforce net.allow); qemu (this version has no such backend); gvisor "
+         "(it cannot enforce net.allow)",
+         TOOLCAGE_EUNENFORCEABLE, 126},
+        {"nested", "layers", "runs another one inside", TOOLCAGE_EUNENFORCEABLE, 126},
+        {"byhand", "byhand", "tier ManualOnly", TOOLCAGE_EDENIED, 126},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct stage s;
@@ -620,6 +694,8 @@ int main(void)
         cmocka_unit_test(misuse_is_said),
         cmocka_unit_test(fork_is_noticed),
         cmocka_unit_test(forks_keep_nothing_alive),
+        cmocka_unit_test(falls_back_in_order),
+        cmocka_unit_test(choice_is_in_the_digest),
         cmocka_unit_test(doctor_and_clean),
         cmocka_unit_test(host_without_descriptors),
         cmocka_unit_test(timings_name_the_steps),

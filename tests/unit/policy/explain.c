@@ -31,7 +31,7 @@ static json_t *explain(const struct toolcage_policy *policy, struct ask ask, con
     _autogrant_ struct tc_grant grant = {0};
     _autofree_ char *out = NULL;
     granted(policy, ask, &grant);
-    assert_int_equal(tc_policy_explain(policy, &grant, access, &out, NULL), 0);
+    assert_int_equal(tc_policy_explain(policy, &grant, access, NULL, &out, NULL), 0);
     json_t *value = json_loads(out, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(value);
     return value;
@@ -112,7 +112,8 @@ static void refuses_other_questions(void **state)
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         _autoerror_ struct toolcage_error *err = NULL;
         char *out = NULL;
-        assert_int_equal(tc_policy_explain(policy, &grant, rows[i], &out, &err), TOOLCAGE_EUSAGE);
+        assert_int_equal(tc_policy_explain(policy, &grant, rows[i], NULL, &out, &err),
+                         TOOLCAGE_EUSAGE);
         assert_null(out);
         assert_true(tc_error_hint(err)[0]);
     }

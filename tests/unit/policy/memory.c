@@ -95,7 +95,7 @@ static int whole_life(struct toolcage_error **err)
     if (!rc)
         rc = tc_policy_resolve(policy, &request, &test_facts, &grant, err);
     if (!rc)
-        rc = tc_policy_explain(policy, &grant, "read /h/project/x", &explained, err);
+        rc = tc_policy_explain(policy, &grant, "read /h/project/x", NULL, &explained, err);
     if (!rc)
         rc = tc_policy_tools_json(policy, "toolcage", &tools, err);
     if (!rc)

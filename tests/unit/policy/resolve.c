@@ -171,6 +171,9 @@ static void router_chooses(void **state)
                 {"risk = \"file_ops\"", "oci", false},
                 {"risk = \"build_test\"", "kata", false},
                 {"risk = \"untrusted\"", "firecracker", false},
+                {"layers = [\"gvisor\", \"wasm\"]", "gvisor", false},
+                {"tier = \"HumanApprove\"\nlayers = [\"oci\", \"wasm\"]", "oci", true},
+                {"fallback = [\"oci\"]", "process", false},
                 {"image = \"a\"", "oci", false},
                 {"module = \"a\"", "wasm", false},
                 {"backend = \"not-a-security-boundary\"", "not-a-security-boundary", false}};

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Everything is decided before a plan is sent, so that nothing is tried again once a tool may have
+ * begun. What is decided here only orders the backends: each refuses by itself what it cannot
+ * hold. */
+#include "call/choose.h"
+
+#include <string.h>
+
+#include "backend/backend.h"
+#include "base/jsontext.h"
+
+static const char *at(const struct tc_grant *grant, size_t index)
+{
+    return index ? grant->fallback.items[index - 1] : grant->backend;
+}
+
+/* A limit for each process does where the policy says so. */
+static tc_clauses wanted(const struct tc_grant *grant)
+{
+    return grant->clauses &
+           ~(grant->limits.memory_any ? TC_CLAUSE_BIT(TC_CLAUSE_LIMIT_MEMORY) : (tc_clauses)0);
+}
+
+/* Why this machine cannot, or *ret stays NULL; owned. A policy that gives clauses up (`without`) is
+ * judged by the cage itself: the trial holds all of them. */
+static int machine_lacks(const struct tc_outcome *probes, const struct tc_grant *grant,
+                         const char *name, char **ret, struct toolcage_error **err)
+{
+    bool process = tc_streq(name, "process");
+    for (size_t i = 0; i < probes->probe_count; i++) {
+        const struct tc_probe *p = &probes->probes[i];
+        bool about = p->backend ? tc_streq(p->backend, name)
+                                : process && !grant->without && p->clause >= 0 &&
+                                      p->clause < TC_CLAUSE_COUNT &&
+                                      wanted(grant) & TC_CLAUSE_BIT(p->clause);
+        if (!about || p->works)
+            continue;
+        *ret = tc_format("%s: %s", tc_clause_name((enum tc_clause)p->clause),
+                         p->reason ? p->reason : "it does not work here");
+        return *ret ? 0 : tc_fail_memory(err);
+    }
+    return 0;
+}
+
+static char *clauses_lacking(tc_clauses missing)
+{
+    _autobuf_ struct tc_buf list = TC_BUF_INIT;
+    for (int i = 0; i < TC_CLAUSE_COUNT; i++)
+        if (missing & TC_CLAUSE_BIT(i))
+            tc_buf_addf(&list, "%s%s", list.len ? ", " : "it cannot enforce ",
+                        tc_clause_name((enum tc_clause)i));
+    return tc_buf_steal(&list);
+}
+
+/* What lowering says of the grant; the plan is thrown away. 0, with *ret NULL when it can. */
+static int lower_lacks(const struct tc_front *front, const struct tc_grant *grant, char **ret,
+                       struct toolcage_error **err)
+{
+    struct tc_plan plan = {0};
+    struct toolcage_error *why = NULL;
+    int r = front->lower(grant, &plan, &why);
+    tc_plan_done(&plan);
+    if (r == 0)
+        return 0;
+    *ret = r == TOOLCAGE_EMEMORY ? NULL : strdup(tc_error_message(why));
+    tc_error_free(why);
+    return *ret ? 0 : tc_fail_memory(err);
+}
+
+/* 0 with *ret_reason NULL: it can run the grant. The reason is owned. */
+static int judge(struct toolcage_engine *engine, const struct tc_grant *grant, const char *name,
+                 char **ret_reason, struct toolcage_error **err)
+{
+    const struct tc_front *front = tc_front_find(name);
+    *ret_reason = NULL;
+    if (!front) {
+        *ret_reason = strdup("this version has no such backend");
+        return *ret_reason ? 0 : tc_fail_memory(err);
+    }
+    tc_clauses missing = grant->clauses & ~front->provides;
+    if (missing) {
+        *ret_reason = clauses_lacking(missing);
+        return *ret_reason ? 0 : tc_fail_memory(err);
+    }
+    int r = lower_lacks(front, grant, ret_reason, err);
+    if (r < 0 || *ret_reason)
+        return r;
+    const struct tc_outcome *probes = NULL; /* wanted only by what is fine but for the machine */
+    r = tc_engine_probes(engine, &probes, err);
+    return r < 0 ? r : machine_lacks(probes, grant, name, ret_reason, err);
+}
+
+static int fail_all(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                    const char *reasons, struct toolcage_error **err)
+{
+    const char *prefix;
+    uint32_t line = tc_policy_line(policy, grant->tool, "fallback", &prefix);
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                    .stage = "route",
+                                    .subject = "fallback",
+                                    .hint = "toolcage doctor says what this machine lacks, and how "
+                                            "to mend it",
+                                    .file = line ? tc_policy_name(policy) : NULL,
+                                    .line = line,
+                                    .column = line ? 1 : 0},
+                   "no backend of the policy can run tool %s: %s",
+                   grant->tool ? grant->tool : "(a bare command)", reasons);
+}
+
+int tc_choose(struct toolcage_engine *engine, const struct toolcage_policy *policy,
+              struct tc_grant *grant, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf reasons = TC_BUF_INIT;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i <= grant->fallback.count; i++) {
+        const char *name = at(grant, i);
+        _autofree_ char *reason = NULL;
+        r = judge(engine, grant, name, &reason, err);
+        if (r == 0 && !reason)
+            return i ? tc_grant_choose(grant, name, err) : 0;
+        tc_buf_addf(&reasons, "%s%s (%s)", i ? "; " : "", name, reason ? reason : "");
+    }
+    if (r == 0 && reasons.failed)
+        r = tc_fail_memory(err);
+    return r < 0 ? r : fail_all(policy, grant, reasons.data, err);
+}
+
+int tc_choose_explain(struct toolcage_engine *engine, struct tc_grant *grant, struct tc_buf *out,
+                      struct toolcage_error **err)
+{
+    const char *chosen = NULL;
+    int r = 0;
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; r == 0 && i <= grant->fallback.count; i++) {
+        _autofree_ char *reason = NULL;
+        r = judge(engine, grant, at(grant, i), &reason, err);
+        tc_buf_adds(out, i ? ",{" : "{");
+        tc_json_member(out, "backend", at(grant, i));
+        tc_json_key(out, "usable");
+        tc_buf_adds(out, reason ? "false" : "true");
+        tc_json_key(out, "chosen");
+        tc_buf_adds(out, !reason && !chosen ? "true" : "false");
+        tc_json_member(out, "reason", reason ? reason : "");
+        tc_buf_addc(out, '}');
+        chosen = chosen || reason ? chosen : at(grant, i);
+    }
+    tc_buf_addc(out, ']');
+    return r;
+}
