@@ -11,6 +11,7 @@
 #include "call/call.h"
 #include "call/judge.h"
 #include "call/learn.h"
+#include "policy/key_schema.h"
 #include "version.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -198,6 +199,12 @@ EXPORT int toolcage_policy_test_json(const struct toolcage_policy *policy, size_
     NEED(ret_json);
     const struct tc_test_texts tests = {count, texts, lengths, names};
     return closed(tc_policy_test_here(policy, &tests, ret_json, err), err);
+}
+
+EXPORT int toolcage_policy_schema_json(char **ret_json, struct toolcage_error **err)
+{
+    NEED(ret_json);
+    return closed(tc_policy_schema_json(ret_json, err), err);
 }
 
 EXPORT void toolcage_free(void *text)

@@ -84,6 +84,11 @@ int toolcage_policy_test_json(const struct toolcage_policy *policy, size_t count
                               const char *const names[], char **ret_json,
                               struct toolcage_error **err);
 
+/* The policy file as a JSON Schema (2020-12), for editors: every key that this version knows. A
+ * policy that loads is valid by it; what it accepts may still be refused. *ret_json is the caller's
+ * (toolcage_free). Needs no engine; safe in any thread. Errors: TOOLCAGE_EMEMORY. */
+int toolcage_policy_schema_json(char **ret_json, struct toolcage_error **err);
+
 /* Frees text that this library gave away. NULL is fine. */
 void toolcage_free(void *text);
 
