@@ -128,38 +128,45 @@ static void put_backend(FILE *out, struct tc_slice grant)
     free(words);
 }
 
-/* The row of that clause among what the doctor found, absent when it is not there. */
-static struct tc_slice find_clause(struct tc_slice report, const char *clause)
+/* The row of what the doctor found whose `key` is `name`; absent when there is none. */
+static struct tc_slice find_row(struct tc_slice rows, const char *key, const char *name)
 {
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(report, "clauses"));
+    struct tc_scan_each each = tc_scan_walk(rows);
     while (tc_scan_next(&each)) {
-        _autofree_ char *name = tc_json_text(tc_json_get(each.value, "clause"));
-        if (name && !strcmp(name, clause))
+        _autofree_ char *own = tc_json_text(tc_json_get(each.value, key));
+        if (own && !strcmp(own, name))
             return each.value;
     }
     return (struct tc_slice){0};
 }
 
-/* What the trial of this machine found, which is one of the process backend. */
+/* What the trial of this machine found: of the process backend each clause, of others whether they
+ * start at all. */
 static char *mechanism_here(const struct tc_setup *setup, const char *backend, const char *clause)
 {
     char *json = NULL, *words = NULL;
     if (!strcmp(backend, "not-a-security-boundary"))
         return strdup("nothing: this backend holds nothing");
-    if (strcmp(backend, "process") != 0)
-        return strdup(
-            "that backend; whether it can is seen when the call starts (toolcage doctor)");
     if (toolcage_engine_doctor_json(setup->engine, &json, NULL))
         return strdup("unknown: the machine could not be looked at (toolcage doctor)");
-    struct tc_slice row = find_clause(tc_json_of(json), clause);
+    struct tc_slice report = tc_json_of(json);
+    bool process = !strcmp(backend, "process");
+    struct tc_slice row = process ? find_row(tc_json_get(report, "clauses"), "clause", clause)
+                                  : find_row(tc_json_get(report, "backends"), "backend", backend);
     bool works = tc_json_true(tc_json_get(row, "works"));
     _autofree_ char *how = tc_json_text(tc_json_get(row, works ? "mechanism" : "reason"));
-    if (how && !works && asprintf(&words, "nothing here, so the call is refused: %s", how) < 0)
-        words = NULL;
-    else if (how && works)
-        words = strdup(how);
+    int n = 0;
+    if (!row.at)
+        words = strdup("nothing here, so the call is refused: that backend is not there");
+    else if (!works)
+        n = asprintf(&words, "nothing here, so the call is refused: %s", how ? how : "");
+    else if (process)
+        words = strdup(how ? how : "");
+    else
+        n = asprintf(&words, "%s (%s), or the call is refused", backend,
+                     how ? how : "it starts here");
     toolcage_free(json);
-    return words;
+    return n < 0 ? NULL : words;
 }
 
 static void put_mechanism(FILE *out, const struct tc_setup *setup, struct tc_slice grant)

@@ -75,7 +75,10 @@ static void check_suffix(struct tc_lint *l, const struct tc_spec *says, const ch
     const char *host = tc_startswith(entry->host, "*.") ? entry->host + 2 : entry->host;
     if (tc_streq(host, "*") || tc_host_is_address(host))
         return;
-    l->unchecked |= !l->facts->suffixes;
+    if (!l->facts->suffixes)
+        l->unchecked = true;
+    else if (!l->suffixes.count) /* the first host of the run */
+        l->memory |= !tc_suffixes_read(&l->suffixes, l->facts->suffixes, l->facts->suffixes_len);
     if (tc_suffixes_has(&l->suffixes, host))
         tc_lint_add(l, says, key, line, entry->host, "name the very hosts that the tool needs",
                     "%s is a public suffix: names below it belong to everybody who asks for one%s",

@@ -57,7 +57,7 @@ struct tc_lint {
     const struct tc_lint_rule *rule; /* whose turn it is */
     struct tc_lint_line *lines;      /* of the text; lines[0] is line 1 */
     size_t line_count;
-    struct tc_suffixes suffixes;
+    struct tc_suffixes suffixes;    /* read when the first host is seen */
     struct tc_lint_place *writable; /* sorted by host */
     size_t writable_count;
     struct tc_lint_finding *findings;
