@@ -55,6 +55,12 @@ static void look_for_secrets(struct tc_lint *l, const struct tc_spec *spec)
         if (rule->access != TC_ACCESS_DENY && tc_credential_path(host_of(rule)))
             tell_secret(l, fs, list_of(rule), rule->line, host_of(rule), net);
     }
+    for (size_t i = 0; i < spec->argument_count; i++)
+        for (size_t b = 0; b < spec->arguments[i].bound_count; b++) {
+            const struct tc_bound *bound = &spec->arguments[i].bounds[b];
+            if (bound->path && tc_credential_path(bound->path))
+                tell_secret(l, spec, "arguments", bound->line, bound->path, net);
+        }
     for (size_t i = 0; env && i < env->env_pass.count; i++)
         if (tc_credential_variable(env->env_pass.items[i]))
             tell_secret(l, env, "env.pass", env->said[TC_KEY_ENV], env->env_pass.items[i], net);
@@ -94,19 +100,48 @@ static int by_host(const void *a, const void *b)
     return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
+/* Takes the path. */
+static bool index_place(struct tc_lint *l, char *host, const struct tc_spec *spec, uint32_t line)
+{
+    struct tc_lint_place *place = host ? TC_PUSH(l->writable, l->writable_count) : NULL;
+    if (place)
+        *place = (struct tc_lint_place){host, spec, line};
+    else
+        free(host);
+    return place != NULL;
+}
+
+static const struct tc_fs_rule *rule_over(const struct tc_spec *fs, const char *path)
+{
+    const struct tc_fs_rule *best = NULL;
+    for (size_t i = 0; fs && i < fs->fs_count; i++)
+        if (fs->fs[i].access != TC_ACCESS_DENY && tc_path_within(fs->fs[i].path, path) &&
+            (!best || strlen(fs->fs[i].path) > strlen(best->path)))
+            best = &fs->fs[i];
+    return best;
+}
+
+/* What the host calls a path that the tool names; owned. */
+static char *path_on_host(const struct tc_spec *fs, const char *path)
+{
+    const struct tc_fs_rule *rule = rule_over(fs, path);
+    return tc_format("%s%s", rule ? host_of(rule) : "", rule ? path + strlen(rule->path) : path);
+}
+
 static bool index_spec(struct tc_lint *l, const struct tc_spec *spec)
 {
-    for (size_t i = 0; i < spec->fs_count; i++) {
-        if (spec->fs[i].access != TC_ACCESS_WRITE)
-            continue;
-        struct tc_lint_place *place = TC_PUSH(l->writable, l->writable_count);
-        if (!place)
-            return false;
-        *place = (struct tc_lint_place){strdup(host_of(&spec->fs[i])), spec, spec->fs[i].line};
-        if (!place->host)
-            return false;
-    }
-    return true;
+    const struct tc_spec *fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM);
+    bool fine = true;
+    for (size_t i = 0; fine && i < spec->fs_count; i++)
+        if (spec->fs[i].access == TC_ACCESS_WRITE)
+            fine = index_place(l, strdup(host_of(&spec->fs[i])), spec, spec->fs[i].line);
+    for (size_t i = 0; fine && i < spec->argument_count; i++)
+        for (size_t b = 0; fine && b < spec->arguments[i].bound_count; b++) {
+            const struct tc_bound *bound = &spec->arguments[i].bounds[b];
+            if (bound->path && bound->access == TC_ACCESS_WRITE)
+                fine = index_place(l, path_on_host(fs, bound->path), spec, bound->line);
+        }
+    return fine;
 }
 
 bool tc_lint_index(struct tc_lint *l)
@@ -139,7 +174,7 @@ static const struct tc_lint_place *find_place(const struct tc_lint *l, const cha
 
 /* The nearest place that holds the path and that somebody else may write. */
 static const struct tc_lint_place *place_over(struct tc_lint *l, const char *path,
-                                              const struct tc_spec *own)
+                                              const struct tc_spec *own, const struct tc_spec *fs)
 {
     const struct tc_lint_place *end = l->writable + l->writable_count;
     _autofree_ char *at = strdup(path);
@@ -147,22 +182,12 @@ static const struct tc_lint_place *place_over(struct tc_lint *l, const char *pat
     while (at && *at) {
         const struct tc_lint_place *place = find_place(l, at);
         for (; place && place < end && tc_streq(place->host, at); place++)
-            if (place->spec != own)
+            if (place->spec != own && place->spec != fs)
                 return place;
         char *slash = strrchr(at, '/');
         *(slash ? slash : at) = '\0';
     }
     return NULL;
-}
-
-static const struct tc_fs_rule *rule_over(const struct tc_spec *fs, const char *path)
-{
-    const struct tc_fs_rule *best = NULL;
-    for (size_t i = 0; fs && i < fs->fs_count; i++)
-        if (fs->fs[i].access != TC_ACCESS_DENY && tc_path_within(fs->fs[i].path, path) &&
-            (!best || strlen(fs->fs[i].path) > strlen(best->path)))
-            best = &fs->fs[i];
-    return best;
 }
 
 static bool reads_scripts(const char *program)
@@ -201,11 +226,9 @@ void tc_lint_run_by_tool(struct tc_lint *l, const struct tc_spec *spec)
     l->memory |= path && !clean;
     if (!clean)
         return;
-    const struct tc_fs_rule *rule = rule_over(fs, clean);
-    const char *rest = rule ? clean + strlen(rule->path) : clean;
-    _autofree_ char *host = tc_format("%s%s", rule ? host_of(rule) : "", rest);
+    _autofree_ char *host = path_on_host(fs, clean);
     l->memory |= !host;
-    const struct tc_lint_place *place = host ? place_over(l, host, fs) : NULL;
+    const struct tc_lint_place *place = host ? place_over(l, host, spec, fs) : NULL;
     if (!place)
         return;
     tc_lint_add(l, spec, "command", spec->said[TC_KEY_COMMAND], path,

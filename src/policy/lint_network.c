@@ -193,19 +193,27 @@ void tc_lint_literal(struct tc_lint *l, const struct tc_spec *spec)
     each_entry(l, spec, check_literal);
 }
 
+/* Something of the host that it reads; NULL: nothing. */
+static const char *data_of(const struct tc_spec *spec, const struct tc_spec *fs)
+{
+    for (size_t i = 0; fs && i < fs->fs_count; i++)
+        if (fs->fs[i].access != TC_ACCESS_DENY)
+            return fs->fs[i].path;
+    for (size_t i = 0; i < spec->argument_count; i++)
+        for (size_t b = 0; b < spec->arguments[i].bound_count; b++)
+            if (spec->arguments[i].bounds[b].path)
+                return spec->arguments[i].bounds[b].path;
+    return NULL;
+}
+
 void tc_lint_any_host(struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
-    const struct tc_spec *fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM);
-    const struct tc_fs_rule *data = NULL;
-    for (size_t i = 0; fs && !data && i < fs->fs_count; i++)
-        if (fs->fs[i].access != TC_ACCESS_DENY)
-            data = &fs->fs[i];
+    const char *data = data_of(spec, tc_lint_said(l, spec, TC_KEY_FILESYSTEM));
     for (size_t i = 0; net && data && i < net->net_count; i++)
         if (tc_streq(net->net[i].host, "*"))
             tc_lint_add(
                 l, net, "network", net->net[i].origin.line, "\"*",
                 "name the hosts that the tool needs, or let another tool do the fetching",
-                "%s is read by a tool that reaches every public address: it can go anywhere",
-                data->path);
+                "%s is read by a tool that reaches every public address: it can go anywhere", data);
 }

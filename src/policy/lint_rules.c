@@ -14,7 +14,7 @@
 
 const struct tc_lint_rule tc_lint_rules[] = {
     /* what leads out of the cage */
-    {"secret-and-network", TC_SEVERITY_ERROR, KEYS3(FILESYSTEM, NETWORK, ENV),
+    {"secret-and-network", TC_SEVERITY_ERROR, KEYS2(FILESYSTEM, NETWORK) | KEYS2(ENV, ARGUMENTS),
      tc_lint_secret_network, NULL},
     {"writable-and-run", TC_SEVERITY_ERROR, KEYS2(COMMAND, FILESYSTEM), tc_lint_run_by_tool, NULL},
     {"host-runs", TC_SEVERITY_ERROR, KEYS2(FILESYSTEM, ARGUMENTS), tc_lint_run_by_host, NULL},
@@ -22,14 +22,15 @@ const struct tc_lint_rule tc_lint_rules[] = {
     {"metadata-address", TC_SEVERITY_ERROR, KEYS2(NETWORK, ARGUMENTS), tc_lint_metadata, NULL},
     {"argument-in-shell", TC_SEVERITY_ERROR, KEYS(COMMAND), tc_lint_shell, NULL},
     {"no-boundary", TC_SEVERITY_ERROR, KEYS(BACKEND), tc_lint_no_boundary, NULL},
-    {"any-host-and-data", TC_SEVERITY_WARNING, KEYS2(NETWORK, FILESYSTEM), tc_lint_any_host, NULL},
+    {"any-host-and-data", TC_SEVERITY_WARNING, KEYS3(NETWORK, FILESYSTEM, ARGUMENTS),
+     tc_lint_any_host, NULL},
     {"anybody-publishes", TC_SEVERITY_WARNING, KEYS2(NETWORK, ARGUMENTS), tc_lint_publishers, NULL},
     {"public-suffix", TC_SEVERITY_WARNING, KEYS2(NETWORK, ARGUMENTS), tc_lint_suffix, NULL},
     {"private-address", TC_SEVERITY_WARNING, KEYS2(NETWORK, ARGUMENTS), tc_lint_private, NULL},
     {"address-literal", TC_SEVERITY_NOTE, KEYS2(NETWORK, ARGUMENTS), tc_lint_literal, NULL},
     {"home-granted", TC_SEVERITY_WARNING, KEYS(FILESYSTEM), tc_lint_home, NULL},
-    {"secret-readable", TC_SEVERITY_NOTE, KEYS3(FILESYSTEM, NETWORK, ENV), tc_lint_secret_readable,
-     NULL},
+    {"secret-readable", TC_SEVERITY_NOTE, KEYS2(FILESYSTEM, NETWORK) | KEYS2(ENV, ARGUMENTS),
+     tc_lint_secret_readable, NULL},
     {"auto-writes", TC_SEVERITY_WARNING, KEYS3(TIER, FILESYSTEM, WORKSPACE), tc_lint_auto_writes,
      NULL},
     {"gives-up-clauses", TC_SEVERITY_WARNING, KEYS(WITHOUT), tc_lint_gives_up, NULL},

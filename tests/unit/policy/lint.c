@@ -135,6 +135,15 @@ static const struct {
     {"[tool.w]\nfilesystem.writable = [\"/workspace\"]\n"
      "[tool.r]\ncommand = [\"cat\", \"/workspace/x.sh\"]\n",
      "writable-and-run", false},
+    {"[tool.w]\ncommand = [\"w\", \"{p}\"]\narguments.p = { write = [\"/srv/bin\"] }\n"
+     "[tool.r]\ncommand = [\"/srv/bin/x\"]\n",
+     "writable-and-run", true},
+    {"[tool.x]\ncommand = [\"w\", \"{p}\"]\narguments.p = { read = [\"~/.ssh\"] }\n"
+     "network = [\"a.example\"]\n",
+     "secret-and-network", true},
+    {"[tool.x]\ncommand = [\"w\", \"{p}\"]\narguments.p = { read = [\"/data\"] }\n"
+     "network = [\"*\"]\n",
+     "any-host-and-data", true},
     {"[tool.x]\nfilesystem.writable = [\"/srv/p/.git/hooks\"]\n", "host-runs", true},
     {"[tool.x]\nfilesystem.writable = [\"~\"]\n", "host-runs", true},
     {"[tool.x]\nfilesystem.writable = [\"/etc/cron.d\"]\n", "host-runs", true},
