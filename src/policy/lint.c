@@ -14,6 +14,9 @@
 #include "policy/endpoint.h"
 #include "policy/lint_rules.h"
 
+/* In a longer line nothing is looked for: there may be a finding for each of its words. */
+enum { SEARCHED_MAX = 1 << 16 };
+
 static const char *const severities[] = {"note", "warning", "error"};
 
 /* ---- findings
@@ -24,6 +27,8 @@ static const char *find_word(const struct tc_lint *l, const struct tc_lint_line 
                              const char **needle)
 {
     const char *home = l->policy->home, *found = NULL;
+    if (line->len > SEARCHED_MAX)
+        return NULL;
     if (*needle && **needle)
         found = memmem(line->at, line->len, *needle, strlen(*needle));
     if (found || !*needle || !home || !tc_startswith(*needle, home))

@@ -22,6 +22,7 @@ struct silence {
 struct silences {
     struct silence *items;
     size_t count;
+    size_t next; /* the lines from the comment read last up to this one say nothing */
 };
 
 /* Where the string that begins at `at` ends on this line; *quote: what still is open at its end,
@@ -79,12 +80,15 @@ static bool says_nothing(const struct tc_lint_line *line)
 }
 
 /* The line itself where something stands before the comment, else the next that says something. */
-static uint32_t target_of(const struct tc_lint *l, size_t index)
+static uint32_t target_of(const struct tc_lint *l, size_t index, struct silences *all)
 {
-    size_t i = index;
-    while (i < l->line_count && says_nothing(&l->lines[i]))
-        i++;
-    return (uint32_t)i + 1;
+    if (!says_nothing(&l->lines[index]))
+        return (uint32_t)index + 1;
+    if (all->next < index)
+        all->next = index;
+    while (all->next < l->line_count && says_nothing(&l->lines[all->next]))
+        all->next++;
+    return (uint32_t)all->next + 1;
 }
 
 static const char *skip_blanks(const char *at, const char *end)
@@ -127,7 +131,7 @@ static bool read_comment(const struct tc_lint *l, size_t index, const char *comm
     const char *close = memchr(at, ')', (size_t)(end - at));
     const char *reason = close ? skip_blanks(close + 1, end) : end;
     struct silence common = {.line = (uint32_t)index + 1,
-                             .target = target_of(l, index),
+                             .target = target_of(l, index, all),
                              .reason = reason,
                              .reason_len = (size_t)(end - reason)};
     while (common.reason_len && reason[common.reason_len - 1] == ' ')

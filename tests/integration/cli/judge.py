@@ -105,7 +105,53 @@ def explain(place):
           "explain is policy explain", answer)
 
 
+SHELLS = """[tool.mixed]
+command = ["sh", "-c", "echo said {text}"]
+arguments.text = {}
+memory = { max = "512MiB", by = "any" }
+[tool.apart]
+command = ["sh", "-c", 'echo said "$1"', "sh", "{text}"]
+arguments.text = {}
+memory = { max = "512MiB", by = "any" }
+[tool.write]
+command = ["sh", "-c", "echo 'echo planted' > /tools/run.sh"]
+filesystem.writable = [{ path = "/tools", from = "tools" }]
+memory = { max = "512MiB", by = "any" }
+[tool.run]
+command = ["sh", "/tools/run.sh"]
+filesystem.readable = [{ path = "/tools", from = "tools" }]
+memory = { max = "512MiB", by = "any" }
+"""
+
+
+def told(place, path):
+    report = json.loads(place.run("policy", "check", "--json", path).out)
+    return {(f["id"], f["key"].split(".")[1]) for f in report["findings"] if f["severity"] == "error"}
+
+
+def dangers_are_real(place):
+    """What the findings say is so: the attack works in a cage, and where nothing is told it does not."""
+    place.write("tools/run.sh", "echo mine\n")
+    path = place.write("toolcage.toml", SHELLS)
+    found = told(place, path)
+    check(found == {("argument-in-shell", "mixed"), ("writable-and-run", "run")}, "what is told", found)
+    value = json.dumps({"text": "a; echo injected"})
+    out = {tool: place.run("call", "--policy", path, tool, value).out for tool in ("mixed", "apart")}
+    check(out["mixed"].splitlines() == ["said a", "injected"], "an argument in a shell's text is a program", out)
+    check(out["apart"] == "said a; echo injected\n", "as a word of its own it is a word", out)
+    before = place.run("call", "--policy", path, "run", "{}").out
+    place.run("call", "--policy", path, "write", "{}")
+    after = place.run("call", "--policy", path, "run", "{}").out
+    check((before, after) == ("mine\n", "planted\n"), "one tool's program is another's to write", (before, after))
+    safe = place.write("safe.toml", SHELLS.replace('from = "tools" }]\nmemory', 'from = "drafts" }]\nmemory', 1))
+    place.write("drafts/x", "")
+    place.write("tools/run.sh", "echo mine\n")
+    place.run("call", "--policy", safe, "write", "{}")
+    check(("writable-and-run", "run") not in told(place, safe) and place.run("call", "--policy", safe, "run", "{}").out == "mine\n",
+          "where it is not told, it does not work", told(place, safe))
+
+
 with Place() as place:
-    for part in (lint, tests, explain):
+    for part in (lint, tests, explain, dangers_are_real):
         part(place)
 finish()

@@ -210,6 +210,15 @@ static const struct {
      "long-timeout", true},
     {"[tool.x]\n# toolcage: allow(long-timeout) why\n# more of it\n\ntimeout = \"1h\"\n",
      "long-timeout", false},
+    {"[tool.x]\n# toolcage: allow(large-output) a\n# toolcage: allow(long-timeout) b\n"
+     "timeout = \"1h\"\n# toolcage: allow(large-output) c\noutput = \"2MiB\"\n",
+     "silence-unused", true},
+    {"[tool.x]\n# toolcage: allow(long-timeout) a\n# toolcage: allow(same-as-default) b\n"
+     "timeout = \"1h\"\n# toolcage: allow(large-output) c\noutput = \"2MiB\"\n",
+     "large-output", false},
+    {"[tool.x]\n# toolcage: allow(long-timeout) a\n# and more\n"
+     "timeout = \"1h\"\n# toolcage: allow(large-output) c\noutput = \"2MiB\"\n",
+     "silence-unused", false},
     {"[tool.x]\n# toolcage: allow(large-output, long-timeout) why\ntimeout = \"1h\"\n",
      "silence-unused", true},
     {"[tool.x]\n# toolcage: allow(long-timeout) why\ntimeout = \"1h\"\noutput = \"2MiB\"\n",
