@@ -9,8 +9,10 @@
 #include <toolcage/toolcage.h>
 
 #include "call/call.h"
+#include "call/facts.h"
 #include "call/judge.h"
 #include "call/learn.h"
+#include "policy/compare.h"
 #include "policy/key_schema.h"
 #include "version.h"
 
@@ -199,6 +201,20 @@ EXPORT int toolcage_policy_test_json(const struct toolcage_policy *policy, size_
     NEED(ret_json);
     const struct tc_test_texts tests = {count, texts, lengths, names};
     return closed(tc_policy_test_here(policy, &tests, ret_json, err), err);
+}
+
+EXPORT int toolcage_policy_diff_json(const struct toolcage_policy *from,
+                                     const struct toolcage_policy *to, char **ret_json,
+                                     struct toolcage_error **err)
+{
+    NEED(from);
+    NEED(to);
+    NEED(ret_json);
+    _autosurroundings_ struct tc_surroundings around = {0};
+    int rc = tc_surroundings_gather(&around, err);
+    if (!rc)
+        rc = tc_policy_diff_json(from, to, &around.facts, ret_json, err);
+    return closed(rc, err);
 }
 
 EXPORT int toolcage_policy_schema_json(char **ret_json, struct toolcage_error **err)

@@ -89,6 +89,14 @@ int toolcage_policy_test_json(const struct toolcage_policy *policy, size_t count
  * (toolcage_free). Needs no engine; safe in any thread. Errors: TOOLCAGE_EMEMORY. */
 int toolcage_policy_schema_json(char **ret_json, struct toolcage_error **err);
 
+/* What the policy `to` grants more or less than `from`, by meaning: {"widened": true or false,
+ * "changes":
+ * [{"place": "tool.x", "change": "more", "less" or "neither", "text"}]}. What cannot be compared
+ * counts as more. The home directory is the caller's. *ret_json is the caller's (toolcage_free).
+ * Safe in any thread. Errors: TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY. */
+int toolcage_policy_diff_json(const struct toolcage_policy *from, const struct toolcage_policy *to,
+                              char **ret_json, struct toolcage_error **err);
+
 /* Frees text that this library gave away. NULL is fine. */
 void toolcage_free(void *text);
 

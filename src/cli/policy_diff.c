@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/failure.h"
+#include "cli/json.h"
+#include "cli/opts.h"
+#include "cli/say.h"
+
+enum { TC_EXIT_WIDENED = 1 };
+
+static const struct tc_option options[] = {
+    TC_OPTION_JSON,
+    TC_OPTION_HELP,
+    {0},
+};
+
+/* "+ more", "- less", "  neither", each below its place. */
+static void put_change(FILE *out, struct tc_slice change, char **place)
+{
+    _autofree_ char *word = tc_json_text(tc_json_get(change, "change"));
+    _autofree_ char *text = tc_json_text(tc_json_get(change, "text"));
+    char *now = tc_json_text(tc_json_get(change, "place"));
+    if (now && (!*place || strcmp(now, *place) != 0))
+        (void)fprintf(out, "%s\n", now);
+    free(*place);
+    *place = now;
+    (void)fprintf(out, "  %s %s\n",
+                  !word || !strcmp(word, "more") ? "+"
+                  : !strcmp(word, "less")        ? "-"
+                                                 : " ",
+                  text ? text : "?");
+}
+
+static int print_text(const char *json)
+{
+    _autofree_ char *place = NULL;
+    char *all = NULL;
+    size_t size = 0, count = 0;
+    FILE *out = open_memstream(&all, &size);
+    if (!out)
+        return tc_cli_no_memory();
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(json), "changes"));
+    for (; tc_scan_next(&each); count++)
+        put_change(out, each.value, &place);
+    if (!count)
+        (void)fputs("both grant the same\n", out);
+    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_clean(all);
+    free(all);
+    return rc;
+}
+
+static int print_diff(const struct tc_args *args, const char *json)
+{
+    int rc = tc_args_has(args, "json") ? tc_cli_print(json, strlen(json)) : print_text(json);
+    if (!rc && tc_args_has(args, "json"))
+        rc = tc_cli_print("\n", 1);
+    if (rc)
+        return rc;
+    return tc_json_true(tc_json_get(tc_json_of(json), "widened")) ? TC_EXIT_WIDENED : 0;
+}
+
+static int run(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    struct toolcage_policy *from = NULL, *to = NULL;
+    char *json = NULL;
+    int rc = toolcage_policy_load_file(args->words[0], &from, tc_failure_error(&failure));
+    if (!rc)
+        rc = toolcage_policy_load_file(args->words[1], &to, tc_failure_error(&failure));
+    if (!rc)
+        rc = toolcage_policy_diff_json(from, to, &json, tc_failure_error(&failure));
+    (void)toolcage_policy_unref(from);
+    (void)toolcage_policy_unref(to);
+    if (rc) {
+        (void)tc_failure_tell(&failure, args, NULL);
+        return TC_EXIT_FAILURE;
+    }
+    rc = print_diff(args, json);
+    toolcage_free(json);
+    return rc;
+}
+
+const struct tc_verb tc_verb_policy_diff = {
+    .name = "policy diff",
+    .words = "OLD NEW",
+    .summary = "what one policy grants more or less than another",
+    .text = "Meanings are compared, not texts: + is more, - is less. What cannot be compared "
+            "counts as\n"
+            "more, and says so. Relative paths start at each file's own directory.\n\n"
+            "exit codes: 0 nothing was widened, 1 something was, 125 a file cannot be read\n\n"
+            "examples:\n  toolcage policy diff toolcage.toml proposed.toml\n",
+    .options = options,
+    .least = 2,
+    .most = 2,
+    .run = run,
+};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Two policies by what they mean: what the second grants more or less than the first. What cannot
+ * be compared counts as more. */
+#ifndef TC_POLICY_COMPARE_H
+#define TC_POLICY_COMPARE_H
+
+#include "policy/model.h"
+
+enum tc_difference_kind {
+    TC_DIFFERENCE_MORE,    /* widened, or not comparable */
+    TC_DIFFERENCE_LESS,    /* narrowed */
+    TC_DIFFERENCE_NEITHER, /* says nothing of what is granted */
+};
+
+struct tc_difference {
+    enum tc_difference_kind kind;
+    char *place; /* "tool.x", "defaults", "server.x", "server.x.tool.y" */
+    char *text;
+};
+
+struct tc_differences {
+    const char *place; /* where the next ones are */
+    struct tc_difference *items;
+    size_t count;
+    bool memory;
+};
+
+void tc_differences_add(struct tc_differences *changes, enum tc_difference_kind kind,
+                        const char *fmt, ...) TC_PRINTF(3, 4);
+void tc_differences_done(struct tc_differences *changes);
+
+/* `from` and `to` of one tool (compare_grant.c, compare_arguments.c). */
+void tc_compare_grants(struct tc_differences *changes, const struct tc_grant *from,
+                       const struct tc_grant *to);
+void tc_compare_arguments(struct tc_differences *changes, const struct tc_spec *from,
+                          const struct tc_spec *to);
+
+/* All tools, servers and [defaults]. Facts as for a resolution. The caller frees also on failure.
+ */
+int tc_policy_compare(const struct toolcage_policy *from, const struct toolcage_policy *to,
+                      const struct tc_facts *facts, struct tc_differences *ret,
+                      struct toolcage_error **err);
+/* The same as JSON: {"widened": bool, "changes": [{"place", "change", "text"}]}. Owned. */
+int tc_policy_diff_json(const struct toolcage_policy *from, const struct toolcage_policy *to,
+                        const struct tc_facts *facts, char **ret, struct toolcage_error **err);
+
+#endif

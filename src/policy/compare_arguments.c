@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The arguments of one tool in two policies: which values a model may give. */
+#include <string.h>
+
+#include "base/path.h"
+#include "policy/compare.h"
+
+static const struct tc_argument *find(const struct tc_spec *spec, const char *name)
+{
+    for (size_t i = 0; i < spec->argument_count; i++)
+        if (tc_streq(spec->arguments[i].name, name))
+            return &spec->arguments[i];
+    return NULL;
+}
+
+static bool same_value(const json_t *a, const json_t *b)
+{
+    return json_is_number(a) && json_is_number(b) ? json_number_value(a) == json_number_value(b)
+                                                  : json_equal(a, b);
+}
+
+static bool among(const json_t *values, const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(values); i++)
+        if (same_value(json_array_get(values, i), value))
+            return true;
+    return false;
+}
+
+/* The values that are allowed by name, of one schema within those of another. */
+static bool values_within(const json_t *from, const json_t *to)
+{
+    const json_t *few = json_object_get(from, "enum"), *one = json_object_get(from, "const");
+    const json_t *now = json_object_get(to, "enum"), *only = json_object_get(to, "const");
+    if (one && !(only && same_value(one, only)))
+        return false;
+    if (!few)
+        return true;
+    if (only)
+        return among(few, only);
+    bool all = now;
+    for (size_t i = 0; all && i < json_array_size(now); i++)
+        all = among(few, json_array_get(now, i));
+    return all;
+}
+
+static bool number_within(const char *key, const json_t *from, const json_t *to)
+{
+    const json_t *a = json_object_get(from, key), *b = json_object_get(to, key);
+    bool least = strncmp(key, "min", 3) == 0;
+    if (!a || (b && same_value(a, b)))
+        return true;
+    if (!b)
+        return false;
+    /* integers beyond what a double holds are only equal or not to be compared */
+    if (json_is_integer(a) && json_is_integer(b))
+        return least ? json_integer_value(b) >= json_integer_value(a)
+                     : json_integer_value(b) <= json_integer_value(a);
+    return least ? json_number_value(b) > json_number_value(a)
+                 : json_number_value(b) < json_number_value(a);
+}
+
+/* Is what `to` allows within what `from` does? A keyword that is not known here must be the same.
+ */
+static bool schema_within(const json_t *from, const json_t *to)
+{
+    static const char *const bounds[] = {"minimum",   "maximum",  "minLength",
+                                         "maxLength", "minItems", "maxItems"};
+    static const char *const known[] = {"minimum",  "maximum",    "minLength", "maxLength",
+                                        "minItems", "maxItems",   "enum",      "const",
+                                        "items",    "description"};
+    bool within = values_within(from, to);
+    for (size_t i = 0; within && i < TC_COUNT(bounds); i++)
+        within = number_within(bounds[i], from, to);
+    const json_t *a = json_object_get(from, "items"), *b = json_object_get(to, "items");
+    if (a)
+        within = within && b && schema_within(a, b);
+    for (void *it = json_object_iter((json_t *)(uintptr_t)from); within && it;
+         it = json_object_iter_next((json_t *)(uintptr_t)from, it)) {
+        const char *key = json_object_iter_key(it);
+        bool handled = false;
+        for (size_t i = 0; i < TC_COUNT(known); i++)
+            handled |= tc_streq(known[i], key);
+        within = handled || json_equal(json_object_iter_value(it), json_object_get(to, key));
+    }
+    return within;
+}
+
+static bool bound_within(const struct tc_argument *from, const struct tc_bound *to)
+{
+    for (size_t i = 0; i < from->bound_count; i++) {
+        const struct tc_bound *outer = &from->bounds[i];
+        if (!outer->path != !to->path)
+            continue;
+        if (to->path && outer->access >= to->access && tc_path_within(outer->path, to->path))
+            return true;
+        if (!to->path && outer->host.port == to->host.port &&
+            tc_streq(outer->host.host, to->host.host))
+            return true;
+    }
+    return false;
+}
+
+static void compare_bounds(struct tc_differences *changes, const struct tc_argument *from,
+                           const struct tc_argument *to)
+{
+    bool less = false;
+    if (from->bound_count && !to->bound_count)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "argument %s has no bound", to->name);
+    for (size_t i = 0; i < to->bound_count; i++)
+        if (!bound_within(from, &to->bounds[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE, "argument %s may name what is %s %s",
+                               to->name,
+                               !to->bounds[i].path                       ? "at"
+                               : to->bounds[i].access == TC_ACCESS_WRITE ? "written below"
+                                                                         : "read below",
+                               to->bounds[i].path ? to->bounds[i].path : to->bounds[i].host.host);
+    for (size_t i = 0; to->bound_count && i < from->bound_count; i++)
+        less |= !bound_within(to, &from->bounds[i]);
+    if (less)
+        tc_differences_add(changes, TC_DIFFERENCE_LESS, "argument %s has a narrower bound",
+                           to->name);
+}
+
+static void compare_argument(struct tc_differences *changes, const struct tc_argument *from,
+                             const struct tc_argument *to)
+{
+    bool more = !schema_within(from->schema, to->schema),
+         less = !schema_within(to->schema, from->schema);
+    if (more)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "argument %s takes values that it did not%s", to->name,
+                           less ? ", or they cannot be compared" : "");
+    else if (less)
+        tc_differences_add(changes, TC_DIFFERENCE_LESS, "argument %s takes fewer values", to->name);
+    if (from->optional != to->optional)
+        tc_differences_add(changes, to->optional ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+                           "argument %s %s", to->name,
+                           to->optional ? "may be absent" : "must be given");
+    compare_bounds(changes, from, to);
+}
+
+void tc_compare_arguments(struct tc_differences *changes, const struct tc_spec *from,
+                          const struct tc_spec *to)
+{
+    for (size_t i = 0; i < to->argument_count; i++) {
+        const struct tc_argument *was = find(from, to->arguments[i].name);
+        if (was)
+            compare_argument(changes, was, &to->arguments[i]);
+        else
+            tc_differences_add(changes, TC_DIFFERENCE_MORE, "takes the argument %s",
+                               to->arguments[i].name);
+    }
+    for (size_t i = 0; i < from->argument_count; i++)
+        if (!find(to, from->arguments[i].name))
+            tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer takes the argument %s",
+                               from->arguments[i].name);
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Two resolved grants. What a grant says of paths and of endpoints changes only at those that it
+ * names: there, and nowhere else, the two are asked. */
+#include <string.h>
+
+#include "base/path.h"
+#include "policy/compare.h"
+#include "policy/endpoint.h"
+#include "policy/system_paths.h"
+
+/* ---- paths --------------------------------------------------------------------------------------
+ */
+
+enum level { NOTHING, READ, WRITE };
+
+struct answer {
+    enum level level;
+    char *host; /* owned */
+};
+
+static void answer_done(struct answer *answer)
+{
+    free(answer->host);
+}
+
+static bool ask_path(const struct tc_grant *grant, const char *path, struct answer *ret)
+{
+    const struct tc_fs_entry *entry = tc_grant_find(grant, path);
+    *ret = (struct answer){NOTHING, NULL};
+    if (!entry && tc_system_path_find(path))
+        *ret = (struct answer){READ, strdup(path)};
+    else if (entry && entry->access != TC_ACCESS_DENY && entry->from)
+        *ret = (struct answer){entry->access == TC_ACCESS_WRITE ? WRITE : READ,
+                               tc_format("%s%s", entry->from, path + strlen(entry->path))};
+    return ret->level == NOTHING || ret->host;
+}
+
+/* Names that git and others read unasked stay read-only unless they are named; so do credentials
+ * stay hidden. Whoever names what begins so may have named one of them. */
+static bool may_lift(const struct tc_grant *from, const struct tc_grant *to, const char *path)
+{
+    static const char *const bare[] = {"/HEAD", "/config", "/hooks", "/commondir", "/worktrees"};
+    bool named = false, before = false, special = strstr(path, "/.") != NULL;
+    for (size_t i = 0; i < to->fs_count; i++)
+        named |= to->fs[i].access == TC_ACCESS_WRITE && tc_streq(to->fs[i].path, path);
+    for (size_t i = 0; i < from->fs_count; i++)
+        before |= from->fs[i].access == TC_ACCESS_WRITE && tc_streq(from->fs[i].path, path);
+    for (size_t i = 0; i < TC_COUNT(bare); i++)
+        special |= strstr(path, bare[i]) != NULL;
+    return named && !before && special;
+}
+
+static bool names(const struct tc_grant *grant, const char *path)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (tc_streq(grant->fs[i].path, path))
+            return true;
+    return false;
+}
+
+static void compare_path(struct tc_differences *changes, const struct tc_grant *from,
+                         const struct tc_grant *to, const char *path)
+{
+    static const char *const words[] = {
+        [NOTHING] = "nothing", [READ] = "readable", [WRITE] = "writable"};
+    _auto_(answer_done) struct answer a = {0}, b = {0};
+    if (!ask_path(from, path, &a) || !ask_path(to, path, &b)) {
+        changes->memory = true;
+        return;
+    }
+    if (b.level > a.level)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s is %s, before %s", path, words[b.level],
+                           words[a.level]);
+    else if (b.level && !tc_streq(a.host, b.host))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s is %s of the host, before %s", path,
+                           b.host, a.host);
+    else if (b.level < a.level)
+        tc_differences_add(changes, TC_DIFFERENCE_LESS, "%s is %s, before %s", path,
+                           b.level ? words[b.level] : "not there", words[a.level]);
+    else if (may_lift(from, to, path))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "%s is writable by name, so that it may be one that steers the host",
+                           path);
+    else if (may_lift(to, from, path))
+        tc_differences_add(changes, TC_DIFFERENCE_LESS, "%s is no longer writable by name", path);
+    else if (names(from, path) != names(to, path))
+        tc_differences_add(changes, TC_DIFFERENCE_NEITHER,
+                           "%s is %s by itself, with the same effect", path,
+                           names(to, path) ? "named" : "no longer named");
+}
+
+static bool is_entry(const struct tc_grant *grant, size_t count, const char *path)
+{
+    for (size_t i = 0; i < count; i++)
+        if (tc_streq(grant->fs[i].path, path))
+            return true;
+    return false;
+}
+
+static bool is_name(const struct tc_grant *grant, const char *path)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (tc_streq(grant->fs[i].path, path) && !grant->fs[i].optional)
+            return true;
+    return false;
+}
+
+static void compare_files(struct tc_differences *changes, const struct tc_grant *from,
+                          const struct tc_grant *to)
+{
+    for (size_t i = 0; i < from->fs_count; i++)
+        if (!is_entry(from, i, from->fs[i].path))
+            compare_path(changes, from, to, from->fs[i].path);
+    for (size_t i = 0; i < to->fs_count; i++)
+        if (!is_entry(to, i, to->fs[i].path) && !is_entry(from, from->fs_count, to->fs[i].path))
+            compare_path(changes, from, to, to->fs[i].path);
+    for (size_t i = 0; i < to->fs_count; i++)
+        if (to->fs[i].optional && is_name(from, to->fs[i].path))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                               "%s may be missing, which refused the call before", to->fs[i].path);
+}
+
+/* ---- network and sockets ------------------------------------------------------------------------
+ */
+
+static bool words_within(const struct tc_strv *outer, const struct tc_strv *inner)
+{
+    if (!outer->count)
+        return true;
+    for (size_t i = 0; i < inner->count; i++)
+        if (!tc_strv_has(outer, inner->items[i]))
+            return false;
+    return inner->count > 0;
+}
+
+static bool paths_within(const struct tc_strv *outer, const struct tc_strv *inner)
+{
+    bool all = !outer->count || inner->count;
+    for (size_t i = 0; all && outer->count && i < inner->count; i++) {
+        bool found = false;
+        for (size_t o = 0; o < outer->count; o++)
+            found |= tc_path_within(outer->items[o], inner->items[i]);
+        all = found;
+    }
+    return all;
+}
+
+/* Does an entry of this very host stand in the grant, at this port? */
+static bool names_host(const struct tc_grant *grant, const char *host, unsigned port)
+{
+    for (size_t i = 0; i < grant->net_count; i++)
+        if (grant->net[i].port == port && tc_streq(grant->net[i].host, host))
+            return true;
+    return false;
+}
+
+/* Is what `entry` gives of the host and port within what the grant gives of them? */
+static bool covered(const struct tc_grant *grant, const struct tc_net_entry *entry,
+                    const char *host)
+{
+    bool exact = names_host(grant, host, entry->port);
+    for (size_t i = 0; i < grant->net_count; i++) {
+        const struct tc_net_entry *outer = &grant->net[i];
+        bool speaks = exact ? tc_streq(outer->host, host)
+                            : tc_streq(outer->host, "*") && !tc_host_is_address(host);
+        if (speaks && outer->port == entry->port &&
+            words_within(&outer->methods, &entry->methods) &&
+            paths_within(&outer->paths, &entry->paths))
+            return true;
+    }
+    return false;
+}
+
+/* What `to` gives of this host and port, against `from`. */
+static void compare_host(struct tc_differences *changes, const struct tc_grant *from,
+                         const struct tc_grant *to, const char *host, unsigned port,
+                         enum tc_difference_kind kind)
+{
+    bool exact = names_host(to, host, port);
+    for (size_t i = 0; i < to->net_count; i++) {
+        const struct tc_net_entry *entry = &to->net[i];
+        bool speaks = exact ? tc_streq(entry->host, host)
+                            : tc_streq(entry->host, "*") && !tc_host_is_address(host);
+        if (!speaks || entry->port != port || covered(from, entry, host))
+            continue;
+        tc_differences_add(
+            changes, kind,
+            kind == TC_DIFFERENCE_MORE ? "reaches %s:%u%s" : "no longer reaches %s:%u%s", host,
+            port,
+            entry->methods.count || entry->paths.count ? " with these methods and paths" : "");
+        return;
+    }
+}
+
+static bool seen_before(const struct tc_grant *grant, size_t count,
+                        const struct tc_net_entry *entry)
+{
+    for (size_t i = 0; i < count; i++)
+        if (grant->net[i].port == entry->port && tc_streq(grant->net[i].host, entry->host))
+            return true;
+    return false;
+}
+
+static void compare_hosts(struct tc_differences *changes, const struct tc_grant *from,
+                          const struct tc_grant *to)
+{
+    const struct tc_grant *both[] = {from, to};
+    for (size_t g = 0; g < 2; g++)
+        for (size_t i = 0; i < both[g]->net_count; i++) {
+            const struct tc_net_entry *entry = &both[g]->net[i];
+            if (seen_before(both[g], i, entry) || (g && seen_before(from, from->net_count, entry)))
+                continue;
+            compare_host(changes, from, to, entry->host, entry->port, TC_DIFFERENCE_MORE);
+            compare_host(changes, to, from, entry->host, entry->port, TC_DIFFERENCE_LESS);
+        }
+}
+
+static bool has_socket(const struct tc_grant *grant, const struct tc_fs_entry *socket)
+{
+    const struct tc_fs_entry *found = tc_grant_socket(grant, socket->path);
+    return found && tc_streq(found->from, socket->from);
+}
+
+static void compare_sockets(struct tc_differences *changes, const struct tc_grant *from,
+                            const struct tc_grant *to)
+{
+    if (from->unix_sockets != to->unix_sockets)
+        tc_differences_add(changes, to->unix_sockets ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+                           to->unix_sockets ? "makes unix sockets of its own"
+                                            : "makes no unix sockets");
+    for (size_t i = 0; i < to->socket_count; i++)
+        if (!has_socket(from, &to->sockets[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE, "connects to the unix socket %s",
+                               to->sockets[i].path);
+    for (size_t i = 0; i < from->socket_count; i++)
+        if (!has_socket(to, &from->sockets[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_LESS,
+                               "no longer connects to the unix socket %s", from->sockets[i].path);
+}
+
+/* ---- limits and words ---------------------------------------------------------------------------
+ */
+
+static void compare_limits(struct tc_differences *changes, const struct tc_limits *from,
+                           const struct tc_limits *to)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+        enum tc_unit unit;
+    } rows[] = {
+#define ROW(name, field, unit) {name, offsetof(struct tc_limits, field), TC_UNIT_##unit}
+        ROW("timeout", timeout_ms, DURATION),
+        ROW("grace", grace_ms, DURATION),
+        ROW("memory", memory, SIZE),
+        ROW("cpu_time", cpu_time_ms, DURATION),
+        ROW("cpus", cpus_milli, CPUS),
+        ROW("pids", pids, COUNT),
+        ROW("disk", disk, SIZE),
+        ROW("files on disk", inodes, COUNT),
+        ROW("open_files", open_files, COUNT),
+        ROW("output", output, SIZE),
+#undef ROW
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        char was[TC_VALUE_TEXT_SIZE] = "unset", is[TC_VALUE_TEXT_SIZE] = "unset";
+        int64_t a = *(const int64_t *)(const void *)((const char *)from + rows[i].offset);
+        int64_t b = *(const int64_t *)(const void *)((const char *)to + rows[i].offset);
+        bool grace = tc_streq(rows[i].name, "grace");
+        if (a == b)
+            continue;
+        if (a || grace)
+            tc_value_write(rows[i].unit, a, was);
+        if (b || grace)
+            tc_value_write(rows[i].unit, b, is);
+        bool more = grace ? b > a : a && (!b || b > a);
+        tc_differences_add(changes, more ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+                           "%s is %s, before %s", rows[i].name, is, was);
+    }
+    if (from->memory_any != to->memory_any)
+        tc_differences_add(changes, to->memory_any ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+                           to->memory_any ? "memory may be limited for each process alone"
+                                          : "memory is limited by a control group only");
+    if (from->output_kill != to->output_kill)
+        tc_differences_add(changes, to->output_kill ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
+                           to->output_kill ? "too much output ends the call"
+                                           : "too much output is cut, not killed");
+    if (from->disk_set != to->disk_set)
+        tc_differences_add(changes, to->disk_set ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
+                           to->disk_set ? "disk is limited by the policy's word"
+                                        : "disk is limited by the default only");
+}
+
+/* How strong a cage is; -1: not to be compared with another. */
+static int strength(const char *backend)
+{
+    static const struct {
+        const char *name;
+        int rank;
+    } rows[] = {{"not-a-security-boundary", 0},
+                {"process", 1},
+                {"oci", 1},
+                {"gvisor", 2},
+                {"firecracker", 3},
+                {"qemu", 3},
+                {"kata", 3}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        if (tc_streq(rows[i].name, backend))
+            return rows[i].rank;
+    return -1;
+}
+
+static int taking_part(const struct tc_grant *grant)
+{
+    return tc_streq(grant->tier, "ManualOnly") ? 2 : grant->approval;
+}
+
+static int held(const struct tc_grant *grant)
+{
+    static const int ranks[] = {[TC_COMMIT_ALWAYS] = 0,
+                                [TC_COMMIT_SUCCESS] = 1,
+                                [TC_COMMIT_ASK] = 2,
+                                [TC_COMMIT_NEVER] = 3};
+    return grant->workspace == TC_WORKSPACE_BIND ? 0 : ranks[grant->commit];
+}
+
+static int watched(const struct tc_grant *grant)
+{
+    static const int ranks[] = {[TC_DENIALS_OFF] = 0,
+                                [TC_DENIALS_CALLS] = 1,
+                                [TC_DENIALS_PATHS] = 2,
+                                [TC_DENIALS_ACCESSES] = 3};
+    return ranks[grant->denials];
+}
+
+static void compare_rank(struct tc_differences *changes, int from, int to, const char *less,
+                         const char *more)
+{
+    if (to < from)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s", less);
+    else if (to > from)
+        tc_differences_add(changes, TC_DIFFERENCE_LESS, "%s", more);
+}
+
+/* A choice that narrows where nothing was chosen before, and else cannot be compared. */
+static void compare_choice(struct tc_differences *changes, const char *name, const char *from,
+                           const char *to)
+{
+    if (!tc_streq(from, to))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "%s is %s, before %s; that cannot be compared", name, to ? to : "any",
+                           from ? from : "any");
+}
+
+static void compare_backends(struct tc_differences *changes, const struct tc_grant *from,
+                             const struct tc_grant *to)
+{
+    int a = strength(from->backend), b = strength(to->backend);
+    if (!tc_streq(from->backend, to->backend))
+        tc_differences_add(changes, b > a && a >= 0 ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
+                           "backend %s in place of %s%s", to->backend, from->backend,
+                           a < 0 || b < 0 || a == b ? ", which cannot be compared" : "");
+    compare_choice(changes, "the image", from->image, to->image);
+    compare_choice(changes, "the container runtime", from->runtime, to->runtime);
+    compare_choice(changes, "the platform of gVisor", from->platform, to->platform);
+    compare_choice(changes, "the starting directory", from->cwd, to->cwd);
+}
+
+static void compare_sets(struct tc_differences *changes, const char *what,
+                         const struct tc_strv *from, const struct tc_strv *to)
+{
+    for (size_t i = 0; i < to->count; i++)
+        if (!tc_strv_has(from, to->items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s %s", what, to->items[i]);
+    for (size_t i = 0; i < from->count; i++)
+        if (!tc_strv_has(to, from->items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer %s %s", what,
+                               from->items[i]);
+}
+
+static void compare_clauses(struct tc_differences *changes, const struct tc_grant *from,
+                            const struct tc_grant *to)
+{
+    for (int c = 0; c < TC_CLAUSE_COUNT; c++) {
+        tc_clauses bit = TC_CLAUSE_BIT(c);
+        if ((from->without ^ to->without) & bit)
+            tc_differences_add(changes, to->without & bit ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+                               to->without & bit ? "may run without %s" : "never runs without %s",
+                               tc_clause_name((enum tc_clause)c));
+    }
+}
+
+void tc_compare_grants(struct tc_differences *changes, const struct tc_grant *from,
+                       const struct tc_grant *to)
+{
+    compare_rank(changes, taking_part(from), taking_part(to), "a person takes less part",
+                 "a person takes more part");
+    compare_backends(changes, from, to);
+    compare_files(changes, from, to);
+    compare_hosts(changes, from, to);
+    compare_sockets(changes, from, to);
+    compare_limits(changes, &from->limits, &to->limits);
+    compare_rank(changes, held(from), held(to), "less of what it changes is held back",
+                 "more of what it changes is held back");
+    compare_rank(changes, watched(from), watched(to), "less is watched", "more is watched");
+    compare_sets(changes, "reads the program", &from->programs, &to->programs);
+    compare_sets(changes, "collects files named", &from->collect, &to->collect);
+    compare_clauses(changes, from, to);
+}
