@@ -71,6 +71,7 @@ static int same_grant(struct tc_grant *from, struct tc_grant *to, bool *ret)
     for (size_t i = 0; i < TC_COUNT(both); i++) {
         tc_strv_done(&both[i]->tool_writable);
         both[i]->tool_writable = (struct tc_strv){0};
+        both[i]->policy = tc_policy_unref(both[i]->policy);
         if (tc_grant_digest(both[i], NULL))
             return TOOLCAGE_EMEMORY;
     }
