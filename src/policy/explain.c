@@ -92,6 +92,25 @@ static void add_network(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, ']');
 }
 
+/* Where from and where to; the values are not known here. */
+static void add_secrets(struct tc_buf *out, const struct tc_grant *grant)
+{
+    tc_json_key(out, "secrets");
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < grant->secret_count; i++) {
+        const struct tc_secret *secret = &grant->secrets[i];
+        tc_buf_adds(out, i ? ",{" : "{");
+        tc_json_member(out, "name", secret->name);
+        tc_json_member(out, "from", secret->from);
+        add_list(out, "hosts", &secret->hosts);
+        tc_json_member(out, "header", secret->header);
+        tc_json_key(out, "line");
+        tc_buf_addf(out, "%u", secret->line);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, ']');
+}
+
 static void add_sockets(struct tc_buf *out, const struct tc_grant *grant)
 {
     tc_json_key(out, "unix_sockets");
@@ -301,6 +320,7 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     add_clauses(&out, "without", grant->without & grant->clauses);
     add_files(&out, grant);
     add_network(&out, grant);
+    add_secrets(&out, grant);
     add_sockets(&out, grant);
     add_limits(&out, policy, grant);
     add_env(&out, grant);

@@ -28,6 +28,9 @@ void tc_grant_done(struct tc_grant *grant)
         tc_net_entry_done(&grant->net[i]);
     for (size_t i = 0; i < grant->socket_count; i++)
         tc_fs_entry_done(&grant->sockets[i]);
+    for (size_t i = 0; i < grant->secret_count; i++)
+        tc_secret_done(&grant->secrets[i]);
+    free(grant->secrets);
     char *texts[] = {grant->tool,        grant->backend, grant->tier,
                      grant->stdin_bytes, grant->cwd,     grant->caller_cwd,
                      grant->image,       grant->runtime, grant->platform};
@@ -219,6 +222,23 @@ static void add_net(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, ']');
 }
 
+static void add_secrets(struct tc_buf *out, const struct tc_grant *grant)
+{
+    if (!grant->secret_count)
+        return;
+    tc_json_key(out, "secrets");
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < grant->secret_count; i++) {
+        tc_buf_adds(out, i ? ",{" : "{");
+        add_member(out, "from", grant->secrets[i].from);
+        add_member(out, "header", grant->secrets[i].header);
+        add_list(out, "hosts", &grant->secrets[i].hosts);
+        add_member(out, "name", grant->secrets[i].name);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, ']');
+}
+
 static void add_sockets(struct tc_buf *out, const struct tc_grant *grant)
 {
     tc_json_key(out, "unix_sockets");
@@ -271,6 +291,7 @@ static int digest(const struct tc_grant *grant, bool words, char ret[TC_DIGEST_S
     add_member(&out, "policy_writable", grant->policy ? grant->policy->writable_digest : NULL);
     add_list(&out, "programs", &grant->programs);
     add_member(&out, "runtime", grant->runtime);
+    add_secrets(&out, grant);
     add_member(&out, "stdin", input);
     add_member(&out, "tier", grant->tier);
     add_member(&out, "tool", grant->tool);

@@ -48,6 +48,13 @@ struct tc_net_entry {
     struct tc_origin origin;
 };
 
+/* A value that the tool never sees. */
+struct tc_secret {
+    char *name, *from, *header; /* from: "env:NAME" or "file:/path" */
+    struct tc_strv hosts;       /* "host:port" */
+    uint32_t line;
+};
+
 struct tc_limits {
     int64_t timeout_ms, grace_ms;
     int64_t memory;  /* bytes */
@@ -81,6 +88,8 @@ struct tc_grant {
     size_t fs_count;
     struct tc_net_entry *net;
     size_t net_count;
+    struct tc_secret *secrets; /* each for hosts that net reaches */
+    size_t secret_count;
     bool unix_sockets;           /* of the cage's own; and these of the host */
     struct tc_fs_entry *sockets; /* exact paths */
     size_t socket_count;

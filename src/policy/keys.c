@@ -134,8 +134,13 @@ const struct tc_key tc_keys[] = {
      .type = "array of strings",
      .text = "Programs found on the operator's PATH whose install prefix becomes readable.",
      .example = "programs = [\"python3\"]"},
-    {EACH, "secrets", .text = "Values that the proxy puts into requests, unseen by the tool.", NONE,
-     .type = "tables"},
+    {EACH, "secrets", tc_set_secrets, .id = TC_KEY_SECRETS, .type = "tables",
+     .text =
+         "Values that the proxy puts into requests to the named hosts, unseen by the tool. They "
+         "go nowhere that network does not reach, so a call that has any is refused until a "
+         "backend has the proxy.",
+     .example = "network = [\"api.github.com\"]\nsecrets.GITHUB = { from = \"env:GITHUB_TOKEN\", "
+                "hosts = [\"api.github.com\"], header = \"Authorization: Bearer {secret}\" }"},
     {EACH, "syscalls", .text = "Changes to the system call profile.", NONE, .type = "table"},
     {EACH, "setup", .text = "An install phase with a network and limits of its own.", NONE,
      .type = "table"},
@@ -301,6 +306,18 @@ const struct tc_key tc_keys[] = {
      NONE, .type = "array of strings", .text = "HTTP paths that are allowed, with all below them.",
      .example = "paths = [\"/v1\"]"},
 
+    /* secrets */
+    {TC_IN(SECRET), "from", tc_set_secret_from, NONE, .type = "string",
+     .text = "Where the value is read at the call: \"env:NAME\", a variable of the caller's, or "
+             "\"file:PATH\".",
+     .example = "from = \"env:GITHUB_TOKEN\""},
+    {TC_IN(SECRET), "hosts", tc_set_secret_hosts, NONE, .type = "array of endpoints",
+     .text = "Who gets it; each is named in network, too.",
+     .example = "hosts = [\"api.github.com:443\"]"},
+    {TC_IN(SECRET), "header", tc_set_secret_header, NONE, .type = "string",
+     .text = "The one header in which {secret} stands for it.",
+     .example = "header = \"Authorization: Bearer {secret}\""},
+
     /* the smaller tables */
     {TC_IN(MEMORY), "max", tc_set_value, LIMIT(memory), NONE, RANGE(SIZE, 1 << 20, MAX_BYTES),
      .type = "size", .text = "The limit.", .example = "memory = { max = \"512MiB\" }"},
@@ -405,6 +422,7 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_FILESYSTEM] = "filesystem",
         [TC_SCOPE_FS_ENTRY] = "an entry of readable, writable or unix_sockets",
         [TC_SCOPE_NET_ENTRY] = "an entry of network",
+        [TC_SCOPE_SECRET] = "secrets.NAME",
         [TC_SCOPE_MEMORY] = "memory",
         [TC_SCOPE_OUTPUT] = "output",
         [TC_SCOPE_ENV] = "env",

@@ -47,6 +47,7 @@ enum tc_key_id {
     TC_KEY_UNIX_SOCKETS,
     TC_KEY_FALLBACK,
     TC_KEY_LAYERS,
+    TC_KEY_SECRETS,
     TC_KEY_COUNT,
 };
 
@@ -62,6 +63,7 @@ enum tc_scope {
     TC_SCOPE_FILESYSTEM,
     TC_SCOPE_FS_ENTRY,
     TC_SCOPE_NET_ENTRY,
+    TC_SCOPE_SECRET,
     TC_SCOPE_MEMORY,
     TC_SCOPE_OUTPUT,
     TC_SCOPE_ENV,

@@ -52,6 +52,8 @@ struct tc_spec {
     size_t fs_count;
     struct tc_net_entry *net;
     size_t net_count;
+    struct tc_secret *secrets;
+    size_t secret_count;
     bool unix_sockets; /* the tool's own, and these of the host */
     struct tc_fs_rule *sockets;
     size_t socket_count;
@@ -145,6 +147,9 @@ extern const struct tc_limits tc_limits_default;
 void tc_spec_done(struct tc_spec *spec);
 void tc_net_entry_done(struct tc_net_entry *entry);
 void tc_fs_entry_done(struct tc_fs_entry *entry);
+void tc_secret_done(struct tc_secret *secret);
+/* Does the network reach "host:port"? */
+bool tc_secret_reaches(const struct tc_net_entry *net, size_t count, const char *host);
 bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from);
 /* "tool.x.network"; owned, NULL when out of memory. */
 char *tc_spec_key(const struct tc_spec *spec, const char *key);

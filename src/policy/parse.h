@@ -86,6 +86,10 @@ tc_key_set tc_set_unix_sockets;
 /* Of network (parse_net.c) */
 tc_key_set tc_set_network, tc_set_port;
 
+/* Of secrets (parse_secrets.c); and, once the whole file is read, whether each can be sent */
+tc_key_set tc_set_secrets, tc_set_secret_from, tc_set_secret_hosts, tc_set_secret_header;
+void tc_parse_secrets_check(struct tc_parse *p);
+
 /* Of arguments (parse_arguments.c) */
 tc_key_set tc_set_arguments, tc_set_type, tc_set_enum, tc_set_const, tc_set_bound, tc_set_length,
     tc_set_items, tc_set_text, tc_set_read_bounds, tc_set_write_bounds, tc_set_host_bounds;

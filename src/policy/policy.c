@@ -75,6 +75,9 @@ void tc_spec_done(struct tc_spec *spec)
     for (size_t i = 0; i < spec->net_count; i++)
         tc_net_entry_done(&spec->net[i]);
     free(spec->net);
+    for (size_t i = 0; i < spec->secret_count; i++)
+        tc_secret_done(&spec->secrets[i]);
+    free(spec->secrets);
     struct tc_strv *lists[] = {&spec->command, &spec->env_pass, &spec->env_set, &spec->programs,
                                &spec->collect, &spec->fallback, &spec->layers};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
@@ -208,6 +211,7 @@ static int read_policy(struct tc_parse *p, tc_document_reader *reader, struct tc
     if (!tc_policy_index_tools(p->policy))
         return tc_fail_memory(err);
     check_tests(p, &document->root);
+    tc_parse_secrets_check(p);
     return tc_diag_result(&p->diag, err);
 }
 

@@ -325,6 +325,7 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
         tc_resolve_masks,
         tc_resolve_tool_writable,
         tc_resolve_unix_check,
+        tc_resolve_secrets,
         finish,
     };
     struct tc_grant grant = {0};

@@ -62,6 +62,9 @@ bool tc_schema_check(const char *name, const json_t *schema, const json_t *value
 /* Canonical JSON of any value. */
 void tc_json_canonical(const json_t *value, struct tc_buf *out);
 
+/* secrets (secrets.c) */
+int tc_resolve_secrets(struct tc_resolve *r);
+
 /* narrowing (narrow.c) */
 int tc_resolve_narrow(struct tc_resolve *r);
 const char *tc_request_last(const struct tc_request *request, const char *key);

@@ -188,6 +188,35 @@ static void router_chooses(void **state)
     }
 }
 
+/* A secret goes with the network that it is for, and changes the grant's digest. */
+static void secrets_follow_the_network(void **state)
+{
+    static const char text[] =
+        "[defaults]\nnetwork = [\"a.example\", \"b.example:80\"]\n[tool.x]\n"
+        "secrets.B = { from = \"file:token\", hosts = [\"a.example\", \"b.example:80\"], header = "
+        "\"X-Key: {secret}\" }\n"
+        "secrets.A = { from = \"env:A\", hosts = [\"a.example:443\"], header = \"X: {secret}\" }\n"
+        "[tool.y]\n";
+    _autopolicy_ struct toolcage_policy *policy = compile(text);
+    _autogrant_ struct tc_grant x = {0}, less = {0}, none = {0}, y = {0};
+    granted(policy, (struct ask){.tool = "x", .command = "ls"}, &x);
+    assert_int_equal(x.secret_count, 2);
+    assert_string_equal(x.secrets[0].name, "A");
+    assert_true(tc_startswith(x.secrets[1].from, "file:/"));
+    assert_true(x.clauses & TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW));
+    granted(policy,
+            (struct ask){.tool = "x", .command = "ls", .narrow = {"network", "b.example:80"}},
+            &less);
+    assert_int_equal(less.secret_count, 1);
+    assert_int_equal(less.secrets[0].hosts.count, 1);
+    granted(policy, (struct ask){.tool = "x", .command = "ls", .narrow = {"network", "none"}},
+            &none);
+    assert_int_equal(none.secret_count, 0);
+    granted(policy, (struct ask){.tool = "y", .command = "ls"}, &y);
+    assert_int_equal(y.secret_count, 0);
+    assert_string_not_equal(x.digest, less.digest);
+}
+
 /* A backend's settings are in the grants of that backend, and in no other. */
 static void settings_go_to_their_backend(void **state)
 {
@@ -396,6 +425,7 @@ int main(void)
         cmocka_unit_test(defaults_are_replaced_whole),
         cmocka_unit_test(most_specific_wins_and_denied_over_all),
         cmocka_unit_test(router_chooses),
+        cmocka_unit_test(secrets_follow_the_network),
         cmocka_unit_test(settings_go_to_their_backend),
         cmocka_unit_test(environment_is_clean),
         cmocka_unit_test(narrowing_never_widens),
