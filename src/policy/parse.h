@@ -92,6 +92,7 @@ void tc_parse_secrets_check(struct tc_parse *p);
 
 /* Of arguments (parse_arguments.c) */
 tc_key_set tc_set_arguments, tc_set_type, tc_set_enum, tc_set_const, tc_set_bound, tc_set_length,
-    tc_set_items, tc_set_text, tc_set_read_bounds, tc_set_write_bounds, tc_set_host_bounds;
+    tc_set_items, tc_set_multiple, tc_set_unique, tc_set_text, tc_set_read_bounds,
+    tc_set_write_bounds, tc_set_host_bounds;
 
 #endif

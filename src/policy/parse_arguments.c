@@ -113,6 +113,24 @@ void tc_set_length(struct tc_parse *p, const struct tc_key *key, struct tc_node 
         put(p, into, key->name, json_integer(node->integer));
 }
 
+/* Of integers alone: what a fraction is a multiple of depends on who rounds. */
+void tc_set_multiple(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    settle_number(node);
+    if (!tc_parse_is(p, node, TC_NODE_INTEGER))
+        return;
+    if (node->integer < 1)
+        tc_parse_bad(p, node, NULL, "%s must be more than 0", key->name);
+    else
+        put(p, into, key->name, json_integer(node->integer));
+}
+
+void tc_set_unique(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (tc_parse_is(p, node, TC_NODE_BOOL))
+        put(p, into, key->name, json_boolean(node->integer));
+}
+
 static struct tc_bound *add_bound(struct tc_parse *p, struct tc_argument *argument,
                                   const struct tc_node *node)
 {
@@ -190,6 +208,18 @@ void tc_set_host_bounds(struct tc_parse *p, const struct tc_key *key, struct tc_
     }
 }
 
+static double number_of(const json_t *schema, const char *keyword)
+{
+    return json_number_value(json_object_get(schema, keyword));
+}
+
+/* The lowest bound that no number passes, met by the highest. */
+static bool nothing_between(const json_t *schema, const char *low, const char *high)
+{
+    return json_object_get(schema, low) && json_object_get(schema, high) &&
+           number_of(schema, low) >= number_of(schema, high);
+}
+
 static const char *schema_type(const json_t *schema)
 {
     const char *type = json_string_value(json_object_get(schema, "type"));
@@ -203,6 +233,10 @@ static const char *types_of(const char *keyword)
         const char *keyword, *types;
     } rows[] = {{"minimum", "integer number"},
                 {"maximum", "integer number"},
+                {"exclusiveMinimum", "integer number"},
+                {"exclusiveMaximum", "integer number"},
+                {"multipleOf", "integer"},
+                {"uniqueItems", "array"},
                 {"minLength", "string"},
                 {"maxLength", "string"},
                 {"items", "array"},
@@ -247,7 +281,16 @@ static void check_schema(struct tc_parse *p, const struct tc_node *table, const 
 {
     static const char *const pairs[][2] = {
         {"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}};
+    static const char *const open[][2] = {{"exclusiveMinimum", "maximum"},
+                                          {"exclusiveMinimum", "exclusiveMaximum"},
+                                          {"minimum", "exclusiveMaximum"}};
     const char *type = schema_type(schema);
+    for (size_t i = 0; i < TC_COUNT(open); i++) {
+        const struct tc_node *node = tc_node_get(table, open[i][1]);
+        if (node && nothing_between(schema, open[i][0], open[i][1]))
+            tc_parse_bad(p, node, "no value would fit", "nothing lies between %s and %s",
+                         open[i][0], open[i][1]);
+    }
     for (size_t i = 0; i < table->count; i++) {
         const struct tc_node *node = &table->items[i];
         const char *types = types_of(node->key);

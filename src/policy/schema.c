@@ -50,6 +50,31 @@ static int compare_numbers(const json_t *a, const json_t *b)
     return x < y ? -1 : x > y;
 }
 
+static bool check_open(const char *name, const json_t *schema, const json_t *value,
+                       struct tc_complaint *c)
+{
+    const json_t *low = json_object_get(schema, "exclusiveMinimum"),
+                 *high = json_object_get(schema, "exclusiveMaximum"),
+                 *step = json_object_get(schema, "multipleOf");
+    char text[TC_VALUE_TEXT_SIZE];
+    if (low && compare_numbers(value, low) <= 0) {
+        tc_number_write(json_number_value(low), text);
+        tc_complain(c, NULL, "%s is not more than %s", name, text);
+        return false;
+    }
+    if (high && compare_numbers(value, high) >= 0) {
+        tc_number_write(json_number_value(high), text);
+        tc_complain(c, NULL, "%s is not less than %s", name, text);
+        return false;
+    }
+    if (step && json_integer_value(value) % json_integer_value(step)) {
+        tc_complain(c, NULL, "%s is not a multiple of %lld", name,
+                    (long long)json_integer_value(step));
+        return false;
+    }
+    return true;
+}
+
 static bool check_number(const char *name, const json_t *schema, const json_t *value,
                          struct tc_complaint *c)
 {
@@ -66,7 +91,7 @@ static bool check_number(const char *name, const json_t *schema, const json_t *v
         tc_complain(c, NULL, "%s is more than %s", name, text);
         return false;
     }
-    return true;
+    return check_open(name, schema, value, c);
 }
 
 static bool check_count(const char *name, const json_t *schema, const char *least, const char *most,
@@ -135,6 +160,37 @@ static bool check_elements(const char *name, const json_t *schema, const json_t 
     return true;
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* By sorting: an array of a model's may be long. */
+static bool check_unique(const char *name, const json_t *schema, const json_t *value,
+                         struct tc_complaint *c)
+{
+    _autostrv_ struct tc_strv texts = {0};
+    if (!json_is_true(json_object_get(schema, "uniqueItems")))
+        return true;
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        _autobuf_ struct tc_buf one = TC_BUF_INIT;
+        tc_json_canonical(json_array_get(value, i), &one);
+        if (!tc_strv_take(&texts, tc_buf_steal(&one))) {
+            tc_complain(c, NULL, "%s could not be checked: no memory", name);
+            return false;
+        }
+    }
+    if (texts.count > 1)
+        qsort(texts.items, texts.count, sizeof(*texts.items), compare_texts);
+    for (size_t i = 1; i < texts.count; i++) {
+        if (!tc_streq(texts.items[i], texts.items[i - 1]))
+            continue;
+        tc_complain(c, "give each value once", "%s holds %.60s twice", name, texts.items[i]);
+        return false;
+    }
+    return true;
+}
+
 bool tc_schema_check(const char *name, const json_t *schema, const json_t *value,
                      struct tc_complaint *c)
 {
@@ -153,7 +209,8 @@ bool tc_schema_check(const char *name, const json_t *schema, const json_t *value
     if (json_is_array(value) &&
         !check_count(name, schema, "minItems", "maxItems", json_array_size(value), "elements", c))
         return false;
-    return check_choice(name, schema, value, c) && check_elements(name, schema, value, c);
+    return check_choice(name, schema, value, c) && check_elements(name, schema, value, c) &&
+           check_unique(name, schema, value, c);
 }
 
 static int compare_keys(const void *a, const void *b)

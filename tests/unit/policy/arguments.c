@@ -55,6 +55,42 @@ static void fill_the_places(void **state)
     assert_int_equal(less.stdin_len, 0);
 }
 
+static void numbers_and_sets(void **state)
+{
+    static const struct {
+        const char *arguments, *words; /* NULL: fine */
+        const char *subject;
+        uint32_t line;
+    } rows[] = {{"{\"n\":5}", NULL, NULL, 0},
+                {"{\"n\":95}", NULL, NULL, 0},
+                {"{\"n\":0}", "not more than 0", "arguments.n", 3},
+                {"{\"n\":100}", "not less than 100", "arguments.n", 3},
+                {"{\"n\":7}", "not a multiple of 5", "arguments.n", 3},
+                {"{\"x\":0.5}", NULL, NULL, 0},
+                {"{\"x\":0}", "not more than 0", "arguments.x", 4},
+                {"{\"x\":1.0}", "not less than 1", "arguments.x", 4},
+                {"{\"s\":[]}", NULL, NULL, 0},
+                {"{\"s\":[1,2,3]}", NULL, NULL, 0},
+                {"{\"s\":[3,2,3]}", "holds 3 twice", "arguments.s", 5},
+                {"{\"s\":[1,1.0]}", "holds 1 twice", "arguments.s", 5}};
+    _autopolicy_ struct toolcage_policy *policy = compile(
+        "[tool.t]\ncommand = [\"x\"]\n"
+        "arguments.n = { type = \"integer\", exclusiveMinimum = 0, exclusiveMaximum = 100, "
+        "multipleOf = 5, optional = true }\n"
+        "arguments.x = { type = \"number\", exclusiveMinimum = 0, exclusiveMaximum = 1, optional = "
+        "true }\n"
+        "arguments.s = { type = \"array\", items = { type = \"number\" }, uniqueItems = true, "
+        "optional = true }\n");
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autogrant_ struct tc_grant grant = {0};
+        if (!rows[i].words)
+            granted(policy, ARGS(rows[i].arguments), &grant);
+        else
+            refused(policy, ARGS(rows[i].arguments), TOOLCAGE_EARGUMENTS, rows[i].subject,
+                    rows[i].line, rows[i].words);
+    }
+}
+
 static void refuse_misfits(void **state)
 {
     static const struct {
@@ -339,6 +375,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fill_the_places),
+        cmocka_unit_test(numbers_and_sets),
         cmocka_unit_test(refuse_misfits),
         cmocka_unit_test(five_characters_fit),
         cmocka_unit_test(commands_are_the_operators),
