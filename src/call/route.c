@@ -109,6 +109,11 @@ static int fail_approval(const struct toolcage_policy *policy, const struct tc_g
                          .subject = grant->tool,
                          .hint = "give the tool a tier without approval, or run the call by hand"};
     place(policy, grant, keys, TC_COUNT(keys), &why);
+    if (tc_streq(grant->tier, "ManualOnly"))
+        return tc_fail(err, &why,
+                       "tool %s is started by a person only (tier ManualOnly), and this version "
+                       "cannot tell one from a model",
+                       tool_words(grant));
     return tc_fail(err, &why,
                    "tool %s needs a person's approval (tier %s), and no approver is connected",
                    tool_words(grant), grant->tier ? grant->tier : "HumanApprove");
@@ -129,6 +134,21 @@ static int fail_layers(const struct toolcage_policy *policy, const struct tc_gra
                    tool_words(grant));
 }
 
+/* The clause is the profile as the policy has it, and each backend has the default one alone. */
+static int fail_syscalls(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                         struct toolcage_error **err)
+{
+    static const char *const keys[] = {"syscalls"};
+    struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE,
+                         .stage = "route",
+                         .subject = tc_clause_name(TC_CLAUSE_SYSCALLS),
+                         .hint = "take allow and deny out: the default profile holds either way"};
+    place(policy, grant, keys, TC_COUNT(keys), &why);
+    return tc_fail(err, &why,
+                   "no backend of this version changes the system call profile, as tool %s asks",
+                   tool_words(grant));
+}
+
 int tc_route(struct toolcage_engine *engine, const struct toolcage_policy *policy,
              struct tc_grant *grant, bool by_call, const struct tc_front **ret,
              struct toolcage_error **err)
@@ -138,6 +158,8 @@ int tc_route(struct toolcage_engine *engine, const struct toolcage_policy *polic
         return fail_approval(policy, grant, err);
     if (grant->layers.count)
         return fail_layers(policy, grant, err);
+    if (grant->syscalls_allow.count || grant->syscalls_deny.count)
+        return fail_syscalls(policy, grant, err);
     if (grant->fallback.count && (r = tc_choose(engine, policy, grant, err)) < 0)
         return r;
     const struct tc_front *front = tc_front_find(grant->backend);

@@ -92,6 +92,15 @@ static void add_network(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, ']');
 }
 
+static void add_syscalls(struct tc_buf *out, const struct tc_grant *grant)
+{
+    tc_json_key(out, "syscalls");
+    tc_buf_adds(out, "{\"profile\":\"default\"");
+    add_list(out, "allow", &grant->syscalls_allow);
+    add_list(out, "deny", &grant->syscalls_deny);
+    tc_buf_addc(out, '}');
+}
+
 /* Where from and where to; the values are not known here. */
 static void add_secrets(struct tc_buf *out, const struct tc_grant *grant)
 {
@@ -321,6 +330,7 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     add_files(&out, grant);
     add_network(&out, grant);
     add_secrets(&out, grant);
+    add_syscalls(&out, grant);
     add_sockets(&out, grant);
     add_limits(&out, policy, grant);
     add_env(&out, grant);

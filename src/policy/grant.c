@@ -36,9 +36,10 @@ void tc_grant_done(struct tc_grant *grant)
                      grant->image,       grant->runtime, grant->platform};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
-    struct tc_strv *lists[] = {&grant->argv,    &grant->env,           &grant->programs,
-                               &grant->collect, &grant->tool_writable, &grant->fallback,
-                               &grant->layers};
+    struct tc_strv *lists[] = {
+        &grant->argv,          &grant->env,      &grant->programs, &grant->collect,
+        &grant->tool_writable, &grant->fallback, &grant->layers,   &grant->syscalls_allow,
+        &grant->syscalls_deny};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
     free(grant->fs);
@@ -109,6 +110,8 @@ void tc_grant_sort(struct tc_grant *grant)
     sort_texts(&grant->env);
     sort_texts(&grant->programs);
     sort_texts(&grant->collect);
+    sort_texts(&grant->syscalls_allow);
+    sort_texts(&grant->syscalls_deny);
     sort_texts(&grant->tool_writable);
 }
 
@@ -293,6 +296,10 @@ static int digest(const struct tc_grant *grant, bool words, char ret[TC_DIGEST_S
     add_member(&out, "runtime", grant->runtime);
     add_secrets(&out, grant);
     add_member(&out, "stdin", input);
+    if (grant->syscalls_allow.count)
+        add_list(&out, "syscalls_allow", &grant->syscalls_allow);
+    if (grant->syscalls_deny.count)
+        add_list(&out, "syscalls_deny", &grant->syscalls_deny);
     add_member(&out, "tier", grant->tier);
     add_member(&out, "tool", grant->tool);
     add_list(&out, "tool_writable", &grant->tool_writable);

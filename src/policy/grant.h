@@ -96,7 +96,8 @@ struct tc_grant {
     struct tc_strv argv;
     char *stdin_bytes; /* made from the policy's `stdin`; NULL: the caller's */
     size_t stdin_len;
-    struct tc_strv env; /* NAME=value, PATH and HOME included */
+    struct tc_strv env;                           /* NAME=value, PATH and HOME included */
+    struct tc_strv syscalls_allow, syscalls_deny; /* beside the default profile */
     struct tc_strv programs;
     struct tc_strv collect;
     char *cwd;        /* in the cage; NULL: the first of the defaults that exists */

@@ -38,6 +38,8 @@ const char *const tc_words_without[] = {"proc.own",  "proc.survivors", "tmp.priv
 const char *const tc_words_runtime[] = {"crun", "runc", NULL};
 const char *const tc_words_platform[] = {"ptrace", "systrap", "kvm", NULL};
 const char *const tc_words_verdict[] = {"allowed", "denied", NULL};
+
+const char *const tc_words_profile[] = {"default", NULL};
 const char *const tc_words_type[] = {"string", "integer", "number", "boolean", "array", NULL};
 
 #define MAX_MS ((int64_t)168 * 3600 * 1000)
@@ -141,7 +143,12 @@ const struct tc_key tc_keys[] = {
          "backend has the proxy.",
      .example = "network = [\"api.github.com\"]\nsecrets.GITHUB = { from = \"env:GITHUB_TOKEN\", "
                 "hosts = [\"api.github.com\"], header = \"Authorization: Bearer {secret}\" }"},
-    {EACH, "syscalls", .text = "Changes to the system call profile.", NONE, .type = "table"},
+    {EACH, "syscalls", tc_set_syscalls, .id = TC_KEY_SYSCALLS, .type = "table",
+     .fallback = "{ profile = \"default\" }",
+     .text =
+         "Changes to the system call profile. This version runs the default one only: a call with "
+         "changes is refused.",
+     .example = "syscalls = { deny = [\"mlock\"] }"},
     {EACH, "setup", .text = "An install phase with a network and limits of its own.", NONE,
      .type = "table"},
 
@@ -318,6 +325,19 @@ const struct tc_key tc_keys[] = {
      .text = "The one header in which {secret} stands for it.",
      .example = "header = \"Authorization: Bearer {secret}\""},
 
+    /* syscalls */
+    {TC_IN(SYSCALLS), "profile", tc_set_word, NONE, .choices = tc_words_profile, .type = "word",
+     .fallback = "default", .text = "What the changes start from.",
+     .example = "syscalls.profile = \"default\""},
+    {TC_IN(SYSCALLS), "allow", tc_set_syscalls_allow, NONE, .type = "array of names",
+     .text = "Calls that the profile refuses, out of a closed list: ptrace, process_vm_readv, "
+             "process_vm_writev, process_madvise, kcmp, move_pages, migrate_pages, "
+             "name_to_handle_at.",
+     .example = "syscalls.allow = [\"ptrace\"]"},
+    {TC_IN(SYSCALLS), "deny", tc_set_syscalls_deny, NONE, .type = "array of names",
+     .text = "Calls to refuse beside those that the profile refuses.",
+     .example = "syscalls.deny = [\"mlock\"]"},
+
     /* the smaller tables */
     {TC_IN(MEMORY), "max", tc_set_value, LIMIT(memory), NONE, RANGE(SIZE, 1 << 20, MAX_BYTES),
      .type = "size", .text = "The limit.", .example = "memory = { max = \"512MiB\" }"},
@@ -444,6 +464,7 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_FILESYSTEM] = "filesystem",
         [TC_SCOPE_FS_ENTRY] = "an entry of readable, writable or unix_sockets",
         [TC_SCOPE_NET_ENTRY] = "an entry of network",
+        [TC_SCOPE_SYSCALLS] = "syscalls",
         [TC_SCOPE_SECRET] = "secrets.NAME",
         [TC_SCOPE_MEMORY] = "memory",
         [TC_SCOPE_OUTPUT] = "output",

@@ -48,6 +48,7 @@ enum tc_key_id {
     TC_KEY_FALLBACK,
     TC_KEY_LAYERS,
     TC_KEY_SECRETS,
+    TC_KEY_SYSCALLS,
     TC_KEY_COUNT,
 };
 
@@ -64,6 +65,7 @@ enum tc_scope {
     TC_SCOPE_FS_ENTRY,
     TC_SCOPE_NET_ENTRY,
     TC_SCOPE_SECRET,
+    TC_SCOPE_SYSCALLS,
     TC_SCOPE_MEMORY,
     TC_SCOPE_OUTPUT,
     TC_SCOPE_ENV,
@@ -109,6 +111,7 @@ const struct tc_key *tc_key_nearest(enum tc_scope scope, const char *name);
 void tc_key_range(const struct tc_key *key, char *out, size_t size);
 
 /* NULL-terminated lists of words. */
+extern const char *const tc_words_profile[];
 extern const char *const tc_words_tier[],
     *const tc_words_risk[], *const tc_words_backend[],
                                 *const tc_words_denials[],

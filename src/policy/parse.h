@@ -90,6 +90,9 @@ tc_key_set tc_set_network, tc_set_port;
 tc_key_set tc_set_secrets, tc_set_secret_from, tc_set_secret_hosts, tc_set_secret_header;
 void tc_parse_secrets_check(struct tc_parse *p);
 
+/* Of system calls (parse_syscalls.c) */
+tc_key_set tc_set_syscalls, tc_set_syscalls_allow, tc_set_syscalls_deny;
+
 /* Of arguments (parse_arguments.c) */
 tc_key_set tc_set_arguments, tc_set_type, tc_set_enum, tc_set_const, tc_set_bound, tc_set_length,
     tc_set_items, tc_set_multiple, tc_set_unique, tc_set_text, tc_set_read_bounds,

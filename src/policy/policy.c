@@ -78,8 +78,9 @@ void tc_spec_done(struct tc_spec *spec)
     for (size_t i = 0; i < spec->secret_count; i++)
         tc_secret_done(&spec->secrets[i]);
     free(spec->secrets);
-    struct tc_strv *lists[] = {&spec->command, &spec->env_pass, &spec->env_set, &spec->programs,
-                               &spec->collect, &spec->fallback, &spec->layers};
+    struct tc_strv *lists[] = {&spec->command,  &spec->env_pass,       &spec->env_set,
+                               &spec->programs, &spec->collect,        &spec->fallback,
+                               &spec->layers,   &spec->syscalls_allow, &spec->syscalls_deny};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
 }

@@ -272,6 +272,14 @@ static int take_words(struct tc_resolve *r)
     return fine ? 0 : tc_resolve_memory(r);
 }
 
+static int take_syscalls(struct tc_resolve *r)
+{
+    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_SYSCALLS);
+    bool fine = !said || (tc_strv_copy(&r->grant->syscalls_allow, &said->syscalls_allow) &&
+                          tc_strv_copy(&r->grant->syscalls_deny, &said->syscalls_deny));
+    return fine ? 0 : tc_resolve_memory(r);
+}
+
 static int take_network(struct tc_resolve *r)
 {
     const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_NETWORK);
@@ -314,6 +322,7 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
         find_tool,
         find_workspace,
         take_settings,
+        take_syscalls,
         take_network,
         tc_resolve_fs,
         tc_resolve_unix,

@@ -79,6 +79,10 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "[tool.nested]\n"
                                   "command = [\"ok\"]\n"
                                   "layers = [\"oci\", \"gvisor\"]\n"
+                                  "[tool.traces]\n"
+                                  "command = [\"ok\"]\n"
+                                  "fallback = [\"oci\"]\n"
+                                  "syscalls.allow = [\"ptrace\"]\n"
                                   "[tool.byhand]\n"
                                   "command = [\"ok\"]\n"
                                   "tier = \"ManualOnly\"\n"
@@ -242,6 +246,7 @@ static void refusals_are_finished_calls(void **state)
          "(it cannot enforce net.allow)",
          TOOLCAGE_EUNENFORCEABLE, 126},
         {"nested", "layers", "runs another one inside", TOOLCAGE_EUNENFORCEABLE, 126},
+        {"traces", "syscalls", "changes the system call profile", TOOLCAGE_EUNENFORCEABLE, 126},
         {"byhand", "byhand", "tier ManualOnly", TOOLCAGE_EDENIED, 126},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
