@@ -148,5 +148,5 @@ int tc_choose_explain(struct toolcage_engine *engine, struct tc_grant *grant, st
         chosen = chosen || reason ? chosen : at(grant, i);
     }
     tc_buf_addc(out, ']');
-    return r;
+    return r == 0 && out->failed ? tc_fail_memory(err) : r;
 }
