@@ -39,7 +39,7 @@ MISTAKES = [
 ]
 
 VERBS = [["exec"], ["run"], ["call"], ["tools"], ["init"], ["policy", "check"], ["policy", "explain"], ["policy", "test"],
-         ["policy", "trust"], ["policy", "digest"], ["policy", "schema"], ["policy", "diff"], ["doctor"], ["mcp"], ["wrap"], ["completion"], ["version"]]
+         ["policy", "trust"], ["policy", "digest"], ["policy", "schema"], ["policy", "diff"], ["policy", "import"], ["doctor"], ["mcp"], ["wrap"], ["completion"], ["version"]]
 
 with Place() as place:
     for name, args, texts in MISTAKES:

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/failure.h"
+#include "cli/json.h"
+#include "cli/opts.h"
+#include "cli/say.h"
+
+enum { TC_EXIT_LEFT_OUT = 1, BYTES_MAX = 1 << 20 };
+
+static const struct tc_option options[] = {
+    TC_OPTION_HELP,
+    {0},
+};
+
+/* At most one byte more than the library takes, which then says so. -1 with the failure. */
+static ssize_t read_settings(const char *path, char *text, struct tc_failure *failure)
+{
+    size_t length = 0;
+    ssize_t n = 1;
+    _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    while (fd >= 0 && n > 0 && length <= BYTES_MAX) {
+        n = read(fd, text + length, BYTES_MAX + 1 - length);
+        length += n > 0 ? (size_t)n : 0;
+    }
+    if (fd < 0 || n < 0)
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM,
+                              "give the path of a file that you can read", "cannot read %s: %s",
+                              path, strerror(errno));
+    return (ssize_t)length;
+}
+
+static int say_left(const char *left)
+{
+    int count = 0;
+    struct tc_scan_each each = tc_scan_walk(tc_json_of(left));
+    for (; tc_scan_next(&each); count++) {
+        _autofree_ char *text = tc_json_text(each.value);
+        tc_cli_say("left out: %s", text ? text : "?");
+    }
+    return count ? TC_EXIT_LEFT_OUT : 0;
+}
+
+static int run(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    _autofree_ char *text = malloc(BYTES_MAX + 1);
+    char *policy = NULL, *left = NULL;
+    if (!text)
+        return tc_cli_no_memory();
+    ssize_t length = read_settings(args->words[1], text, &failure);
+    if (length < 0 || toolcage_policy_import_text(args->words[0], text, (size_t)length, &policy,
+                                                  &left, tc_failure_error(&failure))) {
+        (void)tc_failure_tell(&failure, args, NULL);
+        return TC_EXIT_FAILURE;
+    }
+    int rc = tc_cli_print(policy, strlen(policy));
+    if (!rc)
+        rc = say_left(left);
+    toolcage_free(policy);
+    toolcage_free(left);
+    return rc;
+}
+
+const struct tc_verb tc_verb_policy_import = {
+    .name = "policy import",
+    .words = "srt|vscode FILE",
+    .summary = "a policy from the settings of another sandbox",
+    .text = "srt: the settings of Anthropic's sandbox-runtime. vscode: mcp.json or settings.json "
+            "of Visual\n"
+            "Studio Code. The policy goes to standard output and grants no more than the settings "
+            "do; what\n"
+            "it does not say is listed in it and on standard error.\n\n"
+            "exit codes: 0 all was said, 1 something was left out, 125 the file cannot be read\n\n"
+            "examples:\n  toolcage policy import srt ~/.srt-settings.json > toolcage.toml\n"
+            "  toolcage policy import vscode .vscode/mcp.json > toolcage.toml\n",
+    .options = options,
+    .least = 2,
+    .most = 2,
+    .run = run,
+};

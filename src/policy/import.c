@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Reading hostile JSON, and writing what came of it. */
+#include "policy/import.h"
+
+#include <string.h>
+
+#include "base/jsontext.h"
+
+enum { BYTES_MAX = 1 << 20, DEPTH_MAX = 32, LEFT_MAX = 500 };
+
+void tc_import_leave(struct tc_import *im, const char *fmt, ...)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    tc_buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    for (size_t i = 0; i < text.len; i++)
+        if (text.data[i] < 0x20 || text.data[i] > 0x7e)
+            text.data[i] = '?';
+    if (im->left.count == LEFT_MAX)
+        tc_buf_adds(&text, " (and more, which is not listed)");
+    if (im->left.count <= LEFT_MAX && !tc_strv_take(&im->left, tc_buf_steal(&text)) && !im->rc)
+        im->rc = tc_fail_memory(im->err);
+}
+
+void tc_import_refuse(struct tc_import *im, const char *place, const char *what)
+{
+    if (!im->rc)
+        im->rc = tc_fail(im->err,
+                         &(struct tc_why){.code = TOOLCAGE_EPOLICY,
+                                          .stage = "import",
+                                          .subject = place,
+                                          .hint = "correct the file, or take this out of it"},
+                         "%.80s %s", place, what);
+}
+
+static uint32_t code_point(const unsigned char **at)
+{
+    const unsigned char *c = *at;
+    int more = c[0] >= 0xf0 ? 3 : c[0] >= 0xe0 ? 2 : c[0] >= 0xc0 ? 1 : 0;
+    uint32_t value = more ? c[0] & (0x3fu >> more) : c[0];
+    for (int i = 1; i <= more && (c[i] & 0xc0) == 0x80; i++)
+        value = value << 6 | (c[i] & 0x3f);
+    *at += more + 1;
+    return value;
+}
+
+void tc_import_text(struct tc_import *im, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text, *end = at + strlen(text);
+    tc_buf_addc(&im->body, '"');
+    while (at < end) {
+        uint32_t c = code_point(&at);
+        if (c == '"' || c == '\\')
+            tc_buf_addf(&im->body, "\\%c", (char)c);
+        else if (c >= 0x20 && c < 0x7f)
+            tc_buf_addc(&im->body, (char)c);
+        else
+            tc_buf_addf(&im->body, "\\U%08X", c);
+    }
+    tc_buf_addc(&im->body, '"');
+}
+
+/* How long the comment is that begins here; 0: none does. */
+static size_t comment(const char *text, size_t left)
+{
+    if (left < 2 || text[0] != '/' || (text[1] != '/' && text[1] != '*'))
+        return 0;
+    const char *close =
+        text[1] == '/' ? memchr(text, '\n', left) : memmem(text + 2, left - 2, "*/", 2);
+    return !close ? left : (size_t)(close - text) + (text[1] == '*' ? 2 : 0);
+}
+
+/* Comments and commas before an end, which editors' settings may have, become blanks. Strings are
+ * left alone. False: nested too deeply. */
+static bool tidy(char *text, size_t length, bool comments)
+{
+    size_t depth = 0, comma = 0;
+    bool string = false, pending = false;
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        if (string) {
+            i += c == '\\';
+            string = c != '"';
+            continue;
+        }
+        size_t blank = comments ? comment(text + i, length - i) : 0;
+        if (blank) {
+            memset(text + i, ' ', blank);
+            i += blank - 1;
+            continue;
+        }
+        bool opens = c == '{' || c == '[', closes = c == '}' || c == ']';
+        if (comments && pending && closes)
+            text[comma] = ' ';
+        comma = c == ',' ? i : comma;
+        pending = strchr(" \t\r\n", c) ? pending : c == ',';
+        string = c == '"';
+        depth += opens;
+        depth -= depth && closes;
+        if (depth > DEPTH_MAX)
+            return false;
+    }
+    return true;
+}
+
+static json_t *read_json(struct tc_import *im, const char *text, size_t length, bool comments)
+{
+    json_error_t error;
+    _autofree_ char *copy = malloc(length + 1);
+    if (length > BYTES_MAX) {
+        tc_import_refuse(im, "the file", "has more than 1 MiB");
+        return NULL;
+    }
+    if (!copy) {
+        im->rc = tc_fail_memory(im->err);
+        return NULL;
+    }
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    if (!tidy(copy, length, comments)) {
+        tc_import_refuse(im, "the file", "is nested too deeply");
+        return NULL;
+    }
+    json_t *root = json_loadb(copy, length, JSON_REJECT_DUPLICATES, &error);
+    if (!root || !json_is_object(root)) {
+        _autofree_ char *what =
+            root ? strdup("is no JSON object")
+                 : tc_format("cannot be read: %.100s, line %d", error.text, error.line);
+        tc_import_refuse(im, "the file", what ? what : "is no JSON");
+        json_decref(root);
+        return NULL;
+    }
+    return root;
+}
+
+static void import_srt(struct tc_import *im, const json_t *root)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)root, key,
+                        value) if (strcmp(key, "filesystem") != 0 && strcmp(key, "network") != 0)
+        tc_import_leave(im, "%s: there is no such setting here", key);
+    tc_buf_adds(&im->body, "\n[defaults]\n");
+    tc_import_box(im, "", json_object_get(root, "filesystem"), json_object_get(root, "network"));
+}
+
+static void write_left(const struct tc_import *im, struct tc_buf *json, struct tc_buf *text)
+{
+    tc_buf_addc(json, '[');
+    for (size_t i = 0; i < im->left.count; i++) {
+        tc_buf_adds(json, i ? "," : "");
+        tc_json_string(json, im->left.items[i], strlen(im->left.items[i]));
+        tc_buf_addf(text, "%s#   %s\n", i ? "" : "#\n# Left out:\n", im->left.items[i]);
+    }
+    tc_buf_addc(json, ']');
+}
+
+/* What is handed out must be a policy: that is asked of the compiler, not of the writer. */
+static int check(const char *text, const struct tc_facts *facts, struct toolcage_error **err)
+{
+    struct toolcage_policy *policy = NULL;
+    struct toolcage_error *why = NULL;
+    int rc = tc_policy_compile(text, strlen(text), "import.toml", facts->cwd,
+                               facts->home ? facts->home : "/", &policy, &why);
+    if (rc == TOOLCAGE_EPOLICY)
+        rc = tc_fail(err,
+                     &(struct tc_why){.code = TOOLCAGE_EPOLICY,
+                                      .stage = "import",
+                                      .hint = "take it out of the file, and write it by hand"},
+                     "something of the file is no policy: %.300s", tc_error_message(why));
+    else if (rc)
+        rc = tc_fail_memory(err);
+    tc_error_free(why);
+    tc_policy_unref(policy);
+    return rc;
+}
+
+static int finish(struct tc_import *im, const char *what, char **ret_text, char **ret_left)
+{
+    _autobuf_ struct tc_buf json = TC_BUF_INIT;
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    tc_buf_addf(&text,
+                "# Made by toolcage policy import %s. Whatever is not granted here is denied.\n",
+                what);
+    write_left(im, &json, &text);
+    tc_buf_add(&text, im->body.data ? im->body.data : "", im->body.len);
+    text.failed |= im->body.failed;
+    _autofree_ char *all = tc_buf_steal(&text), *left = tc_buf_steal(&json);
+    if (!all || !left)
+        return tc_fail_memory(im->err);
+    int rc = check(all, im->facts, im->err);
+    if (rc)
+        return rc;
+    *ret_text = TAKE(all);
+    *ret_left = TAKE(left);
+    return 0;
+}
+
+int tc_policy_import(const char *format, const char *text, size_t length,
+                     const struct tc_facts *facts, char **ret_text, char **ret_left,
+                     struct toolcage_error **err)
+{
+    struct tc_import im = {.facts = facts, .err = err, .body = TC_BUF_INIT};
+    bool vscode = tc_streq(format, "vscode");
+    if (!vscode && !tc_streq(format, "srt"))
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                                        .stage = "import",
+                                        .subject = format,
+                                        .hint = "the formats are srt and vscode"},
+                       "there is no format \"%.40s\"", format);
+    json_t *root = read_json(&im, text, length, vscode);
+    if (root && vscode)
+        tc_import_vscode(&im, root);
+    else if (root)
+        import_srt(&im, root);
+    json_decref(root);
+    int rc = im.rc ? im.rc : finish(&im, format, ret_text, ret_left);
+    tc_strv_done(&im.left);
+    tc_buf_done(&im.body);
+    return rc;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The two tables that sandbox-runtime and Visual Studio Code share. There reading is allowed but
+ * where it is denied; here nothing is but what is named. */
+#include <string.h>
+#include <strings.h>
+
+#include "base/path.h"
+#include "policy/endpoint.h"
+#include "policy/import.h"
+#include "policy/model.h"
+#include "policy/pathrule.h"
+
+enum { READ, WRITE, DENY_READ, DENY_WRITE, LISTS };
+static const char *const names[LISTS] = {"allowRead", "allowWrite", "denyRead", "denyWrite"};
+
+struct paths {
+    struct tc_strv text, whole; /* as written; absolute */
+};
+
+/* The directory before a pattern; the text ends there. False: there is none. */
+static bool cut_pattern(char *path)
+{
+    size_t n = strlen(path);
+    if (n > 3 && !strcmp(path + n - 3, "/**"))
+        path[n - 3] = '\0';
+    char *glob = strpbrk(path, "*?[");
+    if (!glob)
+        return false;
+    while (glob > path && glob[-1] != '/')
+        glob--;
+    *glob = '\0';
+    return true;
+}
+
+static char *known_start(const char *text)
+{
+    static const char workspace[] = "${workspaceFolder}", home[] = "${userHome}";
+    if (tc_startswith(text, workspace))
+        return tc_format("/workspace%s", text + strlen(workspace));
+    if (tc_startswith(text, home))
+        return tc_format("~%s", text + strlen(home));
+    return strdup(text);
+}
+
+/* A denied pattern becomes its whole directory; an allowed one is left out. */
+static void add_path(struct tc_import *im, const char *place, int list, const char *said,
+                     struct paths *to)
+{
+    struct tc_complaint c;
+    _autofree_ char *text = known_start(said), *whole = NULL;
+    bool pattern = text && cut_pattern(text), denies = list == DENY_READ || list == DENY_WRITE;
+    if (!text) {
+        im->rc = tc_fail_memory(im->err);
+        return;
+    }
+    if (pattern)
+        tc_import_leave(im, "%sfilesystem.%s %.200s: a pattern%s", place, names[list], said,
+                        denies ? "; its whole directory is taken instead" : "");
+    if (pattern && !denies)
+        return;
+    const char *path = text[0] ? text : said[0] == '/' ? "/" : ".";
+    int rc = strstr(path, "${")
+                 ? TOOLCAGE_EPOLICY
+                 : tc_path_expand(path, im->facts->cwd, im->facts->home ? im->facts->home : "/",
+                                  &whole, &c);
+    if (rc == TOOLCAGE_EMEMORY)
+        im->rc = tc_fail_memory(im->err);
+    else if (rc && denies) /* without it the rest would be more than was said */
+        tc_import_refuse(im, names[list], "holds a path that cannot be read");
+    else if (rc)
+        tc_import_leave(im, "%sfilesystem.%s %.200s: no path that can be named here", place,
+                        names[list], said);
+    else if (!tc_strv_add(&to->text, path) || !tc_strv_add(&to->whole, whole))
+        im->rc = tc_fail_memory(im->err);
+}
+
+/* The call's workspace is this directory, unless another is named: who denies a path of the one
+ * denies that of the other. */
+static void add_twin(struct tc_import *im, struct paths *to)
+{
+    const char *cwd = im->facts->cwd;
+    const char *whole = to->whole.count ? to->whole.items[to->whole.count - 1] : NULL;
+    bool inside = whole && tc_path_within(TC_WORKSPACE, whole);
+    if (!whole || tc_streq(cwd, "/") || (!inside && !tc_path_within(cwd, whole)))
+        return;
+    _autofree_ char *twin =
+        tc_format("%s%s", inside ? cwd : TC_WORKSPACE, whole + strlen(inside ? TC_WORKSPACE : cwd));
+    if (!twin || !tc_strv_add(&to->text, twin) || !tc_strv_add(&to->whole, twin))
+        im->rc = tc_fail_memory(im->err);
+}
+
+static const json_t *list_of(struct tc_import *im, const json_t *table, const char *name)
+{
+    const json_t *list = json_object_get(table, name);
+    bool fine = !list || json_is_array(list);
+    for (size_t i = 0; fine && i < json_array_size(list); i++)
+        fine = json_is_string(json_array_get(list, i));
+    if (fine)
+        return list;
+    tc_import_refuse(im, name, "must be an array of strings");
+    return NULL;
+}
+
+static void leave_others(struct tc_import *im, const char *place, const char *table,
+                         const json_t *object, const char *const known[])
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        bool handled = json_is_false(value); /* all of these give when they are on */
+        for (size_t i = 0; known[i]; i++)
+            handled |= !strcmp(known[i], key);
+        if (!handled)
+            tc_import_leave(im, "%s%s.%.80s: there is no such setting here", place, table, key);
+    }
+}
+
+/* Is the path one of these or below one? With `below`, one of these is strictly below it. */
+static bool within(const struct paths *paths, const char *path, bool below)
+{
+    for (size_t i = 0; i < paths->whole.count; i++) {
+        const char *one = paths->whole.items[i];
+        if (below ? tc_path_within(path, one) && strcmp(path, one) != 0 : tc_path_within(one, path))
+            return true;
+    }
+    return false;
+}
+
+/* Read there: not denied, or allowed again between the denied directory and here. */
+static bool readable(const struct paths *lists, const char *path)
+{
+    for (size_t i = 0; i < lists[DENY_READ].whole.count; i++) {
+        const char *denied = lists[DENY_READ].whole.items[i];
+        bool again = false;
+        for (size_t r = 0; r < lists[READ].whole.count; r++)
+            again |= tc_path_within(denied, lists[READ].whole.items[r]) &&
+                     tc_path_within(lists[READ].whole.items[r], path);
+        if (tc_path_within(denied, path) && !again)
+            return false;
+    }
+    return true;
+}
+
+static void put_entry(struct tc_import *im, const char *text, size_t *count)
+{
+    tc_buf_adds(&im->body, (*count)++ ? ", " : "");
+    tc_import_text(im, text);
+}
+
+static bool may_grant(struct tc_import *im, const char *place, int list, const struct paths *lists,
+                      size_t i)
+{
+    struct tc_complaint c;
+    const char *whole = lists[list].whole.items[i], *text = lists[list].text.items[i];
+    const char *from = tc_path_within(TC_WORKSPACE, whole) ? NULL : whole;
+    if (!readable(lists, whole))
+        tc_import_leave(im, "%sfilesystem.%s %.200s: denyRead holds it", place, names[list], text);
+    else if (!tc_path_grantable(whole, from, list == WRITE ? TC_ACCESS_WRITE : TC_ACCESS_READ, &c))
+        tc_import_leave(im, "%sfilesystem.%s %.200s: %s", place, names[list], text, c.what);
+    else
+        return true;
+    return false;
+}
+
+static void put_files(struct tc_import *im, const char *place, const struct paths *lists)
+{
+    size_t n = 0;
+    tc_buf_adds(&im->body, "filesystem.writable = [");
+    for (size_t i = 0; i < lists[WRITE].whole.count; i++)
+        if (within(&lists[DENY_WRITE], lists[WRITE].whole.items[i], false))
+            tc_import_leave(im, "%sfilesystem.allowWrite %.200s: denyWrite holds it", place,
+                            lists[WRITE].text.items[i]);
+        else if (may_grant(im, place, WRITE, lists, i))
+            put_entry(im, lists[WRITE].text.items[i], &n);
+    tc_buf_adds(&im->body,
+                "]\n# Read-only below what is writable: they must be there at the call.\n"
+                "filesystem.readable = [");
+    for (size_t i = n = 0; i < lists[READ].whole.count; i++)
+        if (may_grant(im, place, READ, lists, i))
+            put_entry(im, lists[READ].text.items[i], &n);
+    for (size_t i = 0; i < lists[DENY_WRITE].whole.count; i++)
+        if (within(&lists[WRITE], lists[DENY_WRITE].whole.items[i], false) &&
+            may_grant(im, place, DENY_WRITE, lists, i))
+            put_entry(im, lists[DENY_WRITE].text.items[i], &n);
+    tc_buf_adds(&im->body, "]\nfilesystem.denied = [");
+    for (size_t i = n = 0; i < lists[DENY_READ].whole.count; i++) {
+        const char *denied = lists[DENY_READ].whole.items[i];
+        bool granted = within(&lists[READ], denied, false) || within(&lists[WRITE], denied, false);
+        if (!granted || tc_strv_has(&lists[READ].whole, denied))
+            continue;
+        if (within(&lists[READ], denied, true))
+            tc_import_leave(im, "%sfilesystem.allowRead below %.200s: denied wins here", place,
+                            lists[DENY_READ].text.items[i]);
+        put_entry(im, lists[DENY_READ].text.items[i], &n);
+    }
+    tc_buf_adds(&im->body, "]\n");
+}
+
+static void import_files(struct tc_import *im, const char *place, const json_t *files)
+{
+    static const char *const known[] = {"allowRead", "allowWrite", "denyRead", "denyWrite", NULL};
+    struct paths lists[LISTS] = {0};
+    if (files && !json_is_object(files))
+        tc_import_refuse(im, "filesystem", "must be an object");
+    leave_others(im, place, "filesystem", files, known);
+    for (int l = 0; l < LISTS; l++) {
+        const json_t *list = list_of(im, files, names[l]);
+        for (size_t i = 0; !im->rc && i < json_array_size(list); i++) {
+            add_path(im, place, l, json_string_value(json_array_get(list, i)), &lists[l]);
+            if (l >= DENY_READ && !im->rc)
+                add_twin(im, &lists[l]);
+        }
+    }
+    if (!im->rc)
+        tc_import_leave(
+            im,
+            "%sfilesystem: there all may be read but what denyRead names; here only what "
+            "filesystem.readable and writable name",
+            place);
+    if (!im->rc)
+        put_files(im, place, lists);
+    for (int l = 0; l < LISTS; l++) {
+        tc_strv_done(&lists[l].text);
+        tc_strv_done(&lists[l].whole);
+    }
+}
+
+/* ---- network ------------------------------------------------------------------------------------
+ */
+
+/* A denied name speaks of a port only where it names one; then it is of no use to guess. */
+static bool denied(const json_t *list, const char *host)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *rule = json_string_value(json_array_get(list, i));
+        size_t n = rule[0] == '[' ? strcspn(rule, "]") + 1 : strcspn(rule, ":");
+        const char *name = rule[0] == '[' ? rule + 1 : rule;
+        size_t length = rule[0] == '[' ? n - 2 : n;
+        size_t whole = strlen(host);
+        if (length == 1 && *name == '*')
+            return true;
+        if (length > 1 && name[0] == '*' && whole > length - 1 &&
+            !strncasecmp(host + whole - (length - 1), name + 1, length - 1))
+            return true;
+        if (length == whole && !strncasecmp(name, host, length))
+            return true;
+    }
+    return false;
+}
+
+static void add_host(struct tc_import *im, const char *place, const char *said, const json_t *no,
+                     size_t *count)
+{
+    struct tc_complaint c;
+    struct tc_net_entry entry = {0};
+    int rc = tc_endpoint_read(said, &entry, &c);
+    if (rc == TOOLCAGE_EMEMORY) {
+        im->rc = tc_fail_memory(im->err);
+        return;
+    }
+    if (rc || tc_startswith(said, "allowlist:") || tc_streq(entry.host, "*"))
+        tc_import_leave(im, "%snetwork.allowedDomains %.200s: %s", place, said,
+                        rc ? c.what : "no host by name");
+    else if (denied(no, entry.host))
+        tc_import_leave(im, "%snetwork.allowedDomains %.200s: deniedDomains holds it", place, said);
+    else {
+        _autofree_ char *text = tc_endpoint_write(entry.host, entry.port);
+        if (!strrchr(said, ':') || tc_endswith(said, "]"))
+            tc_import_leave(im, "%snetwork.allowedDomains %.200s: every port there, 443 here",
+                            place, said);
+        if (text)
+            put_entry(im, text, count);
+        else
+            im->rc = tc_fail_memory(im->err);
+    }
+    tc_net_entry_done(&entry);
+}
+
+/* A socket is the whole of what answers there: that is a person's word. */
+static void leave_sockets(struct tc_import *im, const char *place, const json_t *list)
+{
+    for (size_t i = 0; !im->rc && i < json_array_size(list); i++)
+        tc_import_leave(im,
+                        "%snetwork.allowUnixSockets %.200s: name it in unix_sockets, if it must be",
+                        place, json_string_value(json_array_get(list, i)));
+}
+
+static void import_network(struct tc_import *im, const char *place, const json_t *network)
+{
+    static const char *const known[] = {"allowedDomains", "deniedDomains", "allowUnixSockets",
+                                        "strictAllowlist", NULL};
+    size_t n = 0;
+    if (network && !json_is_object(network))
+        tc_import_refuse(im, "network", "must be an object");
+    leave_others(im, place, "network", network, known);
+    const json_t *yes = list_of(im, network, "allowedDomains"),
+                 *no = list_of(im, network, "deniedDomains");
+    leave_sockets(im, place, list_of(im, network, "allowUnixSockets"));
+    tc_buf_adds(&im->body, "network = [");
+    for (size_t i = 0; !im->rc && i < json_array_size(yes); i++)
+        add_host(im, place, json_string_value(json_array_get(yes, i)), no, &n);
+    tc_buf_adds(&im->body, "]\n");
+}
+
+void tc_import_box(struct tc_import *im, const char *place, const json_t *files,
+                   const json_t *network)
+{
+    import_files(im, place, files);
+    if (!im->rc)
+        import_network(im, place, network);
+}

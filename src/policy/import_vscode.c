@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Visual Studio Code: the servers of a mcp.json with their sandbox, and the sandbox of the agent's
+ * terminal in settings.json. */
+#include <string.h>
+
+#include "policy/import.h"
+
+#define TERMINAL "chat.tools.terminal.sandbox."
+
+static bool plain(const char *text)
+{
+    return text && !strchr(text, '{') && !strchr(text, '}');
+}
+
+/* ${workspaceFolder} is /workspace in a cage; any other variable is not known here. */
+static char *word(const char *text)
+{
+    static const char folder[] = "${workspaceFolder}";
+    if (tc_startswith(text, folder) && plain(text + strlen(folder)))
+        return tc_format("/workspace%s", text + strlen(folder));
+    return plain(text) ? strdup(text) : NULL;
+}
+
+static bool put_command(struct tc_import *im, const char *name, const json_t *server)
+{
+    const json_t *args = json_object_get(server, "args");
+    const char *program = json_string_value(json_object_get(server, "command"));
+    struct tc_strv words = {0};
+    bool fine = plain(program) && *program && tc_strv_add(&words, program);
+    for (size_t i = 0; fine && i < json_array_size(args); i++) {
+        const char *text = json_string_value(json_array_get(args, i));
+        char *one = text ? word(text) : NULL;
+        fine = one && tc_strv_take(&words, one);
+    }
+    if (fine) {
+        tc_buf_addf(&im->body, "\n[server.%s]\ncommand = [", name);
+        for (size_t i = 0; i < words.count; i++) {
+            tc_buf_adds(&im->body, i ? ", " : "");
+            tc_import_text(im, words.items[i]);
+        }
+        tc_buf_adds(&im->body,
+                    "]\n# toolcage wrap shows only the tools named here: tool.NAME = {}\n");
+    }
+    tc_strv_done(&words);
+    return fine;
+}
+
+static void put_env(struct tc_import *im, const char *name, const json_t *env)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)env, key, value) tc_import_leave(
+        im, "servers.%s.env.%.80s: write env.set or env.pass, if it must be", name, key);
+}
+
+static void leave_keys(struct tc_import *im, const char *name, const json_t *server)
+{
+    static const char *const known[] = {"type",    "command",        "args", "env",
+                                        "sandbox", "sandboxEnabled", NULL};
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)server, key, value)
+    {
+        bool handled = false;
+        for (size_t i = 0; known[i]; i++)
+            handled |= !strcmp(known[i], key);
+        if (!handled)
+            tc_import_leave(im, "servers.%s.%.80s: there is no such setting here", name, key);
+    }
+}
+
+static void put_server(struct tc_import *im, const char *name, const json_t *server,
+                       const json_t *shared)
+{
+    const json_t *box = json_object_get(server, "sandbox");
+    _autofree_ char *place = tc_format("servers.%s.sandbox.", name);
+    if (!tc_policy_tool_name(name) || !json_is_object(server) ||
+        !json_object_get(server, "command")) {
+        tc_import_leave(im, "servers.%.80s: %s", name,
+                        tc_policy_tool_name(name) ? "runs no command here"
+                                                  : "no name that a server has here");
+        return;
+    }
+    if (!put_command(im, name, server)) {
+        tc_import_leave(im, "servers.%s: its command holds what is not known here", name);
+        return;
+    }
+    put_env(im, name, json_object_get(server, "env"));
+    leave_keys(im, name, server);
+    if (json_is_true(json_object_get(server, "sandboxEnabled")) && place) {
+        box = box ? box : shared;
+        tc_import_box(im, place, json_object_get(box, "filesystem"),
+                      json_object_get(box, "network"));
+        return;
+    }
+    tc_import_leave(im, "servers.%s: no sandbox there, all is allowed; nothing is granted here",
+                    name);
+    tc_buf_adds(&im->body, "filesystem = \"none\"\nnetwork = \"none\"\n");
+}
+
+static void put_terminal(struct tc_import *im, const json_t *root)
+{
+    const json_t *files = json_object_get(root, TERMINAL "linuxFileSystem"),
+                 *network = json_object_get(root, TERMINAL "network");
+    if (!files && !network)
+        return;
+    tc_buf_adds(&im->body, "\n[defaults]\n");
+    tc_import_box(im, TERMINAL, files, network);
+}
+
+void tc_import_vscode(struct tc_import *im, const json_t *root)
+{
+    static const char *const known[] = {
+        "servers",          "sandbox",          TERMINAL "linuxFileSystem",
+        TERMINAL "network", TERMINAL "enabled", NULL};
+    const json_t *servers = json_object_get(root, "servers");
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)root, key, value)
+    {
+        bool handled = false;
+        for (size_t i = 0; known[i]; i++)
+            handled |= !strcmp(known[i], key);
+        if (!handled)
+            tc_import_leave(im, "%.80s: there is no such setting here", key);
+    }
+    if (servers && !json_is_object(servers))
+        tc_import_refuse(im, "servers", "must be an object");
+    put_terminal(im, root);
+    json_object_foreach((json_t *)(uintptr_t)servers, key, value) if (!im->rc)
+        put_server(im, key, value, json_object_get(root, "sandbox"));
+}

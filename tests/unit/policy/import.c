@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Settings of other sandboxes: what comes over, what is left out, what is refused. */
+#include "test.h"
+
+#include "policy/import.h"
+
+static const struct {
+    const char *format, *settings, *says, *left;
+} rows[] = {
+    {"srt", "{\"filesystem\":{\"allowWrite\":[\"src/\"]}}", "writable = [\"src/\"]",
+     "all may be read"},
+    {"srt", "{\"filesystem\":{\"allowWrite\":[\".\"],\"denyRead\":[\"s\"]}}", "denied = [\"s\"",
+     ""},
+    {"srt", "{\"filesystem\":{\"allowWrite\":[\".\"],\"denyWrite\":[\"c\"]}}", "readable = [\"c\"",
+     ""},
+    {"srt", "{\"filesystem\":{\"allowWrite\":[\"a/b\"],\"denyWrite\":[\"a\"]}}", "writable = []",
+     "denyWrite holds it"},
+    {"srt", "{\"filesystem\":{\"allowWrite\":[\"a\"],\"denyRead\":[\"~\"]}}", "writable = []",
+     "denyRead holds it"},
+    {"srt", "{\"filesystem\":{\"denyRead\":[\"~\"],\"allowRead\":[\".\"]}}", "readable = [\".\"]",
+     ""},
+    {"srt", "{\"filesystem\":{\"allowWrite\":[\".\"],\"denyRead\":[\"s/*.pem\"]}}",
+     "denied = [\"s/\"", "its whole directory"},
+    {"srt", "{\"filesystem\":{\"allowWrite\":[\"*.c\"]}}", "writable = []", "a pattern"},
+    {"srt", "{\"network\":{\"allowedDomains\":[\"a.example\"]}}", "\"a.example:443\"",
+     "every port"},
+    {"srt", "{\"network\":{\"allowedDomains\":[\"*.a.example\"]}}", "network = []", "pattern"},
+    {"srt",
+     "{\"network\":{\"allowedDomains\":[\"x.a.example:1\"],\"deniedDomains\":[\"*.a.example\"]}}",
+     "network = []", "deniedDomains holds it"},
+    {"srt", "{\"network\":{\"allowedDomains\":[\"a.example:1\"],\"deniedDomains\":[\"*\"]}}",
+     "network = []", "deniedDomains holds it"},
+    {"srt", "{\"network\":{\"allowAllUnixSockets\":true}}", "network = []", "allowAllUnixSockets"},
+    {"srt", "{\"a\\nb\\u202e\":1}", "[defaults]", "a?b???: there is no such setting"},
+    {"vscode",
+     "{\"servers\":{\"s\":{\"command\":\"c\",\"args\":[\"${workspaceFolder}/x\"],},},} // c",
+     "command = [\"c\", \"/workspace/x\"]", "no sandbox there"},
+    {"vscode", "{\"servers\":{\"s\":{\"command\":\"c\",\"args\":[\"${input:key}\"]}}}", "#",
+     "command holds"},
+    {"vscode", "{\"servers\":{\"s\":{\"url\":\"u\"}}}", "#", "runs no command"},
+    {"vscode",
+     "{\"servers\":{\"s\":{\"command\":\"c\",\"sandboxEnabled\":true,\"sandbox\":{\"filesystem\":"
+     "{\"allowWrite\":[\"${workspaceFolder}\"],\"denyRead\":[\"/home/me/project/.env\"]}}}}}",
+     "denied = [\"/workspace/.env\"]", ""},
+    {"vscode", "{\"servers\":{\"s\":{\"command\":\"c\\\"\\n[tool.x]\"}}}",
+     "\"c\\\"\\U0000000A[tool.x]\"", ""},
+};
+
+static void comes_over(void **state)
+{
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autofree_ char *text = NULL, *left = NULL;
+        _autoerror_ struct toolcage_error *err = NULL;
+        if (tc_policy_import(rows[i].format, rows[i].settings, strlen(rows[i].settings),
+                             &test_facts, &text, &left, &err))
+            print_error("row %zu: %s\n", i, tc_error_message(err));
+        assert_non_null(text);
+        if (!strstr(text, rows[i].says) || !strstr(left, rows[i].left))
+            print_error("row %zu: %s\n%s\n", i, text, left);
+        assert_non_null(strstr(text, rows[i].says));
+        assert_non_null(strstr(left, rows[i].left));
+    }
+}
+
+static void is_refused(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "[]",
+                                      "{",
+                                      "{\"a\":1,\"a\":2}",
+                                      "{\"filesystem\":[]}",
+                                      "{\"filesystem\":{\"allowWrite\":\"x\"}}",
+                                      "{\"network\":{\"allowedDomains\":[1]}}",
+                                      "{\"filesystem\":{\"denyRead\":[\"~other\"]}}"};
+    char deep[200];
+    memset(deep, '[', sizeof(deep) - 1);
+    deep[sizeof(deep) - 1] = '\0';
+    for (size_t i = 0; i <= TC_COUNT(bad); i++) {
+        const char *text = i < TC_COUNT(bad) ? bad[i] : deep;
+        char *out = NULL, *left = NULL;
+        _autoerror_ struct toolcage_error *err = NULL;
+        assert_int_equal(
+            tc_policy_import("srt", text, strlen(text), &test_facts, &out, &left, &err),
+            TOOLCAGE_EPOLICY);
+        assert_null(out);
+        assert_true(tc_error_hint(err)[0]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_over), cmocka_unit_test(is_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
