@@ -26,6 +26,23 @@ static void add_schema(struct tc_buf *out, const struct tc_spec *tool)
     tc_buf_adds(out, "],\"additionalProperties\":false}");
 }
 
+/* Strict mode wants every argument given, and knows no lengths of strings. */
+static bool is_strict(const json_t *schema)
+{
+    const json_t *items = json_object_get(schema, "items");
+    const char *type = json_string_value(json_object_get(schema, "type"));
+    return !json_object_get(schema, "minLength") && !json_object_get(schema, "maxLength") &&
+           (items ? is_strict(items) : !tc_streq(type, "array"));
+}
+
+static bool all_strict(const struct tc_spec *tool)
+{
+    for (size_t i = 0; i < tool->argument_count; i++)
+        if (tool->arguments[i].optional || !is_strict(tool->arguments[i].schema))
+            return false;
+    return true;
+}
+
 static void add_openai(const struct toolcage_policy *policy, const struct tc_spec *tool,
                        struct tc_buf *out)
 {
@@ -34,7 +51,7 @@ static void add_openai(const struct toolcage_policy *policy, const struct tc_spe
     tc_json_member(out, "description", tool->description ? tool->description : "");
     tc_json_key(out, "parameters");
     add_schema(out, tool);
-    tc_buf_adds(out, "}}");
+    tc_buf_adds(out, all_strict(tool) ? ",\"strict\":true}}" : "}}");
 }
 
 static bool bound_writes(const struct tc_spec *tool)
@@ -43,6 +60,15 @@ static bool bound_writes(const struct tc_spec *tool)
         for (size_t b = 0; b < tool->arguments[i].bound_count; b++)
             if (tool->arguments[i].bounds[b].path &&
                 tool->arguments[i].bounds[b].access == TC_ACCESS_WRITE)
+                return true;
+    return false;
+}
+
+static bool bound_hosts(const struct tc_spec *tool)
+{
+    for (size_t i = 0; i < tool->argument_count; i++)
+        for (size_t b = 0; b < tool->arguments[i].bound_count; b++)
+            if (!tool->arguments[i].bounds[b].path)
                 return true;
     return false;
 }
@@ -63,11 +89,11 @@ static void add_annotations(const struct toolcage_policy *policy, const struct t
 {
     const struct tc_spec *net = tc_policy_said(policy, tool, TC_KEY_NETWORK);
     const struct tc_spec *sockets = tc_policy_said(policy, tool, TC_KEY_UNIX_SOCKETS);
-    bool writes = may_write(policy, tool);
+    bool open = (net && net->net_count) || (sockets && sockets->unix_sockets) || bound_hosts(tool);
+    bool writes = may_write(policy, tool) || open; /* what it reaches it may change */
     tc_json_key(out, "annotations");
     tc_buf_addf(out, "{\"readOnlyHint\":%s,\"destructiveHint\":%s,\"openWorldHint\":%s}",
-                writes ? "false" : "true", writes ? "true" : "false",
-                (net && net->net_count) || (sockets && sockets->socket_count) ? "true" : "false");
+                writes ? "false" : "true", writes ? "true" : "false", open ? "true" : "false");
 }
 
 static void add_mcp(const struct toolcage_policy *policy, const struct tc_spec *tool,

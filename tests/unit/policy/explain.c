@@ -153,12 +153,36 @@ static void lists_tools(void **state)
     assert_null(none);
 }
 
+/* What a client is told of a tool follows from its grant. */
+static void hints_follow_the_grant(void **state)
+{
+    static const struct {
+        const char *tool, *format, *has;
+    } rows[] = {
+        {"arguments.a = {}", "openai", ",\"strict\":true}}"},
+        {"arguments.a = { maxLength = 3 }", "openai", "\"additionalProperties\":false}}}"},
+        {"arguments.a = { optional = true }", "openai", "\"additionalProperties\":false}}}"},
+        {"", "mcp", "\"readOnlyHint\":true,\"destructiveHint\":false,\"openWorldHint\":false"},
+        {"network = [\"a.example\"]", "mcp",
+         "\"readOnlyHint\":false,\"destructiveHint\":true,\"openWorldHint\":true"},
+        {"arguments.a = { host = [\"a.example\"] }", "mcp", "\"openWorldHint\":true"},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autofree_ char *text = tc_format("[tool.x]\ncommand = [\"t\"]\n%s\n", rows[i].tool);
+        _autopolicy_ struct toolcage_policy *policy = compile(text);
+        _autofree_ char *json = NULL;
+        assert_int_equal(tc_policy_tools_json(policy, rows[i].format, &json, NULL), 0);
+        assert_non_null(strstr(json, rows[i].has));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_what_is_granted_and_why),
         cmocka_unit_test(answers_about_one_access),
         cmocka_unit_test(refuses_other_questions),
+        cmocka_unit_test(hints_follow_the_grant),
         cmocka_unit_test(lists_tools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
