@@ -16,9 +16,10 @@ extern "C" {
 
 struct toolcage_policy;
 
-/* Reads and compiles a policy file (TOML, 4 MiB at most). Relative paths in it start at its
- * directory. Errors: TOOLCAGE_EPOLICY (toolcage_error_report() lists every finding),
- * TOOLCAGE_ENOT_FOUND, TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY. */
+/* Reads and compiles a policy file (4 MiB at most): YAML where its name ends with .yaml or .yml,
+ * else TOML. Relative paths in it start at its directory. Errors: TOOLCAGE_EPOLICY
+ * (toolcage_error_report() lists every finding), TOOLCAGE_ENOT_FOUND, TOOLCAGE_ESYSTEM,
+ * TOOLCAGE_EMEMORY. */
 int toolcage_policy_load_file(const char *path, struct toolcage_policy **ret,
                               struct toolcage_error **err);
 

@@ -269,6 +269,76 @@ static bool read_quotes(struct reader *r, struct fy_token *token, char **ret, si
     return *ret ? true : fail_memory(r);
 }
 
+/* How deep the lines of a block text stand at the least, counted from 1: deeper than what they
+ * belong to. */
+static uint32_t block_column(const struct reader *r)
+{
+    const struct frame *top = r->depth ? &r->open[r->depth - 1] : NULL;
+    if (!top)
+        return 1;
+    return 1 + (top->keyed ? top->node->items[top->node->count - 1].key_at.column
+                           : top->node->at.column);
+}
+
+/* The library (0.7.12) takes the lines after an empty block text for its own where they stand as
+ * deep as its key. */
+static bool check_block(struct reader *r, struct fy_token *token)
+{
+    const struct fy_mark *start = r->fyaml.fy_token_start_mark(token),
+                         *end = r->fyaml.fy_token_end_mark(token);
+    const uint32_t least = block_column(r);
+    if (!start || !end || end->input_pos > r->len)
+        return fail_memory(r);
+    for (size_t at = start->input_pos; at < end->input_pos;) {
+        const char *line = r->text + at;
+        size_t len = strcspn(line, "\r\n"), spaces = strspn(line, " ");
+        if (spaces < len && spaces + 1 < least)
+            return fail(r, place_of(r, at + spaces),
+                        "write \"\" for an empty text, or indent its lines",
+                        "this line stands no deeper than the key of the text before it");
+        at += len + 1;
+    }
+    return true;
+}
+
+/* |2 and the like: what is read depends on the library. */
+static bool check_header(struct reader *r, struct fy_token *token)
+{
+    const struct fy_mark *start = r->fyaml.fy_token_start_mark(token);
+    size_t end = start && start->input_pos <= r->len ? start->input_pos : 0, at = end ? end - 1 : 0;
+    while (at > 0 && r->text[at - 1] != '\n' && r->text[at - 1] != '\r')
+        at--;
+    for (; at < end; at++) {
+        size_t sign = r->text[at + 1] == '-' || r->text[at + 1] == '+';
+        if ((r->text[at] == '|' || r->text[at] == '>') && r->text[at + 1 + sign] >= '0' &&
+            r->text[at + 1 + sign] <= '9')
+            return fail(r, place_of(r, at), "write it without the number",
+                        "a text's indentation is that of its first line");
+    }
+    return true;
+}
+
+/* Before an empty line the library (0.7.12) loses the end of such a text. */
+static bool check_escapes(struct reader *r, struct fy_token *token)
+{
+    const struct fy_mark *start = r->fyaml.fy_token_start_mark(token),
+                         *end = r->fyaml.fy_token_end_mark(token);
+    if (!start || !end || end->input_pos > r->len)
+        return fail_memory(r);
+    for (size_t i = start->input_pos; i + 1 < end->input_pos; i += 1 + (r->text[i] == '\\'))
+        if (r->text[i] == '\\' && strchr("\r\n", r->text[i + 1]))
+            return fail(r, place_of(r, i), "write the text on one line, or below >-",
+                        "an escaped line break");
+    return true;
+}
+
+static bool check_style(struct reader *r, struct fy_token *token, enum fy_scalar_style style)
+{
+    if (style == FYSS_LITERAL || style == FYSS_FOLDED)
+        return check_header(r, token) && check_block(r, token);
+    return style != FYSS_DOUBLE_QUOTED || check_escapes(r, token);
+}
+
 static bool read_scalar(struct reader *r, struct fy_event *event)
 {
     struct fy_token *token = event->scalar.value;
@@ -281,6 +351,8 @@ static bool read_scalar(struct reader *r, struct fy_event *event)
     _autofree_ char *quotes = NULL;
     size_t len = 0;
     if (style == FYSS_SINGLE_QUOTED && !read_quotes(r, token, &quotes, &len))
+        return false;
+    if (token && !check_style(r, token, style))
         return false;
     const char *text = quotes ? quotes : token ? r->fyaml.fy_token_get_text(token, &len) : "";
     if (!text)

@@ -168,8 +168,8 @@ static void hints_follow_the_grant(void **state)
         {"arguments.a = { host = [\"a.example\"] }", "mcp", "\"openWorldHint\":true"},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
-        _autofree_ char *text = tc_format("[tool.x]\ncommand = [\"t\"]\n%s\n", rows[i].tool);
-        _autopolicy_ struct toolcage_policy *policy = compile(text);
+        _autofree_ char *made = tc_format("[tool.x]\ncommand = [\"t\"]\n%s\n", rows[i].tool);
+        _autopolicy_ struct toolcage_policy *policy = compile(made);
         _autofree_ char *json = NULL;
         assert_int_equal(tc_policy_tools_json(policy, rows[i].format, &json, NULL), 0);
         assert_non_null(strstr(json, rows[i].has));
