@@ -31,9 +31,11 @@ void tc_differences_add(struct tc_differences *changes, enum tc_difference_kind 
                         const char *fmt, ...) TC_PRINTF(3, 4);
 void tc_differences_done(struct tc_differences *changes);
 
-/* `from` and `to` of one tool (compare_grant.c, compare_arguments.c). */
+/* `from` and `to` of one tool (compare_grant.c, compare_more.c, compare_arguments.c). */
 void tc_compare_grants(struct tc_differences *changes, const struct tc_grant *from,
                        const struct tc_grant *to);
+void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from,
+                     const struct tc_grant *to);
 void tc_compare_arguments(struct tc_differences *changes, const struct tc_spec *from,
                           const struct tc_spec *to);
 

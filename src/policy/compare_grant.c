@@ -293,8 +293,7 @@ static void compare_limits(struct tc_differences *changes, const struct tc_limit
                                         : "disk is limited by the default only");
 }
 
-/* How strong a cage is; -1: not to be compared with another. */
-static int strength(const char *backend)
+int tc_backend_strength(const char *backend)
 {
     static const struct {
         const char *name;
@@ -357,7 +356,7 @@ static void compare_choice(struct tc_differences *changes, const char *name, con
 static void compare_backends(struct tc_differences *changes, const struct tc_grant *from,
                              const struct tc_grant *to)
 {
-    int a = strength(from->backend), b = strength(to->backend);
+    int a = tc_backend_strength(from->backend), b = tc_backend_strength(to->backend);
     if (!tc_streq(from->backend, to->backend))
         tc_differences_add(changes, b > a && a >= 0 ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
                            "backend %s in place of %s%s", to->backend, from->backend,
@@ -408,4 +407,5 @@ void tc_compare_grants(struct tc_differences *changes, const struct tc_grant *fr
     compare_sets(changes, "reads the program", &from->programs, &to->programs);
     compare_sets(changes, "collects files named", &from->collect, &to->collect);
     compare_clauses(changes, from, to);
+    tc_compare_more(changes, from, to);
 }

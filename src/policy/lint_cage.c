@@ -117,6 +117,35 @@ void tc_lint_gives_up(struct tc_lint *l, const struct tc_spec *spec)
                     "where no namespaces can be made, calls run without %s", list.data);
 }
 
+/* What cannot be compared with the backend is taken for weaker. */
+void tc_lint_fallback(struct tc_lint *l, const struct tc_spec *spec)
+{
+    const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_FALLBACK);
+    const char *backend = tc_policy_backend(l->policy, spec);
+    int strength = tc_backend_strength(backend);
+    for (size_t i = 0; said && i < said->fallback.count; i++) {
+        const char *other = said->fallback.items[i];
+        if (strength >= 0 && tc_backend_strength(other) >= strength)
+            continue;
+        tc_lint_add(l, said, "fallback", said->said[TC_KEY_FALLBACK], other,
+                    "leave it out: without it the call is refused where the backend is missing",
+                    "where %s cannot run, the call runs in %s, a weaker cage", backend, other);
+        return;
+    }
+}
+
+/* Each of the closed list looks into or changes other processes, be they of the same cage. */
+void tc_lint_syscalls(struct tc_lint *l, const struct tc_spec *spec)
+{
+    const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_SYSCALLS);
+    if (said && said->syscalls_allow.count)
+        tc_lint_add(l, said, "syscalls", said->said[TC_KEY_SYSCALLS], said->syscalls_allow.items[0],
+                    "give it to a tool of its own, for debuggers, with nothing else in its cage",
+                    "%s is refused by default: it acts on other processes, and much of the kernel "
+                    "stands behind it",
+                    said->syscalls_allow.items[0]);
+}
+
 /* ---- limits
  * ------------------------------------------------------------------------------------- */
 

@@ -33,6 +33,8 @@ const struct tc_lint_rule tc_lint_rules[] = {
      tc_lint_secret_readable, NULL},
     {"auto-writes", TC_SEVERITY_WARNING, KEYS3(TIER, FILESYSTEM, WORKSPACE), tc_lint_auto_writes,
      NULL},
+    {"weaker-fallback", TC_SEVERITY_WARNING, BACKENDS | KEYS(FALLBACK), tc_lint_fallback, NULL},
+    {"dangerous-syscalls", TC_SEVERITY_WARNING, KEYS(SYSCALLS), tc_lint_syscalls, NULL},
     {"gives-up-clauses", TC_SEVERITY_WARNING, KEYS(WITHOUT), tc_lint_gives_up, NULL},
 
     /* limits */

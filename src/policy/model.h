@@ -141,6 +141,8 @@ const char *tc_policy_backend(const struct toolcage_policy *policy, const struct
 /* Who said its layers; NULL: it has none. */
 const struct tc_spec *tc_policy_layers(const struct toolcage_policy *policy,
                                        const struct tc_spec *tool);
+/* How strong its cage is; -1: not to be compared with another. */
+int tc_backend_strength(const char *backend);
 /* The built-in values of absent keys. */
 extern const struct tc_limits tc_limits_default;
 #define TC_INODES_PER_DISK(bytes) ((bytes) / 4096 > 64 ? (bytes) / 4096 : 64)

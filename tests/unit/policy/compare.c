@@ -55,6 +55,13 @@ static const struct {
     {TOOL "network = [{ host = \"a.example\", paths = [\"/v1/x\"] }]",
      TOOL "network = [{ host = \"a.example\", paths = [\"/v1\"] }]", "with these methods"},
     {TOOL, TOOL "unix_sockets = \"own\"", "unix sockets of its own"},
+    {TOOL, TOOL "fallback = [\"gvisor\"]", "may also run on backend gvisor"},
+    {TOOL, TOOL "syscalls = { allow = [\"ptrace\"] }", "may make the system call ptrace"},
+    {TOOL "syscalls = { deny = [\"mlock\"] }", TOOL, "no longer denied the system call mlock"},
+    {TOOL "network = [\"a.example\"]",
+     TOOL "network = [\"a.example\"]\nsecrets.S = { from = \"env:S\", hosts = "
+          "[\"a.example:443\"], header = \"X: {secret}\" }",
+     "has the secret S"},
     {TOOL, TOOL "timeout = \"31s\"", "timeout is 31s, before 30s"},
     {TOOL "cpu_time = \"1s\"", TOOL, "cpu_time is unset, before 1s"},
     {TOOL "memory = \"512MiB\"", TOOL, "each process alone"},

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What one grant has more or less than another beside files, hosts and limits: other backends to
+ * run on, system calls, secrets. */
+#include <string.h>
+
+#include "policy/compare.h"
+#include "policy/model.h"
+
+/* `more` is said of what the second list has alone, `less` of what the first has. */
+static void compare_lists(struct tc_differences *changes, const struct tc_strv *from,
+                          const struct tc_strv *to, enum tc_difference_kind gained,
+                          const char *more, const char *less)
+{
+    for (size_t i = 0; i < to->count; i++)
+        if (!tc_strv_has(from, to->items[i]))
+            tc_differences_add(changes, gained, "%s %s", more, to->items[i]);
+    for (size_t i = 0; i < from->count; i++)
+        if (!tc_strv_has(to, from->items[i]))
+            tc_differences_add(
+                changes, gained == TC_DIFFERENCE_MORE ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
+                "%s %s", less, from->items[i]);
+}
+
+static bool same_list(const struct tc_strv *a, const struct tc_strv *b)
+{
+    bool same = a->count == b->count;
+    for (size_t i = 0; same && i < a->count; i++)
+        same = tc_streq(a->items[i], b->items[i]);
+    return same;
+}
+
+static const struct tc_secret *find_secret(const struct tc_grant *grant,
+                                           const struct tc_secret *one)
+{
+    for (size_t i = 0; i < grant->secret_count; i++) {
+        const struct tc_secret *s = &grant->secrets[i];
+        if (tc_streq(s->name, one->name) && tc_streq(s->from, one->from) &&
+            tc_streq(s->header, one->header) && same_list(&s->hosts, &one->hosts))
+            return s;
+    }
+    return NULL;
+}
+
+static void compare_secrets(struct tc_differences *changes, const struct tc_grant *from,
+                            const struct tc_grant *to)
+{
+    for (size_t i = 0; i < to->secret_count; i++)
+        if (!find_secret(from, &to->secrets[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE, "has the secret %s, or in another way",
+                               to->secrets[i].name);
+    for (size_t i = 0; i < from->secret_count; i++)
+        if (!find_secret(to, &from->secrets[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer has the secret %s as before",
+                               from->secrets[i].name);
+}
+
+void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from,
+                     const struct tc_grant *to)
+{
+    size_t before = changes->count;
+    compare_lists(changes, &from->fallback, &to->fallback, TC_DIFFERENCE_MORE,
+                  "may also run on backend", "no longer falls back to backend");
+    if (changes->count == before && !same_list(&from->fallback, &to->fallback))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "tries backends in another order, which cannot be compared");
+    if (!same_list(&from->layers, &to->layers))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "other layers, which cannot be compared");
+    compare_lists(changes, &from->syscalls_allow, &to->syscalls_allow, TC_DIFFERENCE_MORE,
+                  "may make the system call", "may no longer make the system call");
+    compare_lists(changes, &from->syscalls_deny, &to->syscalls_deny, TC_DIFFERENCE_LESS,
+                  "is denied the system call", "is no longer denied the system call");
+    compare_secrets(changes, from, to);
+}
