@@ -3,7 +3,6 @@
 # Copyright The toolcage authors
 """unix_sockets: programs that talk to children of their own over unix sockets work, a granted socket of the host is reached, and a
 connect behaves as without anybody in between: blocking, not blocking, interrupted, many at once."""
-import concurrent.futures
 import contextlib
 import json
 import os
@@ -14,6 +13,7 @@ import struct
 import subprocess
 import threading
 import time
+from concurrent.futures.thread import ThreadPoolExecutor  # now: an ordinary user may not reach it later
 
 from scene import PYTHON, TOOLCAGE, Skip, check, finish, helpers_of, run, until
 
@@ -176,7 +176,7 @@ def modes(s):
               "EBADF ENOTSOCK EFAULT EINVAL EINVAL", "EACCES", "EACCES", "0 EPERM EPERM"]
     check(answer.out.splitlines() == wanted, "what a connect says", answer)
     check(set(answer.denied("connect")) == {"127.0.0.1:1", "192.0.2.1:80"}, "and what of it is a denial", answer.denials)
-    with concurrent.futures.ThreadPoolExecutor() as pool:  # busy: whoever is answered does not run at once
+    with ThreadPoolExecutor() as pool:  # busy: whoever is answered does not run at once
         for answer in pool.map(lambda _: s.python(MANY, more=OWN + '\npids = 256'), range(4)):
             check(answer.out.strip() == "100", "a hundred threads connect", answer)
     answer = s.python(UNSHARED, more=OWN)
