@@ -38,6 +38,7 @@ struct terminal {
     char *shown;
     size_t shown_from, shown_to, shown_size;
     bool gone, no_memory;
+    int lost; /* the error by which it is gone */
     int keys;
     int64_t key_at_ms;
     bool resize;
@@ -150,7 +151,8 @@ static void await_answers(const struct terminal *t)
     }
 }
 
-/* Whatever the tool did to it. TCSAFLUSH throws away what was typed and not read. */
+/* Whatever the tool did to it. TCSAFLUSH throws away what was typed and not read. It is tried
+ * twice: without it the person's next words would not be shown. */
 static void restore(const struct terminal *t)
 {
     const char *reset = tc_screen_reset(&t->screen);
@@ -161,7 +163,8 @@ static void restore(const struct terminal *t)
         if (t->screen.in_line)
             write_all(t, "\r\n", 2);
     }
-    (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+    if (tcsetattr(STDIN_FILENO, TCSAFLUSH, &before) < 0)
+        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
 }
 
 static void say_size(struct terminal *t)
@@ -219,6 +222,12 @@ static void on_output(void *userdata, int stream, const void *bytes, size_t leng
     t->shown_to += tc_screen_filter(&t->screen, bytes, length, t->shown + t->shown_to);
 }
 
+static void lose(struct terminal *t, int errnum)
+{
+    t->gone = true;
+    t->lost = errnum;
+}
+
 static void show(struct terminal *t)
 {
     size_t length = t->shown_to - t->shown_from;
@@ -228,7 +237,7 @@ static void show(struct terminal *t)
     if (n > 0)
         t->shown_from += (size_t)n;
     else if (n < 0 && errno != EINTR && errno != EAGAIN)
-        t->gone = true;
+        lose(t, errno);
     if (t->gone || t->shown_from == t->shown_to)
         t->shown_from = t->shown_to = 0;
 }
@@ -253,7 +262,10 @@ static void read_keys(struct terminal *t)
     char bytes[4096];
     ssize_t n = read(t->in, bytes, sizeof(bytes));
     if (n <= 0) {
-        t->gone = t->gone || n == 0 || (errno != EINTR && errno != EAGAIN);
+        if (n == 0)
+            t->gone = true;
+        else if (errno != EINTR && errno != EAGAIN)
+            lose(t, errno);
         return;
     }
     count_keys(t, bytes, (size_t)n);
@@ -344,6 +356,10 @@ static int run(struct terminal *t, struct tc_failure *failure)
         (void)close(t->out);
     if (rc == 0 && t->no_memory)
         rc = tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    if (rc == 0 && t->lost && !ends_seen)
+        rc = tc_failure_set(failure, TOOLCAGE_ESYSTEM,
+                            "start it again; toolcage exec runs a command without a terminal",
+                            "the terminal could not be used any more: %s", strerror(t->lost));
     return rc;
 }
 

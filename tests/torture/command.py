@@ -6,17 +6,21 @@ Each verb finds its policy in a way of its own. Whatever fails, it ends with the
 or with 125 or 126 and a message that says what to do; and the next run works.
 """
 import contextlib
+import fcntl
 import json
 import os
+import pty
+import re
 import select
 import subprocess
+import termios
 import time
 
 import life
 import scene
 
 SERVERS = ("mcp", "wrap")
-ROLES = ("exec", "run", "call", *SERVERS)
+ROLES = ("exec", "run", "call", "session", "shell", *SERVERS)
 PATIENCE = 60
 REQUESTS = (
     {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
@@ -30,6 +34,10 @@ def words(stage, role):
         return ["exec", *stage.command("bind")], stage.bin, {}
     if role == "run":  # the user's own policy; without it this is refused
         return ["run", *stage.command("bind")], "/usr/share", {"XDG_CONFIG_HOME": stage.config}
+    if role == "session":  # each joins what the one before left
+        return ["exec", "--session", stage.session, *stage.command("bind")], stage.bin, {}
+    if role == "shell":
+        return ["shell", "--policy", stage.policy, "--tool", "bind", "--", *stage.command("shell")], stage.root, {"TERM": "xterm"}
     if role == "call":
         return ["call", "--policy", stage.policy, "--json", "bind"], stage.root, {}
     server = ["--server", "walls"] if role == "wrap" else []
@@ -46,6 +54,8 @@ class Run(life.Run):
         return "host", [options.cli, *arguments]
 
     def follow(self, command, stage, role):
+        if role == "shell":
+            return self.look_inside(command)
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1,
                               env=self.environ, cwd=self.directory) as process:
             said = self.converse(process) if role in SERVERS else ""
@@ -55,6 +65,36 @@ class Run(life.Run):
                 process.kill()
                 raise
         return process.returncode, said + out, err
+
+    restored = True
+
+    def look_inside(self, command):
+        """At a terminal of a person's, who is at its other end. What is said comes as one stream."""
+        def take():
+            os.setsid()
+            fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+        ours, theirs = pty.openpty()
+        said, until = b"", time.monotonic() + PATIENCE
+        try:
+            modes = termios.tcgetattr(theirs)
+            with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=self.environ, cwd=self.directory,
+                                  preexec_fn=take) as process:
+                while True:
+                    ended = process.poll() is not None
+                    if select.select([ours], [], [], 0 if ended else 0.02)[0]:
+                        said += os.read(ours, 1 << 16)
+                    elif ended:
+                        break
+                    elif time.monotonic() > until:
+                        self.slow = True
+                        process.kill()
+            self.restored = termios.tcgetattr(theirs) == modes
+        finally:
+            os.close(ours)
+            os.close(theirs)
+        said = re.sub("\x1b\\[[0-9;?!<>]*[a-z]", "", said.decode(errors="replace").replace("\r", ""))
+        return process.returncode, "caged\n" if "caged\n" in said else "", said
 
     def converse(self, process):
         """A client that hangs up when its last request is answered."""
@@ -125,6 +165,8 @@ class Run(life.Run):
             wrong += self.judge_json(stage, enforcement)
         elif self.code:
             wrong += self.told()
+        if self.role == "shell":
+            wrong += ["it hung"] if self.slow else [] if self.restored else ["the terminal was left changed"]
         if self.role in SERVERS:
             wrong += self.judge_answers()
         elif self.role == "call":
@@ -137,7 +179,13 @@ class Run(life.Run):
         """One more, when the fault is over."""
         done = subprocess.run([self.options.cli, "call", "--policy", stage.policy, "bind"], stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, timeout=PATIENCE, check=False, env=stage.environ, cwd=stage.root)
-        return [] if (done.returncode, done.stdout) == (0, "caged\n") else [f"the next call: {done.returncode}, {done.stdout}{done.stderr}"]
+        wrong = [] if (done.returncode, done.stdout) == (0, "caged\n") else [f"the next call: {done.returncode}, {done.stdout}{done.stderr}"]
+        if self.role == "session":
+            arguments, directory, _ = words(stage, "session")
+            done = subprocess.run([self.options.cli, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE,
+                                  check=False, env=stage.environ, cwd=directory)
+            wrong += [] if (done.returncode, done.stdout) == (0, "caged\n") else [f"the next of the session: {done.returncode}, {done.stderr}"]
+        return wrong
 
     def good(self):
         wrong = [f"it ended with {self.code}: {self.stderr}"] if self.code else []

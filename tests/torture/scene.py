@@ -46,6 +46,7 @@ class Scene:
         self.root = tempfile.mkdtemp(prefix="toolcage-torture-", dir="/var/tmp")
         os.chmod(self.root, 0o755)
         self.secret = os.path.join(self.root, "secret")
+        self.session = os.path.basename(self.root).replace("_", "-")
         self.trees = {tool: os.path.join(self.root, tool) for tool in TOOLS}
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.setblocking(False)
@@ -79,6 +80,8 @@ class Scene:
 
     def __exit__(self, *_):
         self.forget_held()
+        if self.trusted:
+            subprocess.run([self.trusted, "session", "end", self.session], env=self.environ, capture_output=True, check=False)
         self.listener.close()
         self.abstract.close()
         shutil.rmtree(self.root, ignore_errors=True)
@@ -113,7 +116,7 @@ class Scene:
     def trust(self, cli):
         if not self.trusted:
             subprocess.run([cli, "policy", "trust", self.policy], env=self.environ, capture_output=True, check=True)
-        self.trusted = True
+        self.trusted = cli
 
     def forget_held(self):
         """What was held of calls whose trees were these; the machine's store is root's, and has room for 256."""

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -137,11 +138,12 @@ static void check_proc(void)
         (void)fclose(kcore);
 }
 
-static void check_descriptors(void)
+static void check_descriptors(int terminal)
 {
     struct stat st;
     for (int fd = 0; fd < 3; fd++)
-        want(fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode), "standard-stream");
+        want(fstat(fd, &st) == 0 && (terminal ? isatty(fd) : S_ISFIFO(st.st_mode)),
+             "standard-stream");
     for (int fd = 3; fd < 4096; fd++)
         if (fcntl(fd, F_GETFD) >= 0)
             want(0, "descriptor");
@@ -217,14 +219,15 @@ static void check_network(const char *port, const char *abstract)
     (void)close(fd);
 }
 
-static void check_calls(void)
+static void check_calls(int terminal)
 {
     want(unshare(CLONE_NEWUSER) < 0, "new-userns");
     want(mount("none", "/tmp", "tmpfs", 0, NULL) < 0, "mount");
     want(syscall(SYS_io_uring_setup, 1, NULL) < 0 && errno != EFAULT, "io-uring");
     want(syscall(SYS_bpf, 0, NULL, 0) < 0 && errno != EINVAL, "bpf");
     want(syscall(SYS_keyctl, 0, 0) < 0, "keyctl");
-    want(!opens("/dev/tty", O_RDWR), "terminal");
+    want(opens("/dev/tty", O_RDWR) == terminal, "terminal");
+    want(ioctl(0, TIOCSTI, "#") < 0, "terminal-input");
     want(chmod("verdict", 04755) < 0, "set-id");
     want(prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0) < 0, "no-new-privs");
 }
@@ -261,7 +264,8 @@ int main(int argc, char **argv)
 {
     if (argc < 6)
         return 2;
-    check_descriptors(); /* before anything of ours is open */
+    int terminal = strcmp(argv[1], "shell") == 0;
+    check_descriptors(terminal); /* before anything of ours is open */
     (void)opens("verdict", O_WRONLY | O_CREAT);
     check_proc(); /* before there are other processes */
     check_status();
@@ -270,7 +274,7 @@ int main(int argc, char **argv)
     check_limits();
     check_files(argv[2], strcmp(argv[1], "copy") == 0 || strcmp(argv[1], "overlay") == 0);
     check_network(argv[3], argv[4]);
-    check_calls();
+    check_calls(terminal);
     check_landlock();
     check_pids();
     int server = strcmp(argv[1], "serve") == 0;
