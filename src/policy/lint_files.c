@@ -176,6 +176,8 @@ static const struct tc_lint_place *find_place(const struct tc_lint *l, const cha
 static const struct tc_lint_place *place_over(struct tc_lint *l, const char *path,
                                               const struct tc_spec *own, const struct tc_spec *fs)
 {
+    if (!l->writable_count)
+        return NULL;
     const struct tc_lint_place *end = l->writable + l->writable_count;
     _autofree_ char *at = strdup(path);
     l->memory |= !at;
