@@ -5,6 +5,7 @@
 
 usage: runs.py TOOLCAGE [self | ordinary] crun | runc | runsc"""
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -177,6 +178,36 @@ def an_image(s):
     check(answer.status == "denied" and answer.error["subject"] == "image", "and any image by the process backend", answer)
 
 
+def a_session(s):
+    name = os.path.basename(s.root).replace("_", "-")
+    file = s.policy(more=more())
+    ends = [TOOLCAGE, "session", "end", name]
+    try:
+        argv = [TOOLCAGE, "exec", "--policy", file, "--tool", "t", "--session", name, "--", "/bin/sh", "-c", "echo kept >> /tmp/file; cat /tmp/file"]
+        outs = [subprocess.run(argv, env=s.environ, cwd=s.ws, capture_output=True, stdin=subprocess.DEVNULL, timeout=60 * PATIENCE, check=False)
+                for _ in range(2)]
+        check([each.stdout for each in outs] == [b"kept\n", b"kept\nkept\n"], "/tmp is there again for the next call", outs)
+        done = subprocess.run([TOOLCAGE, "exec", "--policy", s.policy(more='backend = "process"'), *argv[4:]], env=s.environ, cwd=s.ws,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60 * PATIENCE, check=False)
+        check(done.returncode == 126 and not done.stdout, "and for no other grant", done)
+    finally:
+        done = subprocess.run(ends, env=s.environ, cwd=s.ws, capture_output=True, timeout=60 * PATIENCE, check=False)
+    check(done.returncode == 0, "it can be ended", done)
+
+
+def what_the_process_cage_alone_has(s):
+    answer = s.call("/bin/true", more=more('unix_sockets = "own"'))
+    check(answer.status == "denied" and "unix socket" in answer.error["message"] and "process" in answer.error["hint"], "unix sockets are refused", answer)
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run([TOOLCAGE, "shell", "--policy", s.policy(more=more()), "--tool", "t", "--", "/bin/true"], env={**s.environ, "TERM": "xterm"},
+                              cwd=s.ws, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, timeout=60 * PATIENCE, check=False)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    check(done.returncode == 126 and b"tty.none" in done.stderr and b"hint: " in done.stderr, "and terminals, by clause", done)
+
+
 def a_full_memory(s):
     s.works("limit.memory")
     answer = s.python("x = bytearray(400 << 20); print('done')", memory='"64MiB"', more=more())
@@ -187,7 +218,7 @@ def main():
     if not any(os.access(os.path.join(place, RUNTIME), os.X_OK) for place in ("/usr/bin", "/usr/sbin", "/usr/local/bin")):
         skip_all(f"skipped: {RUNTIME} is not installed")
     run(an_ordinary_call, output_is_whole, a_copied_workspace, an_overlaid_workspace, paths_are_observed, ends_in_time, a_missing_command, a_hostile_tool, forks,
-        nobody_is_left, an_image, a_full_memory)
+        nobody_is_left, an_image, a_session, what_the_process_cage_alone_has, a_full_memory)
 
 
 main()
