@@ -269,6 +269,17 @@ static bool read_quotes(struct reader *r, struct fy_token *token, char **ret, si
     return *ret ? true : fail_memory(r);
 }
 
+static bool is_break(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
+/* The text of the caller does not end in a NUL. */
+static char char_at(const struct reader *r, size_t at)
+{
+    return at < r->len ? r->text[at] : '\0';
+}
+
 /* How deep the lines of a block text stand at the least, counted from 1: deeper than what they
  * belong to. */
 static uint32_t block_column(const struct reader *r)
@@ -289,14 +300,16 @@ static bool check_block(struct reader *r, struct fy_token *token)
     const uint32_t least = block_column(r);
     if (!start || !end || end->input_pos > r->len)
         return fail_memory(r);
-    for (size_t at = start->input_pos; at < end->input_pos;) {
-        const char *line = r->text + at;
-        size_t len = strcspn(line, "\r\n"), spaces = strspn(line, " ");
-        if (spaces < len && spaces + 1 < least)
-            return fail(r, place_of(r, at + spaces),
-                        "write \"\" for an empty text, or indent its lines",
+    for (size_t at = start->input_pos; at < end->input_pos; at++) {
+        const size_t line = at;
+        size_t first = at;
+        while (first < end->input_pos && r->text[first] == ' ')
+            first++;
+        for (at = first; at < end->input_pos && !is_break(r->text[at]); at++)
+            ;
+        if (first < at && first - line + 1 < least)
+            return fail(r, place_of(r, first), "write \"\" for an empty text, or indent its lines",
                         "this line stands no deeper than the key of the text before it");
-        at += len + 1;
     }
     return true;
 }
@@ -306,12 +319,12 @@ static bool check_header(struct reader *r, struct fy_token *token)
 {
     const struct fy_mark *start = r->fyaml.fy_token_start_mark(token);
     size_t end = start && start->input_pos <= r->len ? start->input_pos : 0, at = end ? end - 1 : 0;
-    while (at > 0 && r->text[at - 1] != '\n' && r->text[at - 1] != '\r')
+    while (at > 0 && !is_break(r->text[at - 1]))
         at--;
     for (; at < end; at++) {
-        size_t sign = r->text[at + 1] == '-' || r->text[at + 1] == '+';
-        if ((r->text[at] == '|' || r->text[at] == '>') && r->text[at + 1 + sign] >= '0' &&
-            r->text[at + 1 + sign] <= '9')
+        const char next = char_at(r, at + 1);
+        const char digit = next == '-' || next == '+' ? char_at(r, at + 2) : next;
+        if ((r->text[at] == '|' || r->text[at] == '>') && digit >= '0' && digit <= '9')
             return fail(r, place_of(r, at), "write it without the number",
                         "a text's indentation is that of its first line");
     }
@@ -326,7 +339,7 @@ static bool check_escapes(struct reader *r, struct fy_token *token)
     if (!start || !end || end->input_pos > r->len)
         return fail_memory(r);
     for (size_t i = start->input_pos; i + 1 < end->input_pos; i += 1 + (r->text[i] == '\\'))
-        if (r->text[i] == '\\' && strchr("\r\n", r->text[i + 1]))
+        if (r->text[i] == '\\' && is_break(r->text[i + 1]))
             return fail(r, place_of(r, i), "write the text on one line, or below >-",
                         "an escaped line break");
     return true;

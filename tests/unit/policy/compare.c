@@ -261,7 +261,7 @@ static void random_pairs(void **state)
         check_samples(&x, &y);
         narrower++;
     }
-    assert_true(narrower > 200);
+    assert_true(narrower > PAIRS / 100);
 }
 
 int main(void)
