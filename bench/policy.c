@@ -68,7 +68,7 @@ static void measure_grant(const struct toolcage_policy *policy, int tool, struct
         die("%s", toolcage_error_report(err));
     samples_add(grant, cpu_us() - start);
     start = cpu_us();
-    if (tc_policy_explain(policy, &made, "read /data/a/b", &json, &err))
+    if (tc_policy_explain(policy, &made, "read /data/a/b", NULL, &json, &err))
         die("%s", toolcage_error_report(err));
     samples_add(explain, cpu_us() - start);
     free(json);
