@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/shown.h"
 #include "base/strv.h"
 
 /* Length of the valid UTF-8 sequence at p, or 0. */
@@ -50,11 +51,14 @@ void tc_toml_string(struct tc_buf *buf, const char *text)
     _autobuf_ struct tc_buf json = TC_BUF_INIT;
     tc_json_string(&json, text, strlen(text));
     buf->failed = buf->failed || json.failed;
-    for (const char *c = json.data; c && *c; c++) {
-        if (*c == 0x7f)
-            tc_buf_adds(buf, "\\u007F");
+    for (const char *c = json.data; c && *c;) {
+        uint32_t point = 0;
+        size_t n = tc_harmful(c, &point);
+        if (n)
+            tc_buf_addf(buf, point > 0xffff ? "\\U%08X" : "\\u%04X", point);
         else
             tc_buf_addc(buf, *c);
+        c += n ? n : 1;
     }
 }
 

@@ -11,7 +11,8 @@
 
 /* "text" with quotes and escapes. */
 void tc_json_string(struct tc_buf *buf, const char *text, size_t len);
-/* The same as a basic string of TOML, which also escapes DEL. */
+/* The same as a basic string of TOML, in which control characters and those that reorder or hide
+ * text are escaped: it is shown as what it is. */
 void tc_toml_string(struct tc_buf *buf, const char *text);
 /* ,"key":"text" (the comma only when something stands before). */
 void tc_json_member(struct tc_buf *buf, const char *key, const char *text);

@@ -36,6 +36,12 @@ static bool harmful(uint32_t point)
     return false;
 }
 
+size_t tc_harmful(const char *at, uint32_t *ret_point)
+{
+    size_t n = decode(at, ret_point);
+    return n && harmful(*ret_point) ? n : 0;
+}
+
 void tc_buf_add_shown(struct tc_buf *buf, const char *text)
 {
     while (*text) {
@@ -55,5 +61,23 @@ char *tc_shown(const char *text)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
     tc_buf_add_shown(&buf, text);
+    return tc_buf_steal(&buf);
+}
+
+char *tc_shell_word(const char *text)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    if (*text && !text[strspn(text, plain)])
+        return strdup(text);
+    tc_buf_addc(&buf, '\'');
+    for (; *text; text++) {
+        if (*text == '\'')
+            tc_buf_adds(&buf, "'\\''");
+        else
+            tc_buf_addc(&buf, *text);
+    }
+    tc_buf_addc(&buf, '\'');
     return tc_buf_steal(&buf);
 }

@@ -6,6 +6,8 @@
 #ifndef TC_BASE_SHOWN_H
 #define TC_BASE_SHOWN_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 
 /* Adds the text so that it stays within its line and shows all it has: control characters, line
@@ -14,5 +16,9 @@
 void tc_buf_add_shown(struct tc_buf *buf, const char *text);
 /* The same as fresh memory, NULL when there is none. */
 char *tc_shown(const char *text);
+/* The length of the character at `at` if it is one of those, and which; 0: it stands for itself. */
+size_t tc_harmful(const char *at, uint32_t *ret_point);
+/* What a shell reads as this one word, with quotes only where they are needed. Fresh memory. */
+char *tc_shell_word(const char *text);
 
 #endif

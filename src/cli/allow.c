@@ -71,19 +71,19 @@ static int allow(struct change *c, const char *operation, const char *target,
     return c->after ? 0 : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
 }
 
-/* Without a policy file options of the command line are the grant. */
+/* Without a policy file options of the command line are the grant. What was denied says the option,
+ * in a form that a shell reads as one path. */
 static int name_options(struct tc_slice denials)
 {
     struct tc_scan_each each = tc_scan_walk(denials);
     int named = 0;
     while (tc_scan_next(&each)) {
-        _autofree_ char *operation = tc_json_text(tc_json_get(each.value, "operation"));
-        _autofree_ char *target = tc_json_text(tc_json_get(each.value, "target"));
+        _autofree_ char *hint = tc_json_text(tc_json_get(each.value, "hint"));
         _autofree_ char *line = NULL;
-        bool write = operation && !strcmp(operation, "write");
-        if (!target || target[0] != '/' || tc_json_true(tc_json_get(each.value, "probe")))
+        if (!hint || strncmp(hint, "--", 2) != 0 || strchr(hint, '\n') ||
+            tc_json_true(tc_json_get(each.value, "probe")))
             continue;
-        if (asprintf(&line, "--%s %s\n", write ? "write" : "read", target) < 0)
+        if (asprintf(&line, "%s\n", hint) < 0)
             return line = NULL, tc_cli_no_memory();
         int rc = tc_cli_print_clean(line);
         if (rc)
@@ -120,12 +120,59 @@ static int change(struct change *c, struct tc_slice denials, struct tc_failure *
     return 0;
 }
 
+/* The findings of one text, as JSON; NULL: it cannot be read, or is not TOML. */
+static char *findings(const char *name, const char *policy_text)
+{
+    struct toolcage_policy *policy = NULL;
+    char *json = NULL;
+    if (toolcage_policy_load_buffer(policy_text, strlen(policy_text), name, &policy, NULL))
+        return NULL;
+    if (toolcage_policy_lint_json(policy, policy_text, strlen(policy_text), NULL, 0, &json, NULL))
+        json = NULL;
+    (void)toolcage_policy_unref(policy);
+    return json;
+}
+
+static bool finds(struct tc_slice all, const char *message)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(all, "findings"));
+    while (tc_scan_next(&each)) {
+        _autofree_ char *other = tc_json_text(tc_json_get(each.value, "message"));
+        if (other && !strcmp(other, message))
+            return true;
+    }
+    return false;
+}
+
+/* A tool chooses what it is refused: what is dangerous in the change is said beside it. */
+static void tell_dangers(const struct change *c)
+{
+    char *before = findings(c->policy, c->before), *after = findings(c->policy, c->after);
+    struct tc_slice old = before ? tc_json_of(before) : (struct tc_slice){0};
+    struct tc_slice new = after ? tc_json_of(after) : (struct tc_slice){0};
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(new, "findings"));
+    while (tc_scan_next(&each)) {
+        _autofree_ char *message = tc_json_text(tc_json_get(each.value, "message"));
+        _autofree_ char *hint = tc_json_text(tc_json_get(each.value, "hint"));
+        if (!message || finds(old, message))
+            continue;
+        tc_cli_say("danger: %s", message);
+        if (hint && *hint)
+            tc_cli_hint("%s", hint);
+    }
+    if (!after)
+        tc_cli_say("what is dangerous in it could not be found out");
+    toolcage_free(before);
+    toolcage_free(after);
+}
+
 static int print_change(const struct change *c)
 {
     _autofree_ char *diff = tc_lines_diff(c->policy, c->before, c->after);
     int rc = diff ? tc_cli_print_clean(diff) : tc_cli_no_memory();
     if (rc)
         return rc;
+    tell_dangers(c);
     tc_cli_say("nothing was changed; read it, and apply it if the tool should have this");
     tc_cli_hint("toolcage allow --last | patch %s, then toolcage policy trust %s", c->policy,
                 c->policy);

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/jsontext.h"
 #include "base/path.h"
+#include "base/shown.h"
 #include "policy/endpoint.h"
 #include "policy/explain.h"
 #include "policy/pathrule.h"
@@ -110,6 +112,29 @@ static const struct tc_fs_entry *find_entry(const struct tc_grant *grant, struct
     return entry;
 }
 
+/* The smallest clause, as it has to be written: whoever copies it shall grant this path only,
+ * whatever its name is. */
+static char *path_clause(const struct toolcage_policy *policy, const char *path, bool write)
+{
+    _autobuf_ struct tc_buf clause = TC_BUF_INIT;
+    _autofree_ char *word = policy->is_default ? tc_shell_word(path) : NULL;
+    if (policy->is_default)
+        return word ? tc_format("--%s %s", write ? "write" : "read", word) : NULL;
+    tc_buf_addf(&clause, "filesystem.%s = [", write ? "writable" : "readable");
+    tc_toml_string(&clause, path);
+    tc_buf_addc(&clause, ']');
+    return tc_buf_steal(&clause);
+}
+
+static char *socket_clause(const char *path)
+{
+    _autobuf_ struct tc_buf clause = TC_BUF_INIT;
+    tc_buf_adds(&clause, "unix_sockets = [");
+    tc_toml_string(&clause, path);
+    tc_buf_addc(&clause, ']');
+    return tc_buf_steal(&clause);
+}
+
 static int judge_path(const struct toolcage_policy *policy, const struct tc_grant *grant,
                       const char *verb, struct tc_verdict *v, struct toolcage_error **err)
 {
@@ -126,7 +151,7 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
     if (entry && (!write || entry->access == TC_ACCESS_WRITE))
         return decide(v, true, entry->origin.key, entry->origin.line, NULL,
                       tc_format("%s %s: granted with %s", verb, path, entry->path), err);
-    _autofree_ char *more = policy->is_default && entry ? tc_format("--write %s", path) : NULL;
+    _autofree_ char *more = policy->is_default && entry ? path_clause(policy, path, true) : NULL;
     if (entry)
         return decide(
             v, false, entry->origin.key, entry->origin.line,
@@ -139,10 +164,7 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
         return decide(v, false, NULL, 0, "write to a granted path or to /tmp",
                       tc_format("write %s: system directories are read-only in every cage", path),
                       err);
-    _autofree_ char *hint =
-        policy->is_default
-            ? tc_format("--%s %s", write ? "write" : "read", path)
-            : tc_format("filesystem.%s = [\"%s\"]", write ? "writable" : "readable", path);
+    _autofree_ char *hint = path_clause(policy, path, write);
     return decide_missing(policy, grant, TC_KEY_FILESYSTEM, "filesystem", hint,
                           beside(write ? grant : &(struct tc_grant){0}, path,
                                  tc_format("%s %s: nothing grants it", verb, path)),
@@ -171,8 +193,7 @@ static int judge_socket(const struct toolcage_policy *policy, const struct tc_gr
         return decide(
             v, true, NULL, 0, NULL,
             tc_format("connect %s: a socket of the cage's own, if the tool makes it", text), err);
-    _autofree_ char *hint =
-        own ? strdup("unix_sockets = \"own\"") : tc_format("unix_sockets = [\"%s\"]", path);
+    _autofree_ char *hint = own ? strdup("unix_sockets = \"own\"") : socket_clause(path);
     return decide_missing(policy, grant, TC_KEY_UNIX_SOCKETS, "unix_sockets", hint,
                           tc_format("connect %s: %s", text,
                                     grant->unix_sockets ? "not among the granted unix sockets"

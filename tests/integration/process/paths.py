@@ -6,9 +6,11 @@ would allow it; what the grant covers is not, and nothing else changes."""
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
+import tomllib
 
 from scene import PATIENCE, TOOLCAGE, Skip, check, finish, helpers_of, name_of, run, until
 
@@ -227,6 +229,37 @@ def allowed_afterwards(s):
     check(done.stdout == f"--read {s.path('outside/file')}\n", "without a policy an option is named", done)
 
 
+def hostile_names(s):
+    """A tool chooses the names that it is refused: neither the clause nor the option grants another path, and the diff, also as
+    a terminal shows it, is what a person applies. What is dangerous in it is said."""
+    names = ['q", "/etc', "q --write /", "q'$(id)'", "r\u202ecod", "c1\u009b31m", "id_rsa"]
+    paths = [os.path.join(s.path("outside"), name) for name in names]
+    s.directory("outside")
+    for path in [*paths[:1], *paths[2:]]:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        s.write(path, "tweet-31\n", 0o644)
+    forged = os.path.join(s.path("outside"), "l\n--write /")
+    policy = s.policy(readable=[s.data])
+
+    def toolcage(*words):
+        return subprocess.run([TOOLCAGE, *words], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+
+    toolcage("exec", "--why", "--policy", policy, "--tool", "t", "cat", *paths)
+    done = toolcage("allow", "--last")
+    check(done.returncode == 0 and not re.search("[\u202e\u009b]", done.stdout), "nothing in the change acts on a terminal", done)
+    check("danger: " in done.stderr and "id_rsa" in done.stderr and "secret" in done.stderr, "what is dangerous is said", done)
+    if shutil.which("patch"):
+        subprocess.run(["patch", "-s", policy], input=done.stdout, text=True, check=True)
+        with open(policy, "rb") as file:
+            readable = tomllib.load(file)["tool"]["t"]["filesystem"]["readable"]
+        check({s.data, *paths[2:]} <= set(readable) <= {s.data, *map(os.path.normpath, paths)}, "once applied it grants those paths and no other", readable)
+    first = toolcage("exec", "--why", "cat", forged, *paths)
+    done = toolcage("allow", "--last")
+    words = [shlex.split(line) for line in done.stdout.splitlines()]
+    check(len(words) >= 3 and all(len(word) == 2 and word[0] == "--read" and word[1].startswith(s.path("outside")) for word in words),
+          "an option is one path", (first, done))
+
+
 def by_flags(s):
     """Without a policy the hint is an option of the command line."""
     done = subprocess.run([TOOLCAGE, "exec", "--why", "cat", s.path("outside/x")], env=s.environ, cwd=s.ws, capture_output=True, timeout=60, check=False)
@@ -235,4 +268,4 @@ def by_flags(s):
     check(f"--read {s.path('outside/x')}".encode() in done.stderr, "an option is named", done.stderr)
 
 
-run(kinds_of_calls, rights, ways_to_a_path, programs, no_oracle, floods, accesses, ordinary_work, words_for_a_model, its_death, narrowing, allowed_afterwards, by_flags)
+run(kinds_of_calls, rights, ways_to_a_path, programs, no_oracle, floods, accesses, ordinary_work, words_for_a_model, its_death, narrowing, allowed_afterwards, hostile_names, by_flags)

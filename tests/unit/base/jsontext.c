@@ -35,6 +35,21 @@ static void strings(void **state)
     }
 }
 
+static void toml_shows_what_it_says(void **state)
+{
+    static const char *const rows[][2] = {
+        {"/a b", "\"/a b\""},
+        {"/a\", \"/b", "\"/a\\\", \\\"/b\""},
+        {"a\n\x7f\x1b", "\"a\\n\\u007F\\u001b\""},
+        {"\xc2\x9b\xe2\x80\xae\xf3\xa0\x81\x81", "\"\\u009B\\u202E\\U000E0041\""},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+        tc_toml_string(&buf, rows[i][0]);
+        assert_string_equal(buf.data, rows[i][1]);
+    }
+}
+
 static void members_take_commas(void **state)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
@@ -76,6 +91,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strings),
+        cmocka_unit_test(toml_shows_what_it_says),
         cmocka_unit_test(members_take_commas),
         cmocka_unit_test(bytes_choose_their_key),
     };

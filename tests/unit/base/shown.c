@@ -29,8 +29,23 @@ static void one_line_that_shows_all_it_has(void **state)
     }
 }
 
+static void one_word_for_a_shell(void **state)
+{
+    static const char *const rows[][2] = {
+        {"/a/b-c_d.x", "/a/b-c_d.x"},       {"", "''"},
+        {"/a --write /", "'/a --write /'"}, {"/a'$(id)", "'/a'\\''$(id)'"},
+        {"/~;`x`\"", "'/~;`x`\"'"},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        char *word = tc_shell_word(rows[i][0]);
+        assert_string_equal(word, rows[i][1]);
+        free(word);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_line_that_shows_all_it_has)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_line_that_shows_all_it_has),
+                                       cmocka_unit_test(one_word_for_a_shell)};
     return cmocka_run_group_tests_name("base shown", tests, NULL, NULL);
 }
