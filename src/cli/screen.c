@@ -38,22 +38,58 @@ static void hold(struct tc_screen *s, char byte)
 /* ---- sequences
  * -------------------------------------------------------------------------------------- */
 
-/* The private modes by which a program takes the other screen. */
-static void note_modes(struct tc_screen *s, bool set)
+static bool holds(const char *const *list, const char *at, size_t length)
 {
-    static const char *const screens[] = {"47", "1047", "1049"};
-    const char *at = s->held + 3, *end = s->held + s->count - 1;
-    if (s->count < 4 || s->held[2] != '?')
-        return;
-    while (at < end) {
+    for (; *list; list++)
+        if (strlen(*list) == length && !memcmp(*list, at, length))
+            return true;
+    return false;
+}
+
+/* Modes pass that are taken back at the end. Others make a terminal speak another language, lock
+ * its keyboard, echo what is typed, or report what nobody reads any more. */
+static const char *const plain_modes[] = {"4", NULL};
+static const char *const private_modes[] = {
+    "1",    "5",    "7",    "9",    "12",   "25",   "47",   "66",   "69",   "1000", "1002", "1003",
+    "1004", "1005", "1006", "1015", "1016", "1047", "1048", "1049", "2004", "2026", NULL};
+/* Those of them by which a program takes the other screen. */
+static const char *const screens[] = {"47", "1047", "1049", NULL};
+
+static bool passes_modes(struct tc_screen *s, bool set)
+{
+    bool private = s->held[2] == '?', screen = false;
+    const char *at = s->held + 2 + private, *end = s->held + s->count - 1;
+    while (at <= end) {
         const char *semicolon = memchr(at, ';', (size_t)(end - at));
-        const char *stop = semicolon ? semicolon : end;
-        for (size_t i = 0; i < sizeof(screens) / sizeof(*screens); i++)
-            if (strlen(screens[i]) == (size_t)(stop - at) &&
-                !memcmp(screens[i], at, (size_t)(stop - at)))
-                s->alternate = set;
-        at = stop + 1;
+        size_t length = (size_t)((semicolon ? semicolon : end) - at);
+        if (!holds(private ? private_modes : plain_modes, at, length))
+            return false;
+        screen = screen || (private && holds(screens, at, length));
+        at += length + 1;
     }
+    if (screen)
+        s->alternate = set;
+    return true;
+}
+
+/* What begins with one of these is a command of its own, whatever its last byte is without it. */
+static bool passes_private(const struct tc_screen *s, char last)
+{
+    static const struct {
+        char prefix;
+        const char *finals;
+    } known[] = {{'?', "hlJKncu"}, {'>', "mcu"}, {'=', "cu"}, {'<', "u"}};
+    for (size_t i = 3; i + 1 < s->count; i++)
+        if (s->held[i] >= '<' && s->held[i] <= '?')
+            return false;
+    if (s->held[2] < '<' || s->held[2] > '?')
+        return true;
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (known[i].prefix == s->held[2])
+            return strchr(known[i].finals, last) &&
+                   (last != 'm' ||
+                    (s->held[3] == '4' && !(s->held[4] >= '0' && s->held[4] <= '9')));
+    return false;
 }
 
 /* Those with an intermediate byte: the cursor's shape and a soft reset, and no checksum of what the
@@ -75,12 +111,10 @@ static bool passes_control(struct tc_screen *s)
     for (size_t i = 2; i + 1 < s->count; i++)
         if (s->held[i] >= 0x20 && s->held[i] <= 0x2f)
             return i + 2 == s->count && passes_intermediate(s, last);
-    if (!strchr(finals, last))
+    if (!strchr(finals, last) || !passes_private(s, last))
         return false;
     s->asked = s->asked || last == 'c' || last == 'n' || last == 'u';
-    if (last == 'h' || last == 'l')
-        note_modes(s, last == 'h');
-    return true;
+    return (last != 'h' && last != 'l') || passes_modes(s, last == 'h');
 }
 
 static void take_control(struct tc_screen *s, char byte, struct sink *sink)
@@ -206,10 +240,11 @@ size_t tc_screen_filter(struct tc_screen *screen, const char *bytes, size_t leng
 }
 
 /* Soft reset, whole scrolling region, no mouse, focus or paste reports, plain keys, a cursor, plain
- * letters. */
+ * letters: each mode that passes. */
 #define MODES                                                                                \
-    "\033[!p\0337\033[r\0338\033[?1000;1002;1003;1004;1005;1006;1015;2004l\033[<99u\033[>4m" \
-    "\033[?1l\033>\033[?7h\033[?25h\033[4l\033(B\017\033[0m"
+    "\033[!p\033[?2026;5;12l\0337\033[?69l\033[r\0338"                                       \
+    "\033[?9;1000;1002;1003;1004;1005;1006;1015;1016;2004l\033[<99u\033[>4m\033[?1;66l\033>" \
+    "\033[?7h\033[?25h\033[4l\033(B\017\033[0m"
 
 const char *tc_screen_reset(const struct tc_screen *screen)
 {

@@ -101,8 +101,9 @@ def a_shell_leaves_its_modes(s):
     terminal = Terminal()
     try:
         modes = termios.tcgetattr(terminal.slave)
-        terminal.run(s, PYTHON, "-c", "import tty; tty.setraw(0); print('\\x1b[?1000h\\x1b[?1049h', end='', flush=True)")
-        return termios.tcgetattr(terminal.slave) != modes or not terminal.seen.rpartition(b"\x1b[?1049h")[2].count(b"\x1b[?1049l")
+        terminal.run(s, PYTHON, "-c", "import tty; tty.setraw(0); print('\\x1b[?1000h\\x1b[?1049h\\x1b[?2l\\x1b[2h\\x1b[12l', end='', flush=True)")
+        kept = any(mode in terminal.seen for mode in (b"\x1b[?2l", b"\x1b[2h", b"\x1b[12l"))  # VT52, keyboard locked, what is typed twice
+        return kept or termios.tcgetattr(terminal.slave) != modes or not terminal.seen.rpartition(b"\x1b[?1049h")[2].count(b"\x1b[?1049l")
     finally:
         terminal.close()
 

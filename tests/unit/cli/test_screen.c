@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,12 @@ static const struct {
     {"a\033]0;title\033\\b", "ab"},
     {"a\033Pq#0\033\\b", "ab"},
     {"a\033_Gt=f\033\\b\033^x\033\\c\033Xx\033\\d\033kx\033\\e", "abcde"},
+    {"\033[?1;5;7;12;25;2026h\033[4h\033[4l\033[=1u\033[<u\033[?u\033[>1u\033[>c\033[?1J", NULL},
+    {"a\033[?6h\033[?2lb\033[?02lc\033[?25;2hd\033[?3he\033[?1001hf\033[?2048hg\033[?25:2lh",
+     "abcdefgh"},
+    {"a\033[2hb\033[12lc\033[20hd\033[he\033[?hf\033[4;hg\033[1?25lh\033[4:2hi", "abcdefghi"},
+    {"a\033[?2rb\033[?2sc\033[?1;1;0Sd\033[>2Te\033[>1;2mf\033[?4mg\033[>41;2mh\033[>2nj",
+     "abcdefghj"},
     {"a\033]0;x\033[31my\007b", "ab"},
     {"a\033]0;x\030b", "ab"},
     {"a\033[21tb\033[5ic\033[1;1;1;1;1;1*yd\033[?1$pe\033[>qf", "abcdef"},
@@ -79,6 +86,24 @@ static void keeps_within_its_room(void **state)
     }
 }
 
+/* What passes and changes how a terminal works is among what is taken back. */
+static void takes_back_each_mode(void **state)
+{
+    for (int number = 0; number < 10000; number++) {
+        char in[16], out[64], digits[8];
+        struct tc_screen screen = {0};
+        (void)snprintf(in, sizeof(in), "\033[?%dh", number);
+        if (!tc_screen_filter(&screen, in, strlen(in), out))
+            continue;
+        (void)snprintf(digits, sizeof(digits), "%d", number);
+        const char *reset = tc_screen_reset(&screen), *at = reset;
+        bool there = screen.alternate || number == 1048;
+        for (; (at = strstr(at, digits)); at++)
+            there = there || (strchr("?;", at[-1]) && strchr(";lh", at[strlen(digits)]));
+        assert_true(there);
+    }
+}
+
 static void knows_what_to_take_back(void **state)
 {
     static const char in[] = "\033[?25;1049h", out[] = "\033[?1049l";
@@ -96,8 +121,8 @@ static void knows_what_to_take_back(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(passes_and_not),
-                                       cmocka_unit_test(keeps_within_its_room),
-                                       cmocka_unit_test(knows_what_to_take_back)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(passes_and_not), cmocka_unit_test(keeps_within_its_room),
+        cmocka_unit_test(takes_back_each_mode), cmocka_unit_test(knows_what_to_take_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
