@@ -35,6 +35,20 @@ static char *nearest_sayable(const char *path, enum tc_touch how)
     return inside;
 }
 
+/* Of the directories above what is granted a cage has its own, with nothing else in them: a tool
+ * that looks into one saw nothing of the host's. */
+static bool only_above_grants(const struct tc_grant *grant, const char *path)
+{
+    bool above = false;
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        const struct tc_fs_entry *e = &grant->fs[i];
+        if (e->access != TC_ACCESS_DENY && tc_path_within(e->path, path))
+            return false;
+        above = above || (e->access != TC_ACCESS_DENY && tc_path_within(path, e->path));
+    }
+    return above;
+}
+
 static bool add(struct tc_lesson *l, const char *operation, const char *target, bool refused)
 {
     static const char *const words[] = {[TC_TOUCH_READ] = "read",
@@ -52,6 +66,7 @@ static bool add(struct tc_lesson *l, const char *operation, const char *target, 
         return false;
     *t = (struct tc_touched){.how = (enum tc_touch)how, .refused = refused};
     t->path = nearest_sayable(target, t->how);
+    t->above = t->path && !sayable(target);
     t->there = t->path && lstat(t->path, &st) == 0;
     t->directory = t->there && S_ISDIR(st.st_mode);
     return t->path != NULL;
@@ -72,6 +87,7 @@ static bool add_touched(struct tc_lesson *l, const struct toolcage_call *call,
     const struct tc_outcome *o = &call->result->outcome;
     for (size_t i = 0; i < o->access_count; i++)
         if (!brought(programs, o->accesses[i].target) &&
+            !(o->accesses[i].target && only_above_grants(&call->grant, o->accesses[i].target)) &&
             !add(l, o->accesses[i].operation, o->accesses[i].target, false))
             return false;
     for (size_t i = 0; i < o->denial_count; i++)

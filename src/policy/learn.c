@@ -67,6 +67,25 @@ static bool has_repository(const struct tc_lesson *l, const char *dir)
     return false;
 }
 
+/* Granted as a whole for the sake of one name. */
+static bool stands_above(const struct tc_lesson *l, const char *dir, enum tc_touch how)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (l->touched[i].above && !l->touched[i].refused && l->touched[i].how == how &&
+            tc_path_within(dir, l->touched[i].path))
+            return true;
+    return false;
+}
+
+static void add_width_notes(struct tc_buf *out, const struct tc_lesson *l, const char *path,
+                            enum tc_touch how)
+{
+    if (tc_learn_wide(l, path))
+        add_line(out, "danger: far more than one project: ", path);
+    if (stands_above(l, path, how))
+        add_line(out, "note: all of it, for a name in it that a policy cannot say: ", path);
+}
+
 static void add_read_notes(struct tc_buf *out, const struct tc_lesson *l,
                            const struct tc_strv *readable)
 {
@@ -78,6 +97,7 @@ static void add_read_notes(struct tc_buf *out, const struct tc_lesson *l,
             add_line(out, "note: the machine's configuration: ", path);
         if (l->home && tc_path_within(path, l->home))
             add_line(out, "danger: all of your home directory: ", path);
+        add_width_notes(out, l, path, TC_TOUCH_READ);
     }
 }
 
@@ -86,8 +106,7 @@ static void add_write_notes(struct tc_buf *out, const struct tc_lesson *l,
 {
     for (size_t i = 0; i < writable->count; i++) {
         const char *path = writable->items[i];
-        if (tc_learn_wide(l, path))
-            add_line(out, "danger: far more than one project: ", path);
+        add_width_notes(out, l, path, TC_TOUCH_WRITE);
         if (tc_credential_path(path))
             add_line(out, "danger: may hold a secret, which the tool could replace: ", path);
         if (executed_below(l, path))

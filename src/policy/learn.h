@@ -18,6 +18,7 @@ struct tc_touched {
     enum tc_touch how;
     bool there, directory; /* now, after the run */
     bool refused;
+    bool above; /* it stands for a name below it that a policy cannot say */
 };
 
 /* All borrowed. */

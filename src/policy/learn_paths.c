@@ -11,6 +11,12 @@
 
 enum { MANY = 3 }; /* files or directories of one directory that stand for all of it */
 
+static bool same_parent(const char *a, const char *b)
+{
+    size_t la = (size_t)(tc_path_base(a) - a), lb = (size_t)(tc_path_base(b) - b);
+    return la == lb && strncmp(a, b, la) == 0;
+}
+
 bool tc_learn_wide(const struct tc_lesson *l, const char *dir)
 {
     static const char *const wide[] = {"/etc", "/home", "/root",  "/var", "/opt",
@@ -18,7 +24,8 @@ bool tc_learn_wide(const struct tc_lesson *l, const char *dir)
     for (size_t i = 0; i < TC_COUNT(wide); i++)
         if (strcmp(dir, wide[i]) == 0)
             return true;
-    return tc_path_depth(dir) < 1 || (l->home && tc_path_within(dir, l->home));
+    return tc_path_depth(dir) < 1 || same_parent(dir, "/home/x") ||
+           (l->home && tc_path_within(dir, l->home));
 }
 
 /* What every cage shows or has of its own. */
@@ -57,12 +64,6 @@ static bool add(struct tc_strv *set, const char *path)
 
 /* ---- writing
  * ------------------------------------------------------------------------------------ */
-
-static bool same_parent(const char *a, const char *b)
-{
-    size_t la = (size_t)(tc_path_base(a) - a), lb = (size_t)(tc_path_base(b) - b);
-    return la == lb && strncmp(a, b, la) == 0;
-}
 
 /* Is it the one thing that was written in its directory, and a file? Then it can be granted by
  * itself; names that came and went, and new directories, need the directory. */

@@ -146,6 +146,16 @@ def dangers(s):
     check("danger: it runs programs from a place that it may write" in done.stdout, "a program that it may write", done.stdout)
 
 
+def above(s):
+    """The cage's own directories above what is granted are empty but for that: a look into one asks for nothing of the host's."""
+    clear(s)
+    s.write("beside/secret", "tweet-31\n")
+    up = os.path.dirname(s.ws)
+    done = learn(s, "sh", "-c", f"ls -a .. {up} {os.path.dirname(up)} /; ls {s.data}; true", flags=("--read", s.data))
+    readable = tomllib.loads(done.stdout)["tool"]["t"]["filesystem"].get("readable", [])
+    check(s.data in readable and not any(s.ws.startswith(path + "/") for path in readable), "what lies above a grant is not learned", done)
+
+
 def hostile_names(s):
     """Names that a policy cannot say, or that would be more than a name in it."""
     clear(s)
@@ -161,4 +171,4 @@ def hostile_names(s):
     check(isinstance(tools, dict) and list(tools) == ["t"] and "\x1b" not in done.stdout, "they stay names", done.stdout)
 
 
-run(programs, generalised, caged_at_first, dangers, hostile_names)
+run(programs, generalised, caged_at_first, dangers, above, hostile_names)

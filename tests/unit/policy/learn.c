@@ -141,6 +141,34 @@ static void the_text_is_a_policy(void **state)
         assert_non_null(strstr(text, said[i]));
 }
 
+static void what_is_wide_is_said(void **state)
+{
+    struct tc_touched touched[] = {
+        LISTS("/var"),
+        LISTS("/home/other"),
+        {.path = (char *)"/d/x",
+         .how = TC_TOUCH_READ,
+         .there = true,
+         .directory = true,
+         .above = true},
+        {.path = (char *)"/d/y/written", .how = TC_TOUCH_WRITE, .above = true},
+        LISTS("/d/z"),
+    };
+    struct tc_lesson l = lesson(touched, TC_COUNT(touched));
+    _autofree_ char *text = tc_learn_write(&l);
+    assert_non_null(text);
+    const char *const said[] = {
+        "danger: far more than one project: /var\n",
+        "danger: far more than one project: /home/other\n",
+        "note: all of it, for a name in it that a policy cannot say: /d/x\n",
+        "note: all of it, for a name in it that a policy cannot say: /d/y\n",
+    };
+    for (size_t i = 0; i < TC_COUNT(said); i++)
+        assert_non_null(strstr(text, said[i]));
+    assert_null(strstr(text, "a policy cannot say: /d/z"));
+    assert_null(strstr(text, "more than one project: /d"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +178,7 @@ int main(void)
         cmocka_unit_test(nothing_wide_stands_for_a_few),
         cmocka_unit_test(writing_needs_the_directory_where_names_come_and_go),
         cmocka_unit_test(the_text_is_a_policy),
+        cmocka_unit_test(what_is_wide_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
