@@ -72,8 +72,8 @@ int toolcage_call_set(struct toolcage_call *call, const char *key, const char *v
  * kept for the next. Nothing else is: no process, no environment. All calls of a session have one
  * grant (their commands may differ), and it grants nothing: another grant under the same name is
  * refused (TOOLCAGE_EDENIED in the result), and so is a second call at the same time. `name`
- * (copied) is up to 64 letters, digits, dots, dashes and underscores, without a dot first; else
- * TOOLCAGE_EUSAGE. Before start only. */
+ * (copied) is up to 64 letters, digits, dots, dashes and underscores, without a dot or a dash
+ * first; else TOOLCAGE_EUSAGE. Before start only. */
 int toolcage_call_set_session(struct toolcage_call *call, const char *name,
                               struct toolcage_error **err);
 

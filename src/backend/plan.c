@@ -44,7 +44,7 @@ bool tc_session_name(const char *name)
                                   "0123456789._-";
     enum { LONGEST = 64 };
     size_t n = strnlen(name, LONGEST + 1);
-    return n > 0 && n <= LONGEST && name[0] != '.' && strspn(name, letters) == n;
+    return n > 0 && n <= LONGEST && name[0] != '.' && name[0] != '-' && strspn(name, letters) == n;
 }
 
 void tc_plan_visit(struct tc_wire *w, struct tc_plan *p)

@@ -167,9 +167,10 @@ int tc_call_set_session(struct toolcage_call *call, const char *name, struct too
     if (r < 0)
         return r;
     if (!tc_session_name(name))
-        return fail_usage(err, "session",
-                          "up to 64 letters, digits, dots, dashes and underscores, no dot first",
-                          "the session's name cannot be used");
+        return fail_usage(
+            err, "session",
+            "up to 64 letters, digits, dots, dashes and underscores, no dot or dash first",
+            "the session's name cannot be used");
     return replace(&call->session, name, err);
 }
 

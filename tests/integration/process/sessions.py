@@ -116,7 +116,7 @@ def two_at_once(s):
 
 
 def names(s):
-    for bad in ("", ".hidden", "a/b", "..", "x" * 65, "a b", "a\nb"):
+    for bad in ("", ".hidden", "a/b", "..", "-x", "--all", "x" * 65, "a b", "a\nb"):
         done = subprocess.run([TOOLCAGE, "exec", "--session", bad, "--", "/bin/true"], env=s.environ, cwd=s.ws, capture_output=True, text=True, check=False)
         check(done.returncode == 125 and "session" in done.stderr, f"the name {bad!r} is refused", done)
     for args, words in ((["end"], "one name, or --all"), (["dance"], "list or end"), (["end", "no-such-session"], "no session"), (["list", "x"], "takes no name"), (["end", "../x"], "no session")):

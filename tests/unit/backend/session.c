@@ -16,8 +16,9 @@
 
 static void names(void **state)
 {
-    static const char *const good[] = {"a", "A.b_c-9", "-", "_", "x.y..z"};
-    static const char *const bad[] = {"", ".", "..", ".a", "a/b", "a b", "a\n", "\xc3\xa4"};
+    static const char *const good[] = {"a", "A.b_c-9", "_", "x.y..z"};
+    static const char *const bad[] = {"",      ".",   "..",  ".a",  "-a",
+                                      "--all", "a/b", "a b", "a\n", "\xc3\xa4"};
     char longest[66];
     (void)state;
     for (size_t i = 0; i < TC_COUNT(good); i++)
