@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <termios.h>
 #include <time.h>
 
 #include "cli/diff.h"
@@ -53,7 +54,7 @@ static void put_changes(FILE *out, struct tc_slice answer)
     struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
     while (tc_scan_next(&each)) {
         _autofree_ char *kind = tc_json_text(tc_json_get(each.value, "kind"));
-        _autofree_ char *path = tc_json_text(tc_json_get(each.value, "path"));
+        _autofree_ char *path = tc_json_path(each.value);
         _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
         (void)fprintf(out, "%-8s  %s%s%s%s\n", kind ? kind : "?", path ? path : "?",
                       held ? "  (" : "", held ? held : "", held ? ")" : "");
@@ -189,6 +190,7 @@ static const char *ask_terminal(void)
     FILE *terminal = fd < 0 ? NULL : fdopen(dup(fd), "r");
     if (!terminal)
         return NULL;
+    (void)tcflush(fd, TCIFLUSH); /* an answer to what the tool may have asked is none to us */
     bool read = write(fd, question, sizeof(question) - 1) == (ssize_t)sizeof(question) - 1 &&
                 fgets(line, sizeof(line), terminal) != NULL;
     (void)fclose(terminal);
@@ -204,7 +206,7 @@ static void say_left(struct tc_slice answer, const char *call)
     bool any = false;
     while (tc_scan_next(&each)) {
         _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
-        _autofree_ char *path = tc_json_text(tc_json_get(each.value, "path"));
+        _autofree_ char *path = tc_json_path(each.value);
         if (held)
             tc_cli_say("still held: %s (%s)", path ? path : "?", held);
         any = any || held;

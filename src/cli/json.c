@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include "cli/base64.h"
+#include "cli/clean.h"
+
 struct tc_slice tc_json_of(const char *text)
 {
     return tc_scan_whole(text, strlen(text));
@@ -26,6 +29,16 @@ char *tc_json_text(struct tc_slice value)
         if (!text[i]) /* it would cut the text short */
             text[i] = ' ';
     return text;
+}
+
+char *tc_json_path(struct tc_slice row)
+{
+    _autofree_ char *path = tc_json_text(tc_json_get(row, "path"));
+    _autofree_ char *coded = path ? NULL : tc_json_text(tc_json_get(row, "path_base64"));
+    size_t length = path ? strlen(path) : 0;
+    _autofree_ char *bytes = coded ? tc_base64_decode(coded, strlen(coded), &length) : NULL;
+    const char *name = path ? path : bytes;
+    return name ? tc_clean(TC_CLEAN_LINE, name, length, NULL) : NULL;
 }
 
 int64_t tc_json_int(struct tc_slice value, int64_t otherwise)

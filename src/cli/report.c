@@ -46,7 +46,7 @@ static void say_held(struct tc_slice result)
     for (int said = 0; tc_scan_next(&each);) {
         _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
         _autofree_ char *kind = tc_json_text(tc_json_get(each.value, "kind"));
-        _autofree_ char *path = tc_json_text(tc_json_get(each.value, "path"));
+        _autofree_ char *path = tc_json_path(each.value);
         if (!held)
             continue;
         if (said++ < SAID)

@@ -77,6 +77,16 @@ def asked(s, more):
     check(not [name for name in tree(s.ws) if ".toolcage" in name], "no temporary name is left", tree(s.ws))
 
 
+def named(s, more):
+    """A name is one line of the list, and shown whatever bytes it has."""
+    answer = s.shell(f"""cd {s.ws}; echo x > "$(printf 'a\\nmodified  b')"; echo x > "$(printf 'bytes\\377')"; mkdir "$(printf 'd\\033[2J\\nd')" """, more=more)
+    done = subprocess.run([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+    lines = [line for line in done.stdout.splitlines() if "waits for a yes" in line or "modified" in line]
+    want = [f"added     {s.ws}/{name}  (waits for a yes)" for name in ("a\\x0amodified  b", "bytes\\xff", "d\\x1b[2J\\x0ad")]
+    check(sorted(lines) == want, "each change is one line with its name", done)
+    changes(s, answer.call, "discard")
+
+
 def newer(s, more):
     """Newer work of the host: made between the call and the yes."""
     answer = s.shell(f"cd {s.ws}; {SCRIPT}", more=more)
@@ -162,11 +172,19 @@ def at_a_terminal(s):
     for reply, comes, kept in (("y", True, False), ("d", False, False), ("", False, True)):
         fill(s)
         policy = s.policy(more=ASK % "copy")
+        ahead = "y" if reply == "" else ""  # the tool asked something, and nobody but us reads the answer
         pid, master = pty.fork()
         if pid == 0:
             os.chdir(s.ws)
-            os.execve(TOOLCAGE, [TOOLCAGE, "exec", "--policy", policy, "--tool", "t", "--stdin", "none", "/bin/sh", "-c", f"echo tool > {s.ws}/a"], s.environ)
+            os.execve(TOOLCAGE, [TOOLCAGE, "exec", "--policy", policy, "--tool", "t", "--stdin", "none", "/bin/sh", "-c", f"echo go on?; sleep {1.5 * PATIENCE}; echo tool > {s.ws}/a"], s.environ)
         said = b""
+
+        def tool_asks():
+            nonlocal said
+            said += os.read(master, 4096)
+            return b"go on?" in said
+        until(tool_asks, 20)
+        os.write(master, ahead.encode() + b"\n" if ahead else b"")
 
         def asked_now():
             nonlocal said
@@ -214,4 +232,4 @@ def cut(s):
             changes(s, row["call"], "discard")
 
 
-run(*(in_both(part) for part in (asked, newer, compared, moved, denied, single)), conflict, mistakes, at_a_terminal, cut)
+run(*(in_both(part) for part in (asked, named, newer, compared, moved, denied, single)), conflict, mistakes, at_a_terminal, cut)
