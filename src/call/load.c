@@ -4,6 +4,9 @@
  * Bringing policy text in: the policy itself makes no system call. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -60,7 +63,22 @@ static int fail_kind(struct toolcage_error **err, const char *path, const char *
                    "the policy file %s %s", path, what);
 }
 
-int tc_policy_load_file(const char *path, struct toolcage_policy **ret, struct toolcage_error **err)
+/* Where the open file lies, links resolved. */
+static int where(int fd, const char *path, char **ret, struct toolcage_error **err)
+{
+    char link[64], real[PATH_MAX];
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, real, sizeof(real));
+    if (n < 0)
+        return fail_read(err, path, errno);
+    if (n == 0 || real[0] != '/' || (size_t)n == sizeof(real))
+        return fail_kind(err, path, "lies where it has no name", "save it under a shorter path");
+    *ret = strndup(real, (size_t)n);
+    return *ret ? 0 : tc_fail_memory(err);
+}
+
+static int read_file(const char *path, struct tc_buf *text, char **ret_real,
+                     struct toolcage_error **err)
 {
     /* Not to hang on a named pipe before its kind is known. */
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -72,15 +90,57 @@ int tc_policy_load_file(const char *path, struct toolcage_policy **ret, struct t
                          "name the file in it, as in DIR/toolcage.toml");
     if (!S_ISREG(st.st_mode))
         return fail_kind(err, path, "is not a regular file", "save it as a plain file first");
-    _autobuf_ struct tc_buf text = {.max = POLICY_MAX + GROWN};
-    int rc = st.st_size > POLICY_MAX ? 0 : tc_read_all(fd, &text);
-    if (st.st_size > POLICY_MAX || text.len > POLICY_MAX)
+    int rc = st.st_size > POLICY_MAX ? 0 : tc_read_all(fd, text);
+    if (st.st_size > POLICY_MAX || text->len > POLICY_MAX)
         return fail_kind(err, path, "is larger than 4 MiB", "split it: one policy file a project");
-    if (text.failed)
+    if (text->failed)
         return tc_fail_memory(err);
-    if (rc < 0) /* half of a policy is another policy */
-        return fail_read(err, path, errno);
-    return tc_policy_load_buffer(text.data ? text.data : "", text.len, path, ret, err);
+    if (rc < 0)
+        return fail_read(err, path, errno); /* half of a policy is another policy */
+    return where(fd, path, ret_real, err);
+}
+
+/* A file that another one extends. It is known by where it really lies: the descriptor says that,
+ * whatever is done to the name meanwhile. */
+static int read_extended(void *context, const char *path, struct tc_policy_found *ret,
+                         struct toolcage_error **err)
+{
+    (void)context;
+    _autobuf_ struct tc_buf text = {.max = POLICY_MAX + GROWN};
+    _autofree_ char *real = NULL;
+    int rc = read_file(path, &text, &real, err);
+    if (rc)
+        return rc;
+    size_t length = text.len;
+    _autofree_ char *whole = length ? tc_buf_steal(&text) : strdup("");
+    if (!whole)
+        return tc_fail_memory(err);
+    *ret = (struct tc_policy_found){
+        .text = TAKE(whole), .path = TAKE(real), .length = length, .reader = tc_reader_of(path)};
+    return 0;
+}
+
+int tc_policy_load_file(const char *path, struct toolcage_policy **ret, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf text = {.max = POLICY_MAX + GROWN};
+    _autosurroundings_ struct tc_surroundings here = {0};
+    _autofree_ char *real = NULL;
+    int rc = read_file(path, &text, &real, err);
+    if (!rc)
+        rc = tc_surroundings_gather(&here, err);
+    if (rc)
+        return rc;
+    _autofree_ char *full = tc_path_absolute(here.cwd, path);
+    _autofree_ char *dir = full ? tc_path_parent(full) : NULL;
+    if (!dir)
+        return tc_fail_memory(err);
+    const struct tc_policy_source source = {.text = text.data ? text.data : "",
+                                            .length = text.len,
+                                            .name = path,
+                                            .path = real,
+                                            .reader = tc_reader_of(path),
+                                            .read = read_extended};
+    return tc_policy_compile_source(&source, dir, here.home, ret, err);
 }
 
 int tc_policy_allow(const char *text, size_t length, const char *name, const char *tool,

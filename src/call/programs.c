@@ -252,7 +252,8 @@ static int fail_missing(const struct extension *x, const char *name, const char 
                          .hint = "install it, or take it out of the policy's `programs`",
                          .line = x->said.line};
     if (why.line) {
-        why.file = tc_policy_name(x->policy);
+        why.file = tc_policy_file(x->policy, why.line);
+        why.line = tc_policy_number(why.line);
         why.column = 1;
     }
     return tc_fail(err, &why, "the program %s is not on the caller's PATH (%s)", name, path);

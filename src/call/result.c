@@ -112,6 +112,13 @@ struct toolcage_error *tc_error_of_failure(const struct tc_failure *f, const cha
     return error;
 }
 
+static struct toolcage_error *error_of_failure(const struct tc_result_frame *frame,
+                                               const struct tc_failure *f)
+{
+    uint32_t line = line_of(frame->grant, f);
+    return tc_error_of_failure(f, tc_policy_file(frame->policy, line), tc_policy_number(line));
+}
+
 /* A refused connect is the doing of the network's key or of unix_sockets, wherever that was said.
  */
 static bool place_connect(const struct tc_result_frame *frame, struct tc_denial *d)
@@ -179,8 +186,7 @@ static void settle(const struct tc_result_frame *frame, struct toolcage_result *
     if (o->status < 0 || o->status >= (int64_t)TC_COUNT(words))
         o->status = TOOLCAGE_STATUS_ERROR;
     if (!result->error && o->failure.code < 0)
-        result->error = tc_error_of_failure(&o->failure, tc_policy_name(frame->policy),
-                                            line_of(frame->grant, &o->failure));
+        result->error = error_of_failure(frame, &o->failure);
     bool refused = o->status == TOOLCAGE_STATUS_DENIED || o->status == TOOLCAGE_STATUS_ERROR;
     if (o->status == TOOLCAGE_STATUS_OK && (result->error || o->exit_code != 0))
         o->status = TOOLCAGE_STATUS_ERROR;

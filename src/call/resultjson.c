@@ -124,7 +124,8 @@ static void add_usage(struct tc_buf *buf, const struct tc_outcome *o)
     tc_buf_addc(buf, '}');
 }
 
-static void add_denials(struct tc_buf *buf, const struct tc_outcome *o)
+static void add_denials(struct tc_buf *buf, const struct tc_result_frame *frame,
+                        const struct tc_outcome *o)
 {
     tc_json_key(buf, "denials");
     tc_buf_addc(buf, '[');
@@ -136,7 +137,9 @@ static void add_denials(struct tc_buf *buf, const struct tc_outcome *o)
         add_name(buf, "target", "target_base64", d->target);
         add_number(buf, "count", d->count);
         add_text(buf, "key", d->key);
-        add_known(buf, "line", d->line, 1);
+        add_known(buf, "line", tc_policy_number((uint32_t)d->line), 1);
+        if (d->line > 0 && tc_policy_number((uint32_t)d->line) != (uint32_t)d->line)
+            add_text(buf, "file", tc_policy_file(frame->policy, (uint32_t)d->line));
         add_text(buf, "hint", d->hint);
         if (d->probe)
             add_flag(buf, "probe", true);
@@ -248,7 +251,7 @@ char *tc_result_write_json(const struct tc_result_frame *frame,
     tc_result_write_files(&buf, o);
     add_session(&buf, o);
     add_usage(&buf, o);
-    add_denials(&buf, o);
+    add_denials(&buf, frame, o);
     add_accesses(&buf, frame, o);
     add_omitted(&buf, frame, o);
     add_enforcement(&buf, o);

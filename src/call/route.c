@@ -22,7 +22,8 @@ static void place(const struct toolcage_policy *policy, const struct tc_grant *g
     for (size_t i = 0; i < count && !why->line; i++)
         why->line = tc_policy_line(policy, grant->tool, keys[i], &prefix);
     if (why->line) {
-        why->file = tc_policy_name(policy);
+        why->file = tc_policy_file(policy, why->line);
+        why->line = tc_policy_number(why->line);
         why->column = 1;
     }
 }
@@ -77,8 +78,8 @@ static int fail_missing(const struct toolcage_policy *policy, const struct tc_gr
         .hint =
             "choose a backend that provides it, or take the grant that needs it out of the policy"};
     if (origin && origin->line) {
-        why.file = tc_policy_name(policy);
-        why.line = origin->line;
+        why.file = tc_policy_file(policy, origin->line);
+        why.line = tc_policy_number(origin->line);
         why.column = 1;
     }
     return tc_fail(err, &why, "backend %s cannot enforce %s for tool %s", front->name, list.data,

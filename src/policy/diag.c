@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/shown.h"
+#include "policy/model.h"
 
 enum { QUOTE_MAX = 160 };
 
@@ -60,9 +61,17 @@ void tc_diag_add(struct tc_diag *diag, struct tc_place at, const char *subject, 
     insert(diag, &f);
 }
 
+static const char *file_name(const struct tc_diag *diag, uint32_t line)
+{
+    return diag->policy ? tc_policy_file(diag->policy, line) : diag->name;
+}
+
 static const char *find_line(const struct tc_diag *diag, uint32_t line, size_t *ret_len)
 {
-    const char *p = diag->text, *end = p + diag->len;
+    size_t file = TC_LINE_FILE(line);
+    const char *p = file ? diag->policy->files[file].text : diag->text;
+    const char *end = p + (file ? diag->policy->files[file].len : diag->len);
+    line = TC_LINE_NUMBER(line);
     for (uint32_t n = 1; n < line && p < end; n++) {
         const char *newline = memchr(p, '\n', (size_t)(end - p));
         p = newline ? newline + 1 : end;
@@ -95,7 +104,7 @@ void tc_diag_quote(struct tc_buf *out, const char *line, size_t len, struct tc_p
     while (first && first < len && ((unsigned char)line[first] & 0xc0) == 0x80)
         first++;
     size_t shown = len - first > QUOTE_MAX ? QUOTE_MAX : len - first;
-    tc_buf_addf(out, "%5u | ", at.line);
+    tc_buf_addf(out, "%5u | ", TC_LINE_NUMBER(at.line));
     add_quoted(out, line + first, shown);
     tc_buf_adds(out, "\n      | ");
     for (size_t i = first; i < column; i++)
@@ -119,11 +128,17 @@ static void add_source(struct tc_buf *out, const struct tc_diag *diag, struct tc
 
 static void add_finding(struct tc_buf *out, const struct tc_diag *diag, const struct tc_finding *f)
 {
-    tc_buf_add_shown(out, diag->name);
-    tc_buf_addf(out, ":%u:%u: error: ", f->at.line, f->at.column);
+    tc_buf_add_shown(out, file_name(diag, f->at.line));
+    tc_buf_addf(out, ":%u:%u: error: ", TC_LINE_NUMBER(f->at.line), f->at.column);
     tc_buf_add_shown(out, f->message);
     tc_buf_addc(out, '\n');
     add_source(out, diag, f->at);
+    for (uint32_t line = f->at.line; TC_LINE_FILE(line);) {
+        line = diag->policy->files[TC_LINE_FILE(line)].by;
+        tc_buf_adds(out, "extended by ");
+        tc_buf_add_shown(out, file_name(diag, line));
+        tc_buf_addf(out, ":%u\n", TC_LINE_NUMBER(line));
+    }
     if (!f->hint[0])
         return;
     tc_buf_adds(out, "hint: ");
@@ -152,8 +167,8 @@ int tc_diag_result(const struct tc_diag *diag, struct toolcage_error **err)
                                     .stage = "policy",
                                     .subject = f->subject,
                                     .hint = f->hint,
-                                    .file = diag->name,
-                                    .line = f->at.line,
+                                    .file = file_name(diag, f->at.line),
+                                    .line = TC_LINE_NUMBER(f->at.line),
                                     .column = f->at.column,
                                     .report = report},
                    "%s", f->message);

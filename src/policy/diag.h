@@ -27,6 +27,7 @@ struct tc_diag {
     struct tc_finding items[TC_FINDINGS_MAX]; /* the first ones by place */
     size_t count, more;
     bool memory;
+    const struct toolcage_policy *policy; /* whose files the places name; NULL: one file */
 };
 
 /* Adds a finding; subject (the key) and hint may be NULL. */

@@ -38,14 +38,23 @@ static void add_list(struct tc_buf *out, const char *key, const struct tc_strv *
     tc_buf_addc(out, ']');
 }
 
-static void add_origin(struct tc_buf *out, const struct tc_origin *origin)
+static void add_line(struct tc_buf *out, const struct toolcage_policy *policy, uint32_t line)
 {
-    tc_json_member(out, "key", origin->key ? origin->key : "");
     tc_json_key(out, "line");
-    tc_buf_addf(out, "%u", origin->line);
+    tc_buf_addf(out, "%u", TC_LINE_NUMBER(line));
+    if (TC_LINE_FILE(line)) /* of a file that this one extends */
+        tc_json_member(out, "file", tc_policy_file(policy, line));
 }
 
-static void add_files(struct tc_buf *out, const struct tc_grant *grant)
+static void add_origin(struct tc_buf *out, const struct toolcage_policy *policy,
+                       const struct tc_origin *origin)
+{
+    tc_json_member(out, "key", origin->key ? origin->key : "");
+    add_line(out, policy, origin->line);
+}
+
+static void add_files(struct tc_buf *out, const struct toolcage_policy *policy,
+                      const struct tc_grant *grant)
 {
     static const char *const words[] = {
         [TC_ACCESS_READ] = "read", [TC_ACCESS_WRITE] = "write", [TC_ACCESS_DENY] = "denied"};
@@ -60,7 +69,7 @@ static void add_files(struct tc_buf *out, const struct tc_grant *grant)
         add_bool(out, "optional", entry->optional);
         add_bool(out, "argument", entry->argument);
         add_bool(out, "built_in", entry->built_in);
-        add_origin(out, &entry->origin);
+        add_origin(out, policy, &entry->origin);
         tc_buf_addc(out, '}');
     }
     tc_buf_addc(out, ']');
@@ -73,7 +82,8 @@ static void add_files(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, ']');
 }
 
-static void add_network(struct tc_buf *out, const struct tc_grant *grant)
+static void add_network(struct tc_buf *out, const struct toolcage_policy *policy,
+                        const struct tc_grant *grant)
 {
     tc_json_key(out, "network");
     tc_buf_addc(out, '[');
@@ -86,7 +96,7 @@ static void add_network(struct tc_buf *out, const struct tc_grant *grant)
         add_list(out, "methods", &entry->methods);
         add_list(out, "paths", &entry->paths);
         add_bool(out, "inspected", entry->methods.count || entry->paths.count);
-        add_origin(out, &entry->origin);
+        add_origin(out, policy, &entry->origin);
         tc_buf_addc(out, '}');
     }
     tc_buf_addc(out, ']');
@@ -102,7 +112,8 @@ static void add_syscalls(struct tc_buf *out, const struct tc_grant *grant)
 }
 
 /* Where from and where to; the values are not known here. */
-static void add_secrets(struct tc_buf *out, const struct tc_grant *grant)
+static void add_secrets(struct tc_buf *out, const struct toolcage_policy *policy,
+                        const struct tc_grant *grant)
 {
     tc_json_key(out, "secrets");
     tc_buf_addc(out, '[');
@@ -113,14 +124,14 @@ static void add_secrets(struct tc_buf *out, const struct tc_grant *grant)
         tc_json_member(out, "from", secret->from);
         add_list(out, "hosts", &secret->hosts);
         tc_json_member(out, "header", secret->header);
-        tc_json_key(out, "line");
-        tc_buf_addf(out, "%u", secret->line);
+        add_line(out, policy, secret->line);
         tc_buf_addc(out, '}');
     }
     tc_buf_addc(out, ']');
 }
 
-static void add_sockets(struct tc_buf *out, const struct tc_grant *grant)
+static void add_sockets(struct tc_buf *out, const struct toolcage_policy *policy,
+                        const struct tc_grant *grant)
 {
     tc_json_key(out, "unix_sockets");
     if (!grant->unix_sockets || !grant->socket_count) {
@@ -135,7 +146,7 @@ static void add_sockets(struct tc_buf *out, const struct tc_grant *grant)
         add_string(out, "from", entry->from);
         add_bool(out, "optional", entry->optional);
         add_string(out, "risk", tc_socket_risk(entry->from));
-        add_origin(out, &entry->origin);
+        add_origin(out, policy, &entry->origin);
         tc_buf_addc(out, '}');
     }
     tc_buf_addc(out, ']');
@@ -162,8 +173,8 @@ static const struct limit_row limit_rows[] = {
 };
 
 /* "default", "tool.x.timeout:4", or "this call" when a flag narrowed it. */
-static void add_limit_origin(struct tc_buf *out, const struct tc_spec *said,
-                             const struct limit_row *row, int64_t value)
+static void add_limit_origin(struct tc_buf *out, const struct toolcage_policy *policy,
+                             const struct tc_spec *said, const struct limit_row *row, int64_t value)
 {
     const struct tc_limits *limits = said ? &said->limits : &tc_limits_default;
     int64_t was = *(const int64_t *)(const void *)((const char *)limits + row->offset);
@@ -176,7 +187,9 @@ static void add_limit_origin(struct tc_buf *out, const struct tc_spec *said,
         tc_buf_adds(&text, "default");
     else
         tc_buf_addf(&text, "%s.%s:%u", said->prefix, row->id == TC_KEY_DISK ? "disk" : row->name,
-                    said->said[row->id]);
+                    TC_LINE_NUMBER(said->said[row->id]));
+    if (said && was == value && TC_LINE_FILE(said->said[row->id]))
+        tc_buf_addf(&text, " of %s", tc_policy_file(policy, said->said[row->id]));
     out->failed |= text.failed;
     add_string(out, "origin", text.data);
 }
@@ -202,7 +215,7 @@ static void add_limits(struct tc_buf *out, const struct toolcage_policy *policy,
             tc_json_member(out, "by", grant->limits.memory_any ? "any" : "group");
         if (row->id == TC_KEY_OUTPUT)
             tc_json_member(out, "over", grant->limits.output_kill ? "kill" : "truncate");
-        add_limit_origin(out, tc_policy_said(policy, tool, row->id), row, value);
+        add_limit_origin(out, policy, tc_policy_said(policy, tool, row->id), row, value);
         tc_buf_addc(out, '}');
     }
     tc_buf_addc(out, '}');
@@ -234,7 +247,8 @@ static void add_env(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, ']');
 }
 
-static void add_verdict(struct tc_buf *out, const char *access, const struct tc_verdict *v)
+static void add_verdict(struct tc_buf *out, const struct toolcage_policy *policy,
+                        const char *access, const struct tc_verdict *v)
 {
     tc_json_key(out, "verdict");
     tc_buf_addc(out, '{');
@@ -242,8 +256,7 @@ static void add_verdict(struct tc_buf *out, const char *access, const struct tc_
     tc_json_member(out, "target", v->target);
     add_bool(out, "allowed", v->allowed);
     tc_json_member(out, "key", v->key);
-    tc_json_key(out, "line");
-    tc_buf_addf(out, "%u", v->line);
+    add_line(out, policy, v->line);
     add_string(out, "entry", v->entry);
     tc_json_member(out, "clause", tc_clause_name(v->clause));
     tc_json_member(out, "reason", v->reason);
@@ -327,18 +340,18 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     }
     add_clauses(&out, "clauses", grant->clauses);
     add_clauses(&out, "without", grant->without & grant->clauses);
-    add_files(&out, grant);
-    add_network(&out, grant);
-    add_secrets(&out, grant);
+    add_files(&out, policy, grant);
+    add_network(&out, policy, grant);
+    add_secrets(&out, policy, grant);
     add_syscalls(&out, grant);
-    add_sockets(&out, grant);
+    add_sockets(&out, policy, grant);
     add_limits(&out, policy, grant);
     add_env(&out, grant);
     add_list(&out, "programs", &grant->programs);
     add_list(&out, "collect", &grant->collect);
     if (access) {
         add_choice(&out, policy, grant);
-        add_verdict(&out, access, &verdict);
+        add_verdict(&out, policy, access, &verdict);
     }
     tc_buf_addc(&out, '}');
     *ret = tc_buf_steal(&out);

@@ -78,8 +78,12 @@ const struct tc_key tc_keys[] = {
          "Accesses and calls that the policy must allow or deny: toolcage policy test. A file of "
          "its own may hold them, too.",
      .example = "[[test]]\ntool = \"python\"\ndenied = [\"connect example.com:443\"]"},
-    {TC_IN(FILE), "extends", .text = "Another policy file that this one builds on.", NONE,
-     .type = "string"},
+    {TC_IN(FILE), "extends", tc_set_word, NONE, .type = "path, or array of them",
+     .text =
+         "What this file builds on: other policy files, and shipped profiles as \"profile:NAME\". "
+         "What a file says itself replaces what it extends, key by key; a later entry goes "
+         "before an earlier one, and filesystem.denied and tests add up.",
+     .example = "extends = \"profile:workspace\""},
     {TC_IN(FILE), "egress", .text = "Settings of the proxy.", NONE, .type = "table"},
     {TC_IN(FILE), "audit", .text = "The audit log.", NONE, .type = "table"},
     {TC_IN(FILE) | EACH, "steering", .text = "How files that steer the host are treated.", NONE,

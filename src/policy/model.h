@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdatomic.h>
 
+#include "policy/extends.h"
 #include "policy/keys.h"
 #include "policy/policy.h"
 
@@ -119,6 +120,8 @@ struct toolcage_policy {
     /* where any tool can write: on the host, and by the tool's path in the call's workspace */
     struct tc_strv writable, workspace_writable;
     char writable_digest[TC_DIGEST_SIZE]; /* of the first */
+    struct tc_policy_file files[TC_FILES_MAX];
+    size_t file_count;
 };
 
 /* False: out of memory. Nothing of the policy is added or moved afterwards. */

@@ -102,7 +102,7 @@ static int refuse_outside(struct tc_resolve *r, const struct file_flag *flag,
     uint32_t line = covering ? covering->origin.line : origin.line;
     char place[32] = "";
     if (line)
-        (void)snprintf(place, sizeof(place), " (line %u)", line);
+        (void)snprintf(place, sizeof(place), " (line %u)", TC_LINE_NUMBER(line));
     return tc_resolve_refuse(
         r, TOOLCAGE_EDENIED, key, line, hint,
         "%s %.200s is more than the policy grants: by %s%s %s", flag->name, flag->path,

@@ -17,7 +17,13 @@ char *tc_parse_path(struct tc_parse *p, const struct tc_node *node)
     char *path = NULL;
     if (!tc_parse_is(p, node, TC_NODE_STRING))
         return NULL;
-    int rc = tc_path_expand(node->text, p->policy->dir, p->policy->home, &path, &c);
+    const char *dir = p->policy->files[TC_LINE_FILE(node->at.line)].dir;
+    bool relative = node->text[0] != '/' && node->text[0] != '~';
+    if (!dir && relative) {
+        tc_parse_bad(p, node, "write an absolute path", "a profile has no relative paths");
+        return NULL;
+    }
+    int rc = tc_path_expand(node->text, dir ? dir : "/", p->policy->home, &path, &c);
     if (rc == TOOLCAGE_EMEMORY)
         p->diag.memory = true;
     else if (rc)
@@ -30,6 +36,14 @@ char *tc_parse_path(struct tc_parse *p, const struct tc_node *node)
 static void become_clean(struct tc_parse *p, struct tc_node *node)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    const struct tc_policy_file *file = &p->policy->files[TC_LINE_FILE(node->at.line)];
+    bool relative = node->text[0] != '/' && node->text[0] != '~';
+    if (relative && !tc_streq(file->dir, p->policy->dir)) { /* of another directory: as it is */
+        _autofree_ char *whole = tc_path_absolute(file->dir, node->text);
+        if (!whole || !tc_node_become_string(node, whole))
+            p->diag.memory = true;
+        return;
+    }
     for (const char *at = node->text; *at;) {
         size_t n = strcspn(at, "/");
         if (at == node->text && !n)
@@ -72,7 +86,7 @@ static void add_rule(struct tc_parse *p, const struct tc_node *node, struct tc_f
     else if (rule->access != TC_ACCESS_DENY && twin && !tc_streq(twin->from, rule->from))
         tc_parse_bad(p, node, "use two names in the cage",
                      "\"%.100s\" is granted twice from different places (line %u)", rule->path,
-                     twin->line);
+                     TC_LINE_NUMBER(twin->line));
     else if (p->spec->fs_count + p->spec->socket_count == ENTRIES_MAX)
         tc_parse_bad(p, node, "grant a common parent directory", "more than %d filesystem entries",
                      ENTRIES_MAX);

@@ -144,6 +144,7 @@ struct toolcage_policy *tc_policy_unref(struct toolcage_policy *policy)
     free(policy->name);
     free(policy->dir);
     free(policy->home);
+    tc_policy_files_done(policy);
     free(policy);
     return NULL;
 }
@@ -196,18 +197,22 @@ static void check_text(struct tc_parse *p, const char *text, size_t length)
                     "the file holds a NUL byte");
 }
 
-static int read_policy(struct tc_parse *p, tc_document_reader *reader, struct tc_document *document,
-                       struct toolcage_error **err)
+static int read_policy(struct tc_parse *p, const struct tc_policy_source *source,
+                       struct tc_document *document, struct toolcage_error **err)
 {
     check_text(p, p->diag.text, p->diag.len);
     if (p->diag.count)
         return tc_diag_result(&p->diag, err);
-    if (!reader(document, p->diag.text, p->diag.len)) {
+    if (!source->reader(document, p->diag.text, p->diag.len)) {
         if (document->memory || !document->error)
             return tc_fail_memory(err);
         tc_diag_add(&p->diag, document->error_at, "", document->hint, "%s", document->error);
         return tc_diag_result(&p->diag, err);
     }
+    p->diag.policy = p->policy;
+    int rc = p->tested ? 0 : tc_extends_merge(p->policy, document, &p->diag, source, err);
+    if (rc)
+        return rc;
     tc_parse_table(p, p->tested ? TC_SCOPE_TEST_FILE : TC_SCOPE_FILE, &document->root, p->policy);
     if (!tc_policy_index_tools(p->policy))
         return tc_fail_memory(err);
@@ -226,26 +231,37 @@ static bool digest_policy(struct toolcage_policy *policy, const struct tc_node *
     return true;
 }
 
-static int compile(tc_document_reader *reader, const char *text, size_t length, const char *name,
-                   const char *dir, const char *home, const struct toolcage_policy *tested,
-                   struct toolcage_policy **ret, struct toolcage_error **err)
+static bool add_first(struct toolcage_policy *policy, const char *path, const char *dir)
 {
-    _auto_(unref) struct toolcage_policy *policy = new_policy(name, dir, home);
+    struct tc_policy_file *file = &policy->files[policy->file_count++];
+    file->name = strdup(policy->name);
+    file->path = path ? strdup(path) : NULL;
+    file->dir = dir ? strdup(dir) : NULL;
+    return file->name && (file->path || !path) && (file->dir || !dir);
+}
+
+static int compile(const struct tc_policy_source *source, const char *dir, const char *home,
+                   const struct toolcage_policy *tested, struct toolcage_policy **ret,
+                   struct toolcage_error **err)
+{
+    _auto_(unref) struct toolcage_policy *policy = new_policy(source->name, dir, home);
     _auto_(tc_document_done) struct tc_document document = {0};
     _autofree_ struct tc_parse *parse = calloc(1, sizeof(*parse));
-    if (!policy || !parse)
+    if (!policy || !parse || !add_first(policy, source->path, dir))
         return tc_fail_memory(err);
     parse->diag.name = policy->name;
-    parse->diag.text = text;
-    parse->diag.len = length;
+    parse->diag.text = source->text;
+    parse->diag.len = source->length;
     parse->policy = policy;
     parse->tested = tested;
-    int rc = read_policy(parse, reader, &document, err);
+    int rc = read_policy(parse, source, &document, err);
     tc_diag_done(&parse->diag);
     if (rc)
         return rc;
     if (!tc_policy_index_writable(policy) || !digest_policy(policy, &document.root))
         return tc_fail_memory(err);
+    for (size_t i = 0; i < policy->file_count; i++)
+        free(TAKE(policy->files[i].text));
     *ret = TAKE(policy);
     return 0;
 }
@@ -253,21 +269,43 @@ static int compile(tc_document_reader *reader, const char *text, size_t length, 
 int tc_policy_compile(const char *text, size_t length, const char *name, const char *dir,
                       const char *home, struct toolcage_policy **ret, struct toolcage_error **err)
 {
-    return compile(tc_document_read_toml, text, length, name, dir, home, NULL, ret, err);
+    return tc_policy_compile_by(tc_document_read_toml, text, length, name, dir, home, ret, err);
 }
 
 int tc_policy_compile_by(tc_document_reader *reader, const char *text, size_t length,
                          const char *name, const char *dir, const char *home,
                          struct toolcage_policy **ret, struct toolcage_error **err)
 {
-    return compile(reader, text, length, name, dir, home, NULL, ret, err);
+    const struct tc_policy_source source = {
+        .text = text, .length = length, .name = name, .reader = reader};
+    return compile(&source, dir, home, NULL, ret, err);
+}
+
+int tc_policy_compile_source(const struct tc_policy_source *source, const char *dir,
+                             const char *home, struct toolcage_policy **ret,
+                             struct toolcage_error **err)
+{
+    return compile(source, dir, home, NULL, ret, err);
 }
 
 int tc_policy_compile_tests(const struct toolcage_policy *policy, tc_document_reader *reader,
                             const char *text, size_t length, const char *name,
                             struct toolcage_policy **ret, struct toolcage_error **err)
 {
-    return compile(reader, text, length, name, policy->dir, policy->home, policy, ret, err);
+    const struct tc_policy_source source = {
+        .text = text, .length = length, .name = name, .reader = reader};
+    return compile(&source, policy->dir, policy->home, policy, ret, err);
+}
+
+const char *tc_policy_file(const struct toolcage_policy *policy, uint32_t line)
+{
+    size_t file = TC_LINE_FILE(line);
+    return file < policy->file_count ? policy->files[file].name : policy->name;
+}
+
+uint32_t tc_policy_number(uint32_t line)
+{
+    return TC_LINE_NUMBER(line);
 }
 
 int tc_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err)

@@ -54,6 +54,33 @@ int tc_policy_compile_by(tc_document_reader *reader, const char *text, size_t le
                          const char *name, const char *dir, const char *home,
                          struct toolcage_policy **ret, struct toolcage_error **err);
 
+/* One more file for `extends`; all owned by whom it is given to. */
+struct tc_policy_found {
+    char *text, *path; /* the path has its links resolved */
+    size_t length;
+    tc_document_reader *reader;
+};
+typedef int tc_policy_read(void *context, const char *path, struct tc_policy_found *ret,
+                           struct toolcage_error **err);
+/* A text of a policy. */
+struct tc_policy_source {
+    const char *text;
+    size_t length;
+    const char *name; /* of the file, for messages */
+    const char *path; /* the file itself, links resolved; NULL: none, and it extends no files */
+    tc_document_reader *reader;
+    tc_policy_read *read; /* what it extends; NULL: profiles only */
+    void *context;
+};
+/* The same, with files that it extends. */
+int tc_policy_compile_source(const struct tc_policy_source *source, const char *dir,
+                             const char *home, struct toolcage_policy **ret,
+                             struct toolcage_error **err);
+
+/* The file in which a line of the policy stands (borrows), and its number there. */
+const char *tc_policy_file(const struct toolcage_policy *policy, uint32_t line);
+uint32_t tc_policy_number(uint32_t line);
+
 /* Resolves the grant of one call. A refusal by policy is TOOLCAGE_EDENIED, bad arguments
  * TOOLCAGE_EARGUMENTS, a missing tool TOOLCAGE_ENOT_FOUND, each with key and line. */
 int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_request *request,

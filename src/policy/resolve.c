@@ -36,8 +36,8 @@ int tc_resolve_refuse(struct tc_resolve *r, int code, const char *subject, uint3
                                     .stage = "policy",
                                     .subject = about,
                                     .hint = hint,
-                                    .file = line ? r->policy->name : NULL,
-                                    .line = line,
+                                    .file = line ? tc_policy_file(r->policy, line) : NULL,
+                                    .line = TC_LINE_NUMBER(line),
                                     .column = line ? 1 : 0},
                    "%s", buf.data);
 }
@@ -332,6 +332,7 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
         mask_first,
         tc_resolve_narrow,
         tc_resolve_masks,
+        tc_resolve_files,
         tc_resolve_tool_writable,
         tc_resolve_unix_check,
         tc_resolve_secrets,

@@ -222,7 +222,7 @@ static const struct row rows[] = {
      "cannot be", ""},
     {"[[test]]\ntool = \"y\"\n", 2, 8, "tool", "there is no tool \"y\"", ""},
     {T "[[test]]\ntool = \"x\"\nallowed = [\"red /x\"]\n", 4, 12, "test", "an access is", ""},
-    {"extends = \"x\"\n", 1, 1, "extends", "not provided yet", ""},
+    {"extends = \"x\"\n", 1, 1, "extends", "no file cannot extend", "profile:NAME"},
 };
 
 static void find_each(void **state)
@@ -381,7 +381,7 @@ static void examples_of_keys_compile(void **state)
         enum tc_scope scope;
         const char *before, *after;
     } frames[] = {
-        {TC_SCOPE_FILE, "[tool.python]\n", ""},
+        {TC_SCOPE_FILE, "tool.python = {}\n", ""},
         {TC_SCOPE_TOOL, "[tool.x]\narguments.path = {}\narguments.code = {}\n", ""},
         {TC_SCOPE_FILESYSTEM, "[tool.x]\n", ""},
         {TC_SCOPE_ENV, "[tool.x]\n", ""},

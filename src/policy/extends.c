@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "policy/extends.h"
+
+#include <string.h>
+
+#include "base/path.h"
+#include "policy/diag.h"
+#include "policy/model.h"
+#include "policy/pathrule.h"
+#include "policy/profiles.h"
+
+static const char profile[] = "profile:";
+
+struct merge {
+    struct toolcage_policy *policy;
+    struct tc_diag *diag;
+    const struct tc_policy_source *source;
+    size_t bytes, nodes;
+    struct toolcage_error **err;
+};
+
+const char *tc_profile_text(const char *name)
+{
+    for (const struct tc_profile *row = tc_profiles; row->name; row++)
+        if (tc_streq(row->name, name))
+            return row->text;
+    return NULL;
+}
+
+void tc_policy_files_done(struct toolcage_policy *policy)
+{
+    for (size_t i = 0; i < policy->file_count; i++) {
+        free(policy->files[i].name);
+        free(policy->files[i].path);
+        free(policy->files[i].dir);
+        free(policy->files[i].text);
+    }
+    policy->file_count = 0;
+}
+
+static int refuse(struct merge *m, uint32_t by, const char *hint, const char *fmt, ...)
+    TC_PRINTF(4, 5);
+static int refuse(struct merge *m, uint32_t by, const char *hint, const char *fmt, ...)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    tc_buf_vaddf(&out, fmt, ap);
+    va_end(ap);
+    if (out.failed || !out.data)
+        return tc_fail_memory(m->err);
+    tc_diag_add(m->diag, (struct tc_place){by, 1, 1}, "extends", hint, "%s", out.data);
+    return tc_diag_result(m->diag, m->err);
+}
+
+static int read_profile(struct merge *m, const char *text, uint32_t by, struct tc_policy_file *file)
+{
+    const char *name = text + strlen(profile), *found = tc_profile_text(name);
+    _autobuf_ struct tc_buf hint = TC_BUF_INIT;
+    tc_buf_adds(&hint, "the profiles are");
+    for (const struct tc_profile *row = tc_profiles; row->name; row++)
+        tc_buf_addf(&hint, " %s", row->name);
+    if (hint.failed)
+        return tc_fail_memory(m->err);
+    if (!found)
+        return refuse(m, by, hint.data, "there is no profile \"%.60s\"", name);
+    file->name = strdup(text);
+    file->text = strdup(found);
+    file->len = strlen(found);
+    file->reader = tc_document_read_toml;
+    return file->name && file->text ? 0 : tc_fail_memory(m->err);
+}
+
+static int read_other(struct merge *m, const char *text, uint32_t by, struct tc_policy_file *file)
+{
+    struct tc_complaint c;
+    const struct tc_policy_file *from = &m->policy->files[TC_LINE_FILE(by)];
+    _autofree_ char *path = NULL;
+    if (!m->source->read || !from->dir)
+        return refuse(m, by, "load the policy from a file, or extend profile:NAME",
+                      "a text that is no file cannot extend \"%.200s\"", text);
+    int rc = tc_path_expand(text, from->dir, m->policy->home, &path, &c);
+    if (rc == TOOLCAGE_EMEMORY)
+        return tc_fail_memory(m->err);
+    if (rc)
+        return refuse(m, by, c.hint, "extends: %s", c.what);
+    _autoerror_ struct toolcage_error *why = NULL;
+    struct tc_policy_found found = {0};
+    rc = m->source->read(m->source->context, path, &found, &why);
+    if (rc == TOOLCAGE_EMEMORY)
+        return tc_fail_memory(m->err);
+    if (rc)
+        return refuse(m, by, tc_error_hint(why), "%s", tc_error_message(why));
+    file->path = found.path;
+    file->text = found.text;
+    file->len = found.length;
+    file->reader = found.reader;
+    file->name = strdup(file->path);
+    file->dir = tc_path_parent(file->path);
+    return file->name && file->dir ? 0 : tc_fail_memory(m->err);
+}
+
+/* The same text above itself in the chain? */
+static bool cycles(const struct toolcage_policy *policy, const char *name, uint32_t by)
+{
+    for (; by; by = policy->files[TC_LINE_FILE(by)].by)
+        if (tc_streq(policy->files[TC_LINE_FILE(by)].name, name) ||
+            tc_streq(policy->files[TC_LINE_FILE(by)].path, name))
+            return true;
+    return false;
+}
+
+static void place_tree(struct tc_node *node, uint32_t file)
+{
+    node->at.line |= file << TC_LINE_BITS;
+    node->key_at.line |= file << TC_LINE_BITS;
+    for (size_t i = 0; i < node->count; i++)
+        place_tree(&node->items[i], file);
+}
+
+/* Takes the node into the table; false without memory. */
+static bool adopt(struct tc_node *table, struct tc_node *node)
+{
+    struct tc_node *to = TC_PUSH(table->items, table->count);
+    if (!to)
+        return false;
+    *to = *node;
+    *node = (struct tc_node){.kind = TC_NODE_BOOL};
+    return true;
+}
+
+/* How deep tables are merged: [defaults] key by key, [tool.x] key by key, tools of servers too. */
+static int depth_of(const char *key)
+{
+    if (tc_streq(key, "defaults"))
+        return 1;
+    return tc_streq(key, "server") ? 4 : tc_streq(key, "test") ? 0 : 2;
+}
+
+static bool merge_table(struct tc_node *over, struct tc_node *under, int depth);
+
+static bool merge_list(struct tc_node *over, struct tc_node *under)
+{
+    for (size_t i = 0; i < under->count; i++)
+        if (!adopt(over, &under->items[i]))
+            return false;
+    return true;
+}
+
+/* A denial is never lost, whoever says the rest of the key anew. */
+static bool merge_denied(struct tc_node *over, struct tc_node *under)
+{
+    if (under->kind != TC_NODE_TABLE)
+        return true;
+    struct tc_node *old = tc_node_get(under, "denied");
+    if (!old || old->kind != TC_NODE_ARRAY)
+        return true;
+    if (over->kind == TC_NODE_STRING && tc_streq(over->text, "none"))
+        tc_node_become_empty(over, TC_NODE_TABLE);
+    if (over->kind != TC_NODE_TABLE)
+        return true;
+    struct tc_node *now = tc_node_get(over, "denied");
+    return now ? now->kind != TC_NODE_ARRAY || merge_list(now, old) : adopt(over, old);
+}
+
+static bool merge_one(struct tc_node *over, struct tc_node *under, int depth)
+{
+    if (tc_streq(over->key, "filesystem"))
+        return merge_denied(over, under);
+    if (over->kind == TC_NODE_ARRAY && tc_streq(over->key, "test") && under->kind == TC_NODE_ARRAY)
+        return merge_list(over, under);
+    if (depth && over->kind == TC_NODE_TABLE && under->kind == TC_NODE_TABLE)
+        return merge_table(over, under, depth);
+    return true;
+}
+
+/* What `over` does not say is `under`'s word. */
+static bool merge_table(struct tc_node *over, struct tc_node *under, int depth)
+{
+    for (size_t i = 0; i < under->count; i++) {
+        struct tc_node *mine = tc_node_get(over, under->items[i].key);
+        bool fine =
+            mine ? merge_one(mine, &under->items[i], depth - 1) : adopt(over, &under->items[i]);
+        if (!fine)
+            return false;
+    }
+    return true;
+}
+
+static bool merge_file(struct tc_node *over, struct tc_node *under)
+{
+    for (size_t i = 0; i < under->count; i++) {
+        struct tc_node *node = &under->items[i], *mine = tc_node_get(over, node->key);
+        if (!(mine ? merge_one(mine, node, depth_of(node->key)) : adopt(over, node)))
+            return false;
+    }
+    return true;
+}
+
+static int merge_entries(struct merge *m, struct tc_node *root, size_t index);
+
+static int parse_file(struct merge *m, size_t index, struct tc_document *document)
+{
+    const struct tc_policy_file *file = &m->policy->files[index];
+    bool binary = memchr(file->text, '\0', file->len) != NULL;
+    m->bytes += file->len;
+    if (m->bytes > TC_DOCUMENT_BYTES_MAX)
+        return refuse(m, file->by, "extend less", "the files of this policy have more than 4 MiB");
+    if (!binary && file->reader(document, file->text, file->len)) {
+        place_tree(&document->root, (uint32_t)index);
+        return 0;
+    }
+    if (!binary && (document->memory || !document->error))
+        return tc_fail_memory(m->err);
+    return refuse(m, document->error_at.line | (uint32_t)index << TC_LINE_BITS,
+                  binary ? "write the policy as plain text" : document->hint, "%s",
+                  binary ? "the file holds a NUL byte" : document->error);
+}
+
+static int merge_other(struct merge *m, struct tc_node *root, const struct tc_node *entry)
+{
+    struct toolcage_policy *policy = m->policy;
+    _auto_(tc_document_done) struct tc_document document = {0};
+    uint32_t by = entry->at.line;
+    size_t index = policy->file_count, depth = policy->files[TC_LINE_FILE(by)].depth + 1;
+    if (entry->kind != TC_NODE_STRING || !entry->len)
+        return refuse(m, by, "write extends = [\"profile:team\", \"../base.toml\"]",
+                      "extends names files and profiles");
+    if (depth > TC_EXTENDS_DEPTH_MAX || index == TC_FILES_MAX)
+        return refuse(m, by, "extend fewer files", "at most %d files in %d steps make one policy",
+                      TC_FILES_MAX, TC_EXTENDS_DEPTH_MAX);
+    struct tc_policy_file *file = &policy->files[policy->file_count++];
+    *file = (struct tc_policy_file){.by = by, .depth = depth};
+    int rc = tc_startswith(entry->text, profile) ? read_profile(m, entry->text, by, file)
+                                                 : read_other(m, entry->text, by, file);
+    if (!rc && cycles(policy, file->name, by))
+        rc = refuse(m, by, "take it out of one of them", "\"%.200s\" extends itself", entry->text);
+    if (!rc)
+        rc = parse_file(m, index, &document);
+    if (!rc)
+        rc = merge_entries(m, &document.root, index);
+    if (!rc && !merge_file(root, &document.root))
+        rc = tc_fail_memory(m->err);
+    return rc;
+}
+
+static void drop(struct tc_node *table, struct tc_node *member)
+{
+    tc_node_become_empty(member, TC_NODE_BOOL);
+    free(member->key);
+    *member = table->items[--table->count];
+}
+
+/* The last entry is nearest to the file, so it is merged first. */
+static int merge_entries(struct merge *m, struct tc_node *root, size_t index)
+{
+    struct tc_node *said = tc_node_get(root, "extends");
+    int rc = 0;
+    if (!said)
+        return 0;
+    struct tc_node list = *said;
+    bool array = list.kind == TC_NODE_ARRAY;
+    if (array && !list.count)
+        return refuse(m, list.at.line, "name a file or a profile", "extends is empty");
+    said->items = NULL; /* the entries outlive moves of the table */
+    said->text = NULL;
+    said->count = 0;
+    drop(root, said);
+    list.key = NULL;
+    for (size_t i = array ? list.count : 1; !rc && i > 0; i--)
+        rc = merge_other(m, root, array ? &list.items[i - 1] : &list);
+    tc_node_become_empty(&list, TC_NODE_BOOL);
+    return rc;
+}
+
+int tc_extends_merge(struct toolcage_policy *policy, struct tc_document *document,
+                     struct tc_diag *diag, const struct tc_policy_source *source,
+                     struct toolcage_error **err)
+{
+    struct merge m = {.policy = policy, .diag = diag, .source = source, .err = err};
+    int rc = merge_entries(&m, &document->root, 0);
+    if (!rc && policy->file_count > 1)
+        tc_node_sort(&document->root);
+    return rc;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The key `extends`: the texts that a policy file builds on, merged into one tree before anything
+ * is checked. A line of the merged tree says its file, too. */
+#ifndef TC_POLICY_EXTENDS_H
+#define TC_POLICY_EXTENDS_H
+
+#include "policy/document.h"
+#include "policy/policy.h"
+
+enum { TC_FILES_MAX = 32, TC_EXTENDS_DEPTH_MAX = 8, TC_LINE_BITS = 24 };
+#define TC_LINE_NUMBER(line) ((uint32_t)(line) & ((1u << TC_LINE_BITS) - 1))
+#define TC_LINE_FILE(line) ((size_t)((uint32_t)(line) >> TC_LINE_BITS))
+
+struct tc_diag;
+
+/* One text of the policy; the first is the file itself. */
+struct tc_policy_file {
+    char *name; /* for messages */
+    char *path; /* on the host, links resolved; NULL: a profile, or the first */
+    char *dir;  /* where its relative paths start; NULL: they do nowhere */
+    char *text; /* until the policy is compiled */
+    size_t len;
+    tc_document_reader *reader;
+    uint32_t by; /* the line that names it */
+    size_t depth;
+};
+
+/* Reads the other files that the tree of the first one names and merges them below it. The tree is
+ * then without `extends`. 0 or the error. */
+int tc_extends_merge(struct toolcage_policy *policy, struct tc_document *document,
+                     struct tc_diag *diag, const struct tc_policy_source *source,
+                     struct toolcage_error **err);
+void tc_policy_files_done(struct toolcage_policy *policy);
+
+/* A profile's text, or NULL. Static. */
+const char *tc_profile_text(const char *name);
+
+#endif
