@@ -52,6 +52,10 @@ struct tc_plan {
     struct tc_deny *denies;
     size_t deny_count;
     struct tc_strv tool_writable;
+    /* what the policy was made from, never writable: the file, NULL where its own word frees it or
+     * there is none, and those that it extends */
+    char *policy_file;
+    struct tc_strv extended;
     struct tc_strv collect;
     struct tc_strv net_allowed; /* "host:port", for hints */
     struct tc_limits limits;

@@ -116,7 +116,7 @@ static int read_extended(void *context, const char *path, struct tc_policy_found
     if (!whole)
         return tc_fail_memory(err);
     *ret = (struct tc_policy_found){
-        .text = TAKE(whole), .path = TAKE(real), .length = length, .reader = tc_reader_of(path)};
+        .text = TAKE(whole), .real = TAKE(real), .length = length, .reader = tc_reader_of(path)};
     return 0;
 }
 
@@ -137,7 +137,8 @@ int tc_policy_load_file(const char *path, struct toolcage_policy **ret, struct t
     const struct tc_policy_source source = {.text = text.data ? text.data : "",
                                             .length = text.len,
                                             .name = path,
-                                            .path = real,
+                                            .path = full,
+                                            .real = real,
                                             .reader = tc_reader_of(path),
                                             .read = read_extended};
     return tc_policy_compile_source(&source, dir, here.home, ret, err);

@@ -16,7 +16,7 @@ struct merge {
     struct toolcage_policy *policy;
     struct tc_diag *diag;
     const struct tc_policy_source *source;
-    size_t bytes, nodes;
+    size_t bytes;
     struct toolcage_error **err;
 };
 
@@ -33,6 +33,8 @@ void tc_policy_files_done(struct toolcage_policy *policy)
     for (size_t i = 0; i < policy->file_count; i++) {
         free(policy->files[i].name);
         free(policy->files[i].path);
+        free(policy->files[i].real);
+        free(policy->files[i].said);
         free(policy->files[i].dir);
         free(policy->files[i].text);
     }
@@ -72,6 +74,17 @@ static int read_profile(struct merge *m, const char *text, uint32_t by, struct t
     return file->name && file->text ? 0 : tc_fail_memory(m->err);
 }
 
+/* The directory of what a text names, as the texts up to here spell it. */
+static char *said_directory(const char *said, const char *text)
+{
+    const char *slash = strrchr(text, '/');
+    if (!slash)
+        return strdup(said);
+    if (text[0] == '/' || text[0] == '~' || !said[0])
+        return strndup(text, (size_t)(slash - text) + (slash == text));
+    return tc_format("%s/%.*s", said, (int)(slash - text), text);
+}
+
 static int read_other(struct merge *m, const char *text, uint32_t by, struct tc_policy_file *file)
 {
     struct tc_complaint c;
@@ -92,22 +105,26 @@ static int read_other(struct merge *m, const char *text, uint32_t by, struct tc_
         return tc_fail_memory(m->err);
     if (rc)
         return refuse(m, by, tc_error_hint(why), "%s", tc_error_message(why));
-    file->path = found.path;
+    file->real = found.real;
     file->text = found.text;
     file->len = found.length;
     file->reader = found.reader;
-    file->name = strdup(file->path);
-    file->dir = tc_path_parent(file->path);
-    return file->name && file->dir ? 0 : tc_fail_memory(m->err);
+    file->dir = tc_path_parent(path);
+    file->said = said_directory(from->said, text);
+    file->name = strdup(path);
+    file->path = TAKE(path);
+    return file->name && file->dir && file->said ? 0 : tc_fail_memory(m->err);
 }
 
 /* The same text above itself in the chain? */
-static bool cycles(const struct toolcage_policy *policy, const char *name, uint32_t by)
+static bool cycles(const struct toolcage_policy *policy, const struct tc_policy_file *file)
 {
-    for (; by; by = policy->files[TC_LINE_FILE(by)].by)
-        if (tc_streq(policy->files[TC_LINE_FILE(by)].name, name) ||
-            tc_streq(policy->files[TC_LINE_FILE(by)].path, name))
+    const struct tc_policy_file *above;
+    for (uint32_t by = file->by; by; by = above->by) {
+        above = &policy->files[TC_LINE_FILE(by)];
+        if (file->real ? tc_streq(above->real, file->real) : tc_streq(above->name, file->name))
             return true;
+    }
     return false;
 }
 
@@ -129,16 +146,6 @@ static bool adopt(struct tc_node *table, struct tc_node *node)
     *node = (struct tc_node){.kind = TC_NODE_BOOL};
     return true;
 }
-
-/* How deep tables are merged: [defaults] key by key, [tool.x] key by key, tools of servers too. */
-static int depth_of(const char *key)
-{
-    if (tc_streq(key, "defaults"))
-        return 1;
-    return tc_streq(key, "server") ? 4 : tc_streq(key, "test") ? 0 : 2;
-}
-
-static bool merge_table(struct tc_node *over, struct tc_node *under, int depth);
 
 static bool merge_list(struct tc_node *over, struct tc_node *under)
 {
@@ -164,38 +171,72 @@ static bool merge_denied(struct tc_node *over, struct tc_node *under)
     return now ? now->kind != TC_NODE_ARRAY || merge_list(now, old) : adopt(over, old);
 }
 
-static bool merge_one(struct tc_node *over, struct tc_node *under, int depth)
-{
-    if (tc_streq(over->key, "filesystem"))
-        return merge_denied(over, under);
-    if (over->kind == TC_NODE_ARRAY && tc_streq(over->key, "test") && under->kind == TC_NODE_ARRAY)
-        return merge_list(over, under);
-    if (depth && over->kind == TC_NODE_TABLE && under->kind == TC_NODE_TABLE)
-        return merge_table(over, under, depth);
-    return true;
-}
+typedef bool merge_member(struct tc_node *over, struct tc_node *under);
 
-/* What `over` does not say is `under`'s word. */
-static bool merge_table(struct tc_node *over, struct tc_node *under, int depth)
+/* What `over` does not say is `under`'s word; what both say is for `both` to settle. */
+static bool merge_table(struct tc_node *over, struct tc_node *under, merge_member *both)
 {
-    for (size_t i = 0; i < under->count; i++) {
+    bool fine = true;
+    if (over->kind != TC_NODE_TABLE || under->kind != TC_NODE_TABLE)
+        return true;
+    for (size_t i = 0; fine && i < under->count; i++) {
         struct tc_node *mine = tc_node_get(over, under->items[i].key);
-        bool fine =
-            mine ? merge_one(mine, &under->items[i], depth - 1) : adopt(over, &under->items[i]);
-        if (!fine)
-            return false;
+        fine = mine ? both(mine, &under->items[i]) : adopt(over, &under->items[i]);
     }
+    return fine;
+}
+
+static bool replace(struct tc_node *over, struct tc_node *under)
+{
+    (void)over;
+    (void)under;
     return true;
 }
 
-static bool merge_file(struct tc_node *over, struct tc_node *under)
+/* A key of a tool or of [defaults] is replaced whole. */
+static bool merge_key(struct tc_node *over, struct tc_node *under)
 {
-    for (size_t i = 0; i < under->count; i++) {
-        struct tc_node *node = &under->items[i], *mine = tc_node_get(over, node->key);
-        if (!(mine ? merge_one(mine, node, depth_of(node->key)) : adopt(over, node)))
-            return false;
-    }
-    return true;
+    return !tc_streq(over->key, "filesystem") || merge_denied(over, under);
+}
+
+static bool merge_tool(struct tc_node *over, struct tc_node *under)
+{
+    return merge_table(over, under, merge_key);
+}
+
+static bool merge_server_key(struct tc_node *over, struct tc_node *under)
+{
+    return tc_streq(over->key, "tool") ? merge_table(over, under, merge_tool)
+                                       : merge_key(over, under);
+}
+
+static bool merge_server(struct tc_node *over, struct tc_node *under)
+{
+    return merge_table(over, under, merge_server_key);
+}
+
+/* A row of [tier.x], [risk.x] or [backend.x]. */
+static bool merge_row(struct tc_node *over, struct tc_node *under)
+{
+    return merge_table(over, under, replace);
+}
+
+static bool merge_tests(struct tc_node *over, struct tc_node *under)
+{
+    bool lists = over->kind == TC_NODE_ARRAY && under->kind == TC_NODE_ARRAY;
+    return !lists || merge_list(over, under);
+}
+
+static bool merge_part(struct tc_node *over, struct tc_node *under)
+{
+    const char *key = over->key;
+    if (tc_streq(key, "tool"))
+        return merge_table(over, under, merge_tool);
+    if (tc_streq(key, "server"))
+        return merge_table(over, under, merge_server);
+    if (tc_streq(key, "defaults"))
+        return merge_tool(over, under);
+    return tc_streq(key, "test") ? merge_tests(over, under) : merge_table(over, under, merge_row);
 }
 
 static int merge_entries(struct merge *m, struct tc_node *root, size_t index);
@@ -234,13 +275,13 @@ static int merge_other(struct merge *m, struct tc_node *root, const struct tc_no
     *file = (struct tc_policy_file){.by = by, .depth = depth};
     int rc = tc_startswith(entry->text, profile) ? read_profile(m, entry->text, by, file)
                                                  : read_other(m, entry->text, by, file);
-    if (!rc && cycles(policy, file->name, by))
+    if (!rc && cycles(policy, file))
         rc = refuse(m, by, "take it out of one of them", "\"%.200s\" extends itself", entry->text);
     if (!rc)
         rc = parse_file(m, index, &document);
     if (!rc)
         rc = merge_entries(m, &document.root, index);
-    if (!rc && !merge_file(root, &document.root))
+    if (!rc && !merge_table(root, &document.root, merge_part))
         rc = tc_fail_memory(m->err);
     return rc;
 }
@@ -283,4 +324,18 @@ int tc_extends_merge(struct toolcage_policy *policy, struct tc_document *documen
     if (!rc && policy->file_count > 1)
         tc_node_sort(&document->root);
     return rc;
+}
+
+const char *tc_grant_policy_path(const struct tc_grant *grant, size_t index)
+{
+    const struct toolcage_policy *policy = grant->policy;
+    size_t others = 0;
+    if (!policy || !policy->file_count)
+        return NULL;
+    if (index == 0)
+        return policy->files[0].path ? policy->files[0].path : "";
+    for (size_t i = 1; i < policy->file_count; i++)
+        if (policy->files[i].path && ++others == index)
+            return policy->files[i].path;
+    return NULL;
 }

@@ -18,8 +18,10 @@ struct tc_diag;
 /* One text of the policy; the first is the file itself. */
 struct tc_policy_file {
     char *name; /* for messages */
-    char *path; /* on the host, links resolved; NULL: a profile, or the first */
+    char *path; /* on the host, as it was named; NULL: it is no file */
+    char *real; /* the same with links resolved */
     char *dir;  /* where its relative paths start; NULL: they do nowhere */
+    char *said; /* the same from the first file's, as the texts spell it; it enters the digest */
     char *text; /* until the policy is compiled */
     size_t len;
     tc_document_reader *reader;

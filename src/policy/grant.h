@@ -123,6 +123,9 @@ void tc_grant_done(struct tc_grant *grant);
 bool tc_grant_tool_writes(const struct tc_grant *grant, const char *path);
 /* All those paths; appends copies. False: out of memory. */
 bool tc_grant_tool_writable(const struct tc_grant *grant, struct tc_strv *to);
+/* The files on the host that the policy was made from, absolute, as they were named; the first is
+ * "" where the text was none. Borrows; NULL: no more. */
+const char *tc_grant_policy_path(const struct tc_grant *grant, size_t index);
 
 /* What the most specific rule says of a path as the tool sees it: the entry, or NULL when nothing
  * grants it (system directories are not entries). `denied` wins over all; borrows. */

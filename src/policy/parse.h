@@ -79,6 +79,8 @@ void tc_parse_path_entry(struct tc_parse *p, struct tc_node *node, enum tc_acces
 /* A path of the policy, absolute and clean ("~/" and relative ones resolved), or NULL after a
  * finding. */
 char *tc_parse_path(struct tc_parse *p, const struct tc_node *node);
+/* Its canonical form, after what is no path (`prefix`). */
+void tc_parse_path_settle(struct tc_parse *p, struct tc_node *node, const char *prefix);
 
 /* Of unix_sockets (parse_unix.c) */
 tc_key_set tc_set_unix_sockets;

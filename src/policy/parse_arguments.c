@@ -155,6 +155,7 @@ static void set_path_bounds(struct tc_parse *p, struct tc_node *node, struct tc_
         _autofree_ char *path = tc_parse_path(p, &node->items[i]);
         if (!path)
             continue;
+        tc_parse_path_settle(p, &node->items[i], "");
         const char *from = tc_path_within(TC_WORKSPACE, path) ? NULL : path;
         if (!tc_path_grantable(path, from, access, &c)) {
             tc_parse_complaint(p, &node->items[i], &c);

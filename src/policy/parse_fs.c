@@ -31,29 +31,31 @@ char *tc_parse_path(struct tc_parse *p, const struct tc_node *node)
     return path;
 }
 
-/* The path as written but clean, so that "data/" and "./data" have one digest, wherever the file
- * is. */
-static void become_clean(struct tc_parse *p, struct tc_node *node)
+static void add_clean(struct tc_buf *out, const char *path)
 {
-    _autobuf_ struct tc_buf out = TC_BUF_INIT;
-    const struct tc_policy_file *file = &p->policy->files[TC_LINE_FILE(node->at.line)];
-    bool relative = node->text[0] != '/' && node->text[0] != '~';
-    if (relative && !tc_streq(file->dir, p->policy->dir)) { /* of another directory: as it is */
-        _autofree_ char *whole = tc_path_absolute(file->dir, node->text);
-        if (!whole || !tc_node_become_string(node, whole))
-            p->diag.memory = true;
-        return;
-    }
-    for (const char *at = node->text; *at;) {
+    for (const char *at = path; *at;) {
         size_t n = strcspn(at, "/");
-        if (at == node->text && !n)
-            tc_buf_addc(&out, '/');
+        if (at == path && !n && !out->len)
+            tc_buf_addc(out, '/');
         else if (n && !(n == 1 && at[0] == '.'))
-            tc_buf_addf(&out, "%s%.*s", out.len && out.data[out.len - 1] != '/' ? "/" : "", (int)n,
-                        at);
+            tc_buf_addf(out, "%s%.*s", out->len && out->data[out->len - 1] != '/' ? "/" : "",
+                        (int)n, at);
         at += n + (at[n] == '/');
     }
-    if (out.failed || !tc_node_become_string(node, out.len ? out.data : "."))
+}
+
+/* "data/" and "./data" have one digest, wherever the file is; and a file elsewhere spells its paths
+ * from the first one's directory, because there is where they lead. */
+void tc_parse_path_settle(struct tc_parse *p, struct tc_node *node, const char *prefix)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    const char *said = p->policy->files[TC_LINE_FILE(node->at.line)].said;
+    const char *path = node->text + strlen(prefix);
+    if (said && path[0] != '/' && path[0] != '~')
+        add_clean(&out, said);
+    add_clean(&out, path);
+    _autofree_ char *text = out.failed ? NULL : tc_format("%s%s", prefix, out.len ? out.data : ".");
+    if (!text || !tc_node_become_string(node, text))
         p->diag.memory = true;
 }
 
@@ -112,9 +114,9 @@ static bool place_rule(struct tc_parse *p, struct tc_node *path, struct tc_node 
     if (!from && rule->access != TC_ACCESS_DENY && !tc_path_within(TC_WORKSPACE, rule->path) &&
         !(rule->from = tc_parse_copy(p, rule->path)))
         return false;
-    become_clean(p, path);
+    tc_parse_path_settle(p, path, "");
     if (from)
-        become_clean(p, from);
+        tc_parse_path_settle(p, from, "");
     return true;
 }
 

@@ -38,6 +38,8 @@ void tc_set_secret_from(struct tc_parse *p, const struct tc_key *key, struct tc_
         _autofree_ char *file = tc_parse_path(p, &path);
         secret->from = file ? tc_format("file:%s", file) : NULL;
         p->diag.memory |= file && !secret->from;
+        if (file)
+            tc_parse_path_settle(p, node, "file:");
     } else if (tc_startswith(node->text, "command:")) {
         tc_parse_bad(p, node, "use env:NAME or file:PATH",
                      "secrets from commands are not provided by this version");

@@ -395,6 +395,12 @@ void tc_set_image(struct tc_parse *p, const struct tc_key *key, struct tc_node *
     }
     free(spec->image);
     spec->image = tc_parse_path(p, node);
+    if (!spec->image)
+        return;
+    tc_parse_path_settle(p, node, "");
+    _autofree_ char *text = is_path(node->text) ? NULL : tc_format("./%s", node->text);
+    if (!is_path(node->text) && (!text || !tc_node_become_string(node, text)))
+        p->diag.memory = true;
 }
 
 void tc_set_programs(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)

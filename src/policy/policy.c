@@ -231,13 +231,16 @@ static bool digest_policy(struct toolcage_policy *policy, const struct tc_node *
     return true;
 }
 
-static bool add_first(struct toolcage_policy *policy, const char *path, const char *dir)
+static bool add_first(struct toolcage_policy *policy, const struct tc_policy_source *source)
 {
     struct tc_policy_file *file = &policy->files[policy->file_count++];
     file->name = strdup(policy->name);
-    file->path = path ? strdup(path) : NULL;
-    file->dir = dir ? strdup(dir) : NULL;
-    return file->name && (file->path || !path) && (file->dir || !dir);
+    file->path = source->path ? strdup(source->path) : NULL;
+    file->real = source->real ? strdup(source->real) : NULL;
+    file->dir = strdup(policy->dir);
+    file->said = strdup("");
+    return file->name && (file->path || !source->path) && (file->real || !source->real) &&
+           file->dir && file->said;
 }
 
 static int compile(const struct tc_policy_source *source, const char *dir, const char *home,
@@ -247,7 +250,7 @@ static int compile(const struct tc_policy_source *source, const char *dir, const
     _auto_(unref) struct toolcage_policy *policy = new_policy(source->name, dir, home);
     _auto_(tc_document_done) struct tc_document document = {0};
     _autofree_ struct tc_parse *parse = calloc(1, sizeof(*parse));
-    if (!policy || !parse || !add_first(policy, source->path, dir))
+    if (!policy || !parse || !add_first(policy, source))
         return tc_fail_memory(err);
     parse->diag.name = policy->name;
     parse->diag.text = source->text;

@@ -56,7 +56,7 @@ int tc_policy_compile_by(tc_document_reader *reader, const char *text, size_t le
 
 /* One more file for `extends`; all owned by whom it is given to. */
 struct tc_policy_found {
-    char *text, *path; /* the path has its links resolved */
+    char *text, *real; /* and its path with links resolved */
     size_t length;
     tc_document_reader *reader;
 };
@@ -67,7 +67,8 @@ struct tc_policy_source {
     const char *text;
     size_t length;
     const char *name; /* of the file, for messages */
-    const char *path; /* the file itself, links resolved; NULL: none, and it extends no files */
+    const char *path; /* the file itself, absolute; NULL: none, and it extends no files */
+    const char *real; /* the same with links resolved */
     tc_document_reader *reader;
     tc_policy_read *read; /* what it extends; NULL: profiles only */
     void *context;

@@ -332,7 +332,6 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
         mask_first,
         tc_resolve_narrow,
         tc_resolve_masks,
-        tc_resolve_files,
         tc_resolve_tool_writable,
         tc_resolve_unix_check,
         tc_resolve_secrets,

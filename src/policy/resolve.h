@@ -44,8 +44,6 @@ char *tc_path_move(const char *dir, const char *to, const char *path);
 char *tc_resolve_host_path(const struct tc_resolve *r, const char *path);
 /* toolcage's own denials; refuses grants of its state. After narrowing. */
 int tc_resolve_masks(struct tc_resolve *r);
-/* Refuses a grant that could change what the policy extends. */
-int tc_resolve_files(struct tc_resolve *r);
 int tc_resolve_tool_writable(struct tc_resolve *r);
 
 /* unix sockets (resolve_unix.c), and after everything that grants: are they to be had? */

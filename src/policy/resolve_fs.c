@@ -240,27 +240,6 @@ int tc_resolve_masks(struct tc_resolve *r)
     return rc ? rc : mask_credentials(r);
 }
 
-/* What a tool could write there would be the grant of the next call. A file of the policy's usual
- * name is kept read-only by the cage, with all directories above it. */
-int tc_resolve_files(struct tc_resolve *r)
-{
-    for (size_t f = 1; f < r->policy->file_count; f++) {
-        const char *path = r->policy->files[f].path;
-        if (!path || tc_streq(tc_path_base(path), "toolcage.toml"))
-            continue;
-        for (size_t i = 0; i < r->grant->fs_count; i++) {
-            const struct tc_fs_entry *e = &r->grant->fs[i];
-            if (e->access == TC_ACCESS_WRITE && e->from && tc_path_within(e->from, path))
-                return tc_resolve_refuse(
-                    r, TOOLCAGE_EDENIED, e->origin.key, e->origin.line,
-                    "move the file out of what tools write, or name it toolcage.toml in a "
-                    "directory of its own",
-                    "%.200s, which the policy extends, lies where the tool may write", path);
-        }
-    }
-    return 0;
-}
-
 int tc_resolve_tool_writable(struct tc_resolve *r)
 {
     const struct tc_strv *in_workspace = &r->policy->workspace_writable;

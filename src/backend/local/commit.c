@@ -147,6 +147,13 @@ static bool steers(const struct tc_item *item, const char *relative, unsigned mo
            steers_bare(item, relative);
 }
 
+/* What the policy is made from, or a directory that leads there and would be none. */
+static bool guarded(const struct tc_item *item, const char *relative, unsigned mode)
+{
+    return tc_process_guards(item, relative) ||
+           (!S_ISDIR(mode) && tc_process_guards_below(item, relative));
+}
+
 /* The grant's own word for it frees a file that steers the host. */
 static bool named(const struct tc_process_cage *p, const struct tc_item *item, const char *relative)
 {
@@ -298,7 +305,8 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
         return left_out;
     if (!item->name && tc_workspace_denied(cage, item, e->relative))
         return "denied";
-    if (!named(p, item, e->relative) && steers(item, e->relative, mode))
+    if (guarded(item, e->relative, mode) ||
+        (!named(p, item, e->relative) && steers(item, e->relative, mode)))
         return tc_commit_steering;
     _autofd_ int dir = parent_of(item->fd, e->relative);
     if (dir < 0)
@@ -340,8 +348,9 @@ const char *tc_commit_removal(const struct tc_process_cage *p, const struct tc_c
     const char *name = tc_path_base(entry->relative);
     bool directory = S_ISDIR(entry->host.mode);
     struct statx st;
-    if (!named(p, entry->item, entry->relative) &&
-        steers(entry->item, entry->relative, entry->host.mode))
+    if (tc_process_guards_below(entry->item, entry->relative) ||
+        (!named(p, entry->item, entry->relative) &&
+         steers(entry->item, entry->relative, entry->host.mode)))
         return tc_commit_steering;
     _autofd_ int dir = parent_of(entry->item->fd, entry->relative);
     if (dir < 0)

@@ -104,6 +104,12 @@ struct tc_masked {
     struct tc_file_id id;
 };
 
+/* A file that the policy is made from, below a writable tree. */
+struct tc_guarded {
+    const char *relative;
+    struct tc_guarded *next;
+};
+
 /* One granted path, resolved. */
 struct tc_item {
     const struct tc_mount *mount;
@@ -122,6 +128,7 @@ struct tc_item {
     /* A private directory for such files: `copy` is what can be written in it. */
     bool drawer;
     int layers; /* storage of an overlay over `fd`; -1: there is none */
+    struct tc_guarded *guarded;
 };
 
 struct tc_journal;
@@ -183,6 +190,8 @@ struct tc_process_cage {
     struct tc_place *places;
     size_t place_count;
     int64_t opened_ns, opened_us; /* real and monotonic time before the first look at an overlay */
+    struct tc_file_id *guarded;   /* the policy's files */
+    size_t guarded_count;
     struct tc_masked *masked;
     size_t masked_count;
     int storage; /* root of the private tmpfs */
@@ -269,6 +278,13 @@ int tc_process_cover_kernel(struct tc_cage *cage, const struct tc_item *item, co
 bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item);
 int tc_process_hide(struct tc_cage *cage);
 int tc_process_steering(struct tc_cage *cage, const struct tc_item *item);
+/* guard.c: where the files of the policy lie below what may be written, or a refusal. After the
+ * grants are resolved. */
+int tc_process_guard(struct tc_cage *cage);
+/* Is that one of them? Or are there some below? By any name? */
+bool tc_process_guards(const struct tc_item *item, const char *relative);
+bool tc_process_guards_below(const struct tc_item *item, const char *relative);
+bool tc_process_guards_id(const struct tc_process_cage *p, int dirfd, const char *name, ino_t ino);
 int tc_process_argv(struct tc_cage *cage);
 int tc_process_limits(struct tc_cage *cage);
 struct tc_box_mount *tc_process_mount(struct tc_process_cage *p, int fd, const char *path,

@@ -87,6 +87,27 @@ static bool add_lists(struct tc_plan *plan, const struct tc_grant *grant)
            tc_strv_copy(&plan->collect, &grant->collect);
 }
 
+/* The policy's own word, by its very path, frees the file; never those that it extends. */
+static bool frees(const struct tc_grant *grant, const char *path)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].access == TC_ACCESS_WRITE && !grant->fs[i].argument &&
+            tc_streq(grant->fs[i].from, path))
+            return true;
+    return false;
+}
+
+static bool add_policy(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    const char *path;
+    for (size_t i = 0; (path = tc_grant_policy_path(grant, i)); i++)
+        if (i == 0 && (!path[0] || frees(grant, path)))
+            continue;
+        else if (i ? !tc_strv_add(&plan->extended, path) : !copy_text(&plan->policy_file, path))
+            return false;
+    return true;
+}
+
 static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char *backend)
 {
     plan->clauses = grant->clauses;
@@ -101,7 +122,7 @@ static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char 
            copy_text(&plan->runtime, grant->runtime) &&
            copy_text(&plan->platform, grant->platform) && tc_plan_system(plan, !grant->image) &&
            add_entries(plan, grant) && add_sockets(plan, grant) && add_directories(plan, grant) &&
-           add_lists(plan, grant);
+           add_lists(plan, grant) && add_policy(plan, grant);
 }
 
 int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,

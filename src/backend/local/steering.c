@@ -84,13 +84,16 @@ static int bind_between(struct scan *s, const char *relative)
     return 0;
 }
 
-/* One object that steers the host, `relative` to the item. */
-static int protect(struct scan *s, const char *relative)
+/* One object that steers the host, `relative` to the item; the grant's own word frees it, unless
+ * `always`. */
+static int protect(struct scan *s, const char *relative, bool always)
 {
-    struct tc_process_cage *p = TC_PRIV(s->cage);
-    char *path = tc_arena_format(&p->arena, "%s/%s", s->item->path, relative);
-    if (!path || named(s, path))
-        return path ? 0 : -1;
+    const struct tc_process_cage *p = TC_PRIV(s->cage);
+    char *path = tc_arena_format(&TC_PRIV(s->cage)->arena, "%s/%s", s->item->path, relative);
+    if (!path)
+        return -1;
+    if (!always && (named(s, path) || tc_process_guards(s->item, relative)))
+        return 0;
     _autofd_ int fd = tc_resolve_beneath(s->item->fd, relative);
     struct stat st;
     if (fd < 0) /* a link cannot be mounted over, so the call is refused */
@@ -117,7 +120,7 @@ static int protect_below(struct scan *s, const char *prefix, const char *const *
 {
     for (size_t i = 0; i < count; i++) {
         _autofree_ char *relative = below(prefix, list[i]);
-        if (!relative || protect(s, relative) < 0)
+        if (!relative || protect(s, relative, false) < 0)
             return -1;
     }
     return 0;
@@ -171,6 +174,12 @@ static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char
         if (begins_with(tc_steering_names[i], name) &&
             protect_below(s, prefix, &tc_steering_names[i], 1) < 0)
             return -1;
+    if (tc_process_guards_id(TC_PRIV(s->cage), dirfd, name, e->d_ino)) {
+        _autofree_ char *relative = below(prefix, name);
+        bool known = relative && tc_process_guards(s->item, relative);
+        if (!relative || (!known && protect(s, relative, true) < 0))
+            return -1;
+    }
     if (strcmp(name, "HEAD") == 0 && tc_steers_bare(dirfd))
         return protect_below(s, prefix, bare, TC_COUNT(bare));
     if (strcmp(name, ".git") == 0 && e->d_type != DT_DIR)
@@ -296,11 +305,24 @@ static int guard_own(struct tc_cage *cage, const struct tc_item *item)
     return rc;
 }
 
+/* What the policy is made from, whatever it is called. */
+static int guard_policy(struct tc_cage *cage, const struct tc_item *item)
+{
+    struct scan s = {.cage = cage, .item = item};
+    int rc = 0;
+    for (const struct tc_guarded *g = item->guarded; g && rc == 0; g = g->next)
+        rc = protect(&s, g->relative, true);
+    tc_strv_done(&s.bound);
+    return rc;
+}
+
 int tc_process_steering(struct tc_cage *cage, const struct tc_item *item)
 {
     if (guard_own(cage, item) < 0)
         return -1;
-    int rc = search_until_still(cage, item);
+    int rc = guard_policy(cage, item);
+    if (rc == 0)
+        rc = search_until_still(cage, item);
     if (rc == 0 || cage->outcome->failure.code)
         return rc;
     return tc_cage_fail(cage,

@@ -235,7 +235,7 @@ int tc_process_resolve(struct tc_cage *cage)
             return -1;
     }
     tc_process_sort(p);
-    return 0;
+    return tc_process_guard(cage);
 }
 
 struct tc_item *tc_process_holder(const struct tc_process_cage *p, const char *path)

@@ -4,6 +4,7 @@
  * What a file builds on: who wins, what adds up, where errors point, and what is refused. */
 #include "test.h"
 
+#include "policy/model.h"
 #include "policy/profiles.h"
 
 struct file {
@@ -16,7 +17,7 @@ static int read_one(void *context, const char *path, struct tc_policy_found *ret
     for (const struct file *f = context; f->path; f++)
         if (strcmp(f->path, path) == 0) {
             *ret = (struct tc_policy_found){.text = strdup(f->text),
-                                            .path = strdup(path),
+                                            .real = strdup(path),
                                             .length = strlen(f->text),
                                             .reader = tc_document_read_toml};
             return 0;
@@ -32,6 +33,7 @@ static int load(const char *text, const struct file *files, struct toolcage_poli
                                             .length = strlen(text),
                                             .name = "t.toml",
                                             .path = "/srv/p/t.toml",
+                                            .real = "/srv/p/t.toml",
                                             .reader = tc_document_read_toml,
                                             .read = read_one,
                                             .context = (void *)(uintptr_t)files};
@@ -94,26 +96,99 @@ static void errors_name_the_file(void **state)
     }
 }
 
-static void what_is_extended_cannot_be_written(void **state)
+/* Only [tool.x], [defaults], [server.x] and [server.x.tool.y] are merged key by key: any other
+ * table that both name is replaced whole, whatever its keys are called. */
+static void keys_are_replaced_whole(void **state)
 {
-    static const struct file files[] = {{"/home/me/project/b.toml", "[defaults]\npids=9\n"},
-                                        {"/home/me/project/d/toolcage.toml", "[defaults]\n"},
-                                        {0}};
+    static const struct file files[] = {
+        {"/srv/p/b.toml", "[tool.filesystem]\npids=5\nenv.set={A='1'}\n"
+                          "[server.filesystem]\ncommand=['s']\npids=6\nenv.set={A='1'}\n"
+                          "[server.filesystem.tool.filesystem]\ntier='HumanApprove'\n"
+                          "arguments.a={}\n[tier.Auto]\nbackend='process'\n"},
+        {0}};
+    static const struct row {
+        const char *tool, *command;
+        int64_t pids;
+    } rows[] = {{"filesystem", "t", 5}, {"server.filesystem", NULL, 6}};
     struct toolcage_policy *policy = NULL;
-    _autogrant_ struct tc_grant grant = {0};
-    assert_int_equal(load("extends='/home/me/project/b.toml'\n[tool.x]\nfilesystem.writable="
-                          "['/workspace']\n",
+    assert_int_equal(load("extends='b.toml'\n[tool.filesystem]\nenv.set={B='2'}\n"
+                          "[server.filesystem]\nenv.set={B='2'}\n"
+                          "[server.filesystem.tool.filesystem]\narguments.b={}\n",
                           files, &policy, NULL),
                      0);
-    refused(policy, (struct ask){.tool = "x", .command = "t"}, TOOLCAGE_EDENIED,
-            "tool.x.filesystem.writable", 3, "which the policy extends");
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autogrant_ struct tc_grant grant = {0};
+        granted(policy, (struct ask){.tool = rows[i].tool, .command = rows[i].command}, &grant);
+        assert_int_equal(grant.limits.pids, rows[i].pids);
+        bool a = false, b = false;
+        for (size_t e = 0; e < grant.env.count; e++) {
+            a |= strcmp(grant.env.items[e], "A=1") == 0;
+            b |= strcmp(grant.env.items[e], "B=2") == 0;
+        }
+        assert_true(b && !a);
+    }
+    const struct tc_spec *tool = tc_policy_asked(policy, "server.filesystem.tool.filesystem");
+    assert_string_equal(tool->tier, "HumanApprove");
+    assert_int_equal(tool->argument_count, 1);
+    assert_string_equal(tool->arguments[0].name, "b");
     (void)tc_policy_unref(policy);
-    assert_int_equal(load("extends='/home/me/project/d/toolcage.toml'\n[tool.x]\n"
-                          "filesystem.writable=['/workspace']\n",
-                          files, &policy, NULL),
-                     0);
-    granted(policy, (struct ask){.tool = "x", .command = "t"}, &grant);
+}
+
+static void digest_at(const char *dir, const char *text, const struct file *files,
+                      char out[TC_DIGEST_SIZE])
+{
+    struct toolcage_policy *policy = NULL;
+    _autoerror_ struct toolcage_error *err = NULL;
+    _autofree_ char *path = tc_format("%s/t.toml", dir);
+    const struct tc_policy_source source = {.text = text,
+                                            .length = strlen(text),
+                                            .name = "t.toml",
+                                            .path = path,
+                                            .real = path,
+                                            .reader = tc_document_read_toml,
+                                            .read = read_one,
+                                            .context = (void *)(uintptr_t)files};
+    if (tc_policy_compile_source(&source, dir, "/home/me", &policy, &err))
+        fail_msg("%s", tc_error_report(err));
+    tc_strcopy(out, TC_DIGEST_SIZE, tc_policy_digest(policy));
     (void)tc_policy_unref(policy);
+}
+
+/* Where a path leads enters the digest, and nothing of where the files lie together. */
+static void paths_have_portable_digests(void **state)
+{
+    static const char *const rows[] = {
+        "filesystem.readable=['%sdata']\n",
+        "filesystem.readable=[{path='/d', from='%sdata'}]\n",
+        "filesystem.denied=['%sdata']\n",
+        "image='%simg'\n",
+        "unix_sockets=['%ss.sock']\n",
+        "filesystem.readable=['%sdata']\narguments.p={read=['%sdata']}\n",
+        "network=['h.example:443']\nsecrets.S={from='file:%skey',hosts=['h.example:443'],"
+        "header='A: {secret}'}\n",
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        char here[TC_DIGEST_SIZE], there[TC_DIGEST_SIZE], alone[TC_DIGEST_SIZE],
+            other[TC_DIGEST_SIZE];
+        _autobuf_ struct tc_buf base = TC_BUF_INIT, whole = TC_BUF_INIT;
+        for (const char *at = rows[i]; *at; at += strcspn(at, "%") + (strchr(at, '%') ? 2 : 0)) {
+            tc_buf_addf(&base, "%.*s%s", (int)strcspn(at, "%"), at, strchr(at, '%') ? "./" : "");
+            tc_buf_addf(&whole, "%.*s%s", (int)strcspn(at, "%"), at,
+                        strchr(at, '%') ? "../base/" : "");
+        }
+        _autofree_ char *extended = tc_format("[tool.x]\n%s", base.data);
+        _autofree_ char *written = tc_format("[tool.x]\n%s", whole.data);
+        const struct file files[] = {{"/srv/base/b.toml", extended},
+                                     {"/opt/base/b.toml", extended},
+                                     {"/srv/p/b.toml", extended},
+                                     {0}};
+        digest_at("/srv/p", "extends='../base/b.toml'", files, here);
+        digest_at("/opt/p", "extends='../base/b.toml'", files, there);
+        digest_at("/srv/p", written, files, alone);
+        digest_at("/srv/p", "extends='b.toml'", files, other);
+        if (strcmp(here, there) != 0 || strcmp(here, alone) != 0 || strcmp(here, other) == 0)
+            fail_msg("row %zu: %s", i, rows[i]);
+    }
 }
 
 int main(void)
@@ -122,7 +197,8 @@ int main(void)
         cmocka_unit_test(profiles_compile),
         cmocka_unit_test(nearer_words_win),
         cmocka_unit_test(errors_name_the_file),
-        cmocka_unit_test(what_is_extended_cannot_be_written),
+        cmocka_unit_test(keys_are_replaced_whole),
+        cmocka_unit_test(paths_have_portable_digests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

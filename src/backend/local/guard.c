@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The files of the policy itself: what a tool could write there would be the grant of the next
+ * call. They are found by where they lie at this call, whatever their names and whatever the grant
+ * says, and are read-only wherever a writable grant reaches them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backend/local/local.h"
+#include "base/fd.h"
+#include "base/path.h"
+
+static int refuse(struct tc_cage *cage, const struct tc_item *item, const char *path, int errnum,
+                  const char *why, const char *hint)
+{
+    (void)tc_cage_fail(cage,
+                       &(struct tc_why){.code = TOOLCAGE_EDENIED,
+                                        .stage = "steering",
+                                        .subject = path,
+                                        .errnum = errnum,
+                                        .hint = hint},
+                       TC_CLAUSE_FS_STEERING, "the policy is made from %s, %s", path, why);
+    if (item && item->mount->key) {
+        cage->outcome->failure.key = strdup(item->mount->key);
+        cage->outcome->failure.line = item->mount->line;
+    }
+    return -1;
+}
+
+static const char apart[] = "keep the policy's files outside of what tools write";
+
+static bool is(const struct tc_file_id *id, const struct stat *st)
+{
+    return id->dev == st->st_dev && id->ino == st->st_ino;
+}
+
+/* `rest` leads from this directory to the file. */
+static int mark(struct tc_cage *cage, const char *path, const struct stat *st, const char *rest,
+                bool *ret_inside)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    for (size_t i = 0; i < p->item_count; i++) {
+        struct tc_item *item = &p->items[i];
+        if (!item->writable || !item->directory || !is(&item->id, st))
+            continue;
+        if (p->shared)
+            return refuse(cage, item, path, 0,
+                          "which the tool may write, and without namespaces nothing keeps it from "
+                          "that",
+                          apart);
+        struct tc_guarded *g = tc_arena_alloc(&p->arena, sizeof(*g));
+        char *relative = g ? tc_arena_format(&p->arena, "%s", rest) : NULL;
+        if (!relative)
+            return tc_cage_fail_memory(cage, "steering");
+        *g = (struct tc_guarded){.relative = relative, .next = item->guarded};
+        item->guarded = g;
+        *ret_inside = true;
+    }
+    return 0;
+}
+
+/* The file itself, by any of its names. */
+static int mark_file(struct tc_cage *cage, const char *path, const struct stat *st)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    for (size_t i = 0; i < p->item_count; i++)
+        if (p->items[i].writable && !p->items[i].directory && is(&p->items[i].id, st))
+            return refuse(cage, &p->items[i], path, 0, "and no tool may write that",
+                          "take the file out of what the tool may write");
+    struct tc_file_id *ids = tc_arena_alloc(&p->arena, (p->guarded_count + 1) * sizeof(*ids));
+    if (!ids)
+        return tc_cage_fail_memory(cage, "steering");
+    if (p->guarded_count)
+        memcpy(ids, p->guarded, p->guarded_count * sizeof(*ids));
+    ids[p->guarded_count++] = (struct tc_file_id){st->st_dev, st->st_ino};
+    p->guarded = ids;
+    return 0;
+}
+
+/* From the root down, by descriptors: which grants lie on the way? The path has no links. */
+static int walk(struct tc_cage *cage, const char *path, const char *real, bool must)
+{
+    _autofd_ int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool inside = false;
+    struct stat st;
+    int rc = dir < 0 ? -1 : 0;
+    for (const char *at = real + 1; rc == 0; at += strcspn(at, "/") + 1) {
+        char name[NAME_MAX + 1];
+        size_t n = strcspn(at, "/");
+        if (n > NAME_MAX || fstat(dir, &st) < 0)
+            return refuse(cage, NULL, path, errno, "which cannot be looked at", apart);
+        if (mark(cage, path, &st, at, &inside) < 0)
+            return -1;
+        memcpy(name, at, n);
+        name[n] = '\0';
+        if (!at[n]) {
+            rc = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW);
+            break;
+        }
+        int next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        rc = next < 0 ? -1 : 0;
+        (void)close(dir);
+        dir = next;
+    }
+    if (rc == 0)
+        return mark_file(cage, path, &st);
+    return inside && must ? refuse(cage, NULL, path, errno,
+                                   "which is gone, and the tool could write another one there",
+                                   "put it back, or load the policy again")
+                          : 0;
+}
+
+/* Links on the way are followed as those of a granted path: only where no tool can change them. */
+static int guard(struct tc_cage *cage, const char *path, bool must)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    char where[PATH_MAX], link[64], real[PATH_MAX];
+    _autofd_ int fd = tc_resolve(&p->resolver, path, where);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return walk(cage, path, path, must);
+    if (fd < 0)
+        return refuse(cage, NULL, path, errno,
+                      errno == ELOOP ? "through a link that a tool could change"
+                                     : "which cannot be found again",
+                      errno == ELOOP ? "name the file itself, not a link to it" : apart);
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, real, sizeof(real));
+    if (n <= 0 || (size_t)n >= sizeof(real) || real[0] != '/')
+        return refuse(cage, NULL, path, n < 0 ? errno : 0, "which has no place of its own", apart);
+    real[n] = '\0';
+    return walk(cage, path, real, must);
+}
+
+static bool writes(const struct tc_process_cage *p)
+{
+    for (size_t i = 0; i < p->item_count; i++)
+        if (p->items[i].writable)
+            return true;
+    return false;
+}
+
+int tc_process_guard(struct tc_cage *cage)
+{
+    const struct tc_plan *plan = cage->plan;
+    int rc = 0;
+    if (!writes(TC_PRIV(cage)))
+        return 0;
+    if (plan->policy_file)
+        rc = guard(cage, plan->policy_file, false);
+    for (size_t i = 0; rc == 0 && i < plan->extended.count; i++)
+        rc = guard(cage, plan->extended.items[i], true);
+    return rc;
+}
+
+bool tc_process_guards(const struct tc_item *item, const char *relative)
+{
+    for (const struct tc_guarded *g = item->guarded; g; g = g->next)
+        if (strcmp(g->relative, relative) == 0)
+            return true;
+    return false;
+}
+
+bool tc_process_guards_below(const struct tc_item *item, const char *relative)
+{
+    for (const struct tc_guarded *g = item->guarded; g; g = g->next)
+        if (tc_path_within(relative, g->relative))
+            return true;
+    return false;
+}
+
+bool tc_process_guards_id(const struct tc_process_cage *p, int dirfd, const char *name, ino_t ino)
+{
+    for (size_t i = 0; i < p->guarded_count; i++) {
+        struct stat st;
+        if (p->guarded[i].ino == ino && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            is(&p->guarded[i], &st))
+            return true;
+    }
+    return false;
+}
