@@ -360,6 +360,69 @@ def a_model_chooses_what_steers(s):
     return git_runs(s, "ws") or os.path.exists(s.path("ws/.git/hooks/post-checkout")) or os.path.exists(s.path("ws/.envrc"))
 
 
+EXTENDED = ["base.toml", "sub/deep/base.toml", "toolcage.toml"]
+ALIASES = ["hard", "sub/hard"]
+
+
+def extending(s, files):
+    """The scene's policy extends these; its workspace is granted by way of a link."""
+    for name in EXTENDED:
+        s.write("ws/" + name, "[defaults]\npids = 64\n")
+    for name in ALIASES:
+        os.link(s.path("ws/base.toml"), s.path("ws", name))
+    os.symlink("ws", s.path("again"))
+    s.writable = [f'{{ path = {json.dumps(s.path("ws"))}, from = {json.dumps(s.path("again"))} }}']
+    runtime = s.runtime()
+    s.runtime = lambda: f"extends = {json.dumps(files)}\n{runtime}"
+
+
+def changed(s):
+    s.note = [name for name in EXTENDED if not os.path.exists(s.path("ws", name)) or "pids = 64" not in s.read("ws/" + name)
+              or "9999" in s.read("ws/" + name)]
+    return bool(s.note)
+
+
+def the_base_of_the_policy_is_changed(s):
+    """What the policy extends lies in the workspace: it is written in place, by its other names, by rename, with its parents."""
+    extending(s, ["ws/" + name for name in EXTENDED])
+    text = "[defaults]\\npids = 9999\\n"
+    lines = [f"printf '{text}' > {name}; rm -f {name}; printf '{text}' > {name}; printf '{text}' > n; mv -f n {name}"
+             for name in ALIASES + EXTENDED]
+    lines += ["mv sub was; mkdir -p sub/deep; printf '" + text + "' > sub/deep/base.toml", "mv sub/deep was; ln -s ../was sub/deep"]
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; exec 2>/dev/null; " + "; ".join(lines))
+    return changed(s)
+
+
+def the_base_is_committed(s):
+    """The same in a workspace of the call's own, whose changes come back at the end."""
+    s.more = 'workspace = { mode = "overlay", commit = "always" }'
+    return the_base_of_the_policy_is_changed(s)
+
+
+def refused_or_done(s, script):
+    """What cannot be protected refuses the call, for this reason alone."""
+    try:
+        s.call(SHELL, "-c", script)
+    except Refused as refused:
+        assert "the policy is made from" in str(refused), refused
+
+
+def the_base_is_named(s):
+    """The policy's own word makes writable what it extends."""
+    extending(s, ["ws/base.toml"])
+    s.writable = [s.path("ws/base.toml"), s.path("ws")]
+    refused_or_done(s, f"cd {s.path('ws')}; printf '[defaults]\\npids = 9999\\n' > base.toml")
+    return changed(s)
+
+
+def the_link_to_the_base_is_swapped(s):
+    """The policy extends a link in the workspace, and the tool lets it lead elsewhere."""
+    extending(s, ["ws/link.toml"])
+    os.symlink(s.write("data/base.toml", "[defaults]\npids = 64\n"), s.path("ws/link.toml"))
+    refused_or_done(s, f"cd {s.path('ws')}; printf '[defaults]\\npids = 9999\\n' > new; ln -sf new link.toml")
+    return os.readlink(s.path("ws/link.toml")) == "new"
+
+
 CASES = [
     ("collection is raced", collection_is_raced, {"alike": True}),
     ("a copy follows a link", a_copy_follows_a_link, {"alike": True}),
@@ -380,6 +443,10 @@ CASES = [
     ("the directory of a granted file is swapped", the_parent_of_a_file_is_swapped, {"alike": True}),
     ("the directory of a new file is raced", a_new_file_is_raced, {"alike": True}),
     ("a model chooses a file that steers the host", a_model_chooses_what_steers, {"alike": True}),
+    ("what the policy extends is changed", the_base_of_the_policy_is_changed, {}),
+    ("what the policy extends is changed by a commit", the_base_is_committed, {}),
+    ("what the policy extends is named writable", the_base_is_named, {}),
+    ("the link to what the policy extends is swapped", the_link_to_the_base_is_swapped, {}),
     ("credentials beside the work are read", credentials_beside_the_work_are_read, {}),
     ("the home is granted by standing in it", home_is_granted_by_standing_in_it,
      {"free": DIRECT, "apart": "without a policy nobody can ask for another than the process cage"}),

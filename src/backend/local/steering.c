@@ -254,15 +254,15 @@ static int search_item(struct scan *s)
 }
 
 /* A tree that changes under the search is searched again; one that never holds still is refused. */
-static int search_until_still(struct tc_cage *cage, const struct tc_item *item)
+static int search_until_still(const struct scan *first)
 {
     enum { TRIES = 16 };
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_process_cage *p = TC_PRIV(first->cage);
     size_t before = p->mount_count;
     for (int i = 0; i < TRIES; i++) {
-        struct scan s = {.cage = cage, .item = item};
+        struct scan s = {.cage = first->cage, .item = first->item};
         p->mount_count = before;
-        int rc = search_item(&s);
+        int rc = tc_strv_copy(&s.bound, &first->bound) ? search_item(&s) : -1;
         tc_strv_done(&s.bound);
         if (rc == 0 || errno != ESTALE)
             return rc;
@@ -288,9 +288,10 @@ static int refuse_own(struct tc_cage *cage, const struct tc_item *item, const ch
 
 /* What toolcage keeps for itself decides about later calls. It is masked with the other denied
  * names; but a mask needs the directory to be there, and can be moved away with one above it. */
-static int guard_own(struct tc_cage *cage, const struct tc_item *item)
+static int guard_own(struct scan *s)
 {
-    struct scan s = {.cage = cage, .item = item};
+    struct tc_cage *cage = s->cage;
+    const struct tc_item *item = s->item;
     int rc = 0;
     for (size_t i = 0; i < cage->plan->deny_count && rc == 0; i++) {
         const struct tc_deny *d = &cage->plan->denies[i];
@@ -298,31 +299,31 @@ static int guard_own(struct tc_cage *cage, const struct tc_item *item)
             continue;
         const char *relative = d->path + strlen(item->path) + (item->path[1] != '\0');
         _autofd_ int fd = tc_resolve_beneath(item->fd, relative);
-        if (fd < 0 || bind_between(&s, relative) < 0)
+        if (fd < 0 || bind_between(s, relative) < 0)
             rc = refuse_own(cage, item, relative);
     }
-    tc_strv_done(&s.bound);
     return rc;
 }
 
 /* What the policy is made from, whatever it is called. */
-static int guard_policy(struct tc_cage *cage, const struct tc_item *item)
+static int guard_policy(struct scan *s)
 {
-    struct scan s = {.cage = cage, .item = item};
     int rc = 0;
-    for (const struct tc_guarded *g = item->guarded; g && rc == 0; g = g->next)
-        rc = protect(&s, g->relative, true);
-    tc_strv_done(&s.bound);
+    for (const struct tc_guarded *g = s->item->guarded; g && rc == 0; g = g->next)
+        rc = protect(s, g->relative, true);
     return rc;
 }
 
 int tc_process_steering(struct tc_cage *cage, const struct tc_item *item)
 {
-    if (guard_own(cage, item) < 0)
-        return -1;
-    int rc = guard_policy(cage, item);
+    /* a directory that is mounted on itself twice would hide what is mounted below the first */
+    struct scan s = {.cage = cage, .item = item};
+    int rc = guard_own(&s);
     if (rc == 0)
-        rc = search_until_still(cage, item);
+        rc = guard_policy(&s);
+    if (rc == 0)
+        rc = search_until_still(&s);
+    tc_strv_done(&s.bound);
     if (rc == 0 || cage->outcome->failure.code)
         return rc;
     return tc_cage_fail(cage,
