@@ -103,8 +103,8 @@ static int fail_all(const struct toolcage_policy *policy, const struct tc_grant 
                                     .subject = "fallback",
                                     .hint = "toolcage doctor says what this machine lacks, and how "
                                             "to mend it",
-                                    .file = line ? tc_policy_name(policy) : NULL,
-                                    .line = line,
+                                    .file = line ? tc_policy_file(policy, line) : NULL,
+                                    .line = tc_policy_number(line),
                                     .column = line ? 1 : 0},
                    "no backend of the policy can run tool %s: %s",
                    grant->tool ? grant->tool : "(a bare command)", reasons);

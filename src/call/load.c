@@ -25,6 +25,13 @@ tc_document_reader *tc_reader_of(const char *name)
                                                                    : tc_document_read_toml;
 }
 
+/* Where the relative paths of a text start that goes by this name. NULL: no memory. */
+static char *directory_of(const char *cwd, const char *name)
+{
+    _autofree_ char *full = tc_path_absolute(cwd, name);
+    return !full ? NULL : strchr(name, '/') ? tc_path_parent(full) : strdup(cwd);
+}
+
 int tc_policy_load_buffer(const char *text, size_t length, const char *name,
                           struct toolcage_policy **ret, struct toolcage_error **err)
 {
@@ -32,10 +39,7 @@ int tc_policy_load_buffer(const char *text, size_t length, const char *name,
     int r = tc_surroundings_gather(&here, err);
     if (r < 0)
         return r;
-    _autofree_ char *full = tc_path_absolute(here.cwd, name);
-    _autofree_ char *dir = !full               ? NULL
-                           : strchr(name, '/') ? tc_path_parent(full)
-                                               : strdup(here.cwd);
+    _autofree_ char *dir = directory_of(here.cwd, name);
     if (!dir)
         return tc_fail_memory(err);
     return tc_policy_compile_by(tc_reader_of(name), text, length, name, dir, here.home, ret, err);
@@ -144,17 +148,27 @@ int tc_policy_load_file(const char *path, struct toolcage_policy **ret, struct t
     return tc_policy_compile_source(&source, dir, here.home, ret, err);
 }
 
+/* The file is known by its name alone, and what it extends is read as it is now. */
 int tc_policy_allow(const char *text, size_t length, const char *name, const char *tool,
                     const char *access, char **ret, struct toolcage_error **err)
 {
     struct toolcage_policy *policy = NULL;
+    _autosurroundings_ struct tc_surroundings here = {0};
     _autofree_ char *whole = strndup(text, length);
-    if (!whole)
+    int r = whole ? tc_surroundings_gather(&here, err) : tc_fail_memory(err);
+    if (r < 0)
+        return r;
+    _autofree_ char *dir = directory_of(here.cwd, name);
+    if (!dir)
         return tc_fail_memory(err);
-    int r = tc_policy_load_buffer(text, length, name, &policy, err);
+    const struct tc_policy_source source = {.text = whole,
+                                            .length = length,
+                                            .name = name,
+                                            .reader = tc_reader_of(name),
+                                            .read = read_extended};
+    r = tc_policy_compile_source(&source, dir, here.home, &policy, err);
     if (r == 0)
-        r = tc_policy_amend(policy, tc_reader_of(name) == tc_yaml_read ? NULL : whole, tool, access,
-                            ret, err);
+        r = tc_policy_amend(policy, &source, tool, access, ret, err);
     (void)tc_policy_unref(policy);
     return r;
 }

@@ -94,13 +94,14 @@ static const char *whose(const char *key, int64_t line, const struct tc_setup *s
                                                            : "the tool's own word";
 }
 
-static void put_key(FILE *out, const struct tc_setup *setup, const char *key, int64_t line)
+static void put_key(FILE *out, const struct tc_setup *setup, const char *key, int64_t line,
+                    const char *file)
 {
     char *words = NULL;
-    int n = line > 0
-                ? asprintf(&words, "%s, line %" PRId64 ": %s", key, line, whose(key, line, setup))
-            : *key ? asprintf(&words, "%s: %s", key, whose(key, line, setup))
-                   : asprintf(&words, "%s", whose(key, line, setup));
+    int n = line > 0 ? asprintf(&words, "%s, line %" PRId64 "%s%s: %s", key, line,
+                                file ? " of " : "", file ? file : "", whose(key, line, setup))
+            : *key   ? asprintf(&words, "%s: %s", key, whose(key, line, setup))
+                     : asprintf(&words, "%s", whose(key, line, setup));
     if (n >= 0)
         put_label(out, "by", words);
     if (n >= 0)
@@ -116,11 +117,13 @@ static void put_backend(FILE *out, struct tc_slice grant)
     _autofree_ char *name = tc_json_text(tc_json_get(grant, "backend"));
     _autofree_ char *why = tc_json_text(tc_json_get(by, "why"));
     _autofree_ char *key = tc_json_text(tc_json_get(by, "key"));
+    _autofree_ char *file = tc_json_text(tc_json_get(by, "file"));
     int64_t line = tc_json_int(tc_json_get(by, "line"), 0);
     char *words = NULL;
     if (!name || !why || !key)
         return;
-    int n = line > 0 ? asprintf(&words, "%s: %s (%s, line %" PRId64 ")", name, why, key, line)
+    int n = line > 0 ? asprintf(&words, "%s: %s (%s, line %" PRId64 "%s%s)", name, why, key, line,
+                                file ? " of " : "", file ? file : "")
                      : asprintf(&words, "%s: %s", name, why);
     if (n < 0)
         return;
@@ -201,15 +204,17 @@ void tc_answer_put(FILE *out, const struct tc_setup *setup, const char *access,
     _autofree_ char *key = tc_json_text(tc_json_get(verdict, "key"));
     _autofree_ char *hint = tc_json_text(tc_json_get(verdict, "hint"));
     _autofree_ char *entry = tc_json_text(tc_json_get(verdict, "entry"));
+    _autofree_ char *file = tc_json_text(tc_json_get(verdict, "file"));
     int64_t line = tc_json_int(tc_json_get(verdict, "line"), 0);
     (void)fprintf(out, "%s: %s",
                   tc_json_true(tc_json_get(verdict, "allowed")) ? "allowed" : "denied",
                   reason && *reason ? reason : access);
     if (key && *key && line > 0)
-        (void)fprintf(out, " (%s, line %" PRId64 ")", key, line);
+        (void)fprintf(out, " (%s, line %" PRId64 "%s%s)", key, line, file ? " of " : "",
+                      file ? file : "");
     (void)fputc('\n', out);
-    put_quote(out, setup->found.path, line, entry);
-    put_key(out, setup, key ? key : "", line);
+    put_quote(out, file ? file : setup->found.path, line, entry);
+    put_key(out, setup, key ? key : "", line, file);
     put_tier(out, grant);
     put_backend(out, grant);
     put_mechanism(out, setup, grant);

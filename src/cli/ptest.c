@@ -51,8 +51,10 @@ static void put_why(FILE *out, struct tc_slice point)
     int64_t line = tc_json_int(tc_json_get(point, "key_line"), 0);
     (void)fprintf(out, "#   expected %s, and it is %s: %s\n", expected ? expected : "",
                   verdict ? verdict : "", reason ? reason : "");
+    _autofree_ char *file = tc_json_text(tc_json_get(point, "key_file"));
     if (key && *key && line > 0)
-        (void)fprintf(out, "#   by %s, line %" PRId64 "\n", key, line);
+        (void)fprintf(out, "#   by %s, line %" PRId64 "%s%s\n", key, line, file ? " of " : "",
+                      file ? file : "");
     else if (key && *key)
         (void)fprintf(out, "#   by %s, which nothing says\n", key);
     if (hint && *hint)
@@ -93,8 +95,10 @@ static void put_missing(FILE *out, struct tc_slice missing)
     while (tc_scan_next(&each)) {
         _autofree_ char *key = tc_json_text(tc_json_get(each.value, "key"));
         _autofree_ char *what = tc_json_text(tc_json_get(each.value, "what"));
-        (void)fprintf(out, "# not covered: %s, line %" PRId64 ": %s\n", key ? key : "",
-                      tc_json_int(tc_json_get(each.value, "line"), 0), what ? what : "");
+        _autofree_ char *file = tc_json_text(tc_json_get(each.value, "file"));
+        (void)fprintf(out, "# not covered: %s, line %" PRId64 "%s%s: %s\n", key ? key : "",
+                      tc_json_int(tc_json_get(each.value, "line"), 0), file ? " of " : "",
+                      file ? file : "", what ? what : "");
     }
 }
 

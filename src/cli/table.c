@@ -55,6 +55,7 @@ static char *string_cell(struct tc_slice row, const char *name, struct tc_slice 
 {
     _autofree_ char *text = tc_json_text(value);
     _autofree_ char *path = tc_json_text(tc_json_get(row, "path"));
+    _autofree_ char *file = tc_json_text(tc_json_get(row, "file"));
     int64_t line = tc_json_int(tc_json_get(row, "line"), 0);
     bool named = !strcmp(name, "from") || !strcmp(name, "by") || !strcmp(name, "over");
     char *both = NULL;
@@ -66,7 +67,8 @@ static char *string_cell(struct tc_slice row, const char *name, struct tc_slice 
     if (named)
         n = asprintf(&both, "%s %s", name, text);
     else if (!strcmp(name, "key") && line > 0)
-        n = asprintf(&both, "%s, line %lld", text, (long long)line);
+        n = asprintf(&both, "%s, line %lld%s%s", text, (long long)line, file ? " of " : "",
+                     file ? file : "");
     else
         both = strdup(text);
     return n < 0 ? NULL : both;
@@ -111,7 +113,7 @@ static bool note_row(struct columns *columns, struct tc_slice row)
         size_t i = 0;
         while (i < columns->count && strcmp(columns->names[i], name))
             i++;
-        if (i == COLUMNS || !strcmp(name, "line"))
+        if (i == COLUMNS || !strcmp(name, "line") || !strcmp(name, "file"))
             continue;
         _autofree_ char *text = cell(row, name);
         if (!text)

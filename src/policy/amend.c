@@ -72,6 +72,20 @@ static void write_element(struct tc_buf *out, const struct tc_fs_rule *rule, con
     out->failed = out->failed || !from;
 }
 
+/* One more path here would replace what is said there. */
+static int refuse_elsewhere(const struct wanted *w, const struct toolcage_policy *policy,
+                            uint32_t line, struct toolcage_error **err)
+{
+    _autofree_ char *why = tc_format("the tool's filesystem is said in %s, line %u, which this "
+                                     "file extends",
+                                     tc_policy_file(policy, line), TC_LINE_NUMBER(line));
+    return why ? refuse(w,
+                        "add the path there, or give the tool a filesystem here, with what it "
+                        "inherits and this path",
+                        why, err)
+               : tc_fail_memory(err);
+}
+
 static int check(const struct wanted *w, const struct toolcage_policy *policy,
                  struct toolcage_error **err)
 {
@@ -85,6 +99,9 @@ static int check(const struct wanted *w, const struct toolcage_policy *policy,
                       "the tool's filesystem is that of [defaults], and more there would be more "
                       "for every tool",
                       err);
+    uint32_t line = said ? said->said[TC_KEY_FILESYSTEM] : 0;
+    if (TC_LINE_FILE(line))
+        return refuse_elsewhere(w, policy, line, err);
     const struct tc_fs_rule *rule = holder(spec, w->path);
     if (rule && rule->access == TC_ACCESS_DENY)
         return refuse(w, "take it out of filesystem.denied by hand, if it should be read at all",
@@ -117,8 +134,8 @@ static int name_clause(const struct wanted *w, const struct toolcage_policy *pol
                : refuse(w, hint.data, "only TOML text is edited, and this policy is YAML", err);
 }
 
-static int edit(const char *text, const struct wanted *w, const struct toolcage_policy *policy,
-                char **ret, struct toolcage_error **err)
+static int edit(const struct tc_policy_source *source, const struct wanted *w,
+                const struct toolcage_policy *policy, char **ret, struct toolcage_error **err)
 {
     const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
     _autobuf_ struct tc_buf element = TC_BUF_INIT;
@@ -126,7 +143,7 @@ static int edit(const char *text, const struct wanted *w, const struct toolcage_
     write_element(&element, holder(spec, w->path), w->path, " =");
     _autofree_ char *next =
         element.failed ? NULL
-                       : tc_toml_add(text, spec->prefix,
+                       : tc_toml_add(source->text, spec->prefix,
                                      w->access == TC_ACCESS_WRITE ? "writable" : "readable",
                                      element.data, &why);
     if (!next && !why)
@@ -138,8 +155,10 @@ static int edit(const char *text, const struct wanted *w, const struct toolcage_
         return refuse(w, hint ? hint : "", why, err);
     /* it is read again: an edit that does not say what it should is none */
     struct toolcage_policy *after = NULL;
-    int rc = tc_policy_compile(next, strlen(next), policy->name, policy->dir, policy->home, &after,
-                               NULL);
+    struct tc_policy_source edited = *source;
+    edited.text = next;
+    edited.length = strlen(next);
+    int rc = tc_policy_compile_source(&edited, policy->dir, policy->home, &after, NULL);
     bool good = rc == 0 && holds(after, w);
     (void)tc_policy_unref(after);
     if (!good)
@@ -148,14 +167,14 @@ static int edit(const char *text, const struct wanted *w, const struct toolcage_
     return 0;
 }
 
-int tc_policy_amend(const struct toolcage_policy *policy, const char *text, const char *tool,
-                    const char *access, char **ret, struct toolcage_error **err)
+int tc_policy_amend(const struct toolcage_policy *policy, const struct tc_policy_source *source,
+                    const char *tool, const char *access, char **ret, struct toolcage_error **err)
 {
     struct wanted w = {.tool = tool};
     int rc = read_access(access, &w, err);
     if (rc == 0)
         rc = check(&w, policy, err);
-    if (rc == 0 && !text)
+    if (rc == 0 && source->reader != tc_document_read_toml)
         rc = name_clause(&w, policy, err);
-    return rc ? rc : edit(text, &w, policy, ret, err);
+    return rc ? rc : edit(source, &w, policy, ret, err);
 }

@@ -137,7 +137,8 @@ bool tc_coverage_see_arguments(struct tc_coverage *c, const struct tc_spec *tool
     return fine;
 }
 
-void tc_coverage_write(const struct tc_coverage *c, struct tc_buf *out)
+void tc_coverage_write(const struct tc_coverage *c, const struct toolcage_policy *policy,
+                       struct tc_buf *out)
 {
     size_t covered = 0;
     bool first = true;
@@ -152,7 +153,8 @@ void tc_coverage_write(const struct tc_coverage *c, struct tc_buf *out)
         tc_buf_adds(out, first ? "{" : ",{");
         tc_json_member(out, "key", c->items[i].key);
         tc_json_member(out, "what", c->items[i].what);
-        tc_buf_addf(out, ",\"line\":%u}", c->items[i].line);
+        tc_line_json(out, policy, "line", c->items[i].line);
+        tc_buf_addc(out, '}');
         first = false;
     }
     tc_buf_adds(out, "]}");

@@ -28,7 +28,8 @@ void tc_coverage_see(struct tc_coverage *c, const char *key, const char *what);
 bool tc_coverage_see_arguments(struct tc_coverage *c, const struct tc_spec *tool,
                                const char *arguments);
 /* {"covered", "total", "missing": [{key, what, line}]} */
-void tc_coverage_write(const struct tc_coverage *c, struct tc_buf *out);
+void tc_coverage_write(const struct tc_coverage *c, const struct toolcage_policy *policy,
+                       struct tc_buf *out);
 void tc_coverage_done(struct tc_coverage *c);
 
 #endif

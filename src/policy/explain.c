@@ -38,19 +38,11 @@ static void add_list(struct tc_buf *out, const char *key, const struct tc_strv *
     tc_buf_addc(out, ']');
 }
 
-static void add_line(struct tc_buf *out, const struct toolcage_policy *policy, uint32_t line)
-{
-    tc_json_key(out, "line");
-    tc_buf_addf(out, "%u", TC_LINE_NUMBER(line));
-    if (TC_LINE_FILE(line)) /* of a file that this one extends */
-        tc_json_member(out, "file", tc_policy_file(policy, line));
-}
-
 static void add_origin(struct tc_buf *out, const struct toolcage_policy *policy,
                        const struct tc_origin *origin)
 {
     tc_json_member(out, "key", origin->key ? origin->key : "");
-    add_line(out, policy, origin->line);
+    tc_line_json(out, policy, "line", origin->line);
 }
 
 static void add_files(struct tc_buf *out, const struct toolcage_policy *policy,
@@ -124,7 +116,7 @@ static void add_secrets(struct tc_buf *out, const struct toolcage_policy *policy
         tc_json_member(out, "from", secret->from);
         add_list(out, "hosts", &secret->hosts);
         tc_json_member(out, "header", secret->header);
-        add_line(out, policy, secret->line);
+        tc_line_json(out, policy, "line", secret->line);
         tc_buf_addc(out, '}');
     }
     tc_buf_addc(out, ']');
@@ -256,7 +248,7 @@ static void add_verdict(struct tc_buf *out, const struct toolcage_policy *policy
     tc_json_member(out, "target", v->target);
     add_bool(out, "allowed", v->allowed);
     tc_json_member(out, "key", v->key);
-    add_line(out, policy, v->line);
+    tc_line_json(out, policy, "line", v->line);
     add_string(out, "entry", v->entry);
     tc_json_member(out, "clause", tc_clause_name(v->clause));
     tc_json_member(out, "reason", v->reason);
@@ -296,7 +288,8 @@ static void add_choice(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_buf_addc(out, '{');
     tc_json_member(out, "why", why ? why : "");
     tc_json_member(out, "key", key ? key : "");
-    tc_buf_addf(out, ",\"line\":%u}", said && !narrowed ? said->said[rows[i].id] : 0);
+    tc_line_json(out, policy, "line", said && !narrowed ? said->said[rows[i].id] : 0);
+    tc_buf_addc(out, '}');
 }
 
 static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,

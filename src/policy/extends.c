@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/jsontext.h"
 #include "base/path.h"
 #include "policy/diag.h"
 #include "policy/model.h"
@@ -324,6 +325,16 @@ int tc_extends_merge(struct toolcage_policy *policy, struct tc_document *documen
     if (!rc && policy->file_count > 1)
         tc_node_sort(&document->root);
     return rc;
+}
+
+void tc_line_json(struct tc_buf *out, const struct toolcage_policy *policy, const char *key,
+                  uint32_t line)
+{
+    tc_json_key(out, key);
+    tc_buf_addf(out, "%u", TC_LINE_NUMBER(line));
+    if (TC_LINE_FILE(line))
+        tc_json_member(out, tc_streq(key, "key_line") ? "key_file" : "file",
+                       tc_policy_file(policy, line));
 }
 
 const char *tc_grant_policy_path(const struct tc_grant *grant, size_t index)

@@ -13,6 +13,12 @@ enum { TC_FILES_MAX = 32, TC_EXTENDS_DEPTH_MAX = 8, TC_LINE_BITS = 24 };
 #define TC_LINE_NUMBER(line) ((uint32_t)(line) & ((1u << TC_LINE_BITS) - 1))
 #define TC_LINE_FILE(line) ((size_t)((uint32_t)(line) >> TC_LINE_BITS))
 
+/* "3", or "3 of base.toml" for a line of another file than the first. */
+#define TC_LINE_FORM "%u%s%s"
+#define TC_LINE_SHOWN(policy, line)                         \
+    TC_LINE_NUMBER(line), TC_LINE_FILE(line) ? " of " : "", \
+        TC_LINE_FILE(line) ? tc_policy_file(policy, line) : ""
+
 struct tc_diag;
 
 /* One text of the policy; the first is the file itself. */
@@ -22,7 +28,7 @@ struct tc_policy_file {
     char *real; /* the same with links resolved */
     char *dir;  /* where its relative paths start; NULL: they do nowhere */
     char *said; /* the same from the first file's, as the texts spell it; it enters the digest */
-    char *text; /* until the policy is compiled */
+    char *text; /* of all but the first */
     size_t len;
     tc_document_reader *reader;
     uint32_t by; /* the line that names it */
@@ -35,6 +41,11 @@ int tc_extends_merge(struct toolcage_policy *policy, struct tc_document *documen
                      struct tc_diag *diag, const struct tc_policy_source *source,
                      struct toolcage_error **err);
 void tc_policy_files_done(struct toolcage_policy *policy);
+
+/* A member "line" (or `key`) of an object, and the same with "file" where the line is of another
+ * file than the first. */
+void tc_line_json(struct tc_buf *out, const struct toolcage_policy *policy, const char *key,
+                  uint32_t line);
 
 /* A profile's text, or NULL. Static. */
 const char *tc_profile_text(const char *name);

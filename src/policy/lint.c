@@ -38,14 +38,28 @@ static const char *find_word(const struct tc_lint *l, const struct tc_lint_line 
     return found;
 }
 
+static int compare_line(const void *line, const void *row)
+{
+    const uint32_t *wanted = line;
+    const struct tc_lint_line *r = row;
+    return (*wanted > r->line) - (*wanted < r->line);
+}
+
+const struct tc_lint_line *tc_lint_line(const struct tc_lint *l, uint32_t line)
+{
+    return l->line_count ? bsearch(&line, l->lines, l->line_count, sizeof(*l->lines), compare_line)
+                         : NULL;
+}
+
 static struct tc_place place_on(const struct tc_lint *l, uint32_t line, const char *needle)
 {
     struct tc_place at = {.line = line};
-    if (!line || line > l->line_count)
+    const struct tc_lint_line *whole = tc_lint_line(l, line);
+    if (!whole)
         return (struct tc_place){0};
-    const char *text = l->lines[line - 1].at;
-    size_t len = l->lines[line - 1].len;
-    const char *found = find_word(l, &l->lines[line - 1], &needle);
+    const char *text = whole->at;
+    size_t len = whole->len;
+    const char *found = find_word(l, whole, &needle);
     size_t n = found ? strlen(needle) : 0;
     size_t start = found ? (size_t)(found - text) : 0;
     while (!found && start < len && (text[start] == ' ' || text[start] == '\t'))
@@ -138,9 +152,10 @@ static void sort_findings(struct tc_lint *l)
 /* ---- the run
  * ------------------------------------------------------------------------------------ */
 
-static bool split_lines(struct tc_lint *l, const char *text, size_t length)
+static bool split_lines(struct tc_lint *l, const char *text, size_t length, size_t file)
 {
     const char *end = text + length;
+    uint32_t number = (uint32_t)file << TC_LINE_BITS;
     for (const char *at = text; at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *stop = newline ? newline : end;
@@ -148,11 +163,22 @@ static bool split_lines(struct tc_lint *l, const char *text, size_t length)
         if (!line)
             return false;
         line->at = at;
+        line->line = ++number;
         line->len = (size_t)(stop - at);
         line->len -= line->len && stop[-1] == '\r';
         at = newline ? newline + 1 : end;
     }
     return true;
+}
+
+/* The text itself and what it extends. */
+static bool split_all(struct tc_lint *l, const char *text, size_t length)
+{
+    const struct toolcage_policy *policy = l->policy;
+    bool fine = split_lines(l, text, length, 0);
+    for (size_t i = 1; fine && i < policy->file_count; i++)
+        fine = split_lines(l, policy->files[i].text, policy->files[i].len, i);
+    return fine;
 }
 
 static uint64_t keys_said(const struct tc_spec *spec)
@@ -195,14 +221,15 @@ static void look_at_all(struct tc_lint *l)
 static void add_text(const struct tc_lint *l, const struct tc_lint_finding *f, struct tc_buf *out)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    tc_buf_add_shown(&text, l->policy->name);
-    if (f->at.line)
-        tc_buf_addf(&text, ":%u:%u", f->at.line, f->at.column);
+    const struct tc_lint_line *line = tc_lint_line(l, f->at.line);
+    tc_buf_add_shown(&text, tc_policy_file(l->policy, f->at.line));
+    if (line)
+        tc_buf_addf(&text, ":%u:%u", TC_LINE_NUMBER(f->at.line), f->at.column);
     tc_buf_addf(&text, ": %s: ", severities[f->rule->severity]);
     tc_buf_add_shown(&text, f->message);
     tc_buf_addf(&text, " [%s]\n", f->rule->id);
-    if (f->at.line)
-        tc_diag_quote(&text, l->lines[f->at.line - 1].at, l->lines[f->at.line - 1].len, f->at);
+    if (line)
+        tc_diag_quote(&text, line->at, line->len, f->at);
     tc_buf_adds(&text, "hint: ");
     tc_buf_add_shown(&text, f->hint);
     tc_buf_addc(&text, '\n');
@@ -223,7 +250,7 @@ static void add_finding(const struct tc_lint *l, const struct tc_lint_finding *f
     tc_json_member(out, "id", f->rule->id);
     tc_json_member(out, "severity", severities[f->rule->severity]);
     tc_json_member(out, "key", f->key);
-    add_number(out, "line", f->at.line);
+    tc_line_json(out, l->policy, "line", f->at.line);
     add_number(out, "column", f->at.column);
     add_number(out, "span", f->at.span);
     tc_json_member(out, "message", f->message);
@@ -289,7 +316,7 @@ int tc_policy_lint(const struct toolcage_policy *policy, const char *text, size_
 {
     _auto_(lint_done) struct tc_lint l = {.policy = policy, .facts = facts};
     bool fine =
-        split_lines(&l, text, length) && tc_lint_index(&l) &&
+        split_all(&l, text, length) && tc_lint_index(&l) &&
         (!facts->suffixes || tc_suffixes_read(&l.suffixes, facts->suffixes, facts->suffixes_len));
     if (!fine)
         return tc_fail_memory(err);

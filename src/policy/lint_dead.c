@@ -116,8 +116,8 @@ static void check_shadowed(struct tc_lint *l, const struct tc_spec *spec, bool d
             inner = outer, outer = e.items[i];
         tc_lint_add(l, spec, list_of(inner), inner->line, inner->path,
                     "take it out, or say what it should be in place of that",
-                    "%s changes nothing: %s (line %u) says the same of it", inner->path,
-                    outer->path, outer->line);
+                    "%s changes nothing: %s (line " TC_LINE_FORM ") says the same of it",
+                    inner->path, outer->path, TC_LINE_SHOWN(l->policy, outer->line));
     }
 }
 
@@ -152,8 +152,9 @@ static void check_endpoints(struct tc_lint *l, const struct tc_spec *spec)
         if (plain && by && by != e && by->port == e->port && !tc_host_is_address(e->host))
             tc_lint_add(l, spec, "network", e->origin.line, e->host,
                         "take it out, or the one that holds it",
-                        "%s:%u changes nothing: %s (line %u) grants it already", e->host, e->port,
-                        tc_streq(by->host, "*") ? "\"*\"" : "the same", by->origin.line);
+                        "%s:%u changes nothing: %s (line " TC_LINE_FORM ") grants it already",
+                        e->host, e->port, tc_streq(by->host, "*") ? "\"*\"" : "the same",
+                        TC_LINE_SHOWN(l->policy, by->origin.line));
     }
 }
 
@@ -212,8 +213,9 @@ void tc_lint_denied_all(struct tc_lint *l, const struct tc_spec *spec)
             if (by)
                 tc_lint_add(l, spec, list_of(rule), rule->line, rule->path,
                             "take one of the two out; denied wins over all",
-                            "%s is granted and denied whole (%s, %s line %u)", rule->path, by->path,
-                            specs[d]->prefix, by->line);
+                            "%s is granted and denied whole (%s, %s line " TC_LINE_FORM ")",
+                            rule->path, by->path, specs[d]->prefix,
+                            TC_LINE_SHOWN(l->policy, by->line));
         }
     }
 }
@@ -274,7 +276,8 @@ static void tell_same(struct tc_lint *l, const struct tc_spec *spec, enum tc_key
                       const char *key)
 {
     tc_lint_add(l, spec, key, spec->said[id], key, "take it out, or leave it to stand by itself",
-                "%s says the same as [defaults] (line %u)", key, l->policy->defaults.said[id]);
+                "%s says the same as [defaults] (line " TC_LINE_FORM ")", key,
+                TC_LINE_SHOWN(l->policy, l->policy->defaults.said[id]));
 }
 
 void tc_lint_same(struct tc_lint *l, const struct tc_spec *spec)

@@ -235,8 +235,9 @@ void tc_lint_run_by_tool(struct tc_lint *l, const struct tc_spec *spec)
         return;
     tc_lint_add(l, spec, "command", spec->said[TC_KEY_COMMAND], path,
                 "keep programs where no tool writes, and grant that place as readable",
-                "%s runs %s, which %s may replace (%s is writable, line %u)", spec->prefix, path,
-                place->spec->prefix, place->host, place->line);
+                "%s runs %s, which %s may replace (%s is writable, line " TC_LINE_FORM ")",
+                spec->prefix, path, place->spec->prefix, place->host,
+                TC_LINE_SHOWN(l->policy, place->line));
 }
 
 /* Below the home directory, beside the files that steer the host. */

@@ -49,13 +49,14 @@ struct tc_lint_place {
 struct tc_lint_line {
     const char *at;
     size_t len;
+    uint32_t line; /* as the policy's places say it */
 };
 
 struct tc_lint {
     const struct toolcage_policy *policy;
     const struct tc_lint_facts *facts;
     const struct tc_lint_rule *rule; /* whose turn it is */
-    struct tc_lint_line *lines;      /* of the text; lines[0] is line 1 */
+    struct tc_lint_line *lines;      /* of all its texts, one after the other */
     size_t line_count;
     struct tc_suffixes suffixes;    /* read when the first host is seen */
     struct tc_lint_place *writable; /* sorted by host */
@@ -74,6 +75,8 @@ const struct tc_lint_rule *tc_lint_rule_find(const char *id, size_t len);
  */
 void tc_lint_add(struct tc_lint *l, const struct tc_spec *spec, const char *key, uint32_t line,
                  const char *needle, const char *hint, const char *fmt, ...) TC_PRINTF(7, 8);
+/* NULL: there is no such line. */
+const struct tc_lint_line *tc_lint_line(const struct tc_lint *l, uint32_t line);
 /* Who says the key for it, or NULL. */
 const struct tc_spec *tc_lint_said(const struct tc_lint *l, const struct tc_spec *spec,
                                    enum tc_key_id id);

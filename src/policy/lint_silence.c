@@ -79,16 +79,23 @@ static bool says_nothing(const struct tc_lint_line *line)
     return i == line->len || line->at[i] == '#';
 }
 
+static bool same_file(const struct tc_lint *l, size_t index, uint32_t line)
+{
+    return TC_LINE_FILE(l->lines[index].line) == TC_LINE_FILE(line);
+}
+
 /* The line itself where something stands before the comment, else the next that says something. */
 static uint32_t target_of(const struct tc_lint *l, size_t index, struct silences *all)
 {
+    uint32_t here = l->lines[index].line;
     if (!says_nothing(&l->lines[index]))
-        return (uint32_t)index + 1;
+        return here;
     if (all->next < index)
         all->next = index;
-    while (all->next < l->line_count && says_nothing(&l->lines[all->next]))
+    while (all->next < l->line_count && same_file(l, all->next, here) &&
+           says_nothing(&l->lines[all->next]))
         all->next++;
-    return (uint32_t)all->next + 1;
+    return l->lines[all->next - 1].line + 1;
 }
 
 static const char *skip_blanks(const char *at, const char *end)
@@ -130,7 +137,7 @@ static bool read_comment(const struct tc_lint *l, size_t index, const char *comm
         return true;
     const char *close = memchr(at, ')', (size_t)(end - at));
     const char *reason = close ? skip_blanks(close + 1, end) : end;
-    struct silence common = {.line = (uint32_t)index + 1,
+    struct silence common = {.line = l->lines[index].line,
                              .target = target_of(l, index, all),
                              .reason = reason,
                              .reason_len = (size_t)(end - reason)};
@@ -143,6 +150,8 @@ static bool read_all(const struct tc_lint *l, struct silences *all)
 {
     char open = 0;
     for (size_t i = 0; i < l->line_count; i++) {
+        if (TC_LINE_NUMBER(l->lines[i].line) == 1)
+            open = 0;
         const char *comment = comment_of(&l->lines[i], &open);
         if (comment && !read_comment(l, i, comment, all))
             return false;
@@ -182,6 +191,8 @@ static void tell(struct tc_lint *l, const struct silence *s)
     static const char *const ids[] = {"silence-unknown", "silence-unused",
                                       "silence-without-reason"};
     size_t which = !s->rule ? 0 : !s->used ? 1 : 2;
+    if (which == 1 && TC_LINE_FILE(s->line)) /* another that extends it may need it */
+        return;
     _autofree_ char *id = strndup(s->id, s->id_len > 80 ? 80 : s->id_len);
     if (!id) {
         l->memory = true;

@@ -29,9 +29,10 @@ static int refuse_widening(struct tc_resolve *r, const struct tc_flag *flag, con
     _autofree_ char *key = origin.key;
     (void)snprintf(hint, sizeof(hint), "leave the flag out, or let the operator change %s", key);
     if (origin.line)
-        return tc_resolve_refuse(r, TOOLCAGE_EDENIED, key, origin.line, hint,
-                                 "%s %.80s is more than the policy grants: %s is %s (line %u)",
-                                 flag->name, value, key, has, TC_LINE_NUMBER(origin.line));
+        return tc_resolve_refuse(
+            r, TOOLCAGE_EDENIED, key, origin.line, hint,
+            "%s %.80s is more than the policy grants: %s is %s (line " TC_LINE_FORM ")", flag->name,
+            value, key, has, TC_LINE_SHOWN(r->policy, origin.line));
     return tc_resolve_refuse(r, TOOLCAGE_EDENIED, key, 0, hint,
                              "%s %.80s is more than the policy grants: %s is not set, so it is %s",
                              flag->name, value, key, has);

@@ -263,8 +263,6 @@ static int compile(const struct tc_policy_source *source, const char *dir, const
         return rc;
     if (!tc_policy_index_writable(policy) || !digest_policy(policy, &document.root))
         return tc_fail_memory(err);
-    for (size_t i = 0; i < policy->file_count; i++)
-        free(TAKE(policy->files[i].text));
     *ret = TAKE(policy);
     return 0;
 }

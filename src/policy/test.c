@@ -24,6 +24,7 @@ struct point {
     bool expected, allowed;
     const char *key, *reason, *hint;
     uint32_t key_line;
+    const char *key_file; /* where the line does not say it */
 };
 
 static void add_point(struct run *r, const struct point *p)
@@ -34,11 +35,14 @@ static void add_point(struct run *r, const struct point *p)
     r->failed += !fine;
     tc_buf_adds(&r->out, r->points++ ? ",{" : "{");
     tc_json_member(&r->out, "what", p->what);
-    tc_buf_addf(&r->out, ",\"line\":%u,\"ok\":%s", p->line, fine ? "true" : "false");
+    tc_buf_addf(&r->out, ",\"line\":%u,\"ok\":%s", TC_LINE_NUMBER(p->line),
+                fine ? "true" : "false");
     tc_json_member(&r->out, "expected", words[p->expected]);
     tc_json_member(&r->out, "verdict", words[p->allowed]);
     tc_json_member(&r->out, "key", p->key ? p->key : "");
-    tc_buf_addf(&r->out, ",\"key_line\":%u", p->key_line);
+    tc_line_json(&r->out, r->policy, "key_line", p->key_line);
+    if (p->key_file)
+        tc_json_member(&r->out, "key_file", p->key_file);
     tc_json_member(&r->out, "reason", p->reason ? p->reason : "");
     tc_json_member(&r->out, "hint", p->hint ? p->hint : "");
     tc_buf_addc(&r->out, '}');
@@ -52,13 +56,15 @@ static int refused(struct run *r, struct toolcage_error *why, struct toolcage_er
     uint32_t line = 0;
     if (tc_error_code(why) == TOOLCAGE_EMEMORY)
         return tc_fail_memory(err);
-    tc_error_location(why, NULL, &line, NULL);
+    const char *file = NULL;
+    tc_error_location(why, &file, &line, NULL);
     bool meant = t->call && tc_streq(t->call, "denied");
     struct point p = {.what = "call",
                       .line = t->call_line,
                       .expected = !meant,
                       .key = tc_error_subject(why),
                       .key_line = line,
+                      .key_file = tc_streq(file, r->policy->name) ? NULL : file,
                       .reason = tc_error_message(why),
                       .hint = tc_error_hint(why)};
     add_point(r, &p);
@@ -134,7 +140,7 @@ static int run_test(struct run *r, const char *file, struct toolcage_error **err
     tc_buf_adds(&r->out, r->tests++ ? ",{" : "{");
     tc_json_member(&r->out, "file", file);
     tc_json_member(&r->out, "tool", t->tool);
-    tc_buf_addf(&r->out, ",\"line\":%u,\"points\":[", t->line);
+    tc_buf_addf(&r->out, ",\"line\":%u,\"points\":[", TC_LINE_NUMBER(t->line));
     int rc = tc_policy_resolve(r->policy, &request, &r->facts, &grant, &why);
     rc = rc ? refused(r, why, err) : granted(r, &grant, err);
     tc_buf_adds(&r->out, "]}");
@@ -146,7 +152,7 @@ static int run_tests(struct run *r, const struct toolcage_policy *from, struct t
     int rc = 0;
     for (size_t i = 0; !rc && i < from->test_count; i++) {
         r->test = &from->tests[i];
-        rc = run_test(r, from->name, err);
+        rc = run_test(r, tc_policy_file(from, from->tests[i].line), err);
     }
     return rc;
 }
@@ -177,7 +183,7 @@ static int run_all(struct run *r, const struct tc_test_texts *tests, struct tool
         rc = run_text(r, tests, i, err);
     tc_buf_addf(&r->out, "],\"counts\":{\"passed\":%zu,\"failed\":%zu},\"coverage\":", r->passed,
                 r->failed);
-    tc_coverage_write(&r->coverage, &r->out);
+    tc_coverage_write(&r->coverage, r->policy, &r->out);
     tc_buf_addc(&r->out, '}');
     return rc;
 }

@@ -71,7 +71,9 @@ static void try_amend(const struct toolcage_policy *policy, const char *text, co
     struct toolcage_policy *after = NULL;
     struct toolcage_error *err = NULL;
     char *next = NULL;
-    if (tc_policy_amend(policy, text, tool, "write /fuzz/path", &next, &err)) {
+    const struct tc_policy_source source = {
+        .text = text, .length = strlen(text), .name = "fuzz.toml", .reader = tc_document_read_toml};
+    if (tc_policy_amend(policy, &source, tool, "write /fuzz/path", &next, &err)) {
         INVARIANT(err && tc_error_message(err)[0] && tc_error_hint(err)[0]);
         tc_error_free(err);
         return;

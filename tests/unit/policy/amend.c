@@ -14,7 +14,9 @@ static char *amend(const char *text, const char *tool, const char *access,
 {
     struct toolcage_policy *policy = compile(text);
     char *after = NULL;
-    int rc = tc_policy_amend(policy, text, tool, access, &after, err);
+    const struct tc_policy_source source = {
+        .text = text, .length = strlen(text), .name = "t.toml", .reader = tc_document_read_toml};
+    int rc = tc_policy_amend(policy, &source, tool, access, &after, err);
     assert_int_equal(rc == 0, after != NULL);
     tc_policy_unref(policy);
     return after;

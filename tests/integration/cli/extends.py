@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""`extends`: whatever tells of a policy names the file that a word stands in, and judges all files as one."""
+import json
+import os
+
+from cli import Place, check, expect, finish
+
+BASE = """[defaults]
+filesystem.denied = ["/data/no"]
+[tool.count]
+tier = "Auto"
+command = ["wc", "--", "{file}"]
+arguments.file = { read = ["/in"] }
+filesystem.readable = ["/data", "~/.aws"]
+output = "2MiB"
+"""
+FIRST = """extends = "base/base.toml"
+[tool.count]
+network = ["api.example.com:443"]
+[[test]]
+tool = "count"
+allowed = ["read /data/x"]
+denied = ["read /data/no/x"]
+"""
+
+
+def places_name_the_file(place):
+    base, first = place.write("base/base.toml", BASE), place.write("first.toml", FIRST)
+    answer = expect(place, "findings", ["policy", "check", first], 1, f"{base}:7:", "[secret-and-network]", "    7 | filesystem.readable",
+                    f"{base}:8:", "[large-output]", stream="out")
+    report = json.loads(place.run("policy", "check", "--json", first).out)
+    check({(f["id"], f["line"], f.get("file")) for f in report["findings"]} >= {("secret-and-network", 7, base), ("large-output", 8, base)},
+          "--json has the file", report)
+    silenced = BASE.replace('"~/.aws"]', '"~/.aws"] # toolcage: allow(secret-and-network) of no worth')
+    place.write("base/base.toml", silenced.replace("2MiB\"", "1MiB\" # toolcage: allow(large-output) for another that extends this"))
+    answer = expect(place, "a comment in the file that is extended", ["policy", "check", first], 0, "1 silenced", stream="out")
+    check("silence-unused" not in answer.out, "one that another needs is not told", answer)
+    place.write("base/base.toml", BASE.replace("tier", "teir"))
+    expect(place, "an error", ["policy", "check", first], 1, f"{base}:4:1: error: unknown key", f"extended by {first}:1")
+    place.write("base/base.toml", BASE)
+    use = ["explain", "--policy", first, "--tool", "count"]
+    expect(place, "explain", [*use, "--read", "/data/x"], 0, f"(tool.count.filesystem.readable, line 7 of {base})",
+           '    7 | filesystem.readable = ["/data"', "process: tier Auto stands for it (tool.count.tier, line 4 of", stream="out")
+    verdict = json.loads(place.run(*use, "--json", "--read", "/data/x").out)
+    check((verdict["verdict"]["line"], verdict["verdict"]["file"], verdict["chosen_by"]["file"]) == (7, base, base), "explain --json", verdict)
+    expect(place, "tests and their coverage", ["policy", "test", "--coverage", first], 0, "1..2",
+           f"# not covered: tool.count.arguments.file, line 6 of {base}: /in", "# not covered: tool.count.network, line 3: ", stream="out")
+    place.write("base/base.toml", BASE + '[[test]]\ntool = "count"\ndenied = ["read /data/x"]\n')
+    expect(place, "a test of the file that is extended", ["policy", "test", first], 1, f"#   at {base}, line 11",
+           f"#   by tool.count.filesystem.readable, line 7 of {base}", stream="out")
+
+
+def digest(place, path):
+    return place.run("policy", "digest", path).out.split(" ")[0]
+
+
+def all_files_are_one(place):
+    place.write("base/base.toml", BASE)
+    first = place.write("first.toml", FIRST)
+    whole = place.write("whole.toml", BASE + 'network = ["api.example.com:443"]\n' + FIRST[FIRST.index("[[test]]"):])
+    expect(place, "diff", ["policy", "diff", first, whole], 0)
+    digests = {digest(place, path) for path in (first, whole)}
+    check(len(digests) == 1, "one meaning, one digest", digests)
+    place.write("base/base.toml", BASE.replace('"~/.aws"', '"~/.aws", "/srv/more"'))
+    expect(place, "what is extended grants more", ["policy", "diff", whole, first], 1, "/srv/more", stream="out")
+    place.write("base/base.toml", BASE + 'secrets.KEY = { from = "env:KEY", hosts = ["api.example.com:443"], header = "A: {secret}" }\n')
+    expect(place, "a secret's host stands in the other file", ["policy", "check", "--severity", "error", "--fail-on", "never", first], 0)
+    place.write("first.toml", FIRST.replace("api.example.com", "other.example.com"))
+    expect(place, "and is not reached", ["policy", "check", first], 1, f"{os.path.join(place.root, 'base/base.toml')}:9:")
+
+
+def forms_are_mixed(place):
+    place.write("first.toml", FIRST)
+    place.write("base/base.toml", BASE)
+    one = digest(place, os.path.join(place.root, "first.toml"))
+    yaml = place.write("base/base.yaml", "defaults: {filesystem: {denied: [/data/no]}}\ntool:\n  count:\n    tier: Auto\n"
+                       "    command: [wc, --, '{file}']\n    arguments: {file: {read: [/in]}}\n"
+                       "    filesystem: {readable: [/data, ~/.aws]}\n    output: 2MiB\n")
+    place.write("mixed.toml", FIRST.replace("base.toml", "base.yaml"))
+    mixed = os.path.join(place.root, "mixed.toml")
+    check(digest(place, mixed) == one, "TOML extends YAML", place.run("policy", "check", mixed))
+    expect(place, "places in YAML", ["policy", "check", mixed], 1, f"{yaml}:7:", "[secret-and-network]", stream="out")
+    first = place.write("mixed.yml", "extends: base/base.toml\ntool: {count: {network: ['api.example.com:443']}}\n"
+                        "test: [{tool: count, allowed: [read /data/x], denied: [read /data/no/x]}]\n")
+    check(digest(place, first) == one, "YAML extends TOML", place.run("policy", "check", first))
+
+
+def one_more_path(place):
+    """`allow` edits the file itself, and knows what it may not replace."""
+    data = "/srv/nowhere/x"
+    tool = f'command = ["cat", "{data}"]\nmemory = {{ max = "512MiB", by = "any" }}\n'
+    base = place.write("base.toml", f'[tool.a]\n{tool}[tool.b]\n{tool}filesystem.readable = ["base.toml"]\n')
+    first = place.write("edited.toml", 'extends = "base.toml"\n[tool.a]\npids = 20\n')
+    place.run("call", "--why", "--policy", first, "a", "{}")
+    expect(place, "allow: the clause stands in the file itself", ["allow", "--last"], 0, f'+filesystem.readable = ["{data}"]', stream="out")
+    place.run("call", "--why", "--policy", first, "b", "{}")
+    expect(place, "allow: the other file says it", ["allow", "--last"], 1, f"is said in {base}, line 7", "hint: add the path there")
+
+
+def the_policy_stays(place):
+    """Any name, the workspace as its place: the policy in use is read-only to its tools."""
+    policy = place.write("home/project/own.toml", '[tool.w]\nfilesystem.writable = ["/workspace"]\nmemory = { max = "512MiB", by = "any" }\n'
+                         'command = ["sh", "-c", "echo >> own.toml; rm -f own.toml; mv own.toml was; echo fine > new"]\n')
+    answer = place.run("call", "--policy", policy, "w", "{}")
+    with open(policy, encoding="utf-8") as file:
+        there = os.listdir(place.project)
+        check(file.read().startswith("[tool.w]") and "new" in there and "was" not in there, "a tool cannot change the policy in use", answer)
+
+
+with Place() as place:
+    for part in (places_name_the_file, all_files_are_one, forms_are_mixed, one_more_path, the_policy_stays):
+        part(place)
+finish()
