@@ -24,6 +24,7 @@ void tc_differences_add(struct tc_differences *changes, enum tc_difference_kind 
         return;
     }
     change->kind = kind;
+    change->key = changes->key;
     change->place = strdup(changes->place ? changes->place : "");
     change->text = tc_buf_steal(&text);
     changes->memory |= !change->place || !change->text;
@@ -102,12 +103,13 @@ static void compare_texts(struct tc_differences *changes, const struct tc_spec *
                            "other words of description for the model");
 }
 
-static void compare_env(struct tc_differences *changes, const struct side *from,
-                        const struct side *to)
+void tc_compare_env(struct tc_differences *changes, const struct toolcage_policy *from,
+                    const struct tc_spec *x, const struct toolcage_policy *to,
+                    const struct tc_spec *y)
 {
     static const struct tc_spec none = {0};
-    const struct tc_spec *a = tc_policy_said(from->policy, from->spec, TC_KEY_ENV),
-                         *b = tc_policy_said(to->policy, to->spec, TC_KEY_ENV);
+    const struct tc_spec *a = tc_policy_said(from, x, TC_KEY_ENV),
+                         *b = tc_policy_said(to, y, TC_KEY_ENV);
     a = a ? a : &none;
     b = b ? b : &none;
     for (size_t i = 0; i < b->env_pass.count; i++)
@@ -162,7 +164,7 @@ static int compare_sides(struct tc_differences *changes, const struct toolcage_p
     if (!compare_refusals(changes, &from, &to) && !from.rc)
         tc_compare_grants(changes, &from.grant, &to.grant);
     compare_texts(changes, x, y);
-    compare_env(changes, &from, &to);
+    tc_compare_env(changes, a, x, b, y);
     tc_compare_arguments(changes, x, y);
     /* the digest covers the whole grant: what no comparison knows must not pass as nothing */
     bool same = true;
@@ -284,6 +286,18 @@ static int compare_servers(struct tc_differences *changes, const struct toolcage
     return rc;
 }
 
+static void compare_ceilings(struct tc_differences *changes, const struct toolcage_policy *from,
+                             const struct toolcage_policy *to)
+{
+    changes->place = "within";
+    if (from && (!to || !tc_streq(from->digest, to->digest)))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s",
+                           to ? "another ceiling, which cannot be compared"
+                              : "no longer within a ceiling");
+    else if (to && !from)
+        tc_differences_add(changes, TC_DIFFERENCE_LESS, "within a ceiling");
+}
+
 int tc_policy_compare(const struct toolcage_policy *from, const struct toolcage_policy *to,
                       const struct tc_facts *facts, struct tc_differences *ret,
                       struct toolcage_error **err)
@@ -292,6 +306,7 @@ int tc_policy_compare(const struct toolcage_policy *from, const struct toolcage_
     struct tc_facts neutral = *facts;
     neutral.workspace = neutral.cwd = "/\xe2\x80\xa6/workspace";
     neutral.environ = NULL;
+    compare_ceilings(ret, from->ceiling, to->ceiling);
     int rc = compare_sides(ret, from, &from->defaults, to, &to->defaults, &neutral);
     if (!rc)
         rc = compare_tools(ret, from, to, &neutral);

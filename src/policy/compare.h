@@ -16,12 +16,14 @@ enum tc_difference_kind {
 
 struct tc_difference {
     enum tc_difference_kind kind;
-    char *place; /* "tool.x", "defaults", "server.x", "server.x.tool.y" */
+    enum tc_key_id key; /* of two grants: which key says it */
+    char *place;        /* "tool.x", "defaults", "server.x", "server.x.tool.y" */
     char *text;
 };
 
 struct tc_differences {
     const char *place; /* where the next ones are */
+    enum tc_key_id key;
     struct tc_difference *items;
     size_t count;
     bool memory;
@@ -38,6 +40,11 @@ void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from
                      const struct tc_grant *to);
 void tc_compare_arguments(struct tc_differences *changes, const struct tc_spec *from,
                           const struct tc_spec *to);
+
+/* The caller's variables and those that are set, for a tool of each (NULL: a bare command). */
+void tc_compare_env(struct tc_differences *changes, const struct toolcage_policy *from,
+                    const struct tc_spec *x, const struct toolcage_policy *to,
+                    const struct tc_spec *y);
 
 /* All tools, servers and [defaults]. Facts as for a resolution. The caller frees also on failure.
  */

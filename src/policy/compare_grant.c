@@ -250,18 +250,20 @@ static void compare_limits(struct tc_differences *changes, const struct tc_limit
         const char *name;
         size_t offset;
         enum tc_unit unit;
+        enum tc_key_id key;
     } rows[] = {
-#define ROW(name, field, unit) {name, offsetof(struct tc_limits, field), TC_UNIT_##unit}
-        ROW("timeout", timeout_ms, DURATION),
-        ROW("grace", grace_ms, DURATION),
-        ROW("memory", memory, SIZE),
-        ROW("cpu_time", cpu_time_ms, DURATION),
-        ROW("cpus", cpus_milli, CPUS),
-        ROW("pids", pids, COUNT),
-        ROW("disk", disk, SIZE),
-        ROW("files on disk", inodes, COUNT),
-        ROW("open_files", open_files, COUNT),
-        ROW("output", output, SIZE),
+#define ROW(name, field, unit, id) \
+    {name, offsetof(struct tc_limits, field), TC_UNIT_##unit, TC_KEY_##id}
+        ROW("timeout", timeout_ms, DURATION, TIMEOUT),
+        ROW("grace", grace_ms, DURATION, GRACE),
+        ROW("memory", memory, SIZE, MEMORY),
+        ROW("cpu_time", cpu_time_ms, DURATION, CPU_TIME),
+        ROW("cpus", cpus_milli, CPUS, CPUS),
+        ROW("pids", pids, COUNT, PIDS),
+        ROW("disk", disk, SIZE, DISK),
+        ROW("files on disk", inodes, COUNT, DISK),
+        ROW("open_files", open_files, COUNT, OPEN_FILES),
+        ROW("output", output, SIZE, OUTPUT),
 #undef ROW
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
@@ -269,6 +271,7 @@ static void compare_limits(struct tc_differences *changes, const struct tc_limit
         int64_t a = *(const int64_t *)(const void *)((const char *)from + rows[i].offset);
         int64_t b = *(const int64_t *)(const void *)((const char *)to + rows[i].offset);
         bool grace = tc_streq(rows[i].name, "grace");
+        changes->key = rows[i].key;
         if (a == b)
             continue;
         if (a || grace)
@@ -279,14 +282,17 @@ static void compare_limits(struct tc_differences *changes, const struct tc_limit
         tc_differences_add(changes, more ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
                            "%s is %s, before %s", rows[i].name, is, was);
     }
+    changes->key = TC_KEY_MEMORY;
     if (from->memory_any != to->memory_any)
         tc_differences_add(changes, to->memory_any ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
                            to->memory_any ? "memory may be limited for each process alone"
                                           : "memory is limited by a control group only");
+    changes->key = TC_KEY_OUTPUT;
     if (from->output_kill != to->output_kill)
         tc_differences_add(changes, to->output_kill ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
                            to->output_kill ? "too much output ends the call"
                                            : "too much output is cut, not killed");
+    changes->key = TC_KEY_DISK;
     if (from->disk_set != to->disk_set)
         tc_differences_add(changes, to->disk_set ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
                            to->disk_set ? "disk is limited by the policy's word"
@@ -361,9 +367,12 @@ static void compare_backends(struct tc_differences *changes, const struct tc_gra
         tc_differences_add(changes, b > a && a >= 0 ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
                            "backend %s in place of %s%s", to->backend, from->backend,
                            a < 0 || b < 0 || a == b ? ", which cannot be compared" : "");
+    changes->key = TC_KEY_IMAGE;
     compare_choice(changes, "the image", from->image, to->image);
+    changes->key = TC_KEY_BACKEND;
     compare_choice(changes, "the container runtime", from->runtime, to->runtime);
     compare_choice(changes, "the platform of gVisor", from->platform, to->platform);
+    changes->key = TC_KEY_CWD;
     compare_choice(changes, "the starting directory", from->cwd, to->cwd);
 }
 
@@ -394,18 +403,29 @@ static void compare_clauses(struct tc_differences *changes, const struct tc_gran
 void tc_compare_grants(struct tc_differences *changes, const struct tc_grant *from,
                        const struct tc_grant *to)
 {
+    changes->key = TC_KEY_TIER;
     compare_rank(changes, taking_part(from), taking_part(to), "a person takes less part",
                  "a person takes more part");
+    changes->key = TC_KEY_BACKEND;
     compare_backends(changes, from, to);
+    changes->key = TC_KEY_FILESYSTEM;
     compare_files(changes, from, to);
+    changes->key = TC_KEY_NETWORK;
     compare_hosts(changes, from, to);
+    changes->key = TC_KEY_UNIX_SOCKETS;
     compare_sockets(changes, from, to);
     compare_limits(changes, &from->limits, &to->limits);
+    changes->key = TC_KEY_WORKSPACE;
     compare_rank(changes, held(from), held(to), "less of what it changes is held back",
                  "more of what it changes is held back");
+    changes->key = TC_KEY_DENIALS;
     compare_rank(changes, watched(from), watched(to), "less is watched", "more is watched");
+    changes->key = TC_KEY_PROGRAMS;
     compare_sets(changes, "reads the program", &from->programs, &to->programs);
+    changes->key = TC_KEY_COLLECT;
     compare_sets(changes, "collects files named", &from->collect, &to->collect);
+    changes->key = TC_KEY_WITHOUT;
     compare_clauses(changes, from, to);
     tc_compare_more(changes, from, to);
+    changes->key = TC_KEY_NONE;
 }

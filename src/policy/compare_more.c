@@ -60,16 +60,20 @@ void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from
                      const struct tc_grant *to)
 {
     size_t before = changes->count;
+    changes->key = TC_KEY_FALLBACK;
     compare_lists(changes, &from->fallback, &to->fallback, TC_DIFFERENCE_MORE,
                   "may also run on backend", "no longer falls back to backend");
     if (changes->count == before && !same_list(&from->fallback, &to->fallback))
         tc_differences_add(changes, TC_DIFFERENCE_MORE,
                            "tries backends in another order, which cannot be compared");
+    changes->key = TC_KEY_LAYERS;
     if (!same_list(&from->layers, &to->layers))
         tc_differences_add(changes, TC_DIFFERENCE_MORE, "other layers, which cannot be compared");
+    changes->key = TC_KEY_SYSCALLS;
     compare_lists(changes, &from->syscalls_allow, &to->syscalls_allow, TC_DIFFERENCE_MORE,
                   "may make the system call", "may no longer make the system call");
     compare_lists(changes, &from->syscalls_deny, &to->syscalls_deny, TC_DIFFERENCE_LESS,
                   "is denied the system call", "is no longer denied the system call");
+    changes->key = TC_KEY_SECRETS;
     compare_secrets(changes, from, to);
 }

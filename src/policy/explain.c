@@ -298,6 +298,7 @@ static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
     add_string(out, "tool", grant->tool);
     tc_json_member(out, "file", policy->name);
     tc_json_member(out, "policy", policy->digest);
+    add_string(out, "within", policy->ceiling ? policy->ceiling->name : NULL);
     tc_json_member(out, "grant", grant->digest);
     add_string(out, "backend", grant->backend);
     add_list(out, "fallback", &grant->fallback);

@@ -29,17 +29,18 @@ const char *tc_profile_text(const char *name)
     return NULL;
 }
 
+void tc_policy_file_done(struct tc_policy_file *file)
+{
+    char *texts[] = {file->name, file->path, file->real, file->said, file->dir, file->text};
+    for (size_t i = 0; i < TC_COUNT(texts); i++)
+        free(texts[i]);
+    *file = (struct tc_policy_file){0};
+}
+
 void tc_policy_files_done(struct toolcage_policy *policy)
 {
-    for (size_t i = 0; i < policy->file_count; i++) {
-        free(policy->files[i].name);
-        free(policy->files[i].path);
-        free(policy->files[i].real);
-        free(policy->files[i].said);
-        free(policy->files[i].dir);
-        free(policy->files[i].text);
-    }
-    policy->file_count = 0;
+    while (policy->file_count)
+        tc_policy_file_done(&policy->files[--policy->file_count]);
 }
 
 static int refuse(struct merge *m, uint32_t by, const char *hint, const char *fmt, ...)
@@ -93,12 +94,12 @@ static int read_other(struct merge *m, const char *text, uint32_t by, struct tc_
     _autofree_ char *path = NULL;
     if (!m->source->read || !from->dir)
         return refuse(m, by, "load the policy from a file, or extend profile:NAME",
-                      "a text that is no file cannot extend \"%.200s\"", text);
+                      "a text that is no file cannot name \"%.200s\"", text);
     int rc = tc_path_expand(text, from->dir, m->policy->home, &path, &c);
     if (rc == TOOLCAGE_EMEMORY)
         return tc_fail_memory(m->err);
     if (rc)
-        return refuse(m, by, c.hint, "extends: %s", c.what);
+        return refuse(m, by, c.hint, "%s", c.what);
     _autoerror_ struct toolcage_error *why = NULL;
     struct tc_policy_found found = {0};
     rc = m->source->read(m->source->context, path, &found, &why);
@@ -115,6 +116,20 @@ static int read_other(struct merge *m, const char *text, uint32_t by, struct tc_
     file->name = strdup(path);
     file->path = TAKE(path);
     return file->name && file->dir && file->said ? 0 : tc_fail_memory(m->err);
+}
+
+static int read_named(struct merge *m, const char *text, uint32_t by, struct tc_policy_file *file)
+{
+    return tc_startswith(text, profile) ? read_profile(m, text, by, file)
+                                        : read_other(m, text, by, file);
+}
+
+int tc_extends_read(struct toolcage_policy *policy, struct tc_diag *diag,
+                    const struct tc_policy_source *source, const char *text, uint32_t by,
+                    struct tc_policy_file *ret, struct toolcage_error **err)
+{
+    struct merge m = {.policy = policy, .diag = diag, .source = source, .err = err};
+    return read_named(&m, text, by, ret);
 }
 
 /* The same text above itself in the chain? */
@@ -274,8 +289,7 @@ static int merge_other(struct merge *m, struct tc_node *root, const struct tc_no
                       TC_FILES_MAX, TC_EXTENDS_DEPTH_MAX);
     struct tc_policy_file *file = &policy->files[policy->file_count++];
     *file = (struct tc_policy_file){.by = by, .depth = depth};
-    int rc = tc_startswith(entry->text, profile) ? read_profile(m, entry->text, by, file)
-                                                 : read_other(m, entry->text, by, file);
+    int rc = read_named(m, entry->text, by, file);
     if (!rc && cycles(policy, file))
         rc = refuse(m, by, "take it out of one of them", "\"%.200s\" extends itself", entry->text);
     if (!rc)
@@ -337,16 +351,19 @@ void tc_line_json(struct tc_buf *out, const struct toolcage_policy *policy, cons
                        tc_policy_file(policy, line));
 }
 
+/* Of this policy and of what it is within. */
+static const char *path_of(const struct toolcage_policy *policy, size_t index)
+{
+    for (; policy; policy = policy->ceiling)
+        for (size_t i = 0; i < policy->file_count; i++)
+            if (policy->files[i].path && index-- == 0)
+                return policy->files[i].path;
+    return NULL;
+}
+
 const char *tc_grant_policy_path(const struct tc_grant *grant, size_t index)
 {
     const struct toolcage_policy *policy = grant->policy;
-    size_t others = 0;
-    if (!policy || !policy->file_count)
-        return NULL;
-    if (index == 0)
-        return policy->files[0].path ? policy->files[0].path : "";
-    for (size_t i = 1; i < policy->file_count; i++)
-        if (policy->files[i].path && ++others == index)
-            return policy->files[i].path;
-    return NULL;
+    bool none = !policy || !policy->file_count || !policy->files[0].path;
+    return none && !index ? (policy ? "" : NULL) : path_of(policy, index - none);
 }

@@ -41,6 +41,12 @@ int tc_extends_merge(struct toolcage_policy *policy, struct tc_document *documen
                      struct tc_diag *diag, const struct tc_policy_source *source,
                      struct toolcage_error **err);
 void tc_policy_files_done(struct toolcage_policy *policy);
+void tc_policy_file_done(struct tc_policy_file *file);
+/* Reads what the line `by` of the policy names: a file or a profile. The caller frees the file also
+ * on failure. */
+int tc_extends_read(struct toolcage_policy *policy, struct tc_diag *diag,
+                    const struct tc_policy_source *source, const char *text, uint32_t by,
+                    struct tc_policy_file *ret, struct toolcage_error **err);
 
 /* A member "line" (or `key`) of an object, and the same with "file" where the line is of another
  * file than the first. */

@@ -84,6 +84,12 @@ const struct tc_key tc_keys[] = {
          "What a file says itself replaces what it extends, key by key; a later entry goes "
          "before an earlier one, and filesystem.denied and tests add up.",
      .example = "extends = \"profile:workspace\""},
+    {TC_IN(FILE), "within", tc_set_within, NONE, .type = "path",
+     .text =
+         "A ceiling: another policy file, or a shipped profile. A call whose grant is more than "
+         "that policy gives its tool of the same name, or else [defaults], is refused, as is one "
+         "that cannot be compared.",
+     .example = "within = \"profile:multi-tenant\""},
     {TC_IN(FILE), "egress", .text = "Settings of the proxy.", NONE, .type = "table"},
     {TC_IN(FILE), "audit", .text = "The audit log.", NONE, .type = "table"},
     {TC_IN(FILE) | EACH, "steering", .text = "How files that steer the host are treated.", NONE,

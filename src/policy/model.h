@@ -122,6 +122,8 @@ struct toolcage_policy {
     char writable_digest[TC_DIGEST_SIZE]; /* of the first */
     struct tc_policy_file files[TC_FILES_MAX];
     size_t file_count;
+    struct toolcage_policy *ceiling; /* that each grant is held against; NULL: none */
+    uint32_t within;                 /* the line that names it */
 };
 
 /* False: out of memory. Nothing of the policy is added or moved afterwards. */

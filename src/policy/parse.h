@@ -64,6 +64,9 @@ tc_key_set tc_set_command, tc_set_stdin, tc_set_memory, tc_set_output, tc_set_en
     tc_set_without;
 void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct tc_node *node);
 
+/* Of within (within.c), which is read before */
+tc_key_set tc_set_within;
+
 /* Of tests (parse_test.c) */
 tc_key_set tc_set_tests, tc_set_test_arguments;
 

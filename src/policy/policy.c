@@ -9,6 +9,7 @@
 
 #include "policy/parse.h"
 #include "policy/test.h"
+#include "policy/within.h"
 
 const struct tc_limits tc_limits_default = {
     .timeout_ms = 30000,
@@ -145,6 +146,7 @@ struct toolcage_policy *tc_policy_unref(struct toolcage_policy *policy)
     free(policy->dir);
     free(policy->home);
     tc_policy_files_done(policy);
+    (void)tc_policy_unref(policy->ceiling);
     free(policy);
     return NULL;
 }
@@ -211,6 +213,8 @@ static int read_policy(struct tc_parse *p, const struct tc_policy_source *source
     }
     p->diag.policy = p->policy;
     int rc = p->tested ? 0 : tc_extends_merge(p->policy, document, &p->diag, source, err);
+    if (!rc && !p->tested)
+        rc = tc_within_compile(p->policy, document, &p->diag, source, err);
     if (rc)
         return rc;
     tc_parse_table(p, p->tested ? TC_SCOPE_TEST_FILE : TC_SCOPE_FILE, &document->root, p->policy);
@@ -238,7 +242,7 @@ static bool add_first(struct toolcage_policy *policy, const struct tc_policy_sou
     file->path = source->path ? strdup(source->path) : NULL;
     file->real = source->real ? strdup(source->real) : NULL;
     file->dir = strdup(policy->dir);
-    file->said = strdup("");
+    file->said = strdup(source->said ? source->said : "");
     return file->name && (file->path || !source->path) && (file->real || !source->real) &&
            file->dir && file->said;
 }

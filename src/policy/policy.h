@@ -69,9 +69,11 @@ struct tc_policy_source {
     const char *name; /* of the file, for messages */
     const char *path; /* the file itself, absolute; NULL: none, and it extends no files */
     const char *real; /* the same with links resolved */
+    const char *said; /* its directory for the digest; NULL: "" */
     tc_document_reader *reader;
     tc_policy_read *read; /* what it extends; NULL: profiles only */
     void *context;
+    unsigned depth; /* how many policies are within one another above this one */
 };
 /* The same, with files that it extends. */
 int tc_policy_compile_source(const struct tc_policy_source *source, const char *dir,

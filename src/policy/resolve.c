@@ -4,6 +4,7 @@
  * policy x tool x call -> grant. The order is the point: what the operator says, then the model's
  * arguments within it, then narrowing, then toolcage's own masks over whatever is left. */
 #include "policy/resolve.h"
+#include "policy/within.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -336,6 +337,7 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
         tc_resolve_unix_check,
         tc_resolve_secrets,
         finish,
+        tc_resolve_within,
     };
     struct tc_grant grant = {0};
     struct tc_resolve r = {.policy = policy,

@@ -99,16 +99,31 @@ def one_more_path(place):
 
 
 def the_policy_stays(place):
-    """Any name, the workspace as its place: the policy in use is read-only to its tools."""
-    policy = place.write("home/project/own.toml", '[tool.w]\nfilesystem.writable = ["/workspace"]\nmemory = { max = "512MiB", by = "any" }\n'
-                         'command = ["sh", "-c", "echo >> own.toml; rm -f own.toml; mv own.toml was; echo fine > new"]\n')
+    """Any name, the workspace as its place: the policy in use and its ceiling are read-only to its tools."""
+    place.write("home/project/top.toml", '[tool.w]\nfilesystem.writable = ["/workspace"]\nmemory = { max = "512MiB", by = "any" }\n')
+    policy = place.write("home/project/own.toml", 'within = "top.toml"\n[tool.w]\nfilesystem.writable = ["/workspace"]\nmemory = { max = "512MiB", by = "any" }\n'
+                         'command = ["sh", "-c", "echo >> own.toml; rm -f own.toml; mv own.toml was; mv top.toml was; echo fine > new"]\n')
     answer = place.run("call", "--policy", policy, "w", "{}")
     with open(policy, encoding="utf-8") as file:
         there = os.listdir(place.project)
-        check(file.read().startswith("[tool.w]") and "new" in there and "was" not in there, "a tool cannot change the policy in use", answer)
+        check(file.read().startswith("within") and "new" in there and "was" not in there, "a tool cannot change the policy in use", answer)
+
+
+def a_ceiling_holds(place):
+    place.write("top.toml", '[defaults]\nfilesystem.readable = ["/usr/share"]\n[tool.a]\npids = 10\n')
+    path = place.write("in.toml", 'within = "top.toml"\n[tool.a]\ncommand = ["true"]\npids = 20\n[tool.b]\ncommand = ["true"]\n'
+                       'filesystem.readable = ["/usr/share/doc"]\nmemory = { max = "512MiB", by = "any" }\n')
+    top = os.path.join(place.root, "top.toml")
+    expect(place, "more than the ceiling", ["call", "--policy", path, "a", "{}"], 126, f"({path}:4)", "tool.a.pids, line 4",
+           f"tool.a.pids, line 4 of {top}", "pids is 20, before 10")
+    expect(place, "no more", ["call", "--policy", path, "b", "{}"], 0)
+    expect(place, "explain names it", ["explain", "--policy", path, "--tool", "b", "--json", "--read", "/usr/share/doc"], 0, f'"within":"{top}"', stream="out")
+    without = place.write("out.toml", 'within = "top.toml"\n[tool.b]\ncommand = ["true"]\n')
+    free = place.write("free.toml", '[tool.b]\ncommand = ["true"]\n')
+    expect(place, "diff: a ceiling that goes", ["policy", "diff", without, free], 1, "no longer within a ceiling", stream="out")
 
 
 with Place() as place:
-    for part in (places_name_the_file, all_files_are_one, forms_are_mixed, one_more_path, the_policy_stays):
+    for part in (places_name_the_file, all_files_are_one, forms_are_mixed, one_more_path, the_policy_stays, a_ceiling_holds):
         part(place)
 finish()

@@ -222,7 +222,7 @@ static const struct row rows[] = {
      "cannot be", ""},
     {"[[test]]\ntool = \"y\"\n", 2, 8, "tool", "there is no tool \"y\"", ""},
     {T "[[test]]\ntool = \"x\"\nallowed = [\"red /x\"]\n", 4, 12, "test", "an access is", ""},
-    {"extends = \"x\"\n", 1, 1, "extends", "no file cannot extend", "profile:NAME"},
+    {"extends = \"x\"\n", 1, 1, "extends", "no file cannot name", "profile:NAME"},
 };
 
 static void find_each(void **state)

@@ -31,7 +31,7 @@ static void add_paths(struct tc_buf *out, const char *key, unsigned most)
     tc_buf_adds(out, "]\n");
 }
 
-static struct toolcage_policy *random_policy(const char **ret_bound)
+static char *random_text(const char **ret_bound)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     *ret_bound = paths[below(TC_COUNT(paths))];
@@ -48,7 +48,13 @@ static struct toolcage_policy *random_policy(const char **ret_bound)
         &out, "]\ntimeout = \"%us\"\ncommand = [\"t\", \"{p}\"]\narguments.p = { %s = [\"%s\"] }\n",
         below(90) + 1, below(2) ? "read" : "write", *ret_bound);
     assert_false(out.failed);
-    return compile(out.data);
+    return tc_buf_steal(&out);
+}
+
+static struct toolcage_policy *random_policy(const char **ret_bound)
+{
+    _autofree_ char *text = random_text(ret_bound);
+    return compile(text);
 }
 
 static void random_ask(struct ask *ask, const char *bound, char *arguments, size_t size,
@@ -138,10 +144,103 @@ static void flags_only_take_away(void **state)
     assert_true(granted_calls > 300 && narrowed_calls > 100);
 }
 
+/* Any file that another names is this text. */
+static int read_text(void *context, const char *path, struct tc_policy_found *ret,
+                     struct toolcage_error **err)
+{
+    (void)err;
+    *ret = (struct tc_policy_found){.text = strdup(context),
+                                    .real = strdup(path),
+                                    .length = strlen(context),
+                                    .reader = tc_document_read_toml};
+    return 0;
+}
+
+/* The text with one more line before it that names the other one. */
+static struct toolcage_policy *compile_above(const char *line, const char *text, char *other)
+{
+    struct toolcage_policy *policy = NULL;
+    _autoerror_ struct toolcage_error *err = NULL;
+    _autofree_ char *whole = tc_format("%s\n%s", line, text);
+    const struct tc_policy_source source = {.text = whole,
+                                            .length = strlen(whole),
+                                            .name = "t.toml",
+                                            .path = "/srv/p/t.toml",
+                                            .reader = tc_document_read_toml,
+                                            .read = read_text,
+                                            .context = other};
+    if (tc_policy_compile_source(&source, "/srv/p", "/home/me", &policy, &err))
+        fail_msg("%s", tc_error_report(err));
+    return policy;
+}
+
+static void no_call_is_above_its_ceiling(void **state)
+{
+    size_t granted_calls = 0, refused_calls = 0;
+    for (unsigned round = 0; round < 10000; round++) {
+        seed = 0x9e3779b97f4a7c15u * (round + 1);
+        char arguments[128], timeout[16];
+        struct ask ask, plain;
+        const char *bound = NULL;
+        _autofree_ char *high = random_text(&bound);
+        _autofree_ char *low = below(3) ? random_text(&bound) : strdup(high);
+        bool same = strcmp(low, high) == 0;
+        _autopolicy_ struct toolcage_policy *ceiling = compile(high), *free = compile(low);
+        _autopolicy_ struct toolcage_policy *policy =
+            compile_above("within = \"top.toml\"", low, high);
+        random_ask(&ask, bound, arguments, sizeof(arguments), timeout);
+        plain = (struct ask){.tool = "x", .arguments = arguments};
+        _autogrant_ struct tc_grant held = {0}, more = {0}, alone = {0};
+        int rc = resolve(policy, &ask, &held, NULL), without = resolve(free, &ask, &alone, NULL);
+        assert_true(rc || !without); /* a ceiling grants nothing */
+        if (same && !without && rc)
+            fail_msg("round %u: a policy is not within itself", round);
+        refused_calls += rc && !without;
+        if (rc)
+            continue;
+        granted_calls++;
+        assert_string_equal(held.digest, alone.digest);
+        assert_int_equal(resolve(ceiling, &plain, &more, NULL), 0);
+        must_be_masked(&held);
+        must_be_subset(&held, &more);
+    }
+    assert_true(granted_calls > 500 && refused_calls > 500);
+}
+
+/* Whatever is said anew, what a file that is extended denies stays denied; and what says nothing
+ * changes nothing. */
+static void a_denial_is_never_lost(void **state)
+{
+    size_t calls = 0;
+    for (unsigned round = 0; round < 10000; round++) {
+        seed = 0x9e3779b97f4a7c15u * (round + 1);
+        const struct ask ask = {.tool = "x", .explain = true};
+        const char *bound = NULL;
+        _autofree_ char *under = random_text(&bound);
+        _autofree_ char *over = random_text(&bound);
+        _autopolicy_ struct toolcage_policy *base = compile(under);
+        _autopolicy_ struct toolcage_policy *both =
+                                                compile_above("extends = \"b.toml\"", over, under),
+                                            *nothing =
+                                                compile_above("extends = \"b.toml\"", "", under);
+        assert_string_equal(tc_policy_digest(nothing), tc_policy_digest(base));
+        _autogrant_ struct tc_grant of_base = {0}, of_both = {0};
+        if (resolve(base, &ask, &of_base, NULL) || resolve(both, &ask, &of_both, NULL))
+            continue;
+        calls++;
+        for (size_t i = 0; i < of_base.fs_count; i++)
+            if (of_base.fs[i].access == TC_ACCESS_DENY && !of_base.fs[i].built_in)
+                assert_int_equal(access_of(&of_both, of_base.fs[i].path), 'd');
+    }
+    assert_true(calls > 3000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flags_only_take_away),
+        cmocka_unit_test(no_call_is_above_its_ceiling),
+        cmocka_unit_test(a_denial_is_never_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
