@@ -119,8 +119,23 @@ void tc_diag_quote(struct tc_buf *out, const char *line, size_t len, struct tc_p
     tc_buf_addc(out, '\n');
 }
 
+/* A policy that nobody trusts yet may name any file, and whoever reads the report may be a model:
+ * only what lies with the policy is quoted. */
+static bool quotable(const struct tc_diag *diag, size_t file)
+{
+    const struct tc_policy_file *files = diag->policy ? diag->policy->files : NULL;
+    const char *beside = diag->beside || !file ? diag->beside : files[0].real;
+    const char *real = files ? files[file].real : NULL,
+               *slash = beside ? strrchr(beside, '/') : NULL;
+    if (!real || (!file && !diag->beside))
+        return true;
+    return slash && strncmp(real, beside, (size_t)(slash - beside) + 1) == 0;
+}
+
 static void add_source(struct tc_buf *out, const struct tc_diag *diag, struct tc_place at)
 {
+    if (!quotable(diag, TC_LINE_FILE(at.line)))
+        return;
     size_t len = 0;
     const char *line = find_line(diag, at.line, &len);
     tc_diag_quote(out, line, len, at);

@@ -28,6 +28,7 @@ struct tc_diag {
     size_t count, more;
     bool memory;
     const struct toolcage_policy *policy; /* whose files the places name; NULL: one file */
+    const char *beside; /* the file that began it all, where this is read for another; NULL */
 };
 
 /* Adds a finding; subject (the key) and hint may be NULL. */

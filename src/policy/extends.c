@@ -100,6 +100,9 @@ static int read_other(struct merge *m, const char *text, uint32_t by, struct tc_
         return tc_fail_memory(m->err);
     if (rc)
         return refuse(m, by, c.hint, "%s", c.what);
+    if (!tc_endswith(path, ".toml") && !tc_endswith(path, ".yaml") && !tc_endswith(path, ".yml"))
+        return refuse(m, by, "call it NAME.toml, NAME.yaml or NAME.yml",
+                      "\"%.200s\" is not called as a policy is", text);
     _autoerror_ struct toolcage_error *why = NULL;
     struct tc_policy_found found = {0};
     rc = m->source->read(m->source->context, path, &found, &why);

@@ -211,7 +211,6 @@ static int read_policy(struct tc_parse *p, const struct tc_policy_source *source
         tc_diag_add(&p->diag, document->error_at, "", document->hint, "%s", document->error);
         return tc_diag_result(&p->diag, err);
     }
-    p->diag.policy = p->policy;
     int rc = p->tested ? 0 : tc_extends_merge(p->policy, document, &p->diag, source, err);
     if (!rc && !p->tested)
         rc = tc_within_compile(p->policy, document, &p->diag, source, err);
@@ -259,6 +258,8 @@ static int compile(const struct tc_policy_source *source, const char *dir, const
     parse->diag.name = policy->name;
     parse->diag.text = source->text;
     parse->diag.len = source->length;
+    parse->diag.beside = source->beside;
+    parse->diag.policy = policy;
     parse->policy = policy;
     parse->tested = tested;
     int rc = read_policy(parse, source, &document, err);

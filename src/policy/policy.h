@@ -73,7 +73,8 @@ struct tc_policy_source {
     tc_document_reader *reader;
     tc_policy_read *read; /* what it extends; NULL: profiles only */
     void *context;
-    unsigned depth; /* how many policies are within one another above this one */
+    const char *beside; /* the real path of the file that began it all, "" for none; NULL: this */
+    unsigned depth;     /* how many policies are within one another above this one */
 };
 /* The same, with files that it extends. */
 int tc_policy_compile_source(const struct tc_policy_source *source, const char *dir,

@@ -21,6 +21,7 @@ static int refuse(struct tc_diag *diag, struct tc_place at, const char *hint, co
 static int compile(struct toolcage_policy *policy, const struct tc_policy_file *file,
                    const struct tc_policy_source *source, struct toolcage_error **err)
 {
+    const char *first = policy->files[0].real ? policy->files[0].real : "";
     const struct tc_policy_source ceiling = {.text = file->text,
                                              .length = file->len,
                                              .name = file->name,
@@ -30,6 +31,7 @@ static int compile(struct toolcage_policy *policy, const struct tc_policy_file *
                                              .reader = file->reader,
                                              .read = source->read,
                                              .context = source->context,
+                                             .beside = source->beside ? source->beside : first,
                                              .depth = source->depth + 1};
     return tc_policy_compile_source(&ceiling, file->dir ? file->dir : "/", policy->home,
                                     &policy->ceiling, err);

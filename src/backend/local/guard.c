@@ -149,7 +149,8 @@ int tc_process_guard(struct tc_cage *cage)
     int rc = 0;
     if (!writes(TC_PRIV(cage)))
         return 0;
-    if (plan->policy_file)
+    /* without namespaces it is the policy's own word that gives this up for itself */
+    if (plan->policy_file && !((const struct tc_process_cage *)TC_PRIV(cage))->shared)
         rc = guard(cage, plan->policy_file, false);
     for (size_t i = 0; rc == 0 && i < plan->extended.count; i++)
         rc = guard(cage, plan->extended.items[i], true);

@@ -51,6 +51,30 @@ static void profiles_compile(void **state)
     }
 }
 
+/* Whoever gets the report of a policy that nobody trusts learns nothing of files elsewhere. */
+static void only_what_lies_with_it_is_quoted(void **state)
+{
+    static const char secret[] = "[token]\nkey='s3cret'\nfrob = 's3cret' 's3cret'\n";
+    static const struct file files[] = {{"/srv/p/sub/b.toml", secret},
+                                        {"/srv/pb/b.toml", secret},
+                                        {"/home/me/c.toml", secret},
+                                        {0}};
+    static const char *const rows[] = {"sub/b.toml", "../pb/b.toml", "~/c.toml"};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct toolcage_policy *policy = NULL;
+        _autoerror_ struct toolcage_error *err = NULL;
+        _autofree_ char *text = tc_format("extends='%s'\n", rows[i]);
+        assert_int_equal(load(text, files, &policy, &err), TOOLCAGE_EPOLICY);
+        if ((strstr(tc_error_report(err), "s3cret") != NULL) != (i == 0))
+            fail_msg("%s", tc_error_report(err));
+        text = (free(text), tc_format("within='%s'\n", rows[i]));
+        err = (tc_error_free(err), NULL);
+        assert_int_equal(load(text, files, &policy, &err), TOOLCAGE_EPOLICY);
+        if ((strstr(tc_error_report(err), "s3cret") != NULL) != (i == 0))
+            fail_msg("%s", tc_error_report(err));
+    }
+}
+
 static void nearer_words_win(void **state)
 {
     static const struct file files[] = {
@@ -86,6 +110,7 @@ static void errors_name_the_file(void **state)
         {"extends='profile:nope'", "the profiles are read-only workspace"},
         {"extends='none.toml'", "no file /srv/p/none.toml"},
         {"extends=3", "extends names files"},
+        {"extends='~/.aws/credentials'", "is not called as a policy is"},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct toolcage_policy *policy = NULL;
@@ -196,6 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(profiles_compile),
         cmocka_unit_test(nearer_words_win),
+        cmocka_unit_test(only_what_lies_with_it_is_quoted),
         cmocka_unit_test(errors_name_the_file),
         cmocka_unit_test(keys_are_replaced_whole),
         cmocka_unit_test(paths_have_portable_digests),
