@@ -241,6 +241,10 @@ static const struct {
     {"table", "\"type\":\"object\"", NULL},
     {"tables", "\"type\":\"object\"", NULL},
     {"boolean", "\"type\":\"boolean\"", NULL},
+    {"path, or array of them",
+     "\"anyOf\":[{\"type\":\"string\",\"minLength\":1},{\"type\":\"array\",\"minItems\":1,"
+     "\"items\":{\"type\":\"string\",\"minLength\":1}}]",
+     NULL},
     {"string", "\"type\":\"string\"", NULL},
     {"path", "\"type\":\"string\",\"minLength\":1", NULL},
 };

@@ -62,7 +62,7 @@ class Scene:
         self.environ = {"PATH": "/usr/bin:/bin", "HOME": self.root, "XDG_STATE_HOME": os.path.join(self.root, "state")}
         self.walls = shutil.copy(walls, os.path.join(self.bin, "walls"))
         os.chmod(self.walls, 0o755)
-        self.given = {".git/config": "[core]\n", "denied": "denied\n"}
+        self.given = {".git/config": "[core]\n", "denied": "denied\n", "base.toml": "[defaults]\npids = 16\n"}
         for tree in self.trees.values():
             os.makedirs(os.path.join(tree, ".git"))
             for name, text in self.given.items():
@@ -98,7 +98,8 @@ class Scene:
     def policy_text(self):
         """What runs by itself is granted what the tool `bind` is."""
         limits = f"memory = {self.memory}\n" + ('cpus = 1\ncpu_time = "10s"\n' if os.geteuid() == 0 else "")
-        text = '[defaults]\nbackend = "process"\nnetwork = "none"\ntimeout = "60s"\npids = 16\nopen_files = 64\n'
+        text = f'extends = {json.dumps([os.path.join(self.trees[tool], "base.toml") for tool in ("bind", "copy")])}\n'
+        text += '[defaults]\nbackend = "process"\nnetwork = "none"\ntimeout = "60s"\nopen_files = 64\n'
         text += limits + self.filesystem("bind")
         text += f"\n[tool.bind]\ncommand = {json.dumps(self.command('bind'))}\n"
         text += f"\n[server.walls]\ncommand = {json.dumps(self.command('serve'))}\n[server.walls.tool.bind]\n"
@@ -129,7 +130,7 @@ class Scene:
         self.forget_held()
         for tree in self.trees.values():
             for name in os.listdir(tree):
-                if name not in ("denied", ".git"):
+                if name not in ("denied", "base.toml", ".git"):
                     os.unlink(os.path.join(tree, name))
 
     def verdict(self, tool):
@@ -147,7 +148,7 @@ class Scene:
                 with open(os.path.join(tree, name), encoding="utf-8") as file:
                     if file.read() != text:
                         wrong.append(f"{tool}: {name} was changed on the host")
-            left = set(os.listdir(tree)) - {"denied", ".git", "verdict"} | set(os.listdir(tree + "/.git")) - {"config"}
+            left = set(os.listdir(tree)) - {"denied", ".git", "verdict", "base.toml"} | set(os.listdir(tree + "/.git")) - {"config"}
             if left:
                 wrong.append(f"{tool}: left in the tree: {sorted(left)}")
         if sorted(os.listdir(self.root)) != sorted(["bin", "config", "secret", "state", "toolcage.toml", *TOOLS]):

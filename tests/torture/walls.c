@@ -191,6 +191,7 @@ static void check_files(const char *secret, int copied)
     want(!opens("denied", O_WRONLY), "denied-write");
     want(unlink("denied") < 0, "denied-removed");
     want(copied || !opens(".git/config", O_WRONLY), "steering");
+    want(copied || !opens("base.toml", O_WRONLY), "policy");
     want(!opens("/usr/hole", O_WRONLY | O_CREAT), "usr-writable");
     want(!opens("/etc/hole", O_WRONLY | O_CREAT), "etc-writable");
     want(!opens("/hole", O_WRONLY | O_CREAT), "root-writable");
