@@ -81,14 +81,32 @@ static int where(int fd, const char *path, char **ret, struct toolcage_error **e
     return *ret ? 0 : tc_fail_memory(err);
 }
 
-static int read_file(const char *path, struct tc_buf *text, char **ret_real,
-                     struct toolcage_error **err)
+/* What a file extends counts as its own words, so nobody has a hand in it who has none in the first
+ * file. */
+static int check_owner(const char *path, const struct stat *first, const struct stat *st,
+                       struct toolcage_error **err)
+{
+    bool owned = st->st_uid == 0 || st->st_uid == geteuid() || st->st_uid == first->st_uid;
+    bool shared = (st->st_mode & S_IWOTH) && !(first->st_mode & S_IWOTH);
+    if (owned && !shared)
+        return 0;
+    return fail_kind(err, path,
+                     shared ? "can be written by everybody, and the first one cannot"
+                            : "belongs to somebody else",
+                     "make it a file that only you can write, or extend a copy of your own");
+}
+
+/* `first` is the file that all this begins with; NULL: it is this one. */
+static int read_file(const char *path, const struct stat *first, struct tc_buf *text,
+                     struct stat *ret_st, char **ret_real, struct toolcage_error **err)
 {
     /* Not to hang on a named pipe before its kind is known. */
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
         return fail_read(err, path, errno);
+    if (first && check_owner(path, first, &st, err))
+        return TOOLCAGE_EPOLICY;
     if (S_ISDIR(st.st_mode))
         return fail_kind(err, path, "is a directory",
                          "name the file in it, as in DIR/toolcage.toml");
@@ -101,6 +119,8 @@ static int read_file(const char *path, struct tc_buf *text, char **ret_real,
         return tc_fail_memory(err);
     if (rc < 0)
         return fail_read(err, path, errno); /* half of a policy is another policy */
+    if (ret_st)
+        *ret_st = st;
     return where(fd, path, ret_real, err);
 }
 
@@ -109,10 +129,10 @@ static int read_file(const char *path, struct tc_buf *text, char **ret_real,
 static int read_extended(void *context, const char *path, struct tc_policy_found *ret,
                          struct toolcage_error **err)
 {
-    (void)context;
+    const struct stat *first = context;
     _autobuf_ struct tc_buf text = {.max = POLICY_MAX + GROWN};
     _autofree_ char *real = NULL;
-    int rc = read_file(path, &text, &real, err);
+    int rc = read_file(path, first, &text, NULL, &real, err);
     if (rc)
         return rc;
     size_t length = text.len;
@@ -129,7 +149,8 @@ int tc_policy_load_file(const char *path, struct toolcage_policy **ret, struct t
     _autobuf_ struct tc_buf text = {.max = POLICY_MAX + GROWN};
     _autosurroundings_ struct tc_surroundings here = {0};
     _autofree_ char *real = NULL;
-    int rc = read_file(path, &text, &real, err);
+    struct stat first;
+    int rc = read_file(path, NULL, &text, &first, &real, err);
     if (!rc)
         rc = tc_surroundings_gather(&here, err);
     if (rc)
@@ -144,7 +165,8 @@ int tc_policy_load_file(const char *path, struct toolcage_policy **ret, struct t
                                             .path = full,
                                             .real = real,
                                             .reader = tc_reader_of(path),
-                                            .read = read_extended};
+                                            .read = read_extended,
+                                            .context = &first};
     return tc_policy_compile_source(&source, dir, here.home, ret, err);
 }
 
@@ -153,6 +175,7 @@ int tc_policy_allow(const char *text, size_t length, const char *name, const cha
                     const char *access, char **ret, struct toolcage_error **err)
 {
     struct toolcage_policy *policy = NULL;
+    struct stat mine = {.st_uid = geteuid()};
     _autosurroundings_ struct tc_surroundings here = {0};
     _autofree_ char *whole = strndup(text, length);
     int r = whole ? tc_surroundings_gather(&here, err) : tc_fail_memory(err);
@@ -165,7 +188,8 @@ int tc_policy_allow(const char *text, size_t length, const char *name, const cha
                                             .length = length,
                                             .name = name,
                                             .reader = tc_reader_of(name),
-                                            .read = read_extended};
+                                            .read = read_extended,
+                                            .context = &mine};
     r = tc_policy_compile_source(&source, dir, here.home, &policy, err);
     if (r == 0)
         r = tc_policy_amend(policy, &source, tool, access, ret, err);

@@ -393,6 +393,33 @@ def the_base_of_the_policy_is_changed(s):
     return changed(s)
 
 
+def the_next_call_is_widened(s):
+    """A tool writes itself a grant of the canary into what the policy extends; the next call reads it."""
+    def base(directory):
+        return (f'[tool.next]\nbackend = "{s.options.backend}"\nmemory = {s.memory}\nnetwork = "none"\n'
+                f'filesystem.readable = [{json.dumps(s.path(directory))}]\n')
+
+    s.write("ws/base.toml", base("data"))
+    wider, runtime = s.write("data/wider.toml", base("secret")), s.runtime()
+    s.runtime = lambda: f'extends = "ws/base.toml"\n{runtime}'
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; cat {wider} > base.toml; cp {wider} n; mv -f n base.toml")
+    s.how = "next"
+    return s.token in s.call("/bin/cat", s.secret)
+
+
+def a_model_chooses_the_base(s):
+    """A value that the model chose is what the policy extends, by its name or by another one."""
+    s.write("ws/base.toml", "[defaults]\npids = 64\n")
+    os.link(s.path("ws/base.toml"), s.path("ws/other.toml"))
+    runtime = s.runtime()
+    s.runtime = lambda: f'extends = "ws/base.toml"\n{runtime}'
+    for name in ("base.toml", "other.toml"):
+        s.ask([SHELL, "-c", "echo 'pids = 9999' > $0", "{a}"], bound(s, "write"), s.path("ws", name))
+        if "9999" in s.read("ws/base.toml"):
+            return True
+    return False
+
+
 def the_base_is_committed(s):
     """The same in a workspace of the call's own, whose changes come back at the end."""
     s.more = 'workspace = { mode = "overlay", commit = "always" }'
@@ -444,6 +471,8 @@ CASES = [
     ("the directory of a new file is raced", a_new_file_is_raced, {"alike": True}),
     ("a model chooses a file that steers the host", a_model_chooses_what_steers, {"alike": True}),
     ("what the policy extends is changed", the_base_of_the_policy_is_changed, {}),
+    ("the next call is widened by what the policy extends", the_next_call_is_widened, {}),
+    ("a model chooses what the policy extends", a_model_chooses_the_base, {"alike": True}),
     ("what the policy extends is changed by a commit", the_base_is_committed, {}),
     ("what the policy extends is named writable", the_base_is_named, {}),
     ("the link to what the policy extends is swapped", the_link_to_the_base_is_swapped, {}),

@@ -181,12 +181,15 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
 }
 
 /* Why a change does not reach the host, where no look at it is needed to say so. */
-static const char *stays_away(const struct gathering *g)
+static const char *stays_away(const struct gathering *g, bool guarded)
 {
+    if (guarded)
+        return tc_commit_steering;
     return g->asks ? tc_commit_waits : tc_commit_undone;
 }
 
-/* Is it for a person to decide about it? What steers the host is where somebody asked for all. */
+/* Is it for a person to decide about it? Never what the policy is made from: a yes to the work is
+ * none to the next call's grant. What steers the host is where somebody asked for all. */
 static bool is_kept(const struct gathering *g, const char *held)
 {
     return held == tc_commit_conflict || held == tc_commit_waits ||
@@ -211,9 +214,10 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *e)
     struct change change = {.kind = tc_commit_kind(TC_PRIV(g->cage), g->item, e)};
     if (!change.kind || S_ISCHR(e->st->stx_mode)) /* a whiteout is a removal */
         return 0;
-    change.held = g->commit ? tc_commit_entry(g->cage, g->item, e) : stays_away(g);
+    bool guarded = tc_commit_guarded(g->item, e->relative, e->st->stx_mode);
+    change.held = g->commit ? tc_commit_entry(g->cage, g->item, e) : stays_away(g, guarded);
     count_undone(g, e->relative, change.held);
-    if (is_kept(g, change.held))
+    if (!guarded && is_kept(g, change.held))
         tc_keep_entry(&g->keeping, g->cage, g->item, e, change.kind, change.held);
     if (change.held)
         tc_session_keep_entry(&g->session, g->cage, g->item, e, change.kind, change.held);
@@ -231,11 +235,12 @@ static void gather_removals(struct gathering *g)
         if (fate == TC_COMMIT_STAYS)
             continue;
         struct change change = {.kind = "deleted"};
-        change.held = g->commit ? tc_commit_removal(p, entry) : stays_away(g);
+        bool guarded = tc_process_guards_below(g->item, entry->relative);
+        change.held = g->commit ? tc_commit_removal(p, entry) : stays_away(g, guarded);
         count_undone(g, entry->relative, change.held);
         if (fate == TC_COMMIT_REPLACED)
             continue; /* what took its place is listed */
-        if (is_kept(g, change.held))
+        if (!guarded && is_kept(g, change.held))
             tc_keep_removal(&g->keeping, g->cage, entry, change.held);
         if (change.held)
             tc_session_keep_removal(&g->session, g->cage, entry, change.held);

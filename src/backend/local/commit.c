@@ -147,8 +147,7 @@ static bool steers(const struct tc_item *item, const char *relative, unsigned mo
            steers_bare(item, relative);
 }
 
-/* What the policy is made from, or a directory that leads there and would be none. */
-static bool guarded(const struct tc_item *item, const char *relative, unsigned mode)
+bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigned mode)
 {
     return tc_process_guards(item, relative) ||
            (!S_ISDIR(mode) && tc_process_guards_below(item, relative));
@@ -305,7 +304,7 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
         return left_out;
     if (!item->name && tc_workspace_denied(cage, item, e->relative))
         return "denied";
-    if (guarded(item, e->relative, mode) ||
+    if (tc_commit_guarded(item, e->relative, mode) ||
         (!named(p, item, e->relative) && steers(item, e->relative, mode)))
         return tc_commit_steering;
     _autofd_ int dir = parent_of(item->fd, e->relative);

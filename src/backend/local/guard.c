@@ -71,6 +71,11 @@ static int mark_file(struct tc_cage *cage, const char *path, const struct stat *
         if (p->items[i].writable && !p->items[i].directory && is(&p->items[i].id, st))
             return refuse(cage, &p->items[i], path, 0, "and no tool may write that",
                           "take the file out of what the tool may write");
+    if (p->shared && st->st_nlink > 1)
+        return refuse(
+            cage, NULL, path, 0,
+            "which has other names, and without namespaces the tool may write one of them",
+            "put a copy in its place, which has one name");
     struct tc_file_id *ids = tc_arena_alloc(&p->arena, (p->guarded_count + 1) * sizeof(*ids));
     if (!ids)
         return tc_cage_fail_memory(cage, "steering");
@@ -78,6 +83,23 @@ static int mark_file(struct tc_cage *cage, const char *path, const struct stat *
         memcpy(ids, p->guarded, p->guarded_count * sizeof(*ids));
     ids[p->guarded_count++] = (struct tc_file_id){st->st_dev, st->st_ino};
     p->guarded = ids;
+    return 0;
+}
+
+/* No such file: is it one that the tool may make? */
+static int mark_new(struct tc_cage *cage, const char *path, int dir, const char *name)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct stat st, its;
+    if (fstat(dir, &st) < 0)
+        return refuse(cage, NULL, path, errno, "which cannot be looked at", apart);
+    for (size_t i = 0; i < p->item_count; i++) {
+        const struct tc_item *item = &p->items[i];
+        if (item->writable && item->host_name && strcmp(item->host_name, name) == 0 &&
+            fstat(item->fd, &its) == 0 && its.st_dev == st.st_dev && its.st_ino == st.st_ino)
+            return refuse(cage, item, path, ENOENT, "and no tool may make that", apart);
+    }
+    errno = ENOENT;
     return 0;
 }
 
@@ -99,6 +121,8 @@ static int walk(struct tc_cage *cage, const char *path, const char *real, bool m
         name[n] = '\0';
         if (!at[n]) {
             rc = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW);
+            if (rc < 0 && errno == ENOENT && mark_new(cage, path, dir, name) < 0)
+                return -1;
             break;
         }
         int next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

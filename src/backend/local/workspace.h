@@ -43,6 +43,8 @@ extern const char tc_commit_conflict[], tc_commit_steering[], tc_commit_waits[];
 /* What stood there when the call began; NULL: nothing, or nobody asked. */
 const struct tc_copied *tc_commit_base(const struct tc_process_cage *p, const struct tc_item *item,
                                        const char *relative);
+/* Is it what the policy is made from, or would a directory that leads there be none? */
+bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigned mode);
 /* Brings it back: NULL, or why not ("conflict", "denied", "steers the host", tc_commit_undone). */
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
                             const struct tc_walk_entry *e);
