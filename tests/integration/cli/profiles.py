@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""The shipped profiles, by the examples of docs/profiles.md: a call under each does what the profile says, or is refused by name."""
+import glob
+import json
+import os
+import pathlib
+import re
+
+from cli import Place, check, expect, finish
+
+ROOT = pathlib.Path(__file__).parents[3]
+PAGE = (ROOT / "docs/profiles.md").read_text(encoding="utf-8")
+EXAMPLES = {name: text for text, name in re.findall(r'^```toml\n(extends = "profile:([a-z-]+)".*?)^```', PAGE, re.S | re.M)}
+WORK, SECRET = "home/project/notes", "home/project/.env"
+
+
+class Project:
+    """A project with some work and a secret, under one example."""
+
+    def __init__(self, place, name):
+        self.place, self.policy = place, place.write(f"{name}.toml", EXAMPLES[name])
+        for path, text in ((WORK, "old needle\n"), (SECRET, "KEY=s3cret\n"), ("home/project/.npmrc", "s3cret\n"), ("home/project/.pypirc", "s3cret\n")):
+            place.write(path, text)
+
+    def read(self, name):
+        path = os.path.join(self.place.project, name)
+        return pathlib.Path(path).read_text(encoding="utf-8") if os.path.exists(path) else None
+
+    def call(self, tool, **arguments):
+        return self.told("call", "--json", "--policy", self.policy, tool, json.dumps(arguments))
+
+    def exec(self, script):
+        """Under the profile alone."""
+        return self.told("exec", "--json", "--policy", self.policy, "--", "sh", "-c", script)
+
+    def told(self, *args):
+        answer = self.place.run(*args)
+        try:
+            answer.json = json.loads(answer.out)
+        except ValueError:
+            answer.json = {}
+        answer.status, answer.text = answer.json.get("status"), (answer.json.get("stdout") or {}).get("text", "")
+        answer.message = (answer.json.get("error") or {}).get("message", "")
+        return answer
+
+    def overlays(self):
+        """Does this machine have what keeps changes back? If not, the call says so, and nothing is changed."""
+        answer = self.exec("true")
+        missing = (answer.json.get("error") or {}).get("stage") == "overlay"
+        if missing:
+            check("overlay" in answer.out, "the refusal names the overlay", answer)
+        return not missing
+
+
+def holds_back(project, tool, answer, name, text):
+    """What was written waits, and comes with a yes."""
+    waits = [change.get("held") for change in answer.json.get("changes", [])]
+    check(answer.status == "ok" and waits == ["waits for a yes"] and text not in (project.read(name) or ""), f"{tool}: what is written waits", answer)
+    project.place.run("changes", answer.json.get("call", ""), "commit")
+    check(text in (project.read(name) or ""), f"{tool}: and comes with a yes", project.read(name))
+
+
+def hides(project, tool, *names):
+    for name in names:
+        answer = project.exec(f"cat /workspace/{name}")
+        check("s3cret" not in answer.out and answer.status == "failed", f"{tool}: {name} is not there", answer)
+
+
+def comes_after_success(project, tool):
+    answer = project.exec("echo half > /workspace/made; exit 1")
+    check(answer.status == "failed" and project.read("made") is None, f"{tool}: nothing comes back of a failure", answer)
+    answer = project.exec("echo whole > /workspace/made")
+    check(answer.status == "ok" and project.read("made") == "whole\n", f"{tool}: success brings it back", answer)
+
+
+def stays_alone(project, tool):
+    """No network, and nothing of the home beside the project."""
+    project.place.write("home/diary", "s3cret\n")
+    answer = project.exec("cat ../diary; cat /proc/net/dev")
+    check("s3cret" not in answer.out and "lo:" in answer.text and "eth" not in answer.text, f"{tool}: the home and the network stay out", answer)
+
+
+def read_only(project):
+    answer = project.call("search", text="needle")
+    check(answer.status == "ok" and "notes:1:old needle" in answer.text, "read-only: the project is read", answer)
+    answer = project.exec("echo new > /workspace/notes; echo new > /workspace/more")
+    check(answer.status == "failed" and project.read("notes") == "old needle\n" and project.read("more") is None, "and not written", answer)
+    stays_alone(project, "search")
+
+
+def workspace(project):
+    if project.overlays():
+        holds_back(project, "edit", project.call("edit", file="notes", text="new\n"), "notes", "new")
+        stays_alone(project, "edit")
+
+
+def offline_build(project):
+    project.place.write("home/project/build.sh", "cat /workspace/notes > /workspace/built\n")
+    if project.overlays():
+        answer = project.call("build")
+        check(answer.status == "ok" and project.read("built") == "old needle\n", "offline-build: what was built comes back", answer)
+        comes_after_success(project, "build")
+        stays_alone(project, "build")
+
+
+def web_get(project):
+    answer = project.call("fetch", page="")
+    check(answer.status == "denied" and "net.allow" in answer.message and "profile:web-get" in answer.out, "web-get: the refusal names the clause and its place", answer)
+
+
+def personal(project):
+    answer = project.call("shell", script="echo new > notes")
+    check(answer.status == "ok" and project.read("notes") == "new\n", "personal: the project is written at once", answer)
+    hides(project, "shell", ".env")
+    stays_alone(project, "shell")
+
+
+def team(project):
+    if project.overlays():
+        holds_back(project, "shell", project.call("shell", script="echo new > more"), "more", "new")
+        hides(project, "shell", ".env", ".npmrc", ".pypirc")
+        stays_alone(project, "shell")
+
+
+def agent(project):
+    if project.overlays():
+        comes_after_success(project, "shell")
+        hides(project, "shell", ".env")
+        stays_alone(project, "shell")
+
+
+def multi_tenant(project):
+    """It runs on gVisor with every limit held by a control group, or not at all."""
+    answer = project.call("sum", numbers=[1, 2, 39])
+    if answer.status == "ok":
+        held = set(answer.json["enforcement"])
+        check(answer.text == "42\n" and answer.json["backend"] == "gvisor" and {"limit.memory", "limit.cpus", "limit.pids"} <= held, "multi-tenant: it runs", answer)
+    else:
+        missing = re.search(r"gvisor|runsc|limit\.\w+|control group", answer.message)
+        check(answer.status in ("denied", "error") and missing and answer.json["backend"] != "process", "multi-tenant: the refusal names what is missing", answer)
+
+
+PARTS = {"read-only": read_only, "workspace": workspace, "offline-build": offline_build, "web-get": web_get, "personal": personal, "team": team,
+         "agent": agent, "multi-tenant": multi_tenant}
+SHIPPED = {pathlib.Path(path).stem for path in glob.glob(str(ROOT / "profiles/*.toml"))}
+check(SHIPPED == set(PARTS) == set(EXAMPLES) == set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.M)), "each profile has a row, an example and a test",
+      (sorted(SHIPPED), sorted(EXAMPLES)))
+for each, part in PARTS.items():
+    with Place() as its_place:
+        its = Project(its_place, each)
+        judged = json.loads(its_place.run("policy", "check", "--json", its.policy).out)
+        loud = [found["id"] for found in judged["findings"] if not found.get("silenced")]
+        check(loud == (["unenforceable"] if each == "web-get" else []), f"{each}: its lint is clean", judged)
+        expect(its_place, f"{each}: its text is a policy", ["policy", "check", str(ROOT / f"profiles/{each}.toml")], 0, stream="out")
+        part(its)
+finish()
