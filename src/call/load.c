@@ -121,7 +121,10 @@ static int read_file(const char *path, const struct stat *first, struct tc_buf *
         return fail_read(err, path, errno); /* half of a policy is another policy */
     if (ret_st)
         *ret_st = st;
-    return where(fd, path, ret_real, err);
+    rc = where(fd, path, ret_real, first ? err : NULL);
+    if (rc == TOOLCAGE_EMEMORY)
+        return tc_fail_memory(err);
+    return first ? rc : 0; /* one that extends nothing may lie anywhere, and without /proc */
 }
 
 /* A file that another one extends. It is known by where it really lies: the descriptor says that,

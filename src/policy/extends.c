@@ -337,7 +337,8 @@ int tc_extends_merge(struct toolcage_policy *policy, struct tc_document *documen
                      struct tc_diag *diag, const struct tc_policy_source *source,
                      struct toolcage_error **err)
 {
-    struct merge m = {.policy = policy, .diag = diag, .source = source, .err = err};
+    struct merge m = {
+        .policy = policy, .diag = diag, .source = source, .bytes = source->length, .err = err};
     int rc = merge_entries(&m, &document->root, 0);
     if (!rc && policy->file_count > 1)
         tc_node_sort(&document->root);

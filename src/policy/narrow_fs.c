@@ -100,9 +100,10 @@ static int refuse_outside(struct tc_resolve *r, const struct file_flag *flag,
                       : covering ? "it is only readable"
                                  : "it is not granted";
     uint32_t line = covering ? covering->origin.line : origin.line;
-    char place[32] = "";
-    if (line)
-        (void)snprintf(place, sizeof(place), " (line %u)", TC_LINE_NUMBER(line));
+    _autofree_ char *place =
+        line ? tc_format(" (line " TC_LINE_FORM ")", TC_LINE_SHOWN(r->policy, line)) : strdup("");
+    if (!place)
+        return tc_resolve_memory(r);
     return tc_resolve_refuse(
         r, TOOLCAGE_EDENIED, key, line, hint,
         "%s %.200s is more than the policy grants: by %s%s %s", flag->name, flag->path,

@@ -159,6 +159,62 @@ static void keys_are_replaced_whole(void **state)
     (void)tc_policy_unref(policy);
 }
 
+/* Each file names as many others as the one above it, down to the last row. */
+static int read_more(void *context, const char *path, struct tc_policy_found *ret,
+                     struct toolcage_error **err)
+{
+    const size_t *left = context;
+    size_t number = strtoul(path + strlen("/srv/p/"), NULL, 10);
+    *ret = (struct tc_policy_found){.real = strdup(path), .reader = tc_document_read_toml};
+    if (*left > (size_t)1 << 16) { /* of this size */
+        ret->text = malloc(*left);
+        memset(ret->text, '\n', *left);
+        ret->length = *left;
+        return 0;
+    }
+    ret->text = number < *left ? tc_format("extends='%zu.toml'\n[tool.t%zu]\n", number + 1, number)
+                               : tc_format("[tool.t%zu]\n", number);
+    ret->length = strlen(ret->text);
+    return 0;
+}
+
+static void there_are_caps(void **state)
+{
+    static const struct {
+        size_t files, left; /* named by the first one; steps below, or bytes of each */
+        const char *wrong;
+    } rows[] = {
+        {1, 8, NULL},
+        {1, 9, "at most 32 files in 8 steps"},
+        {31, 0, NULL},
+        {32, 0, "at most 32 files in 8 steps"},
+        {3, (size_t)1 << 20, NULL},
+        {4, (size_t)1 << 20, "more than 4 MiB"},
+        {31, (size_t)1 << 20, "more than 4 MiB"},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct toolcage_policy *policy = NULL;
+        _autoerror_ struct toolcage_error *err = NULL;
+        _autobuf_ struct tc_buf text = TC_BUF_INIT;
+        size_t first = rows[i].files == 1 ? 1 : 100, left = rows[i].left;
+        for (size_t k = 0; k < rows[i].files; k++)
+            tc_buf_addf(&text, "%s'%zu.toml'", k ? "," : "extends=[", first + k);
+        tc_buf_adds(&text, "]\n");
+        const struct tc_policy_source source = {.text = text.data,
+                                                .length = text.len,
+                                                .name = "t.toml",
+                                                .path = "/srv/p/t.toml",
+                                                .real = "/srv/p/t.toml",
+                                                .reader = tc_document_read_toml,
+                                                .read = read_more,
+                                                .context = &left};
+        int rc = tc_policy_compile_source(&source, "/srv/p", NULL, &policy, &err);
+        if ((rc == 0) != !rows[i].wrong || (rc && !strstr(tc_error_report(err), rows[i].wrong)))
+            fail_msg("row %zu: %s", i, rc ? tc_error_report(err) : "compiles");
+        (void)tc_policy_unref(policy);
+    }
+}
+
 static void digest_at(const char *dir, const char *text, const struct file *files,
                       char out[TC_DIGEST_SIZE])
 {
@@ -224,6 +280,7 @@ int main(void)
         cmocka_unit_test(only_what_lies_with_it_is_quoted),
         cmocka_unit_test(errors_name_the_file),
         cmocka_unit_test(keys_are_replaced_whole),
+        cmocka_unit_test(there_are_caps),
         cmocka_unit_test(paths_have_portable_digests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
