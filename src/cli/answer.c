@@ -62,10 +62,12 @@ static void put_caret(FILE *out, const char *from, const char *found, size_t len
     (void)fputc('\n', out);
 }
 
-/* The line with a caret below the entry that decides. A long line is shown from a little before. */
+/* The line with a caret below the entry that decides; what is shipped is no file. A long line is
+ * shown from a little before. */
 static void put_quote(FILE *out, const char *path, int64_t number, const char *entry)
 {
-    _autofree_ char *text = path ? tc_cli_read_file(path) : NULL;
+    bool shipped = path && !strncmp(path, "profile:", strlen("profile:"));
+    _autofree_ char *text = path && !shipped ? tc_cli_read_file(path) : NULL;
     const char *line = number > 0 ? find_line(text, number) : NULL;
     if (!line)
         return;
@@ -106,6 +108,27 @@ static void put_key(FILE *out, const struct tc_setup *setup, const char *key, in
         put_label(out, "by", words);
     if (n >= 0)
         free(words);
+}
+
+/* The other files that made this line count, and the ceiling that the grant was held against. */
+static void put_files(FILE *out, struct tc_slice grant)
+{
+    struct tc_scan_each each =
+        tc_scan_walk(tc_json_get(tc_json_get(grant, "verdict"), "extended_by"));
+    _autofree_ char *within = tc_json_text(tc_json_get(grant, "within"));
+    char *words = NULL;
+    while (tc_scan_next(&each)) {
+        _autofree_ char *file = tc_json_text(tc_json_get(each.value, "file"));
+        int64_t line = tc_json_int(tc_json_get(each.value, "line"), 0);
+        if (asprintf(&words, "by %s, line %" PRId64, file ? file : "", line) < 0)
+            return;
+        put_label(out, "extended", words);
+        free(words);
+    }
+    if (!within || asprintf(&words, "%s: it gives all of this grant, too", within) < 0)
+        return;
+    put_label(out, "within", words);
+    free(words);
 }
 
 /* ---- what holds it
@@ -215,6 +238,7 @@ void tc_answer_put(FILE *out, const struct tc_setup *setup, const char *access,
     (void)fputc('\n', out);
     put_quote(out, file ? file : setup->found.path, line, entry);
     put_key(out, setup, key ? key : "", line, file);
+    put_files(out, grant);
     put_tier(out, grant);
     put_backend(out, grant);
     put_mechanism(out, setup, grant);

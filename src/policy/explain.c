@@ -239,6 +239,25 @@ static void add_env(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, ']');
 }
 
+/* By which lines of which files the one with this line comes in, from the nearest on. */
+static void add_chain(struct tc_buf *out, const struct toolcage_policy *policy, uint32_t line)
+{
+    const char *comma = "";
+    if (!TC_LINE_FILE(line))
+        return;
+    tc_json_key(out, "extended_by");
+    tc_buf_addc(out, '[');
+    while (TC_LINE_FILE(line)) {
+        line = policy->files[TC_LINE_FILE(line)].by;
+        tc_buf_addf(out, "%s{", comma);
+        tc_json_member(out, "file", tc_policy_file(policy, line));
+        tc_json_key(out, "line");
+        tc_buf_addf(out, "%u}", TC_LINE_NUMBER(line));
+        comma = ",";
+    }
+    tc_buf_addc(out, ']');
+}
+
 static void add_verdict(struct tc_buf *out, const struct toolcage_policy *policy,
                         const char *access, const struct tc_verdict *v)
 {
@@ -249,6 +268,7 @@ static void add_verdict(struct tc_buf *out, const struct toolcage_policy *policy
     add_bool(out, "allowed", v->allowed);
     tc_json_member(out, "key", v->key);
     tc_line_json(out, policy, "line", v->line);
+    add_chain(out, policy, v->line);
     add_string(out, "entry", v->entry);
     tc_json_member(out, "clause", tc_clause_name(v->clause));
     tc_json_member(out, "reason", v->reason);

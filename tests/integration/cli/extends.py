@@ -43,6 +43,13 @@ def places_name_the_file(place):
     expect(place, "explain", [*use, "--read", "/data/x"], 0, f"(tool.count.filesystem.readable, line 7 of {base})",
            '    7 | filesystem.readable = ["/data"', "process: tier Auto stands for it (tool.count.tier, line 4 of", stream="out")
     verdict = json.loads(place.run(*use, "--json", "--read", "/data/x").out)
+    top = place.write("top.toml", 'extends = "first.toml"\n')
+    expect(place, "the chain", ["explain", "--policy", top, "--tool", "count", "--read", "/data/x"], 0,
+           f"extended  by {first}, line 1\nextended  by {top}, line 1\n", stream="out")
+    place.write("home/project/profile:read-only", "a lie\n" * 20)
+    read = place.write("read.toml", 'extends = "profile:read-only"\n')
+    answer = expect(place, "a profile's line", ["explain", "--policy", read, "--read", "/workspace/x"], 0, "of profile:read-only", stream="out")
+    check("a lie" not in answer.out, "is no file's of that name", answer)
     check((verdict["verdict"]["line"], verdict["verdict"]["file"], verdict["chosen_by"]["file"]) == (7, base, base), "explain --json", verdict)
     expect(place, "tests and their coverage", ["policy", "test", "--coverage", first], 0, "1..2",
            f"# not covered: tool.count.arguments.file, line 6 of {base}: /in", "# not covered: tool.count.network, line 3: ", stream="out")
@@ -118,6 +125,7 @@ def a_ceiling_holds(place):
            f"tool.a.pids, line 4 of {top}", "pids is 20, before 10")
     expect(place, "no more", ["call", "--policy", path, "b", "{}"], 0)
     expect(place, "explain names it", ["explain", "--policy", path, "--tool", "b", "--json", "--read", "/usr/share/doc"], 0, f'"within":"{top}"', stream="out")
+    expect(place, "and says what it means", ["explain", "--policy", path, "--tool", "b", "--read", "/usr/share/doc"], 0, f"within    {top}: it gives all of this grant, too", stream="out")
     without = place.write("out.toml", 'within = "top.toml"\n[tool.b]\ncommand = ["true"]\n')
     free = place.write("free.toml", '[tool.b]\ncommand = ["true"]\n')
     expect(place, "diff: a ceiling that goes", ["policy", "diff", without, free], 1, "no longer within a ceiling", stream="out")
