@@ -151,8 +151,9 @@ const struct tc_key tc_keys[] = {
          "Values that the proxy puts into requests to the named hosts, unseen by the tool. They "
          "go nowhere that network does not reach, so a call that has any is refused until a "
          "backend has the proxy.",
-     .example = "network = [\"api.github.com\"]\nsecrets.GITHUB = { from = \"env:GITHUB_TOKEN\", "
-                "hosts = [\"api.github.com\"], header = \"Authorization: Bearer {secret}\" }"},
+     .example =
+         "network = [\"api.example.com\"]\nsecrets.EXAMPLE = { from = \"env:EXAMPLE_TOKEN\", "
+         "hosts = [\"api.example.com\"], header = \"Authorization: Bearer {secret}\" }"},
     {EACH, "syscalls", tc_set_syscalls, .id = TC_KEY_SYSCALLS, .type = "table",
      .fallback = "{ profile = \"default\" }",
      .text =
@@ -240,7 +241,8 @@ const struct tc_key tc_keys[] = {
          "Backends to try in this order where the first one cannot enforce the grant on this "
          "machine, or is not there. None runs a call with less than the whole grant; nothing is "
          "tried once the tool may have begun.",
-     .example = "backend = \"gvisor\"\nfallback = [\"oci\", \"process\"]"},
+     .example = "backend = \"gvisor\"\n# toolcage: allow(weaker-fallback) better than no "
+                "run\nfallback = [\"oci\", \"process\"]"},
     {EACH, "layers", tc_set_layers, .id = TC_KEY_LAYERS, .type = "array of backends",
      .text = "Cages in cages, the outermost first, in place of backend. No backend of this version "
              "nests: such a call is refused.",
@@ -271,7 +273,8 @@ const struct tc_key tc_keys[] = {
      .text = "Clauses that the tool may run without where this machine makes no namespaces; there "
              "Landlock and seccomp alone hold the others, and the result says so. Where namespaces "
              "can be made it changes nothing.",
-     .example = "without = [\"proc.own\", \"proc.survivors\"]"},
+     .example = "# toolcage: allow(gives-up-clauses) the container around it ends all\nwithout = "
+                "[\"proc.own\", \"proc.survivors\"]"},
     {EACH, "collect", tc_set_strings, SPEC(collect), .id = TC_KEY_COLLECT,
      .type = "array of patterns",
      .text =
@@ -327,10 +330,10 @@ const struct tc_key tc_keys[] = {
     {TC_IN(SECRET), "from", tc_set_secret_from, NONE, .type = "string",
      .text = "Where the value is read at the call: \"env:NAME\", a variable of the caller's, or "
              "\"file:PATH\".",
-     .example = "from = \"env:GITHUB_TOKEN\""},
+     .example = "from = \"env:EXAMPLE_TOKEN\""},
     {TC_IN(SECRET), "hosts", tc_set_secret_hosts, NONE, .type = "array of endpoints",
      .text = "Who gets it; each is named in network, too.",
-     .example = "hosts = [\"api.github.com:443\"]"},
+     .example = "hosts = [\"api.example.com:443\"]"},
     {TC_IN(SECRET), "header", tc_set_secret_header, NONE, .type = "string",
      .text = "The one header in which {secret} stands for it.",
      .example = "header = \"Authorization: Bearer {secret}\""},
@@ -343,7 +346,7 @@ const struct tc_key tc_keys[] = {
      .text = "Calls that the profile refuses, out of a closed list: ptrace, process_vm_readv, "
              "process_vm_writev, process_madvise, kcmp, move_pages, migrate_pages, "
              "name_to_handle_at.",
-     .example = "syscalls.allow = [\"ptrace\"]"},
+     .example = "syscalls.allow = [\"ptrace\"] # toolcage: allow(dangerous-syscalls) a debugger"},
     {TC_IN(SYSCALLS), "deny", tc_set_syscalls_deny, NONE, .type = "array of names",
      .text = "Calls to refuse beside those that the profile refuses.",
      .example = "syscalls.deny = [\"mlock\"]"},
