@@ -116,6 +116,20 @@ def the_policy_stays(place):
         check(file.read().startswith("within") and "new" in there and "was" not in there, "a tool cannot change the policy in use", answer)
 
 
+def trust_covers_all(place):
+    """A change of what is extended, or of the ceiling, asks again, wherever it lies."""
+    files = ["home/more/base.toml", "home/more/top.toml"]
+    for name in files:
+        place.write(name, "[defaults]\npids = 128\n")
+    path = place.write("home/project/toolcage.toml", 'extends = "../more/base.toml"\nwithin = "../more/top.toml"\n[tool.a]\ncommand = ["true"]\n')
+    for name in files:
+        expect(place, "it is trusted", ["policy", "trust"], 0, "trusted: ", stream="out")
+        expect(place, "and used", ["tools"], 0, stream="out")
+        place.write(name, "[defaults]\npids = 100\n")
+        expect(place, f"a change of {os.path.basename(name)} asks again", ["tools"], 126, f"{path} has changed since it was trusted")
+    os.unlink(path)
+
+
 def a_ceiling_holds(place):
     place.write("top.toml", '[defaults]\nfilesystem.readable = ["/usr/share"]\n[tool.a]\npids = 10\n')
     path = place.write("in.toml", 'within = "top.toml"\n[tool.a]\ncommand = ["true"]\npids = 20\n[tool.b]\ncommand = ["true"]\n'
@@ -132,6 +146,6 @@ def a_ceiling_holds(place):
 
 
 with Place() as place:
-    for part in (places_name_the_file, all_files_are_one, forms_are_mixed, one_more_path, the_policy_stays, a_ceiling_holds):
+    for part in (places_name_the_file, all_files_are_one, forms_are_mixed, one_more_path, the_policy_stays, trust_covers_all, a_ceiling_holds):
         part(place)
 finish()

@@ -85,6 +85,38 @@ memory = {ANY}
         check(answer.status == "denied" and "the policy is made from" in answer.error["message"] and s.read("ws/base.toml") == BASE.encode(), name, answer)
 
 
+def it_does_not_come_back(s):
+    """A server has read the policy, and then the host removes a file of it: no tool may make another one."""
+    fill(s)
+    command = 'command = ["sh", "-c", "echo made > $0", "{file}"]\n'
+    policy = s.write("served.toml", f"""extends = ["ws/base.toml", "ws/sub/base.toml"]
+[tool.one]
+{command}arguments.file = {{ write = [{json.dumps(s.ws)}] }}
+memory = {ANY}
+[tool.all]
+{command}arguments.file = {{ type = "string" }}
+filesystem.writable = [{json.dumps(s.ws)}]
+memory = {ANY}
+""")
+    server = subprocess.Popen([TOOLCAGE, "mcp", "--policy", policy], env=s.environ, cwd=s.ws, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    s.ends.callback(server.wait)
+    s.ends.callback(server.kill)
+
+    def ask(method, **params):
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n")
+        server.stdin.flush()
+        return server.stdout.readline()
+
+    ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"})
+    for tool in ("one", "all"):
+        answer = ask("tools/call", name=tool, arguments={"file": s.path("ws", tool)})
+        check(s.read(f"ws/{tool}") == b"made\n", f"{tool}: another file can be made", answer)
+    os.unlink(s.path("ws/base.toml"))
+    for tool in ("one", "all"):
+        answer = ask("tools/call", name=tool, arguments={"file": s.path("ws/base.toml")})
+        check("the policy is made from" in answer and not os.path.exists(s.path("ws/base.toml")), f"{tool}: not this one", answer)
+
+
 def nobody_else_has_a_hand_in_it(s):
     fill(s)
     extending(s, "ws/base.toml")
@@ -100,4 +132,4 @@ def nobody_else_has_a_hand_in_it(s):
         check("belongs to somebody else" in str(answer) and answer.status != "ok", "nor what somebody else owns", answer)
 
 
-run(it_stays_in_each_workspace, it_is_no_argument, nobody_else_has_a_hand_in_it)
+run(it_stays_in_each_workspace, it_is_no_argument, it_does_not_come_back, nobody_else_has_a_hand_in_it)
