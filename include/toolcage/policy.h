@@ -24,7 +24,8 @@ int toolcage_policy_load_file(const char *path, struct toolcage_policy **ret,
                               struct toolcage_error **err);
 
 /* The same from memory. `name` (copied) stands for the file in messages; if it contains a '/', its
- * directory is where relative paths start, else the working directory. */
+ * directory is where relative paths start, and what the text extends, else the working directory.
+ */
 int toolcage_policy_load_buffer(const char *text, size_t length, const char *name,
                                 struct toolcage_policy **ret, struct toolcage_error **err);
 

@@ -32,19 +32,6 @@ static char *directory_of(const char *cwd, const char *name)
     return !full ? NULL : strchr(name, '/') ? tc_path_parent(full) : strdup(cwd);
 }
 
-int tc_policy_load_buffer(const char *text, size_t length, const char *name,
-                          struct toolcage_policy **ret, struct toolcage_error **err)
-{
-    _autosurroundings_ struct tc_surroundings here = {0};
-    int r = tc_surroundings_gather(&here, err);
-    if (r < 0)
-        return r;
-    _autofree_ char *dir = directory_of(here.cwd, name);
-    if (!dir)
-        return tc_fail_memory(err);
-    return tc_policy_compile_by(tc_reader_of(name), text, length, name, dir, here.home, ret, err);
-}
-
 static int fail_read(struct toolcage_error **err, const char *path, int errnum)
 {
     struct tc_why why = {
@@ -173,27 +160,49 @@ int tc_policy_load_file(const char *path, struct toolcage_policy **ret, struct t
     return tc_policy_compile_source(&source, dir, here.home, ret, err);
 }
 
+static struct tc_policy_source source_of(const char *text, size_t length, const char *name,
+                                         struct stat *mine)
+{
+    return (struct tc_policy_source){.text = text,
+                                     .length = length,
+                                     .name = name,
+                                     .reader = tc_reader_of(name),
+                                     .read = read_extended,
+                                     .context = mine};
+}
+
 /* The file is known by its name alone, and what it extends is read as it is now. */
+static int compile_text(const struct tc_policy_source *source, struct toolcage_policy **ret,
+                        struct toolcage_error **err)
+{
+    _autosurroundings_ struct tc_surroundings here = {0};
+    int r = tc_surroundings_gather(&here, err);
+    if (r < 0)
+        return r;
+    _autofree_ char *dir = directory_of(here.cwd, source->name);
+    if (!dir)
+        return tc_fail_memory(err);
+    return tc_policy_compile_source(source, dir, here.home, ret, err);
+}
+
+int tc_policy_load_buffer(const char *text, size_t length, const char *name,
+                          struct toolcage_policy **ret, struct toolcage_error **err)
+{
+    struct stat mine = {.st_uid = geteuid()};
+    const struct tc_policy_source source = source_of(text, length, name, &mine);
+    return compile_text(&source, ret, err);
+}
+
 int tc_policy_allow(const char *text, size_t length, const char *name, const char *tool,
                     const char *access, char **ret, struct toolcage_error **err)
 {
     struct toolcage_policy *policy = NULL;
     struct stat mine = {.st_uid = geteuid()};
-    _autosurroundings_ struct tc_surroundings here = {0};
     _autofree_ char *whole = strndup(text, length);
-    int r = whole ? tc_surroundings_gather(&here, err) : tc_fail_memory(err);
-    if (r < 0)
-        return r;
-    _autofree_ char *dir = directory_of(here.cwd, name);
-    if (!dir)
+    if (!whole)
         return tc_fail_memory(err);
-    const struct tc_policy_source source = {.text = whole,
-                                            .length = length,
-                                            .name = name,
-                                            .reader = tc_reader_of(name),
-                                            .read = read_extended,
-                                            .context = &mine};
-    r = tc_policy_compile_source(&source, dir, here.home, &policy, err);
+    const struct tc_policy_source source = source_of(whole, length, name, &mine);
+    int r = compile_text(&source, &policy, err);
     if (r == 0)
         r = tc_policy_amend(policy, &source, tool, access, ret, err);
     (void)tc_policy_unref(policy);

@@ -101,6 +101,8 @@ def one_more_path(place):
     first = place.write("edited.toml", 'extends = "base.toml"\n[tool.a]\npids = 20\n')
     place.run("call", "--why", "--policy", first, "a", "{}")
     expect(place, "allow: the clause stands in the file itself", ["allow", "--last"], 0, f'+filesystem.readable = ["{data}"]', stream="out")
+    done = place.run("allow", "--last")
+    check("could not be found out" not in done.stderr, "allow: the dangers of a policy that extends others are looked for", done.stderr)
     place.run("call", "--why", "--policy", first, "b", "{}")
     expect(place, "allow: the other file says it", ["allow", "--last"], 1, f"is said in {base}, line 7", "hint: add the path there")
 
