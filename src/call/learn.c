@@ -49,7 +49,30 @@ static bool only_above_grants(const struct tc_grant *grant, const char *path)
     return above;
 }
 
-static bool add(struct tc_lesson *l, const char *operation, const char *target, bool refused)
+/* Cuts the path behind the first symbolic link below what was granted, if it has one: the tool
+ * itself may have made that. */
+static bool cut_at_link(const struct tc_grant *grant, char *path)
+{
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        const struct tc_fs_entry *e = &grant->fs[i];
+        if (e->access == TC_ACCESS_DENY || !tc_path_within(e->path, path))
+            continue;
+        for (char *end = path + strlen(e->path); *end; *end = '/') {
+            struct stat st;
+            end += 1 + strcspn(end + 1, "/");
+            bool last = !*end;
+            *end = '\0';
+            if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+                return true;
+            if (last)
+                break;
+        }
+    }
+    return false;
+}
+
+static bool add(struct tc_lesson *l, const struct tc_grant *grant, const char *operation,
+                const char *target, bool refused)
 {
     static const char *const words[] = {[TC_TOUCH_READ] = "read",
                                         [TC_TOUCH_WRITE] = "write",
@@ -67,6 +90,7 @@ static bool add(struct tc_lesson *l, const char *operation, const char *target, 
     *t = (struct tc_touched){.how = (enum tc_touch)how, .refused = refused};
     t->path = nearest_sayable(target, t->how);
     t->above = t->path && !sayable(target);
+    t->link = t->path && cut_at_link(grant, t->path);
     t->there = t->path && lstat(t->path, &st) == 0;
     t->directory = t->there && S_ISDIR(st.st_mode);
     return t->path != NULL;
@@ -88,10 +112,11 @@ static bool add_touched(struct tc_lesson *l, const struct toolcage_call *call,
     for (size_t i = 0; i < o->access_count; i++)
         if (!brought(programs, o->accesses[i].target) &&
             !(o->accesses[i].target && only_above_grants(&call->grant, o->accesses[i].target)) &&
-            !add(l, o->accesses[i].operation, o->accesses[i].target, false))
+            !add(l, &call->grant, o->accesses[i].operation, o->accesses[i].target, false))
             return false;
     for (size_t i = 0; i < o->denial_count; i++)
-        if (!o->denials[i].probe && !add(l, o->denials[i].operation, o->denials[i].target, true))
+        if (!o->denials[i].probe &&
+            !add(l, &call->grant, o->denials[i].operation, o->denials[i].target, true))
             return false;
     return true;
 }

@@ -151,6 +151,35 @@ static void add_refused(struct tc_buf *out, const struct tc_lesson *l)
         tc_buf_addf(out, "#   and %zu more\n", more);
 }
 
+static bool holds(const struct tc_strv *set, const char *path)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (tc_path_within(set->items[i], path))
+            return true;
+    return false;
+}
+
+static void add_links(struct tc_buf *out, const struct tc_lesson *l, const struct tc_strv *readable,
+                      const struct tc_strv *writable)
+{
+    const char *last = "";
+    size_t shown = 0;
+    for (size_t i = 0; i < l->count && shown < REFUSED_SHOWN; i++) {
+        const struct tc_touched *t = &l->touched[i];
+        if (!t->link || t->refused || holds(readable, t->path) || holds(writable, t->path) ||
+            strcmp(last, t->path) == 0)
+            continue;
+        if (!shown++)
+            add_line(out,
+                     "Links, not granted by themselves: that would be what they lead to when it "
+                     "is called:",
+                     NULL);
+        tc_buf_adds(out, "#   ");
+        tc_buf_add_shown(out, last = t->path);
+        tc_buf_addc(out, '\n');
+    }
+}
+
 /* ---- the text
  * ----------------------------------------------------------------------------------- */
 
@@ -221,6 +250,7 @@ char *tc_learn_write(const struct tc_lesson *l)
     add_write_notes(&out, l, &writable);
     add_paths(&out, "filesystem.writable", &writable);
     add_refused(&out, l);
+    add_links(&out, l, &readable, &writable);
     add_network(&out, l);
     add_limits(&out, l);
     return tc_buf_steal(&out);

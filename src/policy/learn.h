@@ -18,6 +18,7 @@ struct tc_touched {
     enum tc_touch how;
     bool there, directory; /* now, after the run */
     bool refused;
+    bool link;  /* there is a symbolic link, so a grant of it would be one of what that leads to */
     bool above; /* it stands for a name below it that a policy cannot say */
 };
 

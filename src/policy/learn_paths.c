@@ -85,8 +85,8 @@ static bool add_written(const struct tc_lesson *l, const struct tc_touched *t, s
     _autofree_ char *parent = tc_path_parent(t->path);
     if (!parent)
         return false;
-    bool whole = !stands_alone(l, t) && !tc_learn_wide(l, parent);
-    return add(set, whole ? parent : t->path);
+    bool whole = (t->link || !stands_alone(l, t)) && !tc_learn_wide(l, parent);
+    return (t->link && !whole) || add(set, whole ? parent : t->path);
 }
 
 /* ---- reading
@@ -108,7 +108,7 @@ static bool add_read(const struct tc_touched *t, const struct tc_strv *writable,
                      struct tc_strv *set)
 {
     bool listed = t->directory && t->how == TC_TOUCH_READ && strcmp(t->path, "/") != 0;
-    if (covered(writable, t->path) || (t->directory && !listed))
+    if (t->link || covered(writable, t->path) || (t->directory && !listed))
         return true;
     _autofree_ char *packages = packages_of(t->path);
     return add(set, packages ? packages : t->path);

@@ -156,6 +156,18 @@ def above(s):
     check(s.data in readable and not any(s.ws.startswith(path + "/") for path in readable), "what lies above a grant is not learned", done)
 
 
+def planted(s):
+    """A tool that is learned from leaves links to what it may not have: the policy that is learned grants no such thing."""
+    for script in ("ln -sfn {secret} out", "mkdir d; echo x > d/private; rm -r d; ln -s {beside} d"):
+        clear(s)
+        s.write("beside/private", "tweet-31\n")
+        done = learn(s, "/bin/sh", "-c", "test -e out || test -e d || { " + script.format(secret=s.path("beside/private"), beside=s.path("beside"))
+                     + "; exit; }; cat out d/private; echo tool > out; echo tool > d/private; true", flags=("--write", s.ws))
+        s.write("learned.toml", done.stdout)
+        again = call(s)
+        check("tweet-31" not in again.stdout and os.path.exists(s.path("beside/private")) and s.read("beside/private") == b"tweet-31\n", "a link that a tool left leads nowhere", (done.stdout, again))
+
+
 def hostile_names(s):
     """Names that a policy cannot say, or that would be more than a name in it."""
     clear(s)
@@ -171,4 +183,4 @@ def hostile_names(s):
     check(isinstance(tools, dict) and list(tools) == ["t"] and "\x1b" not in done.stdout, "they stay names", done.stdout)
 
 
-run(programs, generalised, caged_at_first, dangers, above, hostile_names)
+run(programs, generalised, caged_at_first, dangers, above, planted, hostile_names)

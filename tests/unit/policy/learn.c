@@ -141,6 +141,23 @@ static void the_text_is_a_policy(void **state)
         assert_non_null(strstr(text, said[i]));
 }
 
+static void no_link_is_granted_by_itself(void **state)
+{
+    PATHS("", "/w/project",
+          {.path = (char *)"/w/project/out", .how = TC_TOUCH_WRITE, .there = true, .link = true});
+    PATHS("", "", {.path = (char *)"/srv/out", .how = TC_TOUCH_WRITE, .there = true, .link = true});
+    PATHS("/d/a", "", READS("/d/a"),
+          {.path = (char *)"/d/to", .how = TC_TOUCH_READ, .there = true, .link = true},
+          {.path = (char *)"/d/up", .how = TC_TOUCH_LOOK, .there = true, .link = true});
+    struct tc_touched touched[] = {
+        {.path = (char *)"/d/to", .how = TC_TOUCH_READ, .there = true, .link = true}};
+    struct tc_lesson l = lesson(touched, TC_COUNT(touched));
+    _autofree_ char *text = tc_learn_write(&l);
+    assert_non_null(text);
+    assert_non_null(strstr(text, "# Links, not granted by themselves"));
+    assert_non_null(strstr(text, "\n#   /d/to\n"));
+}
+
 static void what_is_wide_is_said(void **state)
 {
     struct tc_touched touched[] = {
@@ -178,6 +195,7 @@ int main(void)
         cmocka_unit_test(nothing_wide_stands_for_a_few),
         cmocka_unit_test(writing_needs_the_directory_where_names_come_and_go),
         cmocka_unit_test(the_text_is_a_policy),
+        cmocka_unit_test(no_link_is_granted_by_itself),
         cmocka_unit_test(what_is_wide_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
