@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/dangers.h"
 #include "cli/json.h"
 #include "cli/last.h"
 #include "cli/lines.h"
@@ -120,59 +121,13 @@ static int change(struct change *c, struct tc_slice denials, struct tc_failure *
     return 0;
 }
 
-/* The findings of one text, as JSON; NULL: it cannot be read, or is not TOML. */
-static char *findings(const char *name, const char *policy_text)
-{
-    struct toolcage_policy *policy = NULL;
-    char *json = NULL;
-    if (toolcage_policy_load_buffer(policy_text, strlen(policy_text), name, &policy, NULL))
-        return NULL;
-    if (toolcage_policy_lint_json(policy, policy_text, strlen(policy_text), NULL, 0, &json, NULL))
-        json = NULL;
-    (void)toolcage_policy_unref(policy);
-    return json;
-}
-
-static bool finds(struct tc_slice all, const char *message)
-{
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(all, "findings"));
-    while (tc_scan_next(&each)) {
-        _autofree_ char *other = tc_json_text(tc_json_get(each.value, "message"));
-        if (other && !strcmp(other, message))
-            return true;
-    }
-    return false;
-}
-
-/* A tool chooses what it is refused: what is dangerous in the change is said beside it. */
-static void tell_dangers(const struct change *c)
-{
-    char *before = findings(c->policy, c->before), *after = findings(c->policy, c->after);
-    struct tc_slice old = before ? tc_json_of(before) : (struct tc_slice){0};
-    struct tc_slice new = after ? tc_json_of(after) : (struct tc_slice){0};
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(new, "findings"));
-    while (tc_scan_next(&each)) {
-        _autofree_ char *message = tc_json_text(tc_json_get(each.value, "message"));
-        _autofree_ char *hint = tc_json_text(tc_json_get(each.value, "hint"));
-        if (!message || finds(old, message))
-            continue;
-        tc_cli_say("danger: %s", message);
-        if (hint && *hint)
-            tc_cli_hint("%s", hint);
-    }
-    if (!after)
-        tc_cli_say("what is dangerous in it could not be found out");
-    toolcage_free(before);
-    toolcage_free(after);
-}
-
 static int print_change(const struct change *c)
 {
     _autofree_ char *diff = tc_lines_diff(c->policy, c->before, c->after);
     int rc = diff ? tc_cli_print_clean(diff) : tc_cli_no_memory();
     if (rc)
         return rc;
-    tell_dangers(c);
+    tc_dangers_tell(c->policy, c->before, c->after, "note");
     tc_cli_say("nothing was changed; read it, and apply it if the tool should have this");
     tc_cli_hint("toolcage allow --last | patch %s, then toolcage policy trust %s", c->policy,
                 c->policy);

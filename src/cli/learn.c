@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/dangers.h"
 #include "cli/habits.h"
 #include "cli/run.h"
 #include "cli/say.h"
@@ -90,6 +91,7 @@ static int print_policy(const struct toolcage_call *call, const char *name,
     if (toolcage_call_learned_policy(call, name, &policy, tc_failure_error(failure)))
         return -1;
     int rc = tc_cli_print(policy, strlen(policy));
+    tc_dangers_tell("/learned.toml", NULL, policy, "error");
     toolcage_free(policy);
     return rc;
 }
