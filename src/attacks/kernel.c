@@ -42,6 +42,29 @@ static void x32(char **args)
 }
 #endif
 
+/* One call in every form that a process has: of it the policy took the name away. */
+static void denied(char **args)
+{
+    (void)args;
+    pid_t other = fork();
+    if (other == 0) {
+#ifdef __x86_64__
+        x32(NULL);
+        int80(NULL);
+#endif
+        _exit(0);
+    }
+    if (other > 0)
+        (void)waitpid(other, NULL, 0);
+    if (syscall(SYS_getpid) > 0)
+        got("getpid");
+    else
+        missed("getpid");
+    /* the upper half of a number is none of the kernel's business */
+    if (syscall((long)(0x100000000ul | SYS_getpid)) > 0)
+        got("getpid with more in its number");
+}
+
 static void io_uring(char **args)
 {
     (void)args;
@@ -249,6 +272,7 @@ const struct attack tc_attacks_kernel[] = {
     {"int80", 0, int80},
     {"x32", 0, x32},
 #endif
+    {"denied", 0, denied},
     {"io-uring", 0, io_uring},
     {"user-namespace", 0, user_namespace},
     {"mount-alone", 1, mount_alone},

@@ -135,21 +135,6 @@ static int fail_layers(const struct toolcage_policy *policy, const struct tc_gra
                    tool_words(grant));
 }
 
-/* The clause is the profile as the policy has it, and each backend has the default one alone. */
-static int fail_syscalls(const struct toolcage_policy *policy, const struct tc_grant *grant,
-                         struct toolcage_error **err)
-{
-    static const char *const keys[] = {"syscalls"};
-    struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE,
-                         .stage = "route",
-                         .subject = tc_clause_name(TC_CLAUSE_SYSCALLS),
-                         .hint = "take allow and deny out: the default profile holds either way"};
-    place(policy, grant, keys, TC_COUNT(keys), &why);
-    return tc_fail(err, &why,
-                   "no backend of this version changes the system call profile, as tool %s asks",
-                   tool_words(grant));
-}
-
 int tc_route(struct toolcage_engine *engine, const struct toolcage_policy *policy,
              struct tc_grant *grant, bool by_call, const struct tc_front **ret,
              struct toolcage_error **err)
@@ -159,8 +144,6 @@ int tc_route(struct toolcage_engine *engine, const struct toolcage_policy *polic
         return fail_approval(policy, grant, err);
     if (grant->layers.count)
         return fail_layers(policy, grant, err);
-    if (grant->syscalls_allow.count || grant->syscalls_deny.count)
-        return fail_syscalls(policy, grant, err);
     if (grant->fallback.count && (r = tc_choose(engine, policy, grant, err)) < 0)
         return r;
     const struct tc_front *front = tc_front_find(grant->backend);

@@ -126,6 +126,21 @@ int tc_seccomp_answer(bool unix_sockets, int nr, const uint64_t args[6], const c
     return errnum ? errnum : TC_SECCOMP_UNNAMED;
 }
 
+int tc_seccomp_number(const char *name, bool *ret_refused)
+{
+    size_t row = 0;
+    *ret_refused = false;
+    while (row < TC_COUNT(tc_seccomp_rows) && strcmp(tc_seccomp_rows[row].name, name) != 0)
+        row++;
+    if (row == TC_COUNT(tc_seccomp_rows))
+        return TC_SECCOMP_NO_NAME;
+    *ret_refused = tc_seccomp_rows[row].verdict == TC_SECCOMP_REFUSE;
+    for (size_t i = 0; i < TC_COUNT(rows_by_number); i++)
+        if (rows_by_number[i].row == (int)row)
+            return rows_by_number[i].nr;
+    return TC_SECCOMP_NOT_HERE;
+}
+
 const struct tc_seccomp_watched *tc_seccomp_paths(int nr, size_t *ret_count)
 {
     size_t first = 0, last;

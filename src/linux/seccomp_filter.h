@@ -50,6 +50,11 @@ void tc_seccomp_wake_here(int listener);
 int tc_seccomp_answer(bool unix_sockets, int nr, const uint64_t args[6], const char **ret_name,
                       bool *ret_probe);
 
+/* The number of a call of the profile here. *ret_refused: is it one that the profile refuses by its
+ * number alone, whatever the arguments? */
+enum { TC_SECCOMP_NO_NAME = -1, TC_SECCOMP_NOT_HERE = -2 };
+int tc_seccomp_number(const char *name, bool *ret_refused);
+
 /* The paths that a call names, a row each (seccomp_watched.h); NULL when it is not among those
  * watched. Borrowed, static. */
 const struct tc_seccomp_watched *tc_seccomp_paths(int nr, size_t *ret_count);

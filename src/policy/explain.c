@@ -100,6 +100,7 @@ static void add_syscalls(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_adds(out, "{\"profile\":\"default\"");
     add_list(out, "allow", &grant->syscalls_allow);
     add_list(out, "deny", &grant->syscalls_deny);
+    tc_json_member(out, "mechanism", "one seccomp filter: the profile, and the changes before it");
     tc_buf_addc(out, '}');
 }
 

@@ -156,9 +156,7 @@ const struct tc_key tc_keys[] = {
          "hosts = [\"api.example.com\"], header = \"Authorization: Bearer {secret}\" }"},
     {EACH, "syscalls", tc_set_syscalls, .id = TC_KEY_SYSCALLS, .type = "table",
      .fallback = "{ profile = \"default\" }",
-     .text =
-         "Changes to the system call profile. This version runs the default one only: a call with "
-         "changes is refused.",
+     .text = "Changes to the system call profile, enforced by the cage's own filter.",
      .example = "syscalls = { deny = [\"mlock\"] }"},
     {EACH, "setup", .text = "An install phase with a network and limits of its own.", NONE,
      .type = "table"},

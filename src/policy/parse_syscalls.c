@@ -2,12 +2,13 @@
  * Copyright The toolcage authors
  *
  * The key `syscalls`. What may be added to the profile is a closed list: calls that act on the
- * cage's own processes and memory alone. Whether a name that is taken away exists, the kernel's
- * side knows. */
+ * cage's own processes and memory alone. What is taken away must be a call that the profile knows:
+ * a name that is misspelt would take nothing away, and nobody would hear of it. */
 #include <stdio.h>
 #include <string.h>
 
 #include "policy/parse.h"
+#include "policy/syscall_names.h"
 
 enum { NAMES_MAX = 256, NAME_MAX_BYTES = 40 };
 
@@ -50,9 +51,13 @@ static const struct {
     {"ioperm", "it reaches the hardware"},
 };
 
-/* Without these no tool starts, ends or answers. */
-static const char *const needed[] = {"execve", "exit",  "exit_group", "rt_sigreturn", "read",
-                                     "write",  "close", "mmap",       "sendmsg",      "wait4"};
+/* PID 1 of the cage stands under the same filter: by these it starts the tool, hears of its end,
+ * ends what is left and reports. And without some no tool starts, ends or answers. */
+static const char *const needed[] = {
+    "execve", "execveat", "exit", "exit_group",     "rt_sigreturn",    "restart_syscall", "read",
+    "write",  "close",    "mmap", "rt_sigprocmask", "rt_sigtimedwait", "clone",           "vfork",
+    "setsid", "ioctl",    "stat", "newfstatat",     "sendmsg",         "recvfrom",        "poll",
+    "ppoll",  "wait4",    "kill", "futex",          "getrusage",       "clock_gettime"};
 
 static bool is_among(const char *const *names, size_t count, const char *name)
 {
@@ -105,10 +110,20 @@ static bool judge_allow(struct tc_parse *p, const struct tc_node *node, const st
 
 static bool judge_deny(struct tc_parse *p, const struct tc_node *node, const struct tc_node *item)
 {
-    if (!is_among(needed, TC_COUNT(needed), item->text))
+    const char *near = tc_syscall_nearest(item->text);
+    char hint[96] = "what the profile does not know is refused already; take it out";
+    if (is_among(needed, TC_COUNT(needed), item->text)) {
+        tc_parse_bad_in(p, node, item,
+                        "take it out; `pids` bounds processes, and `network` and `filesystem` "
+                        "what they reach",
+                        "%s is what the cage itself needs to run a tool", item->text);
+        return false;
+    }
+    if (tc_syscall_known(item->text))
         return true;
-    tc_parse_bad_in(p, node, item, "take it out; without it nothing runs",
-                    "%s is what the cage itself needs to run a tool", item->text);
+    if (near)
+        (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near);
+    tc_parse_bad_in(p, node, item, hint, "the default profile knows no system call %s", item->text);
     return false;
 }
 

@@ -178,6 +178,11 @@ def kernel(name, *args):
     return lambda s: "GOT" in s.attack("kernel", name, *args)
 
 
+def a_denied_call_is_made(s):
+    s.more += 'syscalls.deny = ["getpid"]\n'
+    return "GOT" in s.attack("kernel", "denied")
+
+
 def new_mounts(s):
     return "GOT" in s.attack("kernel", "new-mounts", s.path("ws"))
 
@@ -306,6 +311,7 @@ CASES = [
     ("terminal input is pushed", terminal_input_is_pushed, {"free": DIRECT}),
     ("a 32-bit system call", kernel("int80"), {}),
     ("an x32 system call", kernel("x32"), {}),
+    ("a denied call in another form", a_denied_call_is_made, {"free": DIRECT}),
     ("io_uring", kernel("io-uring"), {}),
     ("a nested user namespace", kernel("user-namespace"), {}),
     ("new mounts", new_mounts, {"root": True}),

@@ -90,6 +90,7 @@ struct tc_box {
     int ruleset;
     int landlock_abi; /* 0: the kernel has none */
     const struct sock_fprog *filter;
+    const struct sock_fprog *changed; /* the same where the policy changes it; NULL: static */
     enum tc_seccomp_watch watch;
     bool unix_sockets;              /* granted: the supervisor connects in the tool's place */
     const char *const *directories; /* working directories to try, NULL-terminated */

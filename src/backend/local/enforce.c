@@ -107,12 +107,30 @@ static const char *at_terminal(enum tc_clause clause)
     }
 }
 
+/* Said of the call: the policy's changes stand in the same program as the profile. */
+static char *how_filtered(const struct tc_plan *plan, const char *how)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    const struct tc_strv *lists[] = {&plan->syscalls_deny, &plan->syscalls_allow};
+    tc_buf_adds(&out, how);
+    for (size_t i = 0; i < TC_COUNT(lists); i++)
+        for (size_t j = 0; j < lists[i]->count; j++)
+            tc_buf_addf(&out, "%s%s",
+                        j   ? ", "
+                        : i ? "; allowed: "
+                            : "; denied: ",
+                        lists[i]->items[j]);
+    return tc_buf_steal(&out);
+}
+
 static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const char *how)
 {
     if (cage->plan->terminal && at_terminal(clause))
         return strdup(at_terminal(clause));
     if (clause == TC_CLAUSE_FS_WRITE)
         return how_written(cage, how);
+    if (clause == TC_CLAUSE_SYSCALLS)
+        return how_filtered(cage->plan, how);
     if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets)
         return how_connected(cage, how);
     if (clause == TC_CLAUSE_FS_STEERING && cage->plan->workspace != TC_WORKSPACE_BIND)

@@ -14,6 +14,7 @@
 #include "linux/cgroup.h"
 #include "linux/ids.h"
 #include "linux/resolve.h"
+#include "linux/seccomp_changes.h"
 #include "linux/userns.h"
 
 enum { TC_SHELF_PLACES = 8, TC_PORTS_MAX = 8 };
@@ -203,7 +204,8 @@ struct tc_process_cage {
     int pidfd;
     pid_t pid;
     int listener;
-    int refused; /* notifications answered with a refusal */
+    int refused;                        /* notifications answered with a refusal */
+    struct tc_seccomp_changes *changes; /* of the profile; in the arena. NULL: none */
     /* of its loopback: ports that were seen listened on, and how often the tables were read */
     uint16_t ports[TC_PORTS_MAX];
     unsigned port_count, port_looks;
@@ -243,6 +245,8 @@ void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_
 int tc_process_prepare(struct tc_cage *cage);
 /* What is left of it when the files are there. */
 int tc_process_complete(struct tc_cage *cage);
+/* filter.c: the system call filter that the plan asks for. */
+int tc_process_filter(struct tc_cage *cage);
 int tc_process_resolve(struct tc_cage *cage);
 void tc_process_sort(struct tc_process_cage *p);
 int tc_process_trees(struct tc_cage *cage);

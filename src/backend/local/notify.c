@@ -233,12 +233,25 @@ bool tc_notify_send(int listener, uint64_t id, int errnum, uint32_t flags)
     return rc == 0 || errno == ENOENT || errno == EINPROGRESS;
 }
 
+/* By the policy, whatever the profile says. */
+static bool is_denied(const struct tc_cage *cage, const struct seccomp_notif *n)
+{
+    const struct tc_seccomp_changes *changes = TC_PRIV(cage)->changes;
+    return changes && tc_seccomp_denied(changes, n->data.nr);
+}
+
 static bool answer(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
 {
     const char *name = "?";
-    bool probe = false;
+    bool probe = false, denied = is_denied(cage, n);
     int refusal = tc_seccomp_answer(TC_PRIV(cage)->box.unix_sockets, n->data.nr,
                                     (const uint64_t *)n->data.args, &name, &probe);
+    if (denied) {
+        TC_PRIV(cage)->refused++;
+        list(cage, &(struct tc_listed){"syscall", name, "syscalls.deny of the policy takes it away",
+                                       false, false});
+        return tc_notify_send(fd, n->id, EPERM, 0);
+    }
     if (refusal == 0) {
         observe(cage, n, name);
         return tc_notify_send(fd, n->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
@@ -259,7 +272,8 @@ bool tc_notify_serve(struct tc_cage *cage, int listener)
     struct seccomp_notif n = {0};
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0)
         return errno == ENOENT || errno == EINTR;
-    if (!TC_PRIV(cage)->box.unix_sockets || n.data.nr != SYS_connect)
+    bool brokered = TC_PRIV(cage)->box.unix_sockets && n.data.nr == SYS_connect;
+    if (!brokered || is_denied(cage, &n))
         return answer(cage, listener, &n);
     tc_broker_take(cage, listener, &n);
     return true;

@@ -18,7 +18,6 @@
 #include "base/path.h"
 #include "base/sys.h"
 #include "linux/mounts.h"
-#include "linux/seccomp_filter.h"
 
 static int out_of_memory(struct tc_cage *cage)
 {
@@ -492,21 +491,6 @@ static int widen_group(struct tc_cage *cage)
                         TC_CLAUSE_LIMIT_MEMORY, "the group has no room for private files");
 }
 
-static enum tc_seccomp_watch watch(const struct tc_plan *plan)
-{
-    switch ((enum tc_denials)plan->denials) {
-    case TC_DENIALS_OFF:
-        return TC_WATCH_NOTHING;
-    case TC_DENIALS_PATHS:
-        return TC_WATCH_PATHS;
-    case TC_DENIALS_ACCESSES:
-        return TC_WATCH_ACCESSES;
-    case TC_DENIALS_CALLS:
-    default:
-        return TC_WATCH_CALLS;
-    }
-}
-
 int tc_process_complete(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -518,10 +502,8 @@ int tc_process_complete(struct tc_cage *cage)
     p->box.rows = cage->plan->rows;
     p->box.columns = cage->plan->columns;
     p->box.landlock_abi = p->host->landlock_abi;
-    p->box.watch = watch(cage->plan);
     p->box.unix_sockets = cage->plan->unix_sockets;
-    p->box.filter = tc_seccomp_program(p->box.watch, p->box.unix_sockets);
     p->box.mounts = p->mounts;
     p->box.mount_count = p->mount_count;
-    return 0;
+    return tc_process_filter(cage);
 }

@@ -370,7 +370,16 @@ static struct tc_box_mount *place_mounts(struct room *r, const struct tc_box *bo
     return mounts;
 }
 
-/* What is static in the program (the filter) is at the same place in the spare. */
+static const struct sock_fprog *place_filter(struct room *r, const struct sock_fprog *changed)
+{
+    struct sock_fprog program = {
+        .len = changed->len,
+        .filter = place(r, changed->filter, changed->len * sizeof(*changed->filter))};
+    return place(r, &program, sizeof(program));
+}
+
+/* What is static in the program (the filter, where the policy changes nothing in it) is at the same
+ * place in the spare. */
 static bool fill(struct tc_spare *s, const struct tc_box *box, struct handed *h)
 {
     struct room r = {.at = (char *)(s->box + 1), .end = (char *)s->box + ROOM};
@@ -391,6 +400,8 @@ static bool fill(struct tc_spare *s, const struct tc_box *box, struct handed *h)
     b.programs = (const char *const *)place_list(&r, b.programs);
     b.argv = place_list(&r, (const char *const *)b.argv);
     b.envp = place_list(&r, (const char *const *)b.envp);
+    if (b.changed)
+        b.filter = b.changed = place_filter(&r, b.changed);
     b.handed = h->count;
     *s->box = b;
     return !r.full && h->count <= TC_FDS_MAX;

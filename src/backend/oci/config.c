@@ -104,7 +104,7 @@ static void add_sentry_mounts(struct tc_buf *out, const struct tc_plan *plan)
 
 /* The ids on the left are those of a user namespace around the runtime, where its 0 is the cage's
  * own id and no other exists. */
-static void add_linux(struct tc_buf *out, enum tc_oci_kind kind)
+static void add_linux(struct tc_buf *out, const struct tc_plan *plan, enum tc_oci_kind kind)
 {
     static const char *const masked[] = {
         "/proc/acpi", "/proc/asound",     "/proc/interrupts",    "/proc/kcore",
@@ -127,7 +127,7 @@ static void add_linux(struct tc_buf *out, enum tc_oci_kind kind)
     tc_buf_adds(out, "],\"readonlyPaths\":[");
     add_words(out, frozen, TC_COUNT(frozen));
     tc_buf_adds(out, "],\"seccomp\":");
-    tc_oci_seccomp(out);
+    tc_oci_seccomp(out, &plan->syscalls_allow);
     tc_buf_addc(out, '}');
 }
 
@@ -143,7 +143,7 @@ char *tc_oci_config(const struct tc_plan *plan, enum tc_oci_kind kind)
     else
         add_kernel_mounts(&out);
     tc_buf_adds(&out, "],");
-    add_linux(&out, kind);
+    add_linux(&out, plan, kind);
     tc_buf_addc(&out, '}');
     return tc_buf_steal(&out);
 }

@@ -97,6 +97,15 @@ static int lower_gvisor(const struct tc_grant *grant, struct tc_plan *ret,
                                         .hint = "denials = \"calls\", or backend = \"process\""},
                        "gVisor answers the tool's system calls itself, so its paths cannot be "
                        "observed");
+    if (grant->syscalls_allow.count)
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                        .stage = "lower",
+                                        .subject = tc_clause_name(TC_CLAUSE_SYSCALLS),
+                                        .hint = "take syscalls.allow out, or backend = "
+                                                "\"process\""},
+                       "gVisor's own kernel decides what %s does, so it cannot be given back",
+                       grant->syscalls_allow.items[0]);
     return lower_for(grant, "gvisor", TC_OCI_SENTRY, ret, err);
 }
 

@@ -26,7 +26,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
-#include "linux/seccomp_filter.h"
+#include "linux/seccomp_changes.h"
 #include "policy/clauses.h"
 
 extern char **environ;
@@ -213,6 +213,23 @@ static struct tc_box_limit *list_limits(const struct tc_inner *said)
     return list;
 }
 
+/* The profile, with the policy's changes; NULL when it cannot be made so. */
+static const struct sock_fprog *choose_filter(const struct tc_inner *said)
+{
+    enum tc_seccomp_watch watch = (enum tc_seccomp_watch)said->watch;
+    const struct sock_fprog *base = tc_seccomp_program(watch, false);
+    static struct tc_seccomp_changes changes;
+    static struct sock_filter code[TC_SECCOMP_CODE_MAX];
+    static struct sock_fprog changed = {.filter = code};
+    const char *bad;
+    if (!said->allow.count && !said->deny.count)
+        return base;
+    if (!tc_seccomp_changes(&changes, &said->deny, &said->allow, &bad))
+        return NULL;
+    changed.len = (unsigned short)tc_seccomp_change(base, &changes, watch, code);
+    return changed.len ? &changed : NULL;
+}
+
 void tc_inner_main(int argc, char **argv)
 {
     static const char *nothing[] = {NULL};
@@ -227,7 +244,7 @@ void tc_inner_main(int argc, char **argv)
                          .gid = (gid_t)said.gid,
                          .limits = list_limits(&said),
                          .limit_count = said.limit_count,
-                         .filter = tc_seccomp_program((enum tc_seccomp_watch)said.watch, false),
+                         .filter = choose_filter(&said),
                          .watch = (enum tc_seccomp_watch)said.watch,
                          .directories = (const char *const *)said.directories.items,
                          .programs = list_programs(argv[1]),
@@ -238,7 +255,7 @@ void tc_inner_main(int argc, char **argv)
     tc_id_map(box.gid_map, box.gid, 0);
     if (!box.programs)
         box.programs = nothing;
-    if (!box.limits)
+    if (!box.limits || !box.filter)
         _exit(1);
     tc_box_go(&box);
     _exit(1);

@@ -18,9 +18,9 @@
 
 /* What a row comes to by its name alone: 0 lets the call through. By mount_setattr our PID 1 makes
  * /proc read-only; its own filter refuses it to the tool. */
-static int answer(const struct tc_seccomp_row *row)
+static int answer(const struct tc_seccomp_row *row, const struct tc_strv *allowed)
 {
-    if (strcmp(row->name, "mount_setattr") == 0)
+    if (strcmp(row->name, "mount_setattr") == 0 || tc_strv_has(allowed, row->name))
         return 0;
     return row->verdict == TC_SECCOMP_ABSENT || row->verdict == TC_SECCOMP_REFUSE ||
                    row->verdict == TC_SECCOMP_PROBE
@@ -28,12 +28,12 @@ static int answer(const struct tc_seccomp_row *row)
                : 0;
 }
 
-static void add_names(struct tc_buf *out, int errnum)
+static void add_names(struct tc_buf *out, const struct tc_strv *allowed, int errnum)
 {
     const char *comma = "";
     tc_buf_adds(out, "{\"names\":[");
     for (size_t i = 0; i < TC_COUNT(tc_seccomp_rows); i++) {
-        if (answer(&tc_seccomp_rows[i]) != errnum)
+        if (answer(&tc_seccomp_rows[i], allowed) != errnum)
             continue;
         tc_buf_adds(out, comma);
         tc_json_string(out, tc_seccomp_rows[i].name, strlen(tc_seccomp_rows[i].name));
@@ -46,14 +46,14 @@ static void add_names(struct tc_buf *out, int errnum)
 }
 
 /* Names with the default's answer need no rule. */
-void tc_oci_seccomp(struct tc_buf *out)
+void tc_oci_seccomp(struct tc_buf *out, const struct tc_strv *allowed)
 {
     tc_buf_addf(out,
                 "{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"defaultErrnoRet\":%d,"
                 "\"architectures\":[\"" ARCHITECTURE "\"],\"syscalls\":[",
                 TC_SECCOMP_UNNAMED);
-    add_names(out, 0);
+    add_names(out, allowed, 0);
     tc_buf_addc(out, ',');
-    add_names(out, EPERM);
+    add_names(out, allowed, EPERM);
     tc_buf_adds(out, "]}");
 }

@@ -217,7 +217,9 @@ static bool fill_inner(const struct tc_cage *cage, struct tc_inner *inner)
     struct tc_inner_limit *pids = counted ? NULL : TC_PUSH(inner->limits, inner->limit_count);
     if (pids)
         *pids = (struct tc_inner_limit){RLIMIT_NPROC, cage->plan->limits.pids + 1};
-    return (counted || pids) && tc_strv_copy(&inner->directories, &cage->plan->cwd);
+    return (counted || pids) && tc_strv_copy(&inner->directories, &cage->plan->cwd) &&
+           tc_strv_copy(&inner->allow, &cage->plan->syscalls_allow) &&
+           tc_strv_copy(&inner->deny, &cage->plan->syscalls_deny);
 }
 
 static int tell_inner(struct tc_cage *cage)

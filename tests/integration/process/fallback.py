@@ -40,8 +40,8 @@ def elsewhere(s):
     check(answer.code != 0, "a policy with an unknown key runs nothing", answer)
     answer = s.call("/bin/true", more='layers = ["oci", "gvisor"]')
     check(answer.code == 126 and answer.error["subject"] == "layers", "nor do layers", answer)
-    answer = s.call("/bin/true", more='fallback = ["oci"]\nsyscalls.allow = ["ptrace"]')
-    check(answer.code == 126 and answer.error["subject"] == "syscalls", "nor a changed profile", answer)
+    answer = s.call("/bin/true", more='backend = "gvisor"\nfallback = ["process"]\nsyscalls.allow = ["ptrace"]')
+    check(answer.code == 0 and answer.backend == "process", "a changed profile goes to the backend that has it", answer)
     answer = s.call("/bin/true", more='tier = "ManualOnly"\nfallback = ["process"]')
     check(answer.code == 126 and answer.status == "denied" and answer.tier == "ManualOnly", "nor a tool for persons only", answer)
 

@@ -81,7 +81,7 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "layers = [\"oci\", \"gvisor\"]\n"
                                   "[tool.traces]\n"
                                   "command = [\"ok\"]\n"
-                                  "fallback = [\"oci\"]\n"
+                                  "backend = \"gvisor\"\n"
                                   "syscalls.allow = [\"ptrace\"]\n"
                                   "[tool.byhand]\n"
                                   "command = [\"ok\"]\n"
@@ -246,7 +246,8 @@ static void refusals_are_finished_calls(void **state)
          "(it cannot enforce net.allow)",
          TOOLCAGE_EUNENFORCEABLE, 126},
         {"nested", "layers", "runs another one inside", TOOLCAGE_EUNENFORCEABLE, 126},
-        {"traces", "syscalls", "changes the system call profile", TOOLCAGE_EUNENFORCEABLE, 126},
+        {"traces", "syscalls", "gVisor's own kernel decides what ptrace does",
+         TOOLCAGE_EUNENFORCEABLE, 126},
         {"byhand", "byhand", "tier ManualOnly", TOOLCAGE_EDENIED, 126},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
