@@ -118,8 +118,13 @@ const struct tc_key tc_keys[] = {
      .text = "The arguments that a model may give, each a table. The schema is closed: others are "
              "refused.",
      .example = "arguments.path = { type = \"string\", read = [\"/data\"] }"},
-    {TC_IN(TOOL), "input_schema", .text = "A whole JSON Schema for the arguments.", NONE,
-     .type = "table"},
+    {TC_IN(TOOL), "input_schema", tc_set_input_schema, .id = TC_KEY_INPUT_SCHEMA,
+     .type = "file, JSON text or table",
+     .text = "A whole JSON Schema for the arguments, in place of them: a file NAME.json, from the "
+             "policy file's directory, its text, or a table. It must be closed; a keyword that "
+             "arguments cannot say is an error.",
+     .example = "input_schema = { type = \"object\", additionalProperties = false, required = "
+                "[\"n\"], properties.n = { type = \"integer\" } }"},
 
     /* capabilities */
     {EACH, "filesystem", tc_set_filesystem, .id = TC_KEY_FILESYSTEM, .type = "table or \"none\"",
@@ -387,6 +392,12 @@ const struct tc_key tc_keys[] = {
      .example = "type = \"integer\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "description", tc_set_text, NONE, .type = "string",
      .text = "What it means, for the model.", .example = "description = \"Lines to show\""},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "title", tc_set_text, NONE, .type = "string",
+     .text = "A name for people.", .example = "title = \"Lines\""},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "default", tc_set_const, NONE, .type = "value",
+     .text =
+         "What the tool takes when the argument is absent, for the model: nothing is filled in.",
+     .example = "default = 10"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "enum", tc_set_enum, NONE, .type = "array",
      .text = "The values that are allowed.", .example = "enum = [\"add\", \"list\"]"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "const", tc_set_const, NONE, .type = "value",

@@ -13,8 +13,10 @@ static void add(struct tc_parse *p, struct tc_place at, const char *key, const c
                 const char *fmt, va_list ap)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
-    tc_buf_vaddf(&buf, fmt, ap);
     size_t mark = key ? tc_parse_enter(p, key) : p->path_len;
+    if (p->placeless && p->path_len > p->placeless)
+        tc_buf_addf(&buf, "%s: ", p->path + p->placeless);
+    tc_buf_vaddf(&buf, fmt, ap);
     if (buf.failed)
         p->diag.memory = true;
     else

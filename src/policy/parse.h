@@ -18,10 +18,12 @@ struct tc_test_case {
 struct tc_parse {
     struct tc_diag diag;
     struct toolcage_policy *policy;
-    const struct toolcage_policy *tested; /* a file of tests is read, for this one; else NULL */
-    struct tc_spec *spec;                 /* whose keys are being read */
-    char path[512];                       /* "tool.x.filesystem": the tables around the key */
+    const struct toolcage_policy *tested;  /* a file of tests is read, for this one; else NULL */
+    const struct tc_policy_source *source; /* what is read; NULL: of no matter */
+    struct tc_spec *spec;                  /* whose keys are being read */
+    char path[512];                        /* "tool.x.filesystem": the tables around the key */
     size_t path_len;
+    size_t placeless; /* from here on the path is told: places are not known; 0: they are */
 };
 
 /* A finding at the node, its subject the current path with the node's key. */
@@ -102,5 +104,9 @@ tc_key_set tc_set_syscalls, tc_set_syscalls_allow, tc_set_syscalls_deny;
 tc_key_set tc_set_arguments, tc_set_type, tc_set_enum, tc_set_const, tc_set_bound, tc_set_length,
     tc_set_items, tc_set_multiple, tc_set_unique, tc_set_text, tc_set_read_bounds,
     tc_set_write_bounds, tc_set_host_bounds;
+/* One of them; the node, whose key is its name, is brought to its canonical form. */
+void tc_parse_argument(struct tc_parse *p, struct tc_node *node, struct tc_spec *spec);
+/* The same as a whole (input_schema.c) */
+tc_key_set tc_set_input_schema;
 
 #endif

@@ -267,8 +267,9 @@ static void check_values(struct tc_parse *p, const struct tc_node *node, const j
 {
     const char *type = schema_type(schema);
     const json_t *values = json_object_get(schema, node->key);
-    if (tc_streq(node->key, "const") && values && !fits_type(values, type))
-        tc_parse_bad(p, node, NULL, "const does not fit type \"%s\"", type);
+    bool one = tc_streq(node->key, "const") || tc_streq(node->key, "default");
+    if (one && values && !fits_type(values, type))
+        tc_parse_bad(p, node, NULL, "%s does not fit type \"%s\"", node->key, type);
     if (!tc_streq(node->key, "enum"))
         return;
     for (size_t i = 0; i < json_array_size(values) && i < node->count; i++)
@@ -346,7 +347,7 @@ static void complete_schema(struct tc_parse *p, const struct tc_node *node,
         tc_parse_bad_key(p, node, NULL, "a value is a path or a host, not both");
 }
 
-static void read_argument(struct tc_parse *p, struct tc_node *node, struct tc_spec *spec)
+void tc_parse_argument(struct tc_parse *p, struct tc_node *node, struct tc_spec *spec)
 {
     if (!tc_hole_name_fine(node->key)) {
         tc_parse_bad_key(
@@ -378,6 +379,6 @@ void tc_set_arguments(struct tc_parse *p, const struct tc_key *key, struct tc_no
         return;
     size_t mark = tc_parse_enter(p, "arguments");
     for (size_t i = 0; i < node->count; i++)
-        read_argument(p, &node->items[i], into);
+        tc_parse_argument(p, &node->items[i], into);
     tc_parse_leave(p, mark);
 }

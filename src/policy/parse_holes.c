@@ -78,6 +78,9 @@ void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct
     if (p->diag.memory)
         return;
     tc_parse_route_finish(p, spec, node);
+    const struct tc_node *schema = tc_node_get(node, "input_schema");
+    if (schema && tc_node_get(node, "arguments"))
+        tc_parse_bad_key(p, schema, "keep one of the two", "input_schema and arguments contradict");
     size_t mark = tc_parse_enter(p, "command");
     for (size_t i = 0; command && command->kind == TC_NODE_ARRAY && i < command->count; i++)
         check_text(p, spec, &command->items[i], true);

@@ -262,6 +262,7 @@ static int compile(const struct tc_policy_source *source, const char *dir, const
     parse->diag.policy = policy;
     parse->policy = policy;
     parse->tested = tested;
+    parse->source = source;
     int rc = read_policy(parse, source, &document, err);
     tc_diag_done(&parse->diag);
     if (rc)

@@ -407,6 +407,17 @@ def the_next_call_is_widened(s):
     return s.token in s.call("/bin/cat", s.secret)
 
 
+def the_input_schema_is_changed(s):
+    """The file that bounds a tool's arguments lies in the workspace: it is written in place, by another name, by rename."""
+    closed = '{"type": "object", "additionalProperties": false}'
+    s.write("ws/schema.json", closed)
+    os.link(s.path("ws/schema.json"), s.path("ws/hard"))
+    s.more += f'input_schema = {json.dumps(s.path("ws/schema.json"))}\n'
+    text = '{"type": "object", "additionalProperties": false, "properties": {"any": {"type": "string"}}}'
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; printf '{text}' > n; cat n > schema.json; cat n > hard; mv -f n schema.json")
+    return s.read("ws/schema.json") != closed
+
+
 def a_model_chooses_the_base(s):
     """A value that the model chose is what the policy extends, by its name or by another one."""
     s.write("ws/base.toml", "[defaults]\npids = 64\n")
@@ -472,6 +483,7 @@ CASES = [
     ("a model chooses a file that steers the host", a_model_chooses_what_steers, {"alike": True}),
     ("what the policy extends is changed", the_base_of_the_policy_is_changed, {}),
     ("the next call is widened by what the policy extends", the_next_call_is_widened, {}),
+    ("the schema of the arguments is changed", the_input_schema_is_changed, {}),
     ("a model chooses what the policy extends", a_model_chooses_the_base, {"alike": True}),
     ("what the policy extends is changed by a commit", the_base_is_committed, {}),
     ("what the policy extends is named writable", the_base_is_named, {}),

@@ -186,6 +186,132 @@ static const struct row rows[] = {
      "expands an array", ""},
     {T "command = [\"ls\", \"x{a...}\"]\narguments.a = { type = \"array\" }\n", 2, 20,
      "tool.x.command", "expands", "alone"},
+    {T "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"oneOf\":[]}'\n", 2,
+     16, "tool.x.input_schema.oneOf", "oneOf: \"oneOf\" of the whole schema", "take it out"},
+    {T "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"$ref\":\"#/x\"}'\n",
+     2, 16, "tool.x.input_schema.$ref", "cannot be enforced", "take it out"},
+    {T "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"$defs\":{}}'\n", 2,
+     16, "tool.x.input_schema.$defs", "cannot be enforced", "take it out"},
+    {T
+     "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"minProperties\":1}'\n",
+     2, 16, "tool.x.input_schema.minProperties", "cannot be enforced", "take it out"},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"patternProperties\":{}}'\n",
+     2, 16, "tool.x.input_schema.patternProperties", "cannot be enforced", "take it out"},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"$schema\":\"http://json-schema.org/"
+       "draft-07/schema#\"}'\n",
+     2, 16, "tool.x.input_schema.$schema", "dialect", "2020-12"},
+    {T
+     "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"n\"]}'\n",
+     2, 16, "tool.x.input_schema.required", "\"n\" is required and not among", "declare it"},
+    {T "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"required\":[1]}'\n",
+     2, 16, "tool.x.input_schema.required", "must be a string", ""},
+    {T "input_schema = '{\"type\":\"object\",\"properties\":{}}'\n", 2, 16, "tool.x.input_schema",
+     "the schema is open", "additionalProperties"},
+    {T "input_schema = '{\"type\":\"object\",\"additionalProperties\":true}'\n", 2, 16,
+     "tool.x.input_schema.additionalProperties", "not declared", "false"},
+    {T "input_schema = '{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}}'\n", 2,
+     16, "tool.x.input_schema.additionalProperties", "not declared", "false"},
+    {T "input_schema = '{\"type\":\"array\"}'\n", 2, 16, "tool.x.input_schema",
+     "no schema of an object", "begin with"},
+    {T "input_schema = '{\"properties\":{}}'\n", 2, 16, "tool.x.input_schema",
+     "no schema of an object", "begin with"},
+    {T "input_schema = '{\"type\":[\"object\",\"null\"]}'\n", 2, 16, "tool.x.input_schema",
+     "no schema of an object", "begin with"},
+    {T "input_schema = '{\"type\":null}'\n", 2, 16, "tool.x.input_schema", "holds null",
+     "one JSON Schema"},
+    {T "input_schema = '{\"type\":\"object\",\"type\":\"object\"}'\n", 2, 16, "tool.x.input_schema",
+     "not the JSON", "one JSON Schema"},
+    {T "input_schema = '{\"type\":}'\n", 2, 16, "tool.x.input_schema", "not the JSON",
+     "one JSON Schema"},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"string\",\"pattern\":\"x\"}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.pattern",
+     "properties.n.pattern: ", "take the key out"},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"string\",\"format\":\"email\"}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.format", "not provided yet", ""},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"string\",\"examples\":[\"a\"]}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.examples", "unknown argument keyword", ""},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"integer\",\"not\":{\"const\":1}}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.not", "unknown argument keyword", ""},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"integer\",\"$ref\":\"#\"}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.$ref", "unknown argument keyword", ""},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"minimum\":1}}"
+       "}'\n",
+     2, 16, "tool.x.input_schema.properties.n", "without a type", "one type"},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":["
+       "\"integer\",\"null\"]}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.type", "must be a string", ""},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"null\"}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.type", "cannot be", ""},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"object\"}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.type", "cannot be", ""},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"array\"}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n", "without items", "items"},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"array\",\"items\":{}}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.items", "without a type", "one type"},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"array\",\"items\":true}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.items", "must be a table", ""},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.items.items", "unknown argument keyword", ""},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"array\",\"items\":{\"type\":\"string\"},\"contains\":{\"type\":\"string\"}}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.contains", "unknown argument keyword", ""},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"string\",\"read\":[\"/x\"]}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.read", "no keyword of JSON Schema", "arguments"},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"string\",\"optional\":true}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.optional", "no keyword of JSON Schema", "arguments"},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"integer\",\"minLength\":1}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.minLength", "does not go with", ""},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"integer\",\"default\":\"a\"}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.default", "does not fit", ""},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"number\",\"multipleOf\":0.1}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.multipleOf", "must be an integer", ""},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":true}}'\n",
+     2, 16, "tool.x.input_schema.properties.n", "must be a table", ""},
+    {T "input_schema = 1\n", 2, 16, "tool.x.input_schema", "must be a file's name", "name a file"},
+    {T "input_schema = \"schema.yaml\"\n", 2, 16, "tool.x.input_schema", "neither a file",
+     "NAME.json"},
+    {T "input_schema = \"schema.json\"\n", 2, 16, "tool.x.input_schema", "no file cannot name",
+     "load the policy from a file"},
+    {T "arguments.n = {}\ninput_schema = { type = \"object\", additionalProperties = false }\n", 3,
+     1, "tool.x.input_schema", "contradict", "keep one"},
     {T "arguments.a = { pattern = \"x\" }\n", 2, 17, "tool.x.arguments.a.pattern",
      "not provided yet", "take the key out"},
     {T "arguments.a = { oneOf = [] }\n", 2, 17, "tool.x.arguments.a.oneOf", "not provided yet", ""},
@@ -405,9 +531,12 @@ static void examples_of_keys_compile(void **state)
                 continue;
             if (strcmp(key->name, "arguments") == 0 || strcmp(key->example, "[tool.python]") == 0)
                 continue;
+            const char *before = frames[f].before;
+            if (strcmp(key->name, "input_schema") == 0) /* in place of arguments */
+                before = "[tool.x]\n";
             bool test = frames[f].scope == TC_SCOPE_TEST && strcmp(key->name, "tool") != 0;
-            _autofree_ char *text = tc_format("%s%s%s\n", frames[f].before,
-                                              test ? "tool = \"python\"\n" : "", key->example);
+            _autofree_ char *text =
+                tc_format("%s%s%s\n", before, test ? "tool = \"python\"\n" : "", key->example);
             assert_non_null(text);
             _autopolicy_ struct toolcage_policy *policy = compile(text);
             tried++;

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The key `input_schema`: a JSON Schema (2020-12) of the arguments, in a file beside the policy, as
+ * JSON text or as a table. It becomes arguments as if they were written one by one, and stands in
+ * the policy's tree in place of its file's name, so that the digest covers it. Nothing of it is
+ * passed over: what arguments cannot say is a finding. Messages quote a file only once it has shown
+ * itself to be such a schema. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "policy/json_node.h"
+#include "policy/parse.h"
+
+#define DIALECT "https://json-schema.org/draft/2020-12/schema"
+
+/* ---- bringing it in
+ * ------------------------------------------------------------------------------- */
+
+/* The tree of the text takes the place of the node's string. */
+static bool read_text(struct tc_parse *p, struct tc_node *node, const char *text, size_t len)
+{
+    _auto_(tc_document_done) struct tc_document document = {0};
+    if (!tc_node_read_json(&document, text, len, node->at)) {
+        if (document.memory || !document.error)
+            p->diag.memory = true;
+        else
+            tc_parse_bad(p, node, "give one JSON Schema of an object", "%s", document.error);
+        return false;
+    }
+    tc_node_become_empty(node, document.root.kind);
+    node->items = TAKE(document.root.items);
+    node->count = document.root.count;
+    document.root.count = 0;
+    return true;
+}
+
+/* It counts as what the policy is made from: no cage can write it. Takes `real`. */
+static bool note_file(struct tc_parse *p, const struct tc_node *node, const char *path, char *real)
+{
+    _autofree_ char *owned = real;
+    struct toolcage_policy *policy = p->policy;
+    for (size_t i = 0; i < policy->file_count; i++)
+        if (tc_streq(policy->files[i].path, path))
+            return true;
+    if (policy->file_count == TC_FILES_MAX) {
+        tc_parse_bad(p, node, "write some schemas as tables", "at most %d files make one policy",
+                     TC_FILES_MAX);
+        return false;
+    }
+    struct tc_policy_file *file = &policy->files[policy->file_count++];
+    *file = (struct tc_policy_file){.name = strdup(path),
+                                    .path = strdup(path),
+                                    .real = TAKE(owned),
+                                    .text = strdup(""), /* it holds no words of a policy */
+                                    .by = node->at.line};
+    p->diag.memory |= !file->name || !file->path || !file->text;
+    return !p->diag.memory;
+}
+
+static bool read_found(struct tc_parse *p, struct tc_node *node, const char *path)
+{
+    struct tc_policy_found found = {0};
+    struct toolcage_error *why = NULL;
+    int rc = p->source->read(p->source->context, path, &found, &why);
+    if (rc == TOOLCAGE_EMEMORY)
+        p->diag.memory = true;
+    else if (rc)
+        tc_parse_bad(p, node,
+                     rc == TOOLCAGE_ENOT_FOUND ? "save the schema there, or give the right path"
+                                               : tc_error_hint(why),
+                     "%s", tc_error_message(why));
+    tc_error_free(why);
+    bool fine = !rc && note_file(p, node, path, TAKE(found.real)) &&
+                read_text(p, node, found.text, found.length);
+    free(found.text);
+    return fine;
+}
+
+static bool read_file(struct tc_parse *p, struct tc_node *node)
+{
+    if (!tc_endswith(node->text, ".json")) {
+        tc_parse_bad(p, node, "call it NAME.json; JSON text begins with {",
+                     "\"%.80s\" is neither a file of JSON nor its text", node->text);
+        return false;
+    }
+    _autofree_ char *path = tc_parse_path(p, node);
+    if (!path)
+        return false;
+    if (!p->source || !p->source->read) {
+        tc_parse_bad(p, node, "load the policy from a file, or write the schema as a table",
+                     "a text that is no file cannot name \"%.80s\"", node->text);
+        return false;
+    }
+    return read_found(p, node, path);
+}
+
+/* ---- what it says
+ * --------------------------------------------------------------------------------- */
+
+static bool is_object(struct tc_parse *p, const struct tc_node *schema)
+{
+    const struct tc_node *type = schema->kind == TC_NODE_TABLE ? tc_node_get(schema, "type") : NULL;
+    if (type && type->kind == TC_NODE_STRING && tc_streq(type->text, "object"))
+        return true;
+    tc_parse_bad(p, schema, "begin with {\"type\": \"object\", \"properties\": {...}, ...}",
+                 "this is no schema of an object, which arguments are");
+    return false;
+}
+
+static void check_required(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
+{
+    const struct tc_node *properties = tc_node_get(schema, "properties");
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+        return;
+    node->unordered = true;
+    for (size_t i = 0; i < node->count; i++) {
+        const struct tc_node *name = &node->items[i];
+        if (name->kind != TC_NODE_STRING)
+            tc_parse_bad_in(p, node, name, NULL, "a required name must be a string");
+        else if (!properties || !tc_node_get(properties, name->text))
+            tc_parse_bad_in(p, node, name, "declare it in properties, or take it out",
+                            "\"%.80s\" is required and not among the properties", name->text);
+    }
+}
+
+static void check_closed(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
+{
+    (void)schema;
+    if (node->kind != TC_NODE_BOOL || node->integer)
+        tc_parse_bad(p, node, "write \"additionalProperties\": false",
+                     "arguments that are not declared are always refused");
+}
+
+static void check_dialect(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
+{
+    (void)schema;
+    if (tc_parse_is(p, node, TC_NODE_STRING) && !tc_streq(node->text, DIALECT))
+        tc_parse_bad(p, node, "write it for " DIALECT, "this dialect of JSON Schema is not read");
+}
+
+/* It binds no value; the model hears of the tool's own words. */
+static void check_words(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
+{
+    (void)schema;
+    (void)tc_parse_is(p, node, TC_NODE_STRING);
+}
+
+static void check_properties(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
+{
+    (void)schema;
+    (void)tc_parse_is(p, node, TC_NODE_TABLE);
+}
+
+static void check_type(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
+{
+    (void)p;
+    (void)schema;
+    (void)node; /* is_object was asked before */
+}
+
+static const struct {
+    const char *keyword;
+    void (*check)(struct tc_parse *p, struct tc_node *schema, struct tc_node *node);
+} keywords[] = {{"type", check_type},         {"properties", check_properties},
+                {"required", check_required}, {"additionalProperties", check_closed},
+                {"$schema", check_dialect},   {"$id", check_words},
+                {"$comment", check_words},    {"title", check_words},
+                {"description", check_words}};
+
+static void check_root(struct tc_parse *p, struct tc_node *schema)
+{
+    for (size_t i = 0; i < schema->count; i++) {
+        struct tc_node *node = &schema->items[i];
+        size_t k = 0;
+        while (k < TC_COUNT(keywords) && !tc_streq(keywords[k].keyword, node->key))
+            k++;
+        if (k < TC_COUNT(keywords))
+            keywords[k].check(p, schema, node);
+        else
+            tc_parse_bad_key(p, node,
+                             "say it of each property by type, enum, const, bounds and items, or "
+                             "take it out",
+                             "\"%.60s\" of the whole schema cannot be enforced", node->key);
+    }
+    if (!tc_node_get(schema, "additionalProperties"))
+        tc_parse_bad_in(
+            p, &(struct tc_node){.key = NULL}, schema, "write \"additionalProperties\": false",
+            "the schema is open, and arguments that are not declared are always refused");
+}
+
+/* ---- its properties
+ * ------------------------------------------------------------------------------- */
+
+static bool has_own_words(struct tc_parse *p, const struct tc_node *node)
+{
+    static const char *const own[] = {"optional", "read", "write", "host"};
+    bool found = false;
+    size_t mark = tc_parse_enter(p, node->key);
+    for (size_t i = 0; i < TC_COUNT(own); i++) {
+        const struct tc_node *word = tc_node_get(node, own[i]);
+        if (word)
+            tc_parse_bad_key(p, word, "write the argument under `arguments` for that",
+                             "%s is no keyword of JSON Schema", own[i]);
+        found = found || word;
+    }
+    tc_parse_leave(p, mark);
+    return found;
+}
+
+/* Words of the policy's own are none of JSON Schema's, and what is absent there means "any". */
+static bool check_property(struct tc_parse *p, const struct tc_node *node, bool element)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return false;
+    bool fine = !has_own_words(p, node);
+    const struct tc_node *type = tc_node_get(node, "type"), *items = tc_node_get(node, "items");
+    if (!type)
+        tc_parse_bad_key(p, node, "name one type", "without a type any value would fit");
+    bool array = type && type->kind == TC_NODE_STRING && tc_streq(type->text, "array");
+    if (array && !items && !element)
+        tc_parse_bad_key(p, node, "write items = { type = ... }",
+                         "without items any element would fit");
+    if (items && items->kind == TC_NODE_TABLE && !element) {
+        size_t mark = tc_parse_enter(p, node->key);
+        fine = check_property(p, items, true) && fine;
+        tc_parse_leave(p, mark);
+    }
+    return fine && type && (!array || items || element);
+}
+
+static bool is_required(const struct tc_node *schema, const char *name)
+{
+    const struct tc_node *required = tc_node_get(schema, "required");
+    for (size_t i = 0; required && required->kind == TC_NODE_ARRAY && i < required->count; i++)
+        if (tc_streq(required->items[i].text, name))
+            return true;
+    return false;
+}
+
+/* As it would stand under `arguments`. A copy: to read it brings it to another form. */
+static void read_property(struct tc_parse *p, const struct tc_node *schema,
+                          const struct tc_node *node, struct tc_spec *spec)
+{
+    _auto_(tc_document_done) struct tc_document made = {0};
+    if (!check_property(p, node, false))
+        return;
+    struct tc_node *argument = tc_node_copy(&made, &made.root, node);
+    struct tc_node *optional =
+        argument && !is_required(schema, node->key) ? tc_node_add(&made, argument) : NULL;
+    if (optional) {
+        optional->kind = TC_NODE_BOOL;
+        optional->integer = 1;
+        optional->at = optional->key_at = node->at;
+    }
+    if (!argument || (optional && !tc_node_set_key(&made, optional, "optional", 8)) || made.memory)
+        p->diag.memory = true;
+    else
+        tc_parse_argument(p, argument, spec);
+}
+
+static void read_properties(struct tc_parse *p, const struct tc_node *schema, struct tc_spec *spec)
+{
+    const struct tc_node *properties = tc_node_get(schema, "properties");
+    if (!properties || properties->kind != TC_NODE_TABLE)
+        return;
+    size_t mark = tc_parse_enter(p, "properties");
+    for (size_t i = 0; i < properties->count && !p->diag.memory; i++)
+        read_property(p, schema, &properties->items[i], spec);
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_input_schema(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                         void *into)
+{
+    bool text = node->kind == TC_NODE_STRING;
+    if (!text && node->kind != TC_NODE_TABLE) {
+        tc_parse_bad(p, node, "name a file of JSON, or write the schema as a table",
+                     "%s must be a file's name, JSON text or a table", key->name);
+        return;
+    }
+    _autofree_ char *json =
+        text && node->text[strspn(node->text, " \t\r\n")] == '{' ? strdup(node->text) : NULL;
+    if (text && !(json ? read_text(p, node, json, strlen(json)) : read_file(p, node)))
+        return;
+    if (!is_object(p, node))
+        return;
+    size_t mark = tc_parse_enter(p, key->name);
+    p->placeless = text ? p->path_len + 1 : 0;
+    check_root(p, node);
+    read_properties(p, node, into);
+    p->placeless = 0;
+    tc_parse_leave(p, mark);
+}

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""`input_schema`: random schemas and documents beside the validator jsonschema, and the file that holds one."""
+import json
+import os
+import random
+
+try:
+    from jsonschema import Draft202012Validator
+except ImportError:
+    Draft202012Validator = None
+
+from cli import Place, check, expect, finish, require_user, skip
+
+SEED = int(os.environ.get("TOOLCAGE_TEST_SEED", "20"))
+TEXTS = ["", "a", "ab", "abc", "ä€", "\U0001d11e", "x" * 9]
+INTEGERS = [-3, 0, 1, 2, 3, 5, 10, 2 ** 40]
+NUMBERS = [-1.5, 0.25, 1.5, 2.75, 1e20, *INTEGERS]
+VALUES = {"string": TEXTS, "integer": INTEGERS, "number": NUMBERS, "boolean": [True, False]}
+# Each is either refused or would be passed over; nothing else may happen to it.
+FOREIGN = [("pattern", "^a"), ("format", "email"), ("anyOf", [{}]), ("allOf", [{}]), ("oneOf", [{}]), ("not", {}), ("if", {}), ("$ref", "#"),
+           ("$defs", {}), ("examples", []), ("deprecated", True), ("contentEncoding", "base64"), ("dependentRequired", {}), ("nullable", True)]
+
+
+def value_schema(dice, kind):
+    schema = {"type": kind}
+    if kind in ("integer", "number"):
+        low, high = sorted(dice.sample(INTEGERS, 2))
+        schema.update(dice.choice([{}, {"minimum": low}, {"maximum": high}, {"minimum": low, "maximum": high}, {"exclusiveMinimum": low},
+                                   {"exclusiveMaximum": high}, {"exclusiveMinimum": low - 1, "maximum": high + 0.5 if kind == "number" else high}]))
+    if kind == "integer" and dice.random() < 0.3:
+        schema["multipleOf"] = dice.choice([1, 2, 5])
+    if kind == "string":
+        schema.update(dice.choice([{}, {"minLength": 1}, {"maxLength": 2}, {"minLength": 1, "maxLength": 3}]))
+    if dice.random() < 0.25:
+        schema["enum"] = dice.sample(VALUES[kind], 2)
+    elif dice.random() < 0.15:
+        schema["const"] = dice.choice(VALUES[kind])
+    if dice.random() < 0.2:
+        schema.update({"title": "T", "description": "d", "default": dice.choice(VALUES[kind])})
+    return schema
+
+
+def property_schema(dice):
+    kind = dice.choice([*VALUES, "array"])
+    if kind != "array":
+        return value_schema(dice, kind)
+    schema = {"type": "array", "items": value_schema(dice, dice.choice(list(VALUES)))}
+    schema.update(dice.choice([{}, {"minItems": 1}, {"maxItems": 2}, {"minItems": 1, "maxItems": 3}]))
+    if dice.random() < 0.4:
+        schema["uniqueItems"] = True
+    return schema
+
+
+def root_schema(dice):
+    properties = {f"p{i}": property_schema(dice) for i in range(dice.randrange(5))}
+    schema = {"type": "object", "additionalProperties": False, "properties": properties}
+    if dice.random() < 0.8:
+        schema["required"] = [name for name in properties if dice.random() < 0.5]
+    if dice.random() < 0.3:
+        schema.update({"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:x", "$comment": "c", "title": "t", "description": "d"})
+    return schema
+
+
+def document(dice, schema):
+    def one(kind):
+        if kind == "array" or dice.random() < 0.05:
+            return [one(dice.choice(list(VALUES))) for _ in range(dice.randrange(4))]
+        if dice.random() < 0.08:
+            return dice.choice([None, {}, "1", 1, True, 2.5])
+        return dice.choice(VALUES[kind])
+
+    def fitting(member):
+        if member["type"] != "array":
+            return dice.choice(member.get("enum") or [member.get("const", one(member["type"]))])
+        return [fitting(member["items"]) for _ in range(dice.randrange(4))]
+    members = {name: fitting(member) for name, member in schema["properties"].items() if dice.random() < 0.85}
+    if dice.random() < 0.1:
+        members["other"] = 1
+    return members
+
+
+def write(place, name, text):
+    path = os.path.join(place.project, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(path, 0o644)
+    return path
+
+
+def policy(place, schema, by="file"):
+    text = json.dumps(schema)
+    said = {"file": '"schema.json"', "text": f"'''{text}'''"}[by]
+    write(place, "schema.json", text)
+    return write(place, "toolcage.toml", f'[tool.t]\ncommand = ["true"]\ninput_schema = {said}\n')
+
+
+def beside_the_validator():
+    if not Draft202012Validator:
+        skip("random schemas and documents", "jsonschema is not here: tools/deps names it")
+        return
+    dice, wrong, verdicts = random.Random(SEED), [], {True: 0, False: 0}
+    with Place() as place:
+        for round_ in range(40):
+            schema = root_schema(dice)
+            path = policy(place, schema, dice.choice(["file", "text"]))
+            printed = place.run("tools", "--policy", path, "--format", "mcp")
+            try:
+                made = json.loads(printed.out)[0]["inputSchema"]
+            except (ValueError, KeyError, IndexError):
+                wrong.append((schema, str(printed)))
+                continue
+            for _ in range(12):
+                given = document(dice, schema)
+                told = place.run("policy", "explain", "--policy", path, "--tool", "t", "--arguments", json.dumps(given), "--json")
+                ours = {0: True, 126: False, 125: False}.get(told.code) if told.code == 0 or "arguments" in told.out + told.err else None
+                theirs = [Draft202012Validator(one).is_valid(given) for one in (schema, made)]
+                verdicts[theirs[0]] += 1
+                if theirs != [ours, ours]:
+                    wrong.append((round_, schema, given, theirs, str(told)))
+        check(not wrong, f"random documents get one verdict (seed {SEED})", wrong[:3])
+        check(min(verdicts.values()) > 60, "both verdicts come", verdicts)
+
+
+def nothing_is_passed_over():
+    dice, wrong = random.Random(SEED), []
+    with Place() as place:
+        for keyword, value in FOREIGN * 2:
+            schema = root_schema(dice)
+            schema["properties"]["p"] = {"type": "array", "items": {"type": "string"}}
+            where = dice.choice([schema, schema["properties"]["p"], schema["properties"]["p"]["items"]])
+            where[keyword] = value
+            answer = place.run("policy", "check", policy(place, schema))
+            if answer.code == 0 or keyword not in answer.err:
+                wrong.append((keyword, schema, str(answer)))
+        check(not wrong, "a keyword that cannot be enforced is named", wrong[:3])
+
+
+def the_file():
+    plain = {"type": "object", "additionalProperties": False, "required": ["n"], "properties": {"n": {"type": "integer"}}}
+    with Place() as place:
+        path = policy(place, plain)
+        first = place.run("policy", "digest", path).out.split()[0]
+        expect(place, "the text has the file's digest", ["policy", "digest", policy(place, plain, "text")], 0, first, stream="out")
+        policy(place, {**plain, "required": []})
+        check(place.run("policy", "digest", path).out.split()[0] != first, "another schema is another policy")
+        policy(place, plain)
+        expect(place, "it is trusted with the policy", ["policy", "trust", path], 0)
+        expect(place, "and used", ["tools"], 0, "t(n)", stream="out")
+        write(place, "schema.json", json.dumps({**plain, "required": []}))
+        expect(place, "until it changes", ["tools"], 126, "trust")
+        policy(place, plain)
+        os.remove(os.path.join(place.project, "schema.json"))
+        expect(place, "a missing file", ["policy", "check", path], 1, "schema.json")
+        os.mkfifo(os.path.join(place.project, "schema.json"))
+        expect(place, "a pipe is not waited for", ["policy", "check", path], 1, "regular file")
+        os.remove(os.path.join(place.project, "schema.json"))
+        secret = {"token": "canary-4711", "canary-key": 1}
+        write(place, "other.json", json.dumps(secret))
+        os.symlink("other.json", os.path.join(place.project, "schema.json"))
+        answer = place.run("policy", "check", path)
+        check(answer.code != 0 and "canary" not in answer.err + answer.out, "what is no schema is not quoted", answer)
+        write(place, "other.json", '{"type": "canary-4711')
+        answer = place.run("policy", "check", path)
+        check(answer.code != 0 and "canary" not in answer.err + answer.out, "nor what is no JSON", answer)
+        os.remove(os.path.join(place.project, "schema.json"))
+        deep = "[" * 3000 + "]" * 3000
+        write(place, "schema.json", '{"type":"object","additionalProperties":false,"properties":{"n":{"type":"integer","enum":' + deep + "}}}")
+        expect(place, "a deep one is refused", ["policy", "check", path], 1, "error")
+        write(place, "schema.json", " " * (4 << 20) + "{}")
+        expect(place, "and a large one", ["policy", "check", path], 1, "4 MiB")
+
+
+if __name__ == "__main__":
+    require_user()
+    beside_the_validator()
+    nothing_is_passed_over()
+    the_file()
+    finish()
