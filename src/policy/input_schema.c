@@ -96,6 +96,14 @@ static bool read_file(struct tc_parse *p, struct tc_node *node)
     return read_found(p, node, path);
 }
 
+static bool read_string(struct tc_parse *p, struct tc_node *node)
+{
+    if (node->text[strspn(node->text, " \t\r\n")] != '{')
+        return read_file(p, node);
+    _autofree_ char *json = tc_parse_copy(p, node->text); /* the node becomes another */
+    return json && read_text(p, node, json, strlen(json));
+}
+
 /* ---- what it says
  * --------------------------------------------------------------------------------- */
 
@@ -280,9 +288,7 @@ void tc_set_input_schema(struct tc_parse *p, const struct tc_key *key, struct tc
                      "%s must be a file's name, JSON text or a table", key->name);
         return;
     }
-    _autofree_ char *json =
-        text && node->text[strspn(node->text, " \t\r\n")] == '{' ? strdup(node->text) : NULL;
-    if (text && !(json ? read_text(p, node, json, strlen(json)) : read_file(p, node)))
+    if (text && !read_string(p, node))
         return;
     if (!is_object(p, node))
         return;

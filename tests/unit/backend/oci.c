@@ -219,6 +219,29 @@ static void profile_says_the_same_of_every_call(void **state)
     json_decref(c);
 }
 
+/* What the policy allows must pass the runtime's list too; what it denies is our filter's. */
+static void allowed_calls_are_in_the_runtimes_list(void **state)
+{
+    char *allowed[] = {TEXT("ptrace")}, *denied[] = {TEXT("mlock")};
+    struct tc_grant grant = some_grant();
+    struct tc_plan plan = {0};
+    struct toolcage_error *err = NULL;
+    grant.syscalls_allow = (struct tc_strv){allowed, 1};
+    grant.syscalls_deny = (struct tc_strv){denied, 1};
+    assert_int_equal(tc_front_find("oci")->lower(&grant, &plan, &err), 0);
+    json_t *c = json_loads(plan.payload, JSON_REJECT_DUPLICATES, NULL);
+    json_t *seccomp = at(c, "linux", "seccomp");
+    assert_string_equal(verdict(seccomp, "ptrace"), "SCMP_ACT_ALLOW");
+    assert_string_equal(verdict(seccomp, "kcmp"), "SCMP_ACT_ERRNO");
+    assert_string_equal(plan.syscalls_deny.items[0], "mlock");
+    json_decref(c);
+    tc_plan_done(&plan);
+    assert_int_equal(tc_front_find("gvisor")->lower(&grant, &plan, &err), TOOLCAGE_EUNENFORCEABLE);
+    assert_string_equal(tc_error_subject(err), "syscalls");
+    tc_error_free(err);
+    tc_plan_done(&plan);
+}
+
 static void bytes_that_json_cannot_carry_are_refused(void **state)
 {
     char *odd[] = {TEXT("echo"), TEXT("\xff\xfe"), NULL};
@@ -259,6 +282,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_path_of_the_host_is_named),
         cmocka_unit_test(gvisor_gets_trees_by_mounts),
         cmocka_unit_test(profile_says_the_same_of_every_call),
+        cmocka_unit_test(allowed_calls_are_in_the_runtimes_list),
         cmocka_unit_test(bytes_that_json_cannot_carry_are_refused),
     };
     if (argc > 1)

@@ -71,6 +71,12 @@ static const char text[] =
     "memory = \"1GiB\"\noutput = { limit = \"2KiB\" }\nenv = { pass = [\"TZ\"], set = { A = "
     "\"{p}\" } }\n"
     "programs = [\"python3\"]\ncollect = [\"*.csv\"]\ntier = \"HumanApprove\"\n"
+    "[tool.j]\ncommand = [\"cat\", \"--\", \"{a}\"]\ninput_schema = '{\"type\":\"object\","
+    "\"additionalProperties\":false,\"required\":[\"a\"],\"properties\":{\"a\":{\"type\":"
+    "\"string\","
+    "\"default\":\"x\"},\"b\":{\"type\":\"array\",\"items\":{\"type\":\"number\",\"minimum\":0.5}}}"
+    "}'\n"
+    "syscalls = { deny = [\"mlock\"], allow = [\"kcmp\"] }\n"
     "[server.s]\ncommand = [\"s\"]\ntool.t = { arguments.q = { write = [\"/workspace\"] } }\n"
     "[tier.HumanApprove]\nbackend = \"process\"\n[[test]]\ntool = \"x\"\nallowed = [\"read "
     "/data\"]\n";
