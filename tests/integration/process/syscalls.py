@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 
-from scene import check, run
+from scene import check, is_root, run
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BARE = sys.argv[3]
@@ -33,6 +33,22 @@ def read(pid):
     return libc.process_vm_readv(pid, ctypes.byref(Piece(ctypes.addressof(into), 5)), 1, ctypes.byref(Piece(ctypes.addressof(text), 5)), 1, 0)
 print(read(os.getpid()) == 5 and into.value == b"here")
 print([libc.ptrace(16, 1, 0, 0), libc.ptrace(0x4206, 1, 0, 0), read(1)])
+"""
+
+# As a container's profile does: no namespaces for whoever runs under it.
+CONFINED = """
+import ctypes, os, sys
+lib = ctypes.CDLL("libseccomp.so.2")
+lib.seccomp_init.restype = ctypes.c_void_p
+rules = ctypes.c_void_p(lib.seccomp_init(0x7fff0000))
+class Compare(ctypes.Structure):
+    _fields_ = [("arg", ctypes.c_uint), ("op", ctypes.c_int), ("mask", ctypes.c_uint64), ("value", ctypes.c_uint64)]
+number = lib.seccomp_syscall_resolve_name
+lib.seccomp_rule_add_array(rules, 0x50001, number(b"unshare"), 0, None)
+lib.seccomp_rule_add_array(rules, 0x50026, number(b"clone3"), 0, None)
+lib.seccomp_rule_add_array(rules, 0x50001, number(b"clone"), 1, ctypes.byref(Compare(0, 7, 0x10000000, 0x10000000)))
+assert ctypes.CDLL(None).prctl(38, 1, 0, 0, 0) == 0 and lib.seccomp_load(rules) == 0
+os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
@@ -82,6 +98,19 @@ def what_the_cage_needs(s):
         check(answer.status == "timeout" and answer.out == "bare\n", "and is ended in time", answer)
 
 
+def without_namespaces(s):
+    """There who ends the tool sees the machine's processes: the profile stays as it is."""
+    if is_root():
+        return  # root has no such form
+    wrap = ["/usr/bin/python3", s.write("confined.py", CONFINED)]
+    given_up = 'without = ["proc.own", "proc.survivors", "tmp.private", "fs.stat", "fs.denied", "fs.steering", "limit.pids"]\n'
+    plain = s.call("/bin/true", wrap=wrap, more=given_up)
+    check(plain.status == "ok", "without namespaces the plain profile runs", plain)
+    for change in ('deny = ["mlock"]', 'allow = ["ptrace"]'):
+        answer = s.call("/bin/true", wrap=wrap, more=given_up + f"syscalls.{change}\n")
+        check(answer.code == 126 and answer.error["subject"] == "syscalls", f"but {change} is refused", answer)
+
+
 def wrong_names(s):
     for name in NEEDED + ["mlcok", "uselib"]:
         if name in ("execve", "poll", "mlcok", "uselib"):
@@ -89,4 +118,4 @@ def wrong_names(s):
             check(answer.code == 125 and name in answer.err + str(answer.error), f"{name} cannot be denied", answer)
 
 
-run(denied, allowed, what_the_cage_needs, wrong_names)
+run(denied, allowed, what_the_cage_needs, without_namespaces, wrong_names)
