@@ -171,6 +171,15 @@ EXPORT int toolcage_policy_tools_json(const struct toolcage_policy *policy, cons
     return closed(tc_policy_tools_json(policy, format, ret_json, err), err);
 }
 
+EXPORT int toolcage_policy_setups_json(const struct toolcage_policy *policy, const char *tool,
+                                       const char *action, char **ret_json,
+                                       struct toolcage_error **err)
+{
+    NEED(policy);
+    NEED(ret_json);
+    return closed(tc_policy_installs(policy, tool, action, ret_json, err), err);
+}
+
 EXPORT int toolcage_policy_lint_json(const struct toolcage_policy *policy, const char *text,
                                      size_t length, const char *suffixes, size_t suffixes_length,
                                      char **ret_json, struct toolcage_error **err)
@@ -312,6 +321,17 @@ EXPORT int toolcage_call_new(struct toolcage_engine *engine, struct toolcage_pol
     NEED(policy);
     NEED(ret);
     return closed(tc_call_new(engine, policy, tool, ret, err), err);
+}
+
+EXPORT int toolcage_call_new_setup(struct toolcage_engine *engine, struct toolcage_policy *policy,
+                                   const char *tool, struct toolcage_call **ret,
+                                   struct toolcage_error **err)
+{
+    NEED(engine);
+    NEED(policy);
+    NEED(tool);
+    NEED(ret);
+    return closed(tc_call_new_setup(engine, policy, tool, ret, err), err);
 }
 
 EXPORT struct toolcage_call *toolcage_call_unref(struct toolcage_call *call)

@@ -40,6 +40,16 @@ struct toolcage_call;
 int toolcage_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy,
                       const char *tool, struct toolcage_call **ret, struct toolcage_error **err);
 
+/* A call of the install phase of `tool` ("x", or "server.y"): what `setup` in the policy says. It
+ * is the operator's act, never a model's: toolcage_call_new() knows no name for it. When it ends
+ * well, what it left is kept for the calls of the tool, in place of what was kept before; else
+ * nothing of it is. It takes no command, arguments, narrowing, session, input or terminal: then
+ * start is TOOLCAGE_EUSAGE. TOOLCAGE_ENOT_FOUND: the tool has no install phase. Refs engine and
+ * policy. */
+int toolcage_call_new_setup(struct toolcage_engine *engine, struct toolcage_policy *policy,
+                            const char *tool, struct toolcage_call **ret,
+                            struct toolcage_error **err);
+
 /* Ends the call (a running one is cancelled, its cage killed) and frees it. Returns NULL; NULL is
  * fine. */
 struct toolcage_call *toolcage_call_unref(struct toolcage_call *call);

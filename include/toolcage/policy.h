@@ -61,6 +61,17 @@ const char *toolcage_policy_digest(const struct toolcage_policy *policy);
 int toolcage_policy_tools_json(const struct toolcage_policy *policy, const char *format,
                                char **ret_json, struct toolcage_error **err);
 
+/* What install phases of the policy left on this machine, {"setups": [{"tool", "into", "line",
+ * "digest", "problem", "ready"}], "removed": N}; `tool` NULL: of every tool that has one. `digest`
+ * is over the clause and the contents of its inputs, null where these cannot be read: then
+ * `problem` says why. `action` NULL or "list": nothing is changed. "remove": throws it away.
+ * "clear" (with `tool` NULL): throws away everything that is kept of this user's, of other policies
+ * too. A call that runs may lose files then. Reads and removes files before it returns. *ret_json
+ * is the caller's (toolcage_free). Errors: TOOLCAGE_EUSAGE, TOOLCAGE_ENOT_FOUND, TOOLCAGE_EPATH,
+ * TOOLCAGE_EMEMORY. */
+int toolcage_policy_setups_json(const struct toolcage_policy *policy, const char *tool,
+                                const char *action, char **ret_json, struct toolcage_error **err);
+
 /* What is allowed in a policy and dangerous, useless or impossible all the same: docs/lint.md lists
  * the findings. `text` is what the policy was loaded from: places and silencing comments ("#
  * toolcage: allow(ID) reason") are read there. `suffixes` is the public suffix list in its own text

@@ -59,21 +59,23 @@ static int make_sockets(struct toolcage_call *call, struct toolcage_error **err)
     return 0;
 }
 
-int tc_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy, const char *tool,
-                struct toolcage_call **ret, struct toolcage_error **err)
+static int fail_name(const struct toolcage_policy *policy, const char *tool,
+                     struct toolcage_error **err)
 {
-    int r = tc_engine_check(engine, err);
-    if (r < 0)
-        return r;
-    if (tool && !tc_policy_has_tool(policy, tool))
-        return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
-                                        .stage = "call",
-                                        .subject = tool,
-                                        .hint = tc_startswith(tool, "server.")
-                                                    ? "see [server.…] in the policy"
-                                                    : "see `toolcage tools` for the names"},
-                       "the policy %s has no tool %s", tc_policy_name(policy), tool);
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
+                                    .stage = "call",
+                                    .subject = tool,
+                                    .hint = tc_startswith(tool, "server.")
+                                                ? "see [server.…] in the policy"
+                                                : "see `toolcage tools` for the names"},
+                   "the policy %s has no tool %s", tc_policy_name(policy), tool);
+}
+
+static int make_call(struct toolcage_engine *engine, struct toolcage_policy *policy,
+                     const char *tool, struct toolcage_call **ret, struct toolcage_error **err)
+{
+    int r = 0;
     struct toolcage_call *call = calloc(1, sizeof(*call));
     if (!call)
         return tc_fail_memory(err);
@@ -91,6 +93,39 @@ int tc_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy, 
         call = tc_call_unref(call);
     else
         *ret = call;
+    return r;
+}
+
+/* Names come from models: none begins an install. */
+int tc_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy, const char *tool,
+                struct toolcage_call **ret, struct toolcage_error **err)
+{
+    int r = tc_engine_check(engine, err);
+    if (r < 0)
+        return r;
+    if (tool && (!tc_policy_has_tool(policy, tool) || tc_policy_names_setup(policy, tool)))
+        return fail_name(policy, tool, err);
+    return make_call(engine, policy, tool, ret, err);
+}
+
+int tc_call_new_setup(struct toolcage_engine *engine, struct toolcage_policy *policy,
+                      const char *tool, struct toolcage_call **ret, struct toolcage_error **err)
+{
+    struct tc_install install;
+    int r = tc_engine_check(engine, err);
+    if (r < 0)
+        return r;
+    if (!tc_policy_setup(policy, tool, &install) || strcmp(install.tool, tool) != 0)
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
+                                        .stage = "call",
+                                        .subject = tool,
+                                        .hint = "toolcage-policy(5) describes `setup`"},
+                       "no tool %s of the policy %s has an install phase", tool,
+                       tc_policy_name(policy));
+    r = make_call(engine, policy, install.name, ret, err);
+    if (r == 0)
+        (*ret)->installs = true;
     return r;
 }
 
@@ -122,6 +157,7 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
     }
     free(call->narrow);
     tc_grant_done(&call->grant);
+    tc_stage_free(call->stage);
     tc_result_free(call->result);
     (void)tc_policy_unref(call->policy);
     (void)tc_engine_unref(call->engine);

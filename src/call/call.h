@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "call/engine.h"
 #include "call/facts.h"
+#include "call/install.h"
 #include "call/result.h"
 #include "policy/policy.h"
 
@@ -43,6 +44,8 @@ struct toolcage_call {
     int peer;              /* the helper's end, until it was sent or the call refused */
     atomic_bool cancelled; /* the only field that another thread touches */
     struct tc_grant grant;
+    bool installs;          /* it is the install phase of a tool, which only the operator begins */
+    struct tc_stage *stage; /* where it installs; NULL: nowhere (yet) */
     int64_t started_us, sent_us;
     struct tc_timing steps[4]; /* the library's own; names are static text */
     size_t step_count;
@@ -51,6 +54,9 @@ struct toolcage_call {
 
 int tc_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy, const char *tool,
                 struct toolcage_call **ret, struct toolcage_error **err);
+/* The install phase of `tool`. */
+int tc_call_new_setup(struct toolcage_engine *engine, struct toolcage_policy *policy,
+                      const char *tool, struct toolcage_call **ret, struct toolcage_error **err);
 struct toolcage_call *tc_call_unref(struct toolcage_call *call);
 int tc_call_set_command(struct toolcage_call *call, size_t argc, const char *const argv[],
                         struct toolcage_error **err);

@@ -13,9 +13,22 @@
 
 enum { SHARE = 64 }; /* messages of one dispatch: some 2 MiB */
 
+/* Kept whole or not at all: an install that did not end well leaves nothing. */
+static void settle_install(struct toolcage_call *call, struct tc_outcome *outcome,
+                           struct toolcage_error **why)
+{
+    bool well = !*why && outcome->status == TOOLCAGE_STATUS_OK && !outcome->failure.code &&
+                outcome->exit_code == 0;
+    if (well && tc_install_keep(call->policy, call->tool, call->stage, why) < 0)
+        outcome->status = TOOLCAGE_STATUS_ERROR;
+    tc_stage_free(TAKE(call->stage));
+}
+
 int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                    struct toolcage_error *why, struct toolcage_error **err)
 {
+    if (call->stage)
+        settle_install(call, outcome, &why);
     struct tc_result_frame frame = {.call = call->id,
                                     .tool = call->tool,
                                     .policy = call->policy,

@@ -50,7 +50,13 @@ int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *r
                                  .explain = explain,
                                  .terminal = call->rows > 0};
     r = tc_policy_resolve(call->policy, &request, &here.facts, ret, err);
-    return r < 0 ? r : tc_programs_extend(call->policy, &here.facts, ret, err);
+    if (r == 0)
+        r = tc_programs_extend(call->policy, &here.facts, ret, err);
+    if (r == 0 && !call->installs)
+        r = tc_install_extend(call->policy, &here.facts, explain, ret, err);
+    else if (r == 0 && !explain)
+        r = tc_install_begin(call->policy, &here.facts, ret, &call->stage, err);
+    return r;
 }
 
 static bool chose_backend(const struct toolcage_call *call)
@@ -194,11 +200,29 @@ static int check_session(const struct toolcage_call *call, const struct tc_front
                    "backend %s has no private storage that a session could keep", front->name);
 }
 
+/* An install does what the policy says, and nothing that is said at the call. */
+static int check_setup(const struct toolcage_call *call, struct toolcage_error **err)
+{
+    bool said = call->argv.count || call->arguments || call->narrow_count || call->session ||
+                call->input.given || call->rows;
+    if (!call->installs || !said)
+        return 0;
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                                    .stage = "start",
+                                    .subject = call->tool,
+                                    .hint = "say it in the policy"},
+                   "an install phase takes no arguments, no input and no options of a call");
+}
+
 static int go(struct toolcage_call *call, struct toolcage_error **err)
 {
     const struct tc_front *front;
     int64_t now = tc_now_us();
-    int r = tc_call_resolve(call, false, &call->grant, err);
+    int r = check_setup(call, err);
+    if (r < 0)
+        return r;
+    r = tc_call_resolve(call, false, &call->grant, err);
     if (r < 0)
         return r;
     note(call, "resolve", now);
@@ -281,6 +305,7 @@ int tc_call_start(struct toolcage_call *call, struct toolcage_error **err)
     }
     /* A failed start may be tried again: nothing was sent, and what was resolved is forgotten. */
     tc_grant_done(&call->grant);
+    tc_stage_free(TAKE(call->stage));
     call->step_count = 0;
     if (err)
         *err = why;

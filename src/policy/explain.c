@@ -338,6 +338,25 @@ static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_json_member(out, "denials", tc_words_denials[grant->denials]);
 }
 
+static void add_setup(struct tc_buf *out, const struct toolcage_policy *policy,
+                      const struct tc_grant *grant)
+{
+    struct tc_install setup;
+    tc_json_key(out, "setup");
+    if (!grant->tool || !tc_policy_setup(policy, grant->tool, &setup)) {
+        tc_buf_adds(out, "null");
+        return;
+    }
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "key", setup.prefix);
+    tc_json_key(out, "line");
+    tc_buf_addf(out, "%u", setup.line);
+    tc_json_member(out, "into", setup.into);
+    add_string(out, "digest", grant->setup);
+    add_bool(out, "ready", grant->setup_ready);
+    tc_buf_addc(out, '}');
+}
+
 int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant,
                       const char *access, const char *routes, char **ret,
                       struct toolcage_error **err)
@@ -364,6 +383,7 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     add_env(&out, grant);
     add_list(&out, "programs", &grant->programs);
     add_list(&out, "collect", &grant->collect);
+    add_setup(&out, policy, grant);
     if (access) {
         add_choice(&out, policy, grant);
         add_verdict(&out, policy, access, &verdict);

@@ -31,9 +31,9 @@ void tc_grant_done(struct tc_grant *grant)
     for (size_t i = 0; i < grant->secret_count; i++)
         tc_secret_done(&grant->secrets[i]);
     free(grant->secrets);
-    char *texts[] = {grant->tool,        grant->backend, grant->tier,
-                     grant->stdin_bytes, grant->cwd,     grant->caller_cwd,
-                     grant->image,       grant->runtime, grant->platform};
+    char *texts[] = {grant->tool,     grant->backend,    grant->tier,  grant->stdin_bytes,
+                     grant->cwd,      grant->caller_cwd, grant->image, grant->runtime,
+                     grant->platform, grant->setup};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
     struct tc_strv *lists[] = {

@@ -38,6 +38,7 @@ struct tc_fs_entry {
     char *bound;  /* host path of the bound, for argument entries */
     bool built_in; /* toolcage's own rule (credentials, its state), not the operator's */
     bool own;      /* denied name of toolcage's own: it must not come into being either */
+    bool setup;    /* `from` is toolcage's own: what an install phase left, or its place to do so */
     struct tc_origin origin;
 };
 
@@ -113,6 +114,8 @@ struct tc_grant {
     struct toolcage_policy *policy;
     tc_clauses clauses;
     tc_clauses without; /* may be missing where no namespaces can be made: the operator's word */
+    char *setup;        /* cache key of what is installed for it; NULL: nothing is */
+    bool setup_ready;   /* it is there */
     char digest[TC_DIGEST_SIZE];
     char bounds[TC_DIGEST_SIZE]; /* the same without the command's words and its input */
 };

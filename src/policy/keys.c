@@ -47,6 +47,7 @@ const char *const tc_words_type[] = {"string", "integer", "number", "boolean", "
 
 /* Where the capability keys may stand. */
 #define EACH (TC_IN(TOOL) | TC_IN(DEFAULTS) | TC_IN(SERVER))
+#define EACH_AND_SETUP (EACH | TC_IN(SETUP)) /* and those of an install phase */
 #define SPEC(field) .offset = offsetof(struct tc_spec, field)
 #define LIMIT(field) .offset = offsetof(struct tc_spec, limits.field)
 #define RANGE(u, low, high) .unit = TC_UNIT_##u, .min = (low), .max = (high)
@@ -102,8 +103,8 @@ const struct tc_key tc_keys[] = {
      .example = "description = \"Count words in a file.\""},
     {TC_IN(TOOL) | TC_IN(SERVER_TOOL), "title", tc_set_string, SPEC(title), .id = TC_KEY_TITLE,
      .type = "string", .text = "A name for people.", .example = "title = \"Word count\""},
-    {TC_IN(TOOL) | TC_IN(SERVER), "command", tc_set_command, SPEC(command), .id = TC_KEY_COMMAND,
-     .type = "array of strings",
+    {TC_IN(TOOL) | TC_IN(SERVER) | TC_IN(SETUP), "command", tc_set_command, SPEC(command),
+     .id = TC_KEY_COMMAND, .type = "array of strings",
      .text = "The program and its arguments; no shell ever reads them. {NAME} stands for an "
              "argument, {NAME...} for "
              "each element of an array argument, {*} for all arguments as JSON. Other braces are "
@@ -127,27 +128,27 @@ const struct tc_key tc_keys[] = {
                 "[\"n\"], properties.n = { type = \"integer\" } }"},
 
     /* capabilities */
-    {EACH, "filesystem", tc_set_filesystem, .id = TC_KEY_FILESYSTEM, .type = "table or \"none\"",
-     .fallback = "none",
+    {EACH_AND_SETUP, "filesystem", tc_set_filesystem, .id = TC_KEY_FILESYSTEM,
+     .type = "table or \"none\"", .fallback = "none",
      .text = "Which files of the host the tool sees. System directories stay readable and /tmp is "
              "private either way.",
      .example = "filesystem = { readable = [\"/data\"], writable = [\"/workspace\"] }"},
-    {EACH, "network", tc_set_network, .id = TC_KEY_NETWORK,
+    {EACH_AND_SETUP, "network", tc_set_network, .id = TC_KEY_NETWORK,
      .type = "\"none\" or array of endpoints", .fallback = "none",
      .text = "Which endpoints the tool reaches: \"host:port\" (no port means 443; the prefix "
              "\"allowlist:\" changes "
              "nothing), \"*\" for all public addresses, or tables.",
      .example = "network = [\"api.example.com:443\"]"},
-    {EACH, "unix_sockets", tc_set_unix_sockets, .id = TC_KEY_UNIX_SOCKETS,
+    {EACH_AND_SETUP, "unix_sockets", tc_set_unix_sockets, .id = TC_KEY_UNIX_SOCKETS,
      .type = "\"none\", \"own\" or array of paths", .fallback = "none",
      .text = "Which unix sockets the tool connects to. own: those that its own processes made in "
              "private storage, and abstract ones. An array: also these of the host, each a "
              "socket, not a directory. Stream and seqpacket only.",
      .example = "unix_sockets = [\"/run/postgresql/.s.PGSQL.5432\"]"},
-    {EACH, "env", tc_set_env, .id = TC_KEY_ENV, .type = "table",
+    {EACH_AND_SETUP, "env", tc_set_env, .id = TC_KEY_ENV, .type = "table",
      .text = "The environment beside PATH, HOME, LANG and TMPDIR.",
      .example = "env = { pass = [\"TZ\"], set = { MODE = \"fast\" } }"},
-    {EACH, "programs", tc_set_programs, SPEC(programs), .id = TC_KEY_PROGRAMS,
+    {EACH_AND_SETUP, "programs", tc_set_programs, SPEC(programs), .id = TC_KEY_PROGRAMS,
      .type = "array of strings",
      .text = "Programs found on the operator's PATH whose install prefix becomes readable.",
      .example = "programs = [\"python3\"]"},
@@ -163,39 +164,44 @@ const struct tc_key tc_keys[] = {
      .fallback = "{ profile = \"default\" }",
      .text = "Changes to the system call profile, enforced by the cage's own filter.",
      .example = "syscalls = { deny = [\"mlock\"] }"},
-    {EACH, "setup", .text = "An install phase with a network and limits of its own.", NONE,
-     .type = "table"},
+    {TC_IN(TOOL) | TC_IN(SERVER), "setup", tc_set_setup, .id = TC_KEY_SETUP, .type = "table",
+     .text = "An install phase with a network, files and limits of its own, which the operator "
+             "runs: toolcage setup. What it leaves in `into` is kept, and every call of the tool "
+             "sees it there, read-only. Nothing that a model says reaches it.",
+     .example = "setup = { command = [\"pip\", \"install\", \"--target\", \"/opt/deps\", "
+                "\"-r\", \"requirements.txt\"], into = \"/opt/deps\", "
+                "inputs = [\"requirements.txt\"] }"},
 
     /* limits */
-    {EACH | TC_IN(SERVER_TOOL), "timeout", tc_set_value, LIMIT(timeout_ms), .id = TC_KEY_TIMEOUT,
-     RANGE(DURATION, 1, MAX_MS), .type = "duration", .fallback = "30s",
+    {EACH_AND_SETUP | TC_IN(SERVER_TOOL), "timeout", tc_set_value, LIMIT(timeout_ms),
+     .id = TC_KEY_TIMEOUT, RANGE(DURATION, 1, MAX_MS), .type = "duration", .fallback = "30s",
      .text = "How long the call may take.", .example = "timeout = \"60s\""},
-    {EACH, "grace", tc_set_value, LIMIT(grace_ms), .id = TC_KEY_GRACE, RANGE(DURATION, 0, 600000),
-     .type = "duration", .fallback = "2s", .text = "Between SIGTERM and the end of the whole cage.",
-     .example = "grace = \"500ms\""},
-    {EACH, "memory", tc_set_memory, .id = TC_KEY_MEMORY, RANGE(SIZE, 1 << 20, MAX_BYTES),
+    {EACH_AND_SETUP, "grace", tc_set_value, LIMIT(grace_ms), .id = TC_KEY_GRACE,
+     RANGE(DURATION, 0, 600000), .type = "duration", .fallback = "2s",
+     .text = "Between SIGTERM and the end of the whole cage.", .example = "grace = \"500ms\""},
+    {EACH_AND_SETUP, "memory", tc_set_memory, .id = TC_KEY_MEMORY, RANGE(SIZE, 1 << 20, MAX_BYTES),
      .type = "size or table", .fallback = "{ max = \"512MiB\", by = \"any\" }",
      .text = "Memory of the whole cage. A plain size needs a control group; by = \"any\" accepts a "
              "limit for each "
              "process where there is none.",
      .example = "memory = \"512MiB\""},
-    {EACH, "cpu_time", tc_set_value, LIMIT(cpu_time_ms), .id = TC_KEY_CPU_TIME,
+    {EACH_AND_SETUP, "cpu_time", tc_set_value, LIMIT(cpu_time_ms), .id = TC_KEY_CPU_TIME,
      RANGE(DURATION, 1, MAX_MS), .type = "duration", .fallback = "unset",
      .text = "Processor time of the whole cage.", .example = "cpu_time = \"20s\""},
-    {EACH, "cpus", tc_set_value, LIMIT(cpus_milli), .id = TC_KEY_CPUS, RANGE(CPUS, 10, 1024000),
-     .type = "number", .fallback = "unset", .text = "How many processors the cage may keep busy.",
-     .example = "cpus = 1.5"},
-    {EACH, "pids", tc_set_value, LIMIT(pids), .id = TC_KEY_PIDS, RANGE(COUNT, 1, 4194304),
+    {EACH_AND_SETUP, "cpus", tc_set_value, LIMIT(cpus_milli), .id = TC_KEY_CPUS,
+     RANGE(CPUS, 10, 1024000), .type = "number", .fallback = "unset",
+     .text = "How many processors the cage may keep busy.", .example = "cpus = 1.5"},
+    {EACH_AND_SETUP, "pids", tc_set_value, LIMIT(pids), .id = TC_KEY_PIDS, RANGE(COUNT, 1, 4194304),
      .type = "integer", .fallback = "128", .text = "Processes and threads.",
      .example = "pids = 64"},
-    {EACH, "disk", tc_set_disk, LIMIT(disk), .id = TC_KEY_DISK, RANGE(SIZE, 65536, MAX_BYTES),
-     .type = "size", .fallback = "64MiB, 16384 files",
+    {EACH_AND_SETUP, "disk", tc_set_disk, LIMIT(disk), .id = TC_KEY_DISK,
+     RANGE(SIZE, 65536, MAX_BYTES), .type = "size", .fallback = "64MiB, 16384 files",
      .text = "Private storage: /tmp and what else is not the host's.",
      .example = "disk = \"256MiB\""},
-    {EACH, "open_files", tc_set_value, LIMIT(open_files), .id = TC_KEY_OPEN_FILES,
+    {EACH_AND_SETUP, "open_files", tc_set_value, LIMIT(open_files), .id = TC_KEY_OPEN_FILES,
      RANGE(COUNT, 8, 1048576), .type = "integer", .fallback = "1024",
      .text = "Open descriptors of one process.", .example = "open_files = 256"},
-    {EACH | TC_IN(SERVER_TOOL), "output", tc_set_output, .id = TC_KEY_OUTPUT,
+    {EACH_AND_SETUP | TC_IN(SERVER_TOOL), "output", tc_set_output, .id = TC_KEY_OUTPUT,
      RANGE(SIZE, 1024, 16 << 20), .type = "size or table",
      .fallback = "{ limit = \"1MiB\", over = \"truncate\" }",
      .text =
@@ -211,7 +217,7 @@ const struct tc_key tc_keys[] = {
      .choices = tc_words_risk, .type = "word",
      .text = "What kind of work it is; chooses the backend where neither backend nor tier does.",
      .example = "risk = \"file_ops\""},
-    {EACH, "backend", tc_set_choice, SPEC(backend), .id = TC_KEY_BACKEND,
+    {EACH_AND_SETUP, "backend", tc_set_choice, SPEC(backend), .id = TC_KEY_BACKEND,
      .choices = tc_words_backend, .type = "word",
      .fallback = "by tier, risk, image or module, else process", .text = "The kind of cage.",
      .example = "backend = \"process\""},
@@ -250,7 +256,7 @@ const struct tc_key tc_keys[] = {
      .text = "Cages in cages, the outermost first, in place of backend. No backend of this version "
              "nests: such a call is refused.",
      .example = "layers = [\"oci\", \"wasm\"]"},
-    {EACH, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "path",
+    {EACH_AND_SETUP, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "path",
      .fallback = "the host's system directories",
      .text =
          "A directory with a root file system, for the backends oci and gvisor: the tool sees it "
@@ -266,12 +272,12 @@ const struct tc_key tc_keys[] = {
              "after success "
              "(copy), or the host's own below a layer that holds the changes (overlay).",
      .example = "workspace = { mode = \"copy\" }"},
-    {EACH, "denials", tc_set_index, SPEC(denials), .id = TC_KEY_DENIALS,
+    {EACH_AND_SETUP, "denials", tc_set_index, SPEC(denials), .id = TC_KEY_DENIALS,
      .choices = tc_words_denials, .type = "word", .fallback = "calls",
      .text = "What is watched and listed: refused calls, connections and programs (calls), refused "
              "paths as well (paths), also those that were allowed (accesses), or nothing (off).",
      .example = "denials = \"paths\""},
-    {EACH, "without", tc_set_without, .id = TC_KEY_WITHOUT, .choices = tc_words_without,
+    {EACH_AND_SETUP, "without", tc_set_without, .id = TC_KEY_WITHOUT, .choices = tc_words_without,
      .type = "array of clauses",
      .text = "Clauses that the tool may run without where this machine makes no namespaces; there "
              "Landlock and seccomp alone hold the others, and the result says so. Where namespaces "
@@ -284,7 +290,7 @@ const struct tc_key tc_keys[] = {
          "Names of changed files that the result holds: hash, and content up to 256 KiB each and "
          "1 MiB for all files of a call; what is larger is left out whole.",
      .example = "collect = [\"*.csv\"]"},
-    {EACH, "cwd", tc_set_cwd, SPEC(cwd), .id = TC_KEY_CWD, .type = "path",
+    {EACH_AND_SETUP, "cwd", tc_set_cwd, SPEC(cwd), .id = TC_KEY_CWD, .type = "path",
      .fallback = "/workspace if granted, else the caller's directory if granted, else /",
      .text = "Where the tool starts, as it sees it.", .example = "cwd = \"/workspace\""},
     {TC_IN(SERVER), "tool", tc_set_server_tools, NONE, .type = "tables",
@@ -353,6 +359,17 @@ const struct tc_key tc_keys[] = {
     {TC_IN(SYSCALLS), "deny", tc_set_syscalls_deny, NONE, .type = "array of names",
      .text = "Calls to refuse beside those that the profile refuses.",
      .example = "syscalls.deny = [\"mlock\"]"},
+
+    /* an install phase */
+    {TC_IN(SETUP), "into", tc_set_into, NONE, .type = "path",
+     .text =
+         "Where the install puts what is kept, and where the tool sees it. Beside it an install "
+         "writes to /tmp alone. Both count against its `disk` while it runs.",
+     .example = "setup.into = \"/opt/deps\""},
+    {TC_IN(SETUP), "inputs", tc_set_inputs, NONE, .type = "array of strings",
+     .text = "Files below the policy file's directory that the install reads, below /setup, where "
+             "it starts. When the content of one changes, what was installed no longer fits.",
+     .example = "setup.inputs = [\"requirements.txt\"]"},
 
     /* the smaller tables */
     {TC_IN(MEMORY), "max", tc_set_value, LIMIT(memory), NONE, RANGE(SIZE, 1 << 20, MAX_BYTES),
@@ -487,6 +504,7 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_FS_ENTRY] = "an entry of readable, writable or unix_sockets",
         [TC_SCOPE_NET_ENTRY] = "an entry of network",
         [TC_SCOPE_SYSCALLS] = "syscalls",
+        [TC_SCOPE_SETUP] = "[tool.NAME.setup]",
         [TC_SCOPE_SECRET] = "secrets.NAME",
         [TC_SCOPE_MEMORY] = "memory",
         [TC_SCOPE_OUTPUT] = "output",

@@ -50,6 +50,7 @@ enum tc_key_id {
     TC_KEY_LAYERS,
     TC_KEY_SECRETS,
     TC_KEY_SYSCALLS,
+    TC_KEY_SETUP,
     TC_KEY_COUNT,
 };
 
@@ -67,6 +68,7 @@ enum tc_scope {
     TC_SCOPE_NET_ENTRY,
     TC_SCOPE_SECRET,
     TC_SCOPE_SYSCALLS,
+    TC_SCOPE_SETUP,
     TC_SCOPE_MEMORY,
     TC_SCOPE_OUTPUT,
     TC_SCOPE_ENV,

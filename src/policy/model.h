@@ -68,6 +68,13 @@ struct tc_spec {
     int commit;    /* enum tc_commit */
     int denials;   /* enum tc_denials */
     tc_clauses without;
+    struct tc_spec *setup; /* its install phase, "x.setup"; NULL: none */
+    /* of an install phase alone: where it installs (NULL: this is none), from which files, as the
+     * policy names them; and what of its cache key the policy's text decides */
+    char *into;
+    struct tc_strv inputs;
+    char *canonical;
+    char setup_digest[TC_DIGEST_SIZE];
 };
 
 struct tc_server {
@@ -132,12 +139,18 @@ bool tc_policy_index_writable(struct toolcage_policy *policy);
 /* One of the file's own tools. Borrows; NULL: there is none. */
 const struct tc_spec *tc_policy_find_tool(const struct toolcage_policy *policy, const char *name);
 
-/* Whose grant a name stands for: a tool's, or the server's for "server.x" and for
- * "server.x.tool.y". */
+/* The install phase "x.setup" of tool x, "server.y.setup" of a server. Borrows; NULL: none. */
+const struct tc_spec *tc_policy_find_setup(const struct toolcage_policy *policy, const char *name);
+/* Does an install phase take this key over from the defaults? */
+bool tc_setup_inherits(enum tc_key_id id);
+/* Whose grant a name stands for: a tool's, the server's for "server.x" and for "server.x.tool.y",
+ * an install phase's for "x.setup". */
 const struct tc_spec *tc_policy_tool(const struct toolcage_policy *policy, const char *name);
 /* Whose arguments and tier: the same, or the server's tool. */
 const struct tc_spec *tc_policy_asked(const struct toolcage_policy *policy, const char *name);
 bool tc_spec_is_server(const struct tc_spec *spec);
+/* Is it an install phase? */
+bool tc_spec_is_setup(const struct tc_spec *spec);
 /* Who said a key for this tool (NULL: a bare command): the tool, the defaults, or NULL: nobody. */
 const struct tc_spec *tc_policy_said(const struct toolcage_policy *policy,
                                      const struct tc_spec *tool, enum tc_key_id id);

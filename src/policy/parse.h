@@ -64,6 +64,8 @@ tc_key_set tc_set_tools, tc_set_defaults, tc_set_servers, tc_set_server_tools, t
 tc_key_set tc_set_command, tc_set_stdin, tc_set_memory, tc_set_output, tc_set_env, tc_set_env_pass,
     tc_set_env_set, tc_set_workspace, tc_set_cwd, tc_set_image, tc_set_disk, tc_set_programs,
     tc_set_without;
+/* Begins the table of a tool or the like, whose keys are read from here on. */
+void tc_parse_spec_start(struct tc_parse *p, struct tc_spec *spec, const char *name);
 void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct tc_node *node);
 
 /* Of within (within.c), which is read before */
@@ -99,6 +101,11 @@ void tc_parse_secrets_check(struct tc_parse *p);
 
 /* Of system calls (parse_syscalls.c) */
 tc_key_set tc_set_syscalls, tc_set_syscalls_allow, tc_set_syscalls_deny;
+
+/* Of install phases (parse_setup.c); and, once the whole file is read, their cache keys. False: out
+ * of memory. */
+tc_key_set tc_set_setup, tc_set_into, tc_set_inputs;
+bool tc_parse_setup_digests(struct toolcage_policy *policy, const struct tc_node *root);
 
 /* Of arguments (parse_arguments.c) */
 tc_key_set tc_set_arguments, tc_set_type, tc_set_enum, tc_set_const, tc_set_bound, tc_set_length,

@@ -28,7 +28,7 @@ static bool check_name(struct tc_parse *p, const struct tc_node *node, const cha
     return false;
 }
 
-static void start_spec(struct tc_parse *p, struct tc_spec *spec, const char *name)
+void tc_parse_spec_start(struct tc_parse *p, struct tc_spec *spec, const char *name)
 {
     free(spec->prefix);
     spec->prefix = tc_parse_copy(p, p->path);
@@ -47,7 +47,7 @@ static void read_tool(struct tc_parse *p, struct tc_node *node)
         return;
     }
     size_t mark = tc_parse_enter(p, node->key);
-    start_spec(p, spec, node->key);
+    tc_parse_spec_start(p, spec, node->key);
     tc_parse_table(p, TC_SCOPE_TOOL, node, spec);
     tc_parse_tool_finish(p, spec, node);
     tc_parse_leave(p, mark);
@@ -73,7 +73,7 @@ void tc_set_defaults(struct tc_parse *p, const struct tc_key *key, struct tc_nod
     if (!tc_parse_is(p, node, TC_NODE_TABLE))
         return;
     size_t mark = tc_parse_enter(p, "defaults");
-    start_spec(p, &p->policy->defaults, NULL);
+    tc_parse_spec_start(p, &p->policy->defaults, NULL);
     tc_parse_table(p, TC_SCOPE_DEFAULTS, node, &p->policy->defaults);
     tc_parse_tool_finish(p, &p->policy->defaults, node);
     tc_parse_leave(p, mark);
@@ -97,7 +97,7 @@ void tc_set_server_tools(struct tc_parse *p, const struct tc_key *key, struct tc
             break;
         }
         size_t inner = tc_parse_enter(p, one->key);
-        start_spec(p, spec, one->key);
+        tc_parse_spec_start(p, spec, one->key);
         tc_parse_table(p, TC_SCOPE_SERVER_TOOL, one, spec);
         tc_parse_leave(p, inner);
     }
@@ -120,7 +120,7 @@ void tc_set_servers(struct tc_parse *p, const struct tc_key *key, struct tc_node
             break;
         }
         size_t inner = tc_parse_enter(p, one->key);
-        start_spec(p, &server->spec, one->key);
+        tc_parse_spec_start(p, &server->spec, one->key);
         tc_parse_table(p, TC_SCOPE_SERVER, one, server);
         tc_parse_tool_finish(p, &server->spec, one);
         tc_parse_leave(p, inner);

@@ -55,9 +55,9 @@ static void argument_done(struct tc_argument *argument)
 
 void tc_spec_done(struct tc_spec *spec)
 {
-    char *texts[] = {spec->prefix,     spec->name,   spec->description, spec->title,
-                     spec->stdin_text, spec->tier,   spec->risk,        spec->backend,
-                     spec->image,      spec->module, spec->cwd};
+    char *texts[] = {spec->prefix, spec->name, spec->description, spec->title, spec->stdin_text,
+                     spec->tier,   spec->risk, spec->backend,     spec->image, spec->module,
+                     spec->cwd,    spec->into, spec->canonical};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
     for (size_t i = 0; i < spec->argument_count; i++)
@@ -81,9 +81,13 @@ void tc_spec_done(struct tc_spec *spec)
     free(spec->secrets);
     struct tc_strv *lists[] = {&spec->command,  &spec->env_pass,       &spec->env_set,
                                &spec->programs, &spec->collect,        &spec->fallback,
-                               &spec->layers,   &spec->syscalls_allow, &spec->syscalls_deny};
+                               &spec->layers,   &spec->syscalls_allow, &spec->syscalls_deny,
+                               &spec->inputs};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
+    if (spec->setup)
+        tc_spec_done(spec->setup);
+    free(spec->setup);
 }
 
 static void server_done(struct tc_server *server)
@@ -267,7 +271,8 @@ static int compile(const struct tc_policy_source *source, const char *dir, const
     tc_diag_done(&parse->diag);
     if (rc)
         return rc;
-    if (!tc_policy_index_writable(policy) || !digest_policy(policy, &document.root))
+    if (!tc_policy_index_writable(policy) || !digest_policy(policy, &document.root) ||
+        !tc_parse_setup_digests(policy, &document.root))
         return tc_fail_memory(err);
     *ret = TAKE(policy);
     return 0;
@@ -349,7 +354,8 @@ static const struct tc_spec *find_server(const struct toolcage_policy *policy, c
 const struct tc_spec *tc_policy_tool(const struct toolcage_policy *policy, const char *name)
 {
     const struct tc_spec *tool = tc_policy_find_tool(policy, name);
-    return tool ? tool : find_server(policy, name, NULL);
+    tool = tool ? tool : find_server(policy, name, NULL);
+    return tool ? tool : tc_policy_find_setup(policy, name);
 }
 
 const struct tc_spec *tc_policy_asked(const struct toolcage_policy *policy, const char *name)
@@ -361,7 +367,7 @@ const struct tc_spec *tc_policy_asked(const struct toolcage_policy *policy, cons
 
 bool tc_spec_is_server(const struct tc_spec *spec)
 {
-    return spec && tc_startswith(spec->prefix, "server.");
+    return spec && !spec->into && tc_startswith(spec->prefix, "server.");
 }
 
 const struct tc_spec *tc_policy_said(const struct toolcage_policy *policy,
@@ -371,6 +377,8 @@ const struct tc_spec *tc_policy_said(const struct toolcage_policy *policy,
         return tool;
     /* a server lives as long as its client: what a call may take says nothing of it */
     if (id == TC_KEY_TIMEOUT && tc_spec_is_server(tool))
+        return NULL;
+    if (tc_spec_is_setup(tool) && !tc_setup_inherits(id))
         return NULL;
     return policy->defaults.said[id] ? &policy->defaults : NULL;
 }

@@ -134,6 +134,34 @@ const char *tc_policy_digest(const struct toolcage_policy *policy); /* borrows *
 int tc_policy_tools_json(const struct toolcage_policy *policy, const char *format, char **ret,
                          struct toolcage_error **err);
 
+/* An install phase. All borrowed from the policy. */
+struct tc_install {
+    const char *tool;             /* whose: "x", "server.y" */
+    const char *name;             /* "x.setup" */
+    const char *into;             /* as the tool sees it */
+    const char *prefix;           /* "tool.x.setup" */
+    const char *clause;           /* digest of what the policy says of it, defaults included */
+    const struct tc_strv *inputs; /* relative to the policy file's directory */
+    uint32_t line;
+};
+/* Where the install's inputs lie in its cage. */
+#define TC_SETUP_PLACE "/setup"
+
+/* That of a tool (or server, or server's tool) by its name, or of "x.setup" itself. False: it has
+ * none. */
+bool tc_policy_setup(const struct toolcage_policy *policy, const char *name,
+                     struct tc_install *ret);
+/* Each in turn, from *place 0 on. False: no more. */
+bool tc_policy_next_setup(const struct toolcage_policy *policy, size_t *place,
+                          struct tc_install *ret);
+/* Is it the name of an install phase? No call of a model's can have it. */
+bool tc_policy_names_setup(const struct toolcage_policy *policy, const char *name);
+const char *tc_policy_directory(const struct toolcage_policy *policy); /* borrows */
+
+/* For the call layer: one more entry of a grant, which tc_grant_seal() must follow. */
+int tc_grant_put(struct tc_grant *grant, const struct tc_fs_entry *entry,
+                 struct toolcage_error **err);
+
 bool tc_policy_has_tool(const struct toolcage_policy *policy, const char *tool);
 bool tc_policy_is_default(
     const struct toolcage_policy *policy); /* made by toolcage_policy_new_default */

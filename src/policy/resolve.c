@@ -298,7 +298,14 @@ static int take_network(struct tc_resolve *r)
 static int take_settings(struct tc_resolve *r)
 {
     take_limits(r);
-    return take_words(r);
+    int rc = take_words(r);
+    /* what an install leaves comes back whole, when it ended well, without set-id bits and the like
+     */
+    if (!rc && tc_spec_is_setup(r->tool)) {
+        r->grant->workspace = TC_WORKSPACE_COPY;
+        r->grant->commit = TC_COMMIT_SUCCESS;
+    }
+    return rc;
 }
 
 /* Before narrowing too, where a policy speaks: a flag that names a masked path exactly must not

@@ -84,6 +84,8 @@ static int add_rule(struct tc_resolve *r, const struct tc_spec *spec, const stru
     _autofree_ char *key = tc_spec_key(spec, lists[rule->access]);
     _autofree_ char *from = NULL;
     bool denies = rule->access == TC_ACCESS_DENY;
+    /* the defaults' word for tools: an install writes where it installs */
+    bool reads = rule->access == TC_ACCESS_WRITE && tc_spec_is_setup(r->tool);
     if (!denies && !rule->from && !r->workspace_given && too_wide(r))
         return refuse_wide(r, key, rule->line);
     if (!denies)
@@ -93,7 +95,7 @@ static int add_rule(struct tc_resolve *r, const struct tc_spec *spec, const stru
         return tc_resolve_memory(r);
     const struct tc_fs_entry entry = {.path = rule->path,
                                       .from = from,
-                                      .access = rule->access,
+                                      .access = reads ? TC_ACCESS_READ : rule->access,
                                       .optional = rule->optional,
                                       .origin = {.key = key, .line = rule->line}};
     return tc_grant_add(r->grant, &entry) ? 0 : tc_resolve_memory(r);
@@ -220,7 +222,7 @@ static int mask_own(struct tc_resolve *r, const char *own, const char *why)
 {
     for (size_t i = 0; own && i < r->grant->fs_count; i++) {
         const struct tc_fs_entry *entry = &r->grant->fs[i];
-        if (entry->from && tc_path_within(own, entry->from))
+        if (entry->from && !entry->setup && tc_path_within(own, entry->from))
             return tc_resolve_refuse(r, TOOLCAGE_EDENIED, entry->origin.key, entry->origin.line,
                                      "grant another directory", "%s is %s and is never granted",
                                      entry->from, why);
@@ -237,6 +239,8 @@ int tc_resolve_masks(struct tc_resolve *r)
         rc = mask_own(r, "/run/toolcage", "toolcage's own state");
     if (!rc) /* a link to the same in most systems */
         rc = mask_own(r, "/var/run/toolcage", "toolcage's own state");
+    if (!rc) /* what root's install phases leave */
+        rc = mask_own(r, "/var/lib/toolcage", "toolcage's own state");
     return rc ? rc : mask_credentials(r);
 }
 

@@ -38,6 +38,8 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_changes_json(NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_sessions_json(NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_session(NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_call_new_setup(NULL, NULL, NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_setups_json(NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_load_file(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_allow_text(NULL, 1, NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_load_buffer(NULL, 1, NULL, NULL, &err));

@@ -16,8 +16,8 @@
 #include "backend/local/reading.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/remove.h"
 #include "base/sys.h"
-#include "linux/remove.h"
 
 enum { LIST_MAX = 512 << 20, ID_LENGTH = 26 };
 

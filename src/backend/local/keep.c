@@ -15,8 +15,8 @@
 #include "backend/local/workspace.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/remove.h"
 #include "base/sys.h"
-#include "linux/remove.h"
 
 int tc_held_open(const char **ret_where)
 {

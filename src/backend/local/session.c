@@ -15,7 +15,7 @@
 
 #include "backend/local/state.h"
 #include "base/fd.h"
-#include "linux/remove.h"
+#include "base/remove.h"
 
 enum { SESSIONS_MAX = 64, TRIES = 20, PAUSE_NS = 10000000, SHOWN = 12 };
 

@@ -13,7 +13,7 @@
 #include "backend/local/session.h"
 #include "backend/local/workspace.h"
 #include "base/path.h"
-#include "linux/remove.h"
+#include "base/remove.h"
 #include "linux/walk.h"
 
 enum { ENTRIES_MAX = 2000000, BLOCK = 512 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "linux/remove.h"
+#include "base/remove.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#ifndef TC_LINUX_REMOVE_H
-#define TC_LINUX_REMOVE_H
+#ifndef TC_BASE_REMOVE_H
+#define TC_BASE_REMOVE_H
 
 /* Removes a name with all below it, never through a link. 0, or -1 with errno: something is left.
  */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The directory of what is installed: STATE/setup/HEX/tree, and "new-…" beside for an install that
+ * runs, locked by it. Root keeps it in /var/lib/toolcage, everybody else in a state directory of
+ * their own; both are masked in every grant. What is not the caller's alone is not looked at. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/remove.h"
+#include "call/install.h"
+
+enum { TRIES = 20 };
+
+static int fail(struct toolcage_error **err, const char *where, const char *what)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EPATH,
+                                    .stage = "setup",
+                                    .subject = where,
+                                    .errnum = errno,
+                                    .hint = "it must be a directory of yours, writable for you "
+                                            "alone, with room"},
+                   "%s in %s", what, where);
+}
+
+bool tc_install_directory(const struct tc_facts *facts, char **ret)
+{
+    const char *base = geteuid() == 0 ? "/var/lib/toolcage" : facts->state;
+    *ret = base ? tc_path_join(base, "setup") : NULL;
+    return *ret || !base;
+}
+
+/* "sha256:" is no part of a name. */
+static const char *hex_of(const char *key)
+{
+    return strchr(key, ':') ? strchr(key, ':') + 1 : key;
+}
+
+/* A directory of the caller's alone: who could write there could make us believe things. */
+static int enter(int dirfd, const char *name)
+{
+    struct stat st;
+    _autofd_ int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    errno = EPERM;
+    return st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) ? TAKE_FD(fd) : -1;
+}
+
+static int open_all(const char *path)
+{
+    _autofree_ char *base = tc_path_parent(path);
+    _autofd_ int above = base ? enter(AT_FDCWD, base) : -1;
+    return above < 0 ? -1 : enter(above, tc_path_base(path));
+}
+
+static int make_directories(const char *path)
+{
+    _autofree_ char *part = strdup(path);
+    for (char *slash = part ? strchr(part + 1, '/') : NULL; part; slash = strchr(slash + 1, '/')) {
+        if (slash)
+            *slash = '\0';
+        if (mkdir(part, 0700) < 0 && errno != EEXIST)
+            return -1;
+        if (!slash)
+            return 0;
+        *slash = '/';
+    }
+    return -1;
+}
+
+char *tc_install_find(const struct tc_facts *facts, const char *key)
+{
+    _autofree_ char *path = NULL;
+    if (!tc_install_directory(facts, &path))
+        return errno = ENOMEM, NULL;
+    errno = ENOENT;
+    _autofd_ int all = path ? open_all(path) : -1;
+    _autofd_ int own = all < 0 ? -1 : enter(all, hex_of(key));
+    _autofd_ int tree = own < 0 ? -1 : enter(own, "tree");
+    if (tree < 0)
+        return NULL;
+    char *found = tc_format("%s/%s/tree", path, hex_of(key));
+    errno = ENOMEM;
+    return found;
+}
+
+/* ---- an install
+ * ------------------------------------------------------------------------------------- */
+
+static bool is_begun(const char *name)
+{
+    return strncmp(name, "new-", 4) == 0;
+}
+
+/* What installs that were cut left: nobody has it locked. */
+static void sweep(int all)
+{
+    int fd = openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _autodir_ DIR *dir = tc_take_dir(fd);
+    struct dirent *e;
+    while (dir && tc_next_entry(dir, &e) > 0) {
+        _autofd_ int own = is_begun(e->d_name) ? enter(all, e->d_name) : -1;
+        if (own >= 0 && flock(own, LOCK_EX | LOCK_NB) == 0)
+            (void)tc_remove_tree(all, e->d_name);
+    }
+}
+
+/* A sweep may come between the two. */
+static int make_own(struct tc_stage *stage)
+{
+    for (int i = 0; i < TRIES; i++) {
+        char id[TC_ULID_SIZE];
+        struct stat st;
+        free(stage->name);
+        stage->name = tc_ulid(id) < 0 ? NULL : tc_format("new-%s", id);
+        if (!stage->name || mkdirat(stage->all, stage->name, 0700) < 0)
+            return -1;
+        _autofd_ int own = enter(stage->all, stage->name);
+        if (own < 0 || flock(own, LOCK_EX | LOCK_NB) < 0 || fstat(own, &st) < 0 || !st.st_nlink)
+            continue;
+        /* the tool's own ids look at it later */
+        if (mkdirat(own, "tree", 0755) < 0 || fchmodat(own, "tree", 0755, 0) < 0)
+            return -1;
+        stage->own = TAKE_FD(own);
+        return 0;
+    }
+    errno = EAGAIN;
+    return -1;
+}
+
+int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_stage **ret,
+                   struct toolcage_error **err)
+{
+    _autofree_ char *path = NULL;
+    struct stat st;
+    struct tc_stage *stage = *ret = calloc(1, sizeof(*stage));
+    if (!stage)
+        return tc_fail_memory(err);
+    stage->all = stage->own = -1;
+    tc_strcopy(stage->key, sizeof(stage->key), key);
+    if (!tc_install_directory(facts, &path))
+        return tc_fail_memory(err);
+    if (!path) {
+        errno = ENOENT;
+        return fail(err, "a state directory (neither HOME nor XDG_STATE_HOME is set)",
+                    "nothing can be installed");
+    }
+    if (make_directories(path) < 0 || (stage->all = open_all(path)) < 0)
+        return fail(err, path, "nothing can be installed");
+    sweep(stage->all);
+    stage->again = fstatat(stage->all, hex_of(key), &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (make_own(stage) < 0)
+        return fail(err, path, "nothing can be installed");
+    stage->tree = tc_format("%s/%s/tree", path, stage->name);
+    return stage->tree ? 0 : tc_fail_memory(err);
+}
+
+/* One rename. Of two that were begun together the first one stays: a call may use it already. */
+static int put(struct tc_stage *stage)
+{
+    const char *name = hex_of(stage->key);
+    if (stage->again && renameat2(stage->all, stage->name, stage->all, name, RENAME_EXCHANGE) == 0)
+        return 0; /* the old one goes with the stage */
+    if (renameat2(stage->all, stage->name, stage->all, name, RENAME_NOREPLACE) == 0) {
+        free(TAKE(stage->name));
+        return 0;
+    }
+    return errno == EEXIST ? 0 : -1;
+}
+
+int tc_stage_keep(struct tc_stage *stage, struct toolcage_error **err)
+{
+    /* a machine that loses its power shall find all of it or none */
+    if (syncfs(stage->own) < 0 || put(stage) < 0)
+        return fail(err, stage->tree, "what was installed cannot be kept");
+    return 0;
+}
+
+void tc_stage_free(struct tc_stage *stage)
+{
+    if (!stage)
+        return;
+    if (stage->name && stage->own >= 0)
+        (void)tc_remove_tree(stage->all, stage->name);
+    if (stage->own >= 0)
+        (void)close(stage->own);
+    if (stage->all >= 0)
+        (void)close(stage->all);
+    free(stage->name);
+    free(stage->tree);
+    free(stage);
+}
+
+/* Out of the way by one rename first, so that nobody finds half of it. */
+static int remove_one(int all, const char *name)
+{
+    char id[TC_ULID_SIZE];
+    _autofree_ char *aside = tc_ulid(id) < 0 ? NULL : tc_format("new-%s", id);
+    if (!aside || renameat(all, name, all, aside) < 0)
+        return -1;
+    return tc_remove_tree(all, aside);
+}
+
+static int remove_all(int all, unsigned *ret)
+{
+    int fd = openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _autodir_ DIR *dir = tc_take_dir(fd);
+    struct dirent *e;
+    while (dir && tc_next_entry(dir, &e) > 0) {
+        if (is_begun(e->d_name))
+            continue;
+        if (remove_one(all, e->d_name) < 0)
+            return -1;
+        ++*ret;
+    }
+    return dir ? 0 : -1;
+}
+
+int tc_install_remove(const struct tc_facts *facts, const char *key, unsigned *ret,
+                      struct toolcage_error **err)
+{
+    _autofree_ char *path = NULL;
+    if (!tc_install_directory(facts, &path))
+        return tc_fail_memory(err);
+    _autofd_ int all = path ? open_all(path) : -1;
+    if (!path || (all < 0 && errno == ENOENT))
+        return 0;
+    if (all >= 0)
+        sweep(all);
+    int rc = all < 0 ? -1 : key ? remove_one(all, hex_of(key)) : remove_all(all, ret);
+    if (key && rc == 0)
+        ++*ret;
+    if (rc == 0 || (key && errno == ENOENT))
+        return 0;
+    return fail(err, path, "what is installed cannot be removed");
+}

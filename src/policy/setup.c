@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Install phases by name. They are no tools: nothing that lists tools lists them. */
+#include <string.h>
+
+#include "policy/model.h"
+
+static const char ending[] = ".setup";
+
+bool tc_spec_is_setup(const struct tc_spec *spec)
+{
+    return spec && spec->into;
+}
+
+/* What these say is about calls: who agrees to one, and what comes of it. An install starts where
+ * its inputs are. */
+bool tc_setup_inherits(enum tc_key_id id)
+{
+    static const enum tc_key_id not_these[] = {TC_KEY_SECRETS, TC_KEY_COLLECT, TC_KEY_WORKSPACE,
+                                               TC_KEY_TIER,    TC_KEY_RISK,    TC_KEY_CWD};
+    for (size_t i = 0; i < TC_COUNT(not_these); i++)
+        if (not_these[i] == id)
+            return false;
+    return true;
+}
+
+const struct tc_spec *tc_policy_find_setup(const struct toolcage_policy *policy, const char *name)
+{
+    if (!name || !tc_endswith(name, ending))
+        return NULL;
+    for (size_t i = 0; i < policy->server_count; i++) {
+        const struct tc_spec *setup = policy->servers[i].spec.setup;
+        if (setup && tc_streq(setup->name, name))
+            return setup;
+    }
+    _autofree_ char *tool = strndup(name, strlen(name) - strlen(ending));
+    const struct tc_spec *spec = tool ? tc_policy_find_tool(policy, tool) : NULL;
+    return spec ? spec->setup : NULL;
+}
+
+bool tc_policy_names_setup(const struct toolcage_policy *policy, const char *name)
+{
+    return tc_spec_is_setup(tc_policy_tool(policy, name));
+}
+
+static bool show(const struct tc_spec *spec, struct tc_install *ret)
+{
+    const struct tc_spec *setup = spec ? spec->setup : NULL;
+    if (!setup || !setup->into)
+        return false;
+    *ret = (struct tc_install){.tool = tc_spec_is_server(spec) ? spec->prefix : spec->name,
+                               .name = setup->name,
+                               .into = setup->into,
+                               .prefix = setup->prefix,
+                               .clause = setup->setup_digest,
+                               .inputs = &setup->inputs,
+                               .line = spec->said[TC_KEY_SETUP]};
+    return true;
+}
+
+bool tc_policy_next_setup(const struct toolcage_policy *policy, size_t *place,
+                          struct tc_install *ret)
+{
+    while (*place < policy->tool_count + policy->server_count) {
+        size_t i = (*place)++;
+        if (show(i < policy->tool_count ? &policy->tools[i]
+                                        : &policy->servers[i - policy->tool_count].spec,
+                 ret))
+            return true;
+    }
+    return false;
+}
+
+bool tc_policy_setup(const struct toolcage_policy *policy, const char *name, struct tc_install *ret)
+{
+    size_t place = 0;
+    const struct tc_spec *spec = tc_policy_tool(policy, name);
+    if (!tc_spec_is_setup(spec))
+        return show(spec, ret);
+    while (tc_policy_next_setup(policy, &place, ret))
+        if (tc_streq(ret->name, name))
+            return true;
+    return false;
+}
+
+const char *tc_policy_directory(const struct toolcage_policy *policy)
+{
+    return policy->dir;
+}
