@@ -187,6 +187,20 @@ static int fail_terminal(const struct tc_front *front, struct toolcage_error **e
                    tc_clause_name(TC_CLAUSE_TTY_NONE));
 }
 
+/* Without a cage nothing would stand at `into`, and nothing be kept of it. */
+static int check_install(const struct toolcage_call *call, const struct tc_front *front,
+                         struct toolcage_error **err)
+{
+    if (!call->installs || !(front->flags & TC_BACKEND_NO_BOUNDARY))
+        return 0;
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                    .stage = "setup",
+                                    .subject = call->tool,
+                                    .hint = "name another backend in the install phase"},
+                   "backend %s makes no cage to install in", front->name);
+}
+
 static int check_session(const struct toolcage_call *call, const struct tc_front *front,
                          struct toolcage_error **err)
 {
@@ -231,6 +245,8 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
         r = fail_terminal(front, err);
     if (r == 0)
         r = check_session(call, front, err);
+    if (r == 0)
+        r = check_install(call, front, err);
     return r < 0 ? r : submit(call, front, err);
 }
 
