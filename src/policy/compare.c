@@ -235,6 +235,32 @@ static void removed(struct tc_differences *changes, const struct tc_spec *spec)
     tc_differences_add(changes, TC_DIFFERENCE_LESS, "is gone");
 }
 
+/* An install phase, which is its tool's but has a grant of its own. */
+static int compare_setups(struct tc_differences *changes, const struct toolcage_policy *a,
+                          const struct tc_spec *x, const struct toolcage_policy *b,
+                          const struct tc_spec *y, const struct tc_facts *facts)
+{
+    if (!x && y)
+        added(changes, y);
+    if (x && !y)
+        removed(changes, x);
+    if (!x || !y)
+        return 0;
+    int rc = compare_sides(changes, a, x, b, y, facts);
+    if (!tc_streq(x->into, y->into))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "installs into %s, before into %s", y->into,
+                           x->into);
+    for (size_t i = 0; i < y->inputs.count; i++)
+        if (!tc_strv_has(&x->inputs, y->inputs.items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE, "reads the input %s",
+                               y->inputs.items[i]);
+    for (size_t i = 0; i < x->inputs.count; i++)
+        if (!tc_strv_has(&y->inputs, x->inputs.items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer reads the input %s",
+                               x->inputs.items[i]);
+    return rc;
+}
+
 static int compare_tools(struct tc_differences *changes, const struct toolcage_policy *a,
                          const struct toolcage_policy *b, const struct tc_facts *facts)
 {
@@ -245,6 +271,8 @@ static int compare_tools(struct tc_differences *changes, const struct toolcage_p
             rc = compare_sides(changes, a, &a->tools[i], b, other, facts);
         else
             removed(changes, &a->tools[i]);
+        if (other && !rc)
+            rc = compare_setups(changes, a, a->tools[i].setup, b, other->setup, facts);
     }
     for (size_t i = 0; !rc && i < b->tool_count; i++)
         if (!find(a->tools, a->tool_count, b->tools[i].name))
@@ -279,6 +307,8 @@ static int compare_servers(struct tc_differences *changes, const struct toolcage
         }
         rc = compare_sides(changes, a, &a->servers[i].spec, b, &other->spec, facts);
         compare_server_tools(changes, &a->servers[i], other);
+        if (!rc)
+            rc = compare_setups(changes, a, a->servers[i].spec.setup, b, other->spec.setup, facts);
     }
     for (size_t i = 0; !rc && i < b->server_count; i++)
         if (!find_server(a, b->servers[i].spec.name))

@@ -103,7 +103,6 @@ static void check(struct tc_parse *p, struct tc_spec *setup, const struct tc_nod
             tc_parse_bad_key(p, node, "take filesystem.writable out; what is kept goes to `into`",
                              "an install phase writes to `into` and /tmp alone, not to \"%.100s\"",
                              setup->fs[i].path);
-    tc_parse_tool_finish(p, setup, node);
 }
 
 static bool keep_canonical(struct tc_spec *setup, const struct tc_node *node)
@@ -131,6 +130,7 @@ void tc_set_setup(struct tc_parse *p, const struct tc_key *key, struct tc_node *
     size_t mark = tc_parse_enter(p, "setup");
     tc_parse_spec_start(p, outer->setup, name);
     tc_parse_table(p, TC_SCOPE_SETUP, node, outer->setup);
+    tc_parse_tool_finish(p, outer->setup, node);
     tc_parse_leave(p, mark);
     if (!p->diag.memory) {
         check(p, outer->setup, node);

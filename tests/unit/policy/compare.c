@@ -10,6 +10,8 @@
 
 #define TOOL "[tool.x]\ncommand = [\"t\"]\n"
 
+#define SETUP "[tool.x.setup]\ncommand = [\"i\"]\ninto = \"/opt/x\"\n"
+
 static bool widened(const struct tc_differences *all)
 {
     bool more = false;
@@ -78,6 +80,14 @@ static const struct {
     {TOOL, TOOL "env.pass = [\"TZ\"]", "variable TZ"},
     {TOOL, TOOL "programs = [\"python3\"]", "program python3"},
     {TOOL, TOOL "collect = [\"*.csv\"]", "collects files"},
+    {TOOL, TOOL SETUP, "is new"},
+    {TOOL SETUP, TOOL SETUP "filesystem.readable = [\"/data\"]", "/data is readable"},
+    {TOOL SETUP, TOOL SETUP "timeout = \"1h\"", "1h"},
+    {TOOL SETUP, TOOL SETUP "inputs = [\"a\"]", "reads the input a"},
+    {"[server.s]\ncommand = [\"s\"]\n",
+     "[server.s]\ncommand = [\"s\"]\n"
+     "setup = { command = [\"i\"], into = \"/opt/s\" }",
+     "is new"},
     {TOOL, TOOL "[tool.y]\ncommand = [\"u\"]", "is new"},
     {TOOL "arguments.a = { maxLength = 3 }", TOOL "arguments.a = { maxLength = 4 }",
      "values that it did not"},
