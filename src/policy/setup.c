@@ -27,15 +27,18 @@ bool tc_setup_inherits(enum tc_key_id id)
 
 const struct tc_spec *tc_policy_find_setup(const struct toolcage_policy *policy, const char *name)
 {
-    if (!name || !tc_endswith(name, ending))
+    char tool[128];
+    size_t length = name ? strlen(name) : 0;
+    if (!name || !tc_endswith(name, ending) || length >= sizeof(tool))
         return NULL;
     for (size_t i = 0; i < policy->server_count; i++) {
         const struct tc_spec *setup = policy->servers[i].spec.setup;
         if (setup && tc_streq(setup->name, name))
             return setup;
     }
-    _autofree_ char *tool = strndup(name, strlen(name) - strlen(ending));
-    const struct tc_spec *spec = tool ? tc_policy_find_tool(policy, tool) : NULL;
+    memcpy(tool, name, length);
+    tool[length - strlen(ending)] = '\0';
+    const struct tc_spec *spec = tc_policy_find_tool(policy, tool);
     return spec ? spec->setup : NULL;
 }
 

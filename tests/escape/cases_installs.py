@@ -21,7 +21,7 @@ class Installed:
             subprocess.run(["/bin/sh", "-c", script], env={**s.environ, "D": self.tree}, capture_output=True, check=False, timeout=MINUTE)
             return
         self.place = PLACE
-        s.more += (f'\nsetup = {{ command = ["/bin/sh", "-c", {json.dumps(script)}], into = "{PLACE}", env = {{ set = {{ D = "{PLACE}" }} }}, '
+        s.more += (f'\nsetup = {{ command = ["/bin/sh", "-c", {json.dumps(script)}], into = "{PLACE}", env = {{ set = {{ D = "{PLACE}", OF = "{s.token}" }} }}, '
                    f'backend = "{s.options.backend}", memory = {s.memory} }}\n')
         s.ends.callback(self.setup, "--remove")
         s.answer = json.loads(self.setup().stdout.splitlines()[0])

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Install phases: what the operator installs is what the tool's calls see, whole or not at all, and nobody else changes it."""
+import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -21,12 +23,24 @@ def store(s):
     return os.path.join(base, "setup")
 
 
-def kept(s):
-    """The names in the store, by which this user's machine may hold those of others, too."""
-    try:
-        return set(os.listdir(store(s)))
-    except FileNotFoundError:
-        return set()
+def begun(s, running):
+    """Installs that were begun: those that run, or what is left of those that were cut. Root's store is that of other tests, too."""
+    names = set()
+    for name in os.listdir(store(s)) if os.path.isdir(store(s)) else []:
+        with contextlib.suppress(OSError):
+            fd = os.open(os.path.join(store(s), name), os.O_RDONLY) if name.startswith("new-") else -1
+            try:
+                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                names |= set() if running else {name}
+            except BlockingIOError:
+                names |= {name} if running else set()
+            finally:
+                os.close(fd)
+    return names
+
+
+def cleared(s):
+    return until(lambda: not begun(s, False), 3)
 
 
 class Tool:
@@ -39,7 +53,7 @@ class Tool:
 [tool.{name}]
 {more}
 [tool.{name}.setup]
-command = ["/bin/sh", "-c", {json.dumps(script)}]
+command = ["/bin/sh", "-c", {json.dumps(f"{script}{chr(10)}# {os.getpid()}")}]
 into = "{into}"
 {install}
 """)
@@ -101,8 +115,7 @@ timeout = "{100 * PATIENCE}s"
 def readiness(s):
     s.write("p/in.txt", "a")
     x = Tool(s, "cat in.txt > /opt/deps/f; pwd; ls -A", install='inputs = ["in.txt"]')
-    none = kept(s)
-    check(x.sh("true").code == 126 and kept(s) == none, "a call never installs", "")
+    check(x.sh("true").code == 126 and not os.path.exists(x.tree()), "a call never installs", "")
     check(x.row()["ready"] is False and x.row()["into"] == "/opt/deps" and x.row()["tool"] == "x", "the list says that nothing is there", x.row())
     first = x.setup("--json")
     check(first.code == 0 and first.tool == "x.setup" and first.out == "/setup\nin.txt\n" and first.status == "ok", "it starts where its inputs are, and sees no more", first)
@@ -208,22 +221,21 @@ ln sh hard; mkdir .git; echo x > .git/config; echo kept > f; exit 0""")
 
 
 def failures(s):
-    none = kept(s)
     for word, script, install, code in (("fails", "echo half > /opt/deps/f; exit 3", "", 3), ("takes too long", "echo half > /opt/deps/f; sleep 60", f'timeout = "{PATIENCE}s"\ngrace = "0ms"', 124),
                                         ("fills its disk", "dd if=/dev/zero of=/opt/deps/f bs=64k", 'disk = "1MiB"', 1), ("dies", "echo half > /opt/deps/f; kill -9 $$", "", 137)):
         x = Tool(s, script, install=install, where="bad")
         done = x.setup()
         check(done.code == code and "nothing was kept" in done.err, f"an install that {word} says so", done)
-        check(x.sh("true").code == 126 and kept(s) <= none, f"and of one that {word} nothing is kept", kept(s) - none)
+        check(x.sh("true").code == 126 and not os.path.exists(x.tree()) and cleared(s), f"and of one that {word} nothing is kept", begun(s, False))
     net = Tool(s, install='network = ["pypi.org"]', where="bad").setup("--json")
     check(net.code == 126 and "net.allow" in json.dumps(net.json), "a network that cannot be held to is refused, for an install as for a call", net)
     x = Tool(s, "echo half > /opt/deps/f; sleep 300", install='timeout = "400s"')
     process = subprocess.Popen([TOOLCAGE, "setup", "--policy", x.file], env=s.environ, cwd=s.ws, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    check(until(lambda: any(name.startswith("new-") for name in kept(s) - none) and helper_of(process.pid), 20), "an install runs", kept(s))
+    check(until(lambda: begun(s, True) and helper_of(process.pid), 20), "an install runs", "")
     process.send_signal(signal.SIGKILL)
     process.wait()
     check(x.sh("true").code == 126, "of one whose host is killed nothing is seen", "")
-    check(Tool(s, where="next").setup().code == 0 and not any(name.startswith("new-") for name in kept(s) - none), "and the next install clears it away", kept(s))
+    check(Tool(s, where="next").setup().code == 0 and cleared(s), "and the next install clears it away", begun(s, False))
 
 
 def together(s):
@@ -232,7 +244,7 @@ def together(s):
     both = [subprocess.Popen(argv, env=s.environ, cwd=s.ws, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(3)]
     codes = [process.wait(60 * PATIENCE) for process in both]
     check(codes == [0, 0, 0], "of installs at once none fails", codes)
-    check(x.sh("grep -c end /opt/deps/f").out == "1\n" and not any(name.startswith("new-") for name in kept(s)), "one is kept whole, and nothing of the others", kept(s))
+    check(x.sh("grep -c end /opt/deps/f").out == "1\n" and cleared(s), "one is kept whole, and nothing of the others", begun(s, False))
 
 
 def not_for_models(s):

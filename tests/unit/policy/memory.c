@@ -71,6 +71,7 @@ static const char text[] =
     "memory = \"1GiB\"\noutput = { limit = \"2KiB\" }\nenv = { pass = [\"TZ\"], set = { A = "
     "\"{p}\" } }\n"
     "programs = [\"python3\"]\ncollect = [\"*.csv\"]\ntier = \"HumanApprove\"\n"
+    "setup = { command = [\"i\"], into = \"/opt/x\", inputs = [\"a\"], env.set = { B = \"b\" } }\n"
     "[tool.j]\ncommand = [\"cat\", \"--\", \"{a}\"]\ninput_schema = '{\"type\":\"object\","
     "\"additionalProperties\":false,\"required\":[\"a\"],\"properties\":{\"a\":{\"type\":"
     "\"string\","
@@ -95,17 +96,20 @@ static int whole_life(struct toolcage_error **err)
         .narrow = narrow,
         .narrow_count = 2};
     _autopolicy_ struct toolcage_policy *policy = NULL;
-    _autogrant_ struct tc_grant grant = {0};
+    const struct tc_request install = {.tool = "x.setup"};
+    _autogrant_ struct tc_grant grant = {0}, other = {0};
     _autofree_ char *explained = NULL, *tools = NULL;
     int rc = tc_policy_compile(text, strlen(text), "t.toml", "/srv/p", "/home/me", &policy, err);
     if (!rc)
         rc = tc_policy_resolve(policy, &request, &test_facts, &grant, err);
     if (!rc)
+        rc = tc_policy_resolve(policy, &install, &test_facts, &other, err);
+    if (!rc)
         rc = tc_policy_explain(policy, &grant, "read /h/project/x", NULL, &explained, err);
     if (!rc)
         rc = tc_policy_tools_json(policy, "toolcage", &tools, err);
     if (!rc)
-        assert_true(grant.fs_count > 4 && grant.digest[0] && explained && tools);
+        assert_true(grant.fs_count > 4 && grant.digest[0] && other.digest[0] && explained && tools);
     return rc;
 }
 
