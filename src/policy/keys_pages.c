@@ -30,6 +30,7 @@ static const struct {
     {"output", TC_SCOPE_OUTPUT},
     {"risk", TC_SCOPE_CLASS},
     {"secrets", TC_SCOPE_SECRET},
+    {"setup", TC_SCOPE_SETUP},
     {"syscalls", TC_SCOPE_SYSCALLS},
     {"test", TC_SCOPE_TEST},
     {"tier", TC_SCOPE_CLASS},
@@ -57,6 +58,7 @@ static const struct {
     {TC_SCOPE_ARGUMENT,
      "[tool.example]\ncommand = [\"echo\", \"{*}\"]\n\n[tool.example.arguments.value]\n", ""},
     {TC_SCOPE_CLASS, "[tier.Assisted]\n", ""},
+    {TC_SCOPE_SETUP, "[tool.example]\nsetup.command = [\"./install\"]\n", ""},
     {TC_SCOPE_OCI, "[backend.oci]\n", ""},
     {TC_SCOPE_GVISOR, "[backend.gvisor]\n", ""},
     {TC_SCOPE_TEST, "[tool.python]\n\n[[test]]\n", ""},
@@ -93,6 +95,7 @@ static const struct {
     {TC_SCOPE_ARGUMENT, "minItems", "type = \"array\"\nitems = { type = \"string\" }\n"},
     {TC_SCOPE_ARGUMENT, "maxItems", "type = \"array\"\nitems = { type = \"string\" }\n"},
     {TC_SCOPE_ARGUMENT, "uniqueItems", "type = \"array\"\nitems = { type = \"string\" }\n"},
+    {TC_SCOPE_SETUP, "inputs", "setup.into = \"/opt/deps\"\n"},
     {TC_SCOPE_TEST, "allowed", "tool = \"python\"\n"},
     {TC_SCOPE_TEST, "denied", "tool = \"python\"\n"},
     {TC_SCOPE_TEST, "arguments", "tool = \"python\"\n"},
@@ -261,8 +264,8 @@ static bool print_scope(enum tc_scope scope)
 {
     tc_buf_addf(&all, "\n## Keys of %s\n", tc_scope_title(scope));
     for (const struct tc_key *key = tc_keys; key->name; key++) {
-        if (!(key->scopes & 1u << scope))
-            continue;
+        if (!(key->scopes & 1u << scope) || (key->scopes & TC_IN(TOOL)))
+            continue; /* those of a tool mean there what they do here */
         tc_buf_addf(&all, "\n### %s\n\n", key->name);
         if (!print_key(key, scope))
             return false;
