@@ -141,6 +141,9 @@ const struct tc_spec *tc_policy_find_tool(const struct toolcage_policy *policy, 
 
 /* The install phase "x.setup" of tool x, "server.y.setup" of a server. Borrows; NULL: none. */
 const struct tc_spec *tc_policy_find_setup(const struct toolcage_policy *policy, const char *name);
+/* A grant of a tool, or of an install, as if everything were installed that the policy names. */
+int tc_setup_suppose(const struct toolcage_policy *policy, struct tc_grant *grant,
+                     struct toolcage_error **err);
 /* Does an install phase take this key over from the defaults? */
 bool tc_setup_inherits(enum tc_key_id id);
 /* Whose grant a name stands for: a tool's, the server's for "server.x" and for "server.x.tool.y",

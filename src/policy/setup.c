@@ -91,3 +91,19 @@ const char *tc_policy_directory(const struct toolcage_policy *policy)
 {
     return policy->dir;
 }
+
+int tc_setup_suppose(const struct toolcage_policy *policy, struct tc_grant *grant,
+                     struct toolcage_error **err)
+{
+    struct tc_install install;
+    if (!grant->tool || !tc_policy_setup(policy, grant->tool, &install))
+        return 0;
+    bool itself = tc_streq(grant->tool, install.name);
+    _autofree_ char *key = tc_format("%s.into", install.prefix);
+    const struct tc_fs_entry entry = {.path = (char *)install.into,
+                                      .from = (char *)install.into,
+                                      .access = itself ? TC_ACCESS_WRITE : TC_ACCESS_READ,
+                                      .setup = true,
+                                      .origin = {.key = key, .line = install.line}};
+    return key ? tc_grant_put(grant, &entry, err) : tc_fail_memory(err);
+}

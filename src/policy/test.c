@@ -142,6 +142,8 @@ static int run_test(struct run *r, const char *file, struct toolcage_error **err
     tc_json_member(&r->out, "tool", t->tool);
     tc_buf_addf(&r->out, ",\"line\":%u,\"points\":[", TC_LINE_NUMBER(t->line));
     int rc = tc_policy_resolve(r->policy, &request, &r->facts, &grant, &why);
+    if (!rc)
+        rc = tc_setup_suppose(r->policy, &grant, &why);
     rc = rc ? refused(r, why, err) : granted(r, &grant, err);
     tc_buf_adds(&r->out, "]}");
     return rc;

@@ -385,6 +385,39 @@ static void unix_sockets(void **state)
     }
 }
 
+/* An install has what it says and what the defaults say, but writes nothing of the host's; its tool
+ * has nothing of it. */
+static void installs_are_apart(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile(
+        "[defaults]\nfilesystem.writable = [\"/w\"]\ntier = \"HumanApprove\"\n"
+        "timeout = \"7s\"\nworkspace.mode = \"overlay\"\n"
+        "[tool.x]\ncommand = [\"t\"]\nfilesystem.readable = [\"/t\"]\n"
+        "env.set.A = \"a\"\ntimeout = \"9s\"\n"
+        "[tool.x.setup]\ncommand = [\"i\"]\ninto = \"/opt/x\"\n"
+        "network = [\"a.example\"]\n"
+        "[server.s]\ncommand = [\"s\"]\nsetup = { command = [\"i\"], into = \"/opt/s\" }\n");
+    _autogrant_ struct tc_grant install = {0}, tool = {0}, server = {0};
+    granted(policy, (struct ask){.tool = "x.setup"}, &install);
+    granted(policy, (struct ask){.tool = "x"}, &tool);
+    granted(policy, (struct ask){.tool = "server.s.setup"}, &server);
+    assert_int_equal(access_of(&install, "/w"), 'r');
+    assert_int_equal(access_of(&install, "/t"), '-');
+    assert_int_equal(access_of(&tool, "/t"), 'r');
+    assert_int_equal(install.net_count, 1);
+    assert_int_equal(tool.net_count, 0);
+    assert_int_equal(install.limits.timeout_ms, 7000);
+    assert_int_equal(server.limits.timeout_ms, 7000);
+    assert_int_equal(install.workspace, TC_WORKSPACE_COPY);
+    assert_false(install.approval);
+    assert_true(tool.approval);
+    assert_true(tc_policy_names_setup(policy, "x.setup") &&
+                tc_policy_names_setup(policy, "server.s.setup"));
+    assert_false(tc_policy_names_setup(policy, "x") || tc_policy_names_setup(policy, ".setup") ||
+                 tc_policy_has_tool(policy, "y.setup") || tc_policy_has_tool(policy, "s.setup") ||
+                 tc_policy_has_tool(policy, "x.setup.setup"));
+}
+
 static void checks_narrowing_alone(void **state)
 {
     static const struct {
@@ -431,6 +464,7 @@ int main(void)
         cmocka_unit_test(narrowing_never_widens),
         cmocka_unit_test(narrowing_narrows),
         cmocka_unit_test(unix_sockets),
+        cmocka_unit_test(installs_are_apart),
         cmocka_unit_test(checks_narrowing_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

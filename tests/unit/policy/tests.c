@@ -15,7 +15,8 @@
     "arguments.p = { read = [\"/in\"] }\n"                                   \
     "arguments.n = { type = \"integer\", maximum = 9, optional = true }\n"   \
     "filesystem = { readable = [\"/data\"], writable = [\"/workspace\"] }\n" \
-    "network = [\"a.example\"]\n"
+    "network = [\"a.example\"]\n"                                            \
+    "setup = { command = [\"i\"], into = \"/opt/x\" }\n"
 
 static json_t *run(const char *text, const char *apart)
 {
@@ -46,6 +47,7 @@ static const struct {
 } rows[] = {
     {"allowed = [\"read /data/x\", \"write /workspace/y\", \"connect a.example:443\"]\n", 3, 0,
      NULL},
+    {"allowed = [\"read /opt/x/f\"]\ndenied = [\"write /opt/x/f\", \"read /opt/y\"]\n", 3, 0, NULL},
     {"denied = [\"read /data/no/x\", \"read ~/.ssh/id\", \"write /data/x\"]\n", 3, 0, NULL},
     {"allowed = [\"read /data/no/x\"]\n", 0, 1, "denied by name"},
     {"denied = [\"read /data/x\"]\n", 0, 1, "granted with /data"},
@@ -94,7 +96,7 @@ static void a_failure_names_key_and_line(void **state)
     assert_string_equal(json_string_value(json_object_get(point, "key")),
                         "tool.x.filesystem.readable");
     assert_int_equal(json_integer_value(json_object_get(point, "key_line")), 7);
-    assert_int_equal(json_integer_value(json_object_get(point, "line")), 11);
+    assert_int_equal(json_integer_value(json_object_get(point, "line")), 12);
     json_decref(all);
 }
 
