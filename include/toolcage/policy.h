@@ -61,9 +61,9 @@ const char *toolcage_policy_digest(const struct toolcage_policy *policy);
 int toolcage_policy_tools_json(const struct toolcage_policy *policy, const char *format,
                                char **ret_json, struct toolcage_error **err);
 
-/* What install phases of the policy left on this machine, {"setups": [{"tool", "into", "line",
- * "digest", "problem", "ready"}], "removed": N}; `tool` NULL: of every tool that has one. `digest`
- * is over the clause and the contents of its inputs, null where these cannot be read: then
+/* What install phases of the policy left on this machine, {"setups": [{"tool", "into", "file",
+ * "line", "digest", "problem", "ready"}], "removed": N}; `tool` NULL: of every tool that has one.
+ * `digest` is over the clause and the contents of its inputs, null where these cannot be read: then
  * `problem` says why. `action` NULL or "list": nothing is changed. "remove": throws it away.
  * "clear" (with `tool` NULL): throws away everything that is kept of this user's, of other policies
  * too. A call that runs may lose files then. Reads and removes files before it returns. *ret_json

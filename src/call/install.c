@@ -72,7 +72,8 @@ int tc_install_key(const struct toolcage_policy *policy, const struct tc_install
     _autostrv_ struct tc_strv names = {0};
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     size_t left = INPUTS_MAX;
-    _autofd_ int dir = open(tc_policy_directory(policy), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    _autofd_ int dir =
+        install->directory ? open(install->directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (!tc_strv_copy(&names, install->inputs))
         return tc_fail_memory(err);
     if (names.count)
@@ -125,8 +126,8 @@ static int fail_missing(const struct tc_install *install, const struct toolcage_
                                     .stage = "setup",
                                     .subject = install->prefix,
                                     .hint = hint,
-                                    .file = tc_policy_name(policy),
-                                    .line = install->line,
+                                    .file = tc_policy_file(policy, install->line),
+                                    .line = tc_policy_number(install->line),
                                     .column = 1},
                    "what %s needs in %s is not installed, or its clause or inputs changed since",
                    install->tool, install->into);
@@ -201,7 +202,7 @@ static int put_inputs(const struct toolcage_policy *policy, const struct tc_inst
     int r = 0;
     for (size_t i = 0; i < install->inputs->count && r == 0; i++) {
         const char *name = install->inputs->items[i];
-        _autofree_ char *from = tc_path_join(tc_policy_directory(policy), name);
+        _autofree_ char *from = tc_path_join(install->directory, name);
         r = from ? put_input(install, from, name, grant, err) : tc_fail_memory(err);
     }
     if (r == 0 && install->inputs->count && !grant->cwd && !(grant->cwd = strdup(TC_SETUP_PLACE)))
@@ -261,8 +262,9 @@ static int add_row(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_buf_addc(out, '{');
     tc_json_member(out, "tool", install->tool);
     tc_json_member(out, "into", install->into);
+    tc_json_member(out, "file", tc_policy_file(policy, install->line));
     tc_json_key(out, "line");
-    tc_buf_addf(out, "%u", install->line);
+    tc_buf_addf(out, "%u", tc_policy_number(install->line));
     tc_json_key(out, "digest");
     if (r < 0)
         tc_buf_adds(out, "null");

@@ -349,8 +349,7 @@ static void add_setup(struct tc_buf *out, const struct toolcage_policy *policy,
     }
     tc_buf_addc(out, '{');
     tc_json_member(out, "key", setup.prefix);
-    tc_json_key(out, "line");
-    tc_buf_addf(out, "%u", setup.line);
+    tc_line_json(out, policy, "line", setup.line);
     tc_json_member(out, "into", setup.into);
     add_string(out, "digest", grant->setup);
     add_bool(out, "ready", grant->setup_ready);

@@ -141,7 +141,8 @@ struct tc_install {
     const char *into;             /* as the tool sees it */
     const char *prefix;           /* "tool.x.setup" */
     const char *clause;           /* digest of what the policy says of it, defaults included */
-    const struct tc_strv *inputs; /* relative to the policy file's directory */
+    const char *directory;        /* of the file where it is said; NULL: a profile has none */
+    const struct tc_strv *inputs; /* relative to that */
     uint32_t line;
 };
 /* Where the install's inputs lie in its cage. */
@@ -156,7 +157,6 @@ bool tc_policy_next_setup(const struct toolcage_policy *policy, size_t *place,
                           struct tc_install *ret);
 /* Is it the name of an install phase? No call of a model's can have it. */
 bool tc_policy_names_setup(const struct toolcage_policy *policy, const char *name);
-const char *tc_policy_directory(const struct toolcage_policy *policy); /* borrows */
 
 /* For the call layer: one more entry of a grant, which tc_grant_seal() must follow. */
 int tc_grant_put(struct tc_grant *grant, const struct tc_fs_entry *entry,

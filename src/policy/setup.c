@@ -4,6 +4,7 @@
  * Install phases by name. They are no tools: nothing that lists tools lists them. */
 #include <string.h>
 
+#include "policy/extends.h"
 #include "policy/model.h"
 
 static const char ending[] = ".setup";
@@ -47,7 +48,14 @@ bool tc_policy_names_setup(const struct toolcage_policy *policy, const char *nam
     return tc_spec_is_setup(tc_policy_tool(policy, name));
 }
 
-static bool show(const struct tc_spec *spec, struct tc_install *ret)
+/* Of the file where the clause stands; a profile has none. */
+static const char *directory_of(const struct toolcage_policy *policy, uint32_t line)
+{
+    return TC_LINE_FILE(line) ? policy->files[TC_LINE_FILE(line)].dir : policy->dir;
+}
+
+static bool show(const struct toolcage_policy *policy, const struct tc_spec *spec,
+                 struct tc_install *ret)
 {
     const struct tc_spec *setup = spec ? spec->setup : NULL;
     if (!setup || !setup->into)
@@ -57,6 +65,7 @@ static bool show(const struct tc_spec *spec, struct tc_install *ret)
                                .into = setup->into,
                                .prefix = setup->prefix,
                                .clause = setup->setup_digest,
+                               .directory = directory_of(policy, spec->said[TC_KEY_SETUP]),
                                .inputs = &setup->inputs,
                                .line = spec->said[TC_KEY_SETUP]};
     return true;
@@ -67,7 +76,8 @@ bool tc_policy_next_setup(const struct toolcage_policy *policy, size_t *place,
 {
     while (*place < policy->tool_count + policy->server_count) {
         size_t i = (*place)++;
-        if (show(i < policy->tool_count ? &policy->tools[i]
+        if (show(policy,
+                 i < policy->tool_count ? &policy->tools[i]
                                         : &policy->servers[i - policy->tool_count].spec,
                  ret))
             return true;
@@ -80,16 +90,11 @@ bool tc_policy_setup(const struct toolcage_policy *policy, const char *name, str
     size_t place = 0;
     const struct tc_spec *spec = tc_policy_tool(policy, name);
     if (!tc_spec_is_setup(spec))
-        return show(spec, ret);
+        return show(policy, spec, ret);
     while (tc_policy_next_setup(policy, &place, ret))
         if (tc_streq(ret->name, name))
             return true;
     return false;
-}
-
-const char *tc_policy_directory(const struct toolcage_policy *policy)
-{
-    return policy->dir;
 }
 
 int tc_setup_suppose(const struct toolcage_policy *policy, struct tc_grant *grant,

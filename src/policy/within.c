@@ -175,6 +175,24 @@ static int compare(struct tc_resolve *r, const char *tool, struct tc_grant *thei
     return 0;
 }
 
+/* What an install reads and leaves is in no grant of the tool's: both say it in the same words. */
+static int check_setup(struct tc_resolve *r, const char *tool)
+{
+    const struct tc_spec *theirs = tool ? tc_policy_tool(r->policy->ceiling, tool) : NULL;
+    const struct tc_spec *mine = tc_spec_is_setup(r->tool) ? r->tool
+                                 : r->tool                 ? r->tool->setup
+                                                           : NULL;
+    if (theirs && !tc_spec_is_setup(theirs))
+        theirs = theirs->setup;
+    if (!mine || (theirs && tc_streq(mine->canonical, theirs->canonical)))
+        return 0;
+    const struct toolcage_policy *ceiling = r->policy->ceiling;
+    return tc_resolve_refuse(r, TOOLCAGE_EDENIED, mine->prefix, r->policy->within,
+                             "say it there in the same words, or leave it out",
+                             "the ceiling %s has no install phase like that of %s", ceiling->name,
+                             mine->prefix);
+}
+
 int tc_resolve_within(struct tc_resolve *r)
 {
     const struct toolcage_policy *ceiling = r->policy->ceiling;
@@ -184,5 +202,8 @@ int tc_resolve_within(struct tc_resolve *r)
         return 0;
     const char *tool = r->request->tool;
     tool = tool && tc_policy_has_tool(ceiling, tool) ? tool : NULL;
+    int rc = check_setup(r, tool);
+    if (rc)
+        return rc;
     return resolve(r, tool, &theirs, &why) ? tell_refused(r, why) : compare(r, tool, &theirs);
 }

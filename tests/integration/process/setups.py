@@ -161,6 +161,22 @@ def inputs(s):
         check(bad.setup("--list").code == 125 and "below the policy file's directory" in bad.setup("--list").err, f"no input is {name}", bad.setup("--list"))
 
 
+def extended(s):
+    """An install phase that another file says starts where that file's inputs are, and tells of that file."""
+    s.write("p/in.txt", "a")
+    base = Tool(s, "cat in.txt > /opt/deps/f", install='inputs = ["in.txt"]')
+    base.setup("--remove")
+    s.directory("q")
+    policy = s.write("q/own.toml", f'extends = "{base.file}"\n[tool.x]\npids = 40\n')
+    listed = toolcage(s, "setup", "--list", "--json", "--policy", policy).json["setups"][0]
+    check(listed["file"] == base.file and listed["line"] == 4 and "problem" not in listed, "the list names the file that says it", listed)
+    missing = toolcage(s, "exec", "--policy", policy, "--tool", "x", "--json", "--", "true")
+    check(missing.code == 126 and missing.error["location"]["file"] == base.file and missing.error["location"]["line"] == 4, "so does a call without it", missing.error)
+    check(toolcage(s, "setup", "--policy", policy).code == 0, "it is installed from that file's inputs", "")
+    check(toolcage(s, "exec", "--policy", policy, "--tool", "x", "--json", "--", "cat", "/opt/deps/f").out == "a", "and the tool has it", "")
+    toolcage(s, "setup", "--policy", policy, "--remove")
+
+
 def places(s):
     for into in ("/tmp/x", "/workspace/x", "/proc/x", "/dev/shm/x", "/usr/x", "/", "/etc/x", "/setup/x", "deps"):
         bad = Tool(s, into=into, where="bad")
@@ -273,4 +289,4 @@ def asks(s):
     check("no tool of the policy has an install phase" in toolcage(s, "setup", "--policy", plain).err, "a policy without any says so", "")
 
 
-run(real_packages, readiness, inputs, places, nobody_writes, hostile, failures, together, not_for_models, asks)
+run(real_packages, readiness, inputs, extended, places, nobody_writes, hostile, failures, together, not_for_models, asks)

@@ -47,7 +47,8 @@ static const struct file files[] = {
                          "writable=['/workspace']}\n"
                          "arguments.p={read=['/in']}\npids=20\n"
                          "[tool.low]\nfilesystem.readable=['/data']\nunix_sockets='own'\n"
-                         "syscalls.deny=['ptrace']\n"},
+                         "syscalls.deny=['ptrace']\n"
+                         "[tool.kept]\nsetup={command=['i'],into='/opt/x'}\n"},
     {"/srv/p/loop.toml", "within='loop.toml'\n"},
     {"/srv/p/lower.toml", "within='team.toml'\n[defaults]\nfilesystem.readable=['/elsewhere']\n"},
     {"/srv/q/team.toml", "[defaults]\nfilesystem.readable=['data']\n"},
@@ -105,6 +106,14 @@ static const struct row {
     {IN "[tool.x]\n" X "pids=20\narguments.q={read=['/data']}\n", "x", "{\"q\":\"/data/a\"}", NULL,
      0, NULL},
     {IN "[tool.low]\nunix_sockets='own'\n", "low", NULL, "no longer denied", 1, "syscalls"},
+    {IN "[tool.kept]\nsetup={into='/opt/x',command=['i']}\n", "kept", NULL, NULL, 0, NULL},
+    {IN "[tool.kept]\nsetup={into='/opt/x',command=['i']}\n", "kept.setup", NULL, NULL, 0, NULL},
+    {IN "[tool.kept]\nsetup={into='/opt/x',command=['j']}\n", "kept", NULL, "no install phase", 1,
+     "tool.kept.setup"},
+    {IN "[tool.kept]\nsetup={into='/opt/x',command=['j']}\n", "kept.setup", NULL,
+     "no install phase", 1, "tool.kept.setup"},
+    {IN "[tool.y]\nsetup={into='/opt/x',command=['i']}\n", "y", NULL, "no install phase", 1,
+     "tool.y.setup"},
     {"within='lower.toml'\n[tool.y]\n", "y", NULL, "the ceiling /srv/p/lower.toml refuses", 1,
      NULL},
     {"within='profile:read-only'\n[tool.y]\nfilesystem.writable=['/workspace']\n", "y", NULL,
@@ -121,7 +130,9 @@ static void each_is_held_against_it(void **state)
         _autogrant_ struct tc_grant grant = {0};
         if (load_at("/srv/p", row->text, files, &policy, &err))
             fail_msg("row %zu: %s", i, tc_error_report(err));
-        const struct ask ask = {.tool = row->tool, .arguments = row->arguments, .command = "t"};
+        const struct ask ask = {.tool = row->tool,
+                                .arguments = row->arguments,
+                                .command = strstr(row->tool, ".setup") ? NULL : "t"};
         int rc = resolve(policy, &ask, &grant, &err);
         const char *said = rc ? tc_error_message(err) : "granted";
         const char *file = NULL;
