@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "policy/extends.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/jsontext.h"
@@ -192,15 +193,42 @@ static bool merge_denied(struct tc_node *over, struct tc_node *under)
 
 typedef bool merge_member(struct tc_node *over, struct tc_node *under);
 
+/* Where a member stands: the table's items move as it grows. */
+struct place {
+    const char *key;
+    size_t at;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct place *left = a, *right = b;
+    return strcmp(left->key, right->key);
+}
+
+/* Of thousands of tools in each of many files none is looked for one by one. NULL: no memory. */
+static struct place *index_table(const struct tc_node *table)
+{
+    struct place *places = calloc(table->count + 1, sizeof(*places));
+    for (size_t i = 0; places && i < table->count; i++)
+        places[i] = (struct place){table->items[i].key, i};
+    if (places)
+        qsort(places, table->count, sizeof(*places), by_key);
+    return places;
+}
+
 /* What `over` does not say is `under`'s word; what both say is for `both` to settle. */
 static bool merge_table(struct tc_node *over, struct tc_node *under, merge_member *both)
 {
-    bool fine = true;
     if (over->kind != TC_NODE_TABLE || under->kind != TC_NODE_TABLE)
         return true;
+    _autofree_ struct place *places = index_table(over);
+    size_t count = over->count; /* no key stands twice in `under` */
+    bool fine = places != NULL;
     for (size_t i = 0; fine && i < under->count; i++) {
-        struct tc_node *mine = tc_node_get(over, under->items[i].key);
-        fine = mine ? both(mine, &under->items[i]) : adopt(over, &under->items[i]);
+        const struct place key = {.key = under->items[i].key};
+        const struct place *mine = bsearch(&key, places, count, sizeof(*places), by_key);
+        fine =
+            mine ? both(&over->items[mine->at], &under->items[i]) : adopt(over, &under->items[i]);
     }
     return fine;
 }

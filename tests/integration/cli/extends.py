@@ -3,6 +3,7 @@
 """`extends`: whatever tells of a policy names the file that a word stands in, and judges all files as one."""
 import json
 import os
+import resource
 
 from cli import Place, check, expect, finish
 
@@ -147,7 +148,25 @@ def a_ceiling_holds(place):
     expect(place, "diff: a ceiling that goes", ["policy", "diff", without, free], 1, "no longer within a ceiling", stream="out")
 
 
+def many_tools_cost_no_more_each(place):
+    def cost(tools):
+        names = [f"wide/{tools}-{i}.toml" for i in range(16)]
+        for name in names:
+            place.write(name, "".join(f'[tool.{"x" * 50}{i}]\npids = 9\n' for i in range(tools)))
+        path = place.write(f"wide-{tools}.toml", f"extends = {json.dumps(names)}\n")
+        spent = []
+        for _ in range(3):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            expect(place, f"16 files of {tools} tools", ["policy", "digest", path], 0)
+            spent.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+        return min(spent)
+
+    few, many = cost(512), cost(3584)
+    check(many < 11 * max(few, 0.01), "7 times the tools take no 11 times the time", (few, many))
+
+
 with Place() as place:
-    for part in (places_name_the_file, all_files_are_one, forms_are_mixed, one_more_path, the_policy_stays, trust_covers_all, a_ceiling_holds):
+    for part in (places_name_the_file, all_files_are_one, forms_are_mixed, one_more_path, the_policy_stays, trust_covers_all, a_ceiling_holds,
+                 many_tools_cost_no_more_each):
         part(place)
 finish()
