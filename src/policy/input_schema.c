@@ -15,12 +15,28 @@
 
 #define DIALECT "https://json-schema.org/draft/2020-12/schema"
 
+/* Of one schema; and no search through one for each name of the other takes long. */
+enum { NAMES_MAX = 1024 };
+
 /* ---- bringing it in
  * ------------------------------------------------------------------------------- */
+
+/* Thousands of tools may name one file, and each has its tree. Is there room for this one? What
+ * comes after the finding is not read. */
+static bool add_bytes(struct tc_parse *p, const struct tc_node *node, size_t len)
+{
+    p->schemas += len;
+    if (p->schemas > TC_DOCUMENT_BYTES_MAX)
+        tc_parse_bad(p, node, "split the policy, or take words out of the schemas",
+                     "the schemas of this policy, each counted once a tool, have more than 4 MiB");
+    return p->schemas <= TC_DOCUMENT_BYTES_MAX;
+}
 
 /* The tree of the text takes the place of the node's string. */
 static bool read_text(struct tc_parse *p, struct tc_node *node, const char *text, size_t len)
 {
+    if (!add_bytes(p, node, len))
+        return false;
     _auto_(tc_document_done) struct tc_document document = {0};
     if (!tc_node_read_json(&document, text, len, node->at)) {
         if (document.memory || !document.error)
@@ -98,6 +114,8 @@ static bool read_file(struct tc_parse *p, struct tc_node *node)
 
 static bool read_string(struct tc_parse *p, struct tc_node *node)
 {
+    if (p->schemas > TC_DOCUMENT_BYTES_MAX)
+        return false;
     if (node->text[strspn(node->text, " \t\r\n")] != '{')
         return read_file(p, node);
     _autofree_ char *json = tc_parse_copy(p, node->text); /* the node becomes another */
@@ -117,12 +135,22 @@ static bool is_object(struct tc_parse *p, const struct tc_node *schema)
     return false;
 }
 
+static bool is_short(struct tc_parse *p, const struct tc_node *node)
+{
+    if (node->count > NAMES_MAX)
+        tc_parse_bad(p, node, "leave out what no call needs", "%s has more than %d names",
+                     node->key, NAMES_MAX);
+    return node->count <= NAMES_MAX;
+}
+
 static void check_required(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
 {
     const struct tc_node *properties = tc_node_get(schema, "properties");
-    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY) || !is_short(p, node))
         return;
     node->unordered = true;
+    if (properties && properties->count > NAMES_MAX)
+        return;
     for (size_t i = 0; i < node->count; i++) {
         const struct tc_node *name = &node->items[i];
         if (name->kind != TC_NODE_STRING)
@@ -158,7 +186,7 @@ static void check_words(struct tc_parse *p, struct tc_node *schema, struct tc_no
 static void check_properties(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
 {
     (void)schema;
-    (void)tc_parse_is(p, node, TC_NODE_TABLE);
+    (void)(tc_parse_is(p, node, TC_NODE_TABLE) && is_short(p, node));
 }
 
 static void check_type(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
@@ -271,7 +299,9 @@ static void read_property(struct tc_parse *p, const struct tc_node *schema,
 static void read_properties(struct tc_parse *p, const struct tc_node *schema, struct tc_spec *spec)
 {
     const struct tc_node *properties = tc_node_get(schema, "properties");
-    if (!properties || properties->kind != TC_NODE_TABLE)
+    const struct tc_node *required = tc_node_get(schema, "required");
+    if (!properties || properties->kind != TC_NODE_TABLE || properties->count > NAMES_MAX ||
+        (required && required->count > NAMES_MAX))
         return;
     size_t mark = tc_parse_enter(p, "properties");
     for (size_t i = 0; i < properties->count && !p->diag.memory; i++)

@@ -24,6 +24,7 @@ struct tc_parse {
     char path[512];                        /* "tool.x.filesystem": the tables around the key */
     size_t path_len;
     size_t placeless; /* from here on the path is told: places are not known; 0: they are */
+    size_t schemas;   /* bytes of JSON read for input_schema */
 };
 
 /* A finding at the node, its subject the current path with the node's key. */

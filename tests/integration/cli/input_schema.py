@@ -171,9 +171,29 @@ def the_file():
         expect(place, "and a large one", ["policy", "check", path], 1, "4 MiB")
 
 
+def bounds():
+    def of(count, required=True):
+        names = [f"p{i}" for i in range(count)]
+        return {"type": "object", "additionalProperties": False, "properties": {name: {"type": "integer"} for name in names},
+                "required": names if required else []}
+
+    with Place() as place:
+        expect(place, "a thousand properties", ["policy", "check", policy(place, of(1024))], 0)
+        for required in (True, False):
+            expect(place, "more are refused", ["policy", "check", policy(place, of(1025, required))], 1, "1024 names")
+        wide = {**of(1), "required": ["p0"] * 1025}
+        expect(place, "and more required ones", ["policy", "check", policy(place, wide)], 1, "1024 names")
+        write(place, "big.json", json.dumps({**of(1), "description": "x" * (1 << 20)}))
+        tools = [f'[tool.t{i}]\ncommand = ["/bin/true"]\ninput_schema = "big.json"\n' for i in range(300)]
+        expect(place, "a large schema of some tools", ["policy", "check", write(place, "some.toml", "".join(tools[:3]))], 0)
+        answer = place.run("policy", "check", write(place, "many.toml", "".join(tools)))
+        check(answer.code == 1 and "each counted once a tool" in answer.err, "is none of many", answer)
+
+
 if __name__ == "__main__":
     require_user()
     beside_the_validator()
     nothing_is_passed_over()
     the_file()
+    bounds()
     finish()
