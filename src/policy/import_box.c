@@ -165,6 +165,23 @@ static bool may_grant(struct tc_import *im, const char *place, int list, const s
     return false;
 }
 
+static void put_denied(struct tc_import *im, const char *place, const struct paths *lists)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < lists[DENY_READ].whole.count; i++) {
+        const char *denied = lists[DENY_READ].whole.items[i];
+        bool granted = within(&lists[READ], denied, false) || within(&lists[WRITE], denied, false);
+        if (!granted || tc_strv_has(&lists[READ].whole, denied))
+            continue;
+        if (within(&lists[READ], denied, true))
+            tc_import_leave(im, "%sfilesystem.allowRead below %.200s: denied wins here", place,
+                            lists[DENY_READ].text.items[i]);
+        tc_buf_adds(&im->body, n ? "" : "filesystem.denied = [");
+        put_entry(im, lists[DENY_READ].text.items[i], &n);
+    }
+    tc_buf_adds(&im->body, n ? "]\n" : "");
+}
+
 static void put_files(struct tc_import *im, const char *place, const struct paths *lists)
 {
     size_t n = 0;
@@ -185,18 +202,8 @@ static void put_files(struct tc_import *im, const char *place, const struct path
         if (within(&lists[WRITE], lists[DENY_WRITE].whole.items[i], false) &&
             may_grant(im, place, DENY_WRITE, lists, i))
             put_entry(im, lists[DENY_WRITE].text.items[i], &n);
-    tc_buf_adds(&im->body, "]\nfilesystem.denied = [");
-    for (size_t i = n = 0; i < lists[DENY_READ].whole.count; i++) {
-        const char *denied = lists[DENY_READ].whole.items[i];
-        bool granted = within(&lists[READ], denied, false) || within(&lists[WRITE], denied, false);
-        if (!granted || tc_strv_has(&lists[READ].whole, denied))
-            continue;
-        if (within(&lists[READ], denied, true))
-            tc_import_leave(im, "%sfilesystem.allowRead below %.200s: denied wins here", place,
-                            lists[DENY_READ].text.items[i]);
-        put_entry(im, lists[DENY_READ].text.items[i], &n);
-    }
     tc_buf_adds(&im->body, "]\n");
+    put_denied(im, place, lists);
 }
 
 static void import_files(struct tc_import *im, const char *place, const json_t *files)

@@ -94,9 +94,10 @@ static void add_range(struct tc_buf *out, const struct tc_key *key)
 }
 
 /* The least number of digits that says more than nothing, where nothing is out of range. */
+/* Members of a schema. No allOf, here or elsewhere: taplo ends of it when it completes a key. */
 static void add_quantity(struct tc_buf *out, const struct tc_key *key)
 {
-    tc_buf_addf(out, "{\"type\":\"string\",\"pattern\":\"^%s(%s)$\"}",
+    tc_buf_addf(out, "\"type\":\"string\",\"pattern\":\"^%s(%s)$\"",
                 key->min > 0 ? "0*[1-9][0-9]*" : "[0-9]+",
                 key->unit == TC_UNIT_SIZE ? "[KMGT]i?B|B" : "ms|s|m|h");
 }
@@ -125,8 +126,8 @@ static void add_table(struct tc_buf *out, const struct tc_key *key, const struct
 {
     switch (table->form) {
     case FORM_TABLE:
-        add_reference(out, table->scope, "\"allOf\":[{\"$ref\":\"#/$defs/");
-        tc_buf_adds(out, "\"}]");
+        add_reference(out, table->scope, "\"$ref\":\"#/$defs/");
+        tc_buf_addc(out, '"');
         break;
     case FORM_NAMED:
     case FORM_ARGUMENTS:
@@ -142,9 +143,9 @@ static void add_table(struct tc_buf *out, const struct tc_key *key, const struct
         tc_buf_addc(out, ']');
         break;
     case FORM_OR_SIZE:
-        tc_buf_adds(out, "\"anyOf\":[");
+        tc_buf_adds(out, "\"anyOf\":[{");
         add_quantity(out, key);
-        tc_buf_addc(out, ',');
+        tc_buf_adds(out, "},");
         add_ref(out, table->scope);
         tc_buf_addc(out, ']');
         break;
@@ -261,9 +262,7 @@ static void add_plain(struct tc_buf *out, const struct tc_key *key)
         tc_buf_addf(out, "\"type\":\"%s\"", key->type);
         add_range(out, key);
     } else if (tc_streq(key->type, "duration") || tc_streq(key->type, "size")) {
-        tc_buf_adds(out, "\"allOf\":[");
         add_quantity(out, key);
-        tc_buf_addc(out, ']');
     } else if (tc_streq(key->type, "word") && key->choices) {
         add_words(out, key);
     }
