@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-from scene import CAGED, DIRECT, MINUTE, PATIENCE, Refused
+from scene import CAGED, DIRECT, MINUTE, PATIENCE, WITHOUT, Refused
 
 SHELL = "/bin/sh"
 
@@ -397,7 +397,7 @@ def the_next_call_is_widened(s):
     """A tool writes itself a grant of the canary into what the policy extends; the next call reads it."""
     def base(directory):
         return (f'[tool.next]\nbackend = "{s.options.backend}"\nmemory = {s.memory}\nnetwork = "none"\n'
-                f'filesystem.readable = [{json.dumps(s.path(directory))}]\n')
+                f'filesystem.readable = [{json.dumps(s.path(directory))}]\n' + (WITHOUT if s.options.without else ""))
 
     s.write("ws/base.toml", base("data"))
     wider, runtime = s.write("data/wider.toml", base("secret")), s.runtime()
