@@ -34,8 +34,11 @@ static char *directory_of(const char *cwd, const char *name)
 
 static int fail_read(struct toolcage_error **err, const char *path, int errnum)
 {
-    struct tc_why why = {
-        .code = TOOLCAGE_ESYSTEM, .stage = "policy", .subject = path, .errnum = errnum};
+    struct tc_why why = {.code = TOOLCAGE_ESYSTEM,
+                         .stage = "policy",
+                         .subject = path,
+                         .errnum = errnum,
+                         .hint = "see whether its file system is well, or save it elsewhere"};
     if (errnum == ENOENT || errnum == ENOTDIR) {
         why.code = TOOLCAGE_ENOT_FOUND;
         why.hint = "write one with `toolcage init`, or give the right path";
