@@ -130,7 +130,8 @@ class Run(life.Run):
         if failed and failed[0][:2] == [str(life.NUMBERS["write"]), "2"]:
             return []
         good = any(line.startswith("hint: ") for line in self.stderr.splitlines())
-        return [] if good and "toolcage: " in self.stderr else [f"{self.code} and no word of what to do: {self.stderr[:300]!r}"]
+        named = "toolcage: " in self.stderr or ": error: " in self.stderr  # the second is about the policy, as a compiler says it
+        return [] if good and named else [f"{self.code} and no word of what to do: {self.stderr[:300]!r}"]
 
     def judge_json(self, stage, enforcement):
         wrong = scene.judge_call(stage, {"step": "bind", "result": self.result, "error": None}, enforcement)
