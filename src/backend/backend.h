@@ -98,7 +98,7 @@ struct tc_works {
     /* event_fd is ready: sets `running` once every wall stands, and `over`; -1 when the cage failed
      * to come up. */
     int (*event)(struct tc_cage *cage);
-    /* notify_fd is ready. Does a bounded share of work. */
+    /* notify_fd is ready. Does a bounded share of work; a failure ends the call. */
     void (*notify)(struct tc_cage *cage);
     /* Has the memory limit killed? Called when oom_fd woke. */
     bool (*oomed)(struct tc_cage *cage);

@@ -436,9 +436,11 @@ static void on_notify(struct tc_source *s, uint32_t events)
         conclude(j);
         return;
     }
-    if (tc_job_watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN))
+    bool watched = tc_job_watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN);
+    if (watched && !j->outcome.failure.code)
         return;
-    (void)tc_job_not_watched(j);
+    if (!watched)
+        (void)tc_job_not_watched(j);
     begin_end(j, true);
 }
 
