@@ -130,9 +130,9 @@ BREED = """
 trap '' TERM
 marker=$0
 breed() { while :; do /bin/sh -c 'trap "" TERM; echo x >> log; sleep 0.01; :' "$marker" & done; }
-breed & breed &
 (setsid /bin/sh -c 'trap "" TERM; while :; do echo y >> log; done' "$marker" &)
 until [ -s log ]; do :; done
+(breed & breed) & # the last fork of this shell: they take every process that the limit has
 i=0
 while [ $i -lt 10000 ]; do i=$((i + 1)); done
 echo done
