@@ -115,7 +115,6 @@ static void refusals(char **args)
 /* ARGUMENT…: itself, from memory, with these arguments. */
 static void from_memory(char **args)
 {
-    extern char **environ;
     char bytes[65536], name[] = "attack", *argv[16] = {name};
     int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to = (int)memfd_create("attack", 0);
     for (ssize_t n; (n = read(from, bytes, sizeof(bytes))) > 0;) {

@@ -8,8 +8,6 @@
 
 #include "base/path.h"
 
-extern char **environ;
-
 static int working_directory(char **ret, struct toolcage_error **err)
 {
     _autofree_ char *cwd = getcwd(NULL, 0);

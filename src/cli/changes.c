@@ -130,10 +130,10 @@ static const char *action_of(const struct tc_args *args, struct tc_failure *fail
 {
     const char *word = args->word_count > 1 ? args->words[1] : "show";
     bool overwrite = tc_args_has(args, "overwrite");
-    if (strcmp(word, "show") && strcmp(word, "commit") && strcmp(word, "discard"))
+    if (strcmp(word, "show") != 0 && strcmp(word, "commit") != 0 && strcmp(word, "discard") != 0)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write show, commit or discard",
                              "changes cannot be dealt with by \"%s\"", word);
-    else if (overwrite && strcmp(word, "commit"))
+    else if (overwrite && strcmp(word, "commit") != 0)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage changes CALL commit --overwrite",
                              "--overwrite is for commit only");
     else

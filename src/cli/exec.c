@@ -48,7 +48,7 @@ static int usage(const struct tc_args *args)
             tc_cli_hint("toolcage exec ls -l; toolcage exec --help has more examples");
         return TC_EXIT_FAILURE;
     }
-    if (input && strcmp(input, "pass") && strcmp(input, "none")) {
+    if (input && strcmp(input, "pass") != 0 && strcmp(input, "none") != 0) {
         tc_cli_say("--stdin is pass or none, not %s", input);
         tc_cli_hint("to read a file: toolcage exec CMD < FILE");
         return TC_EXIT_FAILURE;
@@ -69,7 +69,7 @@ static int run(const struct tc_args *args)
         return tc_failure_tell(&failure, args, tool);
     if (!tool && setup.found.path && !tc_args_has(args, "json"))
         tc_cli_say("no --tool: running under [defaults] of %s", setup.found.path);
-    return tc_run(&setup, args, tool, !input || strcmp(input, "none"));
+    return tc_run(&setup, args, tool, !input || strcmp(input, "none") != 0);
 }
 
 const struct tc_verb tc_verb_exec = {

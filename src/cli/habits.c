@@ -115,7 +115,7 @@ int tc_habit_values(const struct tc_args *args)
                                          "private", "slirp4netns", "pasta"};
     const char *network = tc_args_value(args, "network");
     for (size_t i = 0; network && i < TC_COUNT(shared); i++) {
-        if (strcmp(network, shared[i]))
+        if (strcmp(network, shared[i]) != 0)
             continue;
         tc_cli_say("--network %s: a cage never shares a network", network);
         tc_cli_hint("name what it may reach: --network api.example.com:443, or none");

@@ -110,7 +110,7 @@ static int run(const struct tc_args *args)
         (tc_args_has(args, "allow-all") && allow_all(setup.call, &failure)))
         return tc_failure_tell(&failure, args, NULL);
     setup.aside = true;
-    rc = tc_run(&setup, args, NULL, !input || strcmp(input, "none"));
+    rc = tc_run(&setup, args, NULL, !input || strcmp(input, "none") != 0);
     if (!toolcage_call_result(setup.call) ||
         toolcage_result_status(toolcage_call_result(setup.call)) == TOOLCAGE_STATUS_DENIED)
         return rc;

@@ -18,6 +18,6 @@ char *tc_record_read(const char *path, const char **ret_what);
 int tc_record_directory(char *path);
 /* The new one beside the old, then renamed over it: readers see one or the other. 0, or -1 with
  * errno. */
-int tc_record_write(const char *path, const char *text, size_t length);
+int tc_record_write(const char *record, const char *text, size_t length);
 
 #endif

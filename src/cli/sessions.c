@@ -115,7 +115,7 @@ static const char *action_of(const struct tc_args *args, struct tc_failure *fail
 {
     const char *word = args->word_count ? args->words[0] : "list";
     bool all = tc_args_has(args, "all"), end = !strcmp(word, "end");
-    if (!end && strcmp(word, "list"))
+    if (!end && strcmp(word, "list") != 0)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write list or end",
                              "nothing can be done with sessions by \"%s\"", word);
     else if (!end && (all || args->word_count > 1))

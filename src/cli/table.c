@@ -111,7 +111,7 @@ static bool note_row(struct columns *columns, struct tc_slice row)
         if (!name)
             return false;
         size_t i = 0;
-        while (i < columns->count && strcmp(columns->names[i], name))
+        while (i < columns->count && strcmp(columns->names[i], name) != 0)
             i++;
         if (i == COLUMNS || !strcmp(name, "line") || !strcmp(name, "file"))
             continue;

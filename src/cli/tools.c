@@ -93,7 +93,8 @@ static int run(const struct tc_args *args)
     const char *format = tc_args_value(args, "format");
     if (!format)
         format = "text";
-    if (strcmp(format, "text") && strcmp(format, "openai") && strcmp(format, "mcp")) {
+    if (strcmp(format, "text") != 0 && strcmp(format, "openai") != 0 &&
+        strcmp(format, "mcp") != 0) {
         tc_cli_say("--format is text, openai or mcp, not %s", format);
         tc_cli_hint("toolcage tools --help has examples");
         return TC_EXIT_FAILURE;

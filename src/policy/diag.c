@@ -124,7 +124,7 @@ void tc_diag_quote(struct tc_buf *out, const char *line, size_t len, struct tc_p
 static bool quotable(const struct tc_diag *diag, size_t file)
 {
     const struct tc_policy_file *files = diag->policy ? diag->policy->files : NULL;
-    const char *beside = diag->beside || !file ? diag->beside : files[0].real;
+    const char *beside = diag->beside || !files || !file ? diag->beside : files[0].real;
     const char *real = files ? files[file].real : NULL,
                *slash = beside ? strrchr(beside, '/') : NULL;
     if (!real || (!file && !diag->beside))

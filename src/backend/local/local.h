@@ -91,7 +91,7 @@ uint64_t tc_root_ahead(int shelf, const struct tc_root_spec *spec);
 /* The root of a spec; built once for each different one. 0 with errno and *ret_step. */
 uint64_t tc_root_ready(int shelf, const struct tc_root_spec *spec, const char **ret_step);
 /* A detached, read-only copy of it; -1 with errno. */
-int tc_root_copy(uint64_t root);
+int tc_root_copy(uint64_t serial);
 
 /* ---- one cage
  * ------------------------------------------------------------------------------------- */

@@ -29,8 +29,6 @@
 #include "linux/seccomp_changes.h"
 #include "policy/clauses.h"
 
-extern char **environ;
-
 enum { NOBODY = 65534 };
 
 /* The tool is not the container's root, who would have rights over files and over this process.

@@ -36,6 +36,6 @@ const char *tc_oci_settle(struct tc_cage *cage, const struct tc_oci_runtime *run
 /* Forgets what is noted of all; how many notes went. */
 unsigned tc_oci_forget_all(void);
 /* Why not the one that would be preferred; NULL: that was not found out. */
-const char *tc_oci_instead(const char *platform);
+const char *tc_oci_instead(const char *option);
 
 #endif
