@@ -165,7 +165,9 @@ static void *run(void *arg)
             tc_recv(peer->sock, &peer->job, sizeof(peer->job), fds, 3, &count, NULL, NULL, true);
         if (n != sizeof(peer->job))
             break;
+        (void)pthread_mutex_lock(&peer->lock);
         serve(peer, fds, count);
+        (void)pthread_mutex_unlock(&peer->lock);
         if (peer->manner == PEER_LEAVE)
             (void)shutdown(peer->sock, SHUT_RDWR);
         for (size_t i = 0; i < count; i++)
@@ -177,11 +179,18 @@ static void *run(void *arg)
 void peer_start(struct peer *peer, enum peer_manner manner, struct toolcage_engine **ret)
 {
     int pair[2];
-    *peer = (struct peer){.manner = manner, .input = TC_BUF_INIT};
+    *peer =
+        (struct peer){.manner = manner, .lock = PTHREAD_MUTEX_INITIALIZER, .input = TC_BUF_INIT};
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     peer->sock = pair[1];
     assert_int_equal(tc_engine_adopt(pair[0], ret, NULL), 0);
     assert_int_equal(pthread_create(&peer->thread, NULL, run, peer), 0);
+}
+
+void peer_settle(struct peer *peer)
+{
+    (void)pthread_mutex_lock(&peer->lock);
+    (void)pthread_mutex_unlock(&peer->lock);
 }
 
 void peer_join(struct peer *peer)

@@ -28,9 +28,10 @@ struct peer {
     enum peer_manner manner;
     bool hang_up; /* a call that hangs is to end by end-of-file, not by a cancel */
     pthread_t thread;
+    pthread_mutex_t lock; /* held while a job is served */
     /* what an honest one answers, when set: for outcomes that no word can say */
     void (*answer)(struct tc_outcome *outcome);
-    /* what it saw last */
+    /* what it saw last; look at it after peer_settle() */
     struct tc_job job;
     struct tc_buf input;
     size_t calls;
@@ -38,6 +39,8 @@ struct peer {
 
 /* Starts the thread and makes an engine over the other end of its socket. */
 void peer_start(struct peer *peer, enum peer_manner manner, struct toolcage_engine **ret);
+/* Waits for the end of the job that is being served. */
+void peer_settle(struct peer *peer);
 /* After the engine's last unref. */
 void peer_join(struct peer *peer);
 
