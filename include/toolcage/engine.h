@@ -6,7 +6,8 @@
  * An engine starts no thread, installs no signal handler and never forks the host: the helper is
  * started by vfork and reparented at once, so the host never has a child of ours to wait for. When
  * the host goes, the helper ends every cage and cleans up. Engines are thread-safe: calls of many
- * threads may share one. After fork() the child may only unref; everything else answers
+ * threads may share one; as for getenv(), no thread may change the environment meanwhile (PATH,
+ * HOME and XDG_… are read). After fork() the child may only unref; everything else answers
  * TOOLCAGE_EFORKED.
  */
 #ifndef TOOLCAGE_ENGINE_H
