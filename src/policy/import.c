@@ -37,6 +37,21 @@ void tc_import_refuse(struct tc_import *im, const char *place, const char *what)
                          "%.80s %s", place, what);
 }
 
+void tc_import_leave_others(struct tc_import *im, const char *place, const char *table,
+                            const json_t *object, const char *const known[])
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        bool handled = json_is_false(value); /* all settings of theirs give when they are on */
+        for (size_t i = 0; known[i]; i++)
+            handled |= !strcmp(known[i], key);
+        if (!handled)
+            tc_import_leave(im, "%s%s%.80s: there is no such setting here", place, table, key);
+    }
+}
+
 static uint32_t code_point(const unsigned char **at)
 {
     const unsigned char *c = *at;
@@ -139,11 +154,8 @@ static json_t *read_json(struct tc_import *im, const char *text, size_t length, 
 
 static void import_srt(struct tc_import *im, const json_t *root)
 {
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)root, key,
-                        value) if (strcmp(key, "filesystem") != 0 && strcmp(key, "network") != 0)
-        tc_import_leave(im, "%s: there is no such setting here", key);
+    static const char *const known[] = {"filesystem", "network", NULL};
+    tc_import_leave_others(im, "", "", root, known);
     tc_buf_adds(&im->body, "\n[defaults]\n");
     tc_import_box(im, "", json_object_get(root, "filesystem"), json_object_get(root, "network"));
 }

@@ -17,6 +17,7 @@ struct tc_import {
     struct toolcage_error **err;
     struct tc_strv left; /* what could not be said: printable ASCII */
     struct tc_buf body;  /* TOML */
+    size_t entries;      /* paths and hosts read so far */
     int rc;              /* the first failure */
 };
 
@@ -24,6 +25,10 @@ struct tc_import {
 void tc_import_leave(struct tc_import *im, const char *fmt, ...) TC_PRINTF(2, 3);
 /* The input is not what it says it is. */
 void tc_import_refuse(struct tc_import *im, const char *place, const char *what);
+/* What stands in an object (NULL: there is none) and is not one of `known`; false gives nothing
+ * anywhere. */
+void tc_import_leave_others(struct tc_import *im, const char *place, const char *table,
+                            const json_t *object, const char *const known[]);
 /* A string of TOML in plain ASCII, whatever the text. */
 void tc_import_text(struct tc_import *im, const char *text);
 /* `filesystem`, `network` and `unix_sockets` of a sandbox's two tables, either of which may be NULL

@@ -12,6 +12,9 @@
 #include "policy/model.h"
 #include "policy/pathrule.h"
 
+/* A policy takes as many paths; what several servers share counts for each. */
+enum { LIST_MAX = 1024, ENTRIES_MAX = 8192 };
+
 enum { READ, WRITE, DENY_READ, DENY_WRITE, LISTS };
 static const char *const names[LISTS] = {"allowRead", "allowWrite", "denyRead", "denyWrite"};
 
@@ -95,27 +98,18 @@ static const json_t *list_of(struct tc_import *im, const json_t *table, const ch
 {
     const json_t *list = json_object_get(table, name);
     bool fine = !list || json_is_array(list);
+    im->entries += json_array_size(list);
     for (size_t i = 0; fine && i < json_array_size(list); i++)
         fine = json_is_string(json_array_get(list, i));
-    if (fine)
+    if (!fine)
+        tc_import_refuse(im, name, "must be an array of strings");
+    else if (json_array_size(list) > LIST_MAX)
+        tc_import_refuse(im, name, "has more than 1024 entries");
+    else if (im->entries > ENTRIES_MAX)
+        tc_import_refuse(im, "the file", "has more than 8192 paths and hosts");
+    else
         return list;
-    tc_import_refuse(im, name, "must be an array of strings");
     return NULL;
-}
-
-static void leave_others(struct tc_import *im, const char *place, const char *table,
-                         const json_t *object, const char *const known[])
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
-        bool handled = json_is_false(value); /* all of these give when they are on */
-        for (size_t i = 0; known[i]; i++)
-            handled |= !strcmp(known[i], key);
-        if (!handled)
-            tc_import_leave(im, "%s%s.%.80s: there is no such setting here", place, table, key);
-    }
 }
 
 /* Is the path one of these or below one? With `below`, one of these is strictly below it. */
@@ -129,19 +123,23 @@ static bool within(const struct paths *paths, const char *path, bool below)
     return false;
 }
 
+/* How deep the deepest of these lies that is the path or above it; 0: none is. */
+static size_t deepest(const struct paths *paths, const char *path)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < paths->whole.count; i++) {
+        size_t length = strlen(paths->whole.items[i]);
+        if (length > most && tc_path_within(paths->whole.items[i], path))
+            most = length;
+    }
+    return most;
+}
+
 /* Read there: not denied, or allowed again between the denied directory and here. */
 static bool readable(const struct paths *lists, const char *path)
 {
-    for (size_t i = 0; i < lists[DENY_READ].whole.count; i++) {
-        const char *denied = lists[DENY_READ].whole.items[i];
-        bool again = false;
-        for (size_t r = 0; r < lists[READ].whole.count; r++)
-            again |= tc_path_within(denied, lists[READ].whole.items[r]) &&
-                     tc_path_within(lists[READ].whole.items[r], path);
-        if (tc_path_within(denied, path) && !again)
-            return false;
-    }
-    return true;
+    size_t denied = deepest(&lists[DENY_READ], path);
+    return !denied || deepest(&lists[READ], path) >= denied;
 }
 
 static void put_entry(struct tc_import *im, const char *text, size_t *count)
@@ -212,7 +210,7 @@ static void import_files(struct tc_import *im, const char *place, const json_t *
     struct paths lists[LISTS] = {0};
     if (files && !json_is_object(files))
         tc_import_refuse(im, "filesystem", "must be an object");
-    leave_others(im, place, "filesystem", files, known);
+    tc_import_leave_others(im, place, "filesystem.", files, known);
     for (int l = 0; l < LISTS; l++) {
         const json_t *list = list_of(im, files, names[l]);
         for (size_t i = 0; !im->rc && i < json_array_size(list); i++) {
@@ -302,7 +300,7 @@ static void import_network(struct tc_import *im, const char *place, const json_t
     size_t n = 0;
     if (network && !json_is_object(network))
         tc_import_refuse(im, "network", "must be an object");
-    leave_others(im, place, "network", network, known);
+    tc_import_leave_others(im, place, "network.", network, known);
     const json_t *yes = list_of(im, network, "allowedDomains"),
                  *no = list_of(im, network, "deniedDomains");
     leave_sockets(im, place, list_of(im, network, "allowUnixSockets"));

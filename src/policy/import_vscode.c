@@ -9,6 +9,11 @@
 
 #define TERMINAL "chat.tools.terminal.sandbox."
 
+struct shared {
+    const json_t *box; /* NULL: there is none */
+    bool used;
+};
+
 static bool plain(const char *text)
 {
     return text && !strchr(text, '{') && !strchr(text, '}');
@@ -28,7 +33,8 @@ static bool put_command(struct tc_import *im, const char *name, const json_t *se
     const json_t *args = json_object_get(server, "args");
     const char *program = json_string_value(json_object_get(server, "command"));
     struct tc_strv words = {0};
-    bool fine = plain(program) && *program && tc_strv_add(&words, program);
+    bool fine = plain(program) && *program && (!args || json_is_array(args)) &&
+                tc_strv_add(&words, program);
     for (size_t i = 0; fine && i < json_array_size(args); i++) {
         const char *text = json_string_value(json_array_get(args, i));
         char *one = text ? word(text) : NULL;
@@ -51,6 +57,8 @@ static void put_env(struct tc_import *im, const char *name, const json_t *env)
 {
     const char *key;
     json_t *value;
+    if (env && !json_is_object(env))
+        tc_import_leave(im, "servers.%s.env: is no object", name);
     json_object_foreach((json_t *)(uintptr_t)env, key, value) tc_import_leave(
         im, "servers.%s.env.%.80s: write env.set or env.pass, if it must be", name, key);
 }
@@ -59,23 +67,53 @@ static void leave_keys(struct tc_import *im, const char *name, const json_t *ser
 {
     static const char *const known[] = {"type",    "command",        "args", "env",
                                         "sandbox", "sandboxEnabled", NULL};
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)server, key, value)
-    {
-        bool handled = false;
-        for (size_t i = 0; known[i]; i++)
-            handled |= !strcmp(known[i], key);
-        if (!handled)
-            tc_import_leave(im, "servers.%s.%.80s: there is no such setting here", name, key);
-    }
+    const json_t *type = json_object_get(server, "type");
+    const char *word = json_string_value(type);
+    _autofree_ char *place = tc_format("servers.%s.", name);
+    if (type && (!word || strcmp(word, "stdio") != 0))
+        tc_import_leave(im, "servers.%s.type: only stdio is known here", name);
+    if (place)
+        tc_import_leave_others(im, place, "", server, known);
+    else
+        im->rc = tc_fail_memory(im->err);
+}
+
+/* A sandbox of a server, or the one that several share: NULL where there is none. */
+static const json_t *box_of(struct tc_import *im, const char *place, const json_t *table)
+{
+    static const char *const known[] = {"filesystem", "network", NULL};
+    const json_t *box = json_object_get(table, "sandbox");
+    if (box && !json_is_object(box))
+        tc_import_refuse(im, "sandbox", "must be an object");
+    tc_import_leave_others(im, place, "", box, known);
+    return box;
+}
+
+static bool boxed(struct tc_import *im, const json_t *server)
+{
+    const json_t *enabled = json_object_get(server, "sandboxEnabled");
+    if (enabled && !json_is_boolean(enabled))
+        tc_import_refuse(im, "sandboxEnabled", "must be true or false");
+    return json_is_true(enabled);
+}
+
+static void put_box(struct tc_import *im, const char *name, const json_t *server,
+                    struct shared *shared)
+{
+    _autofree_ char *place = tc_format("servers.%s.sandbox.", name);
+    const json_t *box = place ? box_of(im, place, server) : NULL;
+    if (!place)
+        im->rc = tc_fail_memory(im->err);
+    shared->used |= !box;
+    box = box ? box : shared->box;
+    if (!im->rc)
+        tc_import_box(im, place, json_object_get(box, "filesystem"),
+                      json_object_get(box, "network"));
 }
 
 static void put_server(struct tc_import *im, const char *name, const json_t *server,
-                       const json_t *shared)
+                       struct shared *shared)
 {
-    const json_t *box = json_object_get(server, "sandbox");
-    _autofree_ char *place = tc_format("servers.%s.sandbox.", name);
     if (!tc_policy_tool_name(name) || !json_is_object(server) ||
         !json_object_get(server, "command")) {
         tc_import_leave(im, "servers.%.80s: %s", name,
@@ -89,10 +127,8 @@ static void put_server(struct tc_import *im, const char *name, const json_t *ser
     }
     put_env(im, name, json_object_get(server, "env"));
     leave_keys(im, name, server);
-    if (json_is_true(json_object_get(server, "sandboxEnabled")) && place) {
-        box = box ? box : shared;
-        tc_import_box(im, place, json_object_get(box, "filesystem"),
-                      json_object_get(box, "network"));
+    if (boxed(im, server)) {
+        put_box(im, name, server, shared);
         return;
     }
     tc_import_leave(im, "servers.%s: no sandbox there, all is allowed; nothing is granted here",
@@ -104,8 +140,12 @@ static void put_terminal(struct tc_import *im, const json_t *root)
 {
     const json_t *files = json_object_get(root, TERMINAL "linuxFileSystem"),
                  *network = json_object_get(root, TERMINAL "network");
-    if (!files && !network)
+    if (!files && !network) {
+        if (json_is_true(json_object_get(root, TERMINAL "enabled")))
+            tc_import_leave(im, TERMINAL "enabled: what it allows without being told; nothing is "
+                                         "granted here");
         return;
+    }
     tc_buf_adds(&im->body, "\n[defaults]\n");
     tc_import_box(im, TERMINAL, files, network);
 }
@@ -116,19 +156,16 @@ void tc_import_vscode(struct tc_import *im, const json_t *root)
         "servers",          "sandbox",          TERMINAL "linuxFileSystem",
         TERMINAL "network", TERMINAL "enabled", NULL};
     const json_t *servers = json_object_get(root, "servers");
+    struct shared shared = {.box = box_of(im, "sandbox.", root)};
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)root, key, value)
-    {
-        bool handled = false;
-        for (size_t i = 0; known[i]; i++)
-            handled |= !strcmp(known[i], key);
-        if (!handled)
-            tc_import_leave(im, "%.80s: there is no such setting here", key);
-    }
+    tc_import_leave_others(im, "", "", root, known);
     if (servers && !json_is_object(servers))
         tc_import_refuse(im, "servers", "must be an object");
-    put_terminal(im, root);
+    if (!im->rc)
+        put_terminal(im, root);
     json_object_foreach((json_t *)(uintptr_t)servers, key, value) if (!im->rc)
-        put_server(im, key, value, json_object_get(root, "sandbox"));
+        put_server(im, key, value, &shared);
+    if (shared.box && !shared.used)
+        tc_import_leave(im, "sandbox: no server here uses it");
 }

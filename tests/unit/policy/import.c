@@ -44,6 +44,21 @@ static const struct {
      "{\"servers\":{\"s\":{\"command\":\"c\",\"sandboxEnabled\":true,\"sandbox\":{\"filesystem\":"
      "{\"allowWrite\":[\"${workspaceFolder}\"],\"denyRead\":[\"/home/me/project/.env\"]}}}}}",
      "denied = [\"/workspace/.env\"]", ""},
+    {"vscode", "{\"servers\":{\"s\":{\"command\":\"c\",\"args\":\"-y\"}}}", "#", "command holds"},
+    {"vscode", "{\"servers\":{\"s\":{\"command\":\"c\",\"env\":[1]}}}", "[\"c\"]",
+     "s.env: is no object"},
+    {"vscode", "{\"servers\":{\"s\":{\"command\":\"c\",\"type\":\"sse\"}}}", "[\"c\"]",
+     "only stdio"},
+    {"vscode",
+     "{\"servers\":{\"s\":{\"command\":\"c\",\"sandboxEnabled\":true,\"sandbox\":{\"allowPty\":"
+     "true}}}}",
+     "network = []", "s.sandbox.allowPty"},
+    {"vscode", "{\"sandbox\":{\"allowPty\":true}}", "#", "sandbox: no server"},
+    {"vscode", "{\"chat.tools.terminal.sandbox.enabled\":true}", "#", "without being told"},
+    {"srt",
+     "{\"filesystem\":{\"denyRead\":[\"/\",\"/a/b\"],\"allowRead\":[\"/a\",\"/a/b/c\"],"
+     "\"allowWrite\":[\"/a/x\",\"/a/b/x\",\"/a/b/c/x\",\"/x\"]}}",
+     "writable = [\"/a/x\", \"/a/b/c/x\"]", "allowWrite /a/b/x: denyRead holds it"},
     {"vscode", "{\"servers\":{\"s\":{\"command\":\"c\\\"\\n[tool.x]\"}}}",
      "\"c\\\"\\U0000000A[tool.x]\"", ""},
 };
@@ -73,7 +88,8 @@ static void is_refused(void **state)
                                       "{\"filesystem\":[]}",
                                       "{\"filesystem\":{\"allowWrite\":\"x\"}}",
                                       "{\"network\":{\"allowedDomains\":[1]}}",
-                                      "{\"filesystem\":{\"denyRead\":[\"~other\"]}}"};
+                                      "{\"filesystem\":{\"denyRead\":[\"~other\"]}}",
+                                      "{\"filesystem\":{\"denyRead\":[\"a\\nb\"]}}"};
     char deep[200];
     memset(deep, '[', sizeof(deep) - 1);
     deep[sizeof(deep) - 1] = '\0';
