@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "cli/habits.h"
+#include "cli/readfile.h"
 #include "cli/run.h"
 #include "cli/say.h"
 
@@ -30,53 +30,22 @@ static const char text[] = "Runs the command that the policy registered for TOOL
 
 static const char how[] = "arguments are JSON, @FILE, or - for standard input";
 
-/* Everything of a descriptor as text, at most ARGUMENTS_MAX bytes. */
-static char *read_text(int fd, const char *name, struct tc_failure *failure)
-{
-    size_t length = 0, size = 4096;
-    char *all = malloc(size);
-    while (all) {
-        ssize_t n = read(fd, all + length, size - length - 1);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            (void)tc_failure_set(failure, TOOLCAGE_ESYSTEM, how,
-                                 "cannot read the arguments from %s: %s", name, strerror(errno));
-            return free(all), NULL;
-        }
-        length += (size_t)n;
-        all[length] = '\0';
-        if (!n && strlen(all) == length)
-            return all;
-        if (!n || length > ARGUMENTS_MAX) {
-            (void)tc_failure_set(failure, TOOLCAGE_EARGUMENTS,
-                                 "give one JSON object of at most 4 MiB", "the arguments in %s %s",
-                                 name, n ? "are too large" : "are not text");
-            return free(all), NULL;
-        }
-        if (length + 1 < size)
-            continue;
-        size *= 2;
-        char *more = realloc(all, size);
-        if (!more)
-            free(all);
-        all = more;
-    }
-    (void)tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    return NULL;
-}
-
 static char *arguments(const char *word, struct tc_failure *failure)
 {
-    if (!strcmp(word, "-"))
-        return read_text(STDIN_FILENO, "standard input", failure);
-    if (word[0] != '@')
-        return strdup(word);
-    _autofd_ int fd = open(word + 1, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0)
-        return read_text(fd, word + 1, failure);
-    (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, how, "cannot read the arguments from %s: %s",
-                         word + 1, strerror(errno));
+    bool typed = word[0] != '@' && strcmp(word, "-") != 0;
+    const char *path = word + (word[0] == '@'), *name = word[0] == '@' ? path : "standard input";
+    size_t length;
+    char *json = typed ? strdup(word) : tc_cli_read_input(path, ARGUMENTS_MAX, &length);
+    if (typed || (json && strlen(json) == length))
+        return json;
+    if (json || errno == EFBIG)
+        (void)tc_failure_set(failure, TOOLCAGE_EARGUMENTS, "give one JSON object of at most 4 MiB",
+                             "the arguments in %s %s", name,
+                             json ? "are not text" : "are too large");
+    else if (errno != ENOMEM)
+        (void)tc_failure_set(failure, errno == ENOENT ? TOOLCAGE_ENOT_FOUND : TOOLCAGE_ESYSTEM, how,
+                             "cannot read the arguments from %s: %s", name, strerror(errno));
+    free(json);
     return NULL;
 }
 

@@ -3,6 +3,7 @@
  *
  * The verb policy check: what is wrong in a policy, and what is allowed there and dangerous or
  * useless all the same. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #include "cli/readfile.h"
 #include "cli/say.h"
 
-enum { TC_EXIT_FINDINGS = 1 };
+enum { TC_EXIT_FINDINGS = 1, POLICY_MAX = 4 << 20 };
 
 /* Where distributions keep the maintained list; the package is publicsuffix. */
 static const char *const lists[] = {"/usr/share/publicsuffix/public_suffix_list.dat",
@@ -33,6 +34,7 @@ static const char text[] =
     "docs/lint.md says why it is told and how to mend it. A comment in its line or the line "
     "before\n"
     "silences one, with a reason: # toolcage: allow(ID) the reason\n"
+    "FILE - is standard input, in TOML; relative paths start at the working directory then.\n"
     "\n"
     "exit codes: 0 nothing found, 1 mistakes, or findings of --fail-on and above, 125 no file\n"
     "\n"
@@ -144,15 +146,49 @@ static char *read_suffixes(void)
     return list;
 }
 
-/* The findings of a policy that has no mistakes. */
-static int lint(const char *path, struct toolcage_policy *policy, char **ret,
-                struct tc_failure *failure)
+/* What is checked: a file, or what came by standard input. */
+struct subject {
+    char *path, *text; /* NULL: not read yet */
+    size_t length;
+    struct toolcage_policy *policy;
+};
+
+static void subject_done(struct subject *s)
 {
-    _autofree_ char *source = tc_cli_read_file(path), *suffixes = read_suffixes();
-    if (!source)
+    free(s->path);
+    free(s->text);
+    (void)toolcage_policy_unref(s->policy);
+}
+
+static int load_input(struct subject *s, struct tc_failure *failure)
+{
+    s->path = strdup("standard input");
+    s->text = s->path ? tc_cli_read_input("-", POLICY_MAX, &s->length) : NULL;
+    if (!s->text)
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "give a policy of at most 4 MiB",
+                              "cannot read standard input: %s", strerror(errno));
+    return toolcage_policy_load_buffer(s->text, s->length, s->path, &s->policy,
+                                       tc_failure_error(failure));
+}
+
+static int load(struct subject *s, const char *word, struct tc_failure *failure)
+{
+    if (word && !strcmp(word, "-"))
+        return load_input(s, failure);
+    s->path = tc_lookup_named(word, failure);
+    return s->path ? toolcage_policy_load_file(s->path, &s->policy, tc_failure_error(failure)) : -1;
+}
+
+/* The findings of a policy that has no mistakes. */
+static int lint(struct subject *s, char **ret, struct tc_failure *failure)
+{
+    _autofree_ char *suffixes = read_suffixes();
+    if (!s->text)
+        s->text = tc_cli_read_file(s->path);
+    if (!s->text)
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "check it again",
-                              "%s went away while it was read", path);
-    return toolcage_policy_lint_json(policy, source, strlen(source), suffixes,
+                              "%s went away while it was read", s->path);
+    return toolcage_policy_lint_json(s->policy, s->text, strlen(s->text), suffixes,
                                      suffixes ? strlen(suffixes) : 0, ret,
                                      tc_failure_error(failure));
 }
@@ -169,20 +205,18 @@ static int tell_mistakes(const struct tc_failure *failure, const struct tc_args 
 static int run(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
-    _autofree_ char *path = NULL;
-    struct toolcage_policy *policy = NULL;
+    __attribute__((cleanup(subject_done))) struct subject subject = {0};
     char *json = NULL;
     int least = severity(args, "severity", NOTE, NEVER);
     int fail_on = severity(args, "fail-on", WARNING, NEVER + 1);
     if (least < 0 || fail_on < 0)
         return TC_EXIT_FAILURE;
-    path = tc_lookup_named(args->words[0], &failure);
-    if (!path || toolcage_policy_load_file(path, &policy, tc_failure_error(&failure)))
+    if (load(&subject, args->words[0], &failure))
         return tell_mistakes(&failure, args);
-    int rc = lint(path, policy, &json, &failure);
-    rc = rc ? tc_failure_tell(&failure, args, NULL) : tell(args, path, json, least, fail_on);
+    int rc = lint(&subject, &json, &failure);
+    rc =
+        rc ? tc_failure_tell(&failure, args, NULL) : tell(args, subject.path, json, least, fail_on);
     toolcage_free(json);
-    (void)toolcage_policy_unref(policy);
     return rc;
 }
 

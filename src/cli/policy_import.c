@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "cli/opts.h"
+#include "cli/readfile.h"
 #include "cli/say.h"
 
 enum { TC_EXIT_LEFT_OUT = 1, BYTES_MAX = 1 << 20 };
@@ -17,21 +17,14 @@ static const struct tc_option options[] = {
     {0},
 };
 
-/* At most one byte more than the library takes, which then says so. -1 with the failure. */
-static ssize_t read_settings(const char *path, char *text, struct tc_failure *failure)
+static char *read_settings(const char *path, size_t *ret_length, struct tc_failure *failure)
 {
-    size_t length = 0;
-    ssize_t n = 1;
-    _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    while (fd >= 0 && n > 0 && length <= BYTES_MAX) {
-        n = read(fd, text + length, BYTES_MAX + 1 - length);
-        length += n > 0 ? (size_t)n : 0;
-    }
-    if (fd < 0 || n < 0)
-        return tc_failure_set(failure, TOOLCAGE_ESYSTEM,
-                              "give the path of a file that you can read", "cannot read %s: %s",
-                              path, strerror(errno));
-    return (ssize_t)length;
+    char *text = tc_cli_read_input(path, BYTES_MAX, ret_length);
+    if (!text)
+        (void)tc_failure_set(
+            failure, TOOLCAGE_ESYSTEM, "give the path of a file that you can read, at most 1 MiB",
+            "cannot read %s: %s", strcmp(path, "-") ? path : "standard input", strerror(errno));
+    return text;
 }
 
 static int say_left(const char *left)
@@ -48,13 +41,11 @@ static int say_left(const char *left)
 static int run(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
-    _autofree_ char *text = malloc(BYTES_MAX + 1);
     char *policy = NULL, *left = NULL;
-    if (!text)
-        return tc_cli_no_memory();
-    ssize_t length = read_settings(args->words[1], text, &failure);
-    if (length < 0 || toolcage_policy_import_text(args->words[0], text, (size_t)length, &policy,
-                                                  &left, tc_failure_error(&failure))) {
+    size_t length;
+    _autofree_ char *text = read_settings(args->words[1], &length, &failure);
+    if (!text || toolcage_policy_import_text(args->words[0], text, length, &policy, &left,
+                                             tc_failure_error(&failure))) {
         (void)tc_failure_tell(&failure, args, NULL);
         return TC_EXIT_FAILURE;
     }
@@ -74,10 +65,11 @@ const struct tc_verb tc_verb_policy_import = {
             "of Visual\n"
             "Studio Code. The policy goes to standard output and grants no more than the settings "
             "do; what\n"
-            "it does not say is listed in it and on standard error.\n\n"
+            "it does not say is listed in it and on standard error. FILE - is standard input.\n\n"
             "exit codes: 0 all was said, 1 something was left out, 125 the file cannot be read\n\n"
             "examples:\n  toolcage policy import srt ~/.srt-settings.json > toolcage.toml\n"
-            "  toolcage policy import vscode .vscode/mcp.json > toolcage.toml\n",
+            "  toolcage policy import vscode .vscode/mcp.json > toolcage.toml\n"
+            "  toolcage policy import srt ~/.srt-settings.json | toolcage policy check -\n",
     .options = options,
     .least = 2,
     .most = 2,
