@@ -115,10 +115,10 @@ static void put_files(FILE *out, struct tc_slice grant)
 {
     struct tc_scan_each each =
         tc_scan_walk(tc_json_get(tc_json_get(grant, "verdict"), "extended_by"));
-    _autofree_ char *within = tc_json_text(tc_json_get(grant, "within"));
+    _autofree_ char *within = tc_json_line(tc_json_get(grant, "within"));
     char *words = NULL;
     while (tc_scan_next(&each)) {
-        _autofree_ char *file = tc_json_text(tc_json_get(each.value, "file"));
+        _autofree_ char *file = tc_json_line(tc_json_get(each.value, "file"));
         int64_t line = tc_json_int(tc_json_get(each.value, "line"), 0);
         if (asprintf(&words, "by %s, line %" PRId64, file ? file : "", line) < 0)
             return;
@@ -140,7 +140,7 @@ static void put_backend(FILE *out, struct tc_slice grant)
     _autofree_ char *name = tc_json_text(tc_json_get(grant, "backend"));
     _autofree_ char *why = tc_json_text(tc_json_get(by, "why"));
     _autofree_ char *key = tc_json_text(tc_json_get(by, "key"));
-    _autofree_ char *file = tc_json_text(tc_json_get(by, "file"));
+    _autofree_ char *file = tc_json_line(tc_json_get(by, "file"));
     int64_t line = tc_json_int(tc_json_get(by, "line"), 0);
     char *words = NULL;
     if (!name || !why || !key)
@@ -223,9 +223,9 @@ void tc_answer_put(FILE *out, const struct tc_setup *setup, const char *access,
                    struct tc_slice grant)
 {
     struct tc_slice verdict = tc_json_get(grant, "verdict");
-    _autofree_ char *reason = tc_json_text(tc_json_get(verdict, "reason"));
+    _autofree_ char *reason = tc_json_line(tc_json_get(verdict, "reason"));
     _autofree_ char *key = tc_json_text(tc_json_get(verdict, "key"));
-    _autofree_ char *hint = tc_json_text(tc_json_get(verdict, "hint"));
+    _autofree_ char *hint = tc_json_line(tc_json_get(verdict, "hint"));
     _autofree_ char *entry = tc_json_text(tc_json_get(verdict, "entry"));
     _autofree_ char *file = tc_json_text(tc_json_get(verdict, "file"));
     int64_t line = tc_json_int(tc_json_get(verdict, "line"), 0);

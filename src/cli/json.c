@@ -31,6 +31,12 @@ char *tc_json_text(struct tc_slice value)
     return text;
 }
 
+char *tc_json_line(struct tc_slice value)
+{
+    _autofree_ char *text = tc_json_text(value);
+    return text ? tc_clean(TC_CLEAN_LINE, text, strlen(text), NULL) : NULL;
+}
+
 char *tc_json_path(struct tc_slice row)
 {
     _autofree_ char *path = tc_json_text(tc_json_get(row, "path"));

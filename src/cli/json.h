@@ -17,6 +17,8 @@ struct tc_slice tc_json_get(struct tc_slice object, const char *key);
 
 /* The text of a string, owned; NULL for anything else. A NUL in it reads as a blank. */
 char *tc_json_text(struct tc_slice value);
+/* The same for a line of ours: what would break it, or act on a terminal, is escaped. */
+char *tc_json_line(struct tc_slice value);
 /* The `path` of a change, whatever bytes it has, as it can stand in a line of ours; owned. */
 char *tc_json_path(struct tc_slice row);
 int64_t tc_json_int(struct tc_slice value, int64_t otherwise);

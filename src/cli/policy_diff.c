@@ -19,9 +19,9 @@ static const struct tc_option options[] = {
 /* "+ more", "- less", "  neither", each below its place. */
 static void put_change(FILE *out, struct tc_slice change, char **place)
 {
-    _autofree_ char *word = tc_json_text(tc_json_get(change, "change"));
-    _autofree_ char *text = tc_json_text(tc_json_get(change, "text"));
-    char *now = tc_json_text(tc_json_get(change, "place"));
+    _autofree_ char *word = tc_json_line(tc_json_get(change, "change"));
+    _autofree_ char *text = tc_json_line(tc_json_get(change, "text"));
+    char *now = tc_json_line(tc_json_get(change, "place"));
     if (now && (!*place || strcmp(now, *place) != 0))
         (void)fprintf(out, "%s\n", now);
     free(*place);

@@ -43,15 +43,15 @@ static const char text[] =
 
 static void put_why(FILE *out, struct tc_slice point)
 {
-    _autofree_ char *expected = tc_json_text(tc_json_get(point, "expected"));
-    _autofree_ char *verdict = tc_json_text(tc_json_get(point, "verdict"));
-    _autofree_ char *reason = tc_json_text(tc_json_get(point, "reason"));
-    _autofree_ char *key = tc_json_text(tc_json_get(point, "key"));
-    _autofree_ char *hint = tc_json_text(tc_json_get(point, "hint"));
+    _autofree_ char *expected = tc_json_line(tc_json_get(point, "expected"));
+    _autofree_ char *verdict = tc_json_line(tc_json_get(point, "verdict"));
+    _autofree_ char *reason = tc_json_line(tc_json_get(point, "reason"));
+    _autofree_ char *key = tc_json_line(tc_json_get(point, "key"));
+    _autofree_ char *hint = tc_json_line(tc_json_get(point, "hint"));
     int64_t line = tc_json_int(tc_json_get(point, "key_line"), 0);
     (void)fprintf(out, "#   expected %s, and it is %s: %s\n", expected ? expected : "",
                   verdict ? verdict : "", reason ? reason : "");
-    _autofree_ char *file = tc_json_text(tc_json_get(point, "key_file"));
+    _autofree_ char *file = tc_json_line(tc_json_get(point, "key_file"));
     if (key && *key && line > 0)
         (void)fprintf(out, "#   by %s, line %" PRId64 "%s%s\n", key, line, file ? " of " : "",
                       file ? file : "");
@@ -63,10 +63,10 @@ static void put_why(FILE *out, struct tc_slice point)
 
 static void put_point(FILE *out, size_t number, struct tc_slice test, struct tc_slice point)
 {
-    _autofree_ char *tool = tc_json_text(tc_json_get(test, "tool"));
-    _autofree_ char *file = tc_json_text(tc_json_get(test, "file"));
-    _autofree_ char *what = tc_json_text(tc_json_get(point, "what"));
-    _autofree_ char *expected = tc_json_text(tc_json_get(point, "expected"));
+    _autofree_ char *tool = tc_json_line(tc_json_get(test, "tool"));
+    _autofree_ char *file = tc_json_line(tc_json_get(test, "file"));
+    _autofree_ char *what = tc_json_line(tc_json_get(point, "what"));
+    _autofree_ char *expected = tc_json_line(tc_json_get(point, "expected"));
     bool fine = tc_json_true(tc_json_get(point, "ok"));
     (void)fprintf(out, "%sok %zu - %s: %s is %s\n", fine ? "" : "not ", number, tool ? tool : "",
                   what ? what : "", expected ? expected : "");
@@ -93,9 +93,9 @@ static void put_missing(FILE *out, struct tc_slice missing)
 {
     struct tc_scan_each each = tc_scan_walk(missing);
     while (tc_scan_next(&each)) {
-        _autofree_ char *key = tc_json_text(tc_json_get(each.value, "key"));
-        _autofree_ char *what = tc_json_text(tc_json_get(each.value, "what"));
-        _autofree_ char *file = tc_json_text(tc_json_get(each.value, "file"));
+        _autofree_ char *key = tc_json_line(tc_json_get(each.value, "key"));
+        _autofree_ char *what = tc_json_line(tc_json_get(each.value, "what"));
+        _autofree_ char *file = tc_json_line(tc_json_get(each.value, "file"));
         (void)fprintf(out, "# not covered: %s, line %" PRId64 "%s%s: %s\n", key ? key : "",
                       tc_json_int(tc_json_get(each.value, "line"), 0), file ? " of " : "",
                       file ? file : "", what ? what : "");

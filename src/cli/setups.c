@@ -47,9 +47,9 @@ static int ask(const struct tc_found *found, const struct tc_args *args, const c
 static void put_row(FILE *out, struct tc_slice row)
 {
     _autofree_ char *tool = tc_json_text(tc_json_get(row, "tool"));
-    _autofree_ char *into = tc_json_text(tc_json_get(row, "into"));
+    _autofree_ char *into = tc_json_line(tc_json_get(row, "into"));
     _autofree_ char *digest = tc_json_text(tc_json_get(row, "digest"));
-    _autofree_ char *problem = tc_json_text(tc_json_get(row, "problem"));
+    _autofree_ char *problem = tc_json_line(tc_json_get(row, "problem"));
     bool ready = tc_json_true(tc_json_get(row, "ready"));
     (void)fprintf(out, "%-20s  %-9s  %-24s  %.19s\n", tool ? tool : "?",
                   ready     ? "ready"

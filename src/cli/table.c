@@ -41,7 +41,7 @@ static char *joined(struct tc_slice list)
         return NULL;
     struct tc_scan_each each = tc_scan_walk(list);
     for (const char *comma = ""; tc_scan_next(&each); comma = " ") {
-        _autofree_ char *item = tc_json_text(each.value);
+        _autofree_ char *item = tc_json_line(each.value);
         if (item)
             (void)fprintf(out, "%s%s", comma, item);
         else
@@ -53,9 +53,9 @@ static char *joined(struct tc_slice list)
 /* A key has its line with it, and some values need their name to be understood. */
 static char *string_cell(struct tc_slice row, const char *name, struct tc_slice value)
 {
-    _autofree_ char *text = tc_json_text(value);
-    _autofree_ char *path = tc_json_text(tc_json_get(row, "path"));
-    _autofree_ char *file = tc_json_text(tc_json_get(row, "file"));
+    _autofree_ char *text = tc_json_line(value);
+    _autofree_ char *path = tc_json_line(tc_json_get(row, "path"));
+    _autofree_ char *file = tc_json_line(tc_json_get(row, "file"));
     int64_t line = tc_json_int(tc_json_get(row, "line"), 0);
     bool named = !strcmp(name, "from") || !strcmp(name, "by") || !strcmp(name, "over");
     char *both = NULL;
@@ -166,7 +166,7 @@ static bool put_rows(FILE *out, struct tc_slice rows)
     int labels = 0;
     struct tc_scan_each each = tc_scan_walk(rows);
     while (tc_scan_next(&each)) {
-        _autofree_ char *label = tc_json_text(each.key);
+        _autofree_ char *label = tc_json_line(each.key);
         if (!note_row(&columns, each.value))
             return false;
         if (label && width(label) > labels)
@@ -174,7 +174,7 @@ static bool put_rows(FILE *out, struct tc_slice rows)
     }
     each = tc_scan_walk(rows);
     while (tc_scan_next(&each)) {
-        _autofree_ char *label = tc_json_text(each.key);
+        _autofree_ char *label = tc_json_line(each.key);
         if (!put_row(out, &columns, each.value, label, labels))
             return false;
     }
@@ -188,7 +188,7 @@ static bool put_words(FILE *out, const char *name, struct tc_slice words)
     (void)fprintf(out, "%-*s", NAME_WIDTH, name);
     struct tc_scan_each each = tc_scan_walk(words);
     for (bool first = true; tc_scan_next(&each); first = false) {
-        _autofree_ char *word = tc_json_text(each.value);
+        _autofree_ char *word = tc_json_line(each.value);
         if (!word)
             word = strndup(each.value.at, each.value.length);
         if (!word)

@@ -27,12 +27,12 @@ static char *signature(struct tc_slice tool)
     FILE *out = open_memstream(&line, &size);
     if (!out)
         return NULL;
-    _autofree_ char *name = tc_json_text(tc_json_get(tool, "name"));
+    _autofree_ char *name = tc_json_line(tc_json_get(tool, "name"));
     (void)fprintf(out, "%s(", name ? name : "?");
     struct tc_slice schema = tc_json_get(tool, "input_schema");
     struct tc_scan_each each = tc_scan_walk(tc_json_get(schema, "properties"));
     for (const char *comma = ""; tc_scan_next(&each); comma = ", ") {
-        _autofree_ char *argument = tc_json_text(each.key);
+        _autofree_ char *argument = tc_json_line(each.key);
         bool required = false;
         struct tc_scan_each names = tc_scan_walk(tc_json_get(schema, "required"));
         while (argument && tc_scan_next(&names))
@@ -43,6 +43,16 @@ static char *signature(struct tc_slice tool)
     return fclose(out) ? (free(line), NULL) : line;
 }
 
+/* Whatever stands in it, no line of it begins where a tool does. */
+static void put_description(FILE *out, const char *words)
+{
+    for (const char *line = words; line && *line; line += *line == '\n') {
+        size_t length = strcspn(line, "\n");
+        (void)fprintf(out, "    %.*s\n", (int)length, line);
+        line += length;
+    }
+}
+
 static void put_tool(FILE *out, struct tc_slice tool)
 {
     _autofree_ char *what = signature(tool);
@@ -51,8 +61,7 @@ static void put_tool(FILE *out, struct tc_slice tool)
     _autofree_ char *description = tc_json_text(tc_json_get(tool, "description"));
     (void)fprintf(out, "%-28s %s%s%s\n", what ? what : "?", backend ? backend : "",
                   tier ? ", " : "", tier ? tier : "");
-    if (description && *description)
-        (void)fprintf(out, "    %s\n", description);
+    put_description(out, description);
 }
 
 static int print_text(const char *json)
