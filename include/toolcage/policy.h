@@ -90,8 +90,9 @@ int toolcage_policy_lint_json(const struct toolcage_policy *policy, const char *
  * and no environment, so that the answers are the same on every machine. *ret_json is the caller's
  * (toolcage_free): {version, policy, tests: [{file, tool, line, points: [{what, line, ok, expected,
  * verdict, key, key_line, reason, hint}]}], counts: {passed, failed}, coverage: {covered, total,
- * missing: [{key, what, line}]}}. Thread-safe. Errors: TOOLCAGE_EUSAGE, TOOLCAGE_EPOLICY (a text of
- * tests; the report lists every finding), TOOLCAGE_EMEMORY. */
+ * missing: [{key, what, line}]}}. Thread-safe. Errors: TOOLCAGE_EUSAGE (a text is a policy, and no
+ * text of tests), TOOLCAGE_EPOLICY (a text of tests; the report lists every finding),
+ * TOOLCAGE_EMEMORY. */
 int toolcage_policy_test_json(const struct toolcage_policy *policy, size_t count,
                               const char *const texts[], const size_t lengths[],
                               const char *const names[], char **ret_json,

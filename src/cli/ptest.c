@@ -12,7 +12,7 @@
 #include "cli/readfile.h"
 #include "cli/say.h"
 
-enum { TC_EXIT_FAILED_TESTS = 1, FILES_MAX = 64 };
+enum { TC_EXIT_FAILED_TESTS = 1, FILES_MAX = 64, BYTES_MAX = 4 << 20 };
 
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
@@ -24,10 +24,11 @@ static const struct tc_option options[] = {
 };
 
 static const char text[] =
-    "Runs the [[test]] tables of the policy, and those of the FILEs, which hold nothing else. No\n"
-    "tool runs: each access is asked of the grant that a call would get. Without --policy the "
-    "first\n"
-    "FILE may be the policy itself. The lines are TAP.\n"
+    "Runs the [[test]] tables of a policy, and those of files that hold nothing else, in TOML or\n"
+    "YAML. Without --policy the first FILE may be the policy; if it is a file of tests, they are "
+    "of\n"
+    "the policy that is found here. No tool runs: each access is asked of the grant that a call\n"
+    "would get. The lines are TAP.\n"
     "\n"
     "exit codes: 0 all passed, 1 a test failed or too few entries are covered, 125 a file cannot "
     "be "
@@ -176,42 +177,76 @@ static int read_files(struct files *f, char *const names[], size_t count,
                               "at most %d files at once", FILES_MAX);
     f->names = (const char *const *)names;
     for (; f->count < count; f->count++) {
-        f->texts[f->count] = tc_cli_read_file(names[f->count]);
+        const char *name = names[f->count];
+        f->texts[f->count] = tc_cli_read_input(name, BYTES_MAX, &f->lengths[f->count]);
         if (!f->texts[f->count])
-            return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, "give the path of a file of tests",
-                                  "cannot read %s: %s", names[f->count], strerror(errno));
-        f->lengths[f->count] = strlen(f->texts[f->count]);
+            return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
+                                  "give the path of a file of tests, of at most 4 MiB",
+                                  "cannot read %s: %s", name, strerror(errno));
     }
     return 0;
 }
 
 /* The policy by --policy, or the first word where it is one, or the one found here. *ret_words is
- * how many words it took. */
+ * how many words it took. `doubt` is why the first word is none. */
 static int open_policy(const struct tc_args *args, struct toolcage_policy **ret, size_t *ret_words,
-                       struct tc_failure *failure)
+                       struct tc_failure *doubt, struct tc_failure *failure)
 {
     const char *given = tc_args_value(args, "policy");
-    *ret_words = 0;
-    if (!given && args->word_count && !toolcage_policy_load_file(args->words[0], ret, NULL)) {
-        *ret_words = 1;
+    *ret_words = !given && args->word_count > 0;
+    if (*ret_words && !toolcage_policy_load_file(args->words[0], ret, tc_failure_error(doubt)))
         return 0;
-    }
+    *ret_words = 0;
     _autofree_ char *path = tc_lookup_named(given, failure);
     return path ? toolcage_policy_load_file(path, ret, tc_failure_error(failure)) : -1;
 }
 
-static int test(const struct tc_args *args, char **ret, struct tc_failure *failure)
+static int ask(const struct tc_args *args, const struct toolcage_policy *policy, size_t taken,
+               char **ret, struct tc_failure *failure)
 {
     __attribute__((cleanup(files_done))) struct files files = {0};
+    if (read_files(&files, args->words + taken, args->word_count - taken, failure))
+        return -1;
+    return toolcage_policy_test_json(policy, files.count, (const char *const *)files.texts,
+                                     files.lengths, files.names, ret, tc_failure_error(failure));
+}
+
+/* A first word that is no policy, where none is found either, or that is one with a mistake: the
+ * mistake is what helps. */
+static bool prefer(const struct tc_failure *doubt, const struct tc_failure *failure, bool found)
+{
+    int code = failure->error ? toolcage_error_code(failure->error) : failure->code;
+    return doubt->error && (found ? failure->error && code == TOOLCAGE_EUSAGE
+                                  : !failure->error && code == TOOLCAGE_ENOT_FOUND);
+}
+
+/* *ret_alone: there is no policy but the file that was named first. */
+static int test(const struct tc_args *args, char **ret, bool *ret_alone, struct tc_failure *failure)
+{
+    _autofailure_ struct tc_failure doubt = {0};
     struct toolcage_policy *policy = NULL;
     size_t taken;
-    if (open_policy(args, &policy, &taken, failure))
-        return -1;
-    int rc = read_files(&files, args->words + taken, args->word_count - taken, failure);
+    int rc = open_policy(args, &policy, &taken, &doubt, failure);
+    bool found = policy;
     if (!rc)
-        rc = toolcage_policy_test_json(policy, files.count, (const char *const *)files.texts,
-                                       files.lengths, files.names, ret, tc_failure_error(failure));
+        rc = ask(args, policy, taken, ret, failure);
     (void)toolcage_policy_unref(policy);
+    *ret_alone = false;
+    if (!rc || !prefer(&doubt, failure, found))
+        return rc;
+    *ret_alone = !found;
+    struct tc_failure other = *failure;
+    *failure = doubt;
+    doubt = other;
+    return rc;
+}
+
+/* Without a policy the first word had to be one; it may be meant as tests of another. */
+static int tell_failure(const struct tc_args *args, const struct tc_failure *failure, bool alone)
+{
+    int rc = tc_failure_tell(failure, args, NULL);
+    if (alone && !tc_args_has(args, "json"))
+        tc_cli_hint("if it is a file of tests, name their policy with --policy FILE");
     return rc;
 }
 
@@ -226,8 +261,9 @@ static int run(const struct tc_args *args)
         tc_cli_hint("as in --require-coverage 90");
         return TC_EXIT_FAILURE;
     }
-    int rc = test(args, &json, &failure) ? tc_failure_tell(&failure, args, NULL)
-                                         : tell(args, json, wanted);
+    bool alone = false;
+    int rc = test(args, &json, &alone, &failure) ? tell_failure(args, &failure, alone)
+                                                 : tell(args, json, wanted);
     toolcage_free(json);
     return rc;
 }

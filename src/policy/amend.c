@@ -124,11 +124,16 @@ static int name_clause(const struct wanted *w, const struct toolcage_policy *pol
                        struct toolcage_error **err)
 {
     const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    const char *list = w->access == TC_ACCESS_WRITE ? "writable" : "readable";
+    uint32_t line = spec->said[TC_KEY_FILESYSTEM];
     _autobuf_ struct tc_buf hint = TC_BUF_INIT;
-    tc_buf_addf(&hint, "add it by hand, below %s: filesystem: {%s: [", spec->prefix,
-                w->access == TC_ACCESS_WRITE ? "writable" : "readable");
+    if (line) /* a second key of that name would be an error */
+        tc_buf_addf(&hint, "add it by hand to %s of %s.filesystem, line %u: ", list, spec->prefix,
+                    TC_LINE_NUMBER(line));
+    else
+        tc_buf_addf(&hint, "add it by hand, below %s: filesystem: {%s: [", spec->prefix, list);
     write_element(&hint, holder(spec, w->path), w->path, ":");
-    tc_buf_adds(&hint, "]}");
+    tc_buf_adds(&hint, line ? "" : "]}");
     return hint.failed
                ? tc_fail_memory(err)
                : refuse(w, hint.data, "only TOML text is edited, and this policy is YAML", err);

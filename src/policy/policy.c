@@ -203,6 +203,25 @@ static void check_text(struct tc_parse *p, const char *text, size_t length)
                     "the file holds a NUL byte");
 }
 
+/* Tests of a policy are asked for, and this is one: whoever gave it meant something else. */
+static int refuse_policy(const struct tc_parse *p, const struct tc_node *root,
+                         struct toolcage_error **err)
+{
+    for (size_t i = 0; i < root->count; i++) {
+        const char *key = root->items[i].key;
+        if (tc_key_find(TC_SCOPE_FILE, key) && !tc_key_find(TC_SCOPE_TEST_FILE, key))
+            return tc_fail(
+                err,
+                &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                                 .stage = "policy",
+                                 .subject = key,
+                                 .hint = "name it with --policy, or as the first file; a file of "
+                                         "tests holds [[test]] alone"},
+                "%.200s is a policy, not a file of tests: it says %.40s", p->diag.name, key);
+    }
+    return 0;
+}
+
 static int read_policy(struct tc_parse *p, const struct tc_policy_source *source,
                        struct tc_document *document, struct toolcage_error **err)
 {
@@ -215,7 +234,8 @@ static int read_policy(struct tc_parse *p, const struct tc_policy_source *source
         tc_diag_add(&p->diag, document->error_at, "", document->hint, "%s", document->error);
         return tc_diag_result(&p->diag, err);
     }
-    int rc = p->tested ? 0 : tc_extends_merge(p->policy, document, &p->diag, source, err);
+    int rc = p->tested ? refuse_policy(p, &document->root, err)
+                       : tc_extends_merge(p->policy, document, &p->diag, source, err);
     if (!rc && !p->tested)
         rc = tc_within_compile(p->policy, document, &p->diag, source, err);
     if (rc)

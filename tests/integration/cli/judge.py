@@ -86,9 +86,42 @@ def tests(place):
     report = json.loads(place.run("policy", "test", "--json", "--policy", path, wrong).out)
     check(report["counts"] == {"passed": 6, "failed": 1} and report["tests"][1]["file"] == str(wrong), "--json", report)
     broken = place.write("broken.toml", "[tool.x]\n")
-    expect(place, "a file that holds more than tests", ["policy", "test", "--policy", path, broken], 125, f"{broken}:1:", "unknown key")
+    expect(place, "a policy in place of tests", ["policy", "test", "--policy", path, broken], 125, f"{broken} is a policy, not a file of tests",
+           "--policy")
+    expect(place, "a policy after the first", ["policy", "test", path, broken], 125, f"{broken} is a policy, not a file of tests")
     expect(place, "a policy without tests", ["policy", "test", broken], 0, "1..0 # SKIP", stream="out")
     expect(place, "no such file", ["policy", "test", "--policy", path, "nowhere.toml"], 125, "nowhere.toml")
+
+
+def what_is_tested(place):
+    """FILE is a policy, or tests of the one that is found; a mistake is told of what the file was meant to be."""
+    here, away = os.path.join(place.root, "here"), os.path.join(place.root, "away")
+    own = place.write("here/toolcage.toml", TESTED)
+    other = place.write("away/other.toml", TESTED.replace('"count"', '"sum"').replace("tool.count", "tool.sum"))
+    more, yaml = place.write("away/more.toml", MORE), place.write("away/more.yaml", 'test:\n  - {tool: count, denied: ["read /data/no/x"]}\n')
+    expect(place, "no file: the policy that is found", ["policy", "test"], 0, "1..5", stream="out", cwd=here)
+    expect(place, "a policy: its own tests", ["policy", "test", other], 0, "ok 1 - sum: ", "1..5", stream="out", cwd=here)
+    as_yaml = place.write("away/policy.yaml", 'tool: {echo: {command: [t]}}\ntest: [{tool: echo, denied: ["read /data"]}]\n')
+    expect(place, "a policy in YAML", ["policy", "test", as_yaml], 0, "ok 1 - echo: ", "1..1", stream="out", cwd=here)
+    expect(place, "tests: of the policy that is found", ["policy", "test", more], 0, "1..7", stream="out", cwd=here)
+    expect(place, "tests in YAML, and more of them", ["policy", "test", yaml, more], 0, "1..8", stream="out", cwd=here)
+    expect(place, "tests, and no policy", ["policy", "test", more], 125, f"{more}:2:", 'there is no tool "count"',
+           "hint: if it is a file of tests, name their policy with --policy FILE", cwd=away)
+    bad = place.write("away/bad.toml", TESTED.replace("tier", "teir"))
+    for name, where in (("found", here), ("not found", away)):
+        answer = expect(place, f"a mistaken policy, another is {name}", ["policy", "test", bad], 125, f"{bad}:4:1: error: unknown key", "did you mean", cwd=where)
+        check("there is no policy" not in answer.err and "not a file of tests" not in answer.err, "its mistake is what is told", answer)
+    wrong = place.write("away/wrong.toml", MORE.replace("denied =", "deneid ="))
+    expect(place, "mistaken tests", ["policy", "test", wrong], 125, f"{wrong}:7:1: error: unknown key", cwd=here)
+    torn = place.write("away/torn.toml", MORE + "\0" + MORE.replace('call = "denied"', 'call = "allowed"'))
+    expect(place, "tests behind a NUL are not forgotten", ["policy", "test", torn], 125, "NUL", cwd=here)
+    place.write("here/toolcage.yaml", "tool: {count: {command: [t]}}\n")
+    expect(place, "two policies are found", ["policy", "test", more], 125, "there are two policies: ", "--policy", cwd=here)
+    os.unlink(os.path.join(here, "toolcage.yaml"))
+    place.write("here/toolcage.toml", TESTED.replace("tier", "teir"))
+    expect(place, "the policy that is found has a mistake", ["policy", "test", more], 125, f"{own}:4:1: error: unknown key", cwd=here)
+    answer = place.run("policy", "test", "--json", more, cwd=away)
+    check(answer.code == 125 and not answer.err and json.loads(answer.out)["error"]["location"]["file"] == more, "--json tells it in one line", answer)
 
 
 def explain(place):
@@ -103,6 +136,37 @@ def explain(place):
     check(answer.code == 1 and verdict["verdict"]["clause"] == "net.none" and verdict["chosen_by"]["line"] == 4, "explain --json", answer)
     check(place.run("policy", *use, "--read", "/data/x").out == place.run(*use, "--read", "/data/x").out,
           "explain is policy explain", answer)
+
+
+YAML = """# kept as it is
+tool:
+  a:
+    command: [cat, /srv/nowhere/x]
+    memory: {max: 512MiB, by: any}
+  b:
+    command: [cat, /srv/nowhere/x]  # and this
+    memory: {max: 512MiB, by: any}
+    filesystem:
+      readable:
+        - /usr/share
+"""
+
+
+def allow_in_yaml(place):
+    """YAML is not edited: what to write, and where, is said; written so, it is right."""
+    path = place.write("home/p.yaml", YAML)
+    for tool, hint, old, new in (
+            ("a", 'below tool.a: filesystem: {readable: ["/srv/nowhere/x"]}', "/srv/nowhere/x]\n",
+             '/srv/nowhere/x]\n    filesystem: {readable: ["/srv/nowhere/x"]}\n'),
+            ("b", 'to readable of tool.b.filesystem, line 9: "/srv/nowhere/x"', "        - /usr/share\n",
+             '        - /usr/share\n        - "/srv/nowhere/x"\n')):
+        place.run("call", "--why", "--policy", path, tool, "{}")
+        answer = expect(place, f"allow --last, YAML: {tool}", ["allow", "--last"], 1, "this policy is YAML", f"hint: add it by hand, {hint}" if tool == "a"
+                        else f"hint: add it by hand {hint}")
+        with open(path, encoding="utf-8") as file:
+            check(not answer.out and file.read() == YAML, "nothing is printed to patch with, and nothing is changed", answer)
+        done = place.write("home/done.yaml", YAML.replace(old, new, 1))
+        expect(place, f"the hint is right: {tool}", ["explain", "--policy", done, "--tool", tool, "--read", "/srv/nowhere/x"], 0, "allowed: ", stream="out")
 
 
 SHELLS = """[tool.mixed]
@@ -152,6 +216,6 @@ def dangers_are_real(place):
 
 
 with Place() as place:
-    for part in (lint, tests, explain, dangers_are_real):
+    for part in (lint, tests, what_is_tested, explain, allow_in_yaml, dangers_are_real):
         part(place)
 finish()

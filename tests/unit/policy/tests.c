@@ -122,7 +122,7 @@ static void coverage_counts_entries_and_bounds(void **state)
 
 static void a_file_of_tests_holds_nothing_else(void **state)
 {
-    static const char *const bad[] = {"[tool.y]\n", "[[test]]\ntool = \"y\"\n", "[[test]]\n",
+    static const char *const bad[] = {"[[test]]\ntool = \"y\"\n", "[[test]]\n",
                                       "[[test]]\ntool = \"x\"\nallowed = [\"fly /x\"]\n",
                                       "[[test]]\ntool = \"x\"\ncall = \"maybe\"\n"};
     _autopolicy_ struct toolcage_policy *policy = compile(POLICY);
@@ -134,6 +134,24 @@ static void a_file_of_tests_holds_nothing_else(void **state)
         const struct tc_test_texts tests = {1, &bad[i], &length, &name};
         assert_int_equal(tc_policy_test(policy, &tests, &test_facts, &out, &err), TOOLCAGE_EPOLICY);
         assert_non_null(strstr(tc_error_report(err), "apart.toml:"));
+        assert_null(out);
+    }
+}
+
+static void a_policy_is_no_file_of_tests(void **state)
+{
+    static const char *const policies[] = {"[tool.y]\n", "extends = \"x.toml\"\n",
+                                           "[[test]]\ntool = \"x\"\n[defaults]\npids = 3\n"};
+    _autopolicy_ struct toolcage_policy *policy = compile(POLICY);
+    for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
+        _autoerror_ struct toolcage_error *err = NULL;
+        size_t length = strlen(policies[i]);
+        const char *name = "apart.toml";
+        char *out = NULL;
+        const struct tc_test_texts tests = {1, &policies[i], &length, &name};
+        assert_int_equal(tc_policy_test(policy, &tests, &test_facts, &out, &err), TOOLCAGE_EUSAGE);
+        assert_non_null(strstr(tc_error_message(err), "apart.toml is a policy"));
+        assert_non_null(strstr(tc_error_hint(err), "--policy"));
         assert_null(out);
     }
 }
@@ -162,6 +180,7 @@ int main(void)
         cmocka_unit_test(a_failure_names_key_and_line),
         cmocka_unit_test(coverage_counts_entries_and_bounds),
         cmocka_unit_test(a_file_of_tests_holds_nothing_else),
+        cmocka_unit_test(a_policy_is_no_file_of_tests),
         cmocka_unit_test(answers_are_the_same_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
