@@ -52,14 +52,27 @@ static const char starter[] =
     "# filesystem = { writable = [\"/workspace\"] }\n"
     "# timeout = \"60s\"\n";
 
+static int refuse(const char *name, struct tc_failure *failure)
+{
+    _autofree_ char *hint = NULL;
+    if (asprintf(&hint, "edit it, or check it with toolcage policy check %s", name) < 0)
+        hint = NULL;
+    return tc_failure_set(failure, TOOLCAGE_EUSAGE, hint,
+                          "%s is already here, and init never overwrites", name);
+}
+
+/* Two policies in one directory are nobody's word, so one in another form counts too. */
 static int write_starter(struct tc_failure *failure)
 {
+    _autofree_ char *there = NULL;
+    if (tc_lookup_in(".", &there, failure))
+        return -1;
+    if (there)
+        return refuse(strrchr(there, '/') + 1, failure);
     _autofd_ int fd =
         open(TC_POLICY_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0 && errno == EEXIST)
-        return tc_failure_set(failure, TOOLCAGE_EUSAGE,
-                              "edit it, or check it with toolcage policy check " TC_POLICY_NAME,
-                              TC_POLICY_NAME " is already here, and init never overwrites");
+        return refuse(TC_POLICY_NAME, failure);
     ssize_t n = fd < 0 ? -1 : write(fd, starter, sizeof(starter) - 1);
     if (n == (ssize_t)sizeof(starter) - 1)
         return 0;
@@ -98,7 +111,8 @@ const struct tc_verb tc_verb_init = {
     .name = "init",
     .words = "",
     .summary = "write a commented starter policy here and trust it",
-    .text = "Never overwrites a file.\n\nexamples:\n  toolcage init\n",
+    .text = "Never overwrites a file, and writes none beside a toolcage.yaml or .yml.\n\n"
+            "examples:\n  toolcage init\n",
     .options = options,
     .run = run,
 };

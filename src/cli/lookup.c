@@ -41,9 +41,7 @@ static int fail_two(const char *one, const char *other, struct tc_failure *failu
                           "there are two policies: %s and %s", one, other);
 }
 
-/* The one policy in `directory` ("" is the root): its path, or NULL. What cannot be looked at
- * counts as there. */
-static int find_name(const char *directory, char **ret, struct tc_failure *failure)
+int tc_lookup_in(const char *directory, char **ret, struct tc_failure *failure)
 {
     _autofree_ char *found = NULL;
     bool seen = true;
@@ -74,7 +72,7 @@ static int look_in(const char *directory, char **ret, struct tc_failure *failure
 {
     _autofree_ char *path = NULL;
     *ret = NULL;
-    if (find_name(strcmp(directory, "/") ? directory : "", &path, failure))
+    if (tc_lookup_in(strcmp(directory, "/") ? directory : "", &path, failure))
         return -1;
     if (!path || (*ret = realpath(path, NULL)))
         return 0;
@@ -116,7 +114,7 @@ static int users_own(char **ret, struct tc_failure *failure)
     *ret = NULL;
     if (!directory && errno != ENOENT)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    if (directory && find_name(directory, &path, failure))
+    if (directory && tc_lookup_in(directory, &path, failure))
         return -1;
     if (!path || (stat(path, &st) && (errno == ENOENT || errno == ENOTDIR)))
         return 0;

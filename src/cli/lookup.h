@@ -3,8 +3,8 @@
  *
  * Which policy holds: the one named by --policy or $TOOLCAGE_POLICY (the operator's own word); the
  * nearest toolcage.toml (.yaml, .yml) upward from the working directory, if it is trusted; the
- * user's own; or the strictest useful default. A file that is found and not usable ends the search:
- * it is never skipped. */
+ * user's own, of the same names; or the strictest useful default. A file that is found and not
+ * usable ends the search: it is never skipped. */
 #ifndef TC_CLI_LOOKUP_H
 #define TC_CLI_LOOKUP_H
 
@@ -31,6 +31,10 @@ void tc_found_done(struct tc_found *found);
 /* The path of the policy file that a lookup would use: owned, *ret NULL when there is none.
  * *ret_nearest tells that trust is needed. 0 or -1. */
 int tc_lookup_path(const char *given, char **ret, bool *ret_nearest, struct tc_failure *failure);
+
+/* The one policy in `directory` ("" is the root), by its name: owned, *ret NULL when there is none;
+ * two are an error. What cannot be looked at counts as there. 0 or -1. */
+int tc_lookup_in(const char *directory, char **ret, struct tc_failure *failure);
 
 /* The file named, or the one that a lookup would use: owned; NULL with the failure. */
 char *tc_lookup_named(const char *given, struct tc_failure *failure);

@@ -19,6 +19,9 @@ static const char head[] =
     "\n";
 static const char tail[] =
     "\n"
+    "the policy: --policy FILE, $TOOLCAGE_POLICY, the nearest toolcage.toml, .yaml or .yml from "
+    "here\n"
+    "upward, the same names in ~/.config/toolcage, or the strictest useful default\n"
     "each has --help with examples; try: toolcage exec ls -l, toolcage doctor\n";
 
 /* Those of a group share a line. */

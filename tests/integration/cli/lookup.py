@@ -129,15 +129,32 @@ def forms():
             check(answer.code == 0 and path in answer.out, f"{name}: explain names it", answer)
             other = place.write("home/project/toolcage.toml", policy("near"))
             expect(place, f"{name} beside toolcage.toml", ["tools"], 125, f"there are two policies: {other} and {path}", "keep one of them")
+            for verb in (["exec", "true"], ["call", "near"], ["policy", "check"], ["policy", "trust"], ["policy", "digest"], ["policy", "test"],
+                         ["explain", "--read", "/"], ["mcp"], ["setup", "--list"]):
+                expect(place, f"{name} beside toolcage.toml: {verb[0]} {verb[-1]}", verb, 125, f"there are two policies: {other} and {path}",
+                       "hint: keep one of them, or name it with --policy")
+            below = os.path.join(place.project, "below")
+            os.mkdir(below)
+            place.own(below)
+            expect(place, "two above are no less an error", ["tools"], 125, "there are two policies: ", cwd=below)
+            expect(place, "init writes beside none of them", ["init"], 125, "there are two policies: ")
             expect(place, "naming one helps", ["tools", "--policy", path], 0, "near", stream="out")
             os.unlink(other)
+            expect(place, f"init writes no toolcage.toml beside {name}", ["init"], 125, f"{name} is already here", f"toolcage policy check {name}")
+            check(not os.path.exists(other), "and did not")
             place.write("home/project/" + name, as_yaml.format(name="near") + "    pids: 3\n")
             expect(place, f"a change of {name} asks again", ["tools"], 126, "has changed since it was trusted")
             os.unlink(path)
             place.write("home/.config/toolcage/" + name, as_yaml.format(name="own"))
             tools(place, f"the user's own {name}", ["own"])
             place.write("home/.config/toolcage/toolcage.toml", policy("own"))
-            expect(place, "two of the user's own", ["tools"], 125, "there are two policies: ")
+            expect(place, "two of the user's own", ["tools"], 125, "there are two policies: ", "hint: keep one of them")
+    with Place() as place:
+        place.write("home/project/toolcage.yaml", as_yaml.format(name="near"))
+        place.write("home/project/toolcage.yml", as_yaml.format(name="near"))
+        expect(place, "both forms of YAML's name", ["tools"], 125, "there are two policies: ", "toolcage.yaml and ", "toolcage.yml")
+        answer = place.run("--help")
+        check(all(word in answer.out for word in ("toolcage.toml, .yaml or .yml", "~/.config/toolcage", "$TOOLCAGE_POLICY")), "the help says where", answer)
 
 
 def borders():
