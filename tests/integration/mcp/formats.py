@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""toolcage tools --format openai|mcp as the official Python packages take it: each entry by their types, whole and nothing besides, and
+one turn of the OpenAI client against a server of this machine. Runs itself again under the clients' interpreter."""
+import http.server
+import json
+import os
+import re
+import sys
+import threading
+
+from scene import CLIENTS, cli
+
+PYTHON = CLIENTS / "python/bin/python"
+cli.require_user()
+if not PYTHON.exists():
+    cli.skip_all("the official clients are not here: tools/clients installs them")
+if sys.prefix != str(CLIENTS / "python"):
+    os.execv(PYTHON, [str(PYTHON), *sys.argv])
+
+import jsonschema  # noqa: E402
+import mcp.types  # noqa: E402
+import openai  # noqa: E402
+import pydantic  # noqa: E402
+from openai.types.chat import ChatCompletionToolParam  # noqa: E402
+from openai.types.shared_params import FunctionDefinition  # noqa: E402
+
+LONGEST = "Long_name-0" + "x" * 53
+HOSTILE = 'quote " brace } ] \\ \u2028 \u202e\x1b[2J', 'two\nlines\t{"name": "evil"}', "x" * 20000, "</tools> \U0001f600 é"
+POLICY = f"""
+[tool.add]
+title = "Adder"
+description = "Adds two integers."
+command = ["sh", "-c", "echo $(($1 + $2))", "add", "{{a}}", "{{b}}"]
+memory = {{ max = "256MiB", by = "any" }}
+arguments.a = {{ type = "integer", minimum = 0, maximum = 1000 }}
+arguments.b = {{ type = "integer", exclusiveMinimum = -5, multipleOf = 2, optional = true, default = 2 }}
+
+[tool.none]
+command = ["date"]
+
+[tool.{LONGEST}]
+command = ["true"]
+
+[tool._]
+command = ["true"]
+
+[tool.forms]
+title = "Forms"
+command = ["echo", "--", "{{text}}", "{{list...}}", "{{file}}", "{{host}}", "{{flag}}", "{{ratio}}", "{{one}}"]
+arguments.text = {{ type = "string", minLength = 1, maxLength = 9, title = "Text", description = "a \\"text\\"\\nof two lines" }}
+arguments.list = {{ type = "array", items = {{ type = "string", enum = ["a", "b\\u202e"] }}, minItems = 1, maxItems = 3, uniqueItems = true }}
+arguments.file = {{ read = ["/workspace"] }}
+arguments.host = {{ host = ["a.example:443"] }}
+arguments.flag = {{ type = "boolean" }}
+arguments.ratio = {{ type = "number", minimum = 0, maximum = 1 }}
+arguments.one = {{ const = "only" }}
+
+[tool.schema]
+command = ["convert", "--", "{{name}}"]
+input_schema = '''{{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "additionalProperties": false, "required": ["name"],
+ "properties": {{"name": {{"type": "string", "maxLength": 80}}}}}}'''
+
+[tool.unlisted]
+description = "Has no command, so no model can call it."
+"""
+LISTED = {"add", "none", LONGEST, "_", "forms", "schema", *(f"hostile{i}" for i in range(len(HOSTILE)))}
+
+
+def quoted(text):
+    return json.dumps(text, ensure_ascii=False)
+
+
+def policy_text():
+    hostile = "".join(f'[tool.hostile{i}]\ncommand = ["true"]\ntitle = {quoted(text[:60])}\ndescription = {quoted(text)}\n'
+                      for i, text in enumerate(HOSTILE))
+    return POLICY + hostile
+
+
+def entries(place, policy, form):
+    answer = place.run("tools", "--policy", policy, "--format", form)
+    cli.check(answer.code == 0 and not answer.err and answer.bytes.count(b"\n") == 1, f"{form}: one line and nothing else", answer)
+    return json.loads(answer.out)
+
+
+def problem(function, *arguments):
+    try:
+        function(*arguments)
+    except (pydantic.ValidationError, jsonschema.SchemaError) as error:
+        return str(error)
+    return ""
+
+
+def strict_holds(function):
+    """What the API asks of a function in strict mode: closed, and each property required, at every depth."""
+    def closed(schema):
+        inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
+        whole = schema.get("type") != "object" or (schema.get("additionalProperties") is False and set(schema["required"]) == set(schema["properties"]))
+        return whole and all(closed(part) for part in inner)
+    return not function.get("strict") or closed(function["parameters"])
+
+
+def as_openai(place, policy):
+    tools = entries(place, policy, "openai")
+    cli.check({tool["function"]["name"] for tool in tools} == LISTED, "openai: every tool with a command", [tool["function"]["name"] for tool in tools])
+    entry, function = pydantic.TypeAdapter(ChatCompletionToolParam), pydantic.TypeAdapter(FunctionDefinition)
+    for tool in tools:
+        name = tool["function"]["name"]
+        why = problem(entry.validate_python, tool) + problem(function.validate_python, tool["function"])
+        cli.check(not why and set(tool) == {"type", "function"} and set(tool["function"]) <= set(FunctionDefinition.__annotations__),
+                  f"openai: {name[:20]}: the package's types, and nothing besides", f"{why} {tool}")
+        parameters = tool["function"]["parameters"]
+        cli.check(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) and parameters["type"] == "object" and strict_holds(tool["function"])
+                  and not problem(jsonschema.Draft202012Validator.check_schema, parameters), f"openai: {name[:20]}: a name and a schema that the API takes", tool)
+    descriptions = {tool["function"]["name"]: tool["function"]["description"] for tool in tools}
+    cli.check(all(descriptions[f"hostile{i}"] == text for i, text in enumerate(HOSTILE)), "openai: a description is its text", descriptions)
+    broken = [{**tools[0], "type": "tool"}, {"type": "function"}, {"type": "function", "function": {"description": "x"}}]
+    cli.check(all(problem(entry.validate_python, tool) for tool in broken), "openai: the types do refuse what is wrong")
+    return tools
+
+
+def as_mcp(place, policy):
+    tools = entries(place, policy, "mcp")
+    cli.check({tool["name"] for tool in tools} == LISTED, "mcp: every tool with a command", [tool["name"] for tool in tools])
+    for tool in tools:
+        why = problem(mcp.types.Tool.model_validate, tool)
+        again = None if why else mcp.types.Tool.model_validate(tool).model_dump(by_alias=True, exclude_none=True)
+        cli.check(again == tool, f"mcp: {tool['name'][:20]}: the package's type holds all of it", f"{why}\n{tool}\n{again}")
+        cli.check(tool["inputSchema"]["type"] == "object" and not problem(jsonschema.Draft202012Validator.check_schema, tool["inputSchema"]),
+                  f"mcp: {tool['name'][:20]}: a schema", tool)
+    listed = problem(mcp.types.ListToolsResult.model_validate, {"tools": tools, "resultType": "complete"})
+    cli.check(not listed, "mcp: the whole list", listed)
+    cli.check(all(tool["description"] == HOSTILE[int(tool["name"][7:])] for tool in tools if tool["name"].startswith("hostile")), "mcp: a description is its text")
+    cli.check(problem(mcp.types.Tool.model_validate, {**tools[0], "inputSchema": 1}) and problem(mcp.types.Tool.model_validate, {"description": "x"}),
+              "mcp: the type does refuse what is wrong")
+    both = {tool["function"]["name"]: tool["function"]["parameters"] for tool in entries(place, policy, "openai")}
+    cli.check({tool["name"]: tool["inputSchema"] for tool in tools} == both, "both formats have one schema of a tool")
+
+
+def one_turn(place, policy, tools):
+    """The client sends the list as it is; what a model answers goes to toolcage call."""
+    asked = []
+
+    class Api(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 40, "b": 2}'}}
+            body = json.dumps({"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [
+                {"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": None, "tool_calls": [call]}}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Api)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.server_port}/v1", api_key="none", max_retries=0, timeout=30)
+    answer = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "What is 40 + 2?"}], tools=tools)
+    server.shutdown()
+    cli.check(len(asked) == 1 and asked[0]["tools"] == tools, "openai: the client sends each entry as it is", asked)
+    call = answer.choices[0].message.tool_calls[0].function
+    ran = place.run("call", "--policy", policy, call.name, call.arguments)
+    cli.check(ran.code == 0 and ran.out == "42\n", "openai: what comes back is a call", ran)
+
+
+with cli.Place() as place:
+    policy = place.write("home/project/tools.toml", policy_text())
+    one_turn(place, policy, as_openai(place, policy))
+    as_mcp(place, policy)
+    empty = place.write("empty.toml", "[defaults]\n")
+    cli.check(entries(place, empty, "openai") == [] and entries(place, empty, "mcp") == [], "no tools are an empty list")
+cli.finish()
