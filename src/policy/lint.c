@@ -191,7 +191,7 @@ static uint64_t keys_said(const struct tc_spec *spec)
 
 static void look_at(struct tc_lint *l, const struct tc_spec *spec)
 {
-    uint64_t said = keys_said(spec);
+    uint64_t said = spec ? keys_said(spec) : 0;
     for (const struct tc_lint_rule *rule = tc_lint_rules; rule->id && !l->memory; rule++) {
         l->rule = rule;
         if (rule->each && (rule->keys & said))
@@ -203,10 +203,14 @@ static void look_at_all(struct tc_lint *l)
 {
     const struct toolcage_policy *policy = l->policy;
     look_at(l, &policy->defaults);
-    for (size_t i = 0; i < policy->tool_count; i++)
+    for (size_t i = 0; i < policy->tool_count; i++) {
         look_at(l, &policy->tools[i]);
-    for (size_t i = 0; i < policy->server_count; i++)
+        look_at(l, policy->tools[i].setup);
+    }
+    for (size_t i = 0; i < policy->server_count; i++) {
         look_at(l, &policy->servers[i].spec);
+        look_at(l, policy->servers[i].spec.setup);
+    }
     for (const struct tc_lint_rule *rule = tc_lint_rules; rule->id && !l->memory; rule++) {
         l->rule = rule;
         if (rule->whole)

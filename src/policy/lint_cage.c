@@ -12,6 +12,7 @@
 #include "policy/template.h"
 
 static const int64_t longest_ms = 10 * 60 * 1000;
+static const int64_t longest_install_ms = 60 * 60 * 1000; /* a person waits for it */
 static const int64_t largest_memory = (int64_t)64 << 30;
 static const int64_t largest_output = 1 << 20;
 enum { BYTES_PER_TOKEN = 4 };
@@ -153,12 +154,16 @@ void tc_lint_timeout(struct tc_lint *l, const struct tc_spec *spec)
 {
     char text[TC_VALUE_TEXT_SIZE];
     const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_TIMEOUT);
-    if (!said || tc_spec_is_server(spec) || said->limits.timeout_ms <= longest_ms)
+    bool install = tc_spec_is_setup(spec);
+    int64_t longest = install ? longest_install_ms : longest_ms;
+    if (!said || tc_spec_is_server(spec) || said->limits.timeout_ms <= longest)
         return;
     tc_value_write(TC_UNIT_DURATION, said->limits.timeout_ms, text);
     tc_lint_add(l, said, "timeout", said->said[TC_KEY_TIMEOUT], "timeout",
-                "at most 10m, or cpu_time = \"…\" beside it",
-                "a call that hangs or mines holds this machine for %s", text);
+                install ? "at most 1h, or cpu_time = \"…\" beside it"
+                        : "at most 10m, or cpu_time = \"…\" beside it",
+                "%s that hangs or mines holds this machine for %s",
+                install ? "an install" : "a call", text);
 }
 
 void tc_lint_memory(struct tc_lint *l, const struct tc_spec *spec)
@@ -184,8 +189,8 @@ void tc_lint_output(struct tc_lint *l, const struct tc_spec *spec)
 {
     char text[TC_VALUE_TEXT_SIZE];
     const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_OUTPUT);
-    if (!said || said->limits.output <= largest_output)
-        return;
+    if (!said || said->limits.output <= largest_output || tc_spec_is_setup(spec))
+        return; /* no model reads what an install prints */
     tc_value_write(TC_UNIT_SIZE, said->limits.output, text);
     tc_lint_add(l, said, "output", said->said[TC_KEY_OUTPUT], "output",
                 "keep 1MiB or less, and let the tool write the rest to a file that collect names",

@@ -173,6 +173,9 @@ static bool shown_otherwise(const struct tc_spec *spec, const char *path)
 {
     if (tc_system_path_find(path) || tc_system_path_below(path))
         return true;
+    if (tc_spec_is_setup(spec) &&
+        (tc_path_within(spec->into, path) || tc_path_within(TC_SETUP_PLACE, path)))
+        return true;
     for (size_t i = 0; i < spec->argument_count; i++)
         for (size_t b = 0; b < spec->arguments[i].bound_count; b++) {
             const char *bound = spec->arguments[i].bounds[b].path;

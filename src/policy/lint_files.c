@@ -31,6 +31,12 @@ static void tell_secret(struct tc_lint *l, const struct tc_spec *says, const cha
     bool leaves = net && net->net_count;
     if (leaves != tc_streq(l->rule->id, "secret-and-network"))
         return;
+    if (!leaves && tc_spec_is_setup(says)) {
+        tc_lint_add(l, says, key, line, what, "take it out, or see that nothing of it is installed",
+                    "%s may hold a secret, and what the install leaves of it every call reads",
+                    what);
+        return;
+    }
     if (!leaves) {
         tc_lint_add(l, says, key, line, what,
                     "take it out, unless the tool is there to show it to a model",
@@ -220,8 +226,31 @@ static const char *executed(const struct tc_spec *spec)
     return NULL;
 }
 
+/* What is installed by them every call of the tool runs. */
+static void check_inputs(struct tc_lint *l, const struct tc_spec *setup)
+{
+    uint32_t line = setup->said[TC_KEY_COMMAND];
+    const char *directory =
+        TC_LINE_FILE(line) ? l->policy->files[TC_LINE_FILE(line)].dir : l->policy->dir;
+    for (size_t i = 0; i < setup->inputs.count; i++) {
+        const char *input = setup->inputs.items[i];
+        _autofree_ char *host = tc_path_join(directory, input);
+        l->memory |= !host;
+        const struct tc_lint_place *place = host ? place_over(l, host, setup, NULL) : NULL;
+        if (place)
+            tc_lint_add(
+                l, setup, "inputs", line, input,
+                "keep it where no tool writes; until then the install is refused",
+                "%s installs by %s, which %s may replace (%s is writable, line " TC_LINE_FORM ")",
+                setup->prefix, input, place->spec->prefix, place->host,
+                TC_LINE_SHOWN(l->policy, place->line));
+    }
+}
+
 void tc_lint_run_by_tool(struct tc_lint *l, const struct tc_spec *spec)
 {
+    if (tc_spec_is_setup(spec))
+        check_inputs(l, spec);
     const char *path = executed(spec);
     const struct tc_spec *fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM);
     _autofree_ char *clean = path ? tc_path_absolute("/", path) : NULL;
@@ -330,7 +359,8 @@ static struct writes writes_of(const struct tc_lint *l, const struct tc_spec *sp
     struct writes w = {.fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM),
                        .workspace = tc_lint_said(l, spec, TC_KEY_WORKSPACE),
                        .disk = tc_lint_said(l, spec, TC_KEY_DISK)};
-    for (size_t i = 0; w.fs && !w.rule && i < w.fs->fs_count; i++)
+    /* what [defaults] grants to write an install reads */
+    for (size_t i = 0; w.fs && !w.rule && !tc_spec_is_setup(spec) && i < w.fs->fs_count; i++)
         if (w.fs->fs[i].access == TC_ACCESS_WRITE)
             w.rule = &w.fs->fs[i];
     w.mode = w.workspace ? (enum tc_workspace_mode)w.workspace->workspace : TC_WORKSPACE_BIND;

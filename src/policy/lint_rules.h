@@ -16,7 +16,7 @@ enum { TC_LINT_MAX = 10000 };
 enum tc_severity { TC_SEVERITY_NOTE, TC_SEVERITY_WARNING, TC_SEVERITY_ERROR };
 
 struct tc_lint;
-/* Looks at one tool, server or [defaults] and what it inherits. */
+/* Looks at one tool, server, install phase or [defaults] and what it inherits. */
 typedef void tc_lint_each(struct tc_lint *l, const struct tc_spec *spec);
 /* Looks at the policy as a whole. */
 typedef void tc_lint_whole(struct tc_lint *l);

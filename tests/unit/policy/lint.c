@@ -102,6 +102,10 @@ static void each_rule_is_in_the_docs(void **state)
     assert_int_equal(sections, rules);
 }
 
+#define SETUP_OF(command) \
+    "[tool.x]\ncommand = [\"x\"]\n[tool.x.setup]\ninto = \"/opt/x\"\ncommand = [" command "]\n"
+#define SETUP SETUP_OF("\"i\"")
+
 /* Text, id, and whether it is told. */
 static const struct {
     const char *text, *id;
@@ -203,6 +207,74 @@ static const struct {
     {"[tool.x]\nfilesystem.writable = [\"/workspace\"]\n"
      "workspace = { mode = \"overlay\", commit = \"always\" }\n",
      "auto-writes", true},
+    /* an install phase has the same dangers, at its own place */
+    {SETUP "filesystem.readable = [\"~/.aws\"]\nnetwork = [\"a.example\"]\n", "secret-and-network",
+     true},
+    {SETUP "filesystem.readable = [\"/data\"]\nnetwork = [\"a.example\"]\n", "secret-and-network",
+     false},
+    {"[defaults]\nnetwork = [\"a.example\"]\n" SETUP "env.pass = [\"GITHUB_TOKEN\"]\n",
+     "secret-and-network", true},
+    {SETUP "filesystem.readable = [\"~/.aws\"]\n[tool.y]\nnetwork = [\"a.example\"]\n",
+     "secret-and-network", false}, /* the one has no part of the other's */
+    {SETUP "filesystem.readable = [\"~/.aws\"]\n", "secret-readable", true},
+    {SETUP "filesystem.readable = [\"/data\"]\n", "secret-readable", false},
+    {SETUP "filesystem.readable = [\"~\"]\n", "home-granted", true},
+    {SETUP "filesystem.readable = [\"~/wheels\"]\n", "home-granted", false},
+    {SETUP_OF("\"/srv/tools/install\"") "[tool.w]\nfilesystem.writable = [\"/srv/tools\"]\n",
+     "writable-and-run", true},
+    {SETUP_OF("\"/srv/tools/install\"") "[tool.w]\nfilesystem.writable = [\"/srv/other\"]\n",
+     "writable-and-run", false},
+    {SETUP_OF("\"sh\", \"/srv/i.sh\"") "[tool.w]\nfilesystem.writable = [\"/srv\"]\n",
+     "writable-and-run", true},
+    {SETUP "inputs = [\"r.txt\"]\n[tool.w]\nfilesystem.writable = [\".\"]\n", "writable-and-run",
+     true},
+    {SETUP "inputs = [\"r.txt\"]\n[tool.w]\nfilesystem.writable = [\"out\"]\n", "writable-and-run",
+     false},
+    {SETUP "unix_sockets = [\"/var/run/docker.sock\"]\n", "root-socket", true},
+    {SETUP "unix_sockets = \"own\"\n", "root-socket", false},
+    {SETUP "network = [\"169.254.169.254:80\"]\n", "metadata-address", true},
+    {SETUP "network = [\"pypi.example\"]\n", "metadata-address", false},
+    {SETUP "backend = \"not-a-security-boundary\"\n", "no-boundary", true},
+    {SETUP "backend = \"process\"\n", "no-boundary", false},
+    {SETUP "filesystem.readable = [\"/data\"]\nnetwork = [\"*\"]\n", "any-host-and-data", true},
+    {SETUP "network = [\"*\"]\n", "any-host-and-data", false},
+    {SETUP "network = [\"github.com\"]\n", "anybody-publishes", true},
+    {SETUP "network = [\"a.example\"]\n", "anybody-publishes", false},
+    {SETUP "network = [\"github.io\"]\n", "public-suffix", true},
+    {SETUP "network = [\"me.github.io\"]\n", "public-suffix", false},
+    {SETUP "network = [\"10.0.0.1:80\"]\n", "private-address", true},
+    {SETUP "network = [\"11.0.0.1:80\"]\n", "private-address", false},
+    {SETUP "network = [\"11.0.0.1:80\"]\n", "address-literal", true},
+    {SETUP "network = [\"a.example:80\"]\n", "address-literal", false},
+    {SETUP "without = [\"proc.own\"]\n", "gives-up-clauses", true},
+    {SETUP "without = []\n", "gives-up-clauses", false},
+    {SETUP "timeout = \"61m\"\n", "long-timeout", true},
+    {SETUP "timeout = \"1h\"\n", "long-timeout", false},
+    {SETUP "memory = { max = \"8GiB\", by = \"any\" }\npids = 1000\n", "memory-by-process", true},
+    {SETUP "memory = { max = \"1GiB\", by = \"any\" }\n", "memory-by-process", true},
+    {SETUP "memory = \"8GiB\"\npids = 1000\n", "memory-by-process", false},
+    {SETUP "output = \"8MiB\"\n", "large-output", false}, /* no model reads it */
+    {"[defaults]\nfilesystem.writable = [\"/w\"]\n" SETUP "disk = \"1GiB\"\n", "disk-and-bind",
+     false}, /* it reads there */
+    {"[defaults]\nfilesystem.writable = [\"/w\"]\ndisk = \"9MiB\"\n"
+     "workspace = { mode = \"overlay\" }\n" SETUP "disk = \"1GiB\"\n",
+     "unbounded-writes", false},
+    {SETUP "backend = \"firecracker\"\n", "no-backend", true},
+    {SETUP "backend = \"gvisor\"\n", "no-backend", false},
+    {SETUP "network = [\"a.example\"]\n", "unenforceable", true},
+    {SETUP "network = \"none\"\n", "unenforceable", false},
+    {SETUP "filesystem.readable = [\"/data\", \"/data/x\"]\n", "shadowed-entry", true},
+    {SETUP "filesystem.readable = [\"/data\", \"/srv/x\"]\n", "shadowed-entry", false},
+    {SETUP "filesystem.denied = [\"/srv/x\"]\n", "denied-nothing", true},
+    {SETUP "filesystem.denied = [\"/setup/x\", \"/opt/x/y\"]\n", "denied-nothing", false},
+    {SETUP "filesystem = { readable = [\"/d/x\"], denied = [\"/d\"] }\n", "denied-all", true},
+    {SETUP "filesystem = { readable = [\"/d\"], denied = [\"/d/x\"] }\n", "denied-all", false},
+    {"[defaults]\npids = 9\n" SETUP "pids = 9\n", "same-as-default", true},
+    {"[defaults]\npids = 9\n" SETUP "pids = 8\n", "same-as-default", false},
+    {"[server.x]\ncommand = [\"x\"]\n[server.x.setup]\ncommand = [\"i\"]\ninto = \"/opt/x\"\n"
+     "network = [\"10.0.0.1:80\"]\n",
+     "private-address", true},
+    {SETUP "# toolcage: allow(long-timeout) a compiler\ntimeout = \"9h\"\n", "long-timeout", false},
     /* a comment is one outside of strings */
     {"[tool.x]\ndescription = \"# toolcage: allow(long-timeout) no\"\ntimeout = \"1h\"\n",
      "long-timeout", true},
@@ -243,6 +315,19 @@ static void what_is_inherited_is_told_once(void **state)
     json_t *all = lint("[defaults]\ntimeout = \"1h\"\n[tool.a]\n[tool.b]\npids = 5\n");
     assert_int_equal(json_array_size(json_object_get(all, "findings")), 1);
     assert_string_equal(text_of(find(all, "long-timeout"), "key"), "defaults.timeout");
+    json_decref(all);
+}
+
+static void an_install_phase_has_its_place(void **state)
+{
+    json_t *all = lint(SETUP "pids = 3\nnetwork = [\"10.0.0.1:80\"]\ninputs = [\"r.txt\"]\n"
+                             "[tool.w]\nfilesystem.writable = [\".\"]\n");
+    const json_t *net = find(all, "private-address"), *input = find(all, "writable-and-run");
+    assert_string_equal(text_of(net, "key"), "tool.x.setup.network");
+    assert_int_equal(json_integer_value(json_object_get(net, "line")), 7);
+    assert_int_equal(json_integer_value(json_object_get(net, "column")), 13);
+    assert_string_equal(text_of(input, "key"), "tool.x.setup.inputs");
+    assert_non_null(strstr(text_of(input, "message"), "installs by r.txt, which tool.w may"));
     json_decref(all);
 }
 
@@ -307,6 +392,7 @@ int main(void)
         cmocka_unit_test(each_rule_is_in_the_docs),
         cmocka_unit_test(the_edges_of_rules),
         cmocka_unit_test(what_is_inherited_is_told_once),
+        cmocka_unit_test(an_install_phase_has_its_place),
         cmocka_unit_test(places_and_sums),
         cmocka_unit_test(nothing_steers_the_terminal),
         cmocka_unit_test(time_grows_with_the_number_of_tools),
