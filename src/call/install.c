@@ -17,6 +17,7 @@
 #include "base/path.h"
 #include "base/sys.h"
 #include "call/facts.h"
+#include "policy/model.h"
 
 enum { INPUTS_MAX = 64 << 20 }; /* bytes, of all: each call looks at them */
 
@@ -227,6 +228,28 @@ int tc_install_begin(const struct toolcage_policy *policy, const struct tc_facts
     if (r == 0)
         r = put_tree(&install, (*ret)->tree, TC_ACCESS_WRITE, grant, err);
     return r < 0 ? r : tc_grant_seal(policy, facts, grant, err);
+}
+
+int tc_install_suppose(const struct toolcage_policy *policy, const struct tc_facts *facts,
+                       struct tc_grant *grant, struct toolcage_error **err)
+{
+    struct tc_install install;
+    char key[TC_DIGEST_SIZE];
+    if (!tc_policy_setup(policy, grant->tool, &install))
+        return 0;
+    int r = check_place(&install, grant, err);
+    if (r == 0)
+        r = put_inputs(policy, &install, grant, err);
+    if (r == 0)
+        r = tc_setup_suppose(policy, grant, err);
+    if (r < 0)
+        return r;
+    r = tc_install_key(policy, &install, key, NULL);
+    if (r == TOOLCAGE_EMEMORY || (r == 0 && !(grant->setup = strdup(key))))
+        return tc_fail_memory(err);
+    _autofree_ char *tree = r == 0 ? tc_install_find(facts, key) : NULL;
+    grant->setup_ready = tree;
+    return tc_grant_seal(policy, facts, grant, err);
 }
 
 int tc_install_keep(const struct toolcage_policy *policy, const char *name, struct tc_stage *stage,

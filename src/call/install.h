@@ -50,6 +50,9 @@ int tc_install_extend(const struct toolcage_policy *policy, const struct tc_fact
  * tc_stage_free(), also on failure. */
 int tc_install_begin(const struct toolcage_policy *policy, const struct tc_facts *facts,
                      struct tc_grant *grant, struct tc_stage **ret, struct toolcage_error **err);
+/* The same for who only wants to see the grant: nothing is made, and inputs need not be there. */
+int tc_install_suppose(const struct toolcage_policy *policy, const struct tc_facts *facts,
+                       struct tc_grant *grant, struct toolcage_error **err);
 /* The install ended well: what it left is kept, if the inputs are what they were. */
 int tc_install_keep(const struct toolcage_policy *policy, const char *name, struct tc_stage *stage,
                     struct toolcage_error **err);

@@ -56,6 +56,8 @@ int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *r
         r = tc_install_extend(call->policy, &here.facts, explain, ret, err);
     else if (r == 0 && !explain)
         r = tc_install_begin(call->policy, &here.facts, ret, &call->stage, err);
+    else if (r == 0)
+        r = tc_install_suppose(call->policy, &here.facts, ret, err);
     return r;
 }
 

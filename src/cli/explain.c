@@ -19,6 +19,7 @@ static const struct tc_option options[] = {
     TC_OPTION_POLICY,
     {"tool", 0, "NAME", NULL, "the tool; without it a command under [defaults]"},
     {"server", 0, "NAME", NULL, "the MCP server; with --tool: one of its tools"},
+    {"setup", 0, NULL, NULL, "the install phase of that tool or server"},
     {"arguments", 0, "JSON", NULL, "the arguments that a model would give"},
     TC_OPTION_WORKSPACE,
     {"read", 0, "PATH", NULL, "may it read this path?"},
@@ -40,6 +41,7 @@ static const char text[] =
     "  toolcage policy explain --tool search --arguments '{\"text\": \"x\"}'\n"
     "  toolcage policy explain --server files --tool read_text_file --arguments '{\"path\": "
     "\"/x\"}'\n"
+    "  toolcage policy explain --tool python --setup --connect pypi.org:443\n"
     "  toolcage policy explain -- make test\n";
 
 /* The one question among the options as "read PATH": owned, *ret NULL without one. 0 or the exit
@@ -97,18 +99,62 @@ static int print_answer(const struct tc_args *args, const struct tc_setup *setup
                : TC_EXIT_NOT_ALLOWED;
 }
 
+/* An install takes nothing that is said at a call. */
+static int check_setup(const struct tc_args *args, const char *tool, struct tc_failure *failure)
+{
+    static const char how[] = "toolcage explain --tool NAME --setup, or --server NAME --setup";
+    bool server_tool = tc_args_value(args, "server") && tc_args_value(args, "tool");
+    if (!tool || server_tool)
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE, how,
+                              server_tool ? "a tool of a server has no install phase of its own"
+                                          : "--setup needs whose install phase is meant");
+    if (args->word_count || tc_args_value(args, "arguments") || tc_args_value(args, "workspace"))
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE, how,
+                              "an install phase takes no command, no arguments and no workspace");
+    return 0;
+}
+
+static int open_install(const struct tc_args *args, const char *tool, struct tc_setup *setup,
+                        struct tc_failure *failure)
+{
+    if (check_setup(args, tool, failure) ||
+        tc_setup_open(args, tool, TC_LOOKUP_ANY, setup, failure))
+        return -1;
+    setup->call = toolcage_call_unref(setup->call);
+    return toolcage_call_new_setup(setup->engine, setup->found.policy, tool, &setup->call,
+                                   tc_failure_error(failure));
+}
+
+static int open_call(const struct tc_args *args, const char *tool, struct tc_setup *setup,
+                     struct tc_failure *failure)
+{
+    if (tc_args_has(args, "setup"))
+        return open_install(args, tool, setup, failure);
+    if (tc_setup_open(args, tool, TC_LOOKUP_ANY, setup, failure))
+        return -1;
+    return tc_setup_command(setup, args->words, args->word_count, failure);
+}
+
 static int prepare(const struct tc_args *args, const char *tool, struct tc_setup *setup,
                    struct tc_failure *failure)
 {
     const char *arguments = tc_args_value(args, "arguments");
-    if (tc_setup_open(args, tool, TC_LOOKUP_ANY, setup, failure) ||
-        tc_setup_command(setup, args->words, args->word_count, failure))
+    if (open_call(args, tool, setup, failure))
         return -1;
     if (setup->found.untrusted && !tc_args_has(args, "json"))
         tc_cli_say("%s is not trusted: nothing runs under it yet", setup->found.path);
     return arguments
                ? toolcage_call_set_arguments_json(setup->call, arguments, tc_failure_error(failure))
                : 0;
+}
+
+/* Its grant is another than the tool's. */
+static void hint_at_install(const struct tc_args *args, struct tc_slice grant)
+{
+    const char *server = tc_args_value(args, "server"), *tool = tc_args_value(args, "tool");
+    if (tc_scan_is_object(tc_json_get(grant, "setup")))
+        tc_cli_hint("its install phase has a grant of its own: toolcage explain --%s %s --setup",
+                    server ? "server" : "tool", server ? server : tool);
 }
 
 /* "server.files.tool.read": owned; NULL: no memory. */
@@ -136,6 +182,8 @@ static int run(const struct tc_args *args)
         toolcage_call_explain_json(setup.call, access, &json, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, tool);
     rc = print_answer(args, &setup, access, json);
+    if (!access && !tc_args_has(args, "json") && !tc_args_has(args, "setup"))
+        hint_at_install(args, tc_json_of(json));
     toolcage_free(json);
     return rc;
 }

@@ -169,6 +169,55 @@ def allow_in_yaml(place):
         expect(place, f"the hint is right: {tool}", ["explain", "--policy", done, "--tool", tool, "--read", "/srv/nowhere/x"], 0, "allowed: ", stream="out")
 
 
+INSTALLS = """[tool.x]
+command = ["true"]
+filesystem.readable = ["/srv/tool"]
+[tool.x.setup]
+command = ["pip", "install", "-r", "r.txt"]
+into = "/opt/deps"
+inputs = ["r.txt"]
+filesystem.readable = ["~/.aws"]
+network = ["10.0.0.1:80"]
+timeout = "2h"
+[tool.w]
+command = ["true"]
+filesystem.writable = ["."]
+[server.s]
+command = ["s"]
+setup = { command = ["npm", "ci"], into = "/opt/node" }
+"""
+
+
+def install_phases(place):
+    """What an install may do is another grant than its tool's: found, explained, and asked for by itself."""
+    path = place.write("inst/p.toml", INSTALLS)
+    place.write("inst/r.txt", "x==1\n")
+    report = json.loads(place.run("policy", "check", "--json", path).out)
+    found = {(f["id"], f["key"], f["line"]) for f in report["findings"]}
+    check(found >= {("secret-and-network", "tool.x.setup.filesystem.readable", 8), ("private-address", "tool.x.setup.network", 9),
+                    ("long-timeout", "tool.x.setup.timeout", 10), ("writable-and-run", "tool.x.setup.inputs", 5)}, "findings of an install phase", found)
+    use = ["explain", "--policy", path, "--tool", "x", "--setup"]
+    expect(place, "explain --setup: what would be refused is", use, 126, "the input r.txt of x.setup can be written by a tool", "hint: ")
+    place.write("inst/p.toml", INSTALLS.replace('["."]', '["out"]'))
+    expect(place, "explain --setup: its own word", [*use, "--read", f"{place.home}/.aws/x"], 0, "allowed: ", "(tool.x.setup.filesystem.readable, line 8)",
+           '    8 | filesystem.readable = ["~/.aws"]', stream="out")
+    expect(place, "explain --setup: what it installs into", [*use, "--write", "/opt/deps/x"], 0, "tool.x.setup.into", stream="out")
+    expect(place, "explain --setup: its inputs", [*use, "--read", "/setup/r.txt"], 0, "tool.x.setup.inputs", stream="out")
+    expect(place, "explain --setup: they are not writable", [*use, "--write", "/setup/r.txt"], 1, "denied: ", stream="out")
+    expect(place, "explain --setup: nothing of the tool", [*use, "--read", "/srv/tool/x"], 1, "denied: ", stream="out")
+    expect(place, "explain --setup: its network", [*use, "--connect", "10.0.0.1:80"], 0, "tool.x.setup.network, line 9", stream="out")
+    expect(place, "the tool has nothing of it", ["explain", "--policy", path, "--tool", "x", "--connect", "10.0.0.1:80"], 1, stream="out")
+    grant = json.loads(place.run(*use, "--json").out)
+    check(grant["tool"] == "x.setup" and grant["limits"]["timeout"]["value"] == "2h" and grant["setup"]["ready"] is False, "explain --setup --json", grant)
+    expect(place, "explain --setup: a server's", ["explain", "--policy", path, "--server", "s", "--setup", "--write", "/opt/node/x"], 0, "server.s.setup.into", stream="out")
+    expect(place, "explain names it", ["explain", "--policy", path, "--tool", "x"], 0, "toolcage explain --tool x --setup")
+    for name, words in (("no tool", []), ("none of its own", ["--tool", "w"]), ("a server's tool", ["--server", "s", "--tool", "t"]),
+                        ("a command", ["--tool", "x", "true"]), ("arguments", ["--tool", "x", "--arguments", "{}"])):
+        expect(place, f"explain --setup: {name}", ["explain", "--policy", path, "--setup", *words], 125, "hint: ")
+    state = os.path.join(place.home, ".local/state/toolcage/setup")
+    check(not os.path.exists(state) or not os.listdir(state), "nothing was begun")
+
+
 SHELLS = """[tool.mixed]
 command = ["sh", "-c", "echo said {text}"]
 arguments.text = {}
@@ -216,6 +265,6 @@ def dangers_are_real(place):
 
 
 with Place() as place:
-    for part in (lint, tests, what_is_tested, explain, allow_in_yaml, dangers_are_real):
+    for part in (lint, tests, what_is_tested, explain, allow_in_yaml, install_phases, dangers_are_real):
         part(place)
 finish()
