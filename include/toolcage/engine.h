@@ -77,8 +77,9 @@ int toolcage_engine_changes_json(struct toolcage_engine *engine, const char *cal
 int toolcage_engine_sessions_json(struct toolcage_engine *engine, const char *name,
                                   const char *action, char **ret_json, struct toolcage_error **err);
 
-/* Sweeps what killed engines may have left: empty control groups and id leases. *ret_removed (may
- * be NULL) counts them. Errors as above. */
+/* Sweeps what killed engines may have left: empty control groups, id leases, and installs that were
+ * cut. What is kept stays, and so does what a live process holds. *ret_removed (may be NULL) counts
+ * them. Errors as above. */
 int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
                           struct toolcage_error **err);
 

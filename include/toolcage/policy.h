@@ -62,12 +62,14 @@ int toolcage_policy_tools_json(const struct toolcage_policy *policy, const char 
                                char **ret_json, struct toolcage_error **err);
 
 /* What install phases of the policy left on this machine, {"setups": [{"tool", "into", "file",
- * "line", "digest", "problem", "ready"}], "removed": N}; `tool` NULL: of every tool that has one.
- * `digest` is over the clause and the contents of its inputs, null where these cannot be read: then
- * `problem` says why. `action` NULL or "list": nothing is changed. "remove": throws it away.
- * "clear" (with `tool` NULL): throws away everything that is kept of this user's, of other policies
- * too. A call that runs may lose files then. Reads and removes files before it returns. *ret_json
- * is the caller's (toolcage_free). Errors: TOOLCAGE_EUSAGE, TOOLCAGE_ENOT_FOUND, TOOLCAGE_EPATH,
+ * "line", "digest", "problem", "ready", "bytes"}], "removed": N, "kept": {"count", "bytes"}};
+ * `tool` NULL: of every tool that has one. `bytes` is what it takes of the disk, null where there
+ * is none; `kept` is all that this user has, of other policies and earlier clauses too. `digest` is
+ * over the clause and the contents of its inputs, null where these cannot be read: then `problem`
+ * says why. `action` NULL or "list": nothing is changed. "remove": throws it away. "clear" (with
+ * `tool` NULL): throws away everything that is kept of this user's, of other policies too. A call
+ * that runs may lose files then. Reads and removes files before it returns. *ret_json is the
+ * caller's (toolcage_free). Errors: TOOLCAGE_EUSAGE, TOOLCAGE_ENOT_FOUND, TOOLCAGE_EPATH,
  * TOOLCAGE_EMEMORY. */
 int toolcage_policy_setups_json(const struct toolcage_policy *policy, const char *tool,
                                 const char *action, char **ret_json, struct toolcage_error **err);

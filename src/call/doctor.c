@@ -11,6 +11,8 @@
 #include "base/fd.h"
 #include "base/jsontext.h"
 #include "call/engine.h"
+#include "call/facts.h"
+#include "call/install.h"
 #include "version.h"
 
 static int fail_job(struct toolcage_error **err, int code, const char *what, int errnum)
@@ -158,7 +160,13 @@ int tc_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
     int r = tc_engine_check(engine, err);
     if (r == 0)
         r = tc_engine_ask(engine, TC_JOB_CLEAN, -1, &message, &fd, err);
+    _autosurroundings_ struct tc_surroundings here = {0};
+    unsigned installs = 0;
+    if (r == 0)
+        r = tc_surroundings_gather(&here, err);
+    if (r == 0)
+        r = tc_install_sweep(&here.facts, &installs, err);
     if (r == 0 && ret_removed)
-        *ret_removed = (uint32_t)message.removed;
+        *ret_removed = (uint32_t)message.removed + installs;
     return r;
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -295,8 +296,14 @@ static int add_row(struct tc_buf *out, const struct toolcage_policy *policy,
         tc_json_string(out, key, strlen(key));
     if (why)
         tc_json_member(out, "problem", tc_error_message(why));
+    int64_t bytes = tree ? tc_install_bytes(facts, key) : -1;
     tc_json_key(out, "ready");
-    tc_buf_addf(out, "%s}", tree ? "true" : "false");
+    tc_buf_adds(out, tree ? "true" : "false");
+    tc_json_key(out, "bytes");
+    if (bytes < 0)
+        tc_buf_adds(out, "null}");
+    else
+        tc_buf_addf(out, "%" PRId64 "}", bytes);
     tc_error_free(why);
     return r == TOOLCAGE_EMEMORY ? r : 0;
 }
@@ -371,7 +378,11 @@ int tc_policy_installs(const struct toolcage_policy *policy, const char *tool, c
     tc_buf_adds(&out, "{\"setups\":[");
     if (r == 0)
         r = each(policy, &here.facts, tool, strcmp(action, "remove") == 0, &out, &removed, err);
-    tc_buf_addf(&out, "],\"removed\":%u}", removed);
+    struct tc_kept_installs kept = {0};
+    if (r == 0 && tc_install_sizes(&here.facts, &kept))
+        r = tc_fail_memory(err);
+    tc_buf_addf(&out, "],\"removed\":%u,\"kept\":{\"count\":%u,\"bytes\":%" PRId64 "}}", removed,
+                kept.count, kept.bytes);
     if (r < 0)
         return r;
     *ret_json = tc_buf_steal(&out);

@@ -26,12 +26,23 @@ struct tc_stage {
 bool tc_install_directory(const struct tc_facts *facts, char **ret);
 /* The path of what is kept under the key; owned. NULL: nothing is, errno ENOMEM or another. */
 char *tc_install_find(const struct tc_facts *facts, const char *key);
+/* What that takes of the disk; -1 where it cannot be told. */
+int64_t tc_install_bytes(const struct tc_facts *facts, const char *key);
+/* All that is kept of this user's, whatever policy it is of. 0 or TOOLCAGE_EMEMORY. */
+struct tc_kept_installs {
+    unsigned count;
+    int64_t bytes;
+};
+int tc_install_sizes(const struct tc_facts *facts, struct tc_kept_installs *ret);
 int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_stage **ret,
                    struct toolcage_error **err);
 /* Whole, and under its key from now on. Where another install was first, that one's stays. */
 int tc_stage_keep(struct tc_stage *stage, struct toolcage_error **err);
 /* Removes what was not kept. NULL is fine. */
 void tc_stage_free(struct tc_stage *stage);
+/* Removes what installs that were killed left half-made; one that runs keeps its own. *ret counts.
+ */
+int tc_install_sweep(const struct tc_facts *facts, unsigned *ret, struct toolcage_error **err);
 /* Throws away what is kept under the key, or (NULL) everything. *ret counts. */
 int tc_install_remove(const struct tc_facts *facts, const char *key, unsigned *ret,
                       struct toolcage_error **err);

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/remove.h"
+#include "base/size.h"
 #include "call/install.h"
 
 enum { TRIES = 20 };
@@ -95,25 +96,63 @@ char *tc_install_find(const struct tc_facts *facts, const char *key)
     return found;
 }
 
-/* ---- an install
- * ------------------------------------------------------------------------------------- */
-
 static bool is_begun(const char *name)
 {
     return strncmp(name, "new-", 4) == 0;
 }
 
-/* What installs that were cut left: nobody has it locked. */
-static void sweep(int all)
+int tc_install_sizes(const struct tc_facts *facts, struct tc_kept_installs *ret)
 {
+    _autofree_ char *path = NULL;
+    struct dirent *e;
+    *ret = (struct tc_kept_installs){0};
+    if (!tc_install_directory(facts, &path))
+        return TOOLCAGE_EMEMORY;
+    _autofd_ int all = path ? open_all(path) : -1;
+    int fd = all < 0 ? -1 : openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _autodir_ DIR *dir = tc_take_dir(fd);
+    while (dir && tc_next_entry(dir, &e) > 0) {
+        int64_t bytes = is_begun(e->d_name) ? 0 : tc_tree_bytes(all, e->d_name);
+        ret->count += !is_begun(e->d_name);
+        ret->bytes += bytes > 0 ? bytes : 0;
+    }
+    return 0;
+}
+
+int64_t tc_install_bytes(const struct tc_facts *facts, const char *key)
+{
+    _autofree_ char *path = NULL;
+    (void)tc_install_directory(facts, &path);
+    _autofd_ int all = path ? open_all(path) : -1;
+    return all < 0 ? -1 : tc_tree_bytes(all, hex_of(key));
+}
+
+/* ---- an install
+ * ------------------------------------------------------------------------------------- */
+
+/* What installs that were cut left: nobody has it locked. How much that was. */
+static unsigned sweep(int all)
+{
+    unsigned removed = 0;
     int fd = openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     _autodir_ DIR *dir = tc_take_dir(fd);
     struct dirent *e;
     while (dir && tc_next_entry(dir, &e) > 0) {
         _autofd_ int own = is_begun(e->d_name) ? enter(all, e->d_name) : -1;
         if (own >= 0 && flock(own, LOCK_EX | LOCK_NB) == 0)
-            (void)tc_remove_tree(all, e->d_name);
+            removed += tc_remove_tree(all, e->d_name) == 0;
     }
+    return removed;
+}
+
+int tc_install_sweep(const struct tc_facts *facts, unsigned *ret, struct toolcage_error **err)
+{
+    _autofree_ char *path = NULL;
+    if (!tc_install_directory(facts, &path))
+        return tc_fail_memory(err);
+    _autofd_ int all = path ? open_all(path) : -1;
+    *ret = all < 0 ? 0 : sweep(all);
+    return 0;
 }
 
 /* A sweep may come between the two. */
@@ -158,7 +197,7 @@ int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_stag
     }
     if (make_directories(path) < 0 || (stage->all = open_all(path)) < 0)
         return fail(err, path, "nothing can be installed");
-    sweep(stage->all);
+    (void)sweep(stage->all);
     stage->again = fstatat(stage->all, hex_of(key), &st, AT_SYMLINK_NOFOLLOW) == 0;
     if (make_own(stage) < 0)
         return fail(err, path, "nothing can be installed");
@@ -237,7 +276,7 @@ int tc_install_remove(const struct tc_facts *facts, const char *key, unsigned *r
     if (!path || (all < 0 && errno == ENOENT))
         return 0;
     if (all >= 0)
-        sweep(all);
+        (void)sweep(all);
     int rc = all < 0 ? -1 : key ? remove_one(all, hex_of(key)) : remove_all(all, ret);
     if (key && rc == 0)
         ++*ret;

@@ -19,7 +19,7 @@ static const struct tc_option options[] = {
     {"json", 0, NULL, NULL, "one JSON object in place of the table"},
     {"prove", 0, NULL, NULL, "try known ways out on decoys, without a cage and in one"},
     {"backend", 0, "NAME", NULL, "the kind of cage that --prove tries (default: process)"},
-    {"clean", 0, NULL, NULL, "sweep what killed engines may have left"},
+    {"clean", 0, NULL, NULL, "sweep what killed engines and installs may have left"},
     TC_OPTION_HELP,
     {0},
 };
@@ -27,6 +27,9 @@ static const struct tc_option options[] = {
 static const char text[] =
     "exit codes: 0 the default grant can be enforced here, 1 it cannot, 125 no answer;\n"
     "with --prove 0 every attack that works here was stopped, 1 some was not or not tried\n\n"
+    "--clean removes empty control groups, leases of ids, prepared places, and installs that were\n"
+    "cut. What is installed, kept sessions and held changes stay, and so does what a live process "
+    "uses.\n\n"
     "examples:\n"
     "  toolcage doctor\n"
     "  toolcage doctor --json\n"

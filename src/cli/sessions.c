@@ -9,6 +9,7 @@
 #include "cli/json.h"
 #include "cli/opts.h"
 #include "cli/say.h"
+#include "cli/table.h"
 
 static const struct tc_option options[] = {
     {"all", 0, NULL, NULL, "with end: every session that no call is using"},
@@ -46,17 +47,6 @@ static void put_age(char *to, size_t size, int64_t used)
     (void)snprintf(to, size, "%" PRId64 "%s", age / units[i].seconds, units[i].unit);
 }
 
-static void put_size(char *to, size_t size, int64_t bytes)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    size_t i = 0;
-    while (i + 1 < TC_COUNT(units) && bytes >= 1024) {
-        bytes = (bytes + 1023) / 1024;
-        i++;
-    }
-    (void)snprintf(to, size, "%" PRId64 " %s", bytes, units[i]);
-}
-
 static void put_row(FILE *out, struct tc_slice row)
 {
     _autofree_ char *name = tc_json_text(tc_json_get(row, "name"));
@@ -65,7 +55,7 @@ static void put_row(FILE *out, struct tc_slice row)
     char age[32], size[32], when[32] = "";
     struct tm tm = {0};
     put_age(age, sizeof(age), used);
-    put_size(size, sizeof(size), tc_json_int(tc_json_get(row, "bytes"), 0));
+    tc_table_size(size, sizeof(size), tc_json_int(tc_json_get(row, "bytes"), 0));
     if (localtime_r(&used, &tm))
         (void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M", &tm);
     (void)fprintf(out, "%-20s  %-20s  %5" PRId64 "  %9s  %s  %s\n", name ? name : "?",

@@ -8,11 +8,12 @@
 #include "cli/json.h"
 #include "cli/run.h"
 #include "cli/say.h"
+#include "cli/table.h"
 
 static const struct tc_option options[] = {
     {"tool", 0, "NAME", NULL, "only what this tool needs; server.NAME for a server"},
     {"force", 0, NULL, NULL, "install again what is there already"},
-    {"list", 0, NULL, NULL, "show what there is, and install nothing"},
+    {"list", 0, NULL, NULL, "show what there is and its size, and install nothing"},
     {"remove", 0, NULL, NULL, "throw away what is installed"},
     {"all", 0, NULL, NULL,
      "with --remove: of every policy of yours, also what no policy names now"},
@@ -51,14 +52,37 @@ static void put_row(FILE *out, struct tc_slice row)
     _autofree_ char *digest = tc_json_text(tc_json_get(row, "digest"));
     _autofree_ char *problem = tc_json_line(tc_json_get(row, "problem"));
     bool ready = tc_json_true(tc_json_get(row, "ready"));
-    (void)fprintf(out, "%-20s  %-9s  %-24s  %.19s\n", tool ? tool : "?",
+    int64_t bytes = tc_json_int(tc_json_get(row, "bytes"), -1);
+    char size[32] = "-";
+    if (bytes >= 0)
+        tc_table_size(size, sizeof(size), bytes);
+    (void)fprintf(out, "%-20s  %-9s  %9s  %-24s  %.19s\n", tool ? tool : "?",
                   ready     ? "ready"
                   : problem ? "no input"
                             : "not ready",
-                  into ? into : "?",
+                  size, into ? into : "?",
                   digest    ? digest
                   : problem ? problem
                             : "");
+}
+
+/* Kept, and in no line above: of other policies, of earlier clauses and inputs, of other tools. */
+static void tell_others(struct tc_slice all)
+{
+    struct tc_slice kept = tc_json_get(all, "kept");
+    int64_t count = tc_json_int(tc_json_get(kept, "count"), 0);
+    int64_t bytes = tc_json_int(tc_json_get(kept, "bytes"), 0);
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(all, "setups"));
+    while (tc_scan_next(&each)) {
+        count -= tc_json_true(tc_json_get(each.value, "ready"));
+        bytes -= tc_json_int(tc_json_get(each.value, "bytes"), 0);
+    }
+    char size[32];
+    tc_table_size(size, sizeof(size), bytes > 0 ? bytes : 0);
+    if (count <= 0)
+        return;
+    tc_cli_say("%d more of other policies, or from before a change: %s", (int)count, size);
+    tc_cli_hint("toolcage setup --remove --all throws away all that is installed");
 }
 
 static int print(const struct tc_args *args, const char *json)
@@ -78,6 +102,8 @@ static int print(const struct tc_args *args, const char *json)
     free(all);
     if (!rc && !count && !tc_args_has(args, "json") && !tc_args_has(args, "remove"))
         tc_cli_hint("no tool of the policy has an install phase: toolcage-policy(5), setup");
+    if (!rc && tc_args_has(args, "list") && !tc_args_has(args, "json"))
+        tell_others(tc_json_of(json));
     return rc;
 }
 

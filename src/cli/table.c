@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "cli/table.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { COLUMNS = 8, NAME_WIDTH = 13, LINE_WIDTH = 98 };
@@ -263,4 +264,15 @@ bool tc_table_object(FILE *out, struct tc_slice object, const char *const skip[]
             return false;
     }
     return true;
+}
+
+void tc_table_size(char *to, size_t size, int64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t i = 0;
+    while (i + 1 < TC_COUNT(units) && bytes >= 1024) {
+        bytes = (bytes + 1023) / 1024;
+        i++;
+    }
+    (void)snprintf(to, size, "%" PRId64 " %s", bytes, units[i]);
 }

@@ -14,4 +14,7 @@
  * left out. False when memory ran out. */
 bool tc_table_object(FILE *out, struct tc_slice object, const char *const skip[]);
 
+/* "12 KiB", rounded up. */
+void tc_table_size(char *to, size_t size, int64_t bytes);
+
 #endif

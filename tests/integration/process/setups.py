@@ -254,6 +254,47 @@ def failures(s):
     check(Tool(s, where="next").setup().code == 0 and cleared(s), "and the next install clears it away", begun(s, False))
 
 
+def sizes(s):
+    x = Tool(s, "head -c 3000000 /dev/zero | tr '\\0' x > /opt/deps/f; mkdir /opt/deps/d; ln -s /etc /opt/deps/d/etc", where="large")
+    check(x.row()["bytes"] is None, "what is not installed has no size", x.row())
+    x.setup()
+    row = x.row()
+    check(3000000 <= row["bytes"] < 3300000, "what is installed has that of its own files, and of no link's target", row)
+    listed = x.setup("--list")
+    check(b" 3 MiB " in listed.raw, "--list shows it", listed.raw)
+    Tool(s, "echo small > /opt/deps/f", where="small").setup()
+    listed, kept = x.setup("--list"), x.setup("--list", "--json").json["kept"]
+    check("more of other policies, or from before a change: " in listed.err and "--remove --all" in listed.err, "and that there is more of others", listed.err)
+    check(kept["count"] >= 2 and kept["bytes"] > row["bytes"], "--json sums up all", kept)
+
+
+def leftovers(s):
+    """doctor --clean takes what was cut, and nothing that is kept or runs."""
+    kept, cut = Tool(s, where="kept"), Tool(s, "echo half > /opt/deps/f; sleep 300", install='timeout = "400s"', where="cut")
+    slow = Tool(s, "echo half > /opt/deps/f; sleep 9; echo whole > /opt/deps/f", where="slow")
+    kept.setup()
+
+    def start(tool):
+        return subprocess.Popen([TOOLCAGE, "setup", "--policy", tool.file], env=s.environ, cwd=s.ws, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    others = begun(s, True)
+    slow_one = start(slow)
+    check(until(lambda: begun(s, True) - others, 20), "an install runs", "")
+    runs = begun(s, True) - others
+    process = start(cut)
+    check(until(lambda: begun(s, True) - others - runs and helper_of(process.pid), 20), "another one, too", "")
+    half = begun(s, True) - others - runs
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    check(until(lambda: half & begun(s, False), 20), "killed, it leaves its half", (half, begun(s, False)))
+    cleaned = toolcage(s, "doctor", "--clean")
+    check(cleaned.code == 0 and cleaned.raw.startswith(b"removed ") and not half & set(os.listdir(store(s))), "doctor --clean takes the half", cleaned)
+    check(runs <= begun(s, True), "and leaves the one that runs", os.listdir(store(s)))
+    check(slow_one.wait(60 * PATIENCE) == 0 and slow.sh("cat /opt/deps/f").out == "whole\n", "which comes to its end", "")
+    check(kept.row()["ready"] and kept.sh("cat /opt/deps/f").out == "one\n", "and what is kept stays", kept.row())
+    check(not cut.row()["ready"], "the one that was cut is not there", cut.row())
+
+
 def together(s):
     x = Tool(s, "echo $$ > /opt/deps/f; sleep 1; echo end >> /opt/deps/f")
     argv = [TOOLCAGE, "setup", "--policy", x.file]
@@ -289,4 +330,4 @@ def asks(s):
     check("no tool of the policy has an install phase" in toolcage(s, "setup", "--policy", plain).err, "a policy without any says so", "")
 
 
-run(real_packages, readiness, inputs, extended, places, nobody_writes, hostile, failures, together, not_for_models, asks)
+run(real_packages, readiness, inputs, extended, places, nobody_writes, hostile, failures, sizes, leftovers, together, not_for_models, asks)
