@@ -34,8 +34,8 @@ enum tc_oci_kind {
 /* Owned text, NULL when out of memory. */
 char *tc_oci_config(const struct tc_plan *plan, enum tc_oci_kind kind);
 /* The member "seccomp" of it: the profile's table by names. Arguments are left to the exact filter
- * that our PID 1 puts on before the tool, as are the
- * calls that the policy denies; those that it allows must be allowed here too. */
+ * that our PID 1 puts on before the tool, as are the calls that the policy denies; those that it
+ * allows must be allowed here too. */
 void tc_oci_seccomp(struct tc_buf *out, const struct tc_strv *allowed);
 
 #endif
