@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import tap
 from tap import ORDINARY, check, finish, skip_all  # for the scripts beside this one
 
+SCHEMA = '{"type": "object", "additionalProperties": false, "properties": {"x": {"type": "integer", "maximum": 9, "default": 1}}}\n'
 NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup")
 def overlays_work():
     """An overlay's layer needs a tmpfs with attributes of users."""
@@ -62,7 +63,7 @@ class Scene:
         self.environ = {"PATH": "/usr/bin:/bin", "HOME": self.root, "XDG_STATE_HOME": os.path.join(self.root, "state")}
         self.walls = shutil.copy(walls, os.path.join(self.bin, "walls"))
         os.chmod(self.walls, 0o755)
-        self.given = {".git/config": "[core]\n", "denied": "denied\n", "base.toml": "[defaults]\npids = 16\n"}
+        self.given = {".git/config": "[core]\n", "denied": "denied\n", "base.toml": "[defaults]\npids = 16\n", "schema.json": SCHEMA}
         for tree in self.trees.values():
             os.makedirs(os.path.join(tree, ".git"))
             for name, text in self.given.items():
@@ -100,11 +101,14 @@ class Scene:
         limits = f"memory = {self.memory}\n" + ('cpus = 1\ncpu_time = "10s"\n' if os.geteuid() == 0 else "")
         text = f'extends = {json.dumps([os.path.join(self.trees[tool], "base.toml") for tool in ("bind", "copy")])}\n'
         text += '[defaults]\nbackend = "process"\nnetwork = "none"\ntimeout = "60s"\nopen_files = 64\n'
+        text += 'syscalls = { allow = ["kcmp"], deny = ["mincore"] }\n'
         text += limits + self.filesystem("bind")
         text += f"\n[tool.bind]\ncommand = {json.dumps(self.command('bind'))}\n"
+        text += f'input_schema = {json.dumps(os.path.join(self.trees["bind"], "schema.json"))}\n'
         text += f"\n[server.walls]\ncommand = {json.dumps(self.command('serve'))}\n[server.walls.tool.bind]\n"
         for mode in TOOLS[1:]:
             text += f"\n[tool.{mode}]\ncommand = {json.dumps(self.command(mode))}\n" + self.filesystem(mode)
+            text += f"input_schema = '''{SCHEMA}'''\n" if mode == "copy" else ""
             text += 'denials = "paths"\nunix_sockets = "own"\nenv.set = { SOCKETS = "own" }\n' if mode == "copy" else ""
             text += f'workspace = {{ mode = "{mode}" }}\ndisk = "8MiB"\nmemory = {{ max = "256MiB", by = "any" }}\n'
         return text
@@ -130,7 +134,7 @@ class Scene:
         self.forget_held()
         for tree in self.trees.values():
             for name in os.listdir(tree):
-                if name not in ("denied", "base.toml", ".git"):
+                if name not in ("denied", "base.toml", "schema.json", ".git"):
                     os.unlink(os.path.join(tree, name))
 
     def verdict(self, tool):
@@ -148,7 +152,7 @@ class Scene:
                 with open(os.path.join(tree, name), encoding="utf-8") as file:
                     if file.read() != text:
                         wrong.append(f"{tool}: {name} was changed on the host")
-            left = set(os.listdir(tree)) - {"denied", ".git", "verdict", "base.toml"} | set(os.listdir(tree + "/.git")) - {"config"}
+            left = set(os.listdir(tree)) - {"denied", ".git", "verdict", "base.toml", "schema.json"} | set(os.listdir(tree + "/.git")) - {"config"}
             if left:
                 wrong.append(f"{tool}: left in the tree: {sorted(left)}")
         if sorted(os.listdir(self.root)) != sorted(["bin", "config", "secret", "state", "toolcage.toml", *TOOLS]):

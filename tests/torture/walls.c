@@ -192,6 +192,7 @@ static void check_files(const char *secret, int copied)
     want(unlink("denied") < 0, "denied-removed");
     want(copied || !opens(".git/config", O_WRONLY), "steering");
     want(copied || !opens("base.toml", O_WRONLY), "policy");
+    want(copied || !opens("schema.json", O_WRONLY), "policy-schema");
     want(!opens("/usr/hole", O_WRONLY | O_CREAT), "usr-writable");
     want(!opens("/etc/hole", O_WRONLY | O_CREAT), "etc-writable");
     want(!opens("/hole", O_WRONLY | O_CREAT), "root-writable");
@@ -231,6 +232,8 @@ static void check_calls(int terminal)
     want(ioctl(0, TIOCSTI, "#") < 0, "terminal-input");
     want(chmod("verdict", 04755) < 0, "set-id");
     want(prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0) < 0, "no-new-privs");
+    /* the default profile has it, this policy takes it away */
+    want(syscall(SYS_mincore, NULL, 0, NULL) < 0 && errno == EPERM, "denied-call");
 }
 
 static void tell(const char *verdict, int aloud)
