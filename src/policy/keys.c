@@ -442,8 +442,11 @@ const struct tc_key tc_keys[] = {
      .text = "The greatest number of elements.", .example = "maxItems = 8"},
     {TC_IN(ARGUMENT), "uniqueItems", tc_set_unique, NONE, .type = "boolean", .fallback = "false",
      .text = "No element may stand there twice.", .example = "uniqueItems = true"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "pattern", NONE, .type = "string",
-     .text = "A regular expression for the whole or a part of the text."},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "pattern", tc_set_pattern, NONE, .type = "string",
+     .text = "A regular expression (ECMA-262) that matches in the text; ^ and $ bind it to the "
+             "whole. Without references back, names, flags and looks behind. A text that takes too "
+             "many steps is refused.",
+     .example = "pattern = \"^[a-z0-9_-]{1,40}$\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "format", NONE, .type = "string",
      .text = "What kind of text it is."},
     {TC_IN(ARGUMENT), "prefixItems", NONE, .type = "array",

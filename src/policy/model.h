@@ -10,6 +10,7 @@
 
 #include "policy/extends.h"
 #include "policy/keys.h"
+#include "policy/pattern.h"
 #include "policy/policy.h"
 
 /* One path that the policy names. */
@@ -35,6 +36,8 @@ struct tc_argument {
     bool optional;
     struct tc_bound *bounds;
     size_t bound_count;
+    struct tc_pattern **patterns; /* each that the schema names, once */
+    size_t pattern_count;
     uint32_t line;
 };
 

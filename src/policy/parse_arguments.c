@@ -131,6 +131,55 @@ void tc_set_unique(struct tc_parse *p, const struct tc_key *key, struct tc_node 
         put(p, into, key->name, json_boolean(node->integer));
 }
 
+static bool has_pattern(const struct tc_argument *argument, const char *text)
+{
+    for (size_t i = 0; i < argument->pattern_count; i++)
+        if (tc_streq(tc_pattern_text(argument->patterns[i]), text))
+            return true;
+    return false;
+}
+
+/* Takes the pattern. */
+static void add_pattern(struct tc_parse *p, struct tc_argument *argument,
+                        struct tc_pattern *pattern)
+{
+    struct tc_pattern **place = NULL;
+    bool known = has_pattern(argument, tc_pattern_text(pattern));
+    if (!known)
+        place = TC_PUSH(argument->patterns, argument->pattern_count);
+    if (place)
+        *place = pattern;
+    else
+        tc_pattern_free(pattern);
+    p->diag.memory |= !known && !place;
+}
+
+void tc_set_pattern(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_pattern *pattern = NULL;
+    struct tc_complaint c;
+    if (!tc_parse_is(p, node, TC_NODE_STRING))
+        return;
+    int rc = tc_pattern_new(node->text, &pattern, &c);
+    if (rc == TOOLCAGE_EPOLICY)
+        tc_parse_complaint(p, node, &c);
+    p->diag.memory |= rc == TOOLCAGE_EMEMORY;
+    if (rc)
+        return;
+    put(p, into, key->name, json_string(node->text));
+    add_pattern(p, into, pattern);
+}
+
+/* What a part of the schema needs is kept with the whole. */
+static void adopt_patterns(struct tc_parse *p, struct tc_argument *to, struct tc_argument *from)
+{
+    for (size_t i = 0; i < from->pattern_count; i++)
+        add_pattern(p, to, from->patterns[i]);
+    free(from->patterns);
+    from->patterns = NULL;
+    from->pattern_count = 0;
+}
+
 static struct tc_bound *add_bound(struct tc_parse *p, struct tc_argument *argument,
                                   const struct tc_node *node)
 {
@@ -240,6 +289,7 @@ static const char *types_of(const char *keyword)
                 {"uniqueItems", "array"},
                 {"minLength", "string"},
                 {"maxLength", "string"},
+                {"pattern", "string"},
                 {"items", "array"},
                 {"minItems", "array"},
                 {"maxItems", "array"},
@@ -324,6 +374,7 @@ void tc_set_items(struct tc_parse *p, const struct tc_key *key, struct tc_node *
         put(p, &items, "type", json_string("string"));
     tc_parse_leave(p, mark);
     put(p, into, "items", items.schema);
+    adopt_patterns(p, into, &items);
 }
 
 static void complete_schema(struct tc_parse *p, const struct tc_node *node,

@@ -51,6 +51,9 @@ static void argument_done(struct tc_argument *argument)
         tc_net_entry_done(&argument->bounds[i].host);
     }
     free(argument->bounds);
+    for (size_t i = 0; i < argument->pattern_count; i++)
+        tc_pattern_free(argument->patterns[i]);
+    free(argument->patterns);
 }
 
 void tc_spec_done(struct tc_spec *spec)

@@ -279,14 +279,17 @@ static int check_all(struct tc_resolve *r)
         return 0;
     const char *name;
     json_t *value;
+    struct tc_schema_run run = {.steps = TC_SCHEMA_STEPS};
     json_object_foreach(r->arguments, name, value)
     {
         struct tc_complaint c;
         const struct tc_argument *argument = find_argument(r->asked, name);
         if (!argument)
             return refuse_unknown(r, name);
-        if (!tc_schema_check(name, argument->schema, value, &c))
-            return refuse(r, argument, 0, c.hint, c.what);
+        run.patterns = argument->patterns;
+        run.pattern_count = argument->pattern_count;
+        if (!tc_schema_check(&run, name, argument->schema, value, &c))
+            return run.memory ? tc_resolve_memory(r) : refuse(r, argument, 0, c.hint, c.what);
     }
     for (size_t i = 0; r->asked && i < r->asked->argument_count; i++) {
         const struct tc_argument *argument = &r->asked->arguments[i];

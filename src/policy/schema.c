@@ -147,14 +147,14 @@ static bool check_choice(const char *name, const json_t *schema, const json_t *v
     return false;
 }
 
-static bool check_elements(const char *name, const json_t *schema, const json_t *value,
-                           struct tc_complaint *c)
+static bool check_elements(struct tc_schema_run *run, const char *name, const json_t *schema,
+                           const json_t *value, struct tc_complaint *c)
 {
     const json_t *items = json_object_get(schema, "items");
     for (size_t i = 0; items && i < json_array_size(value); i++) {
         char element[96];
         (void)snprintf(element, sizeof(element), "%.64s[%zu]", name, i);
-        if (!tc_schema_check(element, items, json_array_get(value, i), c))
+        if (!tc_schema_check(run, element, items, json_array_get(value, i), c))
             return false;
     }
     return true;
@@ -191,8 +191,63 @@ static bool check_unique(const char *name, const json_t *schema, const json_t *v
     return true;
 }
 
-bool tc_schema_check(const char *name, const json_t *schema, const json_t *value,
-                     struct tc_complaint *c)
+static const struct tc_pattern *find_pattern(const struct tc_schema_run *run, const char *text)
+{
+    for (size_t i = 0; i < run->pattern_count; i++)
+        if (tc_streq(tc_pattern_text(run->patterns[i]), text))
+            return run->patterns[i];
+    return NULL;
+}
+
+/* A value's beginning, as JSON spells it: at most `most` bytes of it. */
+static void show_value(const json_t *value, char *out, size_t size)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    const char *is = json_string_value(value);
+    size_t len = is ? json_string_length(value) : 0, most = size - 8;
+    bool cut = len > most;
+    if (cut)
+        for (len = most; len && ((unsigned char)is[len] & 0xc0) == 0x80;)
+            len--;
+    if (is)
+        tc_json_string(&text, is, len);
+    else
+        tc_json_canonical(value, &text);
+    bool fine = !text.failed && text.data;
+    (void)snprintf(out, size, "%.*s%s", (int)(size - 4), fine ? text.data : type_word(value),
+                   fine && (cut || text.len > size - 4) ? "..." : "");
+}
+
+static bool check_pattern(struct tc_schema_run *run, const char *name, const json_t *schema,
+                          const json_t *value, struct tc_complaint *c)
+{
+    const char *text = json_string_value(json_object_get(schema, "pattern"));
+    const struct tc_pattern *pattern = text ? find_pattern(run, text) : NULL;
+    char got[64];
+    if (!text)
+        return true;
+    switch (pattern ? tc_pattern_match(pattern, json_string_value(value), json_string_length(value),
+                                       &run->steps)
+                    : TC_PATTERN_MEMORY) {
+    case TC_PATTERN_FITS:
+        return true;
+    case TC_PATTERN_DIFFERS:
+        show_value(value, got, sizeof(got));
+        tc_complain(c, NULL, "%s does not match the pattern %.100s: got %s", name, text, got);
+        return false;
+    case TC_PATTERN_COSTLY:
+        tc_complain(c, "give a shorter or plainer text",
+                    "%s takes too long to be held against the pattern %.100s", name, text);
+        return false;
+    case TC_PATTERN_MEMORY:
+        break;
+    }
+    run->memory = true;
+    return false;
+}
+
+bool tc_schema_check(struct tc_schema_run *run, const char *name, const json_t *schema,
+                     const json_t *value, struct tc_complaint *c)
 {
     const char *type = json_string_value(json_object_get(schema, "type"));
     if (!type || !type_fits(type, value)) {
@@ -206,10 +261,12 @@ bool tc_schema_check(const char *name, const json_t *schema, const json_t *value
         !check_count(name, schema, "minLength", "maxLength", characters(json_string_value(value)),
                      "characters", c))
         return false;
+    if (json_is_string(value) && !check_pattern(run, name, schema, value, c))
+        return false;
     if (json_is_array(value) &&
         !check_count(name, schema, "minItems", "maxItems", json_array_size(value), "elements", c))
         return false;
-    return check_choice(name, schema, value, c) && check_elements(name, schema, value, c) &&
+    return check_choice(name, schema, value, c) && check_elements(run, name, schema, value, c) &&
            check_unique(name, schema, value, c);
 }
 

@@ -245,9 +245,8 @@ static const struct row rows[] = {
      "one JSON Schema"},
     {T "input_schema = "
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
-       "\"string\",\"pattern\":\"x\"}}}'\n",
-     2, 16, "tool.x.input_schema.properties.n.pattern",
-     "properties.n.pattern: ", "take the key out"},
+       "\"string\",\"pattern\":\"(?i)x\"}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.pattern", "properties.n.pattern: ", "groups are"},
     {T "input_schema = "
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
        "\"string\",\"format\":\"email\"}}}'\n",
@@ -330,8 +329,10 @@ static const struct row rows[] = {
      "load the policy from a file"},
     {T "arguments.n = {}\ninput_schema = { type = \"object\", additionalProperties = false }\n", 3,
      1, "tool.x.input_schema", "contradict", "keep one"},
-    {T "arguments.a = { pattern = \"x\" }\n", 2, 17, "tool.x.arguments.a.pattern",
-     "not provided yet", "take the key out"},
+    {T "arguments.a = { pattern = \"(?i)x\" }\n", 2, 27, "tool.x.arguments.a.pattern",
+     "holds \"(?i\"", "groups are"},
+    {T "arguments.a = { type = \"integer\", pattern = \"x\" }\n", 2, 35,
+     "tool.x.arguments.a.pattern", "does not go with", ""},
     {T "arguments.a = { oneOf = [] }\n", 2, 17, "tool.x.arguments.a.oneOf", "not provided yet", ""},
     {T "arguments.a = { paltern = \"x\" }\n", 2, 17, "tool.x.arguments.a.paltern",
      "unknown argument keyword", "did you mean \"pattern\"?"},

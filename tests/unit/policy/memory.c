@@ -124,7 +124,7 @@ static int judges(struct toolcage_error **err)
         "[tool.r]\ncommand = [\"/srv/bin/r\", \"{p}\"]\nfilesystem.readable = [\"/d/.env\", "
         "\"/d\"]\n"
         "network = [\"a.example\", \"10.0.0.1\"]\narguments.p = { read = [\"/in\"] }\n"
-        "arguments.q = {}\n"
+        "arguments.q = { pattern = \"(?:a?)*\" }\n"
         "[tier.Auto]\nbackend = \"process\"\n"
         "[[test]]\ntool = \"r\"\narguments = { p = \"/in/x\", q = \"\" }\ncall = \"allowed\"\n"
         "allowed = [\"read /d/x\", \"connect a.example\"]\ndenied = [\"exec /z\"]\n";
