@@ -119,7 +119,7 @@ static bool holds(const struct toolcage_policy *policy, const struct wanted *w)
     return rule && rule->access == w->access;
 }
 
-/* Only TOML text is edited: a person adds the clause. */
+/* A person adds the clause. */
 static int name_clause(const struct wanted *w, const struct toolcage_policy *policy,
                        struct toolcage_error **err)
 {
@@ -134,9 +134,39 @@ static int name_clause(const struct wanted *w, const struct toolcage_policy *pol
         tc_buf_addf(&hint, "add it by hand, below %s: filesystem: {%s: [", spec->prefix, list);
     write_element(&hint, holder(spec, w->path), w->path, ":");
     tc_buf_adds(&hint, line ? "" : "]}");
-    return hint.failed
-               ? tc_fail_memory(err)
-               : refuse(w, hint.data, "only TOML text is edited, and this policy is YAML", err);
+    return hint.failed ? tc_fail_memory(err)
+                       : refuse(w, hint.data, "this YAML text has no simple place for it", err);
+}
+
+/* Is it a policy that says so? */
+static bool says(const struct tc_policy_source *source, const char *text, const struct wanted *w,
+                 const struct toolcage_policy *policy)
+{
+    struct toolcage_policy *after = NULL;
+    struct tc_policy_source edited = *source;
+    edited.text = text;
+    edited.length = strlen(text);
+    int rc = tc_policy_compile_source(&edited, policy->dir, policy->home, &after, NULL);
+    bool good = rc == 0 && holds(after, w);
+    (void)tc_policy_unref(after);
+    return good;
+}
+
+static int edit_yaml(const struct tc_policy_source *source, const struct wanted *w,
+                     const struct toolcage_policy *policy, char **ret, struct toolcage_error **err)
+{
+    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    _autobuf_ struct tc_buf element = TC_BUF_INIT;
+    write_element(&element, holder(spec, w->path), w->path, ":");
+    _autofree_ char *next =
+        element.failed
+            ? NULL
+            : tc_yaml_add(source->reader, source->text, spec->prefix,
+                          w->access == TC_ACCESS_WRITE ? "writable" : "readable", element.data);
+    if (!next || !says(source, next, w, policy))
+        return name_clause(w, policy, err);
+    *ret = TAKE(next);
+    return 0;
 }
 
 static int edit(const struct tc_policy_source *source, const struct wanted *w,
@@ -159,14 +189,7 @@ static int edit(const struct tc_policy_source *source, const struct wanted *w,
     if (!next)
         return refuse(w, hint ? hint : "", why, err);
     /* it is read again: an edit that does not say what it should is none */
-    struct toolcage_policy *after = NULL;
-    struct tc_policy_source edited = *source;
-    edited.text = next;
-    edited.length = strlen(next);
-    int rc = tc_policy_compile_source(&edited, policy->dir, policy->home, &after, NULL);
-    bool good = rc == 0 && holds(after, w);
-    (void)tc_policy_unref(after);
-    if (!good)
+    if (!says(source, next, w, policy))
         return refuse(w, hint ? hint : "", "the file has no simple place for it", err);
     *ret = TAKE(next);
     return 0;
@@ -179,7 +202,8 @@ int tc_policy_amend(const struct toolcage_policy *policy, const struct tc_policy
     int rc = read_access(access, &w, err);
     if (rc == 0)
         rc = check(&w, policy, err);
-    if (rc == 0 && source->reader != tc_document_read_toml)
-        rc = name_clause(&w, policy, err);
-    return rc ? rc : edit(source, &w, policy, ret, err);
+    if (rc)
+        return rc;
+    return source->reader == tc_document_read_toml ? edit(source, &w, policy, ret, err)
+                                                   : edit_yaml(source, &w, policy, ret, err);
 }

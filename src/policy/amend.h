@@ -6,6 +6,7 @@
 #define TC_POLICY_AMEND_H
 
 #include "base/error.h"
+#include "policy/document.h"
 
 struct toolcage_policy;
 struct tc_policy_source;
@@ -22,5 +23,11 @@ int tc_policy_amend(const struct toolcage_policy *policy, const struct tc_policy
  * with *ret_why: where the text has no place for it, or NULL: no memory. */
 char *tc_toml_add(const char *text, const char *table, const char *list, const char *element,
                   const char **ret_why);
+
+/* yaml_edit.c */
+/* The same for text that `reader` reads as YAML, with `element` in YAML. Owned; NULL: the text has
+ * no place for it that is sure, or there is no memory. */
+char *tc_yaml_add(tc_document_reader *reader, const char *text, const char *table, const char *list,
+                  const char *element);
 
 #endif

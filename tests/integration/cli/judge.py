@@ -3,6 +3,7 @@
 """policy check with its findings, policy test, and explain: what a person and a pipeline get."""
 import json
 import os
+import re
 
 from cli import Place, check, expect, finish
 
@@ -138,35 +139,59 @@ def explain(place):
           "explain is policy explain", answer)
 
 
-YAML = """# kept as it is
-tool:
-  a:
-    command: [cat, /srv/nowhere/x]
-    memory: {max: 512MiB, by: any}
-  b:
-    command: [cat, /srv/nowhere/x]  # and this
-    memory: {max: 512MiB, by: any}
-    filesystem:
-      readable:
-        - /usr/share
-"""
+HEAD = "    command: [cat, /srv/nowhere/x]\n    memory: {max: 512MiB, by: any}\n"
+NEW = '"/srv/nowhere/x"'
+# Text of the tool below `tool:`, what is put in front of what; None: a person has to find the place.
+YAML = {
+    "no filesystem": ("  a:  # a\n    # why\n" + HEAD, f"    filesystem: {{readable: [{NEW}]}}\n", "    # why"),
+    "a block": ("  a:\n" + HEAD + "    filesystem:\n      # r\n      readable:\n        - /usr/share  # one\n        - /opt\n    pids: 20\n",
+                f"        - {NEW}\n", "    pids"),
+    "a block with tables": ("  a:\n" + HEAD + "    filesystem:\n      readable:\n      - path: /d\n        from: /usr/share\n    pids: 20\n",
+                            f"      - {NEW}\n", "    pids"),
+    "brackets": ("  a:\n" + HEAD + '    filesystem: {readable: [/usr/share, "/a]b"]} # z\n', f", {NEW}", "]} # z"),
+    "no entries": ("  a:\n" + HEAD + "    filesystem:\n      readable: []\n", NEW, "]\n"),
+    "another list": ("  a:\n" + HEAD + "    filesystem:\n      denied: [/opt/x]\n", f"      readable: [{NEW}]\n", "      denied"),
+    "one line": ("  {a: {command: [cat, /srv/nowhere/x], memory: {max: 512MiB, by: any}}}\n", f"filesystem: {{readable: [{NEW}]}}, ", "command"),
+    "a comment before the end": ("  a:\n" + HEAD + "    filesystem:\n      readable: [\n        /opt # two\n      ]\n", None, "line 6"),
+    "a word in its place": ("  a:\n" + HEAD + "    filesystem: none\n", None, "line 6"),
+}
+
+
+def patched(text, diff):
+    """What `patch` makes of it, for one hunk."""
+    start = int(re.search(r"^@@ -(\d+)", diff, re.M).group(1)) - 1
+    hunk = diff.split("\n", 3)[3].splitlines()
+    old, new = ([line[1:] for line in hunk if line[0] in kinds] for kinds in (" -", " +"))
+    lines = text.splitlines()
+    return "\n".join(lines[:start] + new + lines[start + len(old):]) + "\n" if lines[start:start + len(old)] == old else "it does not fit"
 
 
 def allow_in_yaml(place):
-    """YAML is not edited: what to write, and where, is said; written so, it is right."""
-    path = place.write("home/p.yaml", YAML)
-    for tool, hint, old, new in (
-            ("a", 'below tool.a: filesystem: {readable: ["/srv/nowhere/x"]}', "/srv/nowhere/x]\n",
-             '/srv/nowhere/x]\n    filesystem: {readable: ["/srv/nowhere/x"]}\n'),
-            ("b", 'to readable of tool.b.filesystem, line 9: "/srv/nowhere/x"', "        - /usr/share\n",
-             '        - /usr/share\n        - "/srv/nowhere/x"\n')):
-        place.run("call", "--why", "--policy", path, tool, "{}")
-        answer = expect(place, f"allow --last, YAML: {tool}", ["allow", "--last"], 1, "this policy is YAML", f"hint: add it by hand, {hint}" if tool == "a"
-                        else f"hint: add it by hand {hint}")
+    """YAML is edited where its place is sure, and all around it is kept; else it is said what to write, and where."""
+    for name, (body, new, where) in YAML.items():
+        text = "# kept as it is\ntool:\n" + body
+        path = place.write("home/p.yaml", text)
+        place.run("call", "--why", "--policy", path, "a", "{}")
+        answer = place.run("allow", "--last")
         with open(path, encoding="utf-8") as file:
-            check(not answer.out and file.read() == YAML, "nothing is printed to patch with, and nothing is changed", answer)
-        done = place.write("home/done.yaml", YAML.replace(old, new, 1))
-        expect(place, f"the hint is right: {tool}", ["explain", "--policy", done, "--tool", tool, "--read", "/srv/nowhere/x"], 0, "allowed: ", stream="out")
+            check(file.read() == text, f"allow --last, YAML: {name}: nothing is changed", answer)
+        if new is None:
+            check(answer.code == 1 and not answer.out and f"tool.a.filesystem, {where}: {NEW}" in answer.err, f"{name}: a person does it", answer)
+            continue
+        at = text.rindex(where)
+        check(answer.code == 0 and patched(text, answer.out) == text[:at] + new + text[at:], f"{name}: one more entry, and nothing else", answer)
+        done = place.write("home/done.yaml", patched(text, answer.out))
+        expect(place, f"{name}: it is right", ["explain", "--policy", done, "--tool", "a", "--read", "/srv/nowhere/x"], 0, "allowed: ", stream="out")
+    hostile = '/srv/no"]}, network: ["*"] # \u202e\x1b\t: {'
+    path = place.write("home/p.yaml", f"tool:\n  a:\n    command: [cat, {json.dumps(hostile)}]\n    memory: {{max: 512MiB, by: any}}\n    filesystem: {{readable: [/opt]}}\n")
+    place.run("call", "--why", "--policy", path, "a", "{}")
+    answer = place.run("allow", "--last")
+    check("\x1b" not in answer.out + answer.err and "\u202e" not in answer.out + answer.err, "a hostile name is no word for a terminal", answer)
+    if answer.code == 0:
+        with open(path, encoding="utf-8") as file:
+            done = place.write("home/done.yaml", patched(file.read(), answer.out))
+        expect(place, "nor a clause", ["policy", "diff", path, done], 1, "tool.a\n  + ", stream="out")
+        check(place.run("policy", "diff", path, done).out.count("\n") == 2, "but one path", answer)
 
 
 INSTALLS = """[tool.x]
