@@ -159,7 +159,10 @@ YAML = {
 
 def patched(text, diff):
     """What `patch` makes of it, for one hunk."""
-    start = int(re.search(r"^@@ -(\d+)", diff, re.M).group(1)) - 1
+    head = re.search(r"^@@ -(\d+)", diff, re.M)
+    if not head:
+        return "there is no hunk"
+    start = int(head.group(1)) - 1
     hunk = diff.split("\n", 3)[3].splitlines()
     old, new = ([line[1:] for line in hunk if line[0] in kinds] for kinds in (" -", " +"))
     lines = text.splitlines()
