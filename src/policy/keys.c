@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/strv.h"
+#include "policy/format.h"
 #include "policy/parse.h"
 
 const char *const tc_words_tier[] = {"Auto", "Assisted", "HumanApprove", "ManualOnly", NULL};
@@ -447,8 +448,9 @@ const struct tc_key tc_keys[] = {
              "whole. Without references back, names, flags and looks behind. A text that takes too "
              "many steps is refused.",
      .example = "pattern = \"^[a-z0-9_-]{1,40}$\""},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "format", NONE, .type = "string",
-     .text = "What kind of text it is."},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "format", tc_set_format, NONE, .choices = tc_words_format,
+     .type = "word", .text = "What kind of text it is; it is checked.",
+     .example = "format = \"date\""},
     {TC_IN(ARGUMENT), "prefixItems", NONE, .type = "array",
      .text = "What the first elements must be."},
     {TC_IN(ARGUMENT), "properties", NONE, .type = "table", .text = "The members of an object."},

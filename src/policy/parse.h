@@ -110,8 +110,8 @@ bool tc_parse_setup_digests(struct toolcage_policy *policy, const struct tc_node
 
 /* Of arguments (parse_arguments.c) */
 tc_key_set tc_set_arguments, tc_set_type, tc_set_enum, tc_set_const, tc_set_bound, tc_set_length,
-    tc_set_items, tc_set_multiple, tc_set_unique, tc_set_pattern, tc_set_text, tc_set_read_bounds,
-    tc_set_write_bounds, tc_set_host_bounds;
+    tc_set_items, tc_set_multiple, tc_set_unique, tc_set_pattern, tc_set_format, tc_set_text,
+    tc_set_read_bounds, tc_set_write_bounds, tc_set_host_bounds;
 /* One of them; the node, whose key is its name, is brought to its canonical form. */
 void tc_parse_argument(struct tc_parse *p, struct tc_node *node, struct tc_spec *spec);
 /* The same as a whole (input_schema.c) */

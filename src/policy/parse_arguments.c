@@ -64,8 +64,13 @@ void tc_set_type(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
     choice.offset = 0;
     tc_set_choice(p, &choice, node, (void *)&word);
     if (word)
-        put(p, into, "type", json_string(word));
+        put(p, into, key->name, json_string(word));
     free(word);
+}
+
+void tc_set_format(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    tc_set_type(p, key, node, into);
 }
 
 void tc_set_text(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
@@ -290,6 +295,7 @@ static const char *types_of(const char *keyword)
                 {"minLength", "string"},
                 {"maxLength", "string"},
                 {"pattern", "string"},
+                {"format", "string"},
                 {"items", "array"},
                 {"minItems", "array"},
                 {"maxItems", "array"},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/jsontext.h"
+#include "policy/format.h"
 #include "policy/resolve.h"
 
 static bool type_fits(const char *type, const json_t *value)
@@ -246,6 +247,19 @@ static bool check_pattern(struct tc_schema_run *run, const char *name, const jso
     return false;
 }
 
+static bool check_format(const char *name, const json_t *schema, const json_t *value,
+                         struct tc_complaint *c)
+{
+    const char *format = json_string_value(json_object_get(schema, "format"));
+    char got[64];
+    if (!format || tc_format_fits(format, json_string_value(value)))
+        return true;
+    show_value(value, got, sizeof(got));
+    tc_complain(c, NULL, "%s is not of the format %s: got %s", name, format, got);
+    (void)snprintf(c->hint, sizeof(c->hint), "write it as in \"%s\"", tc_format_example(format));
+    return false;
+}
+
 bool tc_schema_check(struct tc_schema_run *run, const char *name, const json_t *schema,
                      const json_t *value, struct tc_complaint *c)
 {
@@ -261,7 +275,8 @@ bool tc_schema_check(struct tc_schema_run *run, const char *name, const json_t *
         !check_count(name, schema, "minLength", "maxLength", characters(json_string_value(value)),
                      "characters", c))
         return false;
-    if (json_is_string(value) && !check_pattern(run, name, schema, value, c))
+    if (json_is_string(value) &&
+        (!check_format(name, schema, value, c) || !check_pattern(run, name, schema, value, c)))
         return false;
     if (json_is_array(value) &&
         !check_count(name, schema, "minItems", "maxItems", json_array_size(value), "elements", c))

@@ -26,12 +26,13 @@ static void add_schema(struct tc_buf *out, const struct tc_spec *tool)
     tc_buf_adds(out, "],\"additionalProperties\":false}");
 }
 
-/* Strict mode wants every argument given, and knows no lengths of strings. */
+/* Strict mode wants every argument given, and knows nothing of a string but its values. */
 static bool is_strict(const json_t *schema)
 {
     const json_t *items = json_object_get(schema, "items");
     const char *type = json_string_value(json_object_get(schema, "type"));
     return !json_object_get(schema, "minLength") && !json_object_get(schema, "maxLength") &&
+           !json_object_get(schema, "pattern") && !json_object_get(schema, "format") &&
            (items ? is_strict(items) : !tc_streq(type, "array"));
 }
 

@@ -18,7 +18,7 @@ INTEGERS = [-3, 0, 1, 2, 3, 5, 10, 2 ** 40]
 NUMBERS = [-1.5, 0.25, 1.5, 2.75, 1e20, *INTEGERS]
 VALUES = {"string": TEXTS, "integer": INTEGERS, "number": NUMBERS, "boolean": [True, False]}
 # Each is either refused or would be passed over; nothing else may happen to it.
-FOREIGN = [("pattern", "(?i)a"), ("format", "email"), ("anyOf", [{}]), ("allOf", [{}]), ("oneOf", [{}]), ("not", {}), ("if", {}), ("$ref", "#"),
+FOREIGN = [("pattern", "(?i)a"), ("format", "phone"), ("anyOf", [{}]), ("allOf", [{}]), ("oneOf", [{}]), ("not", {}), ("if", {}), ("$ref", "#"),
            ("$defs", {}), ("examples", []), ("deprecated", True), ("contentEncoding", "base64"), ("dependentRequired", {}), ("nullable", True)]
 
 

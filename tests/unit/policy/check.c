@@ -249,8 +249,8 @@ static const struct row rows[] = {
      2, 16, "tool.x.input_schema.properties.n.pattern", "properties.n.pattern: ", "groups are"},
     {T "input_schema = "
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
-       "\"string\",\"format\":\"email\"}}}'\n",
-     2, 16, "tool.x.input_schema.properties.n.format", "not provided yet", ""},
+       "\"string\",\"format\":\"phone\"}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.format", "phone", "date"},
     {T "input_schema = "
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
        "\"string\",\"examples\":[\"a\"]}}}'\n",
