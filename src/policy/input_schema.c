@@ -16,7 +16,7 @@
 #define DIALECT "https://json-schema.org/draft/2020-12/schema"
 
 /* Of one schema; and no search through one for each name of the other takes long. */
-enum { NAMES_MAX = 1024 };
+enum { NAMES_MAX = TC_MEMBERS_MAX };
 
 /* ---- bringing it in
  * ------------------------------------------------------------------------------- */
@@ -245,8 +245,25 @@ static bool has_own_words(struct tc_parse *p, const struct tc_node *node)
     return found;
 }
 
+static bool is_type(const struct tc_node *type, const char *word)
+{
+    return type && type->kind == TC_NODE_STRING && tc_streq(type->text, word);
+}
+
+static bool check_property(struct tc_parse *p, const struct tc_node *node);
+
+static bool check_members(struct tc_parse *p, const struct tc_node *members)
+{
+    bool fine = true;
+    size_t mark = tc_parse_enter(p, members->key);
+    for (size_t i = 0; i < members->count; i++)
+        fine = check_property(p, &members->items[i]) && fine;
+    tc_parse_leave(p, mark);
+    return fine;
+}
+
 /* Words of the policy's own are none of JSON Schema's, and what is absent there means "any". */
-static bool check_property(struct tc_parse *p, const struct tc_node *node, bool element)
+static bool check_property(struct tc_parse *p, const struct tc_node *node)
 {
     if (!tc_parse_is(p, node, TC_NODE_TABLE))
         return false;
@@ -254,16 +271,23 @@ static bool check_property(struct tc_parse *p, const struct tc_node *node, bool 
     const struct tc_node *type = tc_node_get(node, "type"), *items = tc_node_get(node, "items");
     if (!type)
         tc_parse_bad_key(p, node, "name one type", "without a type any value would fit");
-    bool array = type && type->kind == TC_NODE_STRING && tc_streq(type->text, "array");
-    if (array && !items && !element)
+    bool open = is_type(type, "object") && !tc_node_get(node, "additionalProperties");
+    bool any = is_type(type, "array") && !items;
+    if (any)
         tc_parse_bad_key(p, node, "write items = { type = ... }",
                          "without items any element would fit");
-    if (items && items->kind == TC_NODE_TABLE && !element) {
-        size_t mark = tc_parse_enter(p, node->key);
-        fine = check_property(p, items, true) && fine;
-        tc_parse_leave(p, mark);
-    }
-    return fine && type && (!array || items || element);
+    if (open)
+        tc_parse_bad_key(
+            p, node, "write additionalProperties = false",
+            "the object is open, and members that are not declared are always refused");
+    size_t mark = tc_parse_enter(p, node->key);
+    if (items)
+        fine = check_property(p, items) && fine;
+    const struct tc_node *members = tc_node_get(node, "properties");
+    if (members && members->kind == TC_NODE_TABLE && members->count <= NAMES_MAX)
+        fine = check_members(p, members) && fine;
+    tc_parse_leave(p, mark);
+    return fine && type && !open && !any;
 }
 
 static bool is_required(const struct tc_node *schema, const char *name)
@@ -280,7 +304,7 @@ static void read_property(struct tc_parse *p, const struct tc_node *schema,
                           const struct tc_node *node, struct tc_spec *spec)
 {
     _auto_(tc_document_done) struct tc_document made = {0};
-    if (!check_property(p, node, false))
+    if (!check_property(p, node))
         return;
     struct tc_node *argument = tc_node_copy(&made, &made.root, node);
     struct tc_node *optional =

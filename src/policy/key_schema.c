@@ -22,7 +22,15 @@
  */
 
 /* How the table that a setter reads lies around its scope. */
-enum form { FORM_TABLE, FORM_NAMED, FORM_ARGUMENTS, FORM_LIST, FORM_OR_NONE, FORM_OR_SIZE };
+enum form {
+    FORM_TABLE,
+    FORM_NAMED,
+    FORM_MEMBERS,
+    FORM_ARGUMENTS,
+    FORM_LIST,
+    FORM_OR_NONE,
+    FORM_OR_SIZE
+};
 
 static const struct table {
     tc_key_set *set;
@@ -41,6 +49,7 @@ static const struct table {
     {tc_set_gvisor, TC_SCOPE_GVISOR, FORM_TABLE},
     {tc_set_arguments, TC_SCOPE_ARGUMENT, FORM_ARGUMENTS},
     {tc_set_items, TC_SCOPE_ITEMS, FORM_TABLE},
+    {tc_set_properties, TC_SCOPE_ITEMS, FORM_MEMBERS},
     {tc_set_filesystem, TC_SCOPE_FILESYSTEM, FORM_OR_NONE},
     {tc_set_env, TC_SCOPE_ENV, FORM_TABLE},
     {tc_set_workspace, TC_SCOPE_WORKSPACE, FORM_TABLE},
@@ -108,6 +117,11 @@ static void add_named(struct tc_buf *out, const struct tc_key *key, const struct
                                : table->set == tc_set_risks ? tc_words_risk
                                                             : NULL;
     tc_buf_adds(out, "\"type\":\"object\",");
+    if (table->form == FORM_MEMBERS) {
+        tc_buf_adds(out, "\"additionalProperties\":");
+        add_ref(out, table->scope);
+        return;
+    }
     if (!words) {
         tc_buf_addf(out, "\"propertyNames\":{\"pattern\":\"%s\"},\"additionalProperties\":",
                     table->form == FORM_ARGUMENTS ? ARGUMENT_PATTERN : NAME_PATTERN);
@@ -130,6 +144,7 @@ static void add_table(struct tc_buf *out, const struct tc_key *key, const struct
         tc_buf_addc(out, '"');
         break;
     case FORM_NAMED:
+    case FORM_MEMBERS:
     case FORM_ARGUMENTS:
         add_named(out, key, table);
         break;

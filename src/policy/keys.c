@@ -41,7 +41,8 @@ const char *const tc_words_platform[] = {"ptrace", "systrap", "kvm", NULL};
 const char *const tc_words_verdict[] = {"allowed", "denied", NULL};
 
 const char *const tc_words_profile[] = {"default", NULL};
-const char *const tc_words_type[] = {"string", "integer", "number", "boolean", "array", NULL};
+const char *const tc_words_type[] = {"string", "integer", "number", "boolean",
+                                     "array",  "object",  NULL};
 
 #define MAX_MS ((int64_t)168 * 3600 * 1000)
 #define MAX_BYTES ((int64_t)1 << 44)
@@ -435,14 +436,15 @@ const struct tc_key tc_keys[] = {
      .text = "The least length of a string, in characters.", .example = "minLength = 1"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maxLength", tc_set_length, NONE, .type = "integer",
      .text = "The greatest length of a string, in characters.", .example = "maxLength = 200"},
-    {TC_IN(ARGUMENT), "items", tc_set_items, NONE, .type = "table",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "items", tc_set_items, NONE, .type = "table",
      .text = "What each element of an array must be.", .example = "items = { type = \"string\" }"},
-    {TC_IN(ARGUMENT), "minItems", tc_set_length, NONE, .type = "integer",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "minItems", tc_set_length, NONE, .type = "integer",
      .text = "The least number of elements.", .example = "minItems = 1"},
-    {TC_IN(ARGUMENT), "maxItems", tc_set_length, NONE, .type = "integer",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maxItems", tc_set_length, NONE, .type = "integer",
      .text = "The greatest number of elements.", .example = "maxItems = 8"},
-    {TC_IN(ARGUMENT), "uniqueItems", tc_set_unique, NONE, .type = "boolean", .fallback = "false",
-     .text = "No element may stand there twice.", .example = "uniqueItems = true"},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "uniqueItems", tc_set_unique, NONE, .type = "boolean",
+     .fallback = "false", .text = "No element may stand there twice.",
+     .example = "uniqueItems = true"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "pattern", tc_set_pattern, NONE, .type = "string",
      .text = "A regular expression (ECMA-262) that matches in the text; ^ and $ bind it to the "
              "whole. Without references back, names, flags and looks behind. A text that takes too "
@@ -453,7 +455,15 @@ const struct tc_key tc_keys[] = {
      .example = "format = \"date\""},
     {TC_IN(ARGUMENT), "prefixItems", NONE, .type = "array",
      .text = "What the first elements must be."},
-    {TC_IN(ARGUMENT), "properties", NONE, .type = "table", .text = "The members of an object."},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "properties", tc_set_properties, NONE, .type = "tables",
+     .text = "The members of an object, each as items are written. Others are refused.",
+     .example = "properties.x = { type = \"integer\" }"},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "required", tc_set_required, NONE, .type = "array of strings",
+     .text = "The members that an object must have.", .example = "required = [\"x\"]"},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "additionalProperties", tc_set_closed, NONE, .type = "boolean",
+     .fallback = "false",
+     .text = "Whether an object may have members that are not declared: only false can be said.",
+     .example = "additionalProperties = false"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "oneOf", NONE, .type = "array",
      .text = "Schemas of which exactly one must fit."},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "anyOf", NONE, .type = "array",

@@ -297,6 +297,9 @@ static const char *types_of(const char *keyword)
                 {"pattern", "string"},
                 {"format", "string"},
                 {"items", "array"},
+                {"properties", "object"},
+                {"required", "object"},
+                {"additionalProperties", "object"},
                 {"minItems", "array"},
                 {"maxItems", "array"},
                 {"read", "string array"},
@@ -366,21 +369,105 @@ static void check_schema(struct tc_parse *p, const struct tc_node *table, const 
     }
 }
 
+/* What is not said is the narrow thing, and the schema says it. */
+static void fill_schema(struct tc_parse *p, struct tc_argument *argument)
+{
+    const char *type = schema_type(argument->schema);
+    if (tc_streq(type, "array") && !json_object_get(argument->schema, "items"))
+        put(p, argument, "items", json_pack("{s:s}", "type", "string"));
+    if (tc_streq(type, "object")) {
+        if (!json_object_get(argument->schema, "properties"))
+            put(p, argument, "properties", json_object());
+        put(p, argument, "additionalProperties", json_false());
+    }
+    if (!json_object_get(argument->schema, "type"))
+        put(p, argument, "type", json_string("string"));
+}
+
+/* Every required member can be given. */
+static void check_required(struct tc_parse *p, const struct tc_node *table,
+                           const struct tc_argument *argument)
+{
+    const struct tc_node *node = tc_node_get(table, "required");
+    const json_t *names = json_object_get(argument->schema, "required"),
+                 *members = json_object_get(argument->schema, "properties");
+    for (size_t i = 0; node && i < json_array_size(names) && i < node->count; i++)
+        if (!json_object_get(members, json_string_value(json_array_get(names, i))))
+            tc_parse_bad_in(p, node, &node->items[i], "declare it in properties, or take it out",
+                            "\"%.80s\" is required and not among the properties",
+                            json_string_value(json_array_get(names, i)));
+}
+
+/* A schema within that of an argument: its object, or NULL after a finding. `whole` keeps its
+ * patterns. */
+static json_t *read_part(struct tc_parse *p, struct tc_node *node, struct tc_argument *whole)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return NULL;
+    struct tc_argument part = {.schema = json_object()};
+    size_t mark = tc_parse_enter(p, node->key);
+    tc_parse_table(p, TC_SCOPE_ITEMS, node, &part);
+    if (!p->diag.memory) {
+        check_schema(p, node, part.schema);
+        check_required(p, node, &part);
+        fill_schema(p, &part);
+    }
+    tc_parse_leave(p, mark);
+    adopt_patterns(p, whole, &part);
+    return part.schema;
+}
+
 void tc_set_items(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    json_t *items = read_part(p, node, into);
+    if (items)
+        put(p, into, key->name, items);
+}
+
+void tc_set_properties(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                       void *into)
 {
     if (!tc_parse_is(p, node, TC_NODE_TABLE))
         return;
-    struct tc_argument items = {.schema = json_object()};
-    size_t mark = tc_parse_enter(p, "items");
-    tc_parse_table(p, TC_SCOPE_ITEMS, node, &items);
-    check_schema(p, node, items.schema);
-    if (tc_streq(schema_type(items.schema), "array"))
-        tc_parse_bad(p, node, NULL, "arrays of arrays are not provided");
-    if (!json_object_get(items.schema, "type"))
-        put(p, &items, "type", json_string("string"));
+    if (node->count > TC_MEMBERS_MAX) {
+        tc_parse_bad(p, node, "leave out what no call needs", "%s has more than %d names",
+                     node->key, TC_MEMBERS_MAX);
+        return;
+    }
+    json_t *members = json_object();
+    size_t mark = tc_parse_enter(p, key->name);
+    for (size_t i = 0; i < node->count && !p->diag.memory; i++) {
+        json_t *member = read_part(p, &node->items[i], into);
+        if (member && json_object_set_new(members, node->items[i].key, member))
+            p->diag.memory = true;
+    }
     tc_parse_leave(p, mark);
-    put(p, into, "items", items.schema);
-    adopt_patterns(p, into, &items);
+    put(p, into, key->name, members);
+}
+
+void tc_set_required(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+        return;
+    if (node->count > TC_MEMBERS_MAX) {
+        tc_parse_bad(p, node, "leave out what no call needs", "%s has more than %d names",
+                     node->key, TC_MEMBERS_MAX);
+        return;
+    }
+    json_t *names = json_array();
+    node->unordered = true;
+    for (size_t i = 0; i < node->count; i++)
+        if (tc_parse_is(p, &node->items[i], TC_NODE_STRING) &&
+            json_array_append_new(names, json_string(node->items[i].text)))
+            p->diag.memory = true;
+    put(p, into, key->name, names);
+}
+
+void tc_set_closed(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (tc_parse_is(p, node, TC_NODE_BOOL) && node->integer)
+        tc_parse_bad(p, node, "write additionalProperties = false",
+                     "members that are not declared are always refused");
 }
 
 static void complete_schema(struct tc_parse *p, const struct tc_node *node,
@@ -388,10 +475,7 @@ static void complete_schema(struct tc_parse *p, const struct tc_node *node,
 {
     const char *type = schema_type(argument->schema);
     bool array = tc_streq(type, "array");
-    if (!json_object_get(argument->schema, "type"))
-        put(p, argument, "type", json_string("string"));
-    if (array && !json_object_get(argument->schema, "items"))
-        put(p, argument, "items", json_pack("{s:s}", "type", "string"));
+    fill_schema(p, argument);
     if (array && argument->bound_count &&
         !tc_streq(schema_type(json_object_get(argument->schema, "items")), "string"))
         tc_parse_bad_key(p, node, NULL, "read, write and host need strings as elements");
@@ -424,9 +508,13 @@ void tc_parse_argument(struct tc_parse *p, struct tc_node *node, struct tc_spec 
     argument->schema = json_object();
     size_t mark = tc_parse_enter(p, node->key);
     tc_parse_table(p, TC_SCOPE_ARGUMENT, node, argument);
-    check_schema(p, node, argument->schema);
+    if (!p->diag.memory) {
+        check_schema(p, node, argument->schema);
+        check_required(p, node, argument);
+    }
     tc_parse_leave(p, mark);
-    complete_schema(p, node, argument);
+    if (!p->diag.memory)
+        complete_schema(p, node, argument);
 }
 
 void tc_set_arguments(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,

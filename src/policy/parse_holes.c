@@ -29,6 +29,11 @@ static struct tc_node at_hole(const struct tc_node *node, const struct tc_hole *
     return moved;
 }
 
+static bool is_type(const json_t *schema, const char *type)
+{
+    return tc_streq(json_string_value(json_object_get(schema, "type")), type);
+}
+
 static void check_hole(struct tc_parse *p, const struct tc_spec *spec, const struct tc_node *node,
                        const struct tc_hole *hole, bool in_command)
 {
@@ -44,7 +49,14 @@ static void check_hole(struct tc_parse *p, const struct tc_spec *spec, const str
         tc_parse_bad(p, &place, hint, "{%.*s} names no argument", len, hole->name);
         return;
     }
-    bool array = tc_streq(json_string_value(json_object_get(argument->schema, "type")), "array");
+    bool array = is_type(argument->schema, "array");
+    const json_t *items = json_object_get(argument->schema, "items");
+    const json_t *one = hole->spread && array ? items : argument->schema;
+    if (in_command && (is_type(one, "object") || (one == items && is_type(one, "array")))) {
+        tc_parse_bad(p, &place, "pass all arguments as JSON with \"{*}\", or this one by stdin",
+                     "%.*s is no single text and cannot stand in an element", len, hole->name);
+        return;
+    }
     bool whole = hole->start == node->text && !*hole->end;
     if (hole->spread && (!in_command || !array || !whole))
         tc_parse_bad(p, &place,

@@ -14,11 +14,9 @@ static bool type_fits(const char *type, const json_t *value)
     static const struct {
         const char *type;
         json_type is, or ;
-    } rows[] = {{"string", JSON_STRING, JSON_STRING},
-                {"integer", JSON_INTEGER, JSON_INTEGER},
-                {"number", JSON_INTEGER, JSON_REAL},
-                {"boolean", JSON_TRUE, JSON_FALSE},
-                {"array", JSON_ARRAY, JSON_ARRAY}};
+    } rows[] = {{"string", JSON_STRING, JSON_STRING}, {"integer", JSON_INTEGER, JSON_INTEGER},
+                {"number", JSON_INTEGER, JSON_REAL},  {"boolean", JSON_TRUE, JSON_FALSE},
+                {"array", JSON_ARRAY, JSON_ARRAY},    {"object", JSON_OBJECT, JSON_OBJECT}};
     for (size_t i = 0; i < TC_COUNT(rows); i++)
         if (tc_streq(rows[i].type, type))
             return json_typeof(value) == rows[i].is || json_typeof(value) == rows[i].or ;
@@ -260,6 +258,38 @@ static bool check_format(const char *name, const json_t *schema, const json_t *v
     return false;
 }
 
+static bool check_members(struct tc_schema_run *run, const char *name, const json_t *schema,
+                          json_t *value, struct tc_complaint *c)
+{
+    const json_t *members = json_object_get(schema, "properties"),
+                 *required = json_object_get(schema, "required");
+    char place[128], got[64];
+    const char *key;
+    json_t *member;
+    json_object_foreach(value, key, member)
+    {
+        const json_t *known = json_object_get(members, key);
+        _auto_(json_decrefp) json_t *shown = known ? NULL : json_string(key);
+        if (!known) {
+            show_value(shown ? shown : value, got, sizeof(got));
+            tc_complain(c, "leave it out", "%s has the member %s, which is not declared", name,
+                        got);
+            return false;
+        }
+        (void)snprintf(place, sizeof(place), "%.80s.%.40s", name, key);
+        if (!tc_schema_check(run, place, known, member, c))
+            return false;
+    }
+    for (size_t i = 0; i < json_array_size(required); i++) {
+        key = json_string_value(json_array_get(required, i));
+        if (key && json_object_get(value, key))
+            continue;
+        tc_complain(c, "give it", "%s lacks the member %.80s", name, key ? key : "");
+        return false;
+    }
+    return true;
+}
+
 bool tc_schema_check(struct tc_schema_run *run, const char *name, const json_t *schema,
                      const json_t *value, struct tc_complaint *c)
 {
@@ -280,6 +310,8 @@ bool tc_schema_check(struct tc_schema_run *run, const char *name, const json_t *
         return false;
     if (json_is_array(value) &&
         !check_count(name, schema, "minItems", "maxItems", json_array_size(value), "elements", c))
+        return false;
+    if (json_is_object(value) && !check_members(run, name, schema, (json_t *)(uintptr_t)value, c))
         return false;
     return check_choice(name, schema, value, c) && check_elements(run, name, schema, value, c) &&
            check_unique(name, schema, value, c);

@@ -32,7 +32,8 @@ static bool is_strict(const json_t *schema)
     const json_t *items = json_object_get(schema, "items");
     const char *type = json_string_value(json_object_get(schema, "type"));
     return !json_object_get(schema, "minLength") && !json_object_get(schema, "maxLength") &&
-           !json_object_get(schema, "pattern") && !json_object_get(schema, "format") &&
+           !json_object_get(schema, "properties") && !json_object_get(schema, "pattern") &&
+           !json_object_get(schema, "format") &&
            (items ? is_strict(items) : !tc_streq(type, "array"));
 }
 

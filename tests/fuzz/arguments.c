@@ -31,6 +31,10 @@ static const char head[] =
     " host = [\"api.example.com:443\", \"192.0.2.7:80\", \"[2001:db8::1]:8080\"] }\n"
     "arguments.n = { type = \"integer\", optional = true, minimum = -5, maximum = 100 }\n"
     "arguments.word = { enum = [\"a\", \"-b\", 3], optional = true }\n"
+    "arguments.shape = { type = \"object\", optional = true, required = [\"name\"],"
+    " properties.name = { pattern = \"^(a+)+$\" }, properties.day = { format = \"date\" },"
+    " properties.deep = { type = \"array\", items = { type = \"array\", items = { type ="
+    " \"object\" } } } }\n"
     "arguments.text = { type = \"string\", optional = true, minLength = 1, maxLength = 32 }\n"
     "command = [\"prog\", \"{path}\", \"{out}\", \"{paths...}\", \"--\", \"{text}\", \"{n}\", ";
 

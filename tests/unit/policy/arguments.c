@@ -55,6 +55,46 @@ static void fill_the_places(void **state)
     assert_int_equal(less.stdin_len, 0);
 }
 
+static void objects_and_what_they_hold(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile(
+        "[tool.t]\ncommand = [\"t\", \"--\", \"{*}\"]\nstdin = \"{o}\"\n"
+        "arguments.o = { type = \"object\", required = [\"n\"], properties.n = { type = "
+        "\"integer\", maximum = 3 }, properties.list = { type = \"array\", maxItems = 2, items = "
+        "{ type = \"object\", properties.s = { maxLength = 2 }, properties.deep = { type = "
+        "\"array\", items = { type = \"array\", uniqueItems = true } } } } }\n");
+    _autogrant_ struct tc_grant grant = {0};
+    granted(policy, ARGS("{\"o\":{\"n\":1,\"list\":[{\"s\":\"ab\",\"deep\":[[\"x\"],[]]},{}]}}"),
+            &grant);
+    assert_string_equal(grant.stdin_bytes,
+                        "{\"list\":[{\"deep\":[[\"x\"],[]],\"s\":\"ab\"},{}],\"n\":1}");
+    static const char *const wrong[][3] = {
+        {"{\"o\":[]}", "o must be of type object, not an array", ""},
+        {"{\"o\":null}", "o must be of type object, not null", ""},
+        {"{\"o\":{}}", "o lacks the member n", "give it"},
+        {"{\"o\":{\"n\":4}}", "o.n is more than 3", ""},
+        {"{\"o\":{\"n\":null}}", "o.n must be of type integer, not null", ""},
+        {"{\"o\":{\"n\":1,\"q\\n\":1}}", "o has the member \"q\\n\", which is not declared",
+         "leave it out"},
+        {"{\"o\":{\"n\":1,\"list\":[{\"s\":\"abc\"}]}}", "o.list[0].s has 3 characters", ""},
+        {"{\"o\":{\"n\":1,\"list\":[{},{\"n\":1}]}}", "o.list[1] has the member \"n\"", ""},
+        {"{\"o\":{\"n\":1,\"list\":[{},{},{}]}}", "o.list has 3 elements", ""},
+        {"{\"o\":{\"n\":1,\"list\":[{\"deep\":[[],[\"a\",\"a\"]]}]}}",
+         "o.list[0].deep[1] holds \"a\" twice", ""},
+        {"{\"o\":{\"n\":1,\"list\":[{\"deep\":[[[]]]}]}}",
+         "o.list[0].deep[0][0] must be of type string", ""}};
+    for (size_t i = 0; i < TC_COUNT(wrong); i++) {
+        _autogrant_ struct tc_grant none = {0};
+        _autoerror_ struct toolcage_error *err = NULL;
+        const struct ask ask = ARGS(wrong[i][0]);
+        assert_int_equal(resolve(policy, &ask, &none, &err), TOOLCAGE_EARGUMENTS);
+        if (!strstr(tc_error_message(err), wrong[i][1]))
+            print_error("%s\n", tc_error_message(err));
+        assert_non_null(strstr(tc_error_message(err), wrong[i][1]));
+        assert_non_null(strstr(tc_error_hint(err), wrong[i][2]));
+    }
+}
+
 static void numbers_and_sets(void **state)
 {
     static const struct {
@@ -375,6 +415,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fill_the_places),
+        cmocka_unit_test(objects_and_what_they_hold),
         cmocka_unit_test(numbers_and_sets),
         cmocka_unit_test(refuse_misfits),
         cmocka_unit_test(five_characters_fit),

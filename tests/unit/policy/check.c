@@ -278,7 +278,36 @@ static const struct row rows[] = {
     {T "input_schema = "
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
        "\"object\"}}}'\n",
-     2, 16, "tool.x.input_schema.properties.n.type", "cannot be", ""},
+     2, 16, "tool.x.input_schema.properties.n", "the object is open", "additionalProperties"},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"object\",\"additionalProperties\":false,\"properties\":{\"m\":{}}}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.properties.m", "without a type", "one type"},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"object\",\"additionalProperties\":false,\"properties\":{\"m\":{\"type\":\"string\","
+       "\"write\":[\"/\"]}}}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.properties.m.write", "no keyword of JSON Schema",
+     "arguments"},
+    {T "input_schema = "
+       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
+       "\"object\",\"additionalProperties\":false,\"required\":[\"m\"]}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.required", "not among the properties", "declare it"},
+    {T "arguments.a = { type = \"object\", additionalProperties = true }\n", 2, 57,
+     "tool.x.arguments.a.additionalProperties", "always refused", "additionalProperties = false"},
+    {T "arguments.a = { type = \"object\", required = [\"m\"] }\n", 2, 46,
+     "tool.x.arguments.a.required", "not among the properties", "declare it"},
+    {T "arguments.a = { type = \"object\", properties.m = { read = [\"/d\"] } }\n", 2, 51,
+     "tool.x.arguments.a.properties.m.read", "unknown", ""},
+    {T "arguments.a = { type = \"object\", read = [\"/d\"] }\n", 2, 34, "tool.x.arguments.a.read",
+     "does not go with", ""},
+    {T "arguments.a = { properties = {} }\n", 2, 17, "tool.x.arguments.a.properties",
+     "does not go with", ""},
+    {T "arguments.a = { type = \"object\" }\ncommand = [\"e\", \"--\", \"{a}\"]\n", 3, 24,
+     "tool.x.command", "no single text", "{*}"},
+    {T "arguments.a = { type = \"array\", items = { type = \"object\" } }\ncommand = [\"e\", "
+       "\"--\", \"{a...}\"]\n",
+     3, 24, "tool.x.command", "no single text", "{*}"},
     {T "input_schema = "
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
        "\"array\"}}}'\n",
@@ -293,8 +322,8 @@ static const struct row rows[] = {
      2, 16, "tool.x.input_schema.properties.n.items", "must be a table", ""},
     {T "input_schema = "
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
-       "\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}}'\n",
-     2, 16, "tool.x.input_schema.properties.n.items.items", "unknown argument keyword", ""},
+       "\"array\",\"items\":{\"type\":\"array\"}}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.items", "without items", "items"},
     {T "input_schema = "
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
        "\"array\",\"items\":{\"type\":\"string\"},\"contains\":{\"type\":\"string\"}}}}'\n",
@@ -346,7 +375,7 @@ static const struct row rows[] = {
      "does not go with", ""},
     {T "arguments.a = { type = \"array\", uniqueItems = 1 }\n", 2, 47,
      "tool.x.arguments.a.uniqueItems", "must be true or false", ""},
-    {T "arguments.a = { type = \"object\" }\n", 2, 24, "tool.x.arguments.a.type", "cannot be",
+    {T "arguments.a = { type = \"null\" }\n", 2, 24, "tool.x.arguments.a.type", "cannot be",
      "string, integer"},
     {T "arguments.a = { type = \"integer\", maxLength = 3 }\n", 2, 35,
      "tool.x.arguments.a.maxLength", "does not go with", ""},
