@@ -4,6 +4,7 @@
 import json
 import os
 import random
+import time
 
 try:
     from jsonschema import Draft202012Validator
@@ -162,6 +163,18 @@ def nothing_is_passed_over():
         check(not wrong, "a keyword that cannot be enforced is named", wrong[:3])
 
 
+def no_text_makes_a_match_last():
+    with Place() as place:
+        for pattern in ("^(a+)+$", "(a|aa)+b", "(?:a*)*$b|c", "^(?:(?=.*$).)*!$"):
+            path = policy(place, {"type": "object", "additionalProperties": False, "properties": {
+                "t": {"type": "array", "items": {"type": "string", "pattern": pattern}}}})
+            for texts in (["a" * 60000 + "!"], ["a" * 30 + "?"] * 1000):
+                before = time.monotonic()
+                told = place.run("policy", "explain", "--policy", path, "--tool", "t", "--arguments", json.dumps({"t": texts}))
+                took = time.monotonic() - before
+                check(told.code == 126 and "t[" in told.err and took < 20, f"{pattern} holds nobody up", f"{took:.1f} s: {told}"[:600])
+
+
 def the_file():
     plain = {"type": "object", "additionalProperties": False, "required": ["n"], "properties": {"n": {"type": "integer"}}}
     with Place() as place:
@@ -220,6 +233,7 @@ if __name__ == "__main__":
     require_user()
     beside_the_validator()
     nothing_is_passed_over()
+    no_text_makes_a_match_last()
     the_file()
     bounds()
     finish()
