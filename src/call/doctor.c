@@ -155,7 +155,7 @@ int tc_engine_doctor(struct toolcage_engine *engine, char **ret_json, struct too
 int tc_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
                     struct toolcage_error **err)
 {
-    struct tc_message message;
+    struct tc_message message = {0};
     _autofd_ int fd = -1;
     int r = tc_engine_check(engine, err);
     if (r == 0)
