@@ -279,26 +279,15 @@ bool tc_notify_serve(struct tc_cage *cage, int listener)
     return true;
 }
 
-/* Whoever waits gets ENOSYS, so nobody hangs. */
-static void stop_serving(struct tc_cage *cage)
+void tc_notify_lost(struct tc_cage *cage, int errnum, const char *what)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    (void)close(p->listener);
-    cage->notify_fd = p->listener = -1;
-}
-
-/* Calls of the tool failed that the grant allows, and whatever comes of that is not the tool's own.
- */
-static void break_off(struct tc_cage *cage, int errnum)
-{
-    stop_serving(cage);
     (void)tc_cage_fail(cage,
                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
                                         .stage = "supervise",
                                         .subject = "observer",
                                         .hint = "the machine may be out of memory: try again",
                                         .errnum = errnum},
-                       -1, "the helper could not answer a system call of the tool");
+                       -1, "%s", what);
 }
 
 void tc_process_notify(struct tc_cage *cage)
@@ -311,9 +300,12 @@ void tc_process_notify(struct tc_cage *cage)
         struct pollfd ready = {.fd = p->listener, .events = POLLIN};
         if (poll(&ready, 1, 0) <= 0)
             return;
-        if ((ready.revents & POLLHUP) || p->refused >= REFUSED_MAX)
-            stop_serving(cage);
-        else if (!tc_notify_serve(cage, p->listener))
-            break_off(cage, errno);
+        bool ended = (ready.revents & POLLHUP) || p->refused >= REFUSED_MAX;
+        if (!ended && tc_notify_serve(cage, p->listener))
+            continue;
+        if (!ended)
+            tc_notify_lost(cage, errno, "the helper could not answer a system call of the tool");
+        (void)close(p->listener); /* whoever waits gets ENOSYS, so nobody hangs */
+        cage->notify_fd = p->listener = -1;
     }
 }

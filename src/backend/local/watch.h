@@ -23,6 +23,9 @@ struct tc_listed {
 void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t count);
 /* Takes one notification and answers it. False: the listener serves no more. */
 bool tc_notify_serve(struct tc_cage *cage, int listener);
+/* Nobody answers any more: calls of the tool fail that the grant allows, and whatever comes of that
+ * is not the tool's own. The call is an error, which says `what`. */
+void tc_notify_lost(struct tc_cage *cage, int errnum, const char *what);
 /* Lists where a connect went, as the tool says it now, when the grant has no network. */
 void tc_notify_connect(struct tc_cage *cage, const struct seccomp_notif *n);
 /* Answers a notification: the call fails with the error, returns 0, or goes on where `flags` say

@@ -167,8 +167,7 @@ static void add_access(struct tc_outcome *o, const struct tc_watcher *w, const s
                                  .count = atomic_load(&s->count)};
 }
 
-/* It ends by itself with the last process of the cage. When it ended before, calls of the tool
- * failed that the grant allows, and whatever came of that is not the tool's own. */
+/* It ends by itself with the last process of the cage. */
 static void check_end(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -177,17 +176,12 @@ static void check_end(struct tc_cage *cage)
         p->watcher_pid = 0;
     if ((status == 0 && !atomic_load(&p->watcher->broken)) || cage->outcome->failure.code)
         return;
-    (void)tc_cage_fail(cage,
-                       &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                        .stage = "supervise",
-                                        .subject = "observer",
-                                        .hint = "the machine may be out of memory: try again"},
-                       -1,
-                       p->box.watch >= TC_WATCH_PATHS
-                           ? "the process that observed the tool's paths ended, and from then on "
-                             "no path could be opened"
-                           : "the process that connected in the tool's place ended, and from then "
-                             "on no connection could be made");
+    tc_notify_lost(cage, 0,
+                   p->box.watch >= TC_WATCH_PATHS
+                       ? "the process that observed the tool's paths ended, and from then on no "
+                         "path could be opened"
+                       : "the process that connected in the tool's place ended, and from then on "
+                         "no connection could be made");
 }
 
 void tc_watcher_finish(struct tc_cage *cage)
