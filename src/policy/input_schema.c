@@ -15,9 +15,6 @@
 
 #define DIALECT "https://json-schema.org/draft/2020-12/schema"
 
-/* Of one schema; and no search through one for each name of the other takes long. */
-enum { NAMES_MAX = TC_MEMBERS_MAX };
-
 /* ---- bringing it in
  * ------------------------------------------------------------------------------- */
 
@@ -135,21 +132,13 @@ static bool is_object(struct tc_parse *p, const struct tc_node *schema)
     return false;
 }
 
-static bool is_short(struct tc_parse *p, const struct tc_node *node)
-{
-    if (node->count > NAMES_MAX)
-        tc_parse_bad(p, node, "leave out what no call needs", "%s has more than %d names",
-                     node->key, NAMES_MAX);
-    return node->count <= NAMES_MAX;
-}
-
 static void check_required(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
 {
     const struct tc_node *properties = tc_node_get(schema, "properties");
-    if (!tc_parse_is(p, node, TC_NODE_ARRAY) || !is_short(p, node))
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY) || !tc_parse_members_fit(p, node))
         return;
     node->unordered = true;
-    if (properties && properties->count > NAMES_MAX)
+    if (properties && properties->count > TC_MEMBERS_MAX)
         return;
     for (size_t i = 0; i < node->count; i++) {
         const struct tc_node *name = &node->items[i];
@@ -186,7 +175,7 @@ static void check_words(struct tc_parse *p, struct tc_node *schema, struct tc_no
 static void check_properties(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
 {
     (void)schema;
-    (void)(tc_parse_is(p, node, TC_NODE_TABLE) && is_short(p, node));
+    (void)(tc_parse_is(p, node, TC_NODE_TABLE) && tc_parse_members_fit(p, node));
 }
 
 static void check_type(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
@@ -284,7 +273,7 @@ static bool check_property(struct tc_parse *p, const struct tc_node *node)
     if (items)
         fine = check_property(p, items) && fine;
     const struct tc_node *members = tc_node_get(node, "properties");
-    if (members && members->kind == TC_NODE_TABLE && members->count <= NAMES_MAX)
+    if (members && members->kind == TC_NODE_TABLE && members->count <= TC_MEMBERS_MAX)
         fine = check_members(p, members) && fine;
     tc_parse_leave(p, mark);
     return fine && type && !open && !any;
@@ -324,8 +313,8 @@ static void read_properties(struct tc_parse *p, const struct tc_node *schema, st
 {
     const struct tc_node *properties = tc_node_get(schema, "properties");
     const struct tc_node *required = tc_node_get(schema, "required");
-    if (!properties || properties->kind != TC_NODE_TABLE || properties->count > NAMES_MAX ||
-        (required && required->count > NAMES_MAX))
+    if (!properties || properties->kind != TC_NODE_TABLE || properties->count > TC_MEMBERS_MAX ||
+        (required && required->count > TC_MEMBERS_MAX))
         return;
     size_t mark = tc_parse_enter(p, "properties");
     for (size_t i = 0; i < properties->count && !p->diag.memory; i++)

@@ -323,7 +323,7 @@ static void add_default(struct tc_buf *out, const struct tc_key *key)
         word |= tc_streq(key->choices[i], text);
     if (!text || strchr(text, ' '))
         return;
-    if (word || tc_streq(text, "none") || (tc_streq(text, "string") && key->set == tc_set_type) ||
+    if (word || tc_streq(text, "none") ||
         ((key->unit == TC_UNIT_SIZE || key->unit == TC_UNIT_DURATION) &&
          tc_value_read(key->unit, text, key->min, key->max, &number, &c)))
         tc_json_member(out, "default", text);

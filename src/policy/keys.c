@@ -406,7 +406,7 @@ const struct tc_key tc_keys[] = {
      .example = "workspace.commit = \"never\""},
 
     /* arguments */
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "type", tc_set_type, NONE, .choices = tc_words_type,
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "type", tc_set_schema_word, NONE, .choices = tc_words_type,
      .type = "word", .fallback = "string", .text = "The JSON type of the value.",
      .example = "type = \"integer\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "description", tc_set_text, NONE, .type = "string",
@@ -450,7 +450,7 @@ const struct tc_key tc_keys[] = {
              "whole. Without references back, names, flags and looks behind. A text that takes too "
              "many steps is refused.",
      .example = "pattern = \"^[a-z0-9_-]{1,40}$\""},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "format", tc_set_format, NONE, .choices = tc_words_format,
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "format", tc_set_schema_word, NONE, .choices = tc_words_format,
      .type = "word", .text = "What kind of text it is; it is checked.",
      .example = "format = \"date\""},
     {TC_IN(ARGUMENT), "prefixItems", NONE, .type = "array",

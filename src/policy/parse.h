@@ -59,8 +59,10 @@ tc_key_set tc_set_word;    /* no field: the table around it reads the word */
 tc_key_set tc_set_value;   /* int64_t, by key->unit */
 tc_key_set tc_set_bool;    /* bool */
 
-/* Of one object in a schema. */
+/* Of one object in a schema; and no search through one for each name of the other takes long. */
 enum { TC_MEMBERS_MAX = 1024 };
+/* No more than that; false after a finding. */
+bool tc_parse_members_fit(struct tc_parse *p, const struct tc_node *node);
 
 /* Of tools (parse_tool.c) */
 tc_key_set tc_set_tools, tc_set_defaults, tc_set_servers, tc_set_server_tools, tc_set_tiers,
@@ -112,8 +114,8 @@ tc_key_set tc_set_setup, tc_set_into, tc_set_inputs;
 bool tc_parse_setup_digests(struct toolcage_policy *policy, const struct tc_node *root);
 
 /* Of arguments (parse_arguments.c) */
-tc_key_set tc_set_arguments, tc_set_type, tc_set_enum, tc_set_const, tc_set_bound, tc_set_length,
-    tc_set_items, tc_set_multiple, tc_set_unique, tc_set_pattern, tc_set_format, tc_set_properties,
+tc_key_set tc_set_arguments, tc_set_schema_word, tc_set_enum, tc_set_const, tc_set_bound,
+    tc_set_length, tc_set_items, tc_set_multiple, tc_set_unique, tc_set_pattern, tc_set_properties,
     tc_set_required, tc_set_closed, tc_set_text, tc_set_read_bounds, tc_set_write_bounds,
     tc_set_host_bounds;
 /* One of them; the node, whose key is its name, is brought to its canonical form. */

@@ -57,7 +57,8 @@ static bool is_scalar(struct tc_parse *p, const struct tc_node *node)
     return fine;
 }
 
-void tc_set_type(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+void tc_set_schema_word(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                        void *into)
 {
     char *word = NULL;
     struct tc_key choice = *key;
@@ -66,11 +67,6 @@ void tc_set_type(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
     if (word)
         put(p, into, key->name, json_string(word));
     free(word);
-}
-
-void tc_set_format(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
-{
-    tc_set_type(p, key, node, into);
 }
 
 void tc_set_text(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
@@ -424,16 +420,19 @@ void tc_set_items(struct tc_parse *p, const struct tc_key *key, struct tc_node *
         put(p, into, key->name, items);
 }
 
+bool tc_parse_members_fit(struct tc_parse *p, const struct tc_node *node)
+{
+    if (node->count > TC_MEMBERS_MAX)
+        tc_parse_bad(p, node, "leave out what no call needs", "%s has more than %d names",
+                     node->key, TC_MEMBERS_MAX);
+    return node->count <= TC_MEMBERS_MAX;
+}
+
 void tc_set_properties(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                        void *into)
 {
-    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+    if (!tc_parse_is(p, node, TC_NODE_TABLE) || !tc_parse_members_fit(p, node))
         return;
-    if (node->count > TC_MEMBERS_MAX) {
-        tc_parse_bad(p, node, "leave out what no call needs", "%s has more than %d names",
-                     node->key, TC_MEMBERS_MAX);
-        return;
-    }
     json_t *members = json_object();
     size_t mark = tc_parse_enter(p, key->name);
     for (size_t i = 0; i < node->count && !p->diag.memory; i++) {
@@ -447,13 +446,8 @@ void tc_set_properties(struct tc_parse *p, const struct tc_key *key, struct tc_n
 
 void tc_set_required(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY) || !tc_parse_members_fit(p, node))
         return;
-    if (node->count > TC_MEMBERS_MAX) {
-        tc_parse_bad(p, node, "leave out what no call needs", "%s has more than %d names",
-                     node->key, TC_MEMBERS_MAX);
-        return;
-    }
     json_t *names = json_array();
     node->unordered = true;
     for (size_t i = 0; i < node->count; i++)
