@@ -65,6 +65,12 @@ static int open_all(const char *path)
     return above < 0 ? -1 : enter(above, tc_path_base(path));
 }
 
+/* NULL where it is none. */
+static DIR *list(int all)
+{
+    return tc_take_dir(all < 0 ? -1 : openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
 static int make_directories(const char *path)
 {
     _autofree_ char *part = strdup(path);
@@ -109,11 +115,12 @@ int tc_install_sizes(const struct tc_facts *facts, struct tc_kept_installs *ret)
     if (!tc_install_directory(facts, &path))
         return TOOLCAGE_EMEMORY;
     _autofd_ int all = path ? open_all(path) : -1;
-    int fd = all < 0 ? -1 : openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _autodir_ DIR *dir = tc_take_dir(fd);
+    _autodir_ DIR *dir = list(all);
     while (dir && tc_next_entry(dir, &e) > 0) {
-        int64_t bytes = is_begun(e->d_name) ? 0 : tc_tree_bytes(all, e->d_name);
-        ret->count += !is_begun(e->d_name);
+        if (is_begun(e->d_name))
+            continue;
+        int64_t bytes = tc_tree_bytes(all, e->d_name);
+        ret->count++;
         ret->bytes += bytes > 0 ? bytes : 0;
     }
     return 0;
@@ -134,8 +141,7 @@ int64_t tc_install_bytes(const struct tc_facts *facts, const char *key)
 static unsigned sweep(int all)
 {
     unsigned removed = 0;
-    int fd = openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _autodir_ DIR *dir = tc_take_dir(fd);
+    _autodir_ DIR *dir = list(all);
     struct dirent *e;
     while (dir && tc_next_entry(dir, &e) > 0) {
         _autofd_ int own = is_begun(e->d_name) ? enter(all, e->d_name) : -1;
@@ -253,8 +259,7 @@ static int remove_one(int all, const char *name)
 
 static int remove_all(int all, unsigned *ret)
 {
-    int fd = openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _autodir_ DIR *dir = tc_take_dir(fd);
+    _autodir_ DIR *dir = list(all);
     struct dirent *e;
     while (dir && tc_next_entry(dir, &e) > 0) {
         if (is_begun(e->d_name))
