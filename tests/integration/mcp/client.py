@@ -1,18 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """toolcage mcp under the official Python client, in both eras. Runs itself again under the client's interpreter."""
-import os
-import sys
-
 import scene
-from scene import CLIENTS, cli
+from scene import cli
 
-PYTHON = CLIENTS / "python/bin/python"
-cli.require_user()
-if not PYTHON.exists():
-    cli.skip_all("the official clients are not here: tools/clients installs them")
-if sys.prefix != str(CLIENTS / "python"):
-    os.execv(PYTHON, [str(PYTHON), *sys.argv])
+scene.under_clients_python()
 
 import anyio  # noqa: E402
 from mcp.client import Client  # noqa: E402

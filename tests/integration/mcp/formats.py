@@ -4,19 +4,12 @@
 one turn of the OpenAI client against a server of this machine. Runs itself again under the clients' interpreter."""
 import http.server
 import json
-import os
 import re
-import sys
 import threading
 
-from scene import CLIENTS, cli
+from scene import cli, under_clients_python
 
-PYTHON = CLIENTS / "python/bin/python"
-cli.require_user()
-if not PYTHON.exists():
-    cli.skip_all("the official clients are not here: tools/clients installs them")
-if sys.prefix != str(CLIENTS / "python"):
-    os.execv(PYTHON, [str(PYTHON), *sys.argv])
+under_clients_python()
 
 import jsonschema  # noqa: E402
 import mcp.types  # noqa: E402

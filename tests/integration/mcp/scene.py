@@ -59,6 +59,16 @@ description = "Has no command, so no model can call it."
 """
 
 
+def under_clients_python(*needed, what="clients"):
+    """Runs this program again under the interpreter of the official clients; skipped where these, or what is needed besides, are not here."""
+    python = CLIENTS / "python/bin/python"
+    cli.require_user()
+    if not all(path.exists() for path in (python, *needed)):
+        cli.skip_all(f"the official {what} are not here: tools/clients installs them")
+    if sys.prefix != str(CLIENTS / "python"):
+        os.execv(python, [str(python), *sys.argv])
+
+
 def place_with_policy():
     """(place, policy file, a number of seconds that only this test's sleeping tool has in its command line)"""
     place = cli.Place()

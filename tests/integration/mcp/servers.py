@@ -7,20 +7,15 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import time
 
 import scene
 from scene import CLIENTS, cli
 
-PYTHON, MODULES = CLIENTS / "python/bin/python", CLIENTS / "node_modules"
-cli.require_user()
-if not PYTHON.exists() or not (MODULES / "@modelcontextprotocol/server-filesystem").exists():
-    cli.skip_all("the official clients and servers are not here: tools/clients installs them")
+MODULES = CLIENTS / "node_modules"
+scene.under_clients_python(MODULES / "@modelcontextprotocol/server-filesystem", what="clients and servers")
 if not all(shutil.which(program) for program in ("node", "npx", "git")):
     cli.skip_all("there is no node, npx or git here")
-if sys.prefix != str(CLIENTS / "python"):
-    os.execv(PYTHON, [str(PYTHON), *sys.argv])
 
 import anyio  # noqa: E402
 from mcp.client import Client  # noqa: E402
