@@ -304,16 +304,36 @@ static bool at_hook(const struct task *t)
 
 /* ---- system calls ---- */
 
-/* What cannot fail, or whose failure would say that something did not happen which did. */
+/* What cannot fail, or whose failure would say that something did not happen which did. A signal to
+ * an own child that nobody has waited for always arrives; a futex answers by the words of its own
+ * protocol only. */
 static bool spared(uint64_t nr)
 {
-    static const int never[] = {
-        SYS_close,           SYS_exit,        SYS_exit_group,      SYS_getpid,
-        SYS_getuid,          SYS_geteuid,     SYS_getgid,          SYS_getegid,
-        SYS_gettid,          SYS_getppid,     SYS_rt_sigreturn,    SYS_umask,
-        SYS_rt_sigaction,    SYS_munmap,      SYS_rt_sigprocmask,  SYS_arch_prctl,
-        SYS_set_tid_address, SYS_rseq,        SYS_set_robust_list, SYS_wait4,
-        SYS_waitid,          SYS_sched_yield, SYS_restart_syscall};
+    static const int never[] = {SYS_close,
+                                SYS_exit,
+                                SYS_exit_group,
+                                SYS_getpid,
+                                SYS_getuid,
+                                SYS_geteuid,
+                                SYS_getgid,
+                                SYS_getegid,
+                                SYS_gettid,
+                                SYS_getppid,
+                                SYS_rt_sigreturn,
+                                SYS_umask,
+                                SYS_rt_sigaction,
+                                SYS_munmap,
+                                SYS_rt_sigprocmask,
+                                SYS_arch_prctl,
+                                SYS_set_tid_address,
+                                SYS_rseq,
+                                SYS_set_robust_list,
+                                SYS_wait4,
+                                SYS_waitid,
+                                SYS_sched_yield,
+                                SYS_kill,
+                                SYS_futex,
+                                SYS_restart_syscall};
     for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
         if (nr == (uint64_t)never[i])
             return true;

@@ -100,9 +100,13 @@ def main():
             if time.monotonic() > until:
                 break
             old = current
-            answer, _ = stage.inject(role, nth, getattr(errno, word))
+            answer, log = stage.inject(role, nth, getattr(errno, word))
             new = str(stage.round)
             tried += 1
+            stuck = [line for line in log if line[0] in ("hang", "left")]
+            if stuck:
+                bad.append((role, nth, word, answer, log))
+                break
             if answer["session"] and answer["status"] != "ok":  # the tool was ended in the middle of its work, and that was kept
                 stage.change()
                 current = str(stage.round)
