@@ -6,6 +6,7 @@
 
 #include "base/path.h"
 #include "policy/compare.h"
+#include "policy/schema.h"
 
 static const struct tc_argument *find(const struct tc_spec *spec, const char *name)
 {
@@ -62,21 +63,46 @@ static bool number_within(const char *key, const json_t *from, const json_t *to)
                  : json_number_value(b) < json_number_value(a);
 }
 
+static bool same_at(const char *key, const json_t *from, const json_t *to)
+{
+    const json_t *a = json_object_get(from, key), *b = json_object_get(to, key);
+    return a == b || json_equal(a, b);
+}
+
+static bool schema_within(const json_t *from, const json_t *to);
+
+/* False lets nothing stand there. */
+static bool items_within(const json_t *from, const json_t *to)
+{
+    return json_is_false(to) ||
+           (json_is_object(from) && json_is_object(to) && schema_within(from, to));
+}
+
+/* An integer is a number. */
+static bool types_within(const json_t *from, const json_t *to)
+{
+    unsigned a = tc_schema_types(from), b = tc_schema_types(to);
+    if (a & TC_TYPE_NUMBER)
+        a |= TC_TYPE_INTEGER;
+    return !json_object_get(from, "type") || (json_object_get(to, "type") && !(b & ~a));
+}
+
 /* Is what `to` allows within what `from` does? A keyword that is not known here must be the same.
  */
 static bool schema_within(const json_t *from, const json_t *to)
 {
     static const char *const bounds[] = {"minimum",   "maximum",  "minLength",
                                          "maxLength", "minItems", "maxItems"};
-    static const char *const known[] = {"minimum",  "maximum",    "minLength", "maxLength",
-                                        "minItems", "maxItems",   "enum",      "const",
-                                        "items",    "description"};
-    bool within = values_within(from, to);
+    static const char *const known[] = {"minimum",  "maximum",     "minLength", "maxLength",
+                                        "minItems", "maxItems",    "enum",      "const",
+                                        "items",    "description", "type"};
+    bool within = values_within(from, to) && types_within(from, to);
     for (size_t i = 0; within && i < TC_COUNT(bounds); i++)
         within = number_within(bounds[i], from, to);
+    /* what items speaks of depends on what stands before */
     const json_t *a = json_object_get(from, "items"), *b = json_object_get(to, "items");
     if (a)
-        within = within && b && schema_within(a, b);
+        within = within && items_within(a, b) && same_at("prefixItems", from, to);
     for (void *it = json_object_iter((json_t *)(uintptr_t)from); within && it;
          it = json_object_iter_next((json_t *)(uintptr_t)from, it)) {
         const char *key = json_object_iter_key(it);

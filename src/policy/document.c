@@ -105,7 +105,7 @@ struct tc_node *tc_node_get(const struct tc_node *table, const char *key)
 const char *tc_node_kind_word(enum tc_node_kind kind)
 {
     static const char *const words[] = {"a table",  "an array",      "a string", "an integer",
-                                        "a number", "true or false", "a date"};
+                                        "a number", "true or false", "a date",   "null"};
     return words[kind];
 }
 
@@ -216,6 +216,9 @@ void tc_node_canonical(const struct tc_node *node, struct tc_buf *out)
         break;
     case TC_NODE_FLOAT:
         write_number(node->number, out);
+        break;
+    case TC_NODE_NULL:
+        tc_buf_adds(out, "null");
         break;
     }
 }

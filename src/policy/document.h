@@ -37,6 +37,7 @@ enum tc_node_kind {
     TC_NODE_FLOAT,
     TC_NODE_BOOL,
     TC_NODE_DATETIME,
+    TC_NODE_NULL, /* only JSON within a policy has it */
 };
 
 struct tc_node {

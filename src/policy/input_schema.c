@@ -178,6 +178,12 @@ static void check_properties(struct tc_parse *p, struct tc_node *schema, struct 
     (void)(tc_parse_is(p, node, TC_NODE_TABLE) && tc_parse_members_fit(p, node));
 }
 
+/* What refers to them brings them in; each is checked there. */
+static void check_definitions(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
+{
+    check_properties(p, schema, node);
+}
+
 static void check_type(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
 {
     (void)p;
@@ -188,11 +194,17 @@ static void check_type(struct tc_parse *p, struct tc_node *schema, struct tc_nod
 static const struct {
     const char *keyword;
     void (*check)(struct tc_parse *p, struct tc_node *schema, struct tc_node *node);
-} keywords[] = {{"type", check_type},         {"properties", check_properties},
-                {"required", check_required}, {"additionalProperties", check_closed},
-                {"$schema", check_dialect},   {"$id", check_words},
-                {"$comment", check_words},    {"title", check_words},
-                {"description", check_words}};
+} keywords[] = {{"type", check_type},
+                {"properties", check_properties},
+                {"required", check_required},
+                {"additionalProperties", check_closed},
+                {"$schema", check_dialect},
+                {"$id", check_words},
+                {"$comment", check_words},
+                {"title", check_words},
+                {"description", check_words},
+                {"$defs", check_definitions},
+                {"definitions", check_definitions}};
 
 static void check_root(struct tc_parse *p, struct tc_node *schema)
 {
@@ -234,19 +246,88 @@ static bool has_own_words(struct tc_parse *p, const struct tc_node *node)
     return found;
 }
 
-static bool is_type(const struct tc_node *type, const char *word)
+/* Is the word the type, or one of its list? */
+static bool has_type(const struct tc_node *type, const char *word)
 {
-    return type && type->kind == TC_NODE_STRING && tc_streq(type->text, word);
+    bool found = type && type->kind == TC_NODE_STRING && tc_streq(type->text, word);
+    for (size_t i = 0; type && type->kind == TC_NODE_ARRAY && i < type->count; i++)
+        found =
+            found || (type->items[i].kind == TC_NODE_STRING && tc_streq(type->items[i].text, word));
+    return found;
 }
 
 static bool check_property(struct tc_parse *p, const struct tc_node *node);
 
-static bool check_members(struct tc_parse *p, const struct tc_node *members)
+static bool check_properties_of(struct tc_parse *p, const struct tc_node *members)
 {
     bool fine = true;
     size_t mark = tc_parse_enter(p, members->key);
     for (size_t i = 0; i < members->count; i++)
         fine = check_property(p, &members->items[i]) && fine;
+    tc_parse_leave(p, mark);
+    return fine;
+}
+
+/* The branches that bear the type: all, but of allOf the first. */
+static bool check_branches(struct tc_parse *p, const struct tc_node *branches)
+{
+    bool fine = tc_parse_is(p, branches, TC_NODE_ARRAY) && tc_parse_members_fit(p, branches);
+    size_t mark = tc_parse_enter(p, branches->key);
+    for (size_t i = 0; fine && i < branches->count; i++) {
+        char name[24];
+        struct tc_node branch = branches->items[i];
+        (void)snprintf(name, sizeof(name), "%zu", i);
+        branch.key = name;
+        branch.key_at = branch.at;
+        fine = check_property(p, &branch);
+        if (tc_streq(branches->key, "allOf"))
+            break;
+    }
+    tc_parse_leave(p, mark);
+    return fine;
+}
+
+/* Values that are listed say their type, which without a word is a string. */
+static bool lists_strings(const struct tc_node *node)
+{
+    const struct tc_node *one = tc_node_get(node, "const"), *values = tc_node_get(node, "enum");
+    bool strings = (one && one->kind == TC_NODE_STRING) ||
+                   (!one && values && values->kind == TC_NODE_ARRAY && values->count);
+    for (size_t i = 0; !one && strings && i < values->count; i++)
+        strings = values->items[i].kind == TC_NODE_STRING;
+    return strings;
+}
+
+static bool check_array(struct tc_parse *p, const struct tc_node *node)
+{
+    const struct tc_node *items = tc_node_get(node, "items"),
+                         *first = tc_node_get(node, "prefixItems");
+    const struct tc_node *most = tc_node_get(node, "maxItems");
+    bool full = first && most && most->kind == TC_NODE_INTEGER && most->integer >= 0 &&
+                (size_t)most->integer <= first->count;
+    if (!items && !full)
+        tc_parse_bad_key(p, node, first ? "write items = false" : "write items = { type = ... }",
+                         first ? "without items any element would fit behind those of prefixItems"
+                               : "without items any element would fit");
+    size_t mark = tc_parse_enter(p, node->key);
+    bool fine = items ? items->kind == TC_NODE_BOOL || check_property(p, items) : full;
+    if (first)
+        fine = check_branches(p, first) && fine;
+    tc_parse_leave(p, mark);
+    return fine;
+}
+
+static bool check_object(struct tc_parse *p, const struct tc_node *node)
+{
+    const struct tc_node *members = tc_node_get(node, "properties");
+    bool fine = tc_node_get(node, "additionalProperties");
+    if (!fine)
+        tc_parse_bad_key(
+            p, node, "write additionalProperties = false",
+            "the object is open, and members that are not declared are always refused");
+    size_t mark = tc_parse_enter(p, node->key);
+    if (members && members->kind == TC_NODE_TABLE && members->count <= TC_MEMBERS_MAX)
+        fine = check_properties_of(p, members) && fine;
     tc_parse_leave(p, mark);
     return fine;
 }
@@ -257,26 +338,23 @@ static bool check_property(struct tc_parse *p, const struct tc_node *node)
     if (!tc_parse_is(p, node, TC_NODE_TABLE))
         return false;
     bool fine = !has_own_words(p, node);
-    const struct tc_node *type = tc_node_get(node, "type"), *items = tc_node_get(node, "items");
-    if (!type)
+    const struct tc_node *type = tc_node_get(node, "type");
+    const char *bearer = tc_schema_bearer(node);
+    if (bearer) {
+        size_t mark = tc_parse_enter(p, node->key);
+        fine = check_branches(p, tc_node_get(node, bearer)) && fine;
+        tc_parse_leave(p, mark);
+        return fine;
+    }
+    if (!type && !lists_strings(node)) {
         tc_parse_bad_key(p, node, "name one type", "without a type any value would fit");
-    bool open = is_type(type, "object") && !tc_node_get(node, "additionalProperties");
-    bool any = is_type(type, "array") && !items;
-    if (any)
-        tc_parse_bad_key(p, node, "write items = { type = ... }",
-                         "without items any element would fit");
-    if (open)
-        tc_parse_bad_key(
-            p, node, "write additionalProperties = false",
-            "the object is open, and members that are not declared are always refused");
-    size_t mark = tc_parse_enter(p, node->key);
-    if (items)
-        fine = check_property(p, items) && fine;
-    const struct tc_node *members = tc_node_get(node, "properties");
-    if (members && members->kind == TC_NODE_TABLE && members->count <= TC_MEMBERS_MAX)
-        fine = check_members(p, members) && fine;
-    tc_parse_leave(p, mark);
-    return fine && type && !open && !any;
+        return false;
+    }
+    if (has_type(type, "array"))
+        fine = check_array(p, node) && fine;
+    if (has_type(type, "object"))
+        fine = check_object(p, node) && fine;
+    return fine;
 }
 
 static bool is_required(const struct tc_node *schema, const char *name)
@@ -288,22 +366,25 @@ static bool is_required(const struct tc_node *schema, const char *name)
     return false;
 }
 
-/* As it would stand under `arguments`. A copy: to read it brings it to another form. */
+/* As it would stand under `arguments`. A copy, with its references written out: to read it brings
+ * it to another form. */
 static void read_property(struct tc_parse *p, const struct tc_node *schema,
                           const struct tc_node *node, struct tc_spec *spec)
 {
     _auto_(tc_document_done) struct tc_document made = {0};
-    if (!check_property(p, node))
+    if (!tc_schema_expand(p, schema, &made, node))
         return;
-    struct tc_node *argument = tc_node_copy(&made, &made.root, node);
+    struct tc_node *argument = &made.root.items[0];
+    if (!check_property(p, argument))
+        return;
     struct tc_node *optional =
-        argument && !is_required(schema, node->key) ? tc_node_add(&made, argument) : NULL;
+        !is_required(schema, node->key) ? tc_node_add(&made, argument) : NULL;
     if (optional) {
         optional->kind = TC_NODE_BOOL;
         optional->integer = 1;
         optional->at = optional->key_at = node->at;
     }
-    if (!argument || (optional && !tc_node_set_key(&made, optional, "optional", 8)) || made.memory)
+    if ((optional && !tc_node_set_key(&made, optional, "optional", 8)) || made.memory)
         p->diag.memory = true;
     else
         tc_parse_argument(p, argument, spec);

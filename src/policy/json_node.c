@@ -75,9 +75,9 @@ static bool fill(struct tc_document *document, struct tc_node *node, const json_
         node->integer = json_is_true(value);
         return true;
     case JSON_NULL:
-        break;
+        node->kind = TC_NODE_NULL;
+        return true;
     }
-    tc_document_fail(document, node->at, "the JSON holds null, which no argument can be");
     return false;
 }
 

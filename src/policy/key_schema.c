@@ -29,7 +29,8 @@ enum form {
     FORM_ARGUMENTS,
     FORM_LIST,
     FORM_OR_NONE,
-    FORM_OR_SIZE
+    FORM_OR_SIZE,
+    FORM_OR_FALSE
 };
 
 static const struct table {
@@ -48,7 +49,11 @@ static const struct table {
     {tc_set_oci, TC_SCOPE_OCI, FORM_TABLE},
     {tc_set_gvisor, TC_SCOPE_GVISOR, FORM_TABLE},
     {tc_set_arguments, TC_SCOPE_ARGUMENT, FORM_ARGUMENTS},
-    {tc_set_items, TC_SCOPE_ITEMS, FORM_TABLE},
+    {tc_set_items, TC_SCOPE_ITEMS, FORM_OR_FALSE},
+    {tc_set_parts, TC_SCOPE_ITEMS, FORM_LIST},
+    {tc_set_all_of, TC_SCOPE_ITEMS, FORM_LIST},
+    {tc_set_prefix, TC_SCOPE_ITEMS, FORM_LIST},
+    {tc_set_not, TC_SCOPE_ITEMS, FORM_TABLE},
     {tc_set_properties, TC_SCOPE_ITEMS, FORM_MEMBERS},
     {tc_set_filesystem, TC_SCOPE_FILESYSTEM, FORM_OR_NONE},
     {tc_set_env, TC_SCOPE_ENV, FORM_TABLE},
@@ -157,6 +162,11 @@ static void add_table(struct tc_buf *out, const struct tc_key *key, const struct
         add_ref(out, table->scope);
         tc_buf_addc(out, ']');
         break;
+    case FORM_OR_FALSE:
+        tc_buf_adds(out, "\"anyOf\":[{\"const\":false},");
+        add_ref(out, table->scope);
+        tc_buf_addc(out, ']');
+        break;
     case FORM_OR_SIZE:
         tc_buf_adds(out, "\"anyOf\":[{");
         add_quantity(out, key);
@@ -211,6 +221,15 @@ static void add_clauses(struct tc_buf *out, const struct tc_key *key)
     tc_buf_addc(out, '}');
 }
 
+static void add_type(struct tc_buf *out, const struct tc_key *key)
+{
+    tc_buf_adds(out, "\"anyOf\":[{");
+    add_words(out, key);
+    tc_buf_adds(out, "},{");
+    add_clauses(out, key);
+    tc_buf_adds(out, ",\"minItems\":1}]");
+}
+
 /* By what reads the value, where its type alone says too little. */
 static bool add_by_setter(struct tc_buf *out, const struct tc_key *key)
 {
@@ -222,6 +241,8 @@ static bool add_by_setter(struct tc_buf *out, const struct tc_key *key)
         add_entries(out, "");
     else if (key->set == tc_set_without)
         add_clauses(out, key);
+    else if (key->set == tc_set_type)
+        add_type(out, key);
     else
         return false;
     return true;

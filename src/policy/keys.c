@@ -42,7 +42,7 @@ const char *const tc_words_verdict[] = {"allowed", "denied", NULL};
 
 const char *const tc_words_profile[] = {"default", NULL};
 const char *const tc_words_type[] = {"string", "integer", "number", "boolean",
-                                     "array",  "object",  NULL};
+                                     "array",  "object",  "null",   NULL};
 
 #define MAX_MS ((int64_t)168 * 3600 * 1000)
 #define MAX_BYTES ((int64_t)1 << 44)
@@ -406,14 +406,14 @@ const struct tc_key tc_keys[] = {
      .example = "workspace.commit = \"never\""},
 
     /* arguments */
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "type", tc_set_schema_word, NONE, .choices = tc_words_type,
-     .type = "word", .fallback = "string", .text = "The JSON type of the value.",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "type", tc_set_type, NONE, .choices = tc_words_type,
+     .type = "word, or array of them", .fallback = "string", .text = "The JSON type of the value.",
      .example = "type = \"integer\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "description", tc_set_text, NONE, .type = "string",
      .text = "What it means, for the model.", .example = "description = \"Lines to show\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "title", tc_set_text, NONE, .type = "string",
      .text = "A name for people.", .example = "title = \"Lines\""},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "default", tc_set_const, NONE, .type = "value",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "default", tc_set_default, NONE, .type = "any value",
      .text =
          "What the tool takes when the argument is absent, for the model: nothing is filled in.",
      .example = "default = 10"},
@@ -436,8 +436,9 @@ const struct tc_key tc_keys[] = {
      .text = "The least length of a string, in characters.", .example = "minLength = 1"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maxLength", tc_set_length, NONE, .type = "integer",
      .text = "The greatest length of a string, in characters.", .example = "maxLength = 200"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "items", tc_set_items, NONE, .type = "table",
-     .text = "What each element of an array must be.", .example = "items = { type = \"string\" }"},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "items", tc_set_items, NONE, .type = "table, or false",
+     .text = "What each element of an array must be; false: there are none.",
+     .example = "items = { type = \"string\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "minItems", tc_set_length, NONE, .type = "integer",
      .text = "The least number of elements.", .example = "minItems = 1"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maxItems", tc_set_length, NONE, .type = "integer",
@@ -453,8 +454,10 @@ const struct tc_key tc_keys[] = {
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "format", tc_set_schema_word, NONE, .choices = tc_words_format,
      .type = "word", .text = "What kind of text it is; it is checked.",
      .example = "format = \"date\""},
-    {TC_IN(ARGUMENT), "prefixItems", NONE, .type = "array",
-     .text = "What the first elements must be."},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "prefixItems", tc_set_prefix, NONE, .type = "array of tables",
+     .text = "What the first elements must be, each in its place; items is for those behind, and "
+             "when it is absent there are none.",
+     .example = "prefixItems = [{ type = \"integer\" }, { type = \"string\" }]"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "properties", tc_set_properties, NONE, .type = "tables",
      .text = "The members of an object, each as items are written. Others are refused.",
      .example = "properties.x = { type = \"integer\" }"},
@@ -464,12 +467,17 @@ const struct tc_key tc_keys[] = {
      .fallback = "false",
      .text = "Whether an object may have members that are not declared: only false can be said.",
      .example = "additionalProperties = false"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "oneOf", NONE, .type = "array",
-     .text = "Schemas of which exactly one must fit."},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "anyOf", NONE, .type = "array",
-     .text = "Schemas of which one must fit."},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "allOf", NONE, .type = "array",
-     .text = "Schemas that must all fit."},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "anyOf", tc_set_parts, NONE, .type = "array of tables",
+     .text = "Schemas of which one must fit.",
+     .example = "anyOf = [{ type = \"integer\" }, { enum = [\"all\"] }]"},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "oneOf", tc_set_parts, NONE, .type = "array of tables",
+     .text = "Schemas of which exactly one must fit.",
+     .example = "oneOf = [{ pattern = \"^a\" }, { pattern = \"z$\" }]"},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "allOf", tc_set_all_of, NONE, .type = "array of tables",
+     .text = "Schemas that must all fit.",
+     .example = "allOf = [{ pattern = \"^[a-z]\" }, { pattern = \"[a-z]$\" }]"},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "not", tc_set_not, NONE, .type = "table",
+     .text = "A schema that must not fit.", .example = "not = { pattern = \"[.][.]\" }"},
     {TC_IN(ARGUMENT), "optional", tc_set_bool, .offset = offsetof(struct tc_argument, optional),
      NONE, .type = "boolean", .fallback = "false",
      .text = "May be absent; then the command elements that name it are dropped.",

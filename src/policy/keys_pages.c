@@ -92,6 +92,7 @@ static const struct {
     {TC_SCOPE_ARGUMENT, "multipleOf", "type = \"integer\"\n"},
     {TC_SCOPE_ARGUMENT, "default", "type = \"integer\"\n"},
     {TC_SCOPE_ARGUMENT, "items", "type = \"array\"\n"},
+    {TC_SCOPE_ARGUMENT, "prefixItems", "type = \"array\"\n"},
     {TC_SCOPE_ARGUMENT, "minItems", "type = \"array\"\nitems = { type = \"string\" }\n"},
     {TC_SCOPE_ARGUMENT, "maxItems", "type = \"array\"\nitems = { type = \"string\" }\n"},
     {TC_SCOPE_ARGUMENT, "uniqueItems", "type = \"array\"\nitems = { type = \"string\" }\n"},

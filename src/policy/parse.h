@@ -25,6 +25,10 @@ struct tc_parse {
     size_t path_len;
     size_t placeless; /* from here on the path is told: places are not known; 0: they are */
     size_t schemas;   /* bytes of JSON read for input_schema */
+    size_t referred;  /* parts that its references brought in */
+    /* of the schema that is read: it only narrows; or the word of its own that bears its type */
+    bool narrows;
+    const char *bearer;
 };
 
 /* A finding at the node, its subject the current path with the node's key. */
@@ -79,6 +83,8 @@ tc_key_set tc_set_within;
 
 /* Of tests (parse_test.c) */
 tc_key_set tc_set_tests, tc_set_test_arguments;
+/* The value as JSON; owned, NULL after a finding. */
+json_t *tc_parse_json(struct tc_parse *p, const struct tc_node *node);
 
 /* Of backends (parse_route.c); and what contradicts in one table */
 tc_key_set tc_set_fallback, tc_set_layers;
@@ -114,12 +120,24 @@ tc_key_set tc_set_setup, tc_set_into, tc_set_inputs;
 bool tc_parse_setup_digests(struct toolcage_policy *policy, const struct tc_node *root);
 
 /* Of arguments (parse_arguments.c) */
-tc_key_set tc_set_arguments, tc_set_schema_word, tc_set_enum, tc_set_const, tc_set_bound,
-    tc_set_length, tc_set_items, tc_set_multiple, tc_set_unique, tc_set_pattern, tc_set_properties,
-    tc_set_required, tc_set_closed, tc_set_text, tc_set_read_bounds, tc_set_write_bounds,
-    tc_set_host_bounds;
+tc_key_set tc_set_arguments, tc_set_read_bounds, tc_set_write_bounds, tc_set_host_bounds;
 /* One of them; the node, whose key is its name, is brought to its canonical form. */
 void tc_parse_argument(struct tc_parse *p, struct tc_node *node, struct tc_spec *spec);
+/* Of their schemas (parse_schema.c) */
+tc_key_set tc_set_type, tc_set_schema_word, tc_set_enum, tc_set_const, tc_set_default, tc_set_bound,
+    tc_set_length, tc_set_items, tc_set_multiple, tc_set_unique, tc_set_pattern, tc_set_properties,
+    tc_set_required, tc_set_closed, tc_set_text, tc_set_parts, tc_set_all_of, tc_set_prefix,
+    tc_set_not;
+/* The table's words by the rows of the scope, into the schema of the argument. */
+void tc_parse_schema(struct tc_parse *p, enum tc_scope scope, struct tc_node *table,
+                     struct tc_argument *into);
+/* Which of its words bears the type of a schema that says none; NULL: it says one, or no word does.
+ */
+const char *tc_schema_bearer(const struct tc_node *table);
+/* A copy in which the references stand for what they name in `root` (schema_refs.c). False after a
+ * finding. */
+bool tc_schema_expand(struct tc_parse *p, const struct tc_node *root, struct tc_document *made,
+                      const struct tc_node *node);
 /* The same as a whole (input_schema.c) */
 tc_key_set tc_set_input_schema;
 

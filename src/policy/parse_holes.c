@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "policy/parse.h"
+#include "policy/schema.h"
 #include "policy/template.h"
 
 static const struct tc_argument *find_argument(const struct tc_spec *spec,
@@ -29,9 +30,13 @@ static struct tc_node at_hole(const struct tc_node *node, const struct tc_hole *
     return moved;
 }
 
-static bool is_type(const json_t *schema, const char *type)
+/* Can every value, or every element of it, stand in an element of a command? */
+static bool is_text(const json_t *schema, unsigned types, bool spread)
 {
-    return tc_streq(json_string_value(json_object_get(schema, "type")), type);
+    unsigned deep = TC_TYPE_OBJECT | TC_TYPE_ARRAY;
+    if (spread)
+        return !(tc_schema_element_types(schema) & (deep | TC_TYPE_NULL));
+    return types == TC_TYPE_ARRAY || !(types & deep);
 }
 
 static void check_hole(struct tc_parse *p, const struct tc_spec *spec, const struct tc_node *node,
@@ -49,10 +54,10 @@ static void check_hole(struct tc_parse *p, const struct tc_spec *spec, const str
         tc_parse_bad(p, &place, hint, "{%.*s} names no argument", len, hole->name);
         return;
     }
-    bool array = is_type(argument->schema, "array");
-    const json_t *items = json_object_get(argument->schema, "items");
-    const json_t *one = hole->spread && array ? items : argument->schema;
-    if (in_command && (is_type(one, "object") || (one == items && is_type(one, "array")))) {
+    /* a value of null is none: what would hold it is dropped */
+    unsigned types = tc_schema_types(argument->schema) & ~(unsigned)TC_TYPE_NULL;
+    bool array = types == TC_TYPE_ARRAY;
+    if (in_command && !is_text(argument->schema, types, hole->spread && array)) {
         tc_parse_bad(p, &place, "pass all arguments as JSON with \"{*}\", or this one by stdin",
                      "%.*s is no single text and cannot stand in an element", len, hole->name);
         return;

@@ -7,13 +7,11 @@
 #include "policy/parse.h"
 #include "policy/resolve.h"
 
-static json_t *json_of(struct tc_parse *p, const struct tc_node *node);
-
 static json_t *json_of_members(struct tc_parse *p, const struct tc_node *node)
 {
     json_t *all = node->kind == TC_NODE_TABLE ? json_object() : json_array();
     for (size_t i = 0; all && i < node->count; i++) {
-        json_t *one = json_of(p, &node->items[i]);
+        json_t *one = tc_parse_json(p, &node->items[i]);
         int rc = node->kind == TC_NODE_TABLE ? json_object_set_new(all, node->items[i].key, one)
                                              : json_array_append_new(all, one);
         p->diag.memory |= rc && one;
@@ -21,7 +19,7 @@ static json_t *json_of_members(struct tc_parse *p, const struct tc_node *node)
     return all;
 }
 
-static json_t *json_of(struct tc_parse *p, const struct tc_node *node)
+json_t *tc_parse_json(struct tc_parse *p, const struct tc_node *node)
 {
     json_t *value = NULL;
     switch (node->kind) {
@@ -41,6 +39,9 @@ static json_t *json_of(struct tc_parse *p, const struct tc_node *node)
     case TC_NODE_STRING:
         value = json_stringn(node->text, node->len);
         break;
+    case TC_NODE_NULL:
+        value = json_null();
+        break;
     case TC_NODE_DATETIME:
         break;
     }
@@ -56,7 +57,7 @@ void tc_set_test_arguments(struct tc_parse *p, const struct tc_key *key, struct 
 {
     struct tc_test_case *test = into;
     if (tc_parse_is(p, node, TC_NODE_TABLE))
-        test->arguments = json_of(p, node);
+        test->arguments = tc_parse_json(p, node);
 }
 
 static bool is_access(const struct tc_node *node)

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "policy/model.h"
+#include "policy/schema.h"
 
 struct tc_resolve {
     const struct toolcage_policy *policy;
@@ -55,21 +56,6 @@ int tc_resolve_arguments(struct tc_resolve *r);
 int tc_resolve_command(struct tc_resolve *r);
 int tc_resolve_env(struct tc_resolve *r);
 bool tc_env_put(struct tc_strv *env, const char *name, const char *value);
-
-/* What the values of one call are checked with. */
-struct tc_schema_run {
-    struct tc_pattern *const *patterns; /* those of the argument; borrowed */
-    size_t pattern_count;
-    uint64_t steps; /* of patterns, that are left */
-    bool memory;    /* it ran out: the answer is none */
-};
-/* Of one call: half a second of a machine's at most. */
-#define TC_SCHEMA_STEPS ((uint64_t)8 << 20)
-/* Value against schema; false after filling the complaint. */
-bool tc_schema_check(struct tc_schema_run *run, const char *name, const json_t *schema,
-                     const json_t *value, struct tc_complaint *c);
-/* Canonical JSON of any value. */
-void tc_json_canonical(const json_t *value, struct tc_buf *out);
 
 /* secrets (secrets.c) */
 int tc_resolve_secrets(struct tc_resolve *r);

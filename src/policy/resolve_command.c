@@ -59,7 +59,7 @@ static void fill(const struct tc_resolve *r, const char *text, struct filled *f)
             continue;
         }
         const json_t *value = value_of(r, &hole, &argument);
-        if (value)
+        if (value && !json_is_null(value))
             add_value(f, value, argument);
         else
             f->absent = true;
@@ -103,7 +103,8 @@ static int add_spread(struct tc_resolve *r, const struct tc_hole *hole, bool aft
         struct filled f = {.text = TC_BUF_INIT};
         const json_t *items = json_object_get(argument->schema, "items");
         add_value(&f, json_array_get(values, i), argument);
-        f.bounded = json_object_get(items, "enum") || json_object_get(items, "const");
+        f.bounded = !json_object_get(argument->schema, "prefixItems") &&
+                    (json_object_get(items, "enum") || json_object_get(items, "const"));
         rc = add_element(r, &f, after_dashes);
         tc_buf_done(&f.text);
     }

@@ -2,26 +2,15 @@
  * Copyright The toolcage authors
  *
  * JSON values against the schemas that policies can write, and canonical JSON of values. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/jsontext.h"
+#include "base/strv.h"
 #include "policy/format.h"
-#include "policy/resolve.h"
-
-static bool type_fits(const char *type, const json_t *value)
-{
-    static const struct {
-        const char *type;
-        json_type is, or ;
-    } rows[] = {{"string", JSON_STRING, JSON_STRING}, {"integer", JSON_INTEGER, JSON_INTEGER},
-                {"number", JSON_INTEGER, JSON_REAL},  {"boolean", JSON_TRUE, JSON_FALSE},
-                {"array", JSON_ARRAY, JSON_ARRAY},    {"object", JSON_OBJECT, JSON_OBJECT}};
-    for (size_t i = 0; i < TC_COUNT(rows); i++)
-        if (tc_streq(rows[i].type, type))
-            return json_typeof(value) == rows[i].is || json_typeof(value) == rows[i].or ;
-    return false;
-}
+#include "policy/schema.h"
+#include "policy/schema_parts.h"
 
 static const char *type_word(const json_t *value)
 {
@@ -38,14 +27,16 @@ static size_t characters(const char *text)
     return n;
 }
 
-/* Exact where both are integers: doubles would blur the large ones. */
+static long double number_of(const json_t *value)
+{
+    return json_is_integer(value) ? (long double)json_integer_value(value) : json_real_value(value);
+}
+
+/* Exact: a double would blur the large integers. */
 static int compare_numbers(const json_t *a, const json_t *b)
 {
-    if (json_is_integer(a) && json_is_integer(b)) {
-        json_int_t x = json_integer_value(a), y = json_integer_value(b);
-        return x < y ? -1 : x > y;
-    }
-    double x = json_number_value(a), y = json_number_value(b);
+    _Static_assert(LDBL_MANT_DIG >= 64, "it holds every integer of 64 bits");
+    long double x = number_of(a), y = number_of(b);
     return x < y ? -1 : x > y;
 }
 
@@ -66,7 +57,7 @@ static bool check_open(const char *name, const json_t *schema, const json_t *val
         tc_complain(c, NULL, "%s is not less than %s", name, text);
         return false;
     }
-    if (step && json_integer_value(value) % json_integer_value(step)) {
+    if (step && fmodl(number_of(value), number_of(step)) != 0) {
         tc_complain(c, NULL, "%s is not a multiple of %lld", name,
                     (long long)json_integer_value(step));
         return false;
@@ -149,11 +140,18 @@ static bool check_choice(const char *name, const json_t *schema, const json_t *v
 static bool check_elements(struct tc_schema_run *run, const char *name, const json_t *schema,
                            const json_t *value, struct tc_complaint *c)
 {
-    const json_t *items = json_object_get(schema, "items");
-    for (size_t i = 0; items && i < json_array_size(value); i++) {
+    const json_t *items = json_object_get(schema, "items"),
+                 *first = json_object_get(schema, "prefixItems");
+    size_t firsts = json_array_size(first), count = json_array_size(value);
+    if (json_is_false(items) && count > firsts) {
+        tc_complain(c, NULL, "%s has %zu elements, at most %zu are allowed", name, count, firsts);
+        return false;
+    }
+    for (size_t i = 0; i < count && (items || i < firsts); i++) {
         char element[96];
         (void)snprintf(element, sizeof(element), "%.64s[%zu]", name, i);
-        if (!tc_schema_check(run, element, items, json_array_get(value, i), c))
+        if (!tc_schema_check(run, element, i < firsts ? json_array_get(first, i) : items,
+                             json_array_get(value, i), c))
             return false;
     }
     return true;
@@ -165,8 +163,8 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /* By sorting: an array of a model's may be long. */
-static bool check_unique(const char *name, const json_t *schema, const json_t *value,
-                         struct tc_complaint *c)
+static bool check_unique(struct tc_schema_run *run, const char *name, const json_t *schema,
+                         const json_t *value, struct tc_complaint *c)
 {
     _autostrv_ struct tc_strv texts = {0};
     if (!json_is_true(json_object_get(schema, "uniqueItems")))
@@ -174,10 +172,9 @@ static bool check_unique(const char *name, const json_t *schema, const json_t *v
     for (size_t i = 0; i < json_array_size(value); i++) {
         _autobuf_ struct tc_buf one = TC_BUF_INIT;
         tc_json_canonical(json_array_get(value, i), &one);
-        if (!tc_strv_take(&texts, tc_buf_steal(&one))) {
-            tc_complain(c, NULL, "%s could not be checked: no memory", name);
+        run->memory |= !tc_strv_take(&texts, tc_buf_steal(&one));
+        if (run->memory)
             return false;
-        }
     }
     if (texts.count > 1)
         qsort(texts.items, texts.count, sizeof(*texts.items), compare_texts);
@@ -235,6 +232,7 @@ static bool check_pattern(struct tc_schema_run *run, const char *name, const jso
         tc_complain(c, NULL, "%s does not match the pattern %.100s: got %s", name, text, got);
         return false;
     case TC_PATTERN_COSTLY:
+        run->costly = true;
         tc_complain(c, "give a shorter or plainer text",
                     "%s takes too long to be held against the pattern %.100s", name, text);
         return false;
@@ -265,6 +263,7 @@ static bool check_members(struct tc_schema_run *run, const char *name, const jso
 {
     const json_t *members = json_object_get(schema, "properties"),
                  *required = json_object_get(schema, "required");
+    bool closed = json_is_false(json_object_get(schema, "additionalProperties"));
     char place[128], got[64];
     const char *key;
     json_t *member;
@@ -272,6 +271,8 @@ static bool check_members(struct tc_schema_run *run, const char *name, const jso
     {
         const json_t *known = json_object_get(members, key);
         _auto_(json_decrefp) json_t *shown = known ? NULL : json_string(key);
+        if (!known && !closed)
+            continue;
         if (!known) {
             show_value(shown ? shown : value, got, sizeof(got));
             tc_complain(c, "leave it out", "%s has the member %s, which is not declared", name,
@@ -292,31 +293,85 @@ static bool check_members(struct tc_schema_run *run, const char *name, const jso
     return true;
 }
 
+static bool check_type(const char *name, const json_t *schema, const json_t *value,
+                       struct tc_complaint *c)
+{
+    const json_t *type = json_object_get(schema, "type");
+    if (!type || tc_type_fits(tc_schema_types(schema), value))
+        return true;
+    _autobuf_ struct tc_buf words = TC_BUF_INIT;
+    if (json_is_string(type))
+        tc_buf_adds(&words, json_string_value(type));
+    for (size_t i = 0; i < json_array_size(type); i++)
+        tc_buf_addf(&words, "%s%s", i ? " or " : "", json_string_value(json_array_get(type, i)));
+    tc_complain(c, NULL, "%s must be of type %s, not %s", name, words.data ? words.data : "",
+                type_word(value));
+    return false;
+}
+
+/* About how long its text is. */
+static uint64_t weight(const json_t *value)
+{
+    uint64_t sum = 1 + json_string_length(value) / 64;
+    const char *key;
+    json_t *member;
+    for (size_t i = 0; i < json_array_size(value); i++)
+        sum += weight(json_array_get(value, i));
+    if (json_is_object(value))
+        json_object_foreach((json_t *)(uintptr_t)value, key, member) sum +=
+            weight(member) + strlen(key) / 64;
+    return sum;
+}
+
+/* What the words cost that look at all of a value, or at many. */
+static bool afford(struct tc_schema_run *run, const char *name, const json_t *schema,
+                   const json_t *value, struct tc_complaint *c)
+{
+    uint64_t cost = 1 + json_array_size(json_object_get(schema, "enum")) +
+                    json_array_size(json_object_get(schema, "required"));
+    if (json_is_string(value))
+        cost += json_string_length(value) / 64;
+    if (json_is_true(json_object_get(schema, "uniqueItems")))
+        cost += weight(value);
+    if (cost > run->steps) {
+        run->costly = true;
+        tc_complain(c, "give a smaller value", "%s takes too long to be checked", name);
+        return false;
+    }
+    run->steps -= cost;
+    return true;
+}
+
+static bool check_string(struct tc_schema_run *run, const char *name, const json_t *schema,
+                         const json_t *value, struct tc_complaint *c)
+{
+    return check_count(name, schema, "minLength", "maxLength", characters(json_string_value(value)),
+                       "characters", c) &&
+           check_format(name, schema, value, c) && check_pattern(run, name, schema, value, c);
+}
+
+static bool check_array(struct tc_schema_run *run, const char *name, const json_t *schema,
+                        const json_t *value, struct tc_complaint *c)
+{
+    return check_count(name, schema, "minItems", "maxItems", json_array_size(value), "elements",
+                       c) &&
+           check_elements(run, name, schema, value, c) && check_unique(run, name, schema, value, c);
+}
+
 bool tc_schema_check(struct tc_schema_run *run, const char *name, const json_t *schema,
                      const json_t *value, struct tc_complaint *c)
 {
-    const char *type = json_string_value(json_object_get(schema, "type"));
-    if (!type || !type_fits(type, value)) {
-        tc_complain(c, NULL, "%s must be of type %s, not %s", name, type ? type : "string",
-                    type_word(value));
+    if (!afford(run, name, schema, value, c) || !check_type(name, schema, value, c))
         return false;
-    }
     if (json_is_number(value) && !check_number(name, schema, value, c))
         return false;
-    if (json_is_string(value) &&
-        !check_count(name, schema, "minLength", "maxLength", characters(json_string_value(value)),
-                     "characters", c))
-        return false;
-    if (json_is_string(value) &&
-        (!check_format(name, schema, value, c) || !check_pattern(run, name, schema, value, c)))
-        return false;
-    if (json_is_array(value) &&
-        !check_count(name, schema, "minItems", "maxItems", json_array_size(value), "elements", c))
+    if (json_is_string(value) && !check_string(run, name, schema, value, c))
         return false;
     if (json_is_object(value) && !check_members(run, name, schema, (json_t *)(uintptr_t)value, c))
         return false;
-    return check_choice(name, schema, value, c) && check_elements(run, name, schema, value, c) &&
-           check_unique(name, schema, value, c);
+    return check_choice(name, schema, value, c) &&
+           (!json_is_array(value) || check_array(run, name, schema, value, c)) &&
+           tc_schema_check_parts(run, name, schema, value, c);
 }
 
 static int compare_keys(const void *a, const void *b)

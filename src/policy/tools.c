@@ -26,15 +26,18 @@ static void add_schema(struct tc_buf *out, const struct tc_spec *tool)
     tc_buf_adds(out, "],\"additionalProperties\":false}");
 }
 
-/* Strict mode wants every argument given, and knows nothing of a string but its values. */
+/* Strict mode wants every argument given, and knows nothing of a string but its values. Of schemas
+ * in several parts it knows some: to be sure, none is said to be so. */
 static bool is_strict(const json_t *schema)
 {
+    static const char *const foreign[] = {"minLength",   "maxLength", "pattern", "format",
+                                          "properties",  "anyOf",     "oneOf",   "allOf",
+                                          "prefixItems", "not"};
     const json_t *items = json_object_get(schema, "items");
-    const char *type = json_string_value(json_object_get(schema, "type"));
-    return !json_object_get(schema, "minLength") && !json_object_get(schema, "maxLength") &&
-           !json_object_get(schema, "properties") && !json_object_get(schema, "pattern") &&
-           !json_object_get(schema, "format") &&
-           (items ? is_strict(items) : !tc_streq(type, "array"));
+    for (size_t i = 0; i < TC_COUNT(foreign); i++)
+        if (json_object_get(schema, foreign[i]))
+            return false;
+    return json_is_string(json_object_get(schema, "type")) && (!items || is_strict(items));
 }
 
 static bool all_strict(const struct tc_spec *tool)

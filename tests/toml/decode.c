@@ -68,6 +68,7 @@ static void write_node(struct tc_buf *out, const struct tc_node *node)
     case TC_NODE_STRING:
         write_value(out, "string", node->text, node->len);
         break;
+    case TC_NODE_NULL: /* TOML has none */
     case TC_NODE_DATETIME:
         write_value(out, date_type(node->text), node->text, node->len);
         break;

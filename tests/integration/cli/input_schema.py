@@ -15,8 +15,8 @@ from cli import Place, check, expect, finish, require_user, skip
 
 SEED = int(os.environ.get("TOOLCAGE_TEST_SEED", "20"))
 TEXTS = ["", "a", "ab", "abc", "ä€", "\U0001d11e", "x" * 9]
-INTEGERS = [-3, 0, 1, 2, 3, 5, 10, 2 ** 40]
-NUMBERS = [-1.5, 0.25, 1.5, 2.75, 1e20, *INTEGERS]
+INTEGERS = [-3, 0, 1, 2, 2.0, 3, 5, 10, 2 ** 40]
+NUMBERS = [-1.5, 0.25, 1.0, 1.5, 2.0, 2.75, 1e20, *INTEGERS]
 # What ECMA-262, Python and the policy read alike, of texts without line ends; each with texts that fit.
 PATTERNS = {"^a": ["a", "ab"], "^[a-c]+$": ["abc", "b"], "b": ["ab"], "^(?:ab|x)+$": ["abx", "xx"], "^.{2}$": ["ab", "ä€"], "[^a-z]": ["ä€", "A"],
             "^(?!a).*$": ["b", ""], "^(?=.*b)a": ["ab"], "^x{3,9}$": ["xxx"], "(a|aa)+$": ["aa"], "^\\d{2}-\\w$": ["12-a", "00-_"],
@@ -27,9 +27,13 @@ FORMATS = {"date": ["2024-02-29", "2026-01-31"], "email": ["a@b.c"], "ipv4": ["1
 HARD = ["2023-02-29", "2026-1-1", "20260131", "1.2.3.4.5", "01.2.3.4", "256.1.1.1", ":::", "::1%lo", "1::2::3", "@", "a b@c", "123e4567", "(", "a{2",
         "[z-a]", "a@", "x" * 40, "12-", "ab ", " ab", "9-a", "A", "aab", "-", "]", "b" * 20]
 VALUES = {"string": TEXTS, "integer": INTEGERS, "number": NUMBERS, "boolean": [True, False]}
+ANY = [None, *TEXTS, *NUMBERS, True, False]
 # Each is either refused or would be passed over; nothing else may happen to it.
-FOREIGN = [("pattern", "(?i)a"), ("format", "phone"), ("anyOf", [{}]), ("allOf", [{}]), ("oneOf", [{}]), ("not", {}), ("if", {}), ("$ref", "#"),
-           ("$defs", {}), ("examples", []), ("deprecated", True), ("contentEncoding", "base64"), ("dependentRequired", {}), ("nullable", True)]
+FOREIGN = [("pattern", "(?i)a"), ("format", "phone"), ("if", {}), ("then", {}), ("$ref", "#"), ("$ref", "other.json"), ("$ref", "#/$defs/no"),
+           ("$dynamicRef", "#x"), ("$anchor", "x"), ("examples", []), ("deprecated", True), ("contentEncoding", "base64"), ("dependentRequired", {}),
+           ("nullable", True), ("contains", {}), ("patternProperties", {}), ("propertyNames", {}), ("minProperties", 1), ("unevaluatedProperties", False)]
+# These bind a value, not yet the arguments as a whole.
+OF_A_VALUE = [("anyOf", [{}]), ("allOf", [{}]), ("oneOf", [{}]), ("not", {})]
 
 
 def value_schema(dice, kind):
@@ -52,26 +56,71 @@ def value_schema(dice, kind):
     return schema
 
 
-def property_schema(dice, depth=0):
-    kind = dice.choice([*VALUES, "array", "object"] if depth < 3 else list(VALUES))
-    if kind == "object":
-        members = {f"m{i}": property_schema(dice, depth + 1) for i in range(dice.randrange(4))}
-        schema = {"type": "object", "additionalProperties": False, "properties": members}
-        if dice.random() < 0.6:
-            schema["required"] = [name for name in members if dice.random() < 0.5]
-        return schema
-    if kind != "array":
-        return value_schema(dice, kind)
-    schema = {"type": "array", "items": property_schema(dice, depth + 1)}
+def narrowing(dice, depth=0):
+    """A schema that binds some values and knows nothing of the others."""
+    def deeper():
+        return narrowing(dice, depth + 1)
+
+    plain = [{}, {"minLength": 2}, {"maximum": 2}, {"exclusiveMinimum": 0}, {"const": dice.choice(ANY)}, {"enum": dice.sample(ANY, 4)}, {"type": "string"},
+             {"type": ["integer", "null"]}, {"type": "number", "multipleOf": 2}, {"required": ["m0"]}, {"maxItems": 1}, {"minItems": 1},
+             {"uniqueItems": True}, {"pattern": dice.choice(list(PATTERNS))}, {"properties": {"m0": {}, "m1": {}}, "additionalProperties": False}]
+    if depth > 2 or dice.random() < 0.6:
+        return dice.choice(plain)
+    return dice.choice([{"not": deeper()}, {"anyOf": [deeper(), deeper()]}, {"oneOf": [deeper(), deeper()]}, {"allOf": [deeper(), deeper()]},
+                        {"properties": {"m0": deeper()}}, {"items": deeper()}, {"prefixItems": [deeper(), deeper()]},
+                        {"prefixItems": [deeper()], "items": False}, {**dice.choice(plain), **dice.choice(plain)}])
+
+
+def array_schema(dice, depth, names):
+    schema = {"type": "array", "items": property_schema(dice, depth + 1, names)}
     schema.update(dice.choice([{}, {"minItems": 1}, {"maxItems": 2}, {"minItems": 1, "maxItems": 3}]))
     if dice.random() < 0.4:
         schema["uniqueItems"] = True
+    if dice.random() < 0.3:
+        schema["prefixItems"] = [property_schema(dice, depth + 1, names) for _ in range(dice.randrange(1, 3))]
+        schema["items"] = dice.choice([False, schema["items"]])
+    return schema
+
+
+def bearing(dice, depth, names):
+    """A schema whose type is said elsewhere."""
+    if names and dice.random() < 0.4:
+        return {"$ref": "#/$defs/" + dice.choice(names), **dice.choice([{}, {}, {"description": "here"}, {"allOf": [narrowing(dice)]}, {"not": narrowing(dice)}])}
+    inner = property_schema(dice, depth + 1, names)
+    return dice.choice([{"anyOf": [inner, {"type": "null"}]}, {"anyOf": [property_schema(dice, depth + 1, names), inner]},
+                        {"oneOf": [inner, property_schema(dice, depth + 1, names)]}, {"allOf": [inner, narrowing(dice)]},
+                        {"anyOf": [inner, {"type": "boolean"}], "not": narrowing(dice)}])
+
+
+def property_schema(dice, depth=0, names=()):
+    if depth < 3 and dice.random() < 0.2:
+        return bearing(dice, depth, names)
+    kind = dice.choice([*VALUES, "array", "object"] if depth < 3 else list(VALUES))
+    if kind == "object":
+        members = {f"m{i}": property_schema(dice, depth + 1, names) for i in range(dice.randrange(4))}
+        schema = {"type": "object", "additionalProperties": False, "properties": members}
+        if dice.random() < 0.6:
+            schema["required"] = [name for name in members if dice.random() < 0.5]
+    else:
+        schema = array_schema(dice, depth, names) if kind == "array" else value_schema(dice, kind)
+    if dice.random() < 0.15:
+        schema["type"] = [kind, *dice.sample([word for word in ("string", "integer", "boolean", "null") if word != kind], 2)]
+    if dice.random() < 0.2:
+        schema.update(dice.choice([{"not": narrowing(dice)}, {"anyOf": [narrowing(dice), narrowing(dice)]}, {"oneOf": [narrowing(dice), narrowing(dice)]},
+                                   {"allOf": [narrowing(dice), narrowing(dice)]}]))
     return schema
 
 
 def root_schema(dice):
-    properties = {f"p{i}": property_schema(dice) for i in range(dice.randrange(5))}
+    names = []
+    definitions = {}
+    for i in range(dice.randrange(4)):
+        definitions[f"d{i}"] = property_schema(dice, 1, list(names))
+        names.append(f"d{i}")
+    properties = {f"p{i}": property_schema(dice, 0, names) for i in range(dice.randrange(5))}
     schema = {"type": "object", "additionalProperties": False, "properties": properties}
+    if names:
+        schema["$defs"] = definitions
     if dice.random() < 0.8:
         schema["required"] = [name for name in properties if dice.random() < 0.5]
     if dice.random() < 0.3:
@@ -90,14 +139,24 @@ def document(dice, schema):
     def fitting(member):
         if dice.random() < 0.04:
             return one(dice.choice(list(VALUES)))
-        if member["type"] == "object":
+        if "$ref" in member:
+            return fitting(schema["$defs"][member["$ref"].rsplit("/", 1)[1]])
+        if "type" not in member:
+            word = next(word for word in ("anyOf", "oneOf", "allOf") if word in member)
+            return fitting(member[word][0] if word == "allOf" else dice.choice(member[word]))
+        if isinstance(member["type"], list):
+            member = {**member, "type": dice.choice([member["type"][0], *member["type"]])}
+        if member["type"] == "null":
+            return None
+        if member["type"] == "object" and "properties" in member:
             made = {name: fitting(inner) for name, inner in member["properties"].items() if dice.random() < 0.9}
             return {**made, "other": 1} if dice.random() < 0.03 else made
-        if member["type"] != "array":
+        if member["type"] not in ("array", "object"):
             words = PATTERNS.get(member.get("pattern")) or FORMATS.get(member.get("format")) or HARD
             likely = dice.choice(words) if words is not HARD and dice.random() < 0.7 else one(member["type"])
             return dice.choice(member.get("enum") or [member.get("const", likely)])
-        return [fitting(member["items"]) for _ in range(dice.randrange(4))]
+        first = [fitting(part) for part in member.get("prefixItems", [])]
+        return first[:dice.randrange(4)] + [fitting(member["items"]) for _ in range(dice.randrange(4)) if member["items"]]
     members = {name: fitting(member) for name, member in schema["properties"].items() if dice.random() < 0.85}
     if dice.random() < 0.1:
         members["other"] = 1
@@ -152,10 +211,10 @@ def beside_the_validator():
 def nothing_is_passed_over():
     dice, wrong = random.Random(SEED), []
     with Place() as place:
-        for keyword, value in FOREIGN * 2:
+        for keyword, value in FOREIGN * 2 + OF_A_VALUE:
             schema = root_schema(dice)
             schema["properties"]["p"] = {"type": "array", "items": {"type": "string"}}
-            where = dice.choice([schema, schema["properties"]["p"], schema["properties"]["p"]["items"]])
+            where = dice.choice([schema, schema["properties"]["p"], schema["properties"]["p"]["items"]]) if (keyword, value) in FOREIGN else schema
             where[keyword] = value
             answer = place.run("policy", "check", policy(place, schema))
             if answer.code == 0 or keyword not in answer.err:

@@ -2,10 +2,12 @@
 # Copyright The toolcage authors
 """toolcage tools --format openai|mcp as the official Python packages take it: each entry by their types, whole and nothing besides, and
 one turn of the OpenAI client against a server of this machine. Runs itself again under the clients' interpreter."""
+import enum
 import http.server
 import json
 import re
 import threading
+import typing
 
 from scene import cli, under_clients_python
 
@@ -160,7 +162,51 @@ def one_turn(place, policy, tools):
     cli.check(ran.code == 0 and ran.out == "42\n", "openai: what comes back is a call", ran)
 
 
+class Point(pydantic.BaseModel, extra="forbid"):
+    x: float
+    label: str | None = pydantic.Field(None, max_length=9)
+
+
+class Asked(pydantic.BaseModel, extra="forbid"):
+    """Arguments as servers in Python declare them."""
+    mode: typing.Literal["fast", "slow"]
+    size: enum.Enum("Size", {"SMALL": "s", "LARGE": "l"}) = "s"
+    count: int | None = pydantic.Field(None, ge=1, le=9)
+    tags: list[str] = []
+    pair: tuple[int, str] | None = None
+    at: Point | str
+    path: list[Point] = pydantic.Field(min_length=1, description="Where it goes")
+    code: typing.Annotated[str, pydantic.StringConstraints(pattern="^[A-Z]{2}$")] | int = "AB"
+
+
+FITTING = [{"mode": "fast", "at": "here", "path": [{"x": 1}]},
+           {"mode": "slow", "size": "l", "count": 9, "tags": ["a"], "pair": [1, "b"], "at": {"x": 0.5, "label": None}, "path": [{"x": 2.5, "label": "b"}], "code": 3},
+           {"mode": "slow", "count": None, "pair": None, "at": {"x": -1}, "path": [{"x": 1}, {"x": 2}], "code": "XY"}]
+WRONG = [{"mode": "other"}, {"size": "m"}, {"count": 10}, {"count": "many"}, {"tags": [1]}, {"pair": [1]}, {"pair": [1, "b", 2]}, {"at": {"y": 1}}, {"at": 1},
+         {"path": []}, {"path": [{"x": 1, "label": "x" * 10}]}, {"path": None}, {"code": "abc"}, {"code": None}, {"more": 1}]
+
+
+def as_pydantic_writes_it(place):
+    schema = Asked.model_json_schema()
+    words = json.dumps(schema)
+    cli.check(all(word in words for word in ('"anyOf"', '"$ref"', '"$defs"', '"null"', '"prefixItems"', '"enum"')),
+              "pydantic: the schema has the words in question", words)
+    place.write("home/project/asked.json", words)
+    policy = place.write("home/project/asked.toml", '[tool.t]\ncommand = ["cat"]\nstdin = "{*}"\ninput_schema = "asked.json"\n')
+
+    def verdict(given):
+        told = place.run("policy", "explain", "--policy", policy, "--tool", "t", "--arguments", json.dumps(given))
+        return {0: True, 126: False}.get(told.code, str(told))
+
+    for given in FITTING:
+        cli.check(verdict(given) is True and not problem(Asked.model_validate, given), f"pydantic: {json.dumps(given)[:60]} fits", verdict(given))
+    for wrong in WRONG:
+        given = {**FITTING[0], **wrong}
+        cli.check(verdict(given) is False and problem(Asked.model_validate_json, json.dumps(given)), f"pydantic: {wrong} does not", verdict(given))
+
+
 with cli.Place() as place:
+    as_pydantic_writes_it(place)
     policy = place.write("home/project/tools.toml", policy_text())
     one_turn(place, policy, as_openai(place, policy))
     as_mcp(place, policy)

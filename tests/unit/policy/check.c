@@ -20,6 +20,8 @@ static struct toolcage_error *findings_of(const char *text, size_t length)
     struct toolcage_policy *policy = NULL;
     struct toolcage_error *err = NULL;
     int rc = tc_policy_compile(text, length, "t.toml", "/srv/p", "/home/me", &policy, &err);
+    if (policy)
+        print_error("nothing is found in %s\n", text);
     assert_null(policy);
     assert_int_equal(rc, TOOLCAGE_EPOLICY);
     assert_non_null(err);
@@ -27,6 +29,13 @@ static struct toolcage_error *findings_of(const char *text, size_t length)
 }
 
 #define T "[tool.x]\n"
+#define CLOSED "{\"type\":\"object\",\"additionalProperties\":false,"
+/* An input schema of one property, and with a definition. */
+#define N(property) T "input_schema = '" CLOSED "\"properties\":{\"n\":" property "}}'\n"
+#define D(property, definition)                                                                    \
+    T "input_schema = '" CLOSED "\"properties\":{\"n\":" property "},\"$defs\":{\"d\":" definition \
+      "}}'\n"
+#define IN "tool.x.input_schema.properties.n"
 
 static const struct row rows[] = {
     {"a = \n", 1, 5, "", "syntax error in key-value pair", "TOML"},
@@ -208,8 +217,8 @@ static const struct row rows[] = {
      16, "tool.x.input_schema.oneOf", "oneOf: \"oneOf\" of the whole schema", "take it out"},
     {T "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"$ref\":\"#/x\"}'\n",
      2, 16, "tool.x.input_schema.$ref", "cannot be enforced", "take it out"},
-    {T "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"$defs\":{}}'\n", 2,
-     16, "tool.x.input_schema.$defs", "cannot be enforced", "take it out"},
+    {T "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"$defs\":[]}'\n", 2,
+     16, "tool.x.input_schema.$defs", "must be a table", ""},
     {T
      "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"minProperties\":1}'\n",
      2, 16, "tool.x.input_schema.minProperties", "cannot be enforced", "take it out"},
@@ -237,8 +246,8 @@ static const struct row rows[] = {
      "no schema of an object", "begin with"},
     {T "input_schema = '{\"type\":[\"object\",\"null\"]}'\n", 2, 16, "tool.x.input_schema",
      "no schema of an object", "begin with"},
-    {T "input_schema = '{\"type\":null}'\n", 2, 16, "tool.x.input_schema", "holds null",
-     "one JSON Schema"},
+    {T "input_schema = '{\"type\":null}'\n", 2, 16, "tool.x.input_schema", "no schema of an object",
+     "begin with"},
     {T "input_schema = '{\"type\":\"object\",\"type\":\"object\"}'\n", 2, 16, "tool.x.input_schema",
      "not the JSON", "one JSON Schema"},
     {T "input_schema = '{\"type\":}'\n", 2, 16, "tool.x.input_schema", "not the JSON",
@@ -255,25 +264,39 @@ static const struct row rows[] = {
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
        "\"string\",\"examples\":[\"a\"]}}}'\n",
      2, 16, "tool.x.input_schema.properties.n.examples", "unknown argument keyword", ""},
+    {N("{\"type\":\"integer\",\"if\":{\"const\":1}}"), 2, 16, IN ".if", "unknown argument keyword",
+     ""},
+    {N("{\"type\":\"integer\",\"not\":{\"if\":1}}"), 2, 16, IN ".not.if",
+     "unknown argument keyword", ""},
+    {N("{\"minimum\":1}"), 2, 16, IN, "without a type", "one type"},
+    {N("{\"enum\":[1,2]}"), 2, 16, IN, "without a type", "one type"},
+    {N("{\"anyOf\":[{\"type\":\"null\"},{\"minimum\":1}]}"), 2, 16, IN ".anyOf.1", "without a type",
+     "one type"},
+    {N("{\"oneOf\":[{\"type\":\"object\",\"properties\":{}}]}"), 2, 16, IN ".oneOf.0",
+     "the object is open", "additionalProperties = false"},
+    {N("{\"allOf\":[{\"minimum\":1},{\"type\":\"integer\"}]}"), 2, 16, IN ".allOf.0",
+     "without a type", "one type"},
+    {N("{\"type\":[\"null\",\"array\"]}"), 2, 16, IN, "without items", "items ="},
+    {N("{\"type\":\"array\",\"prefixItems\":[{\"type\":\"null\"}]}"), 2, 16, IN,
+     "behind those of prefixItems", "items = false"},
+    {N("{\"type\":\"array\",\"prefixItems\":[{}],\"items\":false}"), 2, 16, IN ".prefixItems.0",
+     "without a type", "one type"},
+    {N("{\"type\":\"integer\",\"$ref\":\"#\"}"), 2, 16, IN ".properties.n.$ref",
+     "stands within itself", "as many levels"},
+    {N("{\"$ref\":\"#/$defs/d\"}"), 2, 16, IN ".$ref", "names no schema", "#/$defs/NAME"},
+    {N("{\"$ref\":\"http://a.example/s.json\"}"), 2, 16, IN ".$ref", "does not lie in this schema",
+     "below $defs"},
+    {N("{\"$ref\":1}"), 2, 16, IN, "without a type", "one type"},
+    {D("{\"$ref\":\"#/$defs/%64\"}", "{}"), 2, 16, IN ".$ref", "names no schema", ""},
+    {D("{\"$ref\":\"#/$defs/d\"}", "{}"), 2, 16, IN, "without a type", "one type"},
+    {D("{\"$ref\":\"#/$defs/d\"}", "{\"type\":\"object\",\"properties\":{\"n\":{\"$ref\":"
+                                   "\"#/$defs/d\"}}}"),
+     2, 16, IN ".properties.n.$ref", "stands within itself", "as many levels"},
+    {D("{\"$ref\":\"#/$defs/d\"}", "{\"$ref\":\"#/properties/n\"}"), 2, 16, IN ".$ref",
+     "stands within itself", "as many levels"},
     {T "input_schema = "
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
-       "\"integer\",\"not\":{\"const\":1}}}}'\n",
-     2, 16, "tool.x.input_schema.properties.n.not", "unknown argument keyword", ""},
-    {T "input_schema = "
-       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
-       "\"integer\",\"$ref\":\"#\"}}}'\n",
-     2, 16, "tool.x.input_schema.properties.n.$ref", "unknown argument keyword", ""},
-    {T "input_schema = "
-       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"minimum\":1}}"
-       "}'\n",
-     2, 16, "tool.x.input_schema.properties.n", "without a type", "one type"},
-    {T "input_schema = "
-       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":["
-       "\"integer\",\"null\"]}}}'\n",
-     2, 16, "tool.x.input_schema.properties.n.type", "must be a string", ""},
-    {T "input_schema = "
-       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
-       "\"null\"}}}'\n",
+       "\"file\"}}}'\n",
      2, 16, "tool.x.input_schema.properties.n.type", "cannot be", ""},
     {T "input_schema = "
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
@@ -362,7 +385,39 @@ static const struct row rows[] = {
      "holds \"(?i\"", "groups are"},
     {T "arguments.a = { type = \"integer\", pattern = \"x\" }\n", 2, 35,
      "tool.x.arguments.a.pattern", "does not go with", ""},
-    {T "arguments.a = { oneOf = [] }\n", 2, 17, "tool.x.arguments.a.oneOf", "not provided yet", ""},
+    {T "arguments.a = { oneOf = [] }\n", 2, 25, "tool.x.arguments.a.oneOf", "oneOf is empty",
+     "one or more"},
+    {T "arguments.a = { not = 1 }\n", 2, 23, "tool.x.arguments.a.not", "must be a table", ""},
+    {T "arguments.a = { anyOf = [{ type = \"nul\" }] }\n", 2, 35, "tool.x.arguments.a.anyOf.0.type",
+     "cannot be \"nul\"", "did you mean \"null\"?"},
+    {T "arguments.a = { anyOf = [{ minimum = 1 }] }\n", 2, 28, "tool.x.arguments.a.anyOf.0.minimum",
+     "does not go with type \"string\"", ""},
+    {T "arguments.a = { type = [] }\n", 2, 24, "tool.x.arguments.a.type", "type is empty",
+     "name the types"},
+    {T "arguments.a = { type = [\"string\", \"nil\"] }\n", 2, 35, "tool.x.arguments.a.type",
+     "cannot be \"nil\"", "the words are"},
+    {T "arguments.a = { type = [\"string\", \"null\"], minimum = 1 }\n", 2, 44,
+     "tool.x.arguments.a.minimum", "does not go with type \"string or null\"", ""},
+    {T "arguments.a = { type = [\"integer\", \"null\"], enum = [1, \"x\"] }\n", 2, 56,
+     "tool.x.arguments.a.enum", "does not fit type \"integer or null\"", ""},
+    {T "arguments.a = { prefixItems = [{}] }\n", 2, 17, "tool.x.arguments.a.prefixItems",
+     "does not go with", ""},
+    {T "arguments.a = { type = \"array\", items = true }\n", 2, 41, "tool.x.arguments.a.items",
+     "must be a table", ""},
+    {T "arguments.a = { anyOf = [{}, { type = \"null\" }], read = [\"/d\"] }\n", 2, 11,
+     "tool.x.arguments.a", "need a string", "say type"},
+    {T "arguments.a = { type = [\"string\", \"object\"], read = [\"/d\"] }\n", 2, 11,
+     "tool.x.arguments.a", "need a string", "say type"},
+    {T
+     "arguments.a = { type = \"array\", prefixItems = [{ type = \"object\" }], read = [\"/d\"] }\n",
+     2, 11, "tool.x.arguments.a", "need a string", "say type"},
+    {T "command = [\"ls\", \"{a...}\"]\narguments.a = { type = \"array\", items = { type = "
+       "[\"string\", \"null\"] } }\n",
+     2, 19, "tool.x.command", "is no single text", "{*}"},
+    {T "command = [\"ls\", \"{a}\"]\narguments.a = { anyOf = [{}, { type = \"object\" }] }\n", 2,
+     19, "tool.x.command", "is no single text", "{*}"},
+    {T "command = [\"ls\", \"{a...}\"]\narguments.a = { type = [\"string\", \"array\"] }\n", 2, 19,
+     "tool.x.command", "is no single text", "{*}"},
     {T "arguments.a = { paltern = \"x\" }\n", 2, 17, "tool.x.arguments.a.paltern",
      "unknown argument keyword", "did you mean \"pattern\"?"},
     {T "arguments.a = { type = \"number\", multipleOf = 2 }\n", 2, 34,
@@ -375,7 +430,7 @@ static const struct row rows[] = {
      "does not go with", ""},
     {T "arguments.a = { type = \"array\", uniqueItems = 1 }\n", 2, 47,
      "tool.x.arguments.a.uniqueItems", "must be true or false", ""},
-    {T "arguments.a = { type = \"null\" }\n", 2, 24, "tool.x.arguments.a.type", "cannot be",
+    {T "arguments.a = { type = \"nil\" }\n", 2, 24, "tool.x.arguments.a.type", "cannot be",
      "string, integer"},
     {T "arguments.a = { type = \"integer\", maxLength = 3 }\n", 2, 35,
      "tool.x.arguments.a.maxLength", "does not go with", ""},

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The words of a JSON Schema, as arguments say them: from the tree to the schema that values are
+ * checked against and models are shown.
+ *
+ * A schema either bears a type or narrows. One that bears says whole values: it is closed, and what
+ * it does not say is the narrow thing. It gets its type from its own word, else from each branch of
+ * its anyOf or oneOf, else from the first of its allOf. What stands beside, and everything within
+ * that, only narrows: it means what JSON Schema says, where an absent word allows. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/parse.h"
+#include "policy/schema.h"
+
+static void put(struct tc_parse *p, struct tc_argument *argument, const char *key, json_t *value)
+{
+    if (!value || json_object_set_new(argument->schema, key, value))
+        p->diag.memory = true;
+}
+
+/* 1.0 and 1 are one number. */
+static void settle_number(struct tc_node *node)
+{
+    if (node->kind == TC_NODE_FLOAT && fabs(node->number) < 9007199254740992.0 &&
+        node->number == (double)(int64_t)node->number)
+        tc_node_become_integer(node, (int64_t)node->number);
+}
+
+static json_t *scalar(struct tc_node *node)
+{
+    settle_number(node);
+    switch (node->kind) {
+    case TC_NODE_STRING:
+        return json_string(node->text);
+    case TC_NODE_INTEGER:
+        return json_integer(node->integer);
+    case TC_NODE_FLOAT:
+        return json_real(node->number);
+    case TC_NODE_BOOL:
+        return json_boolean(node->integer);
+    case TC_NODE_NULL:
+        return json_null();
+    case TC_NODE_TABLE:
+    case TC_NODE_ARRAY:
+    case TC_NODE_DATETIME:
+        break;
+    }
+    return NULL;
+}
+
+static bool is_scalar(struct tc_parse *p, const struct tc_node *node)
+{
+    bool fine = node->kind == TC_NODE_STRING || node->kind == TC_NODE_INTEGER ||
+                node->kind == TC_NODE_BOOL || node->kind == TC_NODE_NULL ||
+                (node->kind == TC_NODE_FLOAT && isfinite(node->number));
+    if (!fine)
+        tc_parse_bad(p, node, NULL, "%s must be a string, a number, true or false",
+                     node->key ? node->key : "the element");
+    return fine;
+}
+
+void tc_set_schema_word(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                        void *into)
+{
+    char *word = NULL;
+    struct tc_key choice = *key;
+    choice.offset = 0;
+    tc_set_choice(p, &choice, node, (void *)&word);
+    if (word)
+        put(p, into, key->name, json_string(word));
+    free(word);
+}
+
+/* One word, or a list of them. */
+void tc_set_type(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (node->kind != TC_NODE_ARRAY) {
+        tc_set_schema_word(p, key, node, into);
+        return;
+    }
+    json_t *words = json_array();
+    node->unordered = true;
+    if (!node->count)
+        tc_parse_bad(p, node, "name the types", "type is empty: no value would fit");
+    for (size_t i = 0; i < node->count; i++) {
+        struct tc_node word = node->items[i];
+        char *found = NULL;
+        struct tc_key choice = *key;
+        word.key = node->key;
+        choice.offset = 0;
+        tc_set_choice(p, &choice, &word, (void *)&found);
+        if (found && json_array_append_new(words, json_string(found)))
+            p->diag.memory = true;
+        free(found);
+    }
+    put(p, into, key->name, words);
+}
+
+void tc_set_text(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (tc_parse_is(p, node, TC_NODE_STRING))
+        put(p, into, key->name, json_string(node->text));
+}
+
+void tc_set_enum(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+        return;
+    if (!node->count)
+        tc_parse_bad(p, node, "name the values", "enum is empty: no value would fit");
+    json_t *values = json_array();
+    for (size_t i = 0; i < node->count; i++)
+        if (is_scalar(p, &node->items[i]) && json_array_append_new(values, scalar(&node->items[i])))
+            p->diag.memory = true;
+    put(p, into, key->name, values);
+}
+
+void tc_set_const(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (is_scalar(p, node))
+        put(p, into, key->name, scalar(node));
+}
+
+/* For the model: it binds nothing. */
+void tc_set_default(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    settle_number(node);
+    json_t *value = tc_parse_json(p, node);
+    if (value)
+        put(p, into, key->name, value);
+}
+
+void tc_set_bound(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    bool number =
+        node->kind == TC_NODE_INTEGER || (node->kind == TC_NODE_FLOAT && isfinite(node->number));
+    if (!number)
+        tc_parse_bad(p, node, NULL, "%s must be a number", key->name);
+    else
+        put(p, into, key->name, scalar(node));
+}
+
+void tc_set_length(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_INTEGER))
+        return;
+    if (node->integer < 0)
+        tc_parse_bad(p, node, NULL, "%s cannot be negative", key->name);
+    else
+        put(p, into, key->name, json_integer(node->integer));
+}
+
+/* Of integers alone: what a fraction is a multiple of depends on who rounds. */
+void tc_set_multiple(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    settle_number(node);
+    if (!tc_parse_is(p, node, TC_NODE_INTEGER))
+        return;
+    if (node->integer < 1)
+        tc_parse_bad(p, node, NULL, "%s must be more than 0", key->name);
+    else
+        put(p, into, key->name, json_integer(node->integer));
+}
+
+void tc_set_unique(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (tc_parse_is(p, node, TC_NODE_BOOL))
+        put(p, into, key->name, json_boolean(node->integer));
+}
+
+static bool has_pattern(const struct tc_argument *argument, const char *text)
+{
+    for (size_t i = 0; i < argument->pattern_count; i++)
+        if (tc_streq(tc_pattern_text(argument->patterns[i]), text))
+            return true;
+    return false;
+}
+
+/* Takes the pattern. */
+static void add_pattern(struct tc_parse *p, struct tc_argument *argument,
+                        struct tc_pattern *pattern)
+{
+    struct tc_pattern **place = NULL;
+    bool known = has_pattern(argument, tc_pattern_text(pattern));
+    if (!known)
+        place = TC_PUSH(argument->patterns, argument->pattern_count);
+    if (place)
+        *place = pattern;
+    else
+        tc_pattern_free(pattern);
+    p->diag.memory |= !known && !place;
+}
+
+void tc_set_pattern(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_pattern *pattern = NULL;
+    struct tc_complaint c;
+    if (!tc_parse_is(p, node, TC_NODE_STRING))
+        return;
+    int rc = tc_pattern_new(node->text, &pattern, &c);
+    if (rc == TOOLCAGE_EPOLICY)
+        tc_parse_complaint(p, node, &c);
+    p->diag.memory |= rc == TOOLCAGE_EMEMORY;
+    if (rc)
+        return;
+    put(p, into, key->name, json_string(node->text));
+    add_pattern(p, into, pattern);
+}
+
+/* What a part of the schema needs is kept with the whole. */
+static void adopt_patterns(struct tc_parse *p, struct tc_argument *to, struct tc_argument *from)
+{
+    for (size_t i = 0; i < from->pattern_count; i++)
+        add_pattern(p, to, from->patterns[i]);
+    free(from->patterns);
+    from->patterns = NULL;
+    from->pattern_count = 0;
+}
+
+static double number_of(const json_t *schema, const char *keyword)
+{
+    return json_number_value(json_object_get(schema, keyword));
+}
+
+/* The lowest bound that no number passes, met by the highest. */
+static bool nothing_between(const json_t *schema, const char *low, const char *high)
+{
+    return json_object_get(schema, low) && json_object_get(schema, high) &&
+           number_of(schema, low) >= number_of(schema, high);
+}
+
+/* Which types a keyword speaks of. */
+static unsigned types_of(const char *keyword)
+{
+    enum { NUMBERS = TC_TYPE_INTEGER | TC_TYPE_NUMBER, NAMES = TC_TYPE_STRING | TC_TYPE_ARRAY };
+    static const struct {
+        const char *keyword;
+        unsigned types;
+    } rows[] = {{"minimum", NUMBERS},
+                {"maximum", NUMBERS},
+                {"exclusiveMinimum", NUMBERS},
+                {"exclusiveMaximum", NUMBERS},
+                {"multipleOf", TC_TYPE_INTEGER},
+                {"minLength", TC_TYPE_STRING},
+                {"maxLength", TC_TYPE_STRING},
+                {"pattern", TC_TYPE_STRING},
+                {"format", TC_TYPE_STRING},
+                {"items", TC_TYPE_ARRAY},
+                {"prefixItems", TC_TYPE_ARRAY},
+                {"minItems", TC_TYPE_ARRAY},
+                {"maxItems", TC_TYPE_ARRAY},
+                {"uniqueItems", TC_TYPE_ARRAY},
+                {"properties", TC_TYPE_OBJECT},
+                {"required", TC_TYPE_OBJECT},
+                {"additionalProperties", TC_TYPE_OBJECT},
+                {"read", NAMES},
+                {"write", NAMES},
+                {"host", NAMES}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        if (tc_streq(rows[i].keyword, keyword))
+            return rows[i].types;
+    return TC_TYPE_ANY;
+}
+
+/* "string or null" */
+static void name_types(unsigned types, char *out, size_t size)
+{
+    size_t n = 0;
+    out[0] = '\0';
+    for (size_t i = 0; tc_words_type[i] && n < size; i++)
+        if (types & tc_type_bit(tc_words_type[i]))
+            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " or " : "", tc_words_type[i]);
+}
+
+static void check_values(struct tc_parse *p, const struct tc_node *node, const json_t *schema,
+                         unsigned types)
+{
+    char words[80];
+    const json_t *values = json_object_get(schema, node->key);
+    bool one = tc_streq(node->key, "const") || tc_streq(node->key, "default");
+    name_types(types, words, sizeof(words));
+    if (one && values && !tc_type_fits(types, values))
+        tc_parse_bad(p, node, NULL, "%s does not fit type \"%s\"", node->key, words);
+    if (!tc_streq(node->key, "enum"))
+        return;
+    for (size_t i = 0; i < json_array_size(values) && i < node->count; i++)
+        if (!tc_type_fits(types, json_array_get(values, i)))
+            tc_parse_bad_in(p, node, &node->items[i], NULL, "the value does not fit type \"%s\"",
+                            words);
+}
+
+/* Does the keyword speak of one of the types? */
+static void check_keyword(struct tc_parse *p, const struct tc_node *node, unsigned types)
+{
+    char words[80];
+    unsigned of = types_of(node->key);
+    name_types(types, words, sizeof(words));
+    if (!(of & types))
+        tc_parse_bad_key(p, node, NULL, "%s does not go with type \"%s\"", node->key, words);
+}
+
+/* Pairs of bounds against each other. */
+static void check_pairs(struct tc_parse *p, const struct tc_node *table, const json_t *schema)
+{
+    static const char *const pairs[][2] = {
+        {"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}};
+    static const char *const open[][2] = {{"exclusiveMinimum", "maximum"},
+                                          {"exclusiveMinimum", "exclusiveMaximum"},
+                                          {"minimum", "exclusiveMaximum"}};
+    for (size_t i = 0; i < TC_COUNT(open); i++) {
+        const struct tc_node *node = tc_node_get(table, open[i][1]);
+        if (node && nothing_between(schema, open[i][0], open[i][1]))
+            tc_parse_bad(p, node, "no value would fit", "nothing lies between %s and %s",
+                         open[i][0], open[i][1]);
+    }
+    for (size_t i = 0; i < TC_COUNT(pairs); i++) {
+        const json_t *low = json_object_get(schema, pairs[i][0]),
+                     *high = json_object_get(schema, pairs[i][1]);
+        const struct tc_node *node = tc_node_get(table, pairs[i][1]);
+        if (low && high && node && json_number_value(low) > json_number_value(high))
+            tc_parse_bad(p, node, "no value would fit", "%s is less than %s", pairs[i][1],
+                         pairs[i][0]);
+    }
+}
+
+/* What is not said is the narrow thing, and the schema says it. */
+static void fill_schema(struct tc_parse *p, struct tc_argument *argument)
+{
+    if (!json_object_get(argument->schema, "type"))
+        put(p, argument, "type", json_string("string"));
+    unsigned types = tc_schema_types(argument->schema);
+    if (types & TC_TYPE_ARRAY && !json_object_get(argument->schema, "items"))
+        put(p, argument, "items",
+            json_object_get(argument->schema, "prefixItems")
+                ? json_false()
+                : json_pack("{s:s}", "type", "string"));
+    if (types & TC_TYPE_OBJECT) {
+        if (!json_object_get(argument->schema, "properties"))
+            put(p, argument, "properties", json_object());
+        put(p, argument, "additionalProperties", json_false());
+    }
+}
+
+/* Every required member can be given. */
+static void check_required(struct tc_parse *p, const struct tc_node *table,
+                           const struct tc_argument *argument)
+{
+    const struct tc_node *node = tc_node_get(table, "required");
+    const json_t *names = json_object_get(argument->schema, "required"),
+                 *members = json_object_get(argument->schema, "properties");
+    for (size_t i = 0; node && i < json_array_size(names) && i < node->count; i++)
+        if (!json_object_get(members, json_string_value(json_array_get(names, i))))
+            tc_parse_bad_in(p, node, &node->items[i], "declare it in properties, or take it out",
+                            "\"%.80s\" is required and not among the properties",
+                            json_string_value(json_array_get(names, i)));
+}
+
+/* What a schema that bears a type says must go with it. */
+static void check_typed(struct tc_parse *p, const struct tc_node *table,
+                        struct tc_argument *argument)
+{
+    bool said = json_object_get(argument->schema, "type");
+    unsigned types = said ? tc_schema_types(argument->schema) : TC_TYPE_STRING;
+    for (size_t i = 0; types && i < table->count; i++) {
+        check_keyword(p, &table->items[i], types);
+        check_values(p, &table->items[i], argument->schema, types);
+    }
+    check_required(p, table, argument);
+    fill_schema(p, argument);
+}
+
+const char *tc_schema_bearer(const struct tc_node *table)
+{
+    static const char *const own[] = {"type", "enum", "const"};
+    for (size_t i = 0; i < TC_COUNT(own); i++)
+        if (tc_node_get(table, own[i]))
+            return NULL;
+    for (size_t i = 0; tc_schema_bearers[i]; i++)
+        if (tc_node_get(table, tc_schema_bearers[i]))
+            return tc_schema_bearers[i];
+    return NULL;
+}
+
+void tc_parse_schema(struct tc_parse *p, enum tc_scope scope, struct tc_node *table,
+                     struct tc_argument *into)
+{
+    const char *around = p->bearer;
+    p->bearer = p->narrows ? NULL : tc_schema_bearer(table);
+    tc_parse_table(p, scope, table, into);
+    if (!p->diag.memory) {
+        check_pairs(p, table, into->schema);
+        if (!p->narrows && !p->bearer)
+            check_typed(p, table, into);
+    }
+    p->bearer = around;
+}
+
+/* A schema within that of an argument: its object, or NULL after a finding. `whole` keeps its
+ * patterns. */
+static json_t *read_part(struct tc_parse *p, const char *name, struct tc_node *node,
+                         struct tc_argument *whole, bool narrows)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return NULL;
+    struct tc_argument part = {.schema = json_object()};
+    bool around = p->narrows;
+    size_t mark = tc_parse_enter(p, name);
+    p->narrows = around || narrows;
+    tc_parse_schema(p, TC_SCOPE_ITEMS, node, &part);
+    p->narrows = around;
+    tc_parse_leave(p, mark);
+    adopt_patterns(p, whole, &part);
+    return part.schema;
+}
+
+/* False: nothing may stand there. */
+void tc_set_items(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    bool none = node->kind == TC_NODE_BOOL && !node->integer;
+    json_t *items = none ? json_false() : read_part(p, key->name, node, into, p->bearer);
+    if (items)
+        put(p, into, key->name, items);
+}
+
+static bool are_parts(struct tc_parse *p, const struct tc_node *node)
+{
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY) || !tc_parse_members_fit(p, node))
+        return false;
+    if (!node->count)
+        tc_parse_bad(p, node, "write one or more schemas", "%s is empty", node->key);
+    return node->count;
+}
+
+/* How many of the first parts bear the type: all, one or none. */
+static void set_parts(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                      struct tc_argument *into, size_t bearing)
+{
+    char name[24];
+    json_t *parts = json_array();
+    size_t mark = tc_parse_enter(p, key->name);
+    for (size_t i = 0; i < node->count && !p->diag.memory; i++) {
+        (void)snprintf(name, sizeof(name), "%zu", i);
+        json_t *part = read_part(p, name, &node->items[i], into, i >= bearing);
+        if (part && json_array_append_new(parts, part))
+            p->diag.memory = true;
+    }
+    tc_parse_leave(p, mark);
+    put(p, into, key->name, parts);
+}
+
+void tc_set_parts(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    size_t bearing = tc_streq(p->bearer, key->name) ? SIZE_MAX : 0;
+    if (are_parts(p, node))
+        set_parts(p, key, node, into, bearing);
+}
+
+void tc_set_all_of(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (are_parts(p, node))
+        set_parts(p, key, node, into, tc_streq(p->bearer, key->name));
+}
+
+void tc_set_prefix(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (are_parts(p, node))
+        set_parts(p, key, node, into, p->bearer ? 0 : SIZE_MAX);
+}
+
+void tc_set_not(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    json_t *part = read_part(p, key->name, node, into, true);
+    if (part)
+        put(p, into, key->name, part);
+}
+
+bool tc_parse_members_fit(struct tc_parse *p, const struct tc_node *node)
+{
+    if (node->count > TC_MEMBERS_MAX)
+        tc_parse_bad(p, node, "leave out what no call needs", "%s has more than %d names",
+                     node->key, TC_MEMBERS_MAX);
+    return node->count <= TC_MEMBERS_MAX;
+}
+
+void tc_set_properties(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                       void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE) || !tc_parse_members_fit(p, node))
+        return;
+    json_t *members = json_object();
+    size_t mark = tc_parse_enter(p, key->name);
+    for (size_t i = 0; i < node->count && !p->diag.memory; i++) {
+        const char *name = node->items[i].key;
+        json_t *member = read_part(p, name, &node->items[i], into, p->bearer);
+        if (member && json_object_set_new(members, name, member))
+            p->diag.memory = true;
+    }
+    tc_parse_leave(p, mark);
+    put(p, into, key->name, members);
+}
+
+void tc_set_required(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY) || !tc_parse_members_fit(p, node))
+        return;
+    json_t *names = json_array();
+    node->unordered = true;
+    for (size_t i = 0; i < node->count; i++)
+        if (tc_parse_is(p, &node->items[i], TC_NODE_STRING) &&
+            json_array_append_new(names, json_string(node->items[i].text)))
+            p->diag.memory = true;
+    put(p, into, key->name, names);
+}
+
+void tc_set_closed(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_BOOL))
+        return;
+    if (node->integer)
+        tc_parse_bad(p, node, "write additionalProperties = false",
+                     "members that are not declared are always refused");
+    put(p, into, key->name, json_false());
+}

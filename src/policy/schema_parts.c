@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Schemas that a schema puts together: anyOf, oneOf, allOf and not. What could not be checked to
+ * its end fits nothing, also where a word turns the answer round. */
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "policy/schema.h"
+#include "policy/schema_parts.h"
+
+static bool ended(const struct tc_schema_run *run)
+{
+    return run->memory || run->costly;
+}
+
+static bool check_all_of(struct tc_schema_run *run, const char *name, const json_t *parts,
+                         const json_t *value, struct tc_complaint *c)
+{
+    for (size_t i = 0; i < json_array_size(parts); i++)
+        if (!tc_schema_check(run, name, json_array_get(parts, i), value, c))
+            return false;
+    return true;
+}
+
+/* How many fit, of which a second one ends the search. The complaint is that of the first part that
+ * the value's type fits, else of the first. */
+static size_t count_fitting(struct tc_schema_run *run, const char *name, const json_t *parts,
+                            const json_t *value, size_t most, struct tc_complaint *c)
+{
+    size_t fitting = 0;
+    bool near = false;
+    for (size_t i = 0; i < json_array_size(parts) && fitting < most && !ended(run); i++) {
+        const json_t *part = json_array_get(parts, i);
+        struct tc_complaint one = {0};
+        if (tc_schema_check(run, name, part, value, &one)) {
+            fitting++;
+            continue;
+        }
+        bool alike = tc_type_fits(tc_schema_types(part), value);
+        if (!i || ended(run) || (alike && !near))
+            *c = one;
+        near = near || alike;
+    }
+    return fitting;
+}
+
+static bool check_any_of(struct tc_schema_run *run, const char *name, const json_t *parts,
+                         const json_t *value, struct tc_complaint *c)
+{
+    struct tc_complaint near = {0};
+    size_t fitting = count_fitting(run, name, parts, value, 1, &near);
+    if (ended(run) || !fitting)
+        *c = near;
+    if (!ended(run) && !fitting && json_array_size(parts) > 1)
+        (void)snprintf(c->what, sizeof(c->what), "none of %zu schemas fits: %.200s",
+                       json_array_size(parts), near.what);
+    return !ended(run) && fitting;
+}
+
+static bool check_one_of(struct tc_schema_run *run, const char *name, const json_t *parts,
+                         const json_t *value, struct tc_complaint *c)
+{
+    struct tc_complaint near = {0};
+    size_t fitting = count_fitting(run, name, parts, value, 2, &near);
+    if (fitting == 1 && !ended(run))
+        return true;
+    if (!fitting || ended(run))
+        *c = near;
+    else
+        tc_complain(c, "give a value that is one of them alone",
+                    "%s fits more than one of the schemas of oneOf", name);
+    return false;
+}
+
+static bool check_not(struct tc_schema_run *run, const char *name, const json_t *part,
+                      const json_t *value, struct tc_complaint *c)
+{
+    struct tc_complaint one = {0};
+    bool fits = tc_schema_check(run, name, part, value, &one);
+    if (ended(run))
+        *c = one;
+    else if (fits)
+        tc_complain(c, NULL, "%s is what the schema excludes by not", name);
+    return !fits && !ended(run);
+}
+
+bool tc_schema_check_parts(struct tc_schema_run *run, const char *name, const json_t *schema,
+                           const json_t *value, struct tc_complaint *c)
+{
+    static const struct {
+        const char *word;
+        bool (*check)(struct tc_schema_run *run, const char *name, const json_t *parts,
+                      const json_t *value, struct tc_complaint *c);
+    } rows[] = {{"allOf", check_all_of},
+                {"anyOf", check_any_of},
+                {"oneOf", check_one_of},
+                {"not", check_not}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        const json_t *parts = json_object_get(schema, rows[i].word);
+        if (parts && !rows[i].check(run, name, parts, value, c))
+            return false;
+    }
+    return true;
+}
