@@ -96,13 +96,20 @@ static bool schema_within(const json_t *from, const json_t *to)
     static const char *const known[] = {"minimum",  "maximum",     "minLength", "maxLength",
                                         "minItems", "maxItems",    "enum",      "const",
                                         "items",    "description", "type"};
+    /* what these words speak of depends on others: one that is added could widen it */
+    static const struct {
+        const char *word, *by;
+    } turning[] = {{"items", "prefixItems"},
+                   {"contains", "minContains"},
+                   {"additionalProperties", "patternProperties"}};
     bool within = values_within(from, to) && types_within(from, to);
     for (size_t i = 0; within && i < TC_COUNT(bounds); i++)
         within = number_within(bounds[i], from, to);
-    /* what items speaks of depends on what stands before */
     const json_t *a = json_object_get(from, "items"), *b = json_object_get(to, "items");
     if (a)
-        within = within && items_within(a, b) && same_at("prefixItems", from, to);
+        within = within && items_within(a, b);
+    for (size_t i = 0; within && i < TC_COUNT(turning); i++)
+        within = !json_object_get(from, turning[i].word) || same_at(turning[i].by, from, to);
     for (void *it = json_object_iter((json_t *)(uintptr_t)from); within && it;
          it = json_object_iter_next((json_t *)(uintptr_t)from, it)) {
         const char *key = json_object_iter_key(it);
@@ -168,6 +175,18 @@ static void compare_argument(struct tc_differences *changes, const struct tc_arg
     compare_bounds(changes, from, to);
 }
 
+static void compare_together(struct tc_differences *changes, const struct tc_argument *from,
+                             const struct tc_argument *to)
+{
+    if (from && !to)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "the arguments together are bound no more");
+    else if (!from && to)
+        tc_differences_add(changes, TC_DIFFERENCE_LESS, "the arguments together are bound");
+    else if (from && !json_equal(from->schema, to->schema))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "the arguments together are bound otherwise, which cannot be compared");
+}
+
 void tc_compare_arguments(struct tc_differences *changes, const struct tc_spec *from,
                           const struct tc_spec *to)
 {
@@ -179,6 +198,7 @@ void tc_compare_arguments(struct tc_differences *changes, const struct tc_spec *
             tc_differences_add(changes, TC_DIFFERENCE_MORE, "takes the argument %s",
                                to->arguments[i].name);
     }
+    compare_together(changes, from->together, to->together);
     for (size_t i = 0; i < from->argument_count; i++)
         if (!find(to, from->arguments[i].name))
             tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer takes the argument %s",

@@ -206,6 +206,50 @@ static const struct {
                 {"$defs", check_definitions},
                 {"definitions", check_definitions}};
 
+/* What binds the arguments as one object: there it narrows, as beside any type. */
+static bool binds_together(const char *keyword)
+{
+    static const char *const words[] = {"anyOf",
+                                        "oneOf",
+                                        "allOf",
+                                        "not",
+                                        "if",
+                                        "then",
+                                        "else",
+                                        "minProperties",
+                                        "maxProperties",
+                                        "propertyNames",
+                                        "dependentRequired",
+                                        "dependentSchemas"};
+    for (size_t i = 0; i < TC_COUNT(words); i++)
+        if (tc_streq(words[i], keyword))
+            return true;
+    return false;
+}
+
+static void read_together(struct tc_parse *p, const struct tc_node *schema, struct tc_spec *spec)
+{
+    _auto_(tc_document_done) struct tc_document made = {0};
+    made.root.kind = TC_NODE_TABLE;
+    for (size_t i = 0; i < schema->count; i++)
+        if (binds_together(schema->items[i].key) &&
+            !tc_schema_expand(p, schema, &made, &schema->items[i]))
+            return;
+    if (!made.root.count)
+        return;
+    spec->together = calloc(1, sizeof(*spec->together));
+    json_t *words = spec->together ? json_object() : NULL;
+    if (!words) {
+        p->diag.memory = true;
+        return;
+    }
+    spec->together->schema = words;
+    spec->together->line = schema->at.line;
+    p->narrows = true;
+    tc_parse_schema(p, TC_SCOPE_ITEMS, &made.root, spec->together);
+    p->narrows = false;
+}
+
 static void check_root(struct tc_parse *p, struct tc_node *schema)
 {
     for (size_t i = 0; i < schema->count; i++) {
@@ -215,7 +259,7 @@ static void check_root(struct tc_parse *p, struct tc_node *schema)
             k++;
         if (k < TC_COUNT(keywords))
             keywords[k].check(p, schema, node);
-        else
+        else if (!binds_together(node->key))
             tc_parse_bad_key(p, node,
                              "say it of each property by type, enum, const, bounds and items, or "
                              "take it out",
@@ -317,17 +361,25 @@ static bool check_array(struct tc_parse *p, const struct tc_node *node)
     return fine;
 }
 
+/* Each of a table of schemas that bear their types. */
+static bool check_named(struct tc_parse *p, const struct tc_node *members)
+{
+    return !members || members->kind != TC_NODE_TABLE || members->count > TC_MEMBERS_MAX ||
+           check_properties_of(p, members);
+}
+
 static bool check_object(struct tc_parse *p, const struct tc_node *node)
 {
-    const struct tc_node *members = tc_node_get(node, "properties");
-    bool fine = tc_node_get(node, "additionalProperties");
-    if (!fine)
+    const struct tc_node *others = tc_node_get(node, "additionalProperties");
+    if (!others)
         tc_parse_bad_key(
             p, node, "write additionalProperties = false",
             "the object is open, and members that are not declared are always refused");
     size_t mark = tc_parse_enter(p, node->key);
-    if (members && members->kind == TC_NODE_TABLE && members->count <= TC_MEMBERS_MAX)
-        fine = check_properties_of(p, members) && fine;
+    bool fine = others && check_named(p, tc_node_get(node, "properties"));
+    fine = check_named(p, tc_node_get(node, "patternProperties")) && fine;
+    if (others && others->kind == TC_NODE_TABLE)
+        fine = check_property(p, others) && fine;
     tc_parse_leave(p, mark);
     return fine;
 }
@@ -420,6 +472,7 @@ void tc_set_input_schema(struct tc_parse *p, const struct tc_key *key, struct tc
     p->placeless = text ? p->path_len + 1 : 0;
     check_root(p, node);
     read_properties(p, node, into);
+    read_together(p, node, into);
     p->placeless = 0;
     tc_parse_leave(p, mark);
 }

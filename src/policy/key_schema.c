@@ -16,7 +16,6 @@
 #define ARGUMENT_PATTERN "^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 #define VARIABLE "\"pattern\":\"^[A-Za-z_][A-Za-z0-9_]*$\""
 #define PATH "{\"type\":\"string\",\"minLength\":1,\"pattern\":\"^[^*?\\\\[]*$\"}"
-#define SCALAR "{\"type\":[\"string\",\"number\",\"boolean\"]}"
 
 /* ---- tables -------------------------------------------------------------------------------------
  */
@@ -49,11 +48,14 @@ static const struct table {
     {tc_set_oci, TC_SCOPE_OCI, FORM_TABLE},
     {tc_set_gvisor, TC_SCOPE_GVISOR, FORM_TABLE},
     {tc_set_arguments, TC_SCOPE_ARGUMENT, FORM_ARGUMENTS},
-    {tc_set_items, TC_SCOPE_ITEMS, FORM_OR_FALSE},
+    {tc_set_others, TC_SCOPE_ITEMS, FORM_OR_FALSE},
+    {tc_set_additional, TC_SCOPE_ITEMS, FORM_OR_FALSE},
+    {tc_set_named_like, TC_SCOPE_ITEMS, FORM_MEMBERS},
+    {tc_set_dependent, TC_SCOPE_ITEMS, FORM_MEMBERS},
     {tc_set_parts, TC_SCOPE_ITEMS, FORM_LIST},
     {tc_set_all_of, TC_SCOPE_ITEMS, FORM_LIST},
     {tc_set_prefix, TC_SCOPE_ITEMS, FORM_LIST},
-    {tc_set_not, TC_SCOPE_ITEMS, FORM_TABLE},
+    {tc_set_part, TC_SCOPE_ITEMS, FORM_TABLE},
     {tc_set_properties, TC_SCOPE_ITEMS, FORM_MEMBERS},
     {tc_set_filesystem, TC_SCOPE_FILESYSTEM, FORM_OR_NONE},
     {tc_set_env, TC_SCOPE_ENV, FORM_TABLE},
@@ -269,9 +271,13 @@ static const struct {
     {"array of strings", "\"type\":\"array\",\"items\":{\"type\":\"string\"}", NULL},
     {"array of patterns", "\"type\":\"array\",\"items\":{\"type\":\"string\"}", NULL},
     {"array of endpoints", "\"type\":\"array\",\"items\":{\"type\":\"string\"}", NULL},
-    {"array", "\"type\":\"array\",\"minItems\":1,\"items\":" SCALAR, tc_set_enum},
+    {"array", "\"type\":\"array\",\"minItems\":1", tc_set_enum},
+    {"array of values", "\"type\":\"array\"", NULL},
+    {"table of arrays",
+     "\"type\":\"object\",\"additionalProperties\":{\"type\":\"array\",\"items\":{\"type\":"
+     "\"string\"}}",
+     NULL},
     {"array", "\"type\":\"array\"", NULL},
-    {"value", "\"type\":[\"string\",\"number\",\"boolean\"]", tc_set_const},
     {"table of strings",
      "\"type\":\"object\",\"propertyNames\":{" VARIABLE
      "},\"additionalProperties\":{\"type\":\"string\"}",

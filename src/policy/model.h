@@ -52,6 +52,7 @@ struct tc_spec {
     char *stdin_text;
     struct tc_argument *arguments;
     size_t argument_count;
+    struct tc_argument *together; /* what all of them must fit, as one object; NULL: nothing */
     struct tc_fs_rule *fs;
     size_t fs_count;
     struct tc_net_entry *net;

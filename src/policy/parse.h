@@ -124,10 +124,10 @@ tc_key_set tc_set_arguments, tc_set_read_bounds, tc_set_write_bounds, tc_set_hos
 /* One of them; the node, whose key is its name, is brought to its canonical form. */
 void tc_parse_argument(struct tc_parse *p, struct tc_node *node, struct tc_spec *spec);
 /* Of their schemas (parse_schema.c) */
-tc_key_set tc_set_type, tc_set_schema_word, tc_set_enum, tc_set_const, tc_set_default, tc_set_bound,
-    tc_set_length, tc_set_items, tc_set_multiple, tc_set_unique, tc_set_pattern, tc_set_properties,
-    tc_set_required, tc_set_closed, tc_set_text, tc_set_parts, tc_set_all_of, tc_set_prefix,
-    tc_set_not;
+tc_key_set tc_set_type, tc_set_schema_word, tc_set_enum, tc_set_value_of, tc_set_bound,
+    tc_set_length, tc_set_others, tc_set_multiple, tc_set_unique, tc_set_pattern, tc_set_properties,
+    tc_set_required, tc_set_additional, tc_set_text, tc_set_parts, tc_set_all_of, tc_set_prefix,
+    tc_set_part, tc_set_examples, tc_set_named_like, tc_set_dependent, tc_set_dependent_required;
 /* The table's words by the rows of the scope, into the schema of the argument. */
 void tc_parse_schema(struct tc_parse *p, enum tc_scope scope, struct tc_node *table,
                      struct tc_argument *into);

@@ -29,39 +29,6 @@ static void settle_number(struct tc_node *node)
         tc_node_become_integer(node, (int64_t)node->number);
 }
 
-static json_t *scalar(struct tc_node *node)
-{
-    settle_number(node);
-    switch (node->kind) {
-    case TC_NODE_STRING:
-        return json_string(node->text);
-    case TC_NODE_INTEGER:
-        return json_integer(node->integer);
-    case TC_NODE_FLOAT:
-        return json_real(node->number);
-    case TC_NODE_BOOL:
-        return json_boolean(node->integer);
-    case TC_NODE_NULL:
-        return json_null();
-    case TC_NODE_TABLE:
-    case TC_NODE_ARRAY:
-    case TC_NODE_DATETIME:
-        break;
-    }
-    return NULL;
-}
-
-static bool is_scalar(struct tc_parse *p, const struct tc_node *node)
-{
-    bool fine = node->kind == TC_NODE_STRING || node->kind == TC_NODE_INTEGER ||
-                node->kind == TC_NODE_BOOL || node->kind == TC_NODE_NULL ||
-                (node->kind == TC_NODE_FLOAT && isfinite(node->number));
-    if (!fine)
-        tc_parse_bad(p, node, NULL, "%s must be a string, a number, true or false",
-                     node->key ? node->key : "the element");
-    return fine;
-}
-
 void tc_set_schema_word(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                         void *into)
 {
@@ -105,32 +72,29 @@ void tc_set_text(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
         put(p, into, key->name, json_string(node->text));
 }
 
+void tc_set_value_of(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    settle_number(node);
+    json_t *value = tc_parse_json(p, node);
+    if (value)
+        put(p, into, key->name, value);
+}
+
 void tc_set_enum(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     if (!tc_parse_is(p, node, TC_NODE_ARRAY))
         return;
     if (!node->count)
         tc_parse_bad(p, node, "name the values", "enum is empty: no value would fit");
-    json_t *values = json_array();
     for (size_t i = 0; i < node->count; i++)
-        if (is_scalar(p, &node->items[i]) && json_array_append_new(values, scalar(&node->items[i])))
-            p->diag.memory = true;
-    put(p, into, key->name, values);
+        settle_number(&node->items[i]);
+    tc_set_value_of(p, key, node, into);
 }
 
-void tc_set_const(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+void tc_set_examples(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    if (is_scalar(p, node))
-        put(p, into, key->name, scalar(node));
-}
-
-/* For the model: it binds nothing. */
-void tc_set_default(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
-{
-    settle_number(node);
-    json_t *value = tc_parse_json(p, node);
-    if (value)
-        put(p, into, key->name, value);
+    if (tc_parse_is(p, node, TC_NODE_ARRAY))
+        tc_set_value_of(p, key, node, into);
 }
 
 void tc_set_bound(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
@@ -140,7 +104,7 @@ void tc_set_bound(struct tc_parse *p, const struct tc_key *key, struct tc_node *
     if (!number)
         tc_parse_bad(p, node, NULL, "%s must be a number", key->name);
     else
-        put(p, into, key->name, scalar(node));
+        tc_set_value_of(p, key, node, into);
 }
 
 void tc_set_length(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
@@ -194,20 +158,25 @@ static void add_pattern(struct tc_parse *p, struct tc_argument *argument,
     p->diag.memory |= !known && !place;
 }
 
-void tc_set_pattern(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+/* Keeps it with the argument, which it belongs to. False after a finding. */
+static bool take_pattern(struct tc_parse *p, const struct tc_node *node, const char *text,
+                         struct tc_argument *argument)
 {
     struct tc_pattern *pattern = NULL;
     struct tc_complaint c;
-    if (!tc_parse_is(p, node, TC_NODE_STRING))
-        return;
-    int rc = tc_pattern_new(node->text, &pattern, &c);
+    int rc = tc_pattern_new(text, &pattern, &c);
     if (rc == TOOLCAGE_EPOLICY)
         tc_parse_complaint(p, node, &c);
     p->diag.memory |= rc == TOOLCAGE_EMEMORY;
-    if (rc)
-        return;
-    put(p, into, key->name, json_string(node->text));
-    add_pattern(p, into, pattern);
+    if (!rc)
+        add_pattern(p, argument, pattern);
+    return !rc;
+}
+
+void tc_set_pattern(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (tc_parse_is(p, node, TC_NODE_STRING) && take_pattern(p, node, node->text, into))
+        put(p, into, key->name, json_string(node->text));
 }
 
 /* What a part of the schema needs is kept with the whole. */
@@ -253,8 +222,17 @@ static unsigned types_of(const char *keyword)
                 {"minItems", TC_TYPE_ARRAY},
                 {"maxItems", TC_TYPE_ARRAY},
                 {"uniqueItems", TC_TYPE_ARRAY},
+                {"contains", TC_TYPE_ARRAY},
+                {"minContains", TC_TYPE_ARRAY},
+                {"maxContains", TC_TYPE_ARRAY},
                 {"properties", TC_TYPE_OBJECT},
+                {"patternProperties", TC_TYPE_OBJECT},
+                {"propertyNames", TC_TYPE_OBJECT},
                 {"required", TC_TYPE_OBJECT},
+                {"dependentRequired", TC_TYPE_OBJECT},
+                {"dependentSchemas", TC_TYPE_OBJECT},
+                {"minProperties", TC_TYPE_OBJECT},
+                {"maxProperties", TC_TYPE_OBJECT},
                 {"additionalProperties", TC_TYPE_OBJECT},
                 {"read", NAMES},
                 {"write", NAMES},
@@ -305,8 +283,11 @@ static void check_keyword(struct tc_parse *p, const struct tc_node *node, unsign
 /* Pairs of bounds against each other. */
 static void check_pairs(struct tc_parse *p, const struct tc_node *table, const json_t *schema)
 {
-    static const char *const pairs[][2] = {
-        {"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}};
+    static const char *const pairs[][2] = {{"minimum", "maximum"},
+                                           {"minLength", "maxLength"},
+                                           {"minItems", "maxItems"},
+                                           {"minContains", "maxContains"},
+                                           {"minProperties", "maxProperties"}};
     static const char *const open[][2] = {{"exclusiveMinimum", "maximum"},
                                           {"exclusiveMinimum", "exclusiveMaximum"},
                                           {"minimum", "exclusiveMaximum"}};
@@ -340,8 +321,16 @@ static void fill_schema(struct tc_parse *p, struct tc_argument *argument)
     if (types & TC_TYPE_OBJECT) {
         if (!json_object_get(argument->schema, "properties"))
             put(p, argument, "properties", json_object());
-        put(p, argument, "additionalProperties", json_false());
+        if (!json_object_get(argument->schema, "additionalProperties"))
+            put(p, argument, "additionalProperties", json_false());
     }
+}
+
+/* Is a member of any name declared, or of some? */
+static bool declares_names(const json_t *schema)
+{
+    return json_is_object(json_object_get(schema, "additionalProperties")) ||
+           json_object_get(schema, "patternProperties");
 }
 
 /* Every required member can be given. */
@@ -351,7 +340,9 @@ static void check_required(struct tc_parse *p, const struct tc_node *table,
     const struct tc_node *node = tc_node_get(table, "required");
     const json_t *names = json_object_get(argument->schema, "required"),
                  *members = json_object_get(argument->schema, "properties");
-    for (size_t i = 0; node && i < json_array_size(names) && i < node->count; i++)
+    if (!node || declares_names(argument->schema))
+        return;
+    for (size_t i = 0; i < json_array_size(names) && i < node->count; i++)
         if (!json_object_get(members, json_string_value(json_array_get(names, i))))
             tc_parse_bad_in(p, node, &node->items[i], "declare it in properties, or take it out",
                             "\"%.80s\" is required and not among the properties",
@@ -417,7 +408,7 @@ static json_t *read_part(struct tc_parse *p, const char *name, struct tc_node *n
 }
 
 /* False: nothing may stand there. */
-void tc_set_items(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+void tc_set_others(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     bool none = node->kind == TC_NODE_BOOL && !node->integer;
     json_t *items = none ? json_false() : read_part(p, key->name, node, into, p->bearer);
@@ -470,7 +461,7 @@ void tc_set_prefix(struct tc_parse *p, const struct tc_key *key, struct tc_node 
         set_parts(p, key, node, into, p->bearer ? 0 : SIZE_MAX);
 }
 
-void tc_set_not(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+void tc_set_part(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     json_t *part = read_part(p, key->name, node, into, true);
     if (part)
@@ -485,16 +476,14 @@ bool tc_parse_members_fit(struct tc_parse *p, const struct tc_node *node)
     return node->count <= TC_MEMBERS_MAX;
 }
 
-void tc_set_properties(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
-                       void *into)
+static void set_members(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                        struct tc_argument *into, bool narrows)
 {
-    if (!tc_parse_is(p, node, TC_NODE_TABLE) || !tc_parse_members_fit(p, node))
-        return;
     json_t *members = json_object();
     size_t mark = tc_parse_enter(p, key->name);
     for (size_t i = 0; i < node->count && !p->diag.memory; i++) {
         const char *name = node->items[i].key;
-        json_t *member = read_part(p, name, &node->items[i], into, p->bearer);
+        json_t *member = read_part(p, name, &node->items[i], into, narrows);
         if (member && json_object_set_new(members, name, member))
             p->diag.memory = true;
     }
@@ -502,25 +491,77 @@ void tc_set_properties(struct tc_parse *p, const struct tc_key *key, struct tc_n
     put(p, into, key->name, members);
 }
 
-void tc_set_required(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+void tc_set_properties(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                       void *into)
+{
+    if (tc_parse_is(p, node, TC_NODE_TABLE) && tc_parse_members_fit(p, node))
+        set_members(p, key, node, into, p->bearer);
+}
+
+void tc_set_dependent(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                      void *into)
+{
+    if (tc_parse_is(p, node, TC_NODE_TABLE) && tc_parse_members_fit(p, node))
+        set_members(p, key, node, into, true);
+}
+
+/* The names are patterns. */
+void tc_set_named_like(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                       void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE) || !tc_parse_members_fit(p, node))
+        return;
+    bool fine = true;
+    size_t mark = tc_parse_enter(p, key->name);
+    for (size_t i = 0; fine && i < node->count; i++)
+        fine = take_pattern(p, &node->items[i], node->items[i].key, into);
+    tc_parse_leave(p, mark);
+    if (fine)
+        set_members(p, key, node, into, p->bearer);
+}
+
+static json_t *read_names(struct tc_parse *p, struct tc_node *node)
 {
     if (!tc_parse_is(p, node, TC_NODE_ARRAY) || !tc_parse_members_fit(p, node))
-        return;
+        return NULL;
     json_t *names = json_array();
     node->unordered = true;
     for (size_t i = 0; i < node->count; i++)
         if (tc_parse_is(p, &node->items[i], TC_NODE_STRING) &&
             json_array_append_new(names, json_string(node->items[i].text)))
             p->diag.memory = true;
-    put(p, into, key->name, names);
+    return names;
 }
 
-void tc_set_closed(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+void tc_set_required(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    if (!tc_parse_is(p, node, TC_NODE_BOOL))
+    json_t *names = read_names(p, node);
+    if (names)
+        put(p, into, key->name, names);
+}
+
+void tc_set_dependent_required(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                               void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE) || !tc_parse_members_fit(p, node))
         return;
-    if (node->integer)
-        tc_parse_bad(p, node, "write additionalProperties = false",
+    json_t *all = json_object();
+    size_t mark = tc_parse_enter(p, key->name);
+    for (size_t i = 0; i < node->count; i++) {
+        json_t *names = read_names(p, &node->items[i]);
+        if (names && json_object_set_new(all, node->items[i].key, names))
+            p->diag.memory = true;
+    }
+    tc_parse_leave(p, mark);
+    put(p, into, key->name, all);
+}
+
+void tc_set_additional(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                       void *into)
+{
+    if (node->kind == TC_NODE_BOOL && node->integer)
+        tc_parse_bad(p, node, "write additionalProperties = false, or what each must be",
                      "members that are not declared are always refused");
-    put(p, into, key->name, json_false());
+    else
+        tc_set_others(p, key, node, into);
 }

@@ -2,6 +2,7 @@
  * Copyright The toolcage authors
  *
  * [[test]]: what the policy must allow and deny, kept with its lines for who runs the tests. */
+#include <math.h>
 #include <string.h>
 
 #include "policy/parse.h"
@@ -45,7 +46,9 @@ json_t *tc_parse_json(struct tc_parse *p, const struct tc_node *node)
     case TC_NODE_DATETIME:
         break;
     }
-    if (!value && (node->kind == TC_NODE_DATETIME || node->kind == TC_NODE_FLOAT))
+    bool foreign =
+        node->kind == TC_NODE_DATETIME || (node->kind == TC_NODE_FLOAT && !isfinite(node->number));
+    if (!value && foreign)
         tc_parse_bad(p, node, "write it as a string", "JSON has no such value");
     else if (!value)
         p->diag.memory = true;

@@ -66,6 +66,9 @@ void tc_spec_done(struct tc_spec *spec)
     for (size_t i = 0; i < spec->argument_count; i++)
         argument_done(&spec->arguments[i]);
     free(spec->arguments);
+    if (spec->together)
+        argument_done(spec->together);
+    free(spec->together);
     for (size_t i = 0; i < spec->fs_count; i++) {
         free(spec->fs[i].path);
         free(spec->fs[i].from);

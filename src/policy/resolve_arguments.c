@@ -272,6 +272,21 @@ static int take_bounded(struct tc_resolve *r, const struct tc_argument *argument
     return rc;
 }
 
+static int check_together(struct tc_resolve *r, struct tc_schema_run *run)
+{
+    struct tc_complaint c;
+    const struct tc_argument *together = r->asked->together;
+    run->patterns = together->patterns;
+    run->pattern_count = together->pattern_count;
+    if (tc_schema_check(run, "the call", together->schema, r->arguments, &c))
+        return 0;
+    if (run->memory)
+        return tc_resolve_memory(r);
+    return tc_resolve_refuse(r, TOOLCAGE_EARGUMENTS, "arguments", together->line,
+                             c.hint[0] ? c.hint : "give arguments that fit the tool's input schema",
+                             "%s", c.what);
+}
+
 static int check_all(struct tc_resolve *r)
 {
     /* with none declared, a server's own schema is all there is */
@@ -296,7 +311,7 @@ static int check_all(struct tc_resolve *r)
         if (!argument->optional && !json_object_get(r->arguments, argument->name))
             return refuse(r, argument, 0, "give it", "the argument is missing");
     }
-    return 0;
+    return r->asked && r->asked->together ? check_together(r, &run) : 0;
 }
 
 static int parse(struct tc_resolve *r)

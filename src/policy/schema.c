@@ -84,8 +84,8 @@ static bool check_number(const char *name, const json_t *schema, const json_t *v
     return check_open(name, schema, value, c);
 }
 
-static bool check_count(const char *name, const json_t *schema, const char *least, const char *most,
-                        size_t count, const char *unit, struct tc_complaint *c)
+bool tc_schema_check_count(const char *name, const json_t *schema, const char *least,
+                           const char *most, size_t count, const char *unit, struct tc_complaint *c)
 {
     const json_t *low = json_object_get(schema, least), *high = json_object_get(schema, most);
     if (low && count < (size_t)json_integer_value(low)) {
@@ -103,9 +103,25 @@ static bool check_count(const char *name, const json_t *schema, const char *leas
 
 static bool same(const json_t *a, const json_t *b)
 {
+    const char *key;
+    json_t *member;
     if (json_is_number(a) && json_is_number(b))
         return compare_numbers(a, b) == 0;
-    return json_equal(a, b);
+    if (json_typeof(a) != json_typeof(b) || json_array_size(a) != json_array_size(b) ||
+        json_object_size(a) != json_object_size(b))
+        return false;
+    for (size_t i = 0; i < json_array_size(a); i++)
+        if (!same(json_array_get(a, i), json_array_get(b, i)))
+            return false;
+    if (json_is_array(a) || !json_is_object(a))
+        return json_is_array(a) || json_equal(a, b);
+    json_object_foreach((json_t *)(uintptr_t)a, key, member)
+    {
+        const json_t *other = json_object_get(b, key);
+        if (!other || !same(member, other))
+            return false;
+    }
+    return true;
 }
 
 static void list_values(const json_t *values, char *out, size_t size)
@@ -187,16 +203,8 @@ static bool check_unique(struct tc_schema_run *run, const char *name, const json
     return true;
 }
 
-static const struct tc_pattern *find_pattern(const struct tc_schema_run *run, const char *text)
-{
-    for (size_t i = 0; i < run->pattern_count; i++)
-        if (tc_streq(tc_pattern_text(run->patterns[i]), text))
-            return run->patterns[i];
-    return NULL;
-}
-
 /* A value's beginning, as JSON spells it: at most `most` bytes of it. */
-static void show_value(const json_t *value, char *out, size_t size)
+void tc_schema_show(const json_t *value, char *out, size_t size)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     const char *is = json_string_value(value);
@@ -214,32 +222,41 @@ static void show_value(const json_t *value, char *out, size_t size)
                    fine && (cut || text.len > size - 4) ? "..." : "");
 }
 
+enum tc_pattern_verdict tc_schema_match(struct tc_schema_run *run, const char *pattern,
+                                        const char *text, size_t len)
+{
+    enum tc_pattern_verdict answer = TC_PATTERN_MEMORY;
+    for (size_t i = 0; i < run->pattern_count; i++)
+        if (tc_streq(tc_pattern_text(run->patterns[i]), pattern)) {
+            answer = tc_pattern_match(run->patterns[i], text, len, &run->steps);
+            break;
+        }
+    run->costly |= answer == TC_PATTERN_COSTLY;
+    run->memory |= answer == TC_PATTERN_MEMORY;
+    return answer;
+}
+
 static bool check_pattern(struct tc_schema_run *run, const char *name, const json_t *schema,
                           const json_t *value, struct tc_complaint *c)
 {
     const char *text = json_string_value(json_object_get(schema, "pattern"));
-    const struct tc_pattern *pattern = text ? find_pattern(run, text) : NULL;
     char got[64];
     if (!text)
         return true;
-    switch (pattern ? tc_pattern_match(pattern, json_string_value(value), json_string_length(value),
-                                       &run->steps)
-                    : TC_PATTERN_MEMORY) {
+    switch (tc_schema_match(run, text, json_string_value(value), json_string_length(value))) {
     case TC_PATTERN_FITS:
         return true;
     case TC_PATTERN_DIFFERS:
-        show_value(value, got, sizeof(got));
+        tc_schema_show(value, got, sizeof(got));
         tc_complain(c, NULL, "%s does not match the pattern %.100s: got %s", name, text, got);
-        return false;
+        break;
     case TC_PATTERN_COSTLY:
-        run->costly = true;
         tc_complain(c, "give a shorter or plainer text",
                     "%s takes too long to be held against the pattern %.100s", name, text);
-        return false;
+        break;
     case TC_PATTERN_MEMORY:
         break;
     }
-    run->memory = true;
     return false;
 }
 
@@ -252,45 +269,10 @@ static bool check_format(const char *name, const json_t *schema, const json_t *v
     bool whole = strlen(text) == json_string_length(value);
     if (!format || (whole && tc_format_fits(format, text)))
         return true;
-    show_value(value, got, sizeof(got));
+    tc_schema_show(value, got, sizeof(got));
     tc_complain(c, NULL, "%s is not of the format %s: got %s", name, format, got);
     (void)snprintf(c->hint, sizeof(c->hint), "write it as in \"%s\"", tc_format_example(format));
     return false;
-}
-
-static bool check_members(struct tc_schema_run *run, const char *name, const json_t *schema,
-                          json_t *value, struct tc_complaint *c)
-{
-    const json_t *members = json_object_get(schema, "properties"),
-                 *required = json_object_get(schema, "required");
-    bool closed = json_is_false(json_object_get(schema, "additionalProperties"));
-    char place[128], got[64];
-    const char *key;
-    json_t *member;
-    json_object_foreach(value, key, member)
-    {
-        const json_t *known = json_object_get(members, key);
-        _auto_(json_decrefp) json_t *shown = known ? NULL : json_string(key);
-        if (!known && !closed)
-            continue;
-        if (!known) {
-            show_value(shown ? shown : value, got, sizeof(got));
-            tc_complain(c, "leave it out", "%s has the member %s, which is not declared", name,
-                        got);
-            return false;
-        }
-        (void)snprintf(place, sizeof(place), "%.80s.%.40s", name, key);
-        if (!tc_schema_check(run, place, known, member, c))
-            return false;
-    }
-    for (size_t i = 0; i < json_array_size(required); i++) {
-        key = json_string_value(json_array_get(required, i));
-        if (key && json_object_get(value, key))
-            continue;
-        tc_complain(c, "give it", "%s lacks the member %.80s", name, key ? key : "");
-        return false;
-    }
-    return true;
 }
 
 static bool check_type(const char *name, const json_t *schema, const json_t *value,
@@ -329,6 +311,11 @@ static bool afford(struct tc_schema_run *run, const char *name, const json_t *sc
 {
     uint64_t cost = 1 + json_array_size(json_object_get(schema, "enum")) +
                     json_array_size(json_object_get(schema, "required"));
+    if (json_is_object(value))
+        cost += json_object_size(json_object_get(schema, "dependentRequired")) +
+                json_object_size(json_object_get(schema, "dependentSchemas")) +
+                json_object_size(value) *
+                    (1 + json_object_size(json_object_get(schema, "patternProperties")));
     if (json_is_string(value))
         cost += json_string_length(value) / 64;
     if (json_is_true(json_object_get(schema, "uniqueItems")))
@@ -345,16 +332,16 @@ static bool afford(struct tc_schema_run *run, const char *name, const json_t *sc
 static bool check_string(struct tc_schema_run *run, const char *name, const json_t *schema,
                          const json_t *value, struct tc_complaint *c)
 {
-    return check_count(name, schema, "minLength", "maxLength", characters(json_string_value(value)),
-                       "characters", c) &&
+    return tc_schema_check_count(name, schema, "minLength", "maxLength",
+                                 characters(json_string_value(value)), "characters", c) &&
            check_format(name, schema, value, c) && check_pattern(run, name, schema, value, c);
 }
 
 static bool check_array(struct tc_schema_run *run, const char *name, const json_t *schema,
                         const json_t *value, struct tc_complaint *c)
 {
-    return check_count(name, schema, "minItems", "maxItems", json_array_size(value), "elements",
-                       c) &&
+    return tc_schema_check_count(name, schema, "minItems", "maxItems", json_array_size(value),
+                                 "elements", c) &&
            check_elements(run, name, schema, value, c) && check_unique(run, name, schema, value, c);
 }
 
@@ -367,7 +354,7 @@ bool tc_schema_check(struct tc_schema_run *run, const char *name, const json_t *
         return false;
     if (json_is_string(value) && !check_string(run, name, schema, value, c))
         return false;
-    if (json_is_object(value) && !check_members(run, name, schema, (json_t *)(uintptr_t)value, c))
+    if (json_is_object(value) && !tc_schema_check_members(run, name, schema, value, c))
         return false;
     return check_choice(name, schema, value, c) &&
            (!json_is_array(value) || check_array(run, name, schema, value, c)) &&

@@ -85,6 +85,45 @@ static bool check_not(struct tc_schema_run *run, const char *name, const json_t 
     return !fits && !ended(run);
 }
 
+static bool check_condition(struct tc_schema_run *run, const char *name, const json_t *schema,
+                            const json_t *value, struct tc_complaint *c)
+{
+    const json_t *condition = json_object_get(schema, "if");
+    struct tc_complaint one = {0};
+    if (!condition)
+        return true;
+    bool fits = tc_schema_check(run, name, condition, value, &one);
+    if (ended(run)) {
+        *c = one;
+        return false;
+    }
+    const json_t *part = json_object_get(schema, fits ? "then" : "else");
+    return !part || tc_schema_check(run, name, part, value, c);
+}
+
+static bool check_contains(struct tc_schema_run *run, const char *name, const json_t *schema,
+                           const json_t *value, struct tc_complaint *c)
+{
+    const json_t *part = json_object_get(schema, "contains"),
+                 *least = json_object_get(schema, "minContains");
+    struct tc_complaint one = {0};
+    size_t found = 0;
+    if (!part || !json_is_array(value))
+        return true;
+    for (size_t i = 0; i < json_array_size(value) && !ended(run); i++)
+        found += tc_schema_check(run, name, part, json_array_get(value, i), &one);
+    if (ended(run)) {
+        *c = one;
+        return false;
+    }
+    if (!least && !found) {
+        tc_complain(c, NULL, "%s holds no element that fits contains", name);
+        return false;
+    }
+    return tc_schema_check_count(name, schema, "minContains", "maxContains", found,
+                                 "elements that fit contains", c);
+}
+
 bool tc_schema_check_parts(struct tc_schema_run *run, const char *name, const json_t *schema,
                            const json_t *value, struct tc_complaint *c)
 {
@@ -101,5 +140,6 @@ bool tc_schema_check_parts(struct tc_schema_run *run, const char *name, const js
         if (parts && !rows[i].check(run, name, parts, value, c))
             return false;
     }
-    return true;
+    return check_condition(run, name, schema, value, c) &&
+           check_contains(run, name, schema, value, c);
 }

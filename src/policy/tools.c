@@ -7,7 +7,8 @@
 #include "base/jsontext.h"
 #include "policy/resolve.h"
 
-static void add_schema(struct tc_buf *out, const struct tc_spec *tool)
+/* `together`: with what binds the arguments as a whole. */
+static void add_schema(struct tc_buf *out, const struct tc_spec *tool, bool together)
 {
     bool first = true;
     tc_buf_adds(out, "{\"type\":\"object\",\"properties\":{");
@@ -23,7 +24,15 @@ static void add_schema(struct tc_buf *out, const struct tc_spec *tool)
         tc_json_string(out, tool->arguments[i].name, strlen(tool->arguments[i].name));
         first = false;
     }
-    tc_buf_adds(out, "],\"additionalProperties\":false}");
+    tc_buf_adds(out, "],\"additionalProperties\":false");
+    const char *word;
+    json_t *said;
+    json_object_foreach(together && tool->together ? tool->together->schema : NULL, word, said)
+    {
+        tc_json_key(out, word);
+        tc_json_canonical(said, out);
+    }
+    tc_buf_addc(out, '}');
 }
 
 /* Strict mode wants every argument given, and knows nothing of a string but its values. Of schemas
@@ -42,6 +51,8 @@ static bool is_strict(const json_t *schema)
 
 static bool all_strict(const struct tc_spec *tool)
 {
+    if (tool->together)
+        return false;
     for (size_t i = 0; i < tool->argument_count; i++)
         if (tool->arguments[i].optional || !is_strict(tool->arguments[i].schema))
             return false;
@@ -55,7 +66,7 @@ static void add_openai(const struct toolcage_policy *policy, const struct tc_spe
     tc_json_member(out, "name", tool->name);
     tc_json_member(out, "description", tool->description ? tool->description : "");
     tc_json_key(out, "parameters");
-    add_schema(out, tool);
+    add_schema(out, tool, false); /* the API takes no words in parts there */
     tc_buf_adds(out, all_strict(tool) ? ",\"strict\":true}}" : "}}");
 }
 
@@ -110,7 +121,7 @@ static void add_mcp(const struct toolcage_policy *policy, const struct tc_spec *
         tc_json_member(out, "title", tool->title);
     tc_json_member(out, "description", tool->description ? tool->description : "");
     tc_json_key(out, "inputSchema");
-    add_schema(out, tool);
+    add_schema(out, tool, true);
     add_annotations(policy, tool, out);
     tc_buf_addc(out, '}');
 }
@@ -141,7 +152,7 @@ static void add_toolcage(const struct toolcage_policy *policy, const struct tc_s
     tc_json_key(out, "command");
     add_command(tool, out);
     tc_json_key(out, "input_schema");
-    add_schema(out, tool);
+    add_schema(out, tool, true);
     tc_buf_addc(out, '}');
 }
 
@@ -165,7 +176,7 @@ static void add_server_tool(const struct tc_spec *tool, struct tc_buf *out)
     }
     if (tool->said[TC_KEY_ARGUMENTS]) {
         tc_json_key(out, "input_schema");
-        add_schema(out, tool);
+        add_schema(out, tool, true);
     }
     tc_buf_addc(out, '}');
 }

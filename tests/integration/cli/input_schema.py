@@ -29,11 +29,10 @@ HARD = ["2023-02-29", "2026-1-1", "20260131", "1.2.3.4.5", "01.2.3.4", "256.1.1.
 VALUES = {"string": TEXTS, "integer": INTEGERS, "number": NUMBERS, "boolean": [True, False]}
 ANY = [None, *TEXTS, *NUMBERS, True, False]
 # Each is either refused or would be passed over; nothing else may happen to it.
-FOREIGN = [("pattern", "(?i)a"), ("format", "phone"), ("if", {}), ("then", {}), ("$ref", "#"), ("$ref", "other.json"), ("$ref", "#/$defs/no"),
-           ("$dynamicRef", "#x"), ("$anchor", "x"), ("examples", []), ("deprecated", True), ("contentEncoding", "base64"), ("dependentRequired", {}),
-           ("nullable", True), ("contains", {}), ("patternProperties", {}), ("propertyNames", {}), ("minProperties", 1), ("unevaluatedProperties", False)]
-# These bind a value, not yet the arguments as a whole.
-OF_A_VALUE = [("anyOf", [{}]), ("allOf", [{}]), ("oneOf", [{}]), ("not", {})]
+FOREIGN = [("pattern", "(?i)a"), ("format", "phone"), ("$ref", "#"), ("$ref", "other.json"), ("$ref", "#/$defs/no"), ("$dynamicRef", "#x"), ("$anchor", "x"),
+           ("contentEncoding", "base64"), ("nullable", True), ("unevaluatedProperties", False), ("unevaluatedItems", False), ("dependencies", {})]
+# These bind a value, not the arguments as a whole.
+OF_A_VALUE = [("enum", [{}]), ("const", {}), ("patternProperties", {}), ("default", {}), ("$ref", "#/$defs/d0")]
 
 
 def value_schema(dice, kind):
@@ -63,12 +62,17 @@ def narrowing(dice, depth=0):
 
     plain = [{}, {"minLength": 2}, {"maximum": 2}, {"exclusiveMinimum": 0}, {"const": dice.choice(ANY)}, {"enum": dice.sample(ANY, 4)}, {"type": "string"},
              {"type": ["integer", "null"]}, {"type": "number", "multipleOf": 2}, {"required": ["m0"]}, {"maxItems": 1}, {"minItems": 1},
-             {"uniqueItems": True}, {"pattern": dice.choice(list(PATTERNS))}, {"properties": {"m0": {}, "m1": {}}, "additionalProperties": False}]
+             {"uniqueItems": True}, {"pattern": dice.choice(list(PATTERNS))}, {"properties": {"m0": {}, "m1": {}}, "additionalProperties": False},
+             {"minProperties": 1}, {"maxProperties": 1}, {"dependentRequired": {"m0": ["m1"]}}, {"propertyNames": {"pattern": "[01]$"}},
+             {"additionalProperties": {"type": "string"}}, {"const": {"m0": 1}}, {"enum": [[], [1], ["a", 2.0], {}]}]
     if depth > 2 or dice.random() < 0.6:
         return dice.choice(plain)
     return dice.choice([{"not": deeper()}, {"anyOf": [deeper(), deeper()]}, {"oneOf": [deeper(), deeper()]}, {"allOf": [deeper(), deeper()]},
                         {"properties": {"m0": deeper()}}, {"items": deeper()}, {"prefixItems": [deeper(), deeper()]},
-                        {"prefixItems": [deeper()], "items": False}, {**dice.choice(plain), **dice.choice(plain)}])
+                        {"prefixItems": [deeper()], "items": False}, {"if": deeper(), "then": deeper(), "else": deeper()}, {"if": deeper(), "else": deeper()},
+                        {"contains": deeper()}, {"contains": deeper(), "minContains": 0, "maxContains": 1}, {"contains": deeper(), "minContains": 2},
+                        {"dependentSchemas": {"m0": deeper()}}, {"patternProperties": {"0$": deeper()}}, {"propertyNames": deeper()},
+                        {"patternProperties": {"1$": deeper()}, "additionalProperties": deeper(), "properties": {"m1": deeper()}}, {**dice.choice(plain), **dice.choice(plain)}])
 
 
 def array_schema(dice, depth, names):
@@ -101,13 +105,19 @@ def property_schema(dice, depth=0, names=()):
         schema = {"type": "object", "additionalProperties": False, "properties": members}
         if dice.random() < 0.6:
             schema["required"] = [name for name in members if dice.random() < 0.5]
+        if dice.random() < 0.2:
+            schema["additionalProperties"] = property_schema(dice, depth + 1, names)
+        if dice.random() < 0.2:
+            schema["patternProperties"] = {dice.choice(["^x", "0$", "^m"]): property_schema(dice, depth + 1, names)}
     else:
         schema = array_schema(dice, depth, names) if kind == "array" else value_schema(dice, kind)
     if dice.random() < 0.15:
         schema["type"] = [kind, *dice.sample([word for word in ("string", "integer", "boolean", "null") if word != kind], 2)]
     if dice.random() < 0.2:
         schema.update(dice.choice([{"not": narrowing(dice)}, {"anyOf": [narrowing(dice), narrowing(dice)]}, {"oneOf": [narrowing(dice), narrowing(dice)]},
-                                   {"allOf": [narrowing(dice), narrowing(dice)]}]))
+                                   {"allOf": [narrowing(dice), narrowing(dice)]}, {"if": narrowing(dice), "then": narrowing(dice)}]))
+    if dice.random() < 0.05:
+        schema.update({"examples": [1, None], "deprecated": True})
     return schema
 
 
@@ -123,6 +133,11 @@ def root_schema(dice):
         schema["$defs"] = definitions
     if dice.random() < 0.8:
         schema["required"] = [name for name in properties if dice.random() < 0.5]
+    if dice.random() < 0.3:
+        part = json.loads(json.dumps(narrowing(dice)).replace('"m0"', '"p0"').replace('"m1"', '"p1"'))
+        schema.update(dice.choice([{"not": part}, {"anyOf": [part, {"required": ["p1"]}]}, {"if": {"required": ["p0"]}, "then": part},
+                                   {"oneOf": [part, {"maxProperties": 1}]}, {"minProperties": 1}, {"dependentRequired": {"p0": ["p1"]}},
+                                   {"allOf": [part]}, {"propertyNames": {"pattern": "[012]$"}}, {"dependentSchemas": {"p0": part}}]))
     if dice.random() < 0.3:
         schema.update({"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:x", "$comment": "c", "title": "t", "description": "d"})
     return schema
@@ -150,6 +165,8 @@ def document(dice, schema):
             return None
         if member["type"] == "object" and "properties" in member:
             made = {name: fitting(inner) for name, inner in member["properties"].items() if dice.random() < 0.9}
+            others = [part for part in [member["additionalProperties"], *member.get("patternProperties", {}).values()] if part]
+            made.update({dice.choice(["x0", "x1", "m0", "y"]): fitting(dice.choice(others)) for _ in range(dice.randrange(3)) if others})
             return {**made, "other": 1} if dice.random() < 0.03 else made
         if member["type"] not in ("array", "object"):
             words = PATTERNS.get(member.get("pattern")) or FORMATS.get(member.get("format")) or HARD

@@ -214,14 +214,13 @@ static const struct row rows[] = {
     {T "command = [\"ls\", \"x{a...}\"]\narguments.a = { type = \"array\" }\n", 2, 20,
      "tool.x.command", "expands", "alone"},
     {T "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"oneOf\":[]}'\n", 2,
-     16, "tool.x.input_schema.oneOf", "oneOf: \"oneOf\" of the whole schema", "take it out"},
+     16, "tool.x.input_schema.oneOf", "oneOf is empty", "one or more"},
     {T "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"$ref\":\"#/x\"}'\n",
      2, 16, "tool.x.input_schema.$ref", "cannot be enforced", "take it out"},
     {T "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"$defs\":[]}'\n", 2,
      16, "tool.x.input_schema.$defs", "must be a table", ""},
-    {T
-     "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"minProperties\":1}'\n",
-     2, 16, "tool.x.input_schema.minProperties", "cannot be enforced", "take it out"},
+    {T "input_schema = '{\"type\":\"object\",\"additionalProperties\":false,\"enum\":[{}]}'\n", 2,
+     16, "tool.x.input_schema.enum", "cannot be enforced", "take it out"},
     {T "input_schema = "
        "'{\"type\":\"object\",\"additionalProperties\":false,\"patternProperties\":{}}'\n",
      2, 16, "tool.x.input_schema.patternProperties", "cannot be enforced", "take it out"},
@@ -260,14 +259,21 @@ static const struct row rows[] = {
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
        "\"string\",\"format\":\"phone\"}}}'\n",
      2, 16, "tool.x.input_schema.properties.n.format", "phone", "date"},
-    {T "input_schema = "
-       "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
-       "\"string\",\"examples\":[\"a\"]}}}'\n",
-     2, 16, "tool.x.input_schema.properties.n.examples", "unknown argument keyword", ""},
-    {N("{\"type\":\"integer\",\"if\":{\"const\":1}}"), 2, 16, IN ".if", "unknown argument keyword",
-     ""},
-    {N("{\"type\":\"integer\",\"not\":{\"if\":1}}"), 2, 16, IN ".not.if",
+    {N("{\"type\":\"string\",\"examples\":\"a\"}"), 2, 16, IN ".examples", "must be an array", ""},
+    {N("{\"type\":\"string\",\"contentEncoding\":\"base64\"}"), 2, 16, IN ".contentEncoding",
      "unknown argument keyword", ""},
+    {N("{\"type\":\"object\",\"additionalProperties\":{}}"), 2, 16, IN ".additionalProperties",
+     "without a type", "one type"},
+    {N("{\"type\":\"object\",\"additionalProperties\":false,\"patternProperties\":{\"(?i)x\":{"
+       "\"type\":"
+       "\"null\"}}}"),
+     2, 16, IN ".patternProperties.(?i)x", "holds \"(?i\"", "groups are"},
+    {N("{\"type\":\"object\",\"additionalProperties\":false,\"patternProperties\":{\"x\":{}}}"), 2,
+     16, IN ".patternProperties.x", "without a type", "one type"},
+    {N("{\"type\":\"integer\",\"$anchor\":\"x\"}"), 2, 16, IN ".$anchor",
+     "unknown argument keyword", ""},
+    {N("{\"type\":\"integer\",\"not\":{\"unevaluatedItems\":false}}"), 2, 16,
+     IN ".not.unevaluatedItems", "unknown argument keyword", ""},
     {N("{\"minimum\":1}"), 2, 16, IN, "without a type", "one type"},
     {N("{\"enum\":[1,2]}"), 2, 16, IN, "without a type", "one type"},
     {N("{\"anyOf\":[{\"type\":\"null\"},{\"minimum\":1}]}"), 2, 16, IN ".anyOf.1", "without a type",
@@ -349,8 +355,8 @@ static const struct row rows[] = {
      2, 16, "tool.x.input_schema.properties.n.items", "without items", "items"},
     {T "input_schema = "
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
-       "\"array\",\"items\":{\"type\":\"string\"},\"contains\":{\"type\":\"string\"}}}}'\n",
-     2, 16, "tool.x.input_schema.properties.n.contains", "unknown argument keyword", ""},
+       "\"array\",\"items\":{\"type\":\"string\"},\"unevaluatedItems\":false}}}'\n",
+     2, 16, "tool.x.input_schema.properties.n.unevaluatedItems", "unknown argument keyword", ""},
     {T "input_schema = "
        "'{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"n\":{\"type\":"
        "\"string\",\"read\":[\"/x\"]}}}'\n",

@@ -75,10 +75,21 @@ static const char text[] =
     "[tool.j]\ncommand = [\"cat\", \"--\", \"{a}\"]\ninput_schema = '{\"type\":\"object\","
     "\"additionalProperties\":false,\"required\":[\"a\"],\"properties\":{\"a\":{\"type\":"
     "\"string\","
-    "\"default\":\"x\"},\"b\":{\"type\":\"array\",\"items\":{\"type\":\"number\",\"minimum\":0.5}}}"
-    "}'\n"
+    "\"default\":\"x\"},\"b\":{\"type\":\"array\",\"items\":{\"type\":\"number\",\"minimum\":0.5}},"
+    "\"c\":{\"$ref\":\"#/$defs/d\",\"title\":\"t\"},\"e\":{\"$ref\":\"#/$defs/d\",\"not\":{}}},"
+    "\"$defs\":{\"d\":{\"anyOf\":[{\"type\":[\"null\",\"array\"],\"default\":[{\"z\":0.5}],"
+    "\"prefixItems\":[{\"const\":\"y\","
+    "\"title\":\"t\"}],"
+    "\"items\":false},{\"type\":\"object\",\"additionalProperties\":{\"type\":\"null\"},"
+    "\"patternProperties\":{\"^x\":{\"enum\":[\"y\"]}}}]}}}'\n"
     "syscalls = { deny = [\"mlock\"], allow = [\"kcmp\"] }\n"
     "[server.s]\ncommand = [\"s\"]\ntool.t = { arguments.q = { write = [\"/workspace\"] } }\n"
+    "[tool.k]\ncommand = [\"cat\"]\narguments.o = { type = \"object\", patternProperties.\"^x\" = "
+    "{}, "
+    "propertyNames = { maxLength = 9 }, dependentRequired.xa = [\"xb\"], dependentSchemas.xa = { "
+    "maxProperties = 3 }, oneOf = [{ required = [\"xa\"] }, { not = { minProperties = 2 } }] }\n"
+    "arguments.l = { type = \"array\", uniqueItems = true, contains = { const = \"a\" }, if = { "
+    "maxItems = 1 }, then = { prefixItems = [{ enum = [\"a\"] }] } }\n"
     "[tier.HumanApprove]\nbackend = \"process\"\n[[test]]\ntool = \"x\"\nallowed = [\"read "
     "/data\"]\n";
 
@@ -97,13 +108,17 @@ static int whole_life(struct toolcage_error **err)
         .narrow_count = 2};
     _autopolicy_ struct toolcage_policy *policy = NULL;
     const struct tc_request install = {.tool = "x.setup"};
-    _autogrant_ struct tc_grant grant = {0}, other = {0};
+    const struct tc_request parts = {
+        .tool = "k", .arguments = "{\"o\":{\"xa\":\"1\",\"xb\":\"2\"},\"l\":[\"a\"]}"};
+    _autogrant_ struct tc_grant grant = {0}, other = {0}, whole = {0};
     _autofree_ char *explained = NULL, *tools = NULL;
     int rc = tc_policy_compile(text, strlen(text), "t.toml", "/srv/p", "/home/me", &policy, err);
     if (!rc)
         rc = tc_policy_resolve(policy, &request, &test_facts, &grant, err);
     if (!rc)
         rc = tc_policy_resolve(policy, &install, &test_facts, &other, err);
+    if (!rc)
+        rc = tc_policy_resolve(policy, &parts, &test_facts, &whole, err);
     if (!rc)
         rc = tc_policy_explain(policy, &grant, "read /h/project/x", NULL, &explained, err);
     if (!rc)
@@ -170,7 +185,7 @@ static void sweep(int (*run)(struct toolcage_error **), int wanted)
             hit ? rc == TOOLCAGE_EMEMORY || tc_error_code(err) == TOOLCAGE_EMEMORY : rc == wanted;
         /* a failure that nothing depended on (a shorter hint, say) leaves the answer right */
         if (!right && !(hit && rc == wanted))
-            fail_msg("allocation %ld: %d, %s", n, rc, tc_error_message(err));
+            fail_msg("allocation %ld: %d, %s", n, rc, err ? tc_error_report(err) : "");
         tc_error_free(err);
         if (!hit)
             break;

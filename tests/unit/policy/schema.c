@@ -70,10 +70,49 @@ static const struct row rows[] = {
     {"type = \"object\", properties = { x = {} }, not = { properties.x = { const = \"1\" } }",
      "{\"x\":\"1\"}", "excludes by not"},
 
+    {"type = \"object\", additionalProperties = { type = \"integer\" }", "{\"x\":1,\"y\":2}", NULL},
+    {"type = \"object\", additionalProperties = { type = \"integer\" }", "{\"x\":\"1\"}",
+     "a.x must be of type integer"},
+    {"type = \"object\", patternProperties.\"^x\" = { maxLength = 1 }", "{\"x1\":\"a\"}", NULL},
+    {"type = \"object\", patternProperties.\"^x\" = { maxLength = 1 }", "{\"x1\":\"ab\"}",
+     "a.x1 has 2 characters"},
+    {"type = \"object\", patternProperties.\"^x\" = {}", "{\"y\":\"a\"}", "not declared"},
+    {"type = \"object\", patternProperties.\"^x\" = {}, properties.xa = { const = \"b\" }",
+     "{\"xa\":\"c\"}", "not the value"},
+    {"type = \"object\", additionalProperties = {}, propertyNames = { maxLength = 2 }",
+     "{\"abc\":\"1\"}", "a name of a has 3 characters"},
+    {"type = \"object\", additionalProperties = {}, minProperties = 1", "{}", "at least 1"},
+    {"type = \"object\", additionalProperties = {}, maxProperties = 1", "{\"x\":\"1\",\"y\":\"1\"}",
+     "at most 1"},
+    {"type = \"object\", additionalProperties = {}, dependentRequired = { x = [\"y\"] }",
+     "{\"x\":\"1\"}", "lacks the member y, which goes with x"},
+    {"type = \"object\", additionalProperties = {}, dependentRequired = { x = [\"y\"] }",
+     "{\"z\":\"1\"}", NULL},
+    {"type = \"object\", additionalProperties = {}, dependentSchemas.x = { minProperties = 2 }",
+     "{\"x\":\"1\"}", "at least 2"},
+    {"type = \"array\", contains = { const = \"a\" }", "[\"b\",\"a\"]", NULL},
+    {"type = \"array\", contains = { const = \"a\" }", "[\"b\"]", "holds no element"},
+    {"type = \"array\", contains = { const = \"a\" }, minContains = 0", "[]", NULL},
+    {"type = \"array\", contains = { const = \"a\" }, maxContains = 1", "[\"a\",\"a\"]",
+     "at most 1"},
+    {"if = { pattern = \"^a\" }, then = { minLength = 2 }, else = { maxLength = 1 }", "\"a\"",
+     "at least 2"},
+    {"if = { pattern = \"^a\" }, then = { minLength = 2 }, else = { maxLength = 1 }", "\"b\"",
+     NULL},
+    {"if = { pattern = \"^a\" }, then = { minLength = 2 }, else = { maxLength = 1 }", "\"bb\"",
+     "at most 1"},
+    {"type = \"array\", items = { type = \"number\" }, enum = [[1], [2, 3.5]]", "[1.0]", NULL},
+    {"type = \"array\", items = { type = \"number\" }, enum = [[1], [2, 3.5]]", "[2]",
+     "is none of"},
+
     /* a text that costs too much is refused, also where that would turn round */
     {"not = { pattern = \"^(a+)+$\" }", "COSTLY", "takes too long"},
     {"not = { not = { pattern = \"^(a+)+$\" } }", "COSTLY", "takes too long"},
     {"oneOf = [{ maxLength = 99 }, { pattern = \"^(a+)+$\" }]", "COSTLY", "takes too long"},
+    {"if = { pattern = \"^(a+)+$\" }, then = { minLength = 99 }", "COSTLY", "takes too long"},
+    {"type = [\"string\", \"object\"], additionalProperties = {}, patternProperties.\"^(a+)+$\" = "
+     "{}",
+     "{\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\":\"\"}", "takes too long"},
     {"anyOf = [{ pattern = \"^(a+)+$\" }, { minLength = 1 }]", "COSTLY", "takes too long"},
 };
 
@@ -138,6 +177,28 @@ static void no_part_opens_a_bound(void **state)
             TOOLCAGE_EARGUMENTS, "arguments", 2, "would be read as an option");
 }
 
+static void arguments_fit_together(void **state)
+{
+    static const char schema[] =
+        "[tool.t]\ncommand = [\"x\", \"{*}\"]\ninput_schema = '{\"type\":\"object\","
+        "\"additionalProperties\":false,\"properties\":{\"a\":{\"type\":\"null\"},\"b\":{\"type\":"
+        "\"null\"}},\"oneOf\":[{\"required\":[\"a\"]},{\"$ref\":\"#/$defs/d\"}],\"$defs\":{\"d\":{"
+        "\"required\":[\"b\"]}}}'\n";
+    _autopolicy_ struct toolcage_policy *policy = compile(schema);
+    _autogrant_ struct tc_grant grant = {0};
+    _autofree_ char *mcp = NULL, *openai = NULL;
+    granted(policy, (struct ask){.tool = "t", .arguments = "{\"b\":null}"}, &grant);
+    refused(policy, (struct ask){.tool = "t", .arguments = "{}"}, TOOLCAGE_EARGUMENTS, "arguments",
+            3, "the call lacks the member a");
+    refused(policy, (struct ask){.tool = "t", .arguments = "{\"a\":null,\"b\":null}"},
+            TOOLCAGE_EARGUMENTS, "arguments", 3, "more than one");
+    assert_int_equal(tc_policy_tools_json(policy, "mcp", &mcp, NULL), 0);
+    assert_non_null(
+        strstr(mcp, "\"additionalProperties\":false,\"oneOf\":[{\"required\":[\"a\"]}"));
+    assert_int_equal(tc_policy_tools_json(policy, "openai", &openai, NULL), 0);
+    assert_null(strstr(openai, "oneOf"));
+}
+
 /* Many branches on a large value: the steps end before the machine's time does. */
 static void no_schema_makes_a_check_last(void **state)
 {
@@ -182,7 +243,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_fit_or_not),         cmocka_unit_test(null_is_no_value),
         cmocka_unit_test(no_part_opens_a_bound),     cmocka_unit_test(no_schema_makes_a_check_last),
-        cmocka_unit_test(references_do_not_explode),
+        cmocka_unit_test(references_do_not_explode), cmocka_unit_test(arguments_fit_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
