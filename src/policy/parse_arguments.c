@@ -94,9 +94,11 @@ static bool can_be_bound(const json_t *schema)
 {
     const unsigned texts = TC_TYPE_STRING | TC_TYPE_ARRAY;
     unsigned types = tc_schema_types(schema) & ~(unsigned)TC_TYPE_NULL;
+    if (!json_object_get(schema, "type"))
+        return false;
     if (!(types & texts))
         return true; /* that the words do not go with the type is a finding already */
-    if (!json_object_get(schema, "type") || types & ~texts)
+    if (types & ~texts)
         return false;
     return !(types & TC_TYPE_ARRAY) || tc_schema_element_types(schema) == TC_TYPE_STRING;
 }

@@ -412,6 +412,8 @@ static const struct row rows[] = {
      "must be a table", ""},
     {T "arguments.a = { anyOf = [{}, { type = \"null\" }], read = [\"/d\"] }\n", 2, 11,
      "tool.x.arguments.a", "need a string", "say type"},
+    {T "arguments.a = { anyOf = [{ type = \"object\", properties.m = {} }], read = [\"/d\"] }\n", 2,
+     11, "tool.x.arguments.a", "need a string", ""},
     {T "arguments.a = { type = [\"string\", \"object\"], read = [\"/d\"] }\n", 2, 11,
      "tool.x.arguments.a", "need a string", "say type"},
     {T
