@@ -2,8 +2,10 @@
  * Copyright The toolcage authors
  *
  * The arguments of one tool in two policies: which values a model may give. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/path.h"
 #include "policy/compare.h"
 #include "policy/schema.h"
@@ -16,18 +18,33 @@ static const struct tc_argument *find(const struct tc_spec *spec, const char *na
     return NULL;
 }
 
-static bool same_value(const json_t *a, const json_t *b)
+/* Any order, in which two that are one value are equal. */
+static int compare_scalars(const void *a, const void *b)
 {
-    return json_is_number(a) && json_is_number(b) ? json_number_value(a) == json_number_value(b)
-                                                  : json_equal(a, b);
+    const json_t *x = *(const json_t *const *)a, *y = *(const json_t *const *)b;
+    if (json_is_number(x) && json_is_number(y))
+        return tc_json_compare_numbers(x, y);
+    if (json_is_string(x) && json_is_string(y))
+        return strcmp(json_string_value(x), json_string_value(y));
+    return (int)json_typeof(x) - (int)json_typeof(y);
 }
 
-static bool among(const json_t *values, const json_t *value)
+/* Is each of `some` one of `all`? By sorting: a policy may list many. Out of memory: no. */
+static bool all_among(const json_t *all, const json_t *some)
 {
-    for (size_t i = 0; i < json_array_size(values); i++)
-        if (same_value(json_array_get(values, i), value))
-            return true;
-    return false;
+    size_t count = json_array_size(all), i = 0;
+    _autofree_ const json_t **sorted = calloc(count + 1, sizeof(*sorted));
+    if (!sorted)
+        return false;
+    for (; i < count; i++)
+        sorted[i] = json_array_get(all, i);
+    qsort(sorted, count, sizeof(*sorted), compare_scalars);
+    for (i = 0; i < json_array_size(some); i++) {
+        const json_t *one = json_array_get(some, i);
+        if (!bsearch(&one, sorted, count, sizeof(*sorted), compare_scalars))
+            return false;
+    }
+    return true;
 }
 
 /* The values that are allowed by name, of one schema within those of another. */
@@ -35,32 +52,26 @@ static bool values_within(const json_t *from, const json_t *to)
 {
     const json_t *few = json_object_get(from, "enum"), *one = json_object_get(from, "const");
     const json_t *now = json_object_get(to, "enum"), *only = json_object_get(to, "const");
-    if (one && !(only && same_value(one, only)))
+    if (one && !(only && tc_json_same(one, only)))
         return false;
     if (!few)
         return true;
-    if (only)
-        return among(few, only);
-    bool all = now;
-    for (size_t i = 0; all && i < json_array_size(now); i++)
-        all = among(few, json_array_get(now, i));
-    return all;
+    if (!only)
+        return now && all_among(few, now);
+    for (size_t i = 0; i < json_array_size(few); i++)
+        if (tc_json_same(json_array_get(few, i), only))
+            return true;
+    return false;
 }
 
 static bool number_within(const char *key, const json_t *from, const json_t *to)
 {
     const json_t *a = json_object_get(from, key), *b = json_object_get(to, key);
     bool least = strncmp(key, "min", 3) == 0;
-    if (!a || (b && same_value(a, b)))
-        return true;
-    if (!b)
-        return false;
-    /* integers beyond what a double holds are only equal or not to be compared */
-    if (json_is_integer(a) && json_is_integer(b))
-        return least ? json_integer_value(b) >= json_integer_value(a)
-                     : json_integer_value(b) <= json_integer_value(a);
-    return least ? json_number_value(b) > json_number_value(a)
-                 : json_number_value(b) < json_number_value(a);
+    if (!a || !b)
+        return !a;
+    int order = tc_json_compare_numbers(b, a);
+    return least ? order >= 0 : order <= 0;
 }
 
 static bool same_at(const char *key, const json_t *from, const json_t *to)

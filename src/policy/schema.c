@@ -32,8 +32,7 @@ static long double number_of(const json_t *value)
     return json_is_integer(value) ? (long double)json_integer_value(value) : json_real_value(value);
 }
 
-/* Exact: a double would blur the large integers. */
-static int compare_numbers(const json_t *a, const json_t *b)
+int tc_json_compare_numbers(const json_t *a, const json_t *b)
 {
     _Static_assert(LDBL_MANT_DIG >= 64, "it holds every integer of 64 bits");
     long double x = number_of(a), y = number_of(b);
@@ -47,12 +46,12 @@ static bool check_open(const char *name, const json_t *schema, const json_t *val
                  *high = json_object_get(schema, "exclusiveMaximum"),
                  *step = json_object_get(schema, "multipleOf");
     char text[TC_VALUE_TEXT_SIZE];
-    if (low && compare_numbers(value, low) <= 0) {
+    if (low && tc_json_compare_numbers(value, low) <= 0) {
         tc_number_write(json_number_value(low), text);
         tc_complain(c, NULL, "%s is not more than %s", name, text);
         return false;
     }
-    if (high && compare_numbers(value, high) >= 0) {
+    if (high && tc_json_compare_numbers(value, high) >= 0) {
         tc_number_write(json_number_value(high), text);
         tc_complain(c, NULL, "%s is not less than %s", name, text);
         return false;
@@ -71,12 +70,12 @@ static bool check_number(const char *name, const json_t *schema, const json_t *v
     const json_t *low = json_object_get(schema, "minimum"),
                  *high = json_object_get(schema, "maximum");
     char text[TC_VALUE_TEXT_SIZE];
-    if (low && compare_numbers(value, low) < 0) {
+    if (low && tc_json_compare_numbers(value, low) < 0) {
         tc_number_write(json_number_value(low), text);
         tc_complain(c, NULL, "%s is less than %s", name, text);
         return false;
     }
-    if (high && compare_numbers(value, high) > 0) {
+    if (high && tc_json_compare_numbers(value, high) > 0) {
         tc_number_write(json_number_value(high), text);
         tc_complain(c, NULL, "%s is more than %s", name, text);
         return false;
@@ -101,24 +100,24 @@ bool tc_schema_check_count(const char *name, const json_t *schema, const char *l
     return true;
 }
 
-static bool same(const json_t *a, const json_t *b)
+bool tc_json_same(const json_t *a, const json_t *b)
 {
     const char *key;
     json_t *member;
     if (json_is_number(a) && json_is_number(b))
-        return compare_numbers(a, b) == 0;
+        return tc_json_compare_numbers(a, b) == 0;
     if (json_typeof(a) != json_typeof(b) || json_array_size(a) != json_array_size(b) ||
         json_object_size(a) != json_object_size(b))
         return false;
     for (size_t i = 0; i < json_array_size(a); i++)
-        if (!same(json_array_get(a, i), json_array_get(b, i)))
+        if (!tc_json_same(json_array_get(a, i), json_array_get(b, i)))
             return false;
     if (json_is_array(a) || !json_is_object(a))
         return json_is_array(a) || json_equal(a, b);
     json_object_foreach((json_t *)(uintptr_t)a, key, member)
     {
         const json_t *other = json_object_get(b, key);
-        if (!other || !same(member, other))
+        if (!other || !tc_json_same(member, other))
             return false;
     }
     return true;
@@ -139,12 +138,12 @@ static bool check_choice(const char *name, const json_t *schema, const json_t *v
 {
     const json_t *only = json_object_get(schema, "const"),
                  *values = json_object_get(schema, "enum");
-    if (only && !same(only, value)) {
+    if (only && !tc_json_same(only, value)) {
         tc_complain(c, NULL, "%s is not the value that is allowed", name);
         return false;
     }
     for (size_t i = 0; i < json_array_size(values); i++)
-        if (same(json_array_get(values, i), value))
+        if (tc_json_same(json_array_get(values, i), value))
             return true;
     if (!values)
         return true;

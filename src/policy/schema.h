@@ -46,6 +46,11 @@ unsigned tc_schema_element_types(const json_t *schema);
 /* The words that can say it, the first that is there does; ends with NULL. */
 extern const char *const tc_schema_bearers[];
 
+/* Are two scalars one value? Of any two numbers, exactly. */
+bool tc_json_same(const json_t *a, const json_t *b);
+/* Less than 0, 0 or more: exact, where a double would blur the large integers. */
+int tc_json_compare_numbers(const json_t *a, const json_t *b);
+
 /* Canonical JSON of any value. */
 void tc_json_canonical(const json_t *value, struct tc_buf *out);
 

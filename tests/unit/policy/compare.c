@@ -102,6 +102,12 @@ static const struct {
     {TOOL "arguments.a = { type = \"array\", items = { type = \"array\", maxItems = 2 } }",
      TOOL "arguments.a = { type = \"array\", items = { type = \"array\" } }",
      "values that it did not"},
+    {TOOL "arguments.a = { type = \"integer\", minimum = 9007199254740993 }",
+     TOOL "arguments.a = { type = \"integer\", minimum = 9007199254740992 }",
+     "values that it did not"},
+    {TOOL "arguments.a = { type = \"integer\", enum = [9007199254740993, 1] }",
+     TOOL "arguments.a = { type = \"integer\", enum = [1, 9007199254740992, 9007199254740993] }",
+     "values that it did not"},
     {TOOL "arguments.a = {}", TOOL "arguments.a = { optional = true }", "may be absent"},
     {TOOL "arguments.a = { read = [\"/data/x\"] }", TOOL "arguments.a = { read = [\"/data\"] }",
      "read below /data"},
@@ -161,6 +167,8 @@ static void not_comparable_is_more(void **state)
         {TOOL "backend = \"wasm\"", TOOL "backend = \"gvisor\""},
         {TOOL "stdin = \"a\"", TOOL "stdin = \"b\""},
         {TOOL "cwd = \"/usr\"", TOOL "cwd = \"/bin\""},
+        {TOOL "arguments.a = { type = \"integer\", const = 9007199254740993 }",
+         TOOL "arguments.a = { type = \"integer\", const = 9007199254740992 }"},
     };
     for (size_t i = 0; i < TC_COUNT(pairs); i++) {
         _auto_(tc_differences_done) struct tc_differences there = diff(pairs[i][0], pairs[i][1]),
