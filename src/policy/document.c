@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "policy/document.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,7 +193,7 @@ static void write_number(double number, struct tc_buf *out)
 {
     char text[TC_VALUE_TEXT_SIZE];
     tc_number_write(number, text);
-    tc_buf_addf(out, "\"%s\"", text);
+    tc_buf_addf(out, isfinite(number) ? "%s" : "\"%s\"", text);
 }
 
 void tc_node_canonical(const struct tc_node *node, struct tc_buf *out)

@@ -85,7 +85,8 @@ const char *tc_node_kind_word(enum tc_node_kind kind);                     /* "a
 void tc_node_become_integer(struct tc_node *node, int64_t value);
 bool tc_node_become_string(struct tc_node *node, const char *text);
 void tc_node_become_empty(struct tc_node *node, enum tc_node_kind kind);
-/* Canonical JSON (RFC 8785) of integers, booleans and strings; other numbers come as strings. */
+/* Canonical JSON: RFC 8785, but for how it spells what is no integer; what is no number of JSON
+ * comes as a string, and so does a date. */
 void tc_node_canonical(const struct tc_node *node, struct tc_buf *out);
 
 #ifdef __cplusplus

@@ -76,6 +76,10 @@ static void other_meaning_other_digest(void **state)
         "[tool.a]\nenv.set = { A = \"1\" }\n",
         "[tool.a]\nenv.pass = [\"A\"]\n",
         "[tool.a]\ntier = \"Auto\"\n",
+        "[tool.a]\narguments.x = { type = [\"string\", \"number\"], enum = [0.5] }\n",
+        "[tool.a]\narguments.x = { type = [\"string\", \"number\"], enum = [\"0.5\"] }\n",
+        "[tool.a]\narguments.x = { type = [\"string\", \"number\"], default = 0.5 }\n",
+        "[tool.a]\narguments.x = { type = [\"string\", \"number\"], default = \"0.5\" }\n",
     };
     char digests[TC_COUNT(texts)][TC_DIGEST_SIZE];
     for (size_t i = 0; i < TC_COUNT(texts); i++) {
