@@ -246,7 +246,9 @@ static void read_together(struct tc_parse *p, const struct tc_node *schema, stru
     spec->together->schema = words;
     spec->together->line = schema->at.line;
     p->narrows = true;
+    p->argument = spec->together;
     tc_parse_schema(p, TC_SCOPE_ITEMS, &made.root, spec->together);
+    p->argument = NULL;
     p->narrows = false;
 }
 

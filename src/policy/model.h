@@ -36,7 +36,8 @@ struct tc_argument {
     bool optional;
     struct tc_bound *bounds;
     size_t bound_count;
-    struct tc_pattern **patterns; /* each that the schema names, once */
+    unsigned types, element_types; /* of its values, and of their elements: TC_TYPE_* */
+    struct tc_pattern **patterns;  /* each that the schema names, once; in order */
     size_t pattern_count;
     uint32_t line;
 };

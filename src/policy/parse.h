@@ -26,6 +26,8 @@ struct tc_parse {
     size_t placeless; /* from here on the path is told: places are not known; 0: they are */
     size_t schemas;   /* bytes of JSON read for input_schema */
     size_t referred;  /* parts that its references brought in */
+    struct tc_argument *argument; /* whose schema is read; it keeps the patterns of all parts */
+    size_t pattern_bytes;         /* of all of them, ready for use */
     /* of the schema that is read: it only narrows; or the word of its own that bears its type */
     bool narrows;
     const char *bearer;

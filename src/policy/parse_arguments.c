@@ -25,7 +25,7 @@ static struct tc_bound *add_bound(struct tc_parse *p, struct tc_argument *argume
 static void set_path_bounds(struct tc_parse *p, struct tc_node *node, struct tc_argument *argument,
                             enum tc_access access)
 {
-    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY) || !tc_parse_members_fit(p, node))
         return;
     node->unordered = true;
     if (!node->count)
@@ -64,7 +64,7 @@ void tc_set_write_bounds(struct tc_parse *p, const struct tc_key *key, struct tc
 void tc_set_host_bounds(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                         void *into)
 {
-    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY) || !tc_parse_members_fit(p, node))
         return;
     node->unordered = true;
     for (size_t i = 0; i < node->count; i++) {
@@ -90,24 +90,24 @@ void tc_set_host_bounds(struct tc_parse *p, const struct tc_key *key, struct tc_
 }
 
 /* A bound holds for texts that are the value, or its elements, and for nothing that lies deeper. */
-static bool can_be_bound(const json_t *schema)
+static bool can_be_bound(const struct tc_argument *argument)
 {
     const unsigned texts = TC_TYPE_STRING | TC_TYPE_ARRAY;
-    unsigned types = tc_schema_types(schema) & ~(unsigned)TC_TYPE_NULL;
-    if (!json_object_get(schema, "type"))
+    unsigned types = argument->types & ~(unsigned)TC_TYPE_NULL;
+    if (!json_object_get(argument->schema, "type"))
         return false;
     if (!(types & texts))
         return true; /* that the words do not go with the type is a finding already */
     if (types & ~texts)
         return false;
-    return !(types & TC_TYPE_ARRAY) || tc_schema_element_types(schema) == TC_TYPE_STRING;
+    return !(types & TC_TYPE_ARRAY) || argument->element_types == TC_TYPE_STRING;
 }
 
 static void check_bounds(struct tc_parse *p, const struct tc_node *node,
                          const struct tc_argument *argument)
 {
     bool paths = false, hosts = false;
-    if (argument->bound_count && !can_be_bound(argument->schema))
+    if (argument->bound_count && !can_be_bound(argument))
         tc_parse_bad_key(p, node, "say type = \"string\", or an array of them",
                          "read, write and host need a string, or strings as elements");
     for (size_t i = 0; i < argument->bound_count; i++) {
@@ -137,8 +137,12 @@ void tc_parse_argument(struct tc_parse *p, struct tc_node *node, struct tc_spec 
     argument->line = node->key_at.line;
     argument->schema = json_object();
     size_t mark = tc_parse_enter(p, node->key);
+    p->argument = argument;
     tc_parse_schema(p, TC_SCOPE_ARGUMENT, node, argument);
+    p->argument = NULL;
     tc_parse_leave(p, mark);
+    argument->types = tc_schema_types(argument->schema);
+    argument->element_types = tc_schema_element_types(argument->schema);
     if (!p->diag.memory)
         check_bounds(p, node, argument);
 }
@@ -146,7 +150,7 @@ void tc_parse_argument(struct tc_parse *p, struct tc_node *node, struct tc_spec 
 void tc_set_arguments(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                       void *into)
 {
-    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+    if (!tc_parse_is(p, node, TC_NODE_TABLE) || !tc_parse_members_fit(p, node))
         return;
     size_t mark = tc_parse_enter(p, "arguments");
     for (size_t i = 0; i < node->count; i++)

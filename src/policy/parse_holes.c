@@ -31,11 +31,11 @@ static struct tc_node at_hole(const struct tc_node *node, const struct tc_hole *
 }
 
 /* Can every value, or every element of it, stand in an element of a command? */
-static bool is_text(const json_t *schema, unsigned types, bool spread)
+static bool is_text(const struct tc_argument *argument, unsigned types, bool spread)
 {
     unsigned deep = TC_TYPE_OBJECT | TC_TYPE_ARRAY;
     if (spread)
-        return !(tc_schema_element_types(schema) & (deep | TC_TYPE_NULL));
+        return !(argument->element_types & (deep | TC_TYPE_NULL));
     return types == TC_TYPE_ARRAY || !(types & deep);
 }
 
@@ -55,9 +55,9 @@ static void check_hole(struct tc_parse *p, const struct tc_spec *spec, const str
         return;
     }
     /* a value of null is none: what would hold it is dropped */
-    unsigned types = tc_schema_types(argument->schema) & ~(unsigned)TC_TYPE_NULL;
+    unsigned types = argument->types & ~(unsigned)TC_TYPE_NULL;
     bool array = types == TC_TYPE_ARRAY;
-    if (in_command && !is_text(argument->schema, types, hole->spread && array)) {
+    if (in_command && !is_text(argument, types, hole->spread && array)) {
         tc_parse_bad(p, &place, "pass all arguments as JSON with \"{*}\", or this one by stdin",
                      "%.*s is no single text and cannot stand in an element", len, hole->name);
         return;

@@ -15,6 +15,8 @@
 #include "policy/parse.h"
 #include "policy/schema.h"
 
+enum { PATTERN_BYTES_MAX = 64 << 20 };
+
 static void put(struct tc_parse *p, struct tc_argument *argument, const char *key, json_t *value)
 {
     if (!value || json_object_set_new(argument->schema, key, value))
@@ -49,17 +51,23 @@ void tc_set_type(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
         return;
     }
     json_t *words = json_array();
+    unsigned before = 0, found_type = 0;
     node->unordered = true;
     if (!node->count)
         tc_parse_bad(p, node, "name the types", "type is empty: no value would fit");
-    for (size_t i = 0; i < node->count; i++) {
+    for (size_t i = 0; i < node->count && !(before & found_type); i++) {
         struct tc_node word = node->items[i];
         char *found = NULL;
         struct tc_key choice = *key;
         word.key = node->key;
         choice.offset = 0;
         tc_set_choice(p, &choice, &word, (void *)&found);
-        if (found && json_array_append_new(words, json_string(found)))
+        before |= found_type;
+        found_type = found ? tc_type_bit(found) : 0;
+        if (before & found_type)
+            tc_parse_bad_in(p, node, &node->items[i], "say it once", "%s stands there twice",
+                            found);
+        else if (found && json_array_append_new(words, json_string(found)))
             p->diag.memory = true;
         free(found);
     }
@@ -135,58 +143,62 @@ void tc_set_unique(struct tc_parse *p, const struct tc_key *key, struct tc_node 
         put(p, into, key->name, json_boolean(node->integer));
 }
 
-static bool has_pattern(const struct tc_argument *argument, const char *text)
+/* Takes the pattern; each has its place in the order of texts. */
+static void add_pattern(struct tc_parse *p, size_t place, struct tc_pattern *pattern)
 {
-    for (size_t i = 0; i < argument->pattern_count; i++)
-        if (tc_streq(tc_pattern_text(argument->patterns[i]), text))
-            return true;
+    struct tc_argument *argument = p->argument;
+    struct tc_pattern **last = TC_PUSH(argument->patterns, argument->pattern_count);
+    if (!last) {
+        tc_pattern_free(pattern);
+        p->diag.memory = true;
+        return;
+    }
+    struct tc_pattern **at = &argument->patterns[place];
+    memmove(at + 1, at, (size_t)(last - at) * sizeof(struct tc_pattern *));
+    *at = pattern;
+}
+
+/* Is there room for one more? */
+static bool pattern_fits(struct tc_parse *p, const struct tc_node *node,
+                         const struct tc_pattern *pattern)
+{
+    p->pattern_bytes += tc_pattern_size(pattern);
+    if (p->argument->pattern_count == TC_MEMBERS_MAX)
+        tc_parse_bad(p, node, "join some with |", "an argument has more than %d patterns",
+                     TC_MEMBERS_MAX);
+    else if (p->pattern_bytes > PATTERN_BYTES_MAX)
+        tc_parse_bad(p, node, "repeat less in them",
+                     "the patterns of this policy take more than %d MiB", PATTERN_BYTES_MAX >> 20);
+    else
+        return true;
     return false;
 }
 
-/* Takes the pattern. */
-static void add_pattern(struct tc_parse *p, struct tc_argument *argument,
-                        struct tc_pattern *pattern)
-{
-    struct tc_pattern **place = NULL;
-    bool known = has_pattern(argument, tc_pattern_text(pattern));
-    if (!known)
-        place = TC_PUSH(argument->patterns, argument->pattern_count);
-    if (place)
-        *place = pattern;
-    else
-        tc_pattern_free(pattern);
-    p->diag.memory |= !known && !place;
-}
-
 /* Keeps it with the argument, which it belongs to. False after a finding. */
-static bool take_pattern(struct tc_parse *p, const struct tc_node *node, const char *text,
-                         struct tc_argument *argument)
+static bool take_pattern(struct tc_parse *p, const struct tc_node *node, const char *text)
 {
     struct tc_pattern *pattern = NULL;
     struct tc_complaint c;
+    size_t place = 0;
+    if (p->pattern_bytes > PATTERN_BYTES_MAX)
+        return false;
+    if (tc_pattern_find(p->argument->patterns, p->argument->pattern_count, text, &place))
+        return true;
     int rc = tc_pattern_new(text, &pattern, &c);
     if (rc == TOOLCAGE_EPOLICY)
         tc_parse_complaint(p, node, &c);
     p->diag.memory |= rc == TOOLCAGE_EMEMORY;
-    if (!rc)
-        add_pattern(p, argument, pattern);
-    return !rc;
+    bool fits = !rc && pattern_fits(p, node, pattern);
+    if (fits)
+        add_pattern(p, place, TAKE(pattern));
+    tc_pattern_free(pattern);
+    return fits;
 }
 
 void tc_set_pattern(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    if (tc_parse_is(p, node, TC_NODE_STRING) && take_pattern(p, node, node->text, into))
+    if (tc_parse_is(p, node, TC_NODE_STRING) && take_pattern(p, node, node->text))
         put(p, into, key->name, json_string(node->text));
-}
-
-/* What a part of the schema needs is kept with the whole. */
-static void adopt_patterns(struct tc_parse *p, struct tc_argument *to, struct tc_argument *from)
-{
-    for (size_t i = 0; i < from->pattern_count; i++)
-        add_pattern(p, to, from->patterns[i]);
-    free(from->patterns);
-    from->patterns = NULL;
-    from->pattern_count = 0;
 }
 
 static double number_of(const json_t *schema, const char *keyword)
@@ -389,10 +401,8 @@ void tc_parse_schema(struct tc_parse *p, enum tc_scope scope, struct tc_node *ta
     p->bearer = around;
 }
 
-/* A schema within that of an argument: its object, or NULL after a finding. `whole` keeps its
- * patterns. */
-static json_t *read_part(struct tc_parse *p, const char *name, struct tc_node *node,
-                         struct tc_argument *whole, bool narrows)
+/* A schema within that of an argument: its object, or NULL after a finding. */
+static json_t *read_part(struct tc_parse *p, const char *name, struct tc_node *node, bool narrows)
 {
     if (!tc_parse_is(p, node, TC_NODE_TABLE))
         return NULL;
@@ -403,7 +413,6 @@ static json_t *read_part(struct tc_parse *p, const char *name, struct tc_node *n
     tc_parse_schema(p, TC_SCOPE_ITEMS, node, &part);
     p->narrows = around;
     tc_parse_leave(p, mark);
-    adopt_patterns(p, whole, &part);
     return part.schema;
 }
 
@@ -411,7 +420,7 @@ static json_t *read_part(struct tc_parse *p, const char *name, struct tc_node *n
 void tc_set_others(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     bool none = node->kind == TC_NODE_BOOL && !node->integer;
-    json_t *items = none ? json_false() : read_part(p, key->name, node, into, p->bearer);
+    json_t *items = none ? json_false() : read_part(p, key->name, node, p->bearer);
     if (items)
         put(p, into, key->name, items);
 }
@@ -434,7 +443,7 @@ static void set_parts(struct tc_parse *p, const struct tc_key *key, struct tc_no
     size_t mark = tc_parse_enter(p, key->name);
     for (size_t i = 0; i < node->count && !p->diag.memory; i++) {
         (void)snprintf(name, sizeof(name), "%zu", i);
-        json_t *part = read_part(p, name, &node->items[i], into, i >= bearing);
+        json_t *part = read_part(p, name, &node->items[i], i >= bearing);
         if (part && json_array_append_new(parts, part))
             p->diag.memory = true;
     }
@@ -463,7 +472,7 @@ void tc_set_prefix(struct tc_parse *p, const struct tc_key *key, struct tc_node 
 
 void tc_set_part(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    json_t *part = read_part(p, key->name, node, into, true);
+    json_t *part = read_part(p, key->name, node, true);
     if (part)
         put(p, into, key->name, part);
 }
@@ -483,7 +492,7 @@ static void set_members(struct tc_parse *p, const struct tc_key *key, struct tc_
     size_t mark = tc_parse_enter(p, key->name);
     for (size_t i = 0; i < node->count && !p->diag.memory; i++) {
         const char *name = node->items[i].key;
-        json_t *member = read_part(p, name, &node->items[i], into, narrows);
+        json_t *member = read_part(p, name, &node->items[i], narrows);
         if (member && json_object_set_new(members, name, member))
             p->diag.memory = true;
     }
@@ -514,7 +523,7 @@ void tc_set_named_like(struct tc_parse *p, const struct tc_key *key, struct tc_n
     bool fine = true;
     size_t mark = tc_parse_enter(p, key->name);
     for (size_t i = 0; fine && i < node->count; i++)
-        fine = take_pattern(p, &node->items[i], node->items[i].key, into);
+        fine = take_pattern(p, &node->items[i], node->items[i].key);
     tc_parse_leave(p, mark);
     if (fine)
         set_members(p, key, node, into, p->bearer);

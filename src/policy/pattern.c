@@ -98,6 +98,33 @@ const char *tc_pattern_text(const struct tc_pattern *pattern)
     return pattern->text;
 }
 
+size_t tc_pattern_size(const struct tc_pattern *pattern)
+{
+    size_t size = 0;
+    (void)pcre2_pattern_info(pattern->code, PCRE2_INFO_SIZE, &size);
+    return sizeof(*pattern) + strlen(pattern->text) + size;
+}
+
+bool tc_pattern_find(struct tc_pattern *const *patterns, size_t count, const char *text,
+                     size_t *place)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(patterns[middle]->text, text);
+        if (!order) {
+            *place = middle;
+            return true;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *place = low;
+    return false;
+}
+
 struct match {
     const struct tc_pattern *pattern;
     const char *text;

@@ -28,7 +28,12 @@ bool tc_pattern_translate(const char *text, struct tc_buf *out, bool *ret_scans,
 /* TOOLCAGE_EPOLICY after filling the complaint, or TOOLCAGE_EMEMORY. One may be matched by many
  * threads. */
 int tc_pattern_new(const char *text, struct tc_pattern **ret, struct tc_complaint *c);
-void tc_pattern_free(struct tc_pattern *pattern);              /* NULL is fine */
+void tc_pattern_free(struct tc_pattern *pattern); /* NULL is fine */
+/* Among some that are in order of their texts: is it there, and where, or where would it be? */
+bool tc_pattern_find(struct tc_pattern *const *patterns, size_t count, const char *text,
+                     size_t *place);
+/* In bytes, ready for use. */
+size_t tc_pattern_size(const struct tc_pattern *pattern);
 const char *tc_pattern_text(const struct tc_pattern *pattern); /* borrows */
 /* Does it match anywhere in the text? Takes from *budget what it cost at most. */
 enum tc_pattern_verdict tc_pattern_match(const struct tc_pattern *pattern, const char *text,

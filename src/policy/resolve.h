@@ -20,6 +20,7 @@ struct tc_resolve {
     char *workspace;              /* host path of /workspace; owned */
     bool workspace_given;         /* said for this call, not just the working directory */
     bool operators;               /* no policy file: the flags are the operator's grant */
+    size_t named;                 /* paths and hosts in them, so far */
     json_t *arguments;            /* checked; paths made absolute; NULL when not given */
     struct tc_limits said_limits; /* before narrowing */
     struct tc_grant *grant;

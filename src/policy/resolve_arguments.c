@@ -11,7 +11,8 @@
 #include "policy/resolve.h"
 #include "policy/system_paths.h"
 
-enum { ARGUMENTS_BYTES_MAX = 4 << 20 };
+/* Each path becomes a mount of the call, and is looked up among the others. */
+enum { ARGUMENTS_BYTES_MAX = 4 << 20, NAMED_MAX = 4096 };
 
 static const struct tc_argument *find_argument(const struct tc_spec *tool, const char *name)
 {
@@ -266,10 +267,12 @@ static int take_bounded(struct tc_resolve *r, const struct tc_argument *argument
     int rc = 0;
     for (size_t i = 0; json_is_array(value) && !rc && i < json_array_size(value); i++)
         rc = take_bounded(r, argument, json_array_get(value, i));
-    if (json_is_string(value))
-        rc = argument->bounds[0].path ? take_path(r, argument, value)
-                                      : take_host(r, argument, value);
-    return rc;
+    if (!json_is_string(value))
+        return rc;
+    if (++r->named > NAMED_MAX)
+        return refuse(r, argument, 0, "give them in several calls",
+                      "the arguments name more than 4096 paths and hosts");
+    return argument->bounds[0].path ? take_path(r, argument, value) : take_host(r, argument, value);
 }
 
 static int check_together(struct tc_resolve *r, struct tc_schema_run *run)

@@ -126,9 +126,13 @@ bool tc_json_same(const json_t *a, const json_t *b)
 static void list_values(const json_t *values, char *out, size_t size)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    for (size_t i = 0; i < json_array_size(values); i++) {
+    for (size_t i = 0; i < json_array_size(values) && text.len < size; i++) {
+        const json_t *one = json_array_get(values, i);
         tc_buf_adds(&text, i ? ", " : "the values are ");
-        tc_json_canonical(json_array_get(values, i), &text);
+        if (json_string_length(one) < size)
+            tc_json_canonical(one, &text);
+        else
+            tc_buf_adds(&text, "a long text");
     }
     tc_strcopy(out, size, text.failed || !text.data ? "" : text.data);
 }
@@ -224,12 +228,10 @@ void tc_schema_show(const json_t *value, char *out, size_t size)
 enum tc_pattern_verdict tc_schema_match(struct tc_schema_run *run, const char *pattern,
                                         const char *text, size_t len)
 {
+    size_t place = 0;
     enum tc_pattern_verdict answer = TC_PATTERN_MEMORY;
-    for (size_t i = 0; i < run->pattern_count; i++)
-        if (tc_streq(tc_pattern_text(run->patterns[i]), pattern)) {
-            answer = tc_pattern_match(run->patterns[i], text, len, &run->steps);
-            break;
-        }
+    if (tc_pattern_find(run->patterns, run->pattern_count, pattern, &place))
+        answer = tc_pattern_match(run->patterns[place], text, len, &run->steps);
     run->costly |= answer == TC_PATTERN_COSTLY;
     run->memory |= answer == TC_PATTERN_MEMORY;
     return answer;

@@ -37,7 +37,7 @@ static size_t count_fitting(struct tc_schema_run *run, const char *name, const j
             fitting++;
             continue;
         }
-        bool alike = tc_type_fits(tc_schema_types(part), value);
+        bool alike = tc_type_fits(tc_schema_own_types(part), value);
         if (!i || ended(run) || (alike && !near))
             *c = one;
         near = near || alike;

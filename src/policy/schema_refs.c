@@ -11,7 +11,7 @@
 #include "policy/json_node.h"
 #include "policy/parse.h"
 
-enum { PARTS_MAX = 1 << 16, DEPTH_MAX = 2 * TC_DOCUMENT_DEPTH_MAX };
+enum { PARTS_MAX = 1 << 16, DEPTH_MAX = 2 * TC_DOCUMENT_DEPTH_MAX, BYTES_A_PART = 64 };
 
 /* The references that are being written out, the innermost first. */
 struct chain {
@@ -80,7 +80,7 @@ static const struct tc_node *find_target(const struct tc_node *root, const char 
         if (!read_step(at, len, step, sizeof(step)))
             return NULL;
         if (node->kind == TC_NODE_TABLE)
-            node = tc_node_get(node, step);
+            node = node->count <= TC_MEMBERS_MAX ? tc_node_get(node, step) : NULL;
         else
             node = node->kind == TC_NODE_ARRAY ? element(node, step) : NULL;
         at += len;
@@ -205,11 +205,13 @@ static bool write_node(struct writer *w, struct tc_node *parent, const struct tc
                        const struct tc_node *notes, const struct chain *above)
 {
     const struct tc_node *ref = find_reference(from);
-    w->p->referred += above != NULL;
+    if (above)
+        w->p->referred += 1 + ((from->key ? strlen(from->key) : 0) + from->len) / BYTES_A_PART;
     if (w->p->referred > PARTS_MAX || w->depth > DEPTH_MAX) {
         tc_parse_bad(w->p, from, "write what is needed without references",
-                     w->depth > DEPTH_MAX ? "written out, the schema is nested deeper than 48"
-                                          : "references make more than 65536 parts of this policy");
+                     w->depth > DEPTH_MAX
+                         ? "written out, the schema is nested deeper than 48"
+                         : "references make more than 65536 parts of this policy, or 4 MiB");
         return false;
     }
     w->depth++;

@@ -74,14 +74,20 @@ static unsigned ask_branches(const json_t *schema, unsigned (*ask)(const json_t 
     return TC_TYPE_ANY;
 }
 
-unsigned tc_schema_types(const json_t *schema)
+unsigned tc_schema_own_types(const json_t *schema)
 {
     const json_t *type = json_object_get(schema, "type");
     if (type)
         return said_types(type);
-    if (json_object_get(schema, "const") || json_object_get(schema, "enum"))
-        return listed_types(schema);
-    return ask_branches(schema, tc_schema_types);
+    bool lists = json_object_get(schema, "const") || json_object_get(schema, "enum");
+    return lists ? listed_types(schema) : TC_TYPE_ANY;
+}
+
+unsigned tc_schema_types(const json_t *schema)
+{
+    bool own = json_object_get(schema, "type") || json_object_get(schema, "const") ||
+               json_object_get(schema, "enum");
+    return own ? tc_schema_own_types(schema) : ask_branches(schema, tc_schema_types);
 }
 
 unsigned tc_schema_element_types(const json_t *schema)

@@ -414,6 +414,8 @@ static const struct row rows[] = {
      "tool.x.arguments.a", "need a string", "say type"},
     {T "arguments.a = { anyOf = [{ type = \"object\", properties.m = {} }], read = [\"/d\"] }\n", 2,
      11, "tool.x.arguments.a", "need a string", ""},
+    {T "arguments.a = { type = [\"null\", \"string\", \"null\"] }\n", 2, 43,
+     "tool.x.arguments.a.type", "null stands there twice", "once"},
     {T "arguments.a = { type = [\"string\", \"object\"], read = [\"/d\"] }\n", 2, 11,
      "tool.x.arguments.a", "need a string", "say type"},
     {T
