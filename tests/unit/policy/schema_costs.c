@@ -3,6 +3,7 @@
  *
  * What a hostile schema, or a model's value, costs: each of these once took minutes or gigabytes.
  */
+#include <stdlib.h>
 #include <time.h>
 
 #include "policy/compare.h"
@@ -10,7 +11,11 @@
 
 #define HEAD "[tool.t]\ncommand = [\"x\"]\n"
 
-enum { SECONDS = 6 };
+/* Of processor time; a sanitizer takes several times as long. */
+static double most(void)
+{
+    return getenv("TC_TEST_EMULATED") ? 500 : 15;
+}
 
 static double now(void)
 {
@@ -38,7 +43,7 @@ static void not_compiled(const struct tc_buf *text, const char *why)
         tc_policy_compile(text->data, text->len, "t.toml", "/srv/p", "/home/me", &policy, &err),
         TOOLCAGE_EPOLICY);
     assert_non_null(strstr(tc_error_report(err), why));
-    assert_true(now() - before < SECONDS);
+    assert_true(now() - before < most());
 }
 
 static void an_array(struct tc_buf *out, size_t count)
@@ -138,7 +143,7 @@ static void many_refusals(void **state)
         _autogrant_ struct tc_grant grant = {0};
         double before = now();
         granted(policy, (struct ask){.tool = "t", .arguments = given.data}, &grant);
-        assert_true(now() - before < SECONDS);
+        assert_true(now() - before < most());
     }
 }
 
@@ -183,7 +188,7 @@ static void many_places(void **state)
     tc_buf_adds(&text, "] }\n");
     double before = now();
     _autopolicy_ struct toolcage_policy *policy = compile(text.data);
-    assert_true(now() - before < SECONDS);
+    assert_true(now() - before < most());
 }
 
 static void long_lists_are_compared(void **state)
@@ -202,7 +207,7 @@ static void long_lists_are_compared(void **state)
     double before = now();
     assert_int_equal(tc_policy_compare(a, b, &test_facts, &all, NULL), 0);
     assert_int_equal(all.count, 0);
-    assert_true(now() - before < SECONDS);
+    assert_true(now() - before < most());
 }
 
 int main(void)
