@@ -38,6 +38,8 @@ static void add_value(struct filled *f, const json_t *value, const struct tc_arg
     bool first = !f->text.len;
     if (json_is_string(value))
         tc_buf_add(&f->text, json_string_value(value), json_string_length(value));
+    else if (json_is_real(value) && tc_json_is_whole(value))
+        tc_buf_addf(&f->text, "%.0f", json_real_value(value)); /* digits, however it was written */
     else
         tc_json_canonical(value, &f->text);
     if (first && f->text.len && json_is_string(value)) {

@@ -39,6 +39,23 @@ int tc_json_compare_numbers(const json_t *a, const json_t *b)
     return x < y ? -1 : x > y;
 }
 
+/* Exact beyond 64 bits, too: such a double can be halved until it fits. */
+static bool is_multiple(const json_t *value, json_int_t step)
+{
+    double number = fabs(json_number_value(value));
+    int halved = 0;
+    if (json_is_integer(value))
+        return json_integer_value(value) % step == 0;
+    if (!tc_json_is_whole(value))
+        return false;
+    for (; number >= 0x1p63; halved++)
+        number /= 2;
+    uint64_t rest = (uint64_t)number % (uint64_t)step;
+    for (; halved && rest; halved--)
+        rest = rest * 2 % (uint64_t)step;
+    return rest == 0;
+}
+
 static bool check_open(const char *name, const json_t *schema, const json_t *value,
                        struct tc_complaint *c)
 {
@@ -56,7 +73,7 @@ static bool check_open(const char *name, const json_t *schema, const json_t *val
         tc_complain(c, NULL, "%s is not less than %s", name, text);
         return false;
     }
-    if (step && fmodl(number_of(value), number_of(step)) != 0) {
+    if (step && !is_multiple(value, json_integer_value(step))) {
         tc_complain(c, NULL, "%s is not a multiple of %lld", name,
                     (long long)json_integer_value(step));
         return false;

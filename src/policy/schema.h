@@ -39,6 +39,8 @@ enum {
 /* Of a word of JSON Schema; 0: it is none. */
 unsigned tc_type_bit(const char *word);
 bool tc_type_fits(unsigned types, const json_t *value);
+/* Is it a number without a fraction? */
+bool tc_json_is_whole(const json_t *value);
 /* Those that its own words say, without those of its branches. */
 unsigned tc_schema_own_types(const json_t *schema);
 /* Those that a value of the schema can have; none of another fits. */

@@ -2,8 +2,6 @@
  * Copyright The toolcage authors
  *
  * Of which types the values of a schema are. */
-#include <math.h>
-
 #include "base/cleanup.h"
 #include "base/strv.h"
 #include "policy/schema.h"
@@ -25,6 +23,14 @@ unsigned tc_type_bit(const char *word)
     return 0;
 }
 
+bool tc_json_is_whole(const json_t *value)
+{
+    double number = json_real_value(value);
+    bool large = number >= 0x1p53 || number <= -0x1p53;
+    return json_is_integer(value) ||
+           (json_is_real(value) && (large || (double)(json_int_t)number == number));
+}
+
 /* Every one of which it is: an integer is a number, and 1.0 is an integer. */
 static unsigned types_of_value(const json_t *value)
 {
@@ -33,8 +39,7 @@ static unsigned types_of_value(const json_t *value)
         [JSON_STRING] = TC_TYPE_STRING, [JSON_INTEGER] = TC_TYPE_INTEGER | TC_TYPE_NUMBER,
         [JSON_REAL] = TC_TYPE_NUMBER,   [JSON_TRUE] = TC_TYPE_BOOLEAN,
         [JSON_FALSE] = TC_TYPE_BOOLEAN, [JSON_NULL] = TC_TYPE_NULL};
-    bool whole = json_is_real(value) && floor(json_real_value(value)) == json_real_value(value);
-    return rows[json_typeof(value)] | (whole ? TC_TYPE_INTEGER : 0);
+    return rows[json_typeof(value)] | (tc_json_is_whole(value) ? TC_TYPE_INTEGER : 0);
 }
 
 bool tc_type_fits(unsigned types, const json_t *value)

@@ -19,6 +19,11 @@ static const struct row rows[] = {
     {"type = \"integer\"", "1e300", NULL},
     {"type = \"integer\"", "2.5", "must be of type integer, not a number"},
     {"type = \"integer\", multipleOf = 2", "3.0", "not a multiple of 2"},
+    {"type = \"integer\", multipleOf = 2", "-4.0", NULL},
+    {"type = \"integer\", multipleOf = 7", "1e22", "not a multiple of 7"},
+    {"type = \"integer\", multipleOf = 5", "-1e22", NULL},
+    {"type = \"integer\", multipleOf = 9223372036854775807", "1e300", "not a multiple"},
+    {"type = \"integer\", multipleOf = 4611686018427387904", "1e300", NULL},
     {"type = \"number\", maximum = 9007199254740993", "9007199254740994", "is more than"},
     {"type = [\"integer\", \"array\"], maxItems = 1", "[]", NULL},
     {"type = [\"integer\", \"array\"], maxItems = 1", "[1]", "must be of type string"},
@@ -153,6 +158,9 @@ static void null_is_no_value(void **state)
     granted(policy, (struct ask){.tool = "t", .arguments = "{\"a\":5,\"l\":[\"y\",\"z\"]}"}, &some);
     assert_int_equal(some.argv.count, 5);
     assert_string_equal(some.argv.items[1], "--a=5");
+    _autogrant_ struct tc_grant large = {0};
+    granted(policy, (struct ask){.tool = "t", .arguments = "{\"a\":-1e21,\"l\":null}"}, &large);
+    assert_string_equal(large.argv.items[1], "--a=-1000000000000000000000");
     assert_string_equal(some.argv.items[3], "z");
 }
 
