@@ -3,9 +3,10 @@
 """Attacks of a model, and of the client that speaks for it, on what a policy narrows: at a server that toolcage wrap
 stands before, and at toolcage mcp. Without either, the same words go to a careless server."""
 import os
+import time
 
 from peer import Peer, call, each, hear
-from scene import DIRECT
+from scene import DIRECT, MINUTE
 
 DANGER = '"params":{"name":"danger","arguments":{"command":["/bin/echo","did danger"]}}}'
 DISGUISED = ['{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call",' + DANGER,
@@ -68,12 +69,30 @@ def a_message_takes_all_memory(s, door):
         return most > 256
 
 
+def a_match_lasts(s, door):
+    """A short text that a pattern can read in billions of ways."""
+    with Peer(s, door) as peer:
+        peer.send(call("match", text="a" * 34 + "!"))
+        peer.send({**call("read", path=s.path("ws/inside")), "id": "last"})
+        end = time.monotonic() + MINUTE / 12
+        try:
+            while '"last"' not in peer.text():
+                peer.receive(end)
+        except AssertionError:
+            return True
+        finally:
+            peer.process.kill()
+        return "did match" in peer.text()
+
+
 WRAP, MCP = zip(*map(both, [a_hidden_tool_is_called, a_call_is_disguised, a_path_leaves, a_value_leaves, nobody_is_asked,
-                            a_message_takes_all_memory]))
+                            a_message_takes_all_memory, a_match_lasts]))
 NAMES = ["a model calls a tool that the policy does not name", "a call is disguised from the wrapper",
          "a model's path leaves its bounds at a server", "a model's value leaves its bounds at a server",
-         "a model calls at a server what a person must approve", "a client's message takes the wrapper's memory"]
+         "a model calls at a server what a person must approve", "a client's message takes the wrapper's memory",
+         "a model's text makes a match last at a server"]
 MCP_NAMES = ["a model calls by MCP a tool without a command", "a call is disguised from the server of tools",
              "a model's path leaves its bounds by MCP", "a model's value leaves its bounds by MCP",
-             "a model calls by MCP what a person must approve", "a client's message takes the server's memory"]
+             "a model calls by MCP what a person must approve", "a client's message takes the server's memory",
+             "a model's text makes a match last by MCP"]
 CASES = [(name, attack, {"free": DIRECT, "alike": True}) for name, attack in zip(NAMES + MCP_NAMES, WRAP + MCP)]

@@ -15,7 +15,7 @@ PYTHON = "/usr/bin/python3"
 # It reads members without regard to case and the last of two, as some JSON readers do. To `lie` it answers with the lines
 # that it was started with, and its tool `do` is whatever its maker wants.
 SERVER = r"""
-import json, os, socket, sys, time
+import json, os, re, socket, sys, time
 LIES = json.loads(sys.argv[1])
 def fold(pairs): return {key.lower(): value for key, value in pairs}
 def tell(id, result): print(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
@@ -27,6 +27,7 @@ def run(name, given):
     scope = {"out": ""}
     try:
         if name == "do": exec(given["code"], scope)
+        if name == "match": re.search("^(a+)+$", given["text"])
         return scope["out"] if name == "do" else open(given["path"]).read() if name == "read" else f"did {name} {given.get('n')}"
     except OSError as error:
         return repr(error)
@@ -54,6 +55,7 @@ filesystem = {{ readable = [{bin}], writable = [{ws}] }}
 memory = {{ max = "256MiB", by = "any" }}
 tool.read = {{ arguments.path = {{ read = [{ws}] }} }}
 tool.count = {{ arguments.n = {{ type = "integer", minimum = 0, maximum = 10 }} }}
+tool.match = {{ arguments.text = {{ pattern = "^(a+)+$" }} }}
 tool.ask = {{ tier = "HumanApprove" }}
 tool.do = {{}}
 {without}
@@ -68,6 +70,10 @@ arguments.path = {{ type = "string", read = [{ws}] }}
 [tool.count]
 command = ["/bin/echo", "did count", "{{n}}"]
 arguments.n = {{ type = "integer", minimum = 0, maximum = 10 }}
+{without}
+[tool.match]
+command = ["/bin/echo", "did match", "--", "{{text}}"]
+arguments.text = {{ pattern = "^(a+)+$" }}
 {without}
 [tool.ask]
 command = ["/bin/echo", "did ask"]
