@@ -108,6 +108,16 @@ static const struct {
     {TOOL "arguments.a = { type = \"integer\", enum = [9007199254740993, 1] }",
      TOOL "arguments.a = { type = \"integer\", enum = [1, 9007199254740992, 9007199254740993] }",
      "values that it did not"},
+    {TOOL "arguments.a = {}", TOOL "arguments.a = { type = [\"string\", \"null\"] }",
+     "values that it did not"},
+    {TOOL "arguments.a = { type = \"integer\" }", TOOL "arguments.a = { type = \"number\" }",
+     "values that it did not"},
+    {TOOL "arguments.a = { not = { const = \"x\" } }", TOOL "arguments.a = {}",
+     "values that it did not"},
+    {TOOL "arguments.a = { type = \"array\", items = false }",
+     TOOL "arguments.a = { type = \"array\" }", "values that it did not"},
+    {TOOL "input_schema = { type = \"object\", additionalProperties = false, minProperties = 1 }",
+     TOOL "input_schema = { type = \"object\", additionalProperties = false }", "bound no more"},
     {TOOL "arguments.a = {}", TOOL "arguments.a = { optional = true }", "may be absent"},
     {TOOL "arguments.a = { read = [\"/data/x\"] }", TOOL "arguments.a = { read = [\"/data\"] }",
      "read below /data"},
@@ -167,6 +177,18 @@ static void not_comparable_is_more(void **state)
         {TOOL "backend = \"wasm\"", TOOL "backend = \"gvisor\""},
         {TOOL "stdin = \"a\"", TOOL "stdin = \"b\""},
         {TOOL "cwd = \"/usr\"", TOOL "cwd = \"/bin\""},
+        /* what is added to `to` turns what a word speaks of */
+        {TOOL "arguments.a = { type = \"array\", items = { type = \"integer\" } }", TOOL
+         "arguments.a = { type = \"array\", items = { type = \"integer\" }, prefixItems = [{}] }"},
+        {TOOL "arguments.a = { type = \"array\", contains = { const = \"x\" } }",
+         TOOL "arguments.a = { type = \"array\", contains = { const = \"x\" }, minContains = 0 }"},
+        {TOOL "arguments.a = { type = \"object\", additionalProperties = { type = \"integer\" } }",
+         TOOL "arguments.a = { type = \"object\", additionalProperties = { type = \"integer\" }, "
+              "patternProperties.x = {} }"},
+        {TOOL
+         "input_schema = { type = \"object\", additionalProperties = false, minProperties = 1 }",
+         TOOL
+         "input_schema = { type = \"object\", additionalProperties = false, maxProperties = 1 }"},
         {TOOL "arguments.a = { type = \"integer\", const = 9007199254740993 }",
          TOOL "arguments.a = { type = \"integer\", const = 9007199254740992 }"},
     };
