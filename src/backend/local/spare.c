@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/spread.h"
 #include "base/sys.h"
 
 /* The shared memory has room for common boxes; pages are there once they are written to. */
@@ -237,6 +238,7 @@ void tc_spare_first(struct tc_process_host *host)
 {
     struct tc_spare *s = describe(host, NULL, 0, &(struct tc_cgroup_limits){0});
     if (s && bring_up(s)) {
+        tc_spread(s->pid); /* its first call waits for both of us */
         rootless = s;
         list(s);
         return;
