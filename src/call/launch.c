@@ -7,7 +7,10 @@
  *
  * Between clone and exec both children run in the host's memory while its calling thread waits, on
  * stacks of their own: they make system calls, write one errno into the shared record and allocate
- * nothing. */
+ * nothing.
+ *
+ * Where the helper's code is in the program itself (tc_launch_within), it is a plain fork, with the
+ * same steps but the last. */
 #include "call/launch.h"
 
 #include <dlfcn.h>
@@ -30,16 +33,20 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/root.h"
+#include "base/spread.h"
 #include "base/strv.h"
 #include "call/facts.h"
 #include "helper/protocol.h"
 
 enum { STACK = 64 << 10, KERNEL_SIGSET = 8, ABOVE = 10, AWAKE_US = 2000 };
 
+void (*tc_launch_within)(const char *state);
+
 struct launch {
     int program, sock, host, null;
+    void (*within)(const char *state); /* in place of the program */
     char *argv[3];
-    char *stack;        /* two of STACK bytes */
+    char *stack;        /* of the children that share our memory; NULL: a fork has its own */
     const char *failed; /* which step, when errnum is set */
     int errnum;
 };
@@ -62,27 +69,18 @@ static int leave_session(struct launch *l)
     return setsid() < 0 ? -1 : 0;
 }
 
-/* The host may have 0 to 4 closed or in use, so the sources move out of the way first. */
 static int place_descriptors(struct launch *l)
 {
-    int *moved[] = {&l->null, &l->sock, &l->host, &l->program};
-    for (size_t i = 0; i < TC_COUNT(moved); i++) {
-        *moved[i] = fcntl(*moved[i], F_DUPFD_CLOEXEC, ABOVE);
-        if (*moved[i] < 0) {
-            errno = errno == EINVAL ? EMFILE : errno; /* what it says where the limit is below */
-            return -1;
-        }
-    }
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (dup2(l->null, fd) < 0)
             return -1;
     return dup2(l->sock, TC_HELPER_SOCKET) < 0 || dup2(l->host, TC_HELPER_HOST) < 0 ? -1 : 0;
 }
 
-/* The program's own descriptor is needed until exec, so the rest is marked, not closed. */
+/* A program's own descriptor is needed until exec, so the rest is marked, not closed. */
 static int close_others(struct launch *l)
 {
-    return close_range(TC_HELPER_HOST + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    return close_range(TC_HELPER_HOST + 1, ~0U, l->within ? 0 : CLOSE_RANGE_CLOEXEC);
 }
 
 static int leave_directory(struct launch *l)
@@ -95,6 +93,8 @@ static int execute(struct launch *l)
     static char *envp[] = {NULL};
     uint64_t none = 0;
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, KERNEL_SIGSET);
+    if (l->within)
+        l->within(l->argv[1]);
     return execveat(l->program, "", l->argv, envp, AT_EMPTY_PATH);
 }
 
@@ -152,23 +152,70 @@ static void await_end(pid_t pid)
         ended = reap(pid, 0);
 }
 
+/* A fork has nobody to tell what fails in it; what may fail was done before. */
+static pid_t split(struct launch *l)
+{
+    pid_t pid = _Fork();
+    if (pid == 0)
+        _exit(become_helper(l));
+    if (pid > 0)
+        tc_spread(pid);
+    return pid;
+}
+
 /* All signals, those that libc keeps for itself included: a handler must not run in the children.
  */
 static void start(struct launch *l)
 {
     uint64_t all = ~UINT64_C(0), before = 0;
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
-    pid_t pid = clone(vanish, l->stack + STACK, CLONE_VM, l);
+    pid_t pid = l->within ? split(l) : clone(vanish, l->stack + STACK, CLONE_VM, l);
     if (pid < 0) {
-        l->failed = "clone";
+        l->failed = l->within ? "fork" : "clone";
         l->errnum = errno;
     }
-    if (pid > 0)
+    if (pid > 0 && !l->within)
         await_end(pid);
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
 }
 
-static int launch(int program, const char *path, int sock, int host, struct toolcage_error **err)
+static int above(int fd)
+{
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, ABOVE);
+    if (moved < 0 && errno == EINVAL)
+        errno = EMFILE; /* what it says where the limit is below */
+    return moved;
+}
+
+/* The host may have 0 to 4 closed or in use, so what goes there stands above them before. */
+static void start_from_above(struct launch *l)
+{
+    _autofd_ int null = above(l->null), sock = above(l->sock), host = above(l->host),
+                 program = l->within ? -1 : above(l->program);
+    if (null < 0 || sock < 0 || host < 0 || (program < 0 && !l->within)) {
+        l->failed = "descriptors";
+        l->errnum = errno;
+        return;
+    }
+    l->null = null;
+    l->sock = sock;
+    l->host = host;
+    l->program = program;
+    start(l);
+}
+
+/* Of two children, STACK bytes each. */
+static bool make_stack(struct launch *l)
+{
+    if (l->within)
+        return true;
+    l->stack = mmap(NULL, 2 * (size_t)STACK, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    return l->stack != MAP_FAILED;
+}
+
+/* `l` has what it shall have; of who shall be it, the program or the code in this one. */
+static int launch(struct launch *l, const char *path, struct toolcage_error **err)
 {
     struct tc_why why = {.code = TOOLCAGE_EHELPER, .stage = "helper", .subject = path};
     _autofd_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -181,20 +228,20 @@ static int launch(int program, const char *path, int sock, int host, struct tool
     _autofree_ char *state = NULL;
     if (!tc_state_directory(&state))
         return tc_fail_memory(err);
-    struct launch l = {
-        .program = program, .sock = sock, .host = host, .null = null, .argv = {name, state, NULL}};
-    l.stack = mmap(NULL, 2 * (size_t)STACK, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (l.stack == MAP_FAILED)
+    l->null = null;
+    l->argv[0] = name;
+    l->argv[1] = state;
+    if (!make_stack(l))
         return tc_fail_memory(err);
-    start(&l);
-    (void)munmap(l.stack, 2 * (size_t)STACK);
-    if (!l.errnum)
+    start_from_above(l);
+    if (l->stack)
+        (void)munmap(l->stack, 2 * (size_t)STACK);
+    if (!l->errnum)
         return 0;
-    why.errnum = l.errnum;
+    why.errnum = l->errnum;
     why.hint = "raise this process's limits (ulimit -u, ulimit -n) when they are reached, or "
                "reinstall toolcage";
-    return tc_fail(err, &why, "cannot start the helper %s (step %s)", path, l.failed);
+    return tc_fail(err, &why, "cannot start the helper %s (step %s)", path, l->failed);
 }
 
 static const char *unsafe(const struct stat *st)
@@ -234,7 +281,8 @@ int tc_launch_program(const char *path, int sock, int host, struct toolcage_erro
 {
     _autofd_ int program = -1;
     int r = open_program(path, &program, err);
-    return r < 0 ? r : launch(program, path, sock, host, err);
+    struct launch l = {.program = program, .sock = sock, .host = host};
+    return r < 0 ? r : launch(&l, path, err);
 }
 
 /* The file that holds this code, by the kernel's own word: the loader's may be relative to a
@@ -294,6 +342,10 @@ static char *library_directory(void)
 int tc_launch_helper(int sock, int host, struct toolcage_error **err)
 {
     static const char *const places[] = {"toolcage-helper", "../libexec/toolcage/toolcage-helper"};
+    struct launch within = {
+        .program = -1, .sock = sock, .host = host, .within = TAKE(tc_launch_within)};
+    if (within.within)
+        return launch(&within, "toolcage-helper", err);
     _autofree_ char *dir = library_directory();
     if (!dir)
         return tc_fail(

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/companion.h"
 #include "cli/opts.h"
 #include "cli/say.h"
 #include "cli/verbs.h"
@@ -177,6 +178,7 @@ static bool standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
+    tc_companion_offer(argc, argv);
     if (!standard_descriptors())
         return TC_EXIT_FAILURE;
     if (argc < 2) {

@@ -5,7 +5,7 @@
  *
  * The helper is started with a SOCK_SEQPACKET socket as descriptor 3 (the engine's socket,
  * SO_PASSCRED on) and a pidfd of the host as descriptor 4; descriptors 0 to 2 are /dev/null; argv
- * is {"toolcage-helper"}, the environment empty.
+ * is {"toolcage-helper", state}, the environment empty.
  *
  * On the engine's socket the library sends one message a job: a tc_job with these descriptors:
  *     [0] the job's own socket (SOCK_SEQPACKET, the helper's end)

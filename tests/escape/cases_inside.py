@@ -194,6 +194,37 @@ def a_planted_helper_runs(s):
     return os.path.exists(marker)
 
 
+def memory(pid):
+    """What a process may write to and does not share; None: it cannot be read."""
+    found = bytearray()
+    try:
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb", 0) as file:
+            for line in maps:
+                words = line.split()
+                start, end = (int(number, 16) for number in words[0].split("-"))
+                if words[1].startswith("rw-p"):
+                    with contextlib.suppress(OSError):
+                        file.seek(start)
+                        found += file.read(end - start)
+    except OSError:
+        return None
+    return bytes(found)
+
+
+def the_environment_lies_in_memory(s):
+    """The helper was begun by who has the keys, and every cage's first process is a copy of the helper."""
+    s.environ["TOKEN_OF_THE_CALLER"] = s.token
+    process = s.popen(SHELL, "-c", f": > {s.path('ws/up')}; exec /bin/sleep 60")
+    s.ends.callback(s.end, process)
+    deadline = time.monotonic() + 20 * PATIENCE
+    while not os.path.exists(s.path("ws/up")):
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.05)
+    found = {pid: memory(pid) for pid in s.crowd(process)}
+    assert found[next(iter(found))], "the helper's memory cannot be read"
+    return any(text and s.token.encode() in text for text in found.values())
+
+
 # ---- toolcage's own files ----------------------------------------------------------------------------------
 
 PLANT = """cd {home}
@@ -336,6 +367,7 @@ CASES = [
     ("limits of the host change a tool", a_hosts_limits_change_a_tool, {"free": DIRECT}),
     ("a host without random addresses passes that on", a_host_has_no_random_addresses, {"free": DIRECT}),
     ("signals ignored by the host are passed on", signals_are_passed_on, {"free": DIRECT}),
+    ("the caller's environment lies in memory", the_environment_lies_in_memory, {"free": DIRECT}),
     ("a planted helper runs", a_planted_helper_runs, {"free": DIRECT}),
     ("trust or a policy of the user's is planted", own_files(lambda s: None), {}),
     ("trust or a policy of the user's is replaced", own_files(there_already), {}),

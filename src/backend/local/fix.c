@@ -20,8 +20,8 @@ static const char too_many[] =
     "allow more user namespaces: sysctl user.max_user_namespaces=15000; a sandbox that sets it to "
     "0 (bwrap --disable-userns) must leave that out";
 static const char apparmor[] =
-    "install the AppArmor profile that toolcage ships for its helper (packaging/apparmor-toolcage-"
-    "helper, see docs/places.md), or: sysctl kernel.apparmor_restrict_unprivileged_userns=0";
+    "install the AppArmor profiles that toolcage ships (packaging/apparmor-toolcage, see "
+    "docs/places.md), or: sysctl kernel.apparmor_restrict_unprivileged_userns=0";
 static const char forbidden[] = "sysctl kernel.unprivileged_userns_clone=1";
 static const char filtered[] =
     "a seccomp filter is over this process, as in a container: start the container with " CONTAINER;

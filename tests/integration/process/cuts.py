@@ -13,22 +13,16 @@ import subprocess
 import sys
 import time
 
-from scene import TOOLCAGE, check, end, is_root, run, until
+from scene import TOOLCAGE, below, check, end, helpers_of, is_root, run, start_time, until
 
 COPY = 'workspace = { mode = "copy" }\ntimeout = "60s"\n'
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 12
 FILES = 2000
 
 
-def ours(s):
-    """Helpers that were started with this scene's home: their supervisors, cages and collectors."""
-    for entry in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{entry}/cmdline", "rb") as file:
-                if entry.isdigit() and file.read().split(b"\0")[:2] == [b"toolcage-helper", os.fsencode(s.path("home/.local/state/toolcage"))]:
-                    yield int(entry)
-        except OSError:
-            continue
+def living(pids):
+    """Of these pids with their start times, those that still are."""
+    return [pid for pid, started in pids.items() if started and start_time(pid) == started]
 
 
 def contents(s):
@@ -53,12 +47,15 @@ def cut_once(s, dice):
     until(lambda: process.poll() is not None or any(os.lstat(name).st_size != 3 for name in first)
           or any(name.startswith(".toolcage") for name in os.listdir(s.ws)), 60)
     time.sleep(dice.random() * .05)
+    ours = {}  # its helper, which may be nobody's child, and what that has started
     for _ in range(3):
-        for pid in list(ours(s)):
+        for first in helpers_of(process.pid):
+            ours.update({pid: start_time(pid) for pid in [first, *below(first)]})
+        for pid in living(ours):
             end(pid)
     end(process)
     process.communicate()
-    until(lambda: not list(ours(s)), 20)
+    until(lambda: not living(ours), 20)
     found = contents(s)
     left = [name for name in found if name.startswith(".toolcage")]
     new = sum(text == b"new\n" for text in found.values())

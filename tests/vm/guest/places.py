@@ -36,7 +36,7 @@ def sysctl(name, value=None):
 
 
 class Person:
-    """The ordinary user, perhaps below an AppArmor profile."""
+    """The ordinary user, perhaps in a session below an AppArmor profile: a program that has one of its own leaves by it."""
 
     def __init__(self, profile=None, toolcage=os.path.join(BUILD, "toolcage")):
         self.profile, self.toolcage = profile, toolcage
@@ -50,6 +50,7 @@ class Person:
                 attribute.write("exec " + self.profile)
 
     def run(self, *command):
+        command = ["/usr/bin/env", *command] if self.profile else command
         return run(command, preexec_fn=self.become, cwd="/var/tmp", env={"PATH": os.environ["PATH"], "HOME": "/home/user"})
 
     def may_make_namespaces(self):

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A fork has what its parent had: the words of the command line and the environment, which may hold
+ * keys. Both stand in one piece where the kernel put them, and are wiped before the helper begins:
+ * its memory is copied into every cage's first process. */
+#include "cli/companion.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "backend/oci/config.h"
+#include "backend/oci/inner.h"
+#include "base/cleanup.h"
+#include "call/launch.h"
+#include "helper/serve.h"
+
+/* All that is handed to a program: strings, one behind the other. */
+static char *words_begin, *words_end;
+
+/* False: a word stands elsewhere. */
+static bool span(char **list)
+{
+    for (; *list && *list == words_end; list++)
+        words_end += strlen(*list) + 1;
+    return !*list;
+}
+
+static void become_helper(const char *state)
+{
+    static const char name[] = "toolcage-helper"; /* what who lists processes shall see */
+    static char *none[] = {NULL};
+    size_t room = (size_t)(words_end - words_begin);
+    explicit_bzero(words_begin, room);
+    if (room >= sizeof(name))
+        memcpy(words_begin, name, sizeof(name));
+    (void)prctl(PR_SET_NAME, name, 0, 0, 0);
+    environ = none;
+    tc_helper_serve(state);
+}
+
+void tc_companion_offer(int argc, char **argv)
+{
+    static const char *const verbs[] = {"exec", "run", "call"};
+    if (argc > 0 && strcmp(argv[0], TC_OCI_INIT) == 0)
+        tc_inner_main(argc, argv);
+    if (argc < 2)
+        return;
+    words_begin = words_end = argv[0];
+    if (!span(argv) || !span(environ))
+        return; /* not all could be wiped */
+    for (size_t i = 0; i < TC_COUNT(verbs); i++)
+        if (strcmp(argv[1], verbs[i]) == 0)
+            tc_launch_within = become_helper;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Spawns and supervises the cages of one engine; protocol.h says what it is given. One loop on one
+ * thread does everything but what may wait for a file system, which workers do beside it. When the
+ * host goes, every cage is ended and everything is cleaned up. */
+#include "helper/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "backend/local/state.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "helper/inherited.h"
+#include "helper/job.h"
+#include "version.h"
+
+enum {
+    PATIENCE_US = 2000000, /* with what still ends when we end */
+    CANNOT = 125           /* the status that says so */
+};
+
+static struct {
+    struct tc_loop loop;
+    struct tc_workers workers;
+    struct tc_running *jobs;
+    struct ucred host; /* who made the socket */
+    bool ending;
+} helper;
+
+static void close_all(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        (void)close(fds[i]);
+}
+
+static void on_host(struct tc_source *s, uint32_t events)
+{
+    (void)s;
+    (void)events;
+    helper.ending = true;
+}
+
+static void take_job(const struct tc_job *job, const int *fds, size_t count)
+{
+    struct tc_job expected = {.build = TC_BUILD_ID};
+    bool plan =
+        job->kind == TC_JOB_CALL || job->kind == TC_JOB_CHANGES || job->kind == TC_JOB_SESSIONS;
+    size_t wanted = !plan ? 1 : job->stdin_kind == TC_STDIN_NONE ? 2 : 3;
+    if (count != wanted || memcmp(job->build, expected.build, sizeof(expected.build)) != 0) {
+        close_all(fds,
+                  count); /* the library sees its socket close and says that the builds differ */
+        return;
+    }
+    struct tc_running *j =
+        tc_job_new(&helper.loop, &helper.workers, job, fds[0], count > 1 ? fds[1] : -1,
+                   count > 2 ? fds[2] : -1, helper.jobs);
+    if (j)
+        helper.jobs = j;
+}
+
+/* Only the process that made the engine may ask; anybody else who got hold of the socket ends it.
+ */
+static void on_engine(struct tc_source *s, uint32_t events)
+{
+    struct tc_job job;
+    int fds[3];
+    size_t count = 0;
+    pid_t pid = -1;
+    uid_t uid = (uid_t)-1;
+    (void)events;
+    ssize_t n = tc_recv(s->fd, &job, sizeof(job), fds, TC_COUNT(fds), &count, &pid, &uid, false);
+    if (n < 0 && (errno == EAGAIN || errno == EMSGSIZE))
+        return;
+    bool stranger = n > 0 && (pid != helper.host.pid || uid != helper.host.uid);
+    if (n <= 0 || stranger) {
+        close_all(fds, count);
+        helper.ending = true;
+        return;
+    }
+    if (n != (ssize_t)sizeof(job)) {
+        close_all(fds, count);
+        return;
+    }
+    take_job(&job, fds, count);
+}
+
+static void forget_finished(void)
+{
+    for (struct tc_running **at = &helper.jobs; *at;) {
+        struct tc_running *j = *at;
+        if (j->finished)
+            tc_job_hang_up(j);
+        if (!j->finished || j->hold != TC_HOLD_NONE) {
+            at = &j->next;
+            continue;
+        }
+        *at = j->next;
+        tc_job_free(j);
+    }
+}
+
+/* When something is due next; what is due to the backends by now is done. */
+static int64_t next_deadline(void)
+{
+    const struct tc_works *w;
+    int64_t now = tc_now_us(), next = 0;
+    for (size_t i = 0; (w = tc_works_at(i)); i++) {
+        int64_t at = w->tick(now);
+        if (at && (!next || at < next))
+            next = at;
+    }
+    for (const struct tc_running *j = helper.jobs; j; j = j->next) {
+        int64_t at = tc_job_next(j);
+        if (at && (!next || at < next))
+            next = at;
+    }
+    return next;
+}
+
+static int turn(int64_t until_us)
+{
+    if (tc_loop_turn(&helper.loop, until_us) < 0)
+        return -1;
+    int64_t now = tc_now_us();
+    for (struct tc_running *j = helper.jobs; j; j = j->next)
+        tc_job_tick(j, now);
+    forget_finished();
+    return 0;
+}
+
+/* What a file system holds up for longer is left to the kernel: it goes with this process. */
+static void end_all(void)
+{
+    int64_t until = tc_now_us() + PATIENCE_US;
+    for (struct tc_running *j = helper.jobs; j; j = j->next)
+        tc_job_end(j);
+    forget_finished();
+    while ((helper.jobs || tc_job_sweeping()) && tc_now_us() < until)
+        if (turn(until) < 0)
+            break;
+}
+
+static void run(void)
+{
+    const struct tc_works *w;
+    for (size_t i = 0; (w = tc_works_at(i)); i++)
+        w->open();
+
+    /* a call that waits already comes before what tick() does ahead of one */
+    helper.ending = turn(tc_now_us()) < 0 || helper.ending;
+    while (!helper.ending)
+        if (turn(next_deadline()) < 0)
+            break;
+    end_all();
+    /* a worker that still sweeps needs what close() frees; then a later helper sweeps after us */
+    for (size_t i = 0; !tc_job_sweeping() && (w = tc_works_at(i)); i++)
+        w->close();
+}
+
+_Noreturn void tc_helper_serve(const char *state)
+{
+    static struct tc_source engine = {.ready = on_engine, .fd = -1},
+                            host = {.ready = on_host, .fd = -1};
+    socklen_t len = sizeof(helper.host);
+    if (getsockopt(TC_HELPER_SOCKET, SOL_SOCKET, SO_PEERCRED, &helper.host, &len) < 0 ||
+        fcntl(TC_HELPER_HOST, F_GETFD) < 0) {
+        (void)fprintf(stderr, "toolcage-helper: started by libtoolcage only, not by hand\n"
+                              "hint: run `toolcage doctor`\n");
+        _exit(CANNOT);
+    }
+    tc_inherited_reset();
+    (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    (void)mallopt(M_ARENA_MAX, 1); /* the workers are few, and each cage's birth copies the map */
+    (void)fcntl(TC_HELPER_SOCKET, F_SETFD, FD_CLOEXEC);
+    (void)fcntl(TC_HELPER_HOST, F_SETFD, FD_CLOEXEC);
+    if (chdir("/") < 0 || tc_loop_open(&helper.loop) < 0 ||
+        tc_workers_open(&helper.workers, &helper.loop) < 0 ||
+        tc_loop_watch(&helper.loop, &engine, TC_HELPER_SOCKET, EPOLLIN) < 0 ||
+        tc_loop_watch(&helper.loop, &host, TC_HELPER_HOST, EPOLLIN) < 0)
+        _exit(CANNOT);
+    tc_state_set(state && state[0] == '/' ? state : NULL);
+    run();
+    _exit(0); /* at once, whatever the workers do */
+}
