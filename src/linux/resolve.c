@@ -3,6 +3,8 @@
 #include "linux/resolve.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -125,10 +127,26 @@ static int step(struct walk *w, const char *name)
     struct stat st;
     if (fd < 0)
         return -1;
-    if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode))
+    int rc = fstat(fd, &st);
+    if (rc == 0 && !S_ISLNK(st.st_mode))
         return enter(w, fd);
-    int rc = follow(w, fd, &st);
+    if (rc == 0)
+        rc = follow(w, fd, &st);
     (void)close(fd);
+    return rc;
+}
+
+/* To the end, or as far as it goes; `name` is the last component that was tried. */
+static int go(struct walk *w, const char *path, char name[NAME_MAX + 2])
+{
+    tc_strcopy(w->rest, sizeof(w->rest), path);
+    if (strlen(path) >= sizeof(w->rest)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int rc = restart(w);
+    while (rc == 0 && next(w, name))
+        rc = step(w, name);
     return rc;
 }
 
@@ -136,14 +154,7 @@ int tc_resolve_in(const struct tc_resolver *r, const char *path, char *where, in
 {
     struct walk w = {.r = r, .fd = -1, .parent = -1};
     char name[NAME_MAX + 2] = "";
-    tc_strcopy(w.rest, sizeof(w.rest), path);
-    if (strlen(path) >= sizeof(w.rest)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    int rc = restart(&w);
-    while (rc == 0 && next(&w, name))
-        rc = step(&w, name);
+    int rc = go(&w, path, name);
     tc_strcopy(where, PATH_MAX, name);
     int saved = errno;
     if (w.parent >= 0 && (rc != 0 || !ret_dir))
@@ -156,6 +167,51 @@ int tc_resolve_in(const struct tc_resolver *r, const char *path, char *where, in
         (void)close(w.fd);
     errno = saved;
     return -1;
+}
+
+/* What procfs calls it; that it lies outside of our root is an error. */
+static int name_of(int fd, char *real)
+{
+    char link[64];
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, real, PATH_MAX);
+    if (n < 0)
+        return -1;
+    if (n == PATH_MAX || n == 0 || real[0] != '/') {
+        errno = n == PATH_MAX ? ENAMETOOLONG : EXDEV;
+        return -1;
+    }
+    real[n] = '\0';
+    return 0;
+}
+
+/* `name` and what follows are not there. */
+static int append(char *real, const char *name, const char *rest)
+{
+    rest += strspn(rest, "/");
+    size_t used = strcmp(real, "/") == 0 ? 0 : strlen(real), length = strlen(rest);
+    while (length > 0 && rest[length - 1] == '/')
+        length--;
+    int n = snprintf(real + used, PATH_MAX - used, "/%s%s%.*s", name, length ? "/" : "",
+                     (int)length, rest);
+    if (n >= 0 && (size_t)n < PATH_MAX - used)
+        return 0;
+    errno = ENAMETOOLONG;
+    return -1;
+}
+
+int tc_resolve_links(const struct tc_resolver *r, const char *path, char *real)
+{
+    struct walk w = {.r = r, .fd = -1, .parent = -1};
+    char name[NAME_MAX + 2] = "";
+    int found = go(&w, path, name) == 0;
+    _autofd_ int fd = w.fd, parent = w.parent;
+    (void)parent;
+    if (!found && ((errno != ENOENT && errno != ENOTDIR) || fd < 0))
+        return -1;
+    if (name_of(fd, real) < 0 || (!found && append(real, name, w.rest) < 0))
+        return -1;
+    return found;
 }
 
 int tc_resolve(const struct tc_resolver *r, const char *path, char *where)

@@ -34,7 +34,11 @@ int tc_resolve(const struct tc_resolver *r, const char *path, char *where);
  * for "/". For files: what ".." led to has no such directory. */
 int tc_resolve_in(const struct tc_resolver *r, const char *path, char *where, int *ret_dir);
 
-/* The same beneath an open directory, never through any link: for values that a model chose. */
+/* The path (PATH_MAX bytes) without the links on its way, which are followed as above. 1: what it
+ * names is there; 0: not, and `real` is where it would be; -1 with errno. */
+int tc_resolve_links(const struct tc_resolver *r, const char *path, char *real);
+
+/* A descriptor beneath an open directory, never through any link: for values that a model chose. */
 int tc_resolve_beneath(int dirfd, const char *relative);
 
 #endif

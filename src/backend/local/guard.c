@@ -6,7 +6,6 @@
  * says, and are read-only wherever a writable grant reaches them. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -31,6 +30,7 @@ static int refuse(struct tc_cage *cage, const struct tc_item *item, const char *
     return -1;
 }
 
+static const char unseen[] = "which cannot be looked at";
 static const char apart[] = "keep the policy's files outside of what tools write";
 
 static bool is(const struct tc_file_id *id, const struct stat *st)
@@ -92,7 +92,7 @@ static int mark_new(struct tc_cage *cage, const char *path, int dir, const char 
     struct tc_process_cage *p = TC_PRIV(cage);
     struct stat st, its;
     if (fstat(dir, &st) < 0)
-        return refuse(cage, NULL, path, errno, "which cannot be looked at", apart);
+        return refuse(cage, NULL, path, errno, unseen, apart);
     for (size_t i = 0; i < p->item_count; i++) {
         const struct tc_item *item = &p->items[i];
         if (item->writable && item->host_name && strcmp(item->host_name, name) == 0 &&
@@ -103,8 +103,9 @@ static int mark_new(struct tc_cage *cage, const char *path, int dir, const char 
     return 0;
 }
 
-/* From the root down, by descriptors: which grants lie on the way? The path has no links. */
-static int walk(struct tc_cage *cage, const char *path, const char *real, bool must)
+/* From the root down, by descriptors: which grants lie on the way? The path has no links. A file
+ * that was found is marked or refused; only one that is not there may be neither. */
+static int walk(struct tc_cage *cage, const char *path, const char *real, bool found, bool must)
 {
     _autofd_ int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     bool inside = false;
@@ -114,14 +115,16 @@ static int walk(struct tc_cage *cage, const char *path, const char *real, bool m
         char name[NAME_MAX + 1];
         size_t n = strcspn(at, "/");
         if (n > NAME_MAX || fstat(dir, &st) < 0)
-            return refuse(cage, NULL, path, errno, "which cannot be looked at", apart);
+            return refuse(cage, NULL, path, errno, unseen, apart);
         if (mark(cage, path, &st, at, &inside) < 0)
             return -1;
         memcpy(name, at, n);
         name[n] = '\0';
         if (!at[n]) {
             rc = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW);
-            if (rc < 0 && errno == ENOENT && mark_new(cage, path, dir, name) < 0)
+            if (rc == 0)
+                return mark_file(cage, path, &st);
+            if (errno == ENOENT && mark_new(cage, path, dir, name) < 0)
                 return -1;
             break;
         }
@@ -130,8 +133,8 @@ static int walk(struct tc_cage *cage, const char *path, const char *real, bool m
         (void)close(dir);
         dir = next;
     }
-    if (rc == 0)
-        return mark_file(cage, path, &st);
+    if (found || (errno != ENOENT && errno != ENOTDIR))
+        return refuse(cage, NULL, path, errno, unseen, apart);
     return inside && must ? refuse(cage, NULL, path, errno,
                                    "which is gone, and the tool could write another one there",
                                    "put it back, or load the policy again")
@@ -141,22 +144,14 @@ static int walk(struct tc_cage *cage, const char *path, const char *real, bool m
 /* Links on the way are followed as those of a granted path: only where no tool can change them. */
 static int guard(struct tc_cage *cage, const char *path, bool must)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    char where[PATH_MAX], link[64], real[PATH_MAX];
-    _autofd_ int fd = tc_resolve(&p->resolver, path, where);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return walk(cage, path, path, must);
-    if (fd < 0)
+    char real[PATH_MAX];
+    int found = tc_resolve_links(&TC_PRIV(cage)->resolver, path, real);
+    if (found < 0)
         return refuse(cage, NULL, path, errno,
                       errno == ELOOP ? "through a link that a tool could change"
                                      : "which cannot be found again",
                       errno == ELOOP ? "name the file itself, not a link to it" : apart);
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(link, real, sizeof(real));
-    if (n <= 0 || (size_t)n >= sizeof(real) || real[0] != '/')
-        return refuse(cage, NULL, path, n < 0 ? errno : 0, "which has no place of its own", apart);
-    real[n] = '\0';
-    return walk(cage, path, real, must);
+    return walk(cage, path, real, found, must);
 }
 
 static bool writes(const struct tc_process_cage *p)
@@ -201,8 +196,10 @@ bool tc_process_guards_id(const struct tc_process_cage *p, int dirfd, const char
 {
     for (size_t i = 0; i < p->guarded_count; i++) {
         struct stat st;
-        if (p->guarded[i].ino == ino && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            is(&p->guarded[i], &st))
+        if (p->guarded[i].ino != ino)
+            continue;
+        if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? errno != ENOENT
+                                                               : is(&p->guarded[i], &st))
             return true;
     }
     return false;

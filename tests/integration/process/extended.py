@@ -89,7 +89,9 @@ def it_does_not_come_back(s):
     """A server has read the policy, and then the host removes a file of it: no tool may make another one."""
     fill(s)
     command = 'command = ["sh", "-c", "echo made > $0", "{file}"]\n'
-    policy = s.write("served.toml", f"""extends = ["ws/base.toml", "ws/sub/base.toml"]
+    os.symlink("ws", s.path("way"))
+    s.write("ws/way.toml", BASE)
+    policy = s.write("served.toml", f"""extends = ["ws/base.toml", "ws/sub/base.toml", "way/way.toml"]
 [tool.one]
 {command}arguments.file = {{ write = [{json.dumps(s.ws)}] }}
 memory = {ANY}
@@ -111,10 +113,13 @@ memory = {ANY}
     for tool in ("one", "all"):
         answer = ask("tools/call", name=tool, arguments={"file": s.path("ws", tool)})
         check(s.read(f"ws/{tool}") == b"made\n", f"{tool}: another file can be made", answer)
-    os.unlink(s.path("ws/base.toml"))
-    for tool in ("one", "all"):
-        answer = ask("tools/call", name=tool, arguments={"file": s.path("ws/base.toml")})
-        check("the policy is made from" in answer and not os.path.exists(s.path("ws/base.toml")), f"{tool}: not this one", answer)
+    for name in ("ws/base.toml", "ws/way.toml"):
+        was = s.read(name)
+        os.unlink(s.path(name))
+        for tool in ("one", "all"):
+            answer = ask("tools/call", name=tool, arguments={"file": s.path(name)})
+            check("the policy is made from" in answer and not os.path.exists(s.path(name)), f"{tool}: not {name}", answer)
+        s.write(name, was.decode())
 
 
 def nobody_else_has_a_hand_in_it(s):

@@ -113,6 +113,41 @@ static void the_table(void **state)
     tc_resolver_done(&r);
 }
 
+struct links_case {
+    const char *path;
+    int found;
+    const char *real; /* NULL: refused */
+    int errnum;
+};
+
+static void links_are_written_out(void **state)
+{
+    static const struct links_case table[] = {
+        {"own/deep/file", 1, "own/deep/file", 0},
+        {"own/chain/file", 1, "own/deep/file", 0},
+        {"own/into/deep/file", 1, "ws/deep/file", 0},
+        {"own/dangling", 0, "own/nowhere", 0},
+        {"own/dangling/x/y", 0, "own/nowhere/x/y", 0},
+        {"own/into/missing", 0, "ws/missing", 0},
+        {"own/relative/no/such", 0, "own/deep/no/such", 0},
+        {"own/deep/file/x", 0, "own/deep/file/x", 0},
+        {"own/loop", -1, NULL, ELOOP},
+        {"ws/link/missing", -1, NULL, ELOOP},
+    };
+    struct tc_resolver r;
+    char real[PATH_MAX];
+    start(&r);
+    for (size_t i = 0; i < TC_COUNT(table); i++) {
+        const struct links_case *c = &table[i];
+        errno = 0;
+        int found = tc_resolve_links(&r, tree_path(c->path), real);
+        if (found != c->found ||
+            (c->real ? strcmp(real, tree_path(c->real)) != 0 : errno != c->errnum))
+            fail_msg("%s: %d, %s, %s", c->path, found, c->real ? real : "-", strerror(errno));
+    }
+    tc_resolver_done(&r);
+}
+
 /* The descriptor stays on what was decided, whatever happens to the name. */
 static void a_descriptor_outlives_its_name(void **state)
 {
@@ -230,6 +265,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table),
+        cmocka_unit_test(links_are_written_out),
         cmocka_unit_test(a_descriptor_outlives_its_name),
         cmocka_unit_test(what_is_too_long_is_refused),
         cmocka_unit_test(a_link_grows_too_long),
