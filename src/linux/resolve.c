@@ -18,8 +18,11 @@ int tc_resolver_init(struct tc_resolver *r, uid_t caller, const struct tc_strv *
     *r = (struct tc_resolver){.caller = caller};
     for (size_t i = 0; i < writable->count; i++) {
         struct stat st;
-        if (stat(writable->items[i], &st) < 0)
-            continue; /* what is not there cannot lead anywhere */
+        if (stat(writable->items[i], &st) < 0) {
+            if (errno == ENOMEM || errno == EIO)
+                return -1;
+            continue; /* what is not there, or cannot be reached, leads nowhere */
+        }
         struct tc_file_id *id = TC_PUSH(r->writable, r->writable_count);
         if (!id)
             return -1;

@@ -96,7 +96,7 @@ static int mark_new(struct tc_cage *cage, const char *path, int dir, const char 
     for (size_t i = 0; i < p->item_count; i++) {
         const struct tc_item *item = &p->items[i];
         if (item->writable && item->host_name && strcmp(item->host_name, name) == 0 &&
-            fstat(item->fd, &its) == 0 && its.st_dev == st.st_dev && its.st_ino == st.st_ino)
+            (fstat(item->fd, &its) < 0 || (its.st_dev == st.st_dev && its.st_ino == st.st_ino)))
             return refuse(cage, item, path, ENOENT, "and no tool may make that", apart);
     }
     errno = ENOENT;

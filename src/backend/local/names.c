@@ -135,7 +135,9 @@ static int hide_system(struct tc_cage *cage, const struct tc_deny *d)
             continue;
         char target[PATH_MAX];
         ssize_t n = readlink(m->from, target, sizeof(target) - 1);
-        if (n < 0)
+        if (n < 0 && errno != EINVAL && errno != ENOENT)
+            return refuse(cage, d, "cannot examine the system's path of");
+        if (n < 0) /* no link */
             return hide_below_system(cage, m->path, d->path + strlen(m->path) + 1, d);
         target[n] = '\0';
         _autofree_ char *real = tc_path_absolute("/", target);

@@ -148,11 +148,13 @@ bool tc_steers_place(int dirfd, const char *path)
     for (size_t i = 0; i < TC_COUNT(pieces); i++)
         if (strcmp(pieces[i], tc_path_base(path)) == 0 && tc_steers_bare(dirfd))
             return true;
-    _autofree_ char *parent = path[0] ? tc_path_parent(path) : NULL;
-    if (!parent || strcmp(tc_path_base(parent), "hooks") != 0)
+    if (!path[0])
+        return false;
+    _autofree_ char *parent = tc_path_parent(path);
+    if (parent && strcmp(tc_path_base(parent), "hooks") != 0)
         return false;
     _autofd_ int above = openat(dirfd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return above >= 0 && tc_steers_bare(above);
+    return !parent || above < 0 || tc_steers_bare(above);
 }
 
 static int search(struct scan *s, int fd, const char *prefix);
