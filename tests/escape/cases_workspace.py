@@ -166,6 +166,22 @@ def protection_is_outrun(s):
     return git_runs(s, "ws/repository")
 
 
+def protection_is_locked_out(s):
+    """A first call closes a directory to its own caller, whose search then may not look in; the second one opens it again."""
+    repository(s, "ws/repository")
+    s.write("data/monitor", MONITOR)
+    team = next((group for group in os.getgroups() if group != os.getgid()), os.getgid())
+    os.chown(s.path("ws/repository"), -1, team)  # by its first group a caller has rights in its tool's namespace
+    try:
+        s.call(SHELL, "-c", f"chmod 000 {s.path('ws/repository')}")
+        s.call(SHELL, "-c", f"cd /; chmod 700 {s.path('ws/repository')}; cat {s.path('data/monitor')} >> {s.path('ws/repository')}/.git/config")
+    except Refused:
+        return False
+    finally:
+        os.chmod(s.path("ws/repository"), 0o700)
+    return git_runs(s, "ws/repository")
+
+
 def a_common_directory_is_planted(s):
     """A repository whose config is protected can be told to read another one. It need not be prevented in a
     bound workspace, as the file is new, but it has to be reported."""
@@ -471,6 +487,7 @@ CASES = [
     ("files that steer the host are changed", steering_files_are_changed, {}),
     ("a deep repository is changed", a_deep_repository_is_changed, {}),
     ("the search for repositories is outrun", protection_is_outrun, {"alike": True}),
+    ("the search for repositories is locked out", protection_is_locked_out, {"alike": True}),
     ("a git common directory is planted unsaid", a_common_directory_is_planted, {"alike": True}),
     ("a bare git repository is planted unsaid", a_bare_repository_is_planted, {"alike": True}),
     ("a mask is misled", a_mask_is_misled, {"alike": True}),

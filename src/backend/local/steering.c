@@ -20,6 +20,9 @@
  * not looked at is not protected. */
 enum { DIRECTORIES_MAX = 100000, DEEPEST = 500, MOUNTS_MAX = 1000 };
 
+/* What a search answers beside 0 and -1: the directory may not be listed or searched. */
+enum { CLOSED = 1 };
+
 bool tc_steers_host(const char *path)
 {
     for (size_t i = 0; tc_steering_names[i]; i++) {
@@ -84,31 +87,70 @@ static int bind_between(struct scan *s, const char *relative)
     return 0;
 }
 
+/* Mounts what `fd` is, `relative` to the item, read-only over itself. */
+static int shield(struct scan *s, int fd, const char *relative)
+{
+    struct tc_process_cage *p = TC_PRIV(s->cage);
+    char *path = tc_arena_format(&p->arena, "%s/%s", s->item->path, relative);
+    if (p->mount_count >= MOUNTS_MAX) {
+        errno = E2BIG;
+        return -1;
+    }
+    if (!path || bind_between(s, relative) < 0)
+        return -1;
+    return tc_process_rebind(s->cage, s->item, fd, path, false);
+}
+
+static bool tools_own(const struct scan *s, const struct stat *st)
+{
+    return st->st_uid == TC_PRIV(s->cage)->host->uid || st->st_uid == s->item->uid;
+}
+
+/* The caller may not list or search the directory `relative`, or one above it. The tool's own is
+ * read-only as a whole, because the tool could open it again; into somebody else's the tool cannot
+ * look either. */
+static int close_off(struct scan *s, const char *relative)
+{
+    _autofree_ char *at = strdup(relative);
+    while (at) {
+        struct stat st;
+        _autofd_ int below = at[0] ? tc_resolve_beneath(s->item->fd, at) : -1;
+        int fd = at[0] ? below : s->item->fd;
+        if (fd < 0 && errno != EACCES)
+            return -1;
+        if (fd < 0) {
+            char *slash = strrchr(at, '/');
+            *(slash ? slash : at) = '\0';
+            continue;
+        }
+        if (fstat(fd, &st) < 0) /* of a file system that shows itself to one user only */
+            return errno == EACCES ? 0 : -1;
+        if (!tools_own(s, &st))
+            return 0;
+        errno = EACCES;
+        return at[0] ? shield(s, fd, at) : -1;
+    }
+    return -1;
+}
+
 /* One object that steers the host, `relative` to the item; the grant's own word frees it, unless
  * `always`. */
 static int protect(struct scan *s, const char *relative, bool always)
 {
-    const struct tc_process_cage *p = TC_PRIV(s->cage);
-    char *path = tc_arena_format(&TC_PRIV(s->cage)->arena, "%s/%s", s->item->path, relative);
+    _autofree_ char *path = tc_format("%s/%s", s->item->path, relative);
     if (!path)
         return -1;
     if (!always && (named(s, path) || tc_process_guards(s->item, relative)))
         return 0;
     _autofd_ int fd = tc_resolve_beneath(s->item->fd, relative);
     struct stat st;
+    if (fd < 0 && errno == EACCES)
+        return close_off(s, relative);
     if (fd < 0) /* a link cannot be mounted over, so the call is refused */
         return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
     if (fstat(fd, &st) < 0)
         return -1;
-    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return 0;
-    if (p->mount_count >= MOUNTS_MAX) {
-        errno = E2BIG;
-        return -1;
-    }
-    if (bind_between(s, relative) < 0)
-        return -1;
-    return tc_process_rebind(s->cage, s->item, fd, path, false);
+    return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ? shield(s, fd, relative) : 0;
 }
 
 static char *below(const char *prefix, const char *name)
@@ -126,13 +168,12 @@ static int protect_below(struct scan *s, const char *prefix, const char *const *
     return 0;
 }
 
-/* What cannot be looked at may be there; where the caller may not search, its tool may not either.
- */
+/* What cannot be looked at may be there. */
 static bool exists(int dirfd, const char *name)
 {
     struct stat st;
     return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-           (errno != ENOENT && errno != ENOTDIR && errno != EACCES);
+           (errno != ENOENT && errno != ENOTDIR);
 }
 
 bool tc_steers_bare(int dirfd)
@@ -189,31 +230,34 @@ static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char
     return 0;
 }
 
+static int search_below(struct scan *s, int dirfd, const struct dirent *e, const char *relative)
+{
+    int fd = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && e->d_type == DT_UNKNOWN && (errno == ENOTDIR || errno == ELOOP))
+        return 0;
+    if (fd < 0 && errno == EACCES)
+        return CLOSED;
+    if (fd < 0) { /* it was a directory a moment ago: somebody moves things about */
+        errno = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : ESTALE;
+        return -1;
+    }
+    if (!tc_process_kernel_fs(fd))
+        return search(s, fd, relative);
+    (void)close(fd); /* covered as a whole, and never still */
+    return 0;
+}
+
 static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
 {
     if (inspect(s, dirfd, e, prefix) < 0)
         return -1;
     if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN)
         return 0;
-    int fd = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && e->d_type == DT_UNKNOWN && (errno == ENOTDIR || errno == ELOOP))
-        return 0;
-    if (fd < 0 &&
-        errno != EACCES) { /* it was a directory a moment ago: somebody moves things about */
-        errno = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : ESTALE;
-        return -1;
-    }
-    if (fd < 0)
-        return 0;                   /* what the caller cannot list, its tool cannot either */
-    if (tc_process_kernel_fs(fd)) { /* covered as a whole, and never still */
-        (void)close(fd);
-        return 0;
-    }
     _autofree_ char *relative = below(prefix, e->d_name);
-    if (relative)
-        return search(s, fd, relative);
-    (void)close(fd);
-    return -1;
+    if (!relative)
+        return -1;
+    int rc = search_below(s, dirfd, e, relative);
+    return rc == CLOSED ? close_off(s, relative) : rc;
 }
 
 /* Owns fd. */
@@ -228,8 +272,10 @@ static int search(struct scan *s, int fd, const char *prefix)
         return -1;
     }
     struct stat before, after;
-    int rc = fstat(dirfd(dir), &before), more = 0;
-    bool covered = rc == 0 && before.st_dev != s->device && tc_process_kernel_fs(dirfd(dir));
+    if (fstatat(dirfd(dir), ".", &before, 0) < 0)
+        return errno == EACCES ? CLOSED : -1;
+    int rc = 0, more = 0;
+    bool covered = before.st_dev != s->device && tc_process_kernel_fs(dirfd(dir));
     s->depth++;
     while (rc == 0 && !covered && (more = tc_next_entry(dir, &e)) > 0)
         rc = search_entry(s, dirfd(dir), e, prefix);
@@ -250,9 +296,10 @@ static int search_item(struct scan *s)
     int fd = openat(s->item->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
     if (fd < 0)
-        return errno == EACCES ? 0 : -1;
+        return errno == EACCES ? close_off(s, "") : -1;
     s->device = fstat(fd, &st) == 0 ? st.st_dev : 0;
-    return search(s, fd, "");
+    int rc = search(s, fd, "");
+    return rc == CLOSED ? close_off(s, "") : rc;
 }
 
 /* A tree that changes under the search is searched again; one that never holds still is refused. */
@@ -333,7 +380,10 @@ int tc_process_steering(struct tc_cage *cage, const struct tc_item *item)
                                          .stage = "steering",
                                          .subject = item->mount->from,
                                          .errnum = errno,
-                                         .hint = "use workspace = { mode = \"copy\" }"},
+                                         .hint = errno == EACCES
+                                                     ? "chmod u+rwx it and what is below it, or "
+                                                       "use workspace = { mode = \"copy\" }"
+                                                     : "use workspace = { mode = \"copy\" }"},
                         TC_CLAUSE_FS_STEERING, "cannot protect the files in %s that steer the host",
                         item->mount->from);
 }

@@ -156,6 +156,36 @@ def steering_on_binds(s):
     check(answer.status == "ok" and answer.out == "1\n", "a commit still works", answer)
 
 
+def closed_to_the_next_call(s):
+    """What the caller may not look into is its tool's to open again; where the group is not the caller's first, no namespace
+    gives the helper a right to it."""
+    team = next((group for group in os.getgroups() if group != os.getgid()), os.getgid())
+    for name in ("ws/sub/.git/config", "ws/bare/HEAD", "ws/bare/config", "ws/bare/hooks/x"):
+        s.write(name, "kept\n")
+    for name in ("sub/.git/hooks", "bare/objects", "bare/refs"):
+        s.directory("ws", name)
+    attacks = [
+        ("nobody may look into it", "sub", "000", "echo evil > sub/.git/hooks/x; echo evil >> sub/.git/config; mv sub/.git sub/old"),
+        ("it can be listed only", "bare", "600", "echo evil >> bare/config; rm -r bare/hooks; mv bare b2"),
+        ("it can be entered only", "sub/.git", "300", "echo evil > sub/.git/hooks/x; echo evil >> sub/.git/config"),
+        ("as it lies", "sub/.git", "600", "echo evil > sub/.git/hooks/x; echo evil >> sub/.git/config; mv sub s2"),
+        ("it is what was granted", ".", "000", "echo evil > sub/.git/hooks/x; echo evil >> bare/config"),
+    ]
+    for path, names, _ in list(os.walk(s.ws)):
+        for name in (path, *(os.path.join(path, name) for name in names)):
+            os.chown(name, -1, team)
+    steering = ["sub/.git/config", "sub/.git/hooks", "bare/config", "bare/hooks"]
+    before = {name: subtree(s.path("ws", name)) for name in steering}
+    for name, what, mode, script in attacks:
+        place = os.path.normpath(s.path("ws", what))
+        was = stat.S_IMODE(os.lstat(place).st_mode)
+        first = s.shell(f"cd {s.ws}; chmod {mode} {what}; exit 0")
+        answer = s.shell(f"chmod 700 {place}; cd {s.ws} && {{ {script}; }} 2>/dev/null; exit 0", cwd="/")
+        os.chmod(place, was)
+        check(first.status == "ok" and {each: subtree(s.path("ws", each)) for each in steering} == before, name, (first, answer))
+        check(answer.status == "ok" or "chmod u+rwx" in answer.error["hint"], "the call runs, or says what to do", answer)
+
+
 def subtree(path):
     st = os.lstat(path)
     if not stat.S_ISDIR(st.st_mode):
@@ -191,4 +221,4 @@ def in_both(part):
 
 
 run(*(each for part in (commit_on_success, nothing_without_success, conflicts, types_change, links_lead_nowhere, held) for each in in_both(part)),
-    too_large, steering_on_binds, new_steering_names)
+    too_large, steering_on_binds, closed_to_the_next_call, new_steering_names)
