@@ -16,7 +16,7 @@
 #include "helper/deliver.h"
 #include "helper/reserve.h"
 
-enum { SAMPLE_US = 100000, READ_SHARE = 65536, FEED_SHARE = 65536 };
+enum { SAMPLE_US = 100000, UNSEEN_MAX = 10, READ_SHARE = 65536, FEED_SHARE = 65536 };
 enum {
     LOOK_US = 100000,
     OOM_FIRST_US = 1000,
@@ -571,6 +571,31 @@ static void on_deadline(struct tc_running *j)
     begin_end(j, false);
 }
 
+/* A limit that nobody can see reached is none. */
+static void sample(struct tc_running *j)
+{
+    int64_t used = j->cage.works->cpu_us(&j->cage);
+    if (used < 0) {
+        tc_reserve_open();
+        used = j->cage.works->cpu_us(&j->cage);
+        (void)tc_reserve_close();
+    }
+    if (used > j->plan.limits.cpu_time_ms * 1000)
+        stop_for(j, "cpu_time");
+    j->unseen = used < 0 ? j->unseen + 1 : 0;
+    if (j->unseen < UNSEEN_MAX)
+        return;
+    (void)tc_cage_fail(&j->cage,
+                       &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                        .stage = "limits",
+                                        .subject = "cpu_time",
+                                        .errnum = errno,
+                                        .hint = "raise this process's limits (ulimit -n)"},
+                       TC_CLAUSE_LIMIT_CPU_TIME,
+                       "the processor time of the call could not be read any more");
+    begin_end(j, true);
+}
+
 void tc_job_tick(struct tc_running *j, int64_t now)
 {
     if (j->end_at_us && now >= j->end_at_us)
@@ -585,8 +610,7 @@ void tc_job_tick(struct tc_running *j, int64_t now)
         look_for_kill(j);
     if (j->sample_at_us && now >= j->sample_at_us) {
         j->sample_at_us = now + SAMPLE_US;
-        if (j->cage.works->cpu_us(&j->cage) > j->plan.limits.cpu_time_ms * 1000)
-            stop_for(j, "cpu_time");
+        sample(j);
     }
 }
 

@@ -27,19 +27,27 @@ bool tc_local_oomed(struct tc_cage *cage)
     return p->group && tc_cgroup_oomed(p->group);
 }
 
-/* Adds the processor time of one process, its reaped children included, to *ticks. */
-static void add_ticks(pid_t pid, int64_t *ticks)
+/* Has a process that was there a moment ago just ended? */
+static bool has_gone(void)
+{
+    return errno == ENOENT || errno == ESRCH;
+}
+
+/* Adds the processor time of one process, its reaped children included, to *ticks. 1; 0: it is not
+ * there; or -1 with errno. */
+static int add_ticks(pid_t pid, int64_t *ticks)
 {
     char path[32];
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     long long times[4];
     (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     if (tc_read_file(AT_FDCWD, path, &text) < 0)
-        return;
+        return has_gone() ? 0 : -1;
     const char *after = strrchr(text.data, ')');
     if (after && sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld",
                         &times[0], &times[1], &times[2], &times[3]) == 4)
         *ticks += times[0] + times[1] + times[2] + times[3];
+    return 1;
 }
 
 struct pids {
@@ -47,28 +55,37 @@ struct pids {
     size_t count;
 };
 
+static bool add_list(const char *text, struct pids *all)
+{
+    char *end;
+    for (long child; (child = strtol(text, &end, 10)) > 0; text = end) {
+        pid_t *slot = TC_PUSH(all->items, all->count);
+        if (!slot)
+            return false;
+        *slot = (pid_t)child;
+    }
+    return true;
+}
+
 /* Adds the children of every thread of a process. */
 static bool add_children(pid_t pid, struct pids *all)
 {
-    char path[32], children[32];
+    char path[32];
     (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     _autodir_ DIR *dir = opendir(path);
     struct dirent *e;
-    while (dir && (e = readdir(dir))) {
+    int more = dir || has_gone() ? 0 : -1;
+    while (dir && (more = tc_next_entry(dir, &e)) > 0) {
         _autobuf_ struct tc_buf text = TC_BUF_INIT;
+        char children[32];
         (void)snprintf(children, sizeof(children), "%.16s/children", e->d_name);
-        if (e->d_name[0] == '.' || tc_read_file(dirfd(dir), children, &text) < 0)
+        if (e->d_name[0] == '.')
             continue;
-        char *end = text.data;
-        for (char *at = end; at && *at; at = end) {
-            long child = strtol(at, &end, 10);
-            pid_t *slot = end == at ? NULL : TC_PUSH(all->items, all->count);
-            if (!slot)
-                break;
-            *slot = (pid_t)child;
-        }
+        if (tc_read_file(dirfd(dir), children, &text) < 0 ? !has_gone()
+                                                          : text.data && !add_list(text.data, all))
+            return false;
     }
-    return dir != NULL;
+    return more == 0 || has_gone();
 }
 
 /* Sum over the cage's processes, which are the descendants of PID 1: whoever is orphaned becomes
@@ -78,12 +95,9 @@ static int64_t sampled_cpu(const struct tc_process_cage *p)
 {
     struct pids all = {0};
     int64_t ticks = 0;
-    bool seen = add_children(p->pid, &all);
-    for (size_t i = 0; i < all.count; i++) {
-        (void)add_children(all.items[i], &all);
-        add_ticks(all.items[i], &ticks);
-    }
-    add_ticks(p->pid, &ticks);
+    bool seen = add_ticks(p->pid, &ticks) > 0 && add_children(p->pid, &all);
+    for (size_t i = 0; i < all.count && seen; i++)
+        seen = add_ticks(all.items[i], &ticks) >= 0 && add_children(all.items[i], &all);
     free(all.items);
     return seen ? ticks * 1000000 / sysconf(_SC_CLK_TCK) : -1;
 }

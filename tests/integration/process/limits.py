@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Limits that name themselves: status, `limit`, exit code and usage of each."""
-from scene import PATIENCE, PYTHON, check, run
+import os
+import resource
+import time
+
+from scene import PATIENCE, PYTHON, Answer, check, helpers_of, run, until
 
 MIB = 1 << 20
 
@@ -126,6 +130,17 @@ def cpu_time(s):
     check(answer.status == "ok" and answer.usage["cpu_ms"] < 200 * PATIENCE, "waiting costs nothing", answer)
 
 
+def cpu_time_that_cannot_be_read(s):
+    """A helper that can open nothing any more ends the call; it would not see the limit reached."""
+    process = s.popen("/bin/sh", "-c", ": > up; while :; do :; done", more='cpu_time = "40s"\ntimeout = "50s"')
+    until(lambda: os.path.exists(s.path("ws/up")), 20)
+    helper = next(iter(helpers_of(process.pid)))
+    resource.prlimit(helper, resource.RLIMIT_NOFILE, (5, resource.prlimit(helper, resource.RLIMIT_NOFILE)[1]))
+    began = time.monotonic()
+    answer = Answer(process.wait(60 * PATIENCE), *process.communicate())
+    check(answer.status == "error" and answer.error and time.monotonic() - began < 20 * PATIENCE, "it is ended, long before its time", answer)
+
+
 def processor_time_is_told(s):
     answer = s.python("import time\nt=time.process_time()\nwhile time.process_time()-t<.3: pass")
     check(answer.status == "ok" and 250 <= answer.usage["cpu_ms"] < 3000, "processor time of a call", answer)
@@ -176,5 +191,5 @@ def cpus(s):
     check(answer.status == "ok" and answer.usage["cpu_ms"] < 0.5 * answer.usage["wall_ms"], "a share of processors", answer)
 
 
-run(timeout, memory_of_a_group, memory_by_any, pids, pids_of_a_group, disk, cpu_time, processor_time_is_told, output,
+run(timeout, memory_of_a_group, memory_by_any, pids, pids_of_a_group, disk, cpu_time, cpu_time_that_cannot_be_read, processor_time_is_told, output,
     open_files, cpus)
