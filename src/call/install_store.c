@@ -204,7 +204,8 @@ int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_stag
     if (make_directories(path) < 0 || (stage->all = open_all(path)) < 0)
         return fail(err, path, "nothing can be installed");
     (void)sweep(stage->all);
-    stage->again = fstatat(stage->all, hex_of(key), &st, AT_SYMLINK_NOFOLLOW) == 0;
+    stage->again =
+        fstatat(stage->all, hex_of(key), &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
     if (make_own(stage) < 0)
         return fail(err, path, "nothing can be installed");
     stage->tree = tc_format("%s/%s/tree", path, stage->name);

@@ -82,13 +82,14 @@ bool tc_decoys_home_changed(const struct tc_decoys *d)
     return !says_token(d, d->key) || !says_token(d, d->notes);
 }
 
+/* Here and below, what cannot be looked at counts against the cage. */
 bool tc_decoys_grows(const struct tc_decoys *d)
 {
     struct stat before, after;
     if (lstat(d->beats, &before))
-        return false;
+        return errno != ENOENT;
     (void)usleep(BEAT_US);
-    return !lstat(d->beats, &after) && after.st_size > before.st_size;
+    return lstat(d->beats, &after) ? errno != ENOENT : after.st_size > before.st_size;
 }
 
 static bool left(const struct tc_decoys *d, bool (*is)(mode_t mode))
@@ -96,10 +97,13 @@ static bool left(const struct tc_decoys *d, bool (*is)(mode_t mode))
     DIR *dir = opendir(d->work);
     bool found = false;
     struct stat st;
-    for (struct dirent *entry; dir && (entry = readdir(dir));)
-        found |= !fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && is(st.st_mode);
-    if (dir)
-        (void)closedir(dir);
+    if (!dir)
+        return true;
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(dir));)
+        found |= fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || is(st.st_mode);
+    found |= errno != 0;
+    (void)closedir(dir);
     return found;
 }
 
@@ -187,14 +191,17 @@ bool tc_decoys_arrived(const struct tc_decoys *d, enum tc_listener which)
 {
     char text[64] = "";
     struct pollfd ready = {.fd = d->listeners[which], .events = POLLIN};
-    if (poll(&ready, 1, ARRIVES_MS) <= 0)
-        return false;
+    int came = poll(&ready, 1, ARRIVES_MS);
+    if (came <= 0)
+        return came < 0;
     if (which == TC_LISTENER_DATAGRAM)
         return recv(ready.fd, text, sizeof(text) - 1, MSG_DONTWAIT) > 0 && strstr(text, d->token);
     _autofd_ int peer = accept4(ready.fd, NULL, NULL, SOCK_CLOEXEC);
     struct pollfd sent = {.fd = peer, .events = POLLIN};
-    return peer >= 0 && poll(&sent, 1, ARRIVES_MS) > 0 &&
-           recv(peer, text, sizeof(text) - 1, MSG_DONTWAIT) > 0 && strstr(text, d->token);
+    if (peer < 0)
+        return errno != ECONNABORTED;
+    return poll(&sent, 1, ARRIVES_MS) > 0 && recv(peer, text, sizeof(text) - 1, MSG_DONTWAIT) > 0 &&
+           strstr(text, d->token);
 }
 
 /* ---- the process ---------------------------------------------------------------------------- */

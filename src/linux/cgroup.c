@@ -78,6 +78,8 @@ static int each_proc(int dir, pid_t spare, void (*fn)(pid_t pid))
         if (fn && pid > 0) /* 0: of an outer pid namespace, out of our reach */
             fn(pid);
     }
+    if (ferror(file))
+        count = -1;
     (void)fclose(file);
     return count;
 }

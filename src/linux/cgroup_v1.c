@@ -142,6 +142,8 @@ static int limit_memory(struct tc_cgroup *group)
         return -1;
     int64_t limit = group->limits.memory ? group->limits.memory + group->residue : 0;
     bool accounted = faccessat(dir, both, F_OK, 0) == 0;
+    if (!accounted && errno != ENOENT)
+        return -1;
     bool raising = accounted && (!limit || tc_cgroup_number(dir, both, NULL) < limit);
     if (raising && tc_cgroup_put(dir, both, limit, "-1") < 0)
         return -1;
@@ -229,7 +231,8 @@ static bool v1_clean(struct tc_cgroup *group)
     /* the dead whom nobody has waited for are in no list of processes, but count against the limit
      */
     int pids = dir_of(group, TC_CGROUP_PIDS);
-    if (pids >= 0 && tc_cgroup_number(pids, "pids.current", NULL) > (group->resident ? 1 : 0))
+    int64_t living = pids < 0 ? 0 : tc_cgroup_number(pids, "pids.current", NULL);
+    if (living < 0 || living > (group->resident ? 1 : 0))
         return false;
     int dir = group->dirs[TC_CGROUP_MEMORY];
     if (dir < 0)

@@ -42,8 +42,10 @@ static bool covered(const char *map_file, unsigned first)
 static void avoid(const char *file, unsigned field, bool ranged, unsigned *first)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    if (tc_read_file(AT_FDCWD, file, &text) < 0)
+    if (tc_read_file(AT_FDCWD, file, &text) < 0) {
+        *first = errno == ENOENT ? *first : 0; /* anybody's id may be in it */
         return;
+    }
     for (const char *line = text.data; line && *line; line = after(line, '\n')) {
         const char *p = line;
         for (unsigned i = 0; i < field && p; i++)

@@ -177,7 +177,7 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     bool added = (e->st->stx_mask & STATX_BTIME) && since(p, &e->st->stx_btime);
     if (added || (since(p, &e->st->stx_ctime) && !S_ISDIR(e->st->stx_mode)))
         note(g, e, &(struct change){.kind = added ? "added" : "modified", .by_time = true});
-    return S_ISDIR(e->st->stx_mode) && tc_workspace_kernel_fs(e);
+    return S_ISDIR(e->st->stx_mode) ? tc_workspace_kernel_fs(e) : 0;
 }
 
 /* Why a change does not reach the host, where no look at it is needed to say so. */
@@ -234,6 +234,11 @@ static void gather_removals(struct gathering *g)
         enum tc_commit_fate fate = entry->item == g->item ? tc_commit_fate(entry) : TC_COMMIT_STAYS;
         if (fate == TC_COMMIT_STAYS)
             continue;
+        if (fate == TC_COMMIT_UNSEEN) {
+            count_undone(g, entry->relative, tc_commit_undone);
+            g->found->omitted_changes++;
+            continue;
+        }
         struct change change = {.kind = "deleted"};
         bool guarded = tc_process_guards_below(g->item, entry->relative);
         change.held = g->commit ? tc_commit_removal(p, entry) : stays_away(g, guarded);
@@ -286,7 +291,7 @@ static int visit_drawer(void *userdata, const struct tc_walk_entry *e)
         tc_workspace_denied(g->cage, g->item, e->relative))
         return 0;
     _autofd_ int below = tc_resolve_beneath(g->item->fd, e->relative);
-    if (below >= 0)
+    if (below >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP))
         note(g, e, &(struct change){.kind = "modified", .held = tc_commit_undone});
     return 0;
 }

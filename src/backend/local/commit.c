@@ -65,18 +65,16 @@ static int parent_of(int root, const char *relative)
     return parent ? tc_resolve_beneath(root, parent[0] == '/' ? "." : parent) : -1;
 }
 
+/* Is nothing there, or something else? */
+static bool is_elsewhere(int errnum)
+{
+    return errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP || errnum == EXDEV;
+}
+
 /* The directory on the host is not what it was, or could not be looked at. */
 static const char *elsewhere(void)
 {
-    return errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV
-               ? tc_commit_conflict
-               : tc_commit_undone;
-}
-
-static bool exists(int dirfd, const char *name)
-{
-    struct stat st;
-    return dirfd >= 0 && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return is_elsewhere(errno) ? tc_commit_conflict : tc_commit_undone;
 }
 
 /* A directory of the workspace, on the host and in what comes back; -1 where it is not. */
@@ -86,7 +84,8 @@ struct both {
 
 static bool has(const struct both *b, const char *name)
 {
-    return exists(b->hosts, name) || exists(b->ours, name);
+    return (b->hosts >= 0 && tc_steers_there(b->hosts, name)) ||
+           (b->ours >= 0 && tc_steers_there(b->ours, name));
 }
 
 /* Does git take it for a repository without a work tree? */
@@ -110,7 +109,10 @@ static bool steers_in(const struct tc_item *item, const char *place, const char 
     if ((!steering && !making) || strcmp(tc_path_base(place), ".git") == 0)
         return false; /* what steers in .git does so by its name */
     _autofd_ int hosts = tc_resolve_beneath(item->fd, place);
+    bool seen = hosts >= 0 || is_elsewhere(errno);
     _autofd_ int ours = tc_resolve_beneath(item->copy, place);
+    if (!seen || (ours < 0 && !is_elsewhere(errno)))
+        return true;
     const struct both b = {hosts, ours}, alone = {hosts, -1};
     for (size_t i = 0; i < TC_COUNT(steer); i++)
         steered = steered || has(&alone, steer[i]);
@@ -321,9 +323,9 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
 static enum tc_commit_fate file_fate(const struct tc_item *item)
 {
     struct stat st;
-    bool gone = fstatat(item->copy, item->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? errno == ENOENT
-                                                                              : S_ISCHR(st.st_mode);
-    return gone ? TC_COMMIT_GONE : TC_COMMIT_STAYS;
+    if (fstatat(item->copy, item->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? TC_COMMIT_GONE : TC_COMMIT_UNSEEN;
+    return S_ISCHR(st.st_mode) ? TC_COMMIT_GONE : TC_COMMIT_STAYS;
 }
 
 enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry)
@@ -333,8 +335,7 @@ enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry)
         return file_fate(entry->item);
     _autofd_ int dir = parent_of(entry->item->copy, entry->relative);
     if (dir < 0 || fstatat(dir, tc_path_base(entry->relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? TC_COMMIT_GONE
-                                                                     : TC_COMMIT_STAYS;
+        return is_elsewhere(errno) ? TC_COMMIT_GONE : TC_COMMIT_UNSEEN;
     if (S_ISCHR(st.st_mode)) /* a whiteout */
         return TC_COMMIT_GONE;
     if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode))

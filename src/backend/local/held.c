@@ -72,20 +72,23 @@ int tc_held_calls(struct tc_outcome *outcome)
     int fd = tc_held_open(NULL);
     _autodir_ DIR *dir = tc_take_dir(fd);
     struct dirent *e;
-    if (!dir)
-        return 0; /* nothing was ever held */
-    while (tc_next_entry(dir, &e) > 0) {
-        _autofd_ int own =
-            is_id(e->d_name)
-                ? openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-                : -1;
+    int more = dir || errno == ENOENT ? 0 : -1; /* or nothing was ever held */
+    while (dir && (more = tc_next_entry(dir, &e)) > 0) {
+        if (!is_id(e->d_name))
+            continue;
+        _autofd_ int own = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (own < 0 && errno != ENOENT)
+            return fail(outcome, e->d_name, TOOLCAGE_ESYSTEM, "look into the state directory",
+                        "cannot look at the changes of call");
         struct tc_held_list list = {0};
         int rc = own >= 0 && read_list(own, &list) == 0 ? add_waiting(outcome, &list) : 0;
         tc_held_list_done(&list);
         if (rc < 0)
             return tc_cage_fail_memory(&(struct tc_cage){.outcome = outcome}, "changes");
     }
-    return 0;
+    return more == 0 ? 0
+                     : fail(outcome, "held", TOOLCAGE_ESYSTEM, "look into the state directory",
+                            "cannot list the changes that are");
 }
 
 unsigned tc_held_sweep(void)
@@ -124,7 +127,7 @@ static bool add_content(int own, const struct tc_held_list *list, const struct t
     if (!place)
         return false;
     if (statx(own, place, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
-        return true; /* a removal */
+        return errno == ENOENT || errno == ENOTDIR; /* a removal */
     c->bytes = (int64_t)st.stx_size;
     if (!S_ISREG(st.stx_mode))
         return true;
@@ -283,12 +286,12 @@ static int bring_back(int own, struct tc_held_list *list, bool overwrite,
 int tc_held_settle(const char *call, enum tc_held_action action, struct tc_outcome *outcome)
 {
     struct tc_held_list list = {0};
-    _autofd_ int dir = is_id(call) ? tc_held_open(NULL) : -1;
+    _autofd_ int dir = is_id(call) ? tc_held_open(NULL) : (errno = ENOENT, -1);
     _autofd_ int own =
         dir < 0 ? -1 : openat(dir, call, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int rc = -1;
     if (own < 0) {
-        errno = 0;
+        errno = errno == ENOENT ? 0 : errno;
         return fail(outcome, call, TOOLCAGE_EUSAGE, "`toolcage changes` lists those that wait",
                     "no changes are held of a call");
     }

@@ -203,10 +203,13 @@ char *tc_journal_cuts(void)
 {
     _autodir_ DIR *dir = tc_take_dir(tc_journal_open(NULL));
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
-    const struct dirent *e;
-    while (dir && (e = readdir(dir)))
+    struct dirent *e;
+    int more = dir || errno == ENOENT ? 0 : -1;
+    while (dir && (more = tc_next_entry(dir, &e)) > 0)
         if (is_mark(e->d_name, CUT) || is_mark(e->d_name, TOLD))
             describe(&out, dirfd(dir), e->d_name);
+    if (more < 0)
+        tc_buf_addf(&out, "the journals of commits cannot be read: %s\n", strerror(errno));
     return out.len ? tc_buf_steal(&out) : NULL;
 }
 
@@ -215,10 +218,13 @@ char *tc_journal_notice(void)
     if (!atomic_exchange(&untold, false))
         return NULL;
     _autodir_ DIR *dir = tc_take_dir(tc_journal_open(NULL));
-    const struct dirent *e;
+    struct dirent *e;
     size_t told = 0;
-    while (dir && (e = readdir(dir)))
+    int more = dir || errno == ENOENT ? 0 : -1;
+    while (dir && (more = tc_next_entry(dir, &e)) > 0)
         told += is_mark(e->d_name, CUT) && set_mark(dirfd(dir), e->d_name, TOLD) == 0;
+    if (more < 0)
+        atomic_store(&untold, true); /* by the next call */
     return told ? tc_format("%zu earlier commit%s to the host %s cut: `toolcage doctor` tells what "
                             "came back, `toolcage doctor --clean` forgets it",
                             told, told == 1 ? "" : "s", told == 1 ? "was" : "were")

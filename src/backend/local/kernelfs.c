@@ -26,18 +26,18 @@ static const char *const types[] = {
     "configfs", "bpf",         "fusectl", "pstore",     "efivarfs",  "mqueue",  "devpts",
     "devtmpfs", "binfmt_misc", "nsfs",    "rpc_pipefs", "selinuxfs", "resctrl"};
 
-static bool is_one_of(int fd, const unsigned long *magics, size_t count)
+static int is_one_of(int fd, const unsigned long *magics, size_t count)
 {
     struct statfs s;
     if (fstatfs(fd, &s) < 0)
-        return false;
+        return -1;
     for (size_t i = 0; i < count; i++)
         if ((unsigned long)s.f_type == magics[i])
-            return true;
-    return false;
+            return 1;
+    return 0;
 }
 
-bool tc_process_kernel_fs(int fd)
+int tc_process_kernel_fs(int fd)
 {
     static const unsigned long magics[] = {
         PROC_SUPER_MAGIC, SYSFS_MAGIC,      CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
@@ -50,7 +50,7 @@ bool tc_process_remote_fs(int fd)
     static const unsigned long local[] = {EXT4_SUPER_MAGIC,     XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
                                           F2FS_SUPER_MAGIC,     TMPFS_MAGIC,     RAMFS_MAGIC,
                                           OVERLAYFS_SUPER_MAGIC};
-    return !is_one_of(fd, local, TC_COUNT(local));
+    return is_one_of(fd, local, TC_COUNT(local)) <= 0;
 }
 
 static bool is_named(const char *const *names, size_t count, const char *type, size_t len)

@@ -267,9 +267,9 @@ int tc_drawer_point(const struct tc_process_cage *p, const struct tc_item *drawe
 bool tc_process_denied(const struct tc_plan *plan, const char *path);
 /* The granted directory that holds this path most closely, strictly above it; NULL: none. */
 struct tc_item *tc_process_holder(const struct tc_process_cage *p, const char *path);
-/* kernelfs.c: is this a view of the kernel, like /proc? Covers those that are mounted below a
- * granted directory, by the text of mountinfo. */
-bool tc_process_kernel_fs(int fd);
+/* kernelfs.c: is this a view of the kernel, like /proc? 1, 0, or -1 with errno. Covers those that
+ * are mounted below a granted directory, by the text of mountinfo. */
+int tc_process_kernel_fs(int fd);
 /* May it wait for another machine or for a program? Everything but the well-known local ones. */
 bool tc_process_remote_fs(int fd);
 /* Does no mount of a /proc/PID/mountinfo wait for another machine or for a process? */

@@ -293,12 +293,15 @@ static int cover(struct comparison *c, const char *relative, int dir)
     return 0;
 }
 
-static bool has_attribute(const struct tc_walk_entry *e, const char *name)
+/* 1, 0, or -1 with errno. */
+static int has_attribute(const struct tc_walk_entry *e, const char *name)
 {
     char path[64 + NAME_MAX];
     char value[8];
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", e->dirfd, e->name);
-    return lgetxattr(path, name, value, sizeof(value)) >= 0 || errno == ERANGE;
+    if (lgetxattr(path, name, value, sizeof(value)) >= 0 || errno == ERANGE)
+        return 1;
+    return errno == ENODATA || errno == ENOTSUP ? 0 : -1;
 }
 
 /* Of two files of one size. */
@@ -368,10 +371,10 @@ static int compare(struct comparison *c, const struct tc_walk_entry *e, int dir,
     bool same = !directory && !was_directory && same_content(e, dir, host);
     if (note(c, e->relative, dir, host, same ? &now : NULL) < 0)
         return -1;
-    if (!was_directory || !untouched(c, e->relative, dir, host) ||
-        (directory && !has_attribute(e, "user.overlay.opaque")))
+    if (!was_directory || !untouched(c, e->relative, dir, host))
         return 0;
-    return cover(c, e->relative, dir);
+    int opaque = directory ? has_attribute(e, "user.overlay.opaque") : 1;
+    return opaque > 0 ? cover(c, e->relative, dir) : opaque;
 }
 
 static int visit(void *userdata, const struct tc_walk_entry *e)

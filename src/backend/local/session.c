@@ -29,6 +29,13 @@ static int fail(struct tc_cage *cage, int code, const char *name, const char *hi
         -1, "%s %s", what, name);
 }
 
+static int cannot(struct tc_outcome *outcome, const char *name, const char *what)
+{
+    return fail(&(struct tc_cage){.outcome = outcome}, TOOLCAGE_ESYSTEM, name,
+                "look into the state directory", what);
+}
+
+/* NULL with ENOENT: there never was a session. */
 static DIR *open_all(void)
 {
     return tc_take_dir(tc_state_open("sessions", NULL));
@@ -37,7 +44,7 @@ static DIR *open_all(void)
 static bool has_record(int own)
 {
     struct stat st;
-    return fstatat(own, "record", &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return fstatat(own, "record", &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
 /* A call that has been answered may need a moment to let go of it. */
@@ -255,15 +262,20 @@ int tc_session_list(struct tc_outcome *outcome)
 {
     _autodir_ DIR *dir = open_all();
     struct dirent *e;
-    int rc = 0;
-    while (dir && rc == 0 && tc_next_entry(dir, &e) > 0) {
-        _autofd_ int own = tc_session_name(e->d_name) ? tc_state_enter(dirfd(dir), e->d_name) : -1;
-        struct tc_session_record r = {0};
-        if (own < 0 || (tc_session_read(own, &r) < 0 && errno == ENOENT))
+    int rc = 0, more = dir || errno == ENOENT ? 0 : -1;
+    while (dir && rc == 0 && (more = tc_next_entry(dir, &e)) > 0) {
+        if (!tc_session_name(e->d_name))
             continue;
-        rc = add_row(outcome, e->d_name, &r);
+        _autofd_ int own = tc_state_enter(dirfd(dir), e->d_name);
+        struct tc_session_record r = {0};
+        if ((own < 0 || tc_session_read(own, &r) < 0) && errno == ENOENT)
+            continue; /* it has just been ended */
+        rc = own < 0 ? cannot(outcome, e->d_name, "cannot look at session")
+                     : add_row(outcome, e->d_name, &r);
         tc_session_record_done(&r);
     }
+    if (rc == 0 && more < 0)
+        return cannot(outcome, "sessions", "cannot list the");
     if (rc == 0 && outcome->sessions)
         qsort(outcome->sessions, outcome->session_count, sizeof(*outcome->sessions), by_name);
     return rc;
@@ -287,18 +299,21 @@ static int end_one(int dir, const char *name, struct tc_outcome *outcome)
     return tc_remove_tree(dir, name);
 }
 
+/* Every one that no call is using; the first that cannot be ended is the failure. */
 static int end_all(struct tc_outcome *outcome)
 {
     _autodir_ DIR *dir = open_all();
     struct dirent *e;
-    while (dir && tc_next_entry(dir, &e) > 0)
-        if (tc_session_name(e->d_name) && end_one(dirfd(dir), e->d_name, outcome) < 0 &&
-            errno != ENOENT)
-            return outcome->failure.code
-                       ? -1
-                       : fail(&(struct tc_cage){.outcome = outcome}, TOOLCAGE_ESYSTEM, e->d_name,
-                              "look into the state directory", "cannot end session");
-    return 0;
+    int all = 0, more = dir || errno == ENOENT ? 0 : -1;
+    while (dir && (more = tc_next_entry(dir, &e)) > 0) {
+        int rc = tc_session_name(e->d_name) ? end_one(dirfd(dir), e->d_name, outcome) : 0;
+        if (rc >= 0 || errno == ENOENT)
+            continue;
+        if (!outcome->failure.code)
+            (void)cannot(outcome, e->d_name, "cannot end session");
+        all = -1;
+    }
+    return all == 0 && more < 0 ? cannot(outcome, "sessions", "cannot list the") : all;
 }
 
 int tc_session_end(const char *name, struct tc_outcome *outcome)
@@ -306,18 +321,18 @@ int tc_session_end(const char *name, struct tc_outcome *outcome)
     struct tc_cage cage = {.outcome = outcome};
     if (!name[0])
         return end_all(outcome);
-    _autofd_ int dir = tc_session_name(name) ? tc_state_open("sessions", NULL) : -1;
+    _autofd_ int dir =
+        tc_session_name(name) ? tc_state_open("sessions", NULL) : (errno = ENOENT, -1);
     int rc = dir < 0 ? -1 : end_one(dir, name, outcome);
     if (rc == 0 || outcome->failure.code)
         return rc;
     if (rc > 0)
         return errno = 0, fail(&cage, TOOLCAGE_EBACKEND, name, "wait until that call has ended",
                                "a call is using session");
-    if (dir < 0 || errno == ENOENT)
+    if (errno == ENOENT)
         return errno = 0, fail(&cage, TOOLCAGE_EUSAGE, name,
                                "`toolcage session list` has the names", "there is no session");
-    return fail(&cage, TOOLCAGE_ESYSTEM, name, "look into the state directory",
-                "cannot end session");
+    return cannot(outcome, name, "cannot end session");
 }
 
 unsigned tc_session_sweep(void)

@@ -265,11 +265,9 @@ static int put_removal(const struct putting *put, const struct tc_held_row *row)
         parent ? tc_resolve_beneath(put->item->fd, parent[0] == '/' ? "." : parent) : -1;
     if (!relative || !parent)
         return errno = ENOMEM, -1;
-    if (host < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
-        return -1;
-    if (host < 0 ||
-        fstatat(host, tc_path_base(row->relative), &st, AT_SYMLINK_NOFOLLOW) < 0 || /* it went */
-        leads_to_grant(put, relative) || tc_workspace_denied(put->cage, put->item, relative))
+    if (host < 0 || fstatat(host, tc_path_base(row->relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : -1; /* it went */
+    if (leads_to_grant(put, relative) || tc_workspace_denied(put->cage, put->item, relative))
         return 0;
     _autofd_ int dir = way_to(put, relative);
     if (dir < 0)

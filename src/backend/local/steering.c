@@ -168,8 +168,7 @@ static int protect_below(struct scan *s, const char *prefix, const char *const *
     return 0;
 }
 
-/* What cannot be looked at may be there. */
-static bool exists(int dirfd, const char *name)
+bool tc_steers_there(int dirfd, const char *name)
 {
     struct stat st;
     return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
@@ -178,7 +177,8 @@ static bool exists(int dirfd, const char *name)
 
 bool tc_steers_bare(int dirfd)
 {
-    return exists(dirfd, "HEAD") && exists(dirfd, "objects") && exists(dirfd, "refs");
+    return tc_steers_there(dirfd, "HEAD") && tc_steers_there(dirfd, "objects") &&
+           tc_steers_there(dirfd, "refs");
 }
 
 bool tc_steers_place(int dirfd, const char *path)
@@ -241,10 +241,11 @@ static int search_below(struct scan *s, int dirfd, const struct dirent *e, const
         errno = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : ESTALE;
         return -1;
     }
-    if (!tc_process_kernel_fs(fd))
+    int kernel = tc_process_kernel_fs(fd);
+    if (kernel == 0)
         return search(s, fd, relative);
-    (void)close(fd); /* covered as a whole, and never still */
-    return 0;
+    (void)close(fd);
+    return kernel < 0 ? -1 : 0; /* covered as a whole, and never still */
 }
 
 static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
@@ -274,8 +275,8 @@ static int search(struct scan *s, int fd, const char *prefix)
     struct stat before, after;
     if (fstatat(dirfd(dir), ".", &before, 0) < 0)
         return errno == EACCES ? CLOSED : -1;
-    int rc = 0, more = 0;
-    bool covered = before.st_dev != s->device && tc_process_kernel_fs(dirfd(dir));
+    int covered = before.st_dev != s->device ? tc_process_kernel_fs(dirfd(dir)) : 0;
+    int rc = covered < 0 ? -1 : 0, more = 0;
     s->depth++;
     while (rc == 0 && !covered && (more = tc_next_entry(dir, &e)) > 0)
         rc = search_entry(s, dirfd(dir), e, prefix);

@@ -10,6 +10,9 @@ bool tc_steers_host(const char *path);
 /* Is it a place above one, so that a link there would lead to another? */
 bool tc_steers_above(const char *path);
 
+/* Is there such an entry? What cannot be looked at may be there. */
+bool tc_steers_there(int dirfd, const char *name);
+
 /* Is this directory laid out as a repository without a work tree? */
 bool tc_steers_bare(int dirfd);
 

@@ -149,7 +149,10 @@ static int add_item(struct tc_cage *cage, const struct tc_mount *m, const struct
     if (f->fd >= 0 && fstat(f->fd, &st) < 0)
         return tc_process_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
     p->remote = p->remote || tc_process_remote_fs(f->fd >= 0 ? f->fd : f->dir);
-    if (f->fd >= 0 && tc_process_kernel_fs(f->fd))
+    int kernel = f->fd < 0 ? 0 : tc_process_kernel_fs(f->fd);
+    if (kernel < 0)
+        return tc_process_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
+    if (kernel > 0)
         return tc_process_refuse(cage, m, 0, "grant a directory with files", "granted path ",
                                  " leads to a file system that shows the host's kernel");
     bool socket = m->kind == TC_MOUNT_SOCKET;

@@ -164,12 +164,12 @@ static int give(const struct copying *c, const struct tc_walk_entry *e)
     return fchownat(c->to, e->relative, uid, gid, AT_SYMLINK_NOFOLLOW);
 }
 
-bool tc_workspace_kernel_fs(const struct tc_walk_entry *e)
+int tc_workspace_kernel_fs(const struct tc_walk_entry *e)
 {
     if (!(e->st->stx_attributes & STATX_ATTR_MOUNT_ROOT))
-        return false;
+        return 0;
     _autofd_ int fd = openat(e->dirfd, e->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    return fd >= 0 && tc_process_kernel_fs(fd);
+    return fd < 0 ? -1 : tc_process_kernel_fs(fd);
 }
 
 static int copy_in(void *userdata, const struct tc_walk_entry *e)
@@ -194,7 +194,7 @@ static int copy_in(void *userdata, const struct tc_walk_entry *e)
         rc = give(c, e);
     if (rc < 0 || remember(c, e) < 0)
         return -1;
-    return S_ISDIR(e->st->stx_mode) && tc_workspace_kernel_fs(e);
+    return S_ISDIR(e->st->stx_mode) ? tc_workspace_kernel_fs(e) : 0;
 }
 
 int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)

@@ -18,7 +18,7 @@ int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item);
 bool tc_workspace_denied(const struct tc_cage *cage, const struct tc_item *item,
                          const char *relative);
 /* The /proc of a chroot, say: a directory on the way, with nothing below it that is data. */
-bool tc_workspace_kernel_fs(const struct tc_walk_entry *e);
+int tc_workspace_kernel_fs(const struct tc_walk_entry *e);
 struct tc_version tc_workspace_version(const struct statx *st);
 bool tc_version_same(const struct tc_version *a, const struct tc_version *b);
 /* New files, made from old ones; never through a link. 0, or -1. */
@@ -49,8 +49,9 @@ bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigne
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
                             const struct tc_walk_entry *e);
 
-enum tc_commit_fate { TC_COMMIT_STAYS, TC_COMMIT_GONE, TC_COMMIT_REPLACED };
-/* Did the tool remove what it was given, or put something of another type in its place? */
+enum tc_commit_fate { TC_COMMIT_STAYS, TC_COMMIT_GONE, TC_COMMIT_REPLACED, TC_COMMIT_UNSEEN };
+/* Did the tool remove what it was given, or put something of another type in its place? UNSEEN,
+ * with errno: that cannot be told. */
 enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry);
 /* Removes it on the host: NULL, or why not. Names below a directory go before it. */
 const char *tc_commit_removal(const struct tc_process_cage *p, const struct tc_copied *entry);

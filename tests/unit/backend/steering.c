@@ -4,6 +4,10 @@
  * Which names steer the host. */
 #include "backend/local/steering.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "base/cleanup.h"
 #include "test.h"
 
@@ -70,8 +74,26 @@ static void the_table(void **state)
                      cases[i].steers ? "must steer" : "must not steer");
 }
 
+static void what_cannot_be_looked_at_may_steer(void **state)
+{
+    char name[] = "/tmp/toolcage-unit-XXXXXX";
+    assert_non_null(mkdtemp(name));
+    _autofd_ int empty = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(rmdir(name), 0);
+    assert_true(empty >= 0);
+    assert_false(tc_steers_there(empty, "HEAD"));
+    assert_false(tc_steers_bare(empty));
+    assert_false(tc_steers_place(empty, "config"));
+    assert_true(tc_steers_there(-1, "HEAD"));
+    assert_true(tc_steers_bare(-1));
+    assert_true(tc_steers_place(-1, "config"));
+    assert_true(tc_steers_place(-1, "hooks/pre-push"));
+    assert_false(tc_steers_place(-1, "src/main.c"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_table)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_table),
+                                       cmocka_unit_test(what_cannot_be_looked_at_may_steer)};
     return cmocka_run_group_tests_name("steering", tests, NULL, NULL);
 }
