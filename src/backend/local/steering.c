@@ -55,10 +55,17 @@ bool tc_steers_above(const char *path)
 struct scan {
     struct tc_cage *cage;
     const struct tc_item *item;
-    struct tc_strv bound; /* directories mounted on themselves already */
+    struct tc_strv bound;  /* directories mounted on themselves already */
+    struct tc_strv closed; /* and those that are read-only as a whole, with all below */
     int directories, depth;
     dev_t device; /* of the item; elsewhere may be views of the kernel, which are covered */
 };
+
+static void scan_done(struct scan *s)
+{
+    tc_strv_done(&s->bound);
+    tc_strv_done(&s->closed);
+}
 
 static bool named(const struct scan *s, const char *path)
 {
@@ -87,10 +94,26 @@ static int bind_between(struct scan *s, const char *relative)
     return 0;
 }
 
+static bool begins_with(const char *path, const char *names)
+{
+    size_t n = strlen(names);
+    return strncmp(path, names, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+static bool is_closed(const struct scan *s, const char *relative)
+{
+    for (size_t i = 0; i < s->closed.count; i++)
+        if (begins_with(relative, s->closed.items[i]))
+            return true;
+    return false;
+}
+
 /* Mounts what `fd` is, `relative` to the item, read-only over itself. */
 static int shield(struct scan *s, int fd, const char *relative)
 {
     struct tc_process_cage *p = TC_PRIV(s->cage);
+    if (is_closed(s, relative))
+        return 0; /* and a directory above it must not be mounted once more */
     char *path = tc_arena_format(&p->arena, "%s/%s", s->item->path, relative);
     if (p->mount_count >= MOUNTS_MAX) {
         errno = E2BIG;
@@ -128,7 +151,7 @@ static int close_off(struct scan *s, const char *relative)
         if (!tools_own(s, &st))
             return 0;
         errno = EACCES;
-        return at[0] ? shield(s, fd, at) : -1;
+        return at[0] && shield(s, fd, at) == 0 && tc_strv_add(&s->closed, at) ? 0 : -1;
     }
     return -1;
 }
@@ -199,12 +222,6 @@ bool tc_steers_place(int dirfd, const char *path)
 }
 
 static int search(struct scan *s, int fd, const char *prefix);
-
-static bool begins_with(const char *path, const char *component)
-{
-    size_t n = strlen(component);
-    return strncmp(path, component, n) == 0 && (path[n] == '/' || path[n] == '\0');
-}
 
 /* One entry of a directory: what of the list begins here? A repository without a work tree keeps
  * config and hooks beside HEAD, and git finds it unasked. */
@@ -312,8 +329,10 @@ static int search_until_still(const struct scan *first)
     for (int i = 0; i < TRIES; i++) {
         struct scan s = {.cage = first->cage, .item = first->item};
         p->mount_count = before;
-        int rc = tc_strv_copy(&s.bound, &first->bound) ? search_item(&s) : -1;
-        tc_strv_done(&s.bound);
+        bool copied =
+            tc_strv_copy(&s.bound, &first->bound) && tc_strv_copy(&s.closed, &first->closed);
+        int rc = copied ? search_item(&s) : -1;
+        scan_done(&s);
         if (rc == 0 || errno != ESTALE)
             return rc;
     }
@@ -373,7 +392,7 @@ int tc_process_steering(struct tc_cage *cage, const struct tc_item *item)
         rc = guard_policy(&s);
     if (rc == 0)
         rc = search_until_still(&s);
-    tc_strv_done(&s.bound);
+    scan_done(&s);
     if (rc == 0 || cage->outcome->failure.code)
         return rc;
     return tc_cage_fail(cage,
