@@ -69,7 +69,7 @@ static int add_waiting(struct tc_outcome *o, const struct tc_held_list *list)
 
 int tc_held_calls(struct tc_outcome *outcome)
 {
-    int fd = tc_held_open(NULL);
+    int fd = tc_held_look();
     _autodir_ DIR *dir = tc_take_dir(fd);
     struct dirent *e;
     int more = dir || errno == ENOENT ? 0 : -1; /* or nothing was ever held */
@@ -93,7 +93,7 @@ int tc_held_calls(struct tc_outcome *outcome)
 
 unsigned tc_held_sweep(void)
 {
-    int fd = tc_held_open(NULL);
+    int fd = tc_held_look();
     _autodir_ DIR *dir = tc_take_dir(fd);
     struct dirent *e;
     unsigned gone = 0;
@@ -286,7 +286,7 @@ static int bring_back(int own, struct tc_held_list *list, bool overwrite,
 int tc_held_settle(const char *call, enum tc_held_action action, struct tc_outcome *outcome)
 {
     struct tc_held_list list = {0};
-    _autofd_ int dir = is_id(call) ? tc_held_open(NULL) : (errno = ENOENT, -1);
+    _autofd_ int dir = is_id(call) ? tc_held_look() : (errno = ENOENT, -1);
     _autofd_ int own =
         dir < 0 ? -1 : openat(dir, call, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int rc = -1;

@@ -50,8 +50,9 @@ struct tc_keeping {
     struct tc_held_list list;
 };
 
-/* The directory of all held calls; as tc_state_open(). */
+/* The directory of all held calls; as tc_state_open() and tc_state_look(). */
 int tc_held_open(const char **ret_where);
+int tc_held_look(void);
 /* `call` is its id. */
 void tc_keeping_begin(struct tc_keeping *k, int dir, const struct tc_plan *plan);
 /* An entry of the private workspace that stays away from the host. */

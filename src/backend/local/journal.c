@@ -27,9 +27,16 @@ static const char prefix[] = ".toolcage-";
 
 static _Atomic bool untold; /* a sweep found something that no call has told yet */
 
+static const char commits[] = "commits"; /* in the state directory */
+
 int tc_journal_open(const char **ret_where)
 {
-    return tc_state_open("commits", ret_where);
+    return tc_state_open(commits, ret_where);
+}
+
+static DIR *look(void)
+{
+    return tc_take_dir(tc_state_look(commits));
 }
 
 /* ---- the committing process
@@ -164,7 +171,7 @@ static bool handle(int dir, const char *name)
 
 unsigned tc_journal_sweep(void)
 {
-    _autodir_ DIR *dir = tc_take_dir(tc_journal_open(NULL));
+    _autodir_ DIR *dir = look();
     const struct dirent *e;
     unsigned found = 0;
     bool cut = false;
@@ -201,7 +208,7 @@ static void describe(struct tc_buf *out, int dir, const char *name)
 
 char *tc_journal_cuts(void)
 {
-    _autodir_ DIR *dir = tc_take_dir(tc_journal_open(NULL));
+    _autodir_ DIR *dir = look();
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     struct dirent *e;
     int more = dir || errno == ENOENT ? 0 : -1;
@@ -217,7 +224,7 @@ char *tc_journal_notice(void)
 {
     if (!atomic_exchange(&untold, false))
         return NULL;
-    _autodir_ DIR *dir = tc_take_dir(tc_journal_open(NULL));
+    _autodir_ DIR *dir = look();
     struct dirent *e;
     size_t told = 0;
     int more = dir || errno == ENOENT ? 0 : -1;
@@ -233,7 +240,7 @@ char *tc_journal_notice(void)
 
 unsigned tc_journal_forget(void)
 {
-    _autodir_ DIR *dir = tc_take_dir(tc_journal_open(NULL));
+    _autodir_ DIR *dir = look();
     const struct dirent *e;
     unsigned gone = 0;
     while (dir && (e = readdir(dir)))

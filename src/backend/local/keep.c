@@ -18,9 +18,16 @@
 #include "base/remove.h"
 #include "base/sys.h"
 
+static const char store[] = "held"; /* in the state directory */
+
 int tc_held_open(const char **ret_where)
 {
-    return tc_state_open("held", ret_where);
+    return tc_state_open(store, ret_where);
+}
+
+int tc_held_look(void)
+{
+    return tc_state_look(store);
 }
 
 void tc_keeping_begin(struct tc_keeping *k, int dir, const struct tc_plan *plan)

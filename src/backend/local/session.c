@@ -38,7 +38,7 @@ static int cannot(struct tc_outcome *outcome, const char *name, const char *what
 /* NULL with ENOENT: there never was a session. */
 static DIR *open_all(void)
 {
-    return tc_take_dir(tc_state_open("sessions", NULL));
+    return tc_take_dir(tc_state_look("sessions"));
 }
 
 static bool has_record(int own)
@@ -321,8 +321,7 @@ int tc_session_end(const char *name, struct tc_outcome *outcome)
     struct tc_cage cage = {.outcome = outcome};
     if (!name[0])
         return end_all(outcome);
-    _autofd_ int dir =
-        tc_session_name(name) ? tc_state_open("sessions", NULL) : (errno = ENOENT, -1);
+    _autofd_ int dir = tc_session_name(name) ? tc_state_look("sessions") : (errno = ENOENT, -1);
     int rc = dir < 0 ? -1 : end_one(dir, name, outcome);
     if (rc == 0 || outcome->failure.code)
         return rc;

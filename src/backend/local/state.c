@@ -34,21 +34,33 @@ int tc_state_enter(int dirfd, const char *name)
     return tc_state_own(fd, S_IFDIR) ? TAKE_FD(fd) : -1;
 }
 
-static int open_checked(const char *base, const char *part)
+static const char *base(void)
 {
-    _autofree_ char *path = tc_format("%s/%s", base, part);
-    _autofd_ int root = path ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (root < 0 || (tc_mkdirs(root, path + 1) < 0 && errno != EEXIST))
+    return geteuid() == 0 ? "/run/toolcage" : state;
+}
+
+static int open_checked(const char *part, bool make)
+{
+    _autofree_ char *path = tc_format("%s/%s", base(), part);
+    _autofd_ int root = path && make ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (!path || (make && (root < 0 || (tc_mkdirs(root, path + 1) < 0 && errno != EEXIST))))
         return -1;
     return tc_state_enter(AT_FDCWD, path);
 }
 
 int tc_state_open(const char *part, const char **ret_where)
 {
-    const char *base = geteuid() == 0 ? "/run/toolcage" : state;
     if (ret_where)
-        *ret_where = base ? base : "a state directory (neither HOME nor XDG_STATE_HOME is set)";
-    if (!base)
+        *ret_where = base() ? base() : "a state directory (neither HOME nor XDG_STATE_HOME is set)";
+    if (!base())
         errno = ENOENT;
-    return base ? open_checked(base, part) : -1;
+    return base() ? open_checked(part, true) : -1;
+}
+
+int tc_state_look(const char *part)
+{
+    int fd = base() ? open_checked(part, false) : -1;
+    if (fd < 0 && (!base() || errno == ENOTDIR))
+        errno = ENOENT;
+    return fd;
 }

@@ -48,7 +48,7 @@ enum tc_oci_finding tc_oci_read_note(const char *text, const char *identity)
 enum tc_oci_finding tc_oci_recall(const char *identity, const char *platform)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    _autofd_ int dir = tc_state_open("platforms", NULL);
+    _autofd_ int dir = tc_state_look("platforms");
     if (dir < 0 || tc_read_file(dir, platform, &text) < 0)
         return TC_OCI_UNKNOWN;
     return tc_oci_read_note(text.data, identity);
@@ -70,6 +70,6 @@ void tc_oci_remember(const char *identity, const char *platform, enum tc_oci_fin
 
 bool tc_oci_forget(const char *platform)
 {
-    _autofd_ int dir = tc_state_open("platforms", NULL);
+    _autofd_ int dir = tc_state_look("platforms");
     return dir >= 0 && unlinkat(dir, platform, 0) == 0;
 }

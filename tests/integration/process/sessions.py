@@ -124,6 +124,27 @@ def names(s):
         check(code == 125 and words in err + json.dumps(answer), f"session {' '.join(args)}", (code, answer, err))
 
 
+def nowhere_to_look(s):
+    """No state directory yet, and no place for one: that is no session, not an error; one that is closed is."""
+    if os.geteuid() == 0:
+        raise Skip("skipped: only an ordinary user has a store of its own here: root's is the machine's")
+    for home in ("/", "/dev/null", s.directory("empty")):
+        for words in (["session", "list"], ["session", "end", "--all"], ["changes"]):
+            done = subprocess.run([TOOLCAGE, *words], env={"PATH": os.environ["PATH"], "HOME": home}, cwd="/", capture_output=True, text=True, check=False)
+            check(done.returncode == 0, f"{' '.join(words)} with {os.path.basename(home) or home} for a home", done)
+    check(not os.listdir(s.path("empty")), "and nothing was made there", os.listdir(s.path("empty")))
+    closed = s.directory("closed/.local/state/toolcage")
+    others = [group for group in os.getgroups() if group != os.getgid()]
+    if not others:
+        raise Skip("the caller has no group but its first, by which its helper may look into everything of its own")
+    os.chown(closed, -1, others[0])
+    os.chmod(closed, 0)
+    for words in (["session", "list"], ["session", "end", "--all"], ["changes"]):
+        done = subprocess.run([TOOLCAGE, *words], env={"PATH": os.environ["PATH"], "HOME": s.path("closed")}, cwd="/", capture_output=True, text=True, check=False)
+        check(done.returncode == 125 and "Permission denied" in done.stderr, f"{' '.join(words)} may not look", done)
+    os.chmod(closed, 0o700)
+
+
 def full(s):
     if os.geteuid() == 0:
         raise Skip("skipped: only an ordinary user has a store of its own here: root's is the machine's")
@@ -302,4 +323,4 @@ def unreachable(s):
     check("secret" not in answer.out, "nor is it seen through a directory above", answer)
 
 
-run(keeps_tmp, other_grant, two_at_once, names, full, layers, commits, newer, replaced, too_large, modes, in_the_way, killed, damaged, unreachable)
+run(keeps_tmp, other_grant, two_at_once, names, nowhere_to_look, full, layers, commits, newer, replaced, too_large, modes, in_the_way, killed, damaged, unreachable)
