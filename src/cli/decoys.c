@@ -101,7 +101,10 @@ static bool left(const struct tc_decoys *d, bool (*is)(mode_t mode))
         return true;
     errno = 0;
     for (struct dirent *entry; (entry = readdir(dir));)
-        found |= fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || is(st.st_mode);
+        if (!fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+            found |= is(st.st_mode);
+        else if (errno == ENOENT)
+            errno = 0;
     found |= errno != 0;
     (void)closedir(dir);
     return found;
@@ -191,7 +194,9 @@ bool tc_decoys_arrived(const struct tc_decoys *d, enum tc_listener which)
 {
     char text[64] = "";
     struct pollfd ready = {.fd = d->listeners[which], .events = POLLIN};
-    int came = poll(&ready, 1, ARRIVES_MS);
+    int came;
+    while ((came = poll(&ready, 1, ARRIVES_MS)) < 0 && errno == EINTR)
+        ;
     if (came <= 0)
         return came < 0;
     if (which == TC_LISTENER_DATAGRAM)

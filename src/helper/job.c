@@ -575,6 +575,7 @@ static void on_deadline(struct tc_running *j)
 static void sample(struct tc_running *j)
 {
     int64_t used = j->cage.works->cpu_us(&j->cage);
+    int errnum = errno;
     if (used < 0) {
         tc_reserve_open();
         used = j->cage.works->cpu_us(&j->cage);
@@ -585,12 +586,15 @@ static void sample(struct tc_running *j)
     j->unseen = used < 0 ? j->unseen + 1 : 0;
     if (j->unseen < UNSEEN_MAX)
         return;
+    bool full = errnum == EMFILE || errnum == ENFILE;
     (void)tc_cage_fail(&j->cage,
                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
                                         .stage = "limits",
                                         .subject = "cpu_time",
-                                        .errnum = errno,
-                                        .hint = "raise this process's limits (ulimit -n)"},
+                                        .errnum = errnum,
+                                        .hint = full ? "raise this process's limits (ulimit -n)"
+                                                     : "mount /proc without hidepid, or give the "
+                                                       "caller a control group"},
                        TC_CLAUSE_LIMIT_CPU_TIME,
                        "the processor time of the call could not be read any more");
     begin_end(j, true);
@@ -608,7 +612,7 @@ void tc_job_tick(struct tc_running *j, int64_t now)
         leave_to_the_kernel(j);
     if (j->oom_at_us && now >= j->oom_at_us)
         look_for_kill(j);
-    if (j->sample_at_us && now >= j->sample_at_us) {
+    if (j->sample_at_us && now >= j->sample_at_us && j->kill_at_us != INT64_MAX) {
         j->sample_at_us = now + SAMPLE_US;
         sample(j);
     }

@@ -19,8 +19,7 @@ int tc_resolver_init(struct tc_resolver *r, uid_t caller, const struct tc_strv *
     for (size_t i = 0; i < writable->count; i++) {
         struct stat st;
         if (stat(writable->items[i], &st) < 0) {
-            if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != EACCES &&
-                errno != ENAMETOOLONG)
+            if (errno == ENOMEM || errno == EPERM || errno == EINTR)
                 return -1;
             continue; /* what is not there, or cannot be reached, leads nowhere */
         }

@@ -182,6 +182,19 @@ def protection_is_locked_out(s):
     return git_runs(s, "ws/repository")
 
 
+def protection_is_laid_over(s):
+    """What is protected as a whole holds something that is protected, too."""
+    for name in ("ws/.config/nvim/init.lua", "ws/.config/nvim/.git/config", "ws/.git/modules/sub/config", "ws/.git/config"):
+        s.write(name, "original")
+    for name in ("ws/.config/nvim/lua", "ws/.git/modules/sub/hooks", "ws/.git/info", "ws/.git/hooks"):
+        os.makedirs(s.path(name))
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; exec 2>/dev/null; echo evil > .config/nvim/init.lua; echo evil > .config/nvim/lua/x.lua;"
+           "echo evil > .git/modules/sub/commondir; echo evil > .git/modules/sub/hooks/x; mkdir .git/modules/new; mv .config/nvim/lua .config/nvim/l")
+    s.note = [name for name in (".config/nvim/lua/x.lua", ".config/nvim/l", ".git/modules/sub/commondir", ".git/modules/sub/hooks/x", ".git/modules/new")
+              if os.path.lexists(s.path("ws", name))]
+    return bool(s.note) or s.read("ws/.config/nvim/init.lua") != "original"
+
+
 def a_common_directory_is_planted(s):
     """A repository whose config is protected can be told to read another one. It need not be prevented in a
     bound workspace, as the file is new, but it has to be reported."""
@@ -488,6 +501,7 @@ CASES = [
     ("a deep repository is changed", a_deep_repository_is_changed, {}),
     ("the search for repositories is outrun", protection_is_outrun, {"alike": True}),
     ("the search for repositories is locked out", protection_is_locked_out, {"alike": True}),
+    ("protection is laid over", protection_is_laid_over, {}),
     ("a git common directory is planted unsaid", a_common_directory_is_planted, {"alike": True}),
     ("a bare git repository is planted unsaid", a_bare_repository_is_planted, {"alike": True}),
     ("a mask is misled", a_mask_is_misled, {"alike": True}),

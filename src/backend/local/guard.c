@@ -115,7 +115,7 @@ static int walk(struct tc_cage *cage, const char *path, const char *real, bool f
         char name[NAME_MAX + 1];
         size_t n = strcspn(at, "/");
         if (n > NAME_MAX || fstat(dir, &st) < 0)
-            return refuse(cage, NULL, path, errno, unseen, apart);
+            return refuse(cage, NULL, path, n > NAME_MAX ? ENAMETOOLONG : errno, unseen, apart);
         if (mark(cage, path, &st, at, &inside) < 0)
             return -1;
         memcpy(name, at, n);

@@ -291,7 +291,10 @@ int tc_held_settle(const char *call, enum tc_held_action action, struct tc_outco
         dir < 0 ? -1 : openat(dir, call, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int rc = -1;
     if (own < 0) {
-        errno = errno == ENOENT ? 0 : errno;
+        if (errno != ENOENT)
+            return fail(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
+                        "cannot look at the changes of call");
+        errno = 0;
         return fail(outcome, call, TOOLCAGE_EUSAGE, "`toolcage changes` lists those that wait",
                     "no changes are held of a call");
     }

@@ -30,7 +30,7 @@ static int is_one_of(int fd, const unsigned long *magics, size_t count)
 {
     struct statfs s;
     if (fstatfs(fd, &s) < 0)
-        return -1;
+        return errno == ENOSYS ? 0 : -1; /* a program's file system may lack it */
     for (size_t i = 0; i < count; i++)
         if ((unsigned long)s.f_type == magics[i])
             return 1;
@@ -50,7 +50,7 @@ bool tc_process_remote_fs(int fd)
     static const unsigned long local[] = {EXT4_SUPER_MAGIC,     XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
                                           F2FS_SUPER_MAGIC,     TMPFS_MAGIC,     RAMFS_MAGIC,
                                           OVERLAYFS_SUPER_MAGIC};
-    return is_one_of(fd, local, TC_COUNT(local)) <= 0;
+    return is_one_of(fd, local, TC_COUNT(local)) != 1;
 }
 
 static bool is_named(const char *const *names, size_t count, const char *type, size_t len)

@@ -68,9 +68,10 @@ static int hide_in(struct tc_process_cage *p, struct tc_box_mount *m, const char
     return 0;
 }
 
+/* The last: a directory may have been mounted on itself before what was granted there. */
 static struct tc_box_mount *mount_at(struct tc_process_cage *p, const char *path)
 {
-    for (size_t i = 0; i < p->mount_count; i++)
+    for (size_t i = p->mount_count; i-- > 0;)
         if (strcmp(p->mounts[i].path, path + 1) == 0)
             return &p->mounts[i];
     return NULL;
@@ -135,7 +136,7 @@ static int hide_system(struct tc_cage *cage, const struct tc_deny *d)
             continue;
         char target[PATH_MAX];
         ssize_t n = readlink(m->from, target, sizeof(target) - 1);
-        if (n < 0 && errno != EINVAL && errno != ENOENT)
+        if (n < 0 && errno != EINVAL && errno != ENOENT && errno != EACCES)
             return refuse(cage, d, "cannot examine the system's path of");
         if (n < 0) /* no link */
             return hide_below_system(cage, m->path, d->path + strlen(m->path) + 1, d);

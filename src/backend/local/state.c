@@ -59,8 +59,9 @@ int tc_state_open(const char *part, const char **ret_where)
 
 int tc_state_look(const char *part)
 {
+    struct stat st;
     int fd = base() ? open_checked(part, false) : -1;
-    if (fd < 0 && (!base() || errno == ENOTDIR))
+    if (fd < 0 && (!base() || (errno == ENOTDIR && stat(base(), &st) < 0 && errno == ENOTDIR)))
         errno = ENOENT;
     return fd;
 }

@@ -56,7 +56,7 @@ struct scan {
     struct tc_cage *cage;
     const struct tc_item *item;
     struct tc_strv bound;  /* directories mounted on themselves already */
-    struct tc_strv closed; /* and those that are read-only as a whole, with all below */
+    struct tc_strv frozen; /* what is read-only over itself, with all below */
     int directories, depth;
     dev_t device; /* of the item; elsewhere may be views of the kernel, which are covered */
 };
@@ -64,7 +64,7 @@ struct scan {
 static void scan_done(struct scan *s)
 {
     tc_strv_done(&s->bound);
-    tc_strv_done(&s->closed);
+    tc_strv_done(&s->frozen);
 }
 
 static bool named(const struct scan *s, const char *path)
@@ -72,6 +72,20 @@ static bool named(const struct scan *s, const char *path)
     const struct tc_process_cage *p = TC_PRIV(s->cage);
     for (size_t i = 0; i < p->item_count; i++)
         if (p->items[i].writable && &p->items[i] != s->item && strcmp(p->items[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+static bool begins_with(const char *path, const char *names)
+{
+    size_t n = strlen(names);
+    return strncmp(path, names, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+static bool is_frozen(const struct scan *s, const char *relative)
+{
+    for (size_t i = 0; i < s->frozen.count; i++)
+        if (begins_with(relative, s->frozen.items[i]))
             return true;
     return false;
 }
@@ -94,44 +108,35 @@ static int bind_between(struct scan *s, const char *relative)
     return 0;
 }
 
-static bool begins_with(const char *path, const char *names)
-{
-    size_t n = strlen(names);
-    return strncmp(path, names, n) == 0 && (path[n] == '/' || path[n] == '\0');
-}
-
-static bool is_closed(const struct scan *s, const char *relative)
-{
-    for (size_t i = 0; i < s->closed.count; i++)
-        if (begins_with(relative, s->closed.items[i]))
-            return true;
-    return false;
-}
-
 /* Mounts what `fd` is, `relative` to the item, read-only over itself. */
 static int shield(struct scan *s, int fd, const char *relative)
 {
     struct tc_process_cage *p = TC_PRIV(s->cage);
-    if (is_closed(s, relative))
-        return 0; /* and a directory above it must not be mounted once more */
+    if (is_frozen(s, relative)) /* a writable mount of what is above it would lie over that */
+        return 0;
     char *path = tc_arena_format(&p->arena, "%s/%s", s->item->path, relative);
     if (p->mount_count >= MOUNTS_MAX) {
         errno = E2BIG;
         return -1;
     }
-    if (!path || bind_between(s, relative) < 0)
+    if (!path || bind_between(s, relative) < 0 ||
+        tc_process_rebind(s->cage, s->item, fd, path, false) < 0)
         return -1;
-    return tc_process_rebind(s->cage, s->item, fd, path, false);
+    return tc_strv_add(&s->frozen, relative) ? 0 : -1;
 }
 
-static bool tools_own(const struct scan *s, const struct stat *st)
+/* Can the tool get into this directory, into which the caller could not look? Its owner can open it
+ * again; anybody goes through one that may be searched, if not listed. */
+static bool open_to_tool(const struct scan *s, int fd, const struct stat *st)
 {
-    return st->st_uid == TC_PRIV(s->cage)->host->uid || st->st_uid == s->item->uid;
+    const struct tc_process_host *host = TC_PRIV(s->cage)->host;
+    struct stat itself;
+    return st->st_uid == host->uid || (host->privileged && st->st_uid == s->item->uid) ||
+           fstatat(fd, ".", &itself, 0) == 0 || errno != EACCES;
 }
 
-/* The caller may not list or search the directory `relative`, or one above it. The tool's own is
- * read-only as a whole, because the tool could open it again; into somebody else's the tool cannot
- * look either. */
+/* The caller may not list or search the directory `relative`, or one above it: it is read-only as
+ * a whole where the tool gets into it. */
 static int close_off(struct scan *s, const char *relative)
 {
     _autofree_ char *at = strdup(relative);
@@ -139,8 +144,10 @@ static int close_off(struct scan *s, const char *relative)
         struct stat st;
         _autofd_ int below = at[0] ? tc_resolve_beneath(s->item->fd, at) : -1;
         int fd = at[0] ? below : s->item->fd;
-        if (fd < 0 && errno != EACCES)
+        if (fd < 0 && errno != EACCES) {
+            errno = errno == ENOENT || errno == ENOTDIR ? ESTALE : errno;
             return -1;
+        }
         if (fd < 0) {
             char *slash = strrchr(at, '/');
             *(slash ? slash : at) = '\0';
@@ -148,10 +155,10 @@ static int close_off(struct scan *s, const char *relative)
         }
         if (fstat(fd, &st) < 0) /* of a file system that shows itself to one user only */
             return errno == EACCES ? 0 : -1;
-        if (!tools_own(s, &st))
+        if (!open_to_tool(s, fd, &st))
             return 0;
         errno = EACCES;
-        return at[0] && shield(s, fd, at) == 0 && tc_strv_add(&s->closed, at) ? 0 : -1;
+        return at[0] ? shield(s, fd, at) : -1;
     }
     return -1;
 }
@@ -330,7 +337,7 @@ static int search_until_still(const struct scan *first)
         struct scan s = {.cage = first->cage, .item = first->item};
         p->mount_count = before;
         bool copied =
-            tc_strv_copy(&s.bound, &first->bound) && tc_strv_copy(&s.closed, &first->closed);
+            tc_strv_copy(&s.bound, &first->bound) && tc_strv_copy(&s.frozen, &first->frozen);
         int rc = copied ? search_item(&s) : -1;
         scan_done(&s);
         if (rc == 0 || errno != ESTALE)
@@ -395,15 +402,15 @@ int tc_process_steering(struct tc_cage *cage, const struct tc_item *item)
     scan_done(&s);
     if (rc == 0 || cage->outcome->failure.code)
         return rc;
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "steering",
-                                         .subject = item->mount->from,
-                                         .errnum = errno,
-                                         .hint = errno == EACCES
-                                                     ? "chmod u+rwx it and what is below it, or "
-                                                       "use workspace = { mode = \"copy\" }"
-                                                     : "use workspace = { mode = \"copy\" }"},
-                        TC_CLAUSE_FS_STEERING, "cannot protect the files in %s that steer the host",
-                        item->mount->from);
+    return tc_cage_fail(
+        cage,
+        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                         .stage = "steering",
+                         .subject = item->mount->from,
+                         .errnum = errno,
+                         .hint = errno == EACCES ? "make it listable (chmod u+rwx), or grant the "
+                                                   "directories inside it one by one"
+                                                 : "use workspace = { mode = \"copy\" }"},
+        TC_CLAUSE_FS_STEERING, "cannot protect the files in %s that steer the host",
+        item->mount->from);
 }
