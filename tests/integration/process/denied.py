@@ -94,4 +94,13 @@ def system_names(s):
     check("perl" not in answer.out and answer.out.endswith("env\n"), "a name in a system directory", answer)
 
 
-run(below_readable, below_writable, a_mask_that_vanished, links, the_whole_grant, one_below_another, one_below_another_writable, system_names)
+def readable_in_writable(s):
+    """Of a granted path that was mounted on itself before, for what is protected below it, the grant's own mount counts."""
+    s.write("ws/a/secret", "KEY=1\n")
+    s.write("ws/a/b/.git/config", "kept\n")
+    answer = s.shell(f"cd {s.ws}; ls a; cat a/secret; echo evil >> a/b/.git/config; echo new > fine", readable=[s.path("ws/a")], denied=[s.path("ws/a/secret")])
+    check(answer.status == "ok" and answer.out == "b\n" and s.read("ws/a/b/.git/config") == b"kept\n" and s.read("ws/fine") == b"new\n",
+          "a denied name below a readable path in a writable one", answer)
+
+
+run(below_readable, below_writable, a_mask_that_vanished, links, the_whole_grant, one_below_another, one_below_another_writable, readable_in_writable, system_names)

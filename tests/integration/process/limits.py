@@ -4,9 +4,10 @@
 """Limits that name themselves: status, `limit`, exit code and usage of each."""
 import os
 import resource
+import subprocess
 import time
 
-from scene import PATIENCE, PYTHON, Answer, check, helpers_of, run, until
+from scene import PATIENCE, PYTHON, TOOLCAGE, Answer, check, helpers_of, run, until
 
 MIB = 1 << 20
 
@@ -141,6 +142,13 @@ def cpu_time_that_cannot_be_read(s):
     check(answer.status == "error" and answer.error and time.monotonic() - began < 20 * PATIENCE, "it is ended, long before its time", answer)
 
 
+def cpu_time_where_nothing_is_bounded(s):
+    policy = s.write("bare.toml", '[tool.t]\nbackend = "not-a-security-boundary"\ncpu_time = "60s"\n')
+    done = subprocess.run([TOOLCAGE, "exec", "--policy", policy, "--tool", "t", "--", "/bin/sleep", "1.5"], env=s.environ, cwd=s.ws, capture_output=True,
+                          timeout=60 * PATIENCE, check=False)
+    check(done.returncode == 0, "no limit is missed that nobody promised", done)
+
+
 def processor_time_is_told(s):
     answer = s.python("import time\nt=time.process_time()\nwhile time.process_time()-t<.3: pass")
     check(answer.status == "ok" and 250 <= answer.usage["cpu_ms"] < 3000, "processor time of a call", answer)
@@ -191,5 +199,5 @@ def cpus(s):
     check(answer.status == "ok" and answer.usage["cpu_ms"] < 0.5 * answer.usage["wall_ms"], "a share of processors", answer)
 
 
-run(timeout, memory_of_a_group, memory_by_any, pids, pids_of_a_group, disk, cpu_time, cpu_time_that_cannot_be_read, processor_time_is_told, output,
+run(timeout, memory_of_a_group, memory_by_any, pids, pids_of_a_group, disk, cpu_time, cpu_time_that_cannot_be_read, cpu_time_where_nothing_is_bounded, processor_time_is_told, output,
     open_files, cpus)
