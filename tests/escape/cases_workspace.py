@@ -195,6 +195,33 @@ def protection_is_laid_over(s):
     return bool(s.note) or s.read("ws/.config/nvim/init.lua") != "original"
 
 
+def a_mask_is_moved_away_from(s):
+    """Two calls: the first moves a directory above the denied name, the second reads it where it went."""
+    s.write("ws/a/d/key", s.token)
+    s.denied.append(s.path("ws/a/d/key"))
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; mv a b; true")
+    return s.token in s.call(SHELL, "-c", f"cd {s.path('ws')}; cat a/d/key b/d/key; mv b a; true")
+
+
+def a_repository_is_unmade(s):
+    """Two calls: without its HEAD a bare repository is none; the second one changes it and makes it one again."""
+    subprocess.run(["git", "init", "-q", "--bare", s.path("ws/r.git")], check=True, env=s.environ)
+    s.write("data/monitor", MONITOR)
+    s.call(SHELL, "-c", f"cd {s.path('ws/r.git')}; mv HEAD H2; mv objects o2; mv refs r2; true")
+    s.call(SHELL, "-c", f"cd {s.path('ws/r.git')}; cat {s.path('data/monitor')} >> config; cp config config.worktree; mv H2 HEAD; mv o2 objects; mv r2 refs; true")
+    return "fsmonitor" in s.read("ws/r.git/config") or os.path.exists(s.path("ws/r.git/config.worktree")) and not any(
+        change["path"].endswith("/config.worktree") and change.get("steers_host") for change in s.answer["changes"])
+
+
+def the_rest_of_a_name_is_written(s):
+    """The granted directory is itself the first part of a name that steers the host."""
+    for name in ("ws/.config/git/config", "ws/.hg/hgrc"):
+        s.write(name, "original")
+    s.writable = [s.path("ws/.config"), s.path("ws/.hg")]
+    s.call(SHELL, "-c", f"exec 2>/dev/null; echo evil > {s.path('ws/.config')}/git/config; echo evil > {s.path('ws/.hg')}/hgrc; true", cwd="/")
+    return any(s.read(name) != "original" for name in ("ws/.config/git/config", "ws/.hg/hgrc"))
+
+
 def a_common_directory_is_planted(s):
     """A repository whose config is protected can be told to read another one. It need not be prevented in a
     bound workspace, as the file is new, but it has to be reported."""
@@ -502,6 +529,9 @@ CASES = [
     ("the search for repositories is outrun", protection_is_outrun, {"alike": True}),
     ("the search for repositories is locked out", protection_is_locked_out, {"alike": True}),
     ("protection is laid over", protection_is_laid_over, {}),
+    ("a mask is moved away from", a_mask_is_moved_away_from, {}),
+    ("a bare repository is unmade", a_repository_is_unmade, {}),
+    ("the rest of a steering name is written", the_rest_of_a_name_is_written, {}),
     ("a git common directory is planted unsaid", a_common_directory_is_planted, {"alike": True}),
     ("a bare git repository is planted unsaid", a_bare_repository_is_planted, {"alike": True}),
     ("a mask is misled", a_mask_is_misled, {"alike": True}),

@@ -168,11 +168,14 @@ static int detach_layers(const struct tc_box_mount *m, int top)
     return rc;
 }
 
+/* Over what was attached, by its descriptor: the path may lead elsewhere by now. Directories of our
+ * own root have none. */
 static int cover(const struct tc_box_mount *m)
 {
     unsigned attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
     _autofd_ int top = m->hide ? whiteouts(m->hide) : -1;
-    _autofd_ int tree = open(m->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    _autofd_ int own = m->fd < 0 ? open(m->path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    int tree = m->fd < 0 ? own : m->fd;
     _autofd_ int fs = tc_fsopen("overlay");
     if ((top < 0 && m->hide) || tree < 0 || fs < 0)
         return -1;
@@ -181,7 +184,7 @@ static int cover(const struct tc_box_mount *m)
         tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
         return -1;
     _autofd_ int overlay = tc_fsmount(fs, attributes | (m->layered ? 0 : MOUNT_ATTR_RDONLY));
-    if (overlay < 0 || detach_layers(m, top) < 0 || tc_move_mount(overlay, AT_FDCWD, m->path) < 0)
+    if (overlay < 0 || detach_layers(m, top) < 0 || tc_move_mount(overlay, tree, "") < 0)
         return -1;
     return TAKE_FD(overlay);
 }

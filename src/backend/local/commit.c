@@ -99,7 +99,8 @@ static bool is_bare(const struct both *b)
  * there, in what comes back, or half here and half there. */
 static bool steers_in(const struct tc_item *item, const char *place, const char *name)
 {
-    static const char *const steer[] = {"config", "hooks", "commondir", "worktrees"};
+    static const char *const steer[] = {"config", "config.worktree", "hooks", "commondir",
+                                        "worktrees"};
     static const char *const make[] = {"HEAD", "objects", "refs"};
     bool steering = false, making = false, steered = false;
     for (size_t i = 0; i < TC_COUNT(steer); i++)

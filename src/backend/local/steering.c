@@ -7,8 +7,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "backend/local/local.h"
 #include "backend/local/steering.h"
@@ -198,6 +200,15 @@ static int protect_below(struct scan *s, const char *prefix, const char *const *
     return 0;
 }
 
+/* A directory that shall not be moved: what lies in it, or beside it, counts by its name. */
+static int pin(struct scan *s, const char *prefix, const char *name)
+{
+    _autofree_ char *relative = below(prefix, name);
+    if (!relative)
+        return -1;
+    return is_frozen(s, relative) ? 0 : bind_between(s, relative);
+}
+
 bool tc_steers_there(int dirfd, const char *name)
 {
     struct stat st;
@@ -207,13 +218,13 @@ bool tc_steers_there(int dirfd, const char *name)
 
 bool tc_steers_bare(int dirfd)
 {
-    return tc_steers_there(dirfd, "HEAD") && tc_steers_there(dirfd, "objects") &&
-           tc_steers_there(dirfd, "refs");
+    return tc_steers_there(dirfd, "objects") && tc_steers_there(dirfd, "refs");
 }
 
 bool tc_steers_place(int dirfd, const char *path)
 {
-    static const char *const pieces[] = {"HEAD", "config", "commondir", "hooks", "worktrees"};
+    static const char *const pieces[] = {"HEAD",      "config", "config.worktree",
+                                         "commondir", "hooks",  "worktrees"};
     if (tc_steers_host(path))
         return true;
     for (size_t i = 0; i < TC_COUNT(pieces); i++)
@@ -234,7 +245,8 @@ static int search(struct scan *s, int fd, const char *prefix);
  * config and hooks beside HEAD, and git finds it unasked. */
 static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
 {
-    static const char *const bare[] = {"config", "hooks", "commondir", "worktrees"};
+    static const char *const bare[] = {"config",    "config.worktree", "hooks",
+                                       "commondir", "worktrees",       "info/attributes"};
     static const char *const link[] = {".git"}; /* no directory: points to one elsewhere */
     const char *name = e->d_name;
     for (size_t i = 0; tc_steering_names[i]; i++)
@@ -247,8 +259,11 @@ static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char
         if (!relative || (!known && protect(s, relative, true) < 0))
             return -1;
     }
-    if (strcmp(name, "HEAD") == 0 && tc_steers_bare(dirfd))
-        return protect_below(s, prefix, bare, TC_COUNT(bare));
+    if (strcmp(name, "refs") == 0 && strcmp(tc_path_base(prefix), ".git") != 0 &&
+        tc_steers_bare(dirfd))
+        return pin(s, prefix, "objects/.") < 0 || pin(s, prefix, "refs/.") < 0
+                   ? -1
+                   : protect_below(s, prefix, bare, TC_COUNT(bare));
     if (strcmp(name, ".git") == 0 && e->d_type != DT_DIR)
         return protect_below(s, prefix, link, 1);
     return 0;
@@ -316,8 +331,35 @@ static int search(struct scan *s, int fd, const char *prefix)
     return rc;
 }
 
+static bool ends_in(const char *path, const char *name, size_t length)
+{
+    size_t n = strlen(path);
+    return n > length && path[n - length - 1] == '/' &&
+           memcmp(path + n - length, name, length) == 0;
+}
+
+/* The granted directory may be one in the middle of such a name. */
+static int protect_rest(struct scan *s)
+{
+    char link[32], root[PATH_MAX];
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", s->item->fd);
+    ssize_t n = readlink(link, root, sizeof(root) - 1);
+    if (n < 0)
+        return -1;
+    root[n] = '\0';
+    for (size_t i = 0; tc_steering_names[i]; i++) {
+        const char *name = tc_steering_names[i];
+        for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/'))
+            if (ends_in(root, name, (size_t)(slash - name)) && protect(s, slash + 1, false) < 0)
+                return -1;
+    }
+    return 0;
+}
+
 static int search_item(struct scan *s)
 {
+    if (protect_rest(s) < 0)
+        return -1;
     int fd = openat(s->item->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
     if (fd < 0)
@@ -346,6 +388,14 @@ static int search_until_still(const struct scan *first)
     return -1;
 }
 
+/* The rest of a path that lies below this item and no other; NULL: it does not. */
+static const char *below_item(const struct tc_process_cage *p, const struct tc_item *item,
+                              const char *path)
+{
+    return tc_process_holder(p, path) == item ? path + strlen(item->path) + (item->path[1] != '\0')
+                                              : NULL;
+}
+
 static int refuse_own(struct tc_cage *cage, const struct tc_item *item, const char *relative)
 {
     _autofree_ char *place = tc_path_join(item->mount->from, relative);
@@ -362,23 +412,29 @@ static int refuse_own(struct tc_cage *cage, const struct tc_item *item, const ch
                         item->mount->from, relative);
 }
 
-/* What toolcage keeps for itself decides about later calls. It is masked with the other denied
- * names; but a mask needs the directory to be there, and can be moved away with one above it. */
-static int guard_own(struct scan *s)
+/* What is mounted over a name below stands there only as long as no directory above it is moved: a
+ * mask of a denied name, and another granted path. What toolcage keeps for itself decides about
+ * later calls, so that it must be there, too. */
+static int pin_names(struct scan *s)
 {
     struct tc_cage *cage = s->cage;
+    const struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_item *item = s->item;
-    int rc = 0;
-    for (size_t i = 0; i < cage->plan->deny_count && rc == 0; i++) {
+    for (size_t i = 0; i < cage->plan->deny_count; i++) {
         const struct tc_deny *d = &cage->plan->denies[i];
-        if (!d->own || !tc_path_within(item->path, d->path) || strcmp(item->path, d->path) == 0)
+        const char *relative = below_item(p, item, d->path);
+        _autofd_ int fd = relative ? tc_resolve_beneath(item->fd, relative) : -1;
+        if (!relative || (fd < 0 && !d->own)) /* of those the masks tell */
             continue;
-        const char *relative = d->path + strlen(item->path) + (item->path[1] != '\0');
-        _autofd_ int fd = tc_resolve_beneath(item->fd, relative);
         if (fd < 0 || bind_between(s, relative) < 0)
-            rc = refuse_own(cage, item, relative);
+            return d->own ? refuse_own(cage, item, relative) : -1;
     }
-    return rc;
+    for (size_t i = 0; i < p->item_count; i++) {
+        const char *relative = below_item(p, item, p->items[i].path);
+        if (relative && bind_between(s, relative) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* What the policy is made from, whatever it is called. */
@@ -394,7 +450,7 @@ int tc_process_steering(struct tc_cage *cage, const struct tc_item *item)
 {
     /* a directory that is mounted on itself twice would hide what is mounted below the first */
     struct scan s = {.cage = cage, .item = item};
-    int rc = guard_own(&s);
+    int rc = pin_names(&s);
     if (rc == 0)
         rc = guard_policy(&s);
     if (rc == 0)

@@ -122,8 +122,9 @@ bool tc_process_reserved(const char *path)
 /* A model may not choose what a program of the user obeys unasked; the operator's bound may. */
 static bool steers(const struct tc_mount *m, const struct found *f)
 {
-    return m->kind == TC_MOUNT_WRITE && m->bound && !tc_steers_host(m->bound) &&
-           tc_steers_place(f->dir, m->from);
+    return m->kind == TC_MOUNT_WRITE && m->bound &&
+           ((!tc_steers_host(m->bound) && tc_steers_place(f->dir, m->from)) ||
+            (!tc_steers_above(m->bound) && tc_steers_above(m->from)));
 }
 
 /* A file that may be written, or one to be: it stands in its directory by name. */

@@ -167,13 +167,19 @@ static void add_access(struct tc_outcome *o, const struct tc_watcher *w, const s
                                  .count = atomic_load(&s->count)};
 }
 
-/* It ends by itself with the last process of the cage. */
+/* It ends by itself with the last process of the cage; one that was killed before has let go of its
+ * listener, and with it of the tool, a moment before it can be waited for. */
 static void check_end(struct tc_cage *cage)
 {
+    enum { LOOKS = 100, PAUSE_US = 100 };
     struct tc_process_cage *p = TC_PRIV(cage);
     int status = 0;
-    if (p->watcher_pid && waitpid(p->watcher_pid, &status, WNOHANG) == p->watcher_pid)
-        p->watcher_pid = 0;
+    for (int i = 0; p->watcher_pid && i < LOOKS; i++) {
+        if (waitpid(p->watcher_pid, &status, WNOHANG) == p->watcher_pid)
+            p->watcher_pid = 0;
+        else
+            (void)usleep(PAUSE_US);
+    }
     if ((status == 0 && !atomic_load(&p->watcher->broken)) || cage->outcome->failure.code)
         return;
     tc_notify_lost(cage, 0,

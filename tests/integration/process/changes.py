@@ -167,11 +167,11 @@ def not_the_tools(s):
     s.write("ws/d/secret/host.csv", "secret\n")
     s.write("ws/d/single.csv", "secret\n")
     call = s.begin(f"cd {s.ws}; mv d e; {PAUSE}", more=CSV, denied=[f"{s.ws}/d/secret", f"{s.ws}/d/single.csv"])
-    for name in ("ws/e/secret/host.csv", "ws/e/single.csv"):
+    for name in ("ws/d/secret/host.csv", "ws/d/single.csv"):
         with open(s.path(name), "a", encoding="utf-8") as out:
             out.write("more\n")
     answer = finish(call)
-    check(answer.files == [] and b"secret\\n" not in answer.raw, "nor when the tool moved it to another name", answer)
+    check(answer.files == [] and b"secret\\n" not in answer.raw, "nor what the tool would have moved to another name", answer)
 
 
 def changed_meanwhile(s):

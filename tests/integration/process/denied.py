@@ -44,6 +44,20 @@ def below_writable(s):
     check(s.read("ws/sub/.env" if os.path.exists(s.path("ws/sub/.env")) else "ws/s2/.env") == b"KEY=3\n", "and the file stays", os.listdir(s.ws))
 
 
+def moved_for_the_next_call(s):
+    """What is mounted over a name stands there, whatever the tool does with the directories above."""
+    s.write("ws/a/b/c/key", "KEY=1\n")
+    s.write("ws/r/d/file", "kept\n")
+    grant = {"denied": [s.path("ws/a/b/c/key")], "readable": [s.path("ws/r/d")]}
+    for there, back in (("mv a x", "mv x a"), ("mv a/b a/x", "mv a/x a/b"), ("mv a/b/c a/b/x", "mv a/b/x a/b/c"), ("mv a x; mkdir -p a/b/c", "true")):
+        first = s.shell(f"cd {s.ws}; {there}", **grant)
+        answer = s.shell(f"cd {s.ws}; find . -name key -exec cat {{}} +; {back}; true", **grant)
+        check("KEY" not in answer.out and s.read("ws/a/b/c/key") == b"KEY=1\n", f"a denied name below: {there}", (first, answer))
+    s.shell(f"cd {s.ws}; mv r x; mkdir -p r/d", **grant)
+    answer = s.shell(f"cd {s.ws}; echo changed > x/d/file; mv r r2; mv x r; true", **grant)
+    check(s.read("ws/r/d/file") == b"kept\n", "nor is a readable path in a writable one written", answer)
+
+
 def a_mask_that_vanished(s):
     s.write("ws/.env", "KEY=1\n")
     process = s.begin(f"cd {s.ws}; {PAUSE}", denied=[s.path("ws/.env")])
@@ -103,4 +117,4 @@ def readable_in_writable(s):
           "a denied name below a readable path in a writable one", answer)
 
 
-run(below_readable, below_writable, a_mask_that_vanished, links, the_whole_grant, one_below_another, one_below_another_writable, readable_in_writable, system_names)
+run(below_readable, below_writable, moved_for_the_next_call, a_mask_that_vanished, links, the_whole_grant, one_below_another, one_below_another_writable, readable_in_writable, system_names)
