@@ -3,6 +3,7 @@
 #include "call/facts.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,6 +64,28 @@ bool tc_state_directory(char **ret)
            own_directory("XDG_STATE_HOME", home, ".local/state/toolcage", ret);
 }
 
+/* The path without the links on its way, as far as it is there; NULL: it has none. False: out of
+ * memory. */
+static bool without_links(const char *path, char **ret)
+{
+    _autofree_ char *there = path ? strdup(path) : NULL;
+    if (!there)
+        return !path;
+    for (;;) {
+        _autofree_ char *real = realpath(there, NULL);
+        if (!real && errno == ENOMEM)
+            return false;
+        if (real && strcmp(real, there) != 0)
+            *ret = tc_format("%s%s", strcmp(real, "/") == 0 ? "" : real, path + strlen(there));
+        if (real)
+            return strcmp(real, there) == 0 || *ret;
+        char *slash = strrchr(there, '/');
+        if (!slash || slash == there)
+            return true;
+        *slash = '\0';
+    }
+}
+
 int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **err)
 {
     int r = working_directory(&ret->cwd, err);
@@ -70,13 +93,18 @@ int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **
         return r;
     if (!absolute_variable("HOME", &ret->home) ||
         !own_directory("XDG_STATE_HOME", ret->home, ".local/state/toolcage", &ret->state) ||
-        !own_directory("XDG_CONFIG_HOME", ret->home, ".config/toolcage", &ret->config))
+        !own_directory("XDG_CONFIG_HOME", ret->home, ".config/toolcage", &ret->config) ||
+        !without_links(ret->home, &ret->real_home) ||
+        !without_links(ret->state, &ret->real_state) ||
+        !without_links(ret->config, &ret->real_config))
         return tc_fail_memory(err);
-    ret->facts = (struct tc_facts){.cwd = ret->cwd,
-                                   .home = ret->home,
-                                   .state = ret->state,
-                                   .config = ret->config,
-                                   .environ = (const char *const *)environ};
+    ret->facts = (struct tc_facts){
+        .cwd = ret->cwd,
+        .home = ret->home,
+        .state = ret->state,
+        .config = ret->config,
+        .real = {.home = ret->real_home, .state = ret->real_state, .config = ret->real_config},
+        .environ = (const char *const *)environ};
     return 0;
 }
 
@@ -86,5 +114,8 @@ void tc_surroundings_done(struct tc_surroundings *s)
     free(s->home);
     free(s->state);
     free(s->config);
+    free(s->real_home);
+    free(s->real_state);
+    free(s->real_config);
     *s = (struct tc_surroundings){0};
 }

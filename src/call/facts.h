@@ -11,6 +11,7 @@
 
 struct tc_surroundings {
     char *cwd, *home, *state, *config;
+    char *real_home, *real_state, *real_config;
     struct tc_facts facts; /* borrows from the above */
 };
 

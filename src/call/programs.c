@@ -102,7 +102,8 @@ struct extension {
 /* Is the directory too much to hand out for the sake of one program in its bin? */
 static bool is_too_wide(const struct tc_facts *facts, const char *dir)
 {
-    if (tc_path_depth(dir) < 2 || (facts->home && tc_path_within(dir, facts->home)))
+    if (tc_path_depth(dir) < 2 || (facts->home && tc_path_within(dir, facts->home)) ||
+        (facts->real.home && tc_path_within(dir, facts->real.home)))
         return true;
     _autofree_ char *local = facts->home ? tc_path_join(facts->home, ".local") : NULL;
     return facts->home && (!local || strcmp(dir, local) == 0);

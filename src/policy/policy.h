@@ -19,6 +19,9 @@ struct tc_facts {
     const char *workspace; /* host path that /workspace stands for; NULL: cwd */
     /* toolcage's own directories, masked in every grant; may be NULL */
     const char *state, *config;
+    struct {
+        const char *home, *state, *config; /* without the links on their way; NULL: the same */
+    } real;
     const char *const *environ;
 };
 

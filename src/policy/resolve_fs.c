@@ -59,9 +59,11 @@ char *tc_resolve_host_path(const struct tc_resolve *r, const char *path)
 /* A working directory that would hand over a whole home or more is never taken by default. */
 static bool too_wide(const struct tc_resolve *r)
 {
-    const char *home = r->facts->home;
-    return tc_streq(r->workspace, "/") ||
-           (home && home[0] == '/' && tc_path_within(r->workspace, home));
+    const char *homes[] = {r->facts->home, r->facts->real.home};
+    bool wide = tc_streq(r->workspace, "/");
+    for (size_t i = 0; i < TC_COUNT(homes); i++)
+        wide = wide || (homes[i] && homes[i][0] == '/' && tc_path_within(r->workspace, homes[i]));
+    return wide;
 }
 
 static int refuse_wide(struct tc_resolve *r, const char *key, uint32_t line)
@@ -202,9 +204,8 @@ static int check_values(struct tc_resolve *r, const char *secret)
     return 0;
 }
 
-static int mask_credentials(struct tc_resolve *r)
+static int mask_credentials(struct tc_resolve *r, const char *home)
 {
-    const char *home = r->facts->home;
     int rc = 0;
     for (size_t i = 0; home && home[0] == '/' && !rc && tc_credential_places[i]; i++) {
         _autofree_ char *secret = tc_path_join(home, tc_credential_places[i]);
@@ -232,16 +233,24 @@ static int mask_own(struct tc_resolve *r, const char *own, const char *why)
 
 int tc_resolve_masks(struct tc_resolve *r)
 {
-    int rc = mask_own(r, r->facts->state, "toolcage's own state");
+    static const char state[] = "toolcage's own state", config[] = "toolcage's own configuration";
+    const struct {
+        const char *path, *why;
+    } own[] = {
+        {r->facts->state, state},
+        {r->facts->real.state, state},
+        {r->facts->config, config},
+        {r->facts->real.config, config},
+        {"/run/toolcage", state},
+        {"/var/run/toolcage", state}, /* a link to the same in most systems */
+        {"/var/lib/toolcage", state}, /* what root's install phases leave */
+    };
+    int rc = 0;
+    for (size_t i = 0; i < TC_COUNT(own) && !rc; i++)
+        rc = mask_own(r, own[i].path, own[i].why);
     if (!rc)
-        rc = mask_own(r, r->facts->config, "toolcage's own configuration");
-    if (!rc)
-        rc = mask_own(r, "/run/toolcage", "toolcage's own state");
-    if (!rc) /* a link to the same in most systems */
-        rc = mask_own(r, "/var/run/toolcage", "toolcage's own state");
-    if (!rc) /* what root's install phases leave */
-        rc = mask_own(r, "/var/lib/toolcage", "toolcage's own state");
-    return rc ? rc : mask_credentials(r);
+        rc = mask_credentials(r, r->facts->home);
+    return rc ? rc : mask_credentials(r, r->facts->real.home);
 }
 
 int tc_resolve_tool_writable(struct tc_resolve *r)

@@ -200,6 +200,7 @@ int tc_policy_test(const struct toolcage_policy *policy, const struct tc_test_te
                               .workspace = TC_WORKSPACE,
                               .state = facts->state,
                               .config = facts->config,
+                              .real = facts->real,
                               .environ = no_environment},
                     .out = TC_BUF_INIT};
     int rc = tc_coverage_new(policy, &r.coverage) ? run_all(&r, tests, err) : tc_fail_memory(err);

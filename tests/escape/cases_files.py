@@ -207,6 +207,19 @@ def a_git_hook_is_planted(s):
     return os.path.exists(s.path("ws/.git/hooks/post-checkout")) or s.read("ws/.git/config") != before
 
 
+def the_home_has_two_names(s):
+    """The home is named by a link, and granted by what the link leads to."""
+    os.symlink("home", s.path("link"))
+    s.environ["HOME"] = s.path("link")
+    s.write("home/.ssh/id_rsa", s.token)
+    for name in (".local/state/toolcage", ".config/toolcage"):
+        os.makedirs(s.path("home", name), 0o700, exist_ok=True)
+    s.writable = [s.path("home")]
+    planted = [s.path("home", name) for name in (".local/state/toolcage/trust", ".config/toolcage/toolcage.toml")]
+    out = s.call(SHELL, "-c", f"cat {s.path('home/.ssh/id_rsa')}; for name in {' '.join(planted)}; do echo planted > $name; done; true", cwd="/")
+    return s.token in out or any(map(os.path.exists, planted))
+
+
 def a_denied_name_is_read(s):
     """Below a writable tree: by its name, by another, moved with its parent, by a link."""
     s.write("ws/sub/.env", s.token, 0o644)
@@ -316,6 +329,7 @@ CASES = [
     ("a planted link in a parent is followed", a_planted_link_in_a_parent_is_followed, {}),
     ("a link is raced against the grant", a_link_is_raced, {"alike": True}),
     ("a git hook or configuration is planted", a_git_hook_is_planted, {}),
+    ("the home has two names", the_home_has_two_names, {"free": DIRECT}),
     ("a denied name below a writable tree is read", a_denied_name_is_read, {}),
     ("a denied name below a readable tree is read", a_denied_name_below_a_readable_tree_is_read, {}),
     ("a denied name comes back when it is saved", a_denied_name_comes_back, {}),
