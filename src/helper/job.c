@@ -612,9 +612,10 @@ void tc_job_tick(struct tc_running *j, int64_t now)
         leave_to_the_kernel(j);
     if (j->oom_at_us && now >= j->oom_at_us)
         look_for_kill(j);
-    if (j->sample_at_us && now >= j->sample_at_us && j->kill_at_us != INT64_MAX) {
+    if (j->sample_at_us && now >= j->sample_at_us) {
         j->sample_at_us = now + SAMPLE_US;
-        sample(j);
+        if (j->kill_at_us != INT64_MAX)
+            sample(j);
     }
 }
 
