@@ -3,7 +3,6 @@
 #include "linux/resolve.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -172,8 +171,7 @@ int tc_resolve_in(const struct tc_resolver *r, const char *path, char *where, in
     return -1;
 }
 
-/* What procfs calls it; that it lies outside of our root is an error. */
-static int name_of(int fd, char *real)
+int tc_resolve_name(int fd, char *real)
 {
     char link[64];
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -212,7 +210,7 @@ int tc_resolve_links(const struct tc_resolver *r, const char *path, char *real)
     (void)parent;
     if (!found && ((errno != ENOENT && errno != ENOTDIR) || fd < 0))
         return -1;
-    if (name_of(fd, real) < 0 || (!found && append(real, name, w.rest) < 0))
+    if (tc_resolve_name(fd, real) < 0 || (!found && append(real, name, w.rest) < 0))
         return -1;
     return found;
 }

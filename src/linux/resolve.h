@@ -8,6 +8,7 @@
 #ifndef TC_LINUX_RESOLVE_H
 #define TC_LINUX_RESOLVE_H
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -37,6 +38,16 @@ int tc_resolve_in(const struct tc_resolver *r, const char *path, char *where, in
 /* The path (PATH_MAX bytes) without the links on its way, which are followed as above. 1: what it
  * names is there; 0: not, and `real` is where it would be; -1 with errno. */
 int tc_resolve_links(const struct tc_resolver *r, const char *path, char *real);
+
+/* What procfs calls it, into `real` (PATH_MAX bytes). 0, or -1 with errno; EXDEV: it lies outside
+ * of our root. */
+int tc_resolve_name(int fd, char *real);
+
+/* Does this errno of the function below say that nothing is there, or something else on the way? */
+static inline bool tc_resolve_gone(int errnum)
+{
+    return errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP;
+}
 
 /* A descriptor beneath an open directory, never through any link: for values that a model chose. */
 int tc_resolve_beneath(int dirfd, const char *relative);

@@ -291,7 +291,7 @@ static int visit_drawer(void *userdata, const struct tc_walk_entry *e)
         tc_workspace_denied(g->cage, g->item, e->relative))
         return 0;
     _autofd_ int below = tc_resolve_beneath(g->item->fd, e->relative);
-    if (below >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP))
+    if (below >= 0 || !tc_resolve_gone(errno))
         note(g, e, &(struct change){.kind = "modified", .held = tc_commit_undone});
     return 0;
 }
@@ -450,7 +450,7 @@ static bool stands(const struct tc_masked *m)
         return false;
     _autofd_ int fd = tc_resolve_beneath(m->tree, m->name);
     if (fd < 0)
-        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+        return tc_resolve_gone(errno);
     return fstat(fd, &st) == 0 && is_object(&st, m);
 }
 

@@ -65,16 +65,10 @@ static int parent_of(int root, const char *relative)
     return parent ? tc_resolve_beneath(root, parent[0] == '/' ? "." : parent) : -1;
 }
 
-/* Is nothing there, or something else on the way? */
-static bool is_gone(int errnum)
-{
-    return errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP;
-}
-
 /* The directory on the host is not what it was, or could not be looked at. */
 static const char *elsewhere(void)
 {
-    return is_gone(errno) || errno == EXDEV ? tc_commit_conflict : tc_commit_undone;
+    return tc_resolve_gone(errno) || errno == EXDEV ? tc_commit_conflict : tc_commit_undone;
 }
 
 /* A directory of the workspace, on the host and in what comes back; -1 where it is not. */
@@ -110,9 +104,9 @@ static bool steers_in(const struct tc_item *item, const char *place, const char 
     if ((!steering && !making) || strcmp(tc_path_base(place), ".git") == 0)
         return false; /* what steers in .git does so by its name */
     _autofd_ int hosts = tc_resolve_beneath(item->fd, place);
-    bool seen = hosts >= 0 || is_gone(errno);
+    bool seen = hosts >= 0 || tc_resolve_gone(errno);
     _autofd_ int ours = tc_resolve_beneath(item->copy, place);
-    if (!seen || (ours < 0 && !is_gone(errno)))
+    if (!seen || (ours < 0 && !tc_resolve_gone(errno)))
         return true;
     const struct both b = {hosts, ours}, alone = {hosts, -1};
     for (size_t i = 0; i < TC_COUNT(steer); i++)
@@ -336,7 +330,7 @@ enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry)
         return file_fate(entry->item);
     _autofd_ int dir = parent_of(entry->item->copy, entry->relative);
     if (dir < 0 || fstatat(dir, tc_path_base(entry->relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return is_gone(errno) ? TC_COMMIT_GONE : TC_COMMIT_UNSEEN;
+        return tc_resolve_gone(errno) ? TC_COMMIT_GONE : TC_COMMIT_UNSEEN;
     if (S_ISCHR(st.st_mode)) /* a whiteout */
         return TC_COMMIT_GONE;
     if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode))

@@ -77,13 +77,8 @@ int tc_journal_begin(struct tc_journal *j, int dir, const char *tool)
 int tc_journal_write(struct tc_journal *j, const struct tc_item *item, const char *relative)
 {
     if (j->item != item) {
-        char link[32], root[PATH_MAX];
-        (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", item->fd);
-        ssize_t n = readlink(link, root, sizeof(root) - 1);
-        if (n < 0)
-            return -1;
-        root[n] = '\0';
-        if (record(j, ROOT, root) < 0)
+        char root[PATH_MAX];
+        if (tc_resolve_name(item->fd, root) < 0 || record(j, ROOT, root) < 0)
             return -1;
         j->item = item;
     }

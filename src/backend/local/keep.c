@@ -99,10 +99,8 @@ static bool open_own(struct tc_keeping *k, const struct tc_cage *cage)
 
 static char *root_of(const struct tc_item *item)
 {
-    char link[32], root[PATH_MAX];
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", item->fd);
-    ssize_t n = readlink(link, root, sizeof(root) - 1);
-    return n < 0 ? NULL : strndup(root, (size_t)n);
+    char root[PATH_MAX];
+    return tc_resolve_name(item->fd, root) < 0 ? NULL : strdup(root);
 }
 
 static char *copy_or_null(const char *text, bool *failed)

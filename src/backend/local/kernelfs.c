@@ -118,15 +118,19 @@ static char *kernel_mount(char *line)
     return point;
 }
 
+/* What a mount point within a root is called there. */
+static const char *below(const char *root, const char *point)
+{
+    size_t n = strlen(root);
+    return point + n + (root[n - 1] != '/');
+}
+
 int tc_process_mount_below(const struct tc_item *item, const char *mounts, char **ret)
 {
-    char link[32], root[PATH_MAX], point[PATH_MAX];
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", item->fd);
-    ssize_t n = readlink(link, root, sizeof(root) - 1);
+    char root[PATH_MAX], point[PATH_MAX];
     *ret = NULL;
-    if (n < 0)
+    if (tc_resolve_name(item->fd, root) < 0)
         return -1;
-    root[n] = '\0';
     for (const char *line = mounts, *end; line && *line && !*ret; line = end + (*end == '\n')) {
         end = strchrnul(line, '\n');
         const char *at = mount_point(line), *type = strstr(line, " - ");
@@ -138,7 +142,7 @@ int tc_process_mount_below(const struct tc_item *item, const char *mounts, char 
         point[length] = '\0';
         tc_mounts_unescape(point);
         if (strcmp(point, root) != 0 && tc_path_within(root, point) &&
-            !(*ret = strdup(point + n + (root[n - 1] != '/'))))
+            !(*ret = strdup(below(root, point))))
             return -1;
     }
     return 0;
@@ -171,20 +175,17 @@ static int cover(struct tc_cage *cage, const struct tc_item *item, const char *r
 
 int tc_process_cover_kernel(struct tc_cage *cage, const struct tc_item *item, const char *mounts)
 {
-    char link[32], root[PATH_MAX];
+    char root[PATH_MAX];
     _autofree_ char *text = strdup(mounts);
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", item->fd);
-    ssize_t n = readlink(link, root, sizeof(root) - 1);
-    if (!text || n < 0)
+    if (!text || tc_resolve_name(item->fd, root) < 0)
         return -1;
-    root[n] = '\0';
     for (char *line = text, *next; line; line = next) {
         next = strchr(line, '\n');
         if (next)
             *next++ = '\0';
         const char *point = kernel_mount(line);
         if (point && strcmp(point, root) != 0 && tc_path_within(root, point) &&
-            cover(cage, item, point + n + (root[n - 1] != '/')) < 0)
+            cover(cage, item, below(root, point)) < 0)
             return -1;
     }
     return 0;

@@ -388,7 +388,7 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
         return 1;
     _autofd_ int dir =
         parent ? tc_resolve_beneath(c->item->fd, parent[0] == '/' ? "." : parent) : -1;
-    if (dir < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+    if (dir < 0 && tc_resolve_gone(errno))
         return note_gone(c, e);
     if (dir < 0)
         return -1;

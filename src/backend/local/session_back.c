@@ -266,7 +266,7 @@ static int put_removal(const struct putting *put, const struct tc_held_row *row)
     if (!relative || !parent)
         return errno = ENOMEM, -1;
     if (host < 0 || fstatat(host, tc_path_base(row->relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : -1; /* it went */
+        return tc_resolve_gone(errno) ? 0 : -1; /* it went */
     if (leads_to_grant(put, relative) || tc_workspace_denied(put->cage, put->item, relative))
         return 0;
     _autofd_ int dir = way_to(put, relative);

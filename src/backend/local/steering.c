@@ -7,10 +7,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "backend/local/local.h"
 #include "backend/local/steering.h"
@@ -95,6 +93,8 @@ static bool is_frozen(const struct scan *s, const char *relative)
 /* Mounts every directory strictly between the item and `relative` on itself. */
 static int bind_between(struct scan *s, const char *relative)
 {
+    if (is_frozen(s, relative)) /* a writable mount of what is above it would lie over that */
+        return 0;
     for (const char *slash = strchr(relative, '/'); slash; slash = strchr(slash + 1, '/')) {
         _autofree_ char *part = strndup(relative, (size_t)(slash - relative));
         if (!part)
@@ -114,7 +114,7 @@ static int bind_between(struct scan *s, const char *relative)
 static int shield(struct scan *s, int fd, const char *relative)
 {
     struct tc_process_cage *p = TC_PRIV(s->cage);
-    if (is_frozen(s, relative)) /* a writable mount of what is above it would lie over that */
+    if (is_frozen(s, relative))
         return 0;
     char *path = tc_arena_format(&p->arena, "%s/%s", s->item->path, relative);
     if (p->mount_count >= MOUNTS_MAX) {
@@ -204,9 +204,7 @@ static int protect_below(struct scan *s, const char *prefix, const char *const *
 static int pin(struct scan *s, const char *prefix, const char *name)
 {
     _autofree_ char *relative = below(prefix, name);
-    if (!relative)
-        return -1;
-    return is_frozen(s, relative) ? 0 : bind_between(s, relative);
+    return relative ? bind_between(s, relative) : -1;
 }
 
 bool tc_steers_there(int dirfd, const char *name)
@@ -341,12 +339,9 @@ static bool ends_in(const char *path, const char *name, size_t length)
 /* The granted directory may be one in the middle of such a name. */
 static int protect_rest(struct scan *s)
 {
-    char link[32], root[PATH_MAX];
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", s->item->fd);
-    ssize_t n = readlink(link, root, sizeof(root) - 1);
-    if (n < 0)
+    char root[PATH_MAX];
+    if (tc_resolve_name(s->item->fd, root) < 0)
         return -1;
-    root[n] = '\0';
     for (size_t i = 0; tc_steering_names[i]; i++) {
         const char *name = tc_steering_names[i];
         for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/'))
