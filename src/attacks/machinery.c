@@ -7,6 +7,7 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
@@ -22,6 +23,27 @@
 
 enum { FDS = 24, IO_REALTIME = 1 << 13 };
 
+/* Its own pipes are not somebody else's, whoever else has them open. In gVisor any process may look
+ * into /proc/PID/fd; PID 1 of a cage has the tool's pipes there for the moment until it has closed
+ * them. */
+static bool is_own(int fd)
+{
+    struct stat st, own;
+    for (int i = 0; i <= 2; i++)
+        if (fstat(fd, &st) == 0 && fstat(i, &own) == 0 && st.st_dev == own.st_dev &&
+            st.st_ino == own.st_ino)
+            return true;
+    return false;
+}
+
+static void got_foreign(const char *what, int fd)
+{
+    if (is_own(fd))
+        (void)close(fd);
+    else if (fd >= 0)
+        got_content(what, fd);
+}
+
 /* PID…: takes open descriptors out of other processes. */
 static void foreign_descriptors(char **args)
 {
@@ -30,12 +52,10 @@ static void foreign_descriptors(char **args)
         for (int fd = 0; fd < FDS; fd++) {
             char path[64];
             int copy = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
-            if (copy >= 0)
-                got_content("a copied descriptor", copy);
+            got_foreign("a copied descriptor", copy);
             (void)snprintf(path, sizeof(path), "/proc/%s/fd/%d", *args, fd);
             copy = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-            if (copy >= 0)
-                got_content(path, copy);
+            got_foreign(path, copy);
         }
         missed(*args);
     }

@@ -120,8 +120,8 @@ struct tc_report {
     int32_t kind;
     int32_t stage;
     int32_t errnum;
-    int32_t status;
-    int64_t us;              /* monotonic time */
+    int32_t status; /* how the tool ended; of a failed stage: the mount that it was at, or -1 */
+    int64_t us;     /* monotonic time */
     int64_t cpu_us, max_rss; /* of everything that PID 1 reaped; bytes */
 };
 

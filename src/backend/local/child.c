@@ -39,6 +39,7 @@ enum { HIDES_MAX = 64 };
 static int hide_fds[HIDES_MAX];
 static int report;        /* our end of the report socket, wherever it stands by now */
 static int terminal = -1; /* the tool's */
+static int mounting = -1; /* which of the trees is being attached */
 
 /* They belong to the user namespace that the child was born in. */
 static int make_namespaces(const struct tc_box *box)
@@ -214,6 +215,7 @@ int tc_stage_trees(const struct tc_box *box)
     size_t hidden = 0;
     for (size_t i = 0; i < box->mount_count; i++) {
         const struct tc_box_mount *m = &box->mounts[i];
+        mounting = (int)i;
         if (m->fd >= 0 && attach_at(m) < 0)
             return -1;
         if (!m->hide && !m->layered)
@@ -225,6 +227,7 @@ int tc_stage_trees(const struct tc_box *box)
         if ((hide_fds[hidden++] = cover(m)) < 0)
             return -1;
     }
+    mounting = -1;
     return 0;
 }
 
@@ -565,6 +568,7 @@ void tc_box_go(const struct tc_box *box)
         struct tc_report failed = {.kind = TC_REPORT_FAILED,
                                    .stage = t->base + (int)i,
                                    .errnum = errno,
+                                   .status = mounting,
                                    .us = tc_now_us()};
         (void)tc_send(report, &failed, sizeof(failed), NULL, 0);
         _exit(1);

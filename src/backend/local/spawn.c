@@ -228,10 +228,37 @@ int tc_process_start(struct tc_cage *cage)
 /* ---- what the child says
  * -------------------------------------------------------------------------- */
 
+/* Somebody else replaced it after it was looked up: an editor that saves, or another cage. */
+static int replaced(struct tc_cage *cage, const struct tc_report *r, const char *stage)
+{
+    const char *path = TC_PRIV(cage)->box.mounts[r->status].path;
+    _autofree_ char *shown = tc_format("/%s", path + strspn(path, "/"));
+    return tc_cage_fail(
+        cage,
+        &(struct tc_why){.code = TOOLCAGE_EPATH,
+                         .stage = stage,
+                         .subject = shown ? shown : path,
+                         .errnum = r->errnum,
+                         .hint = "call it again; a path that always changes is better copied: "
+                                 "workspace = { mode = \"copy\" }"},
+        tc_box_stage_clause(&TC_PRIV(cage)->box, r->stage),
+        "%s was replaced while the cage was being built", shown ? shown : path);
+}
+
+static bool is_replaced(const struct tc_cage *cage, const struct tc_report *r, const char *stage)
+{
+    return strcmp(stage, "trees") == 0 && r->status >= 0 &&
+           (size_t)r->status < TC_PRIV(cage)->box.mount_count &&
+           (r->errnum == ESTALE || r->errnum == ENOENT || r->errnum == ENOTDIR ||
+            r->errnum == ELOOP);
+}
+
 static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
 {
     const char *stage = tc_box_stage_name(&TC_PRIV(cage)->box, r->stage);
     errno = r->errnum;
+    if (is_replaced(cage, r, stage))
+        return replaced(cage, r, stage);
     if (strcmp(stage, "namespaces") == 0)
         return refuse_namespaces(cage, "unshare");
     if (strcmp(stage, "cwd") == 0)

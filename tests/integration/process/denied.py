@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Denied names: below readable and writable trees, there already, coming later, or put in place of others."""
+import collections
 import os
+import threading
 
 from scene import PAUSE, check, finish, run
 
@@ -27,6 +29,31 @@ def below_readable(s):
     answer = finish(process)
     check(answer.out.split() == ["deep", "open"], "nor when they come later, or are replaced", answer)
     check("KEY=5" in s.read("data/.env").decode(), "the host keeps its own", s.read("data/.env"))
+
+
+def saved_all_the_time(s):
+    """Somebody saves the file while cages are being built: a call hides it, says at its end that it could not, or is refused
+    with its name, and the next one goes on."""
+    s.write("ws/.env", "KEY=1\n")
+    stop, ends = threading.Event(), collections.Counter()
+
+    def save():
+        while not stop.is_set():
+            s.write("ws/.env.tmp", "KEY=2\n")
+            os.rename(s.path("ws/.env.tmp"), s.path("ws/.env"))
+
+    saver = threading.Thread(target=save)
+    saver.start()
+    wrong = []
+    for _ in range(40):
+        answer = s.shell(f"cat {s.ws}/.env; true", denied=[s.path("ws/.env")])
+        error = answer.error or {}
+        ends[error.get("stage", answer.status)] += 1
+        good = answer.status == "ok" and "KEY" not in answer.out or error and error["subject"].startswith(s.ws) and error["hint"]
+        wrong += [] if good else [str(answer)]
+    stop.set()
+    saver.join()
+    check(not wrong, f"a denied name that is saved all the time: {dict(ends)}", wrong[:2])
 
 
 def below_writable(s):
@@ -117,4 +144,4 @@ def readable_in_writable(s):
           "a denied name below a readable path in a writable one", answer)
 
 
-run(below_readable, below_writable, moved_for_the_next_call, a_mask_that_vanished, links, the_whole_grant, one_below_another, one_below_another_writable, readable_in_writable, system_names)
+run(below_readable, below_writable, saved_all_the_time, moved_for_the_next_call, a_mask_that_vanished, links, the_whole_grant, one_below_another, one_below_another_writable, readable_in_writable, system_names)
