@@ -36,6 +36,19 @@ def skip_all(reason):
     sys.exit(0)
 
 
+def seed(fixed):
+    """The same on every run; who looks for more says another one."""
+    chosen = int(os.environ.get("TOOLCAGE_TEST_SEED", fixed))
+    note(f"TOOLCAGE_TEST_SEED={chosen}")
+    return chosen
+
+
+def part_of(items, part):
+    """2/5: the second fifth of a list, each fifth from all over it."""
+    which, parts = map(int, part.split("/"))
+    return items[which - 1::parts]
+
+
 def plan():
     """The exit code, too."""
     print(f"1..{seen}", flush=True)

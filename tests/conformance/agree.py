@@ -6,7 +6,7 @@ both.
 
 usage: agree.py --toolcage PATH --probe PATH [--as-user UID] [--count N] [--seed N]
 
-The seed is printed, so a disagreement can be had again. Asked are reading, writing and running files that are
+The seed is printed; without --seed it is $TOOLCAGE_TEST_SEED, or always the same. Asked are reading, writing and running files that are
 there, and making new ones, below granted, moved, denied, system and private paths. Not asked: names below a
 denied one that are not there yet in a writable directory, because a mask covers existing names only, and the result
 says so; writing beside a file that is granted writable by itself, because its directory is private storage; and
@@ -24,7 +24,7 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from tap import become, check, note, plan
+from tap import become, check, note, plan, seed
 
 
 class Library:
@@ -144,13 +144,12 @@ def main():
     parser.add_argument("--probe", required=True, type=os.path.abspath)
     parser.add_argument("--as-user", type=int)
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--seed", type=int)
     options = parser.parse_args()
     if options.as_user is not None:
         become(options.as_user, options.toolcage)
     os.umask(0o022)
-    print(f"# seed {options.seed}", flush=True)
-    tree, dice = Tree(options.probe), random.Random(options.seed)
+    tree, dice = Tree(options.probe), random.Random(seed(1) if options.seed is None else options.seed)
     try:
         return compare(options, tree, dice)
     finally:

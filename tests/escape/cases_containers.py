@@ -12,7 +12,6 @@ import shutil
 import stat
 import subprocess
 
-from cases_workspace import meanwhile
 from scene import DIRECT, MINUTE, Missing
 
 SHELL, PYTHON = "/bin/sh", "/usr/bin/python3"
@@ -90,7 +89,7 @@ def state_is_reached(s):
         assert any(os.path.isdir(f"/proc/{pid}/root/tmp/state/") and os.listdir(f"/proc/{pid}/root/tmp/state") for pid in pids), \
             "the runtime's state is not where it is looked for"
 
-    out = meanwhile(s, f"{PYTHON} -I {s.path('data/look.py')} {s.path('meeting/pids')} /host", look)
+    out = s.meanwhile(f"{PYTHON} -I {s.path('data/look.py')} {s.path('meeting/pids')} /host", look)
     assert "looked" in out, out
     return "GOT" in out
 

@@ -7,7 +7,6 @@ import resource
 import stat
 import subprocess
 import threading
-import time
 
 from scene import CAGED, DIRECT, MINUTE, Missing, Refused
 
@@ -239,28 +238,23 @@ def a_denied_name_comes_back(s):
     s.write("data/.env", s.token)
     s.denied.append(s.path("data/.env"))
 
-    def save():
+    def save(_):
         s.write("data/.env.tmp", s.token)
         os.rename(s.path("data/.env.tmp"), s.path("data/.env"))
 
-    process = s.popen(SHELL, "-c", f"sleep 1; cat {s.path('data/.env')}")
-    time.sleep(0.5)
-    save()
-    out, err = process.communicate(timeout=MINUTE)
-    return s.token in s.result(out, err)
+    return s.token in s.meanwhile(f"cat {s.path('data/.env')}", save)
 
 
 def a_denied_name_in_a_writable_tree_comes_back(s):
     """There the mask is by name and stands until the host replaces the file: then the call must say so."""
     s.write("ws/.env", "old")
     s.denied.append(s.path("ws/.env"))
-    process = s.popen(SHELL, "-c", f"sleep 1; cat {s.path('ws/.env')}")
-    time.sleep(0.5)
-    s.write("ws/.env.tmp", s.token)
-    os.rename(s.path("ws/.env.tmp"), s.path("ws/.env"))
-    out, err = process.communicate(timeout=MINUTE)
+    def save(_):
+        s.write("ws/.env.tmp", s.token)
+        os.rename(s.path("ws/.env.tmp"), s.path("ws/.env"))
+
     try:
-        return s.token in s.result(out, err)
+        return s.token in s.meanwhile(f"cat {s.path('ws/.env')}", save)
     except Refused as refused:
         if ".env" not in str(refused):
             raise

@@ -13,7 +13,6 @@ import subprocess
 import termios
 import time
 
-from cases_workspace import meanwhile
 from processes import below
 from scene import CAGED, DIRECT, MINUTE, PATIENCE, Missing, Refused
 
@@ -122,7 +121,7 @@ def risen(s, prepare):
                 if os.sched_getscheduler(pid) == os.SCHED_FIFO or os.getpriority(os.PRIO_PROCESS, pid) < 0:
                     above.append(pid)
 
-    out = meanwhile(s, f"{s.program('machinery')} realtime", look, preexec_fn=prepare)
+    out = s.meanwhile(f"{s.program('machinery')} realtime", look, preexec_fn=prepare)
     return bool(above) or "GOT" in out and not s.sentry
 
 

@@ -34,37 +34,52 @@ def half_a_repository(s):
     return git_runs(s, "ws/bare") or git_runs(s, "ws/there")
 
 
-def newer_work_is_overwritten(s):
+def in_time(attempt):
+    """Nobody outside sees when a tool begins whose workspace is its own: what it saw tells whether its user came first, and
+    then both try again, slower."""
+    def run(s):
+        for seconds in (1, 4, 12):
+            through, early = attempt(s, f"ws/{seconds}", seconds * PATIENCE)
+            if not early:
+                return through
+        raise AssertionError("the tool never began before its user was done")
+    return run
+
+
+def slowly(s, seconds, begin, go_on, act):
+    """The tool begins, its user acts, the tool goes on. What it said."""
+    process = s.popen(SHELL, "-c", f"{begin}; sleep {1.5 * seconds}; {go_on}")
+    time.sleep(0.8 * seconds)
+    act()
+    try:
+        return s.result(*process.communicate(timeout=MINUTE))
+    except Refused:
+        return ""
+
+
+@in_time
+def newer_work_is_overwritten(s, place, seconds):
     """A tool waits until its user has put a directory with newer files in the place of the one that it saw: their times are
     older than the call."""
-    s.write("ws/sub/notes", "older")
+    notes = s.write(f"{place}/sub/notes", "older")
     s.write("next/notes", s.token)
     time.sleep(0.05)
-    process = s.popen(SHELL, "-c", f"cat {s.path('ws/sub/notes')}; sleep {1.5 * PATIENCE}; echo tool > {s.path('ws/sub/notes')}")
-    time.sleep(0.8 * PATIENCE)
-    os.rename(s.path("ws/sub"), s.path("ws/was"))
-    os.rename(s.path("next"), s.path("ws/sub"))
-    out, err = process.communicate(timeout=MINUTE)
-    try:
-        s.result(out, err)
-    except Refused:
-        pass
-    return s.read("ws/sub/notes") != s.token
+
+    def act():
+        os.rename(s.path(place, "sub"), s.path(place, "was"))
+        os.rename(s.path("next"), s.path(place, "sub"))
+
+    early = s.token in slowly(s, seconds, f"cat {notes}", f"echo tool > {notes}", act)
+    return s.read(f"{place}/sub/notes") != s.token, early
 
 
-def a_removal_takes_newer_work_along(s):
+@in_time
+def a_removal_takes_newer_work_along(s, place, seconds):
     """A directory is removed in the layer; what its user saves there meanwhile must not go with it."""
-    s.write("ws/sub/old", "old")
+    sub = os.path.dirname(s.write(f"{place}/sub/old", "old"))
     time.sleep(0.05)
-    process = s.popen(SHELL, "-c", f"rm -r {s.path('ws/sub')}; sleep {1.5 * PATIENCE}; rm -rf {s.path('ws/sub')}")
-    time.sleep(0.8 * PATIENCE)
-    s.write("ws/sub/saved", s.token)
-    out, err = process.communicate(timeout=MINUTE)
-    try:
-        s.result(out, err)
-    except Refused:
-        pass
-    return not os.path.exists(s.path("ws/sub/saved"))
+    early = s.token in slowly(s, seconds, f"cat {sub}/*; rm -r {sub}", f"rm -rf {sub}", lambda: s.write(f"{place}/sub/saved", s.token))
+    return not os.path.exists(s.path(place, "sub/saved")), early
 
 
 def a_layer_speaks_of_itself(s):

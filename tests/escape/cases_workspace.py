@@ -347,24 +347,6 @@ def beside_a_file_is_read(s):
     return s.token in s.call(SHELL, "-c", f"cd {s.path('ws')}; cat diary; mv diary d; cat d; ls -lR; rm -rf diary; cat diary sub/*; grep -r canary .")
 
 
-def meanwhile(s, script, accomplice, **more):
-    """The script runs as the tool; once it is up the accomplice acts, and when he is done the script goes on. What it says."""
-    meeting = s.path("meeting")
-    os.mkdir(meeting)
-    os.chmod(meeting, 0o777)
-    s.writable.append(meeting)
-    process = s.popen(SHELL, "-c", f"echo > {meeting}/up; until [ -e {meeting}/go ]; do sleep 0.05; done; {script}", **more)
-    deadline = time.monotonic() + MINUTE
-    while not os.path.exists(f"{meeting}/up") and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    if os.path.exists(f"{meeting}/up"):
-        accomplice(process)
-    s.write("meeting/go", "")
-    out = s.result(*process.communicate(timeout=MINUTE))
-    assert os.path.exists(f"{meeting}/up"), "the tool never came up"
-    return out
-
-
 def a_file_is_swapped_for_a_link(s):
     """While the call works on the one file that it was granted, an accomplice puts a link in its place."""
     s.write("ws/sub/canary", "original")
@@ -374,7 +356,7 @@ def a_file_is_swapped_for_a_link(s):
         os.rename(s.path("ws/sub/canary"), s.path("ws/sub/was"))
         os.symlink("../../secret/canary", s.path("ws/sub/canary"))
 
-    meanwhile(s, f"echo changed > {s.path('ws/sub/canary')}", accomplice)
+    s.meanwhile(f"echo changed > {s.path('ws/sub/canary')}", accomplice)
     return s.read("secret/canary") != s.token
 
 
@@ -387,7 +369,7 @@ def the_parent_of_a_file_is_swapped(s):
         os.rename(s.path("ws/sub"), s.path("ws/was"))
         os.symlink("../secret", s.path("ws/sub"))
 
-    meanwhile(s, f"echo changed > {file}; rm -f {file}; echo changed > {file}", accomplice)
+    s.meanwhile(f"echo changed > {file}; rm -f {file}; echo changed > {file}", accomplice)
     return not os.path.exists(s.path("secret/canary")) or s.read("secret/canary") != s.token
 
 

@@ -3,7 +3,7 @@
 # Copyright The toolcage authors
 """Proves that attacks work where nothing stops them, and then that the cage stops them.
 
-usage: run.py [--backend NAME] [--runtime NAME] [--brief] [--as-user UID] [--own-machine] [--only 'TEXT|TEXT'] --toolcage PATH ATTACKS
+usage: run.py [--backend NAME] [--runtime NAME] [--brief] [--as-user UID] [--own-machine] [--only 'TEXT|TEXT'] [--part I/N] --toolcage PATH ATTACKS
 
 Each attack is one function. It returns whether the attack got through, seen from outside. It runs first
 without a cage (the backend not-a-security-boundary, or where that backend already takes the thing away the bare
@@ -44,7 +44,7 @@ import cases_sockets
 import cases_words
 import cases_workspace
 from scene import CAGED, FREE, Missing, Refused, Scene
-from tap import become, check, plan, skip, skip_all
+from tap import become, check, part_of, plan, skip, skip_all
 
 CASES = cases_containers.CASES + cases_files.CASES + cases_workspace.CASES + cases_overlay.CASES + cases_processes.CASES + \
     cases_inside.CASES + cases_words.CASES + cases_servers.CASES + cases_sockets.CASES + cases_models.CASES + \
@@ -124,6 +124,7 @@ def main():
     parser.add_argument("--brief", action="store_true", help="only attacks that a cage itself stands in the way of")
     parser.add_argument("--patience", help="how many times as long calls may take")
     parser.add_argument("--only")
+    parser.add_argument("--part", default="1/1", help="2/5: the second fifth of them")
     parser.add_argument("--toolcage", required=True, type=os.path.abspath)
     parser.add_argument("attacks", type=os.path.abspath)
     options = parser.parse_args()
@@ -133,10 +134,10 @@ def main():
     why = options.backend != "process" and absent(options)
     if why:
         skip_all(f"skipped: {why}")
-    for name, attack, traits in CASES:
-        wanted = not options.only or any(text in name for text in options.only.split("|"))
-        if wanted and not (options.brief and "alike" in traits):
-            prove(options, name, attack, traits)
+    wanted = [case for case in CASES if (not options.only or any(text in case[0] for text in options.only.split("|")))
+              and not (options.brief and "alike" in case[2])]
+    for name, attack, traits in part_of(wanted, options.part):
+        prove(options, name, attack, traits)
     return plan()
 
 

@@ -152,6 +152,23 @@ class Scene:
         stdout = self.answer["stdout"]
         return stdout["text"] if "text" in stdout else base64.b64decode(stdout["base64"]).decode(errors="replace")
 
+    def meanwhile(self, script, accomplice, **more):
+        """The script runs as the tool; once it is up the accomplice acts, and when he is done the script goes on. What it says."""
+        meeting = self.path("meeting")
+        os.mkdir(meeting)
+        os.chmod(meeting, 0o777)
+        self.writable.append(meeting)
+        process = self.popen("/bin/sh", "-c", f"echo > {meeting}/up; until [ -e {meeting}/go ]; do sleep 0.05; done; {script}", **more)
+        deadline = time.monotonic() + MINUTE
+        while not os.path.exists(f"{meeting}/up") and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if os.path.exists(f"{meeting}/up"):
+            accomplice(process)
+        self.write("meeting/go", "")
+        out = self.result(*process.communicate(timeout=MINUTE))
+        assert os.path.exists(f"{meeting}/up"), "the tool never came up"
+        return out
+
     def attack(self, program, *args, **more):
         return self.call(self.program(program), *[str(arg) for arg in args], **more)
 

@@ -4,6 +4,7 @@
 and the judgement of what a host printed. As root, "ordinary" gives every privilege away first."""
 import contextlib
 import glob
+import hashlib
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import tap
-from tap import ORDINARY, check, finish, skip_all  # for the scripts beside this one
+from tap import ORDINARY, check, finish, part_of, seed, skip_all  # for the scripts beside this one
 
 SCHEMA = '{"type": "object", "additionalProperties": false, "properties": {"x": {"type": "integer", "maximum": 9, "default": 1}}}\n'
 NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup")
@@ -215,6 +216,18 @@ def leftover_groups(pids):
     """Control groups that these helpers made and that still are there."""
     marks = tuple(f"toolcage-{pid}-" for pid in pids)
     return [path for path, _, _ in os.walk(GROUPS) if marks and os.path.basename(path).startswith(marks)]
+
+
+def sample(jobs, count, chance):
+    """So many of them (None: all), by the seed. A life that makes a call more or less than the last one leaves the others chosen."""
+    return sorted(jobs, key=lambda job: hashlib.sha256(f"{chance} {job}".encode()).digest())[:count]
+
+
+def mostly(jobs, count, chance):
+    """The same, a fifth of them in the helper, which makes the most calls and of the fewest kinds."""
+    own = [job for job in jobs if job[0] == "helper"]
+    others = [job for job in jobs if job[0] != "helper"]
+    return sample(others, count and count - count // 5, chance) + sample(own, count and count // 5, chance)
 
 
 def each(workers, jobs, work):

@@ -4,17 +4,15 @@
 """Fails one system call of a session's call, in who keeps its state or in who puts it back: the state is the old one or the
 new one, never a mix, and the next call works.
 
-usage: sessions.py --inject I --cli C [--user ordinary] [--seconds S] [--seed N]
+usage: sessions.py --inject I --cli C [--user ordinary] [--count N] [--seed N]
 """
 import argparse
 import errno
 import json
 import os
-import random
 import shutil
 import subprocess
 import tempfile
-import time
 
 import scene
 from scene import check
@@ -78,11 +76,11 @@ def main():
     parser.add_argument("--inject", required=True, type=os.path.abspath)
     parser.add_argument("--cli", required=True, type=os.path.abspath)
     parser.add_argument("--user")
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, help="so many, chosen by the seed; without it each one")
+    parser.add_argument("--seed", type=int)
     options = parser.parse_args()
+    options.seed = scene.seed(1) if options.seed is None else options.seed
     scene.become(options.user)
-    chosen = random.Random(options.seed)
     with Stage(options) as stage:
         whole = len(NAMES.split()) * len(stage.places)
         first = stage.change()
@@ -93,12 +91,8 @@ def main():
             seen = max((int(line[1]) for line in log if line[0] == "seen"), default=0)
             check(seen > 20, f"the calls of the {role} are counted", log[-3:])
             jobs += [(role, n + 1, word) for n in range(seen) for word in WORDS]
-        chosen.shuffle(jobs)
-        jobs.sort(key=lambda job: job[0] == "helper" and chosen.random() < 0.8)
-        until, bad, tried, failed, current = time.monotonic() + options.seconds, [], 0, 0, str(stage.round)
-        for role, nth, word in jobs:
-            if time.monotonic() > until:
-                break
+        bad, tried, failed, current = [], 0, 0, str(stage.round)
+        for role, nth, word in scene.mostly(jobs, options.count, options.seed):
             old = current
             answer, log = stage.inject(role, nth, getattr(errno, word))
             new = str(stage.round)

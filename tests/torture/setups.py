@@ -4,17 +4,15 @@
 """Fails one system call of an install, in whoever runs it, brings it back or keeps it: the tool then sees all of it or is
 refused, never half, and the next install works and clears away what is left.
 
-usage: setups.py --inject I --cli C [--user ordinary] [--seconds S] [--seed N]
+usage: setups.py --inject I --cli C [--user ordinary] [--count N] [--seed N]
 """
 import argparse
 import errno
 import json
 import os
-import random
 import shutil
 import subprocess
 import tempfile
-import time
 
 import scene
 from scene import check
@@ -75,11 +73,11 @@ def main():
     parser.add_argument("--inject", required=True, type=os.path.abspath)
     parser.add_argument("--cli", required=True, type=os.path.abspath)
     parser.add_argument("--user")
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, help="so many, chosen by the seed; without it each one")
+    parser.add_argument("--seed", type=int)
     options = parser.parse_args()
+    options.seed = scene.seed(1) if options.seed is None else options.seed
     scene.become(options.user)
-    chosen = random.Random(options.seed)
     with Stage(options) as stage:
         jobs, asked = [], []
         for role in ("host", "collector", "helper"):
@@ -91,13 +89,8 @@ def main():
             # by which the helper takes and answers the notified calls of a tool, among others
             asked += [(role, n, "ENOMEM") for n, line in enumerate((line for line in log if line[0] == "call"), 1)
                       if role == "helper" and int(line[1]) == IOCTL]
-        chosen.shuffle(jobs)
-        jobs.sort(key=lambda job: job[0] == "helper" and chosen.random() < 0.8)
-        jobs = chosen.sample(asked, min(len(asked), 20)) + jobs
-        until, bad, tried, failed = time.monotonic() + options.seconds, [], 0, 0
-        for role, nth, word in jobs:
-            if time.monotonic() > until:
-                break
+        bad, tried, failed = [], 0, 0
+        for role, nth, word in scene.sample(asked, options.count, options.seed) + scene.mostly(jobs, options.count, options.seed):
             stage.begin()
             code, _ = stage.inject(role, nth, getattr(errno, word))
             found = stage.seen()

@@ -3,20 +3,18 @@
 # Copyright The toolcage authors
 """Fails the n-th system call, and the n-th allocation, of every process that takes part in a call, for every n.
 
-usage: sweep.py --inject I --host H --walls W --cli C [--user ordinary] [--seconds S] [--seed N] [--part I/N] [--role R]… [--only R:K:N:E]
+usage: sweep.py --inject I --host H --walls W --cli C [--user ordinary] [--count N] [--seed N] [--part I/N] [--role R]… [--only R:K:N:E]
 
 Whatever fails, a call ends with a proper error or was run with every wall; nothing is left; the next call works. A host
 makes an engine and two calls whose tool tries the walls (walls.c), while inject.c fails one thing in one of:
-host, starter, helper, spawner, carrier, collector, init, tool; or the host is the command line itself (command.py). Without --seconds every n is tried with each errno that the call
-can have; with it, a random choice as large as the time allows, the seed of which is printed. --part 2/5 is the second fifth.
+host, starter, helper, spawner, carrier, collector, init, tool; or the host is the command line itself (command.py). Without --count every n is tried with each errno that the call
+can have; with it, so many of them, chosen by the seed. --part 2/5 is the second fifth.
 """
 import argparse
 import collections
 import errno
 import os
-import random
 import subprocess
-import time
 
 import command
 import life
@@ -96,8 +94,6 @@ class Sweep:
         if stage is None:
             return scene.Scene(self.options.walls)
         role, kind, nth, word = job
-        if self.options.until and time.monotonic() > self.options.until:
-            return None
         try:
             run = life_of(role)(self.options, stage, role, kind, nth, getattr(errno, word))
             wrong = self.judge(stage, run, role, kind)
@@ -131,8 +127,8 @@ def main():
     for name in ("inject", "host", "walls", "cli"):
         parser.add_argument("--" + name, required=True, type=os.path.abspath)
     parser.add_argument("--user", default="self")
-    parser.add_argument("--seconds", type=float)
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--seed", type=int)
     parser.add_argument("--part", default="1/1")
     parser.add_argument("--role", action="append", choices=ROLES)
     parser.add_argument("--only", help="one failure again: ROLE:KIND:N:ERRNO")
@@ -145,15 +141,11 @@ def main():
     sweep = Sweep(options)
     with scene.Scene(options.walls) as stage:
         jobs = sweep.measure(stage)
-    options.until = time.monotonic() + options.seconds if options.seconds else None
     if options.only:
         role, kind, nth, word = options.only.split(":")
         jobs, options.verbose = [(role, kind, int(nth), word)], True
-    elif options.seconds:
-        print(f"# --seed {options.seed}", flush=True)
-        random.Random(options.seed).shuffle(jobs)
-    part, parts = map(int, options.part.split("/"))
-    jobs = jobs[part - 1::parts]
+    jobs = scene.sample(jobs, options.count, scene.seed(1) if options.seed is None else options.seed)
+    jobs = scene.part_of(jobs, options.part)
     scene.each(options.workers, jobs, sweep.try_one)
     sweep.report(jobs)
     scene.finish()

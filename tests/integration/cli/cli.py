@@ -10,7 +10,7 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from tap import ORDINARY, check, finish, skip, skip_all  # for the scripts beside this one
+from tap import ORDINARY, check, finish, seed, skip, skip_all  # for the scripts beside this one
 
 TOOLCAGE = os.path.abspath(sys.argv[1])
 FIELDS = ["version", "call", "tool", "status", "exit_code", "signal", "limit", "error", "backend", "layers", "tier",

@@ -197,5 +197,5 @@ with place:
     for part in (versions, tools, calls, cancellation, many, bad_input, slow_reader, lost_helper):
         part()
     answer = place.run("mcp", cwd="/")
-    cli.check(answer.code != 0 and "no policy" in answer.err and not answer.out, "without a policy: an error, and not on standard output", answer)
+    cli.check(answer.code == 125 and "no policy" in answer.err and not answer.out, "without a policy: an error, and not on standard output", answer)
 cli.finish()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""Commits that are cut: everything of toolcage's is killed while 2,000 files come back. The next start leaves no
+"""Commits that are cut: everything of toolcage's is killed while many files come back. The next start leaves no
 temporary file, and whoever asks is told which commits were cut.
 
-usage: cuts.py TOOLCAGE [self | ordinary] [ROUNDS]"""
+usage: cuts.py TOOLCAGE [self | ordinary] [ROUNDS [FILES]]"""
 import contextlib
 import json
 import os
@@ -13,11 +13,11 @@ import subprocess
 import sys
 import time
 
-from scene import TOOLCAGE, below, check, end, helpers_of, is_root, run, start_time, until
+from scene import TOOLCAGE, below, check, end, helpers_of, is_root, run, seed, start_time, until
 
 COPY = 'workspace = { mode = "copy" }\ntimeout = "60s"\n'
-ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 12
-FILES = 2000
+ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 4
+FILES = int(sys.argv[4]) if len(sys.argv) > 4 else 1000
 
 
 def living(pids):
@@ -65,7 +65,7 @@ def cut_once(s, dice):
 
 
 def cuts(s):
-    dice = random.Random(7)
+    dice = random.Random(seed(7))
     cut = untold = leftovers = 0
     for _ in range(ROUNDS):
         was_cut, new, left = cut_once(s, dice)

@@ -21,7 +21,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from processes import below, helper_of, helpers_of, name_of, start_time  # noqa: F401  for the scripts beside this one
-from tap import ORDINARY, become, check, plan, skip, skip_all
+from tap import ORDINARY, become, check, plan, seed, skip, skip_all  # noqa: F401
 
 PYTHON = "/usr/bin/python3"
 # A slow machine (an emulator, a sanitizer) says by how much its calls may take longer.

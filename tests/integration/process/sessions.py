@@ -109,8 +109,8 @@ def two_at_once(s):
     until(lambda: one.sh("true")["status"] == "error", 20)
     second = one.sh("true")
     check(second["status"] == "error" and "another call is using session" in second["error"]["message"] and second["error"]["hint"], "a second call at once is refused", second)
-    code, _, err = verb(s, "end", one.name)
-    check(code != 0 and "using" in err + str(_), "and so is the end", (code, err))
+    code, told, err = verb(s, "end", one.name)
+    check(code == 125 and f"a call is using session {one.name}" in err + str(told), "and so is the end", (code, told, err))
     first.communicate(b"\n", timeout=30 * PATIENCE)
     check(one.out("cat /tmp/a") == "a\n", "the first one's state is kept", "")
 
