@@ -3,7 +3,8 @@
  *
  * What passes. From the client everything that can be read in one way only, but for calls that the
  * policy refuses; from the server its own messages, and answers to what was asked. What passes
- * does so byte for byte, except for lists of tools. */
+ * does so byte for byte, except for lists of tools, and for line ends of other readers, which are
+ * escaped. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,9 +26,50 @@ static char *finish(struct tc_wrap *wrap, struct tc_text *text)
     return bytes;
 }
 
+/* NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR, at which some readers end a line: its escape and its
+ * bytes, or NULL. */
+static const char *line_end(const char *at, size_t left, size_t *ret_bytes)
+{
+    static const char *const ends[][2] = {
+        {"\xc2\x85", "\\u0085"}, {"\xe2\x80\xa8", "\\u2028"}, {"\xe2\x80\xa9", "\\u2029"}};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        *ret_bytes = strlen(ends[i][0]);
+        if (left >= *ret_bytes && memcmp(at, ends[i][0], *ret_bytes) == 0)
+            return ends[i][1];
+    }
+    return NULL;
+}
+
+/* In valid JSON they stand in strings only, where an escape means the same. */
+static void escape_line_ends(FILE *out, const char *text, size_t length)
+{
+    const char *end = text + length, *from = text;
+    for (const char *at = text; at < end; at++) {
+        size_t bytes;
+        const char *escape = *at & 0x80 ? line_end(at, (size_t)(end - at), &bytes) : NULL;
+        if (!escape)
+            continue;
+        (void)fwrite(from, 1, (size_t)(at - from), out);
+        (void)fputs(escape, out);
+        from = at + bytes;
+        at = from - 1;
+    }
+    (void)fwrite(from, 1, (size_t)(end - from), out);
+}
+
 static void send(struct tc_wrap *wrap, struct tc_outbox *box, const char *text, size_t length)
 {
-    wrap->failed |= !tc_outbox_add(box, text, length);
+    struct tc_text escaped;
+    if (!memmem(text, length, "\xc2\x85", 2) && !memmem(text, length, "\xe2\x80", 2)) {
+        wrap->failed |= !tc_outbox_add(box, text, length);
+        return;
+    }
+    if (!begin(wrap, &escaped))
+        return;
+    escape_line_ends(escaped.out, text, length);
+    char *bytes = finish(wrap, &escaped);
+    wrap->failed |= !bytes || !tc_outbox_add(box, bytes, escaped.length);
+    free(bytes);
 }
 
 /* ---- answers of ours
@@ -86,18 +128,24 @@ static char *tell_asker(struct tc_wrap *wrap, const struct tc_rpc *rpc, char *wo
 static char *check_call(struct tc_wrap *wrap, const struct tc_rpc *rpc,
                         const struct tc_wrap_tool **ret_rule)
 {
-    struct tc_slice name, arguments;
+    struct tc_slice name, arguments, task;
     char *refusal = NULL;
     if (!tc_scan_member(rpc->params, "name", &name) ||
-        !tc_scan_member(rpc->params, "arguments", &arguments))
+        !tc_scan_member(rpc->params, "arguments", &arguments) ||
+        !tc_scan_member(rpc->params, "task", &task))
         return refuse(wrap, rpc->id, TC_WRAP_PARAMS,
-                      "name or arguments stands twice, or in another case");
+                      "name, arguments or task stands twice, or in another case");
     if (arguments.at && !tc_scan_is_object(arguments))
         return refuse(wrap, rpc->id, TC_WRAP_PARAMS, "arguments must be an object");
     *ret_rule = tc_rules_find(wrap, name);
     if (!*ret_rule)
         return refuse(wrap, rpc->id, TC_WRAP_PARAMS,
                       "the policy has no tool of this name for this server; tools/list names them");
+    /* its answer comes at once, and the result when somebody asks for it */
+    if (task.at && ((*ret_rule)->timeout_ms || (*ret_rule)->output))
+        return refuse(wrap, rpc->id, TC_WRAP_PARAMS,
+                      "the policy bounds the time or the output of this tool, which a task would "
+                      "not keep to; call it without `task`");
     if (tc_rules_check(wrap, *ret_rule, arguments, &refusal) < 0)
         return refuse(wrap, rpc->id, TC_WRAP_INTERNAL, "the call could not be checked");
     return refusal ? tell_asker(wrap, rpc, refusal) : NULL;
@@ -318,13 +366,24 @@ static void take_line(struct tc_wrap *wrap, struct tc_slice line, taker *take, s
     answer_client(wrap, instead);
 }
 
+/* One message and no more, for every reader of lines: a CR is a blank to JSON, and the end of a
+ * line to Python. Absent, with why, when it is none. */
+static struct tc_slice read_line(const char *text, size_t length, const char **ret_fault)
+{
+    struct tc_slice line = tc_scan_whole(text, length);
+    bool broken = line.at && memchr(line.at, '\r', line.length);
+    *ret_fault = broken ? "a carriage return stands within the message" : "the line is not JSON";
+    return broken ? (struct tc_slice){0} : line;
+}
+
 void tc_pass_client(struct tc_wrap *wrap, const char *text, size_t length)
 {
+    const char *fault;
     if (is_blank(text, length))
         return;
-    struct tc_slice line = tc_scan_whole(text, length);
+    struct tc_slice line = read_line(text, length, &fault);
     if (!line.at) {
-        answer_client(wrap, refuse_id(wrap, "null", TC_WRAP_PARSE, "the line is not JSON"));
+        answer_client(wrap, refuse_id(wrap, "null", TC_WRAP_PARSE, fault));
         return;
     }
     take_line(wrap, line, take_from_client, &wrap->to_server);
@@ -337,11 +396,12 @@ void tc_pass_too_long(struct tc_wrap *wrap)
 
 void tc_pass_server(struct tc_wrap *wrap, const char *text, size_t length)
 {
+    const char *fault;
     if (is_blank(text, length))
         return;
-    struct tc_slice line = tc_scan_whole(text, length);
+    struct tc_slice line = read_line(text, length, &fault);
     if (!line.at) {
-        complain(wrap, "a line that is not JSON");
+        complain(wrap, fault);
         return;
     }
     take_line(wrap, line, take_from_server, &wrap->to_client);

@@ -18,7 +18,8 @@ DISGUISED = ['{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call",' + 
              '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","NAME":"danger"}}',
              '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","name":"danger"}}',
              '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"d\\u0061nger"}}',
-             '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"},"Params":{"name":"danger"}}']
+             '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"},"Params":{"name":"danger"}}',
+             '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":[\r{"jsonrpc":"2.0","id":1,"method":"tools/call",' + DANGER + '\r]}}']
 
 
 def both(attack):
@@ -31,7 +32,7 @@ def a_hidden_tool_is_called(s, door):
 
 
 def a_call_is_disguised(s, door):
-    """As another method, in another case, twice, escaped, without an id, in an array."""
+    """As another method, in another case, twice, escaped, without an id, in an array, behind a line end of another reader."""
     return each(s, ["did danger" in hear(s, line, door=door) for line in DISGUISED])
 
 

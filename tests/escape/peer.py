@@ -15,7 +15,7 @@ PYTHON = "/usr/bin/python3"
 # It reads members without regard to case and the last of two, as some JSON readers do. To `lie` it answers with the lines
 # that it was started with, and its tool `do` is whatever its maker wants.
 SERVER = r"""
-import json, os, re, socket, sys, time
+import io, json, os, re, socket, sys, time
 LIES = json.loads(sys.argv[1])
 def fold(pairs): return {key.lower(): value for key, value in pairs}
 def tell(id, result): print(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
@@ -31,7 +31,7 @@ def run(name, given):
         return scope["out"] if name == "do" else open(given["path"]).read() if name == "read" else f"did {name} {given.get('n')}"
     except OSError as error:
         return repr(error)
-for line in sys.stdin:
+for line in io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8"):  # as the official package reads: CR ends a line, too
     try:
         batch = json.loads(line, object_pairs_hook=fold)
         for m in batch if isinstance(batch, list) else [batch]:

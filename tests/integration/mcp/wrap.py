@@ -158,6 +158,20 @@ def refusals():
             answer = s.raw(line)
             answer = answer[0] if isinstance(answer, list) else answer
             cli.check(code(answer) == wanted, f"{line[:90]!r} is answered with {wanted}", answer)
+        hidden = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"danger"}}'
+        for line in (f'{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":[\r{hidden}\r]}}}}', '{"jsonrpc":"2.0",\r"id":1,"method":"x/y"}', "[\r" + hidden + "\r]"):
+            answer = s.raw(line)
+            cli.check(code(answer) == -32700 and "carriage return" in answer["error"]["message"], f"{line!r}: a line end within", answer)
+        for line in (hidden.replace("}}", "}\x0b}"), hidden.replace("}}", "}\x0c}"), hidden.replace("}}", "}\u2028}"), hidden.replace("}}", "}\x85}")):
+            cli.check(code(s.raw(line)) == -32700, f"{line[-4:]!r} is no blank")
+        line = '{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"a":"\u2028\u2029\x85é\u2027\u202f\xa0"}}'
+        answer = s.raw(line + "\r")
+        cli.check(answer["result"]["raw"] == line.replace("\u2028\u2029\x85", "\\u2028\\u2029\\u0085") + "\n", "line ends of other readers are escaped in strings, and a line may end with CR LF", answer)
+        for name, bounded in (("slow", True), ("big", True), ("free", False)):
+            answer = s.ask("tools/call", {"name": name, "arguments": {}, "task": {"ttl": 60000}})
+            cli.check((code(answer) == -32602 and "task" in answer["error"]["message"]) == bounded, f"a task of {name}", answer)
+        answer = s.ask("tools/call", {"name": "slow", "Task": {}})
+        cli.check(code(answer) == -32602, "spelled in another way", answer)
         s.send(b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"danger"}}')
         answer = s.ask("x/after")
         cli.check("x/after" in answer["result"]["raw"], "a call that wants no answer does not pass, and all goes on", answer)
