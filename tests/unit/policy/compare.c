@@ -280,22 +280,12 @@ static void check_samples(const struct tc_grant *a, const struct tc_grant *b)
     assert_true(b->limits.pids <= a->limits.pids);
 }
 
-/* Sanitizers take ten times as long. */
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#define SLOW
-#endif
-#endif
-#if defined(SLOW) || defined(__SANITIZE_ADDRESS__)
-enum { PAIRS = 1000 };
-#else
-enum { PAIRS = 20000 };
-#endif
-
 static void random_pairs(void **state)
 {
     size_t narrower = 0;
-    for (int i = 0; i < PAIRS; i++) {
+    const unsigned pairs = rounds(4000);
+    seed += first_round();
+    for (unsigned i = 0; i < pairs; i++) {
         _autopolicy_ struct toolcage_policy *a = random_policy(), *b = random_policy();
         _auto_(tc_differences_done) struct tc_differences all = {0}, none = {0};
         _autogrant_ struct tc_grant x = {0}, y = {0};
@@ -308,7 +298,7 @@ static void random_pairs(void **state)
         check_samples(&x, &y);
         narrower++;
     }
-    assert_true(narrower > PAIRS / 100);
+    assert_true(narrower > pairs / 100);
 }
 
 int main(void)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -17,6 +18,30 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "policy/policy.h"
+
+/* Random tests do the same on each run; who names a seed wants others, and more of them. */
+static inline unsigned first_round(void)
+{
+    const char *chosen = getenv("TOOLCAGE_TEST_SEED");
+    return chosen ? (unsigned)strtoul(chosen, NULL, 10) : 0;
+}
+
+/* Sanitizers take ten times as long. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define SLOW
+#endif
+#endif
+#if defined(SLOW) || defined(__SANITIZE_ADDRESS__)
+enum { SHARE = 10 };
+#else
+enum { SHARE = 1 };
+#endif
+
+static inline unsigned rounds(unsigned usual)
+{
+    return usual * (getenv("TOOLCAGE_TEST_SEED") ? 5 : 1) / SHARE;
+}
 
 static inline void policy_unrefp(struct toolcage_policy **policy)
 {
