@@ -11,8 +11,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-enum { DEEPEST = 200 };
-
 static bool over(struct tc_walk *w)
 {
     bool late = w->deadline_us && (w->seen & 255) == 0 && tc_now_us() > w->deadline_us;
@@ -43,11 +41,12 @@ static int walk_entry(struct tc_walk *w, int dirfd, const struct dirent *e, size
     }
     w->seen++;
     memcpy(w->path + length, name, n + 1);
-    struct tc_walk_entry entry = {.dirfd = dirfd, .name = name, .relative = w->path, .st = &st};
+    struct tc_walk_entry entry = {
+        .dirfd = dirfd, .name = name, .relative = w->path, .st = &st, .depth = depth};
     int rc = w->visit(w->userdata, &entry);
     if (rc != 0 || !S_ISDIR(st.stx_mode))
         return rc < 0 ? -1 : 0;
-    int fd = depth == DEEPEST
+    int fd = depth == TC_WALK_DEEPEST
                  ? -1
                  : openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
@@ -55,7 +54,11 @@ static int walk_entry(struct tc_walk *w, int dirfd, const struct dirent *e, size
         return 0;
     }
     w->path[length + n] = '/';
-    return walk_directory(w, fd, length + n + 1, depth + 1);
+    rc = walk_directory(w, fd, length + n + 1, depth + 1);
+    w->path[length + n] = '\0';
+    if (rc == 0 && w->leave)
+        w->leave(w->userdata, &entry);
+    return rc;
 }
 
 /* Owns fd. */

@@ -16,12 +16,17 @@ struct tc_walk_entry {
     const char *name;     /* in that directory */
     const char *relative; /* to the start of the walk */
     const struct statx *st;
+    int depth; /* 0: at the start of the walk; at most TC_WALK_DEEPEST */
 };
+
+enum { TC_WALK_DEEPEST = 200 };
 
 struct tc_walk {
     /* Called for each entry, directories before what they hold. 0: go on; 1: not into this
      * directory; -1: stop. */
     int (*visit)(void *userdata, const struct tc_walk_entry *entry);
+    /* NULL, or called for each directory that was gone into, after what it holds. */
+    void (*leave)(void *userdata, const struct tc_walk_entry *directory);
     void *userdata;
     /* Only directories are looked at, and the others named; their st is empty. */
     bool names_only;

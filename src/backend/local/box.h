@@ -28,6 +28,7 @@ struct tc_box_mount {
     ino_t ino;
     enum tc_landlock_kind rights;
     bool no_rule; /* covered by the rule of a mount above */
+    bool frozen;  /* what stood there at the start is read-only over itself, with all below */
     /* names below that a read-only tree must not show, relative to it, NULL-terminated: an overlay
      * of whiteouts goes over the tree. NULL: none. */
     const char *const *hide;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
@@ -43,6 +44,10 @@ struct gathering {
     struct tc_keeping keeping;
     struct tc_session_keeping session;
     struct tc_reader reader;
+    size_t steering; /* listed rows that steer the host: they have a cap of their own */
+    /* of the directory that is being looked at, and those above: is something listed in it that
+     * tells why its time moved? */
+    bool told[TC_WALK_DEEPEST + 2];
 };
 
 static bool since(const struct tc_process_cage *p, const struct statx_timestamp *t)
@@ -91,13 +96,14 @@ static bool offered(const struct gathering *g, const char *path, const struct st
 /* As the tool sees it; owned. */
 static char *path_in(const struct tc_item *item, const char *relative)
 {
-    return item->name ? strdup(item->path) : tc_path_join(item->path, relative);
+    return item->name || !relative[0] ? strdup(item->path) : tc_path_join(item->path, relative);
 }
 
 /* What happened to an entry, and why the host did not see it; NULL: it did. */
 struct change {
     const char *kind, *held;
     bool by_time; /* it may have been somebody else's */
+    bool steers;  /* the host */
 };
 
 /* One more row, or NULL: there are too many, or no memory; a row without a name would tell nothing.
@@ -109,12 +115,17 @@ static struct tc_change *list(struct gathering *g, const char *relative,
     _autofree_ char *path = path_in(g->item, relative);
     _autofree_ char *word = strdup(change->kind);
     _autofree_ char *held = change->held ? strdup(change->held) : NULL;
-    bool whole = path && word && !change->held == !held && o->change_count < LISTED_MAX;
+    size_t alike = change->steers ? g->steering : o->change_count - g->steering;
+    bool whole = path && word && !change->held == !held && alike < LISTED_MAX;
     struct tc_change *c = whole ? TC_PUSH(o->changes, o->change_count) : NULL;
     if (c)
-        *c = (struct tc_change){.path = TAKE(path), .kind = TAKE(word), .held = TAKE(held)};
+        *c = (struct tc_change){.path = TAKE(path),
+                                .kind = TAKE(word),
+                                .held = TAKE(held),
+                                .steers_host = change->steers};
     else
         o->omitted_changes++;
+    g->steering += c && change->steers;
     return c;
 }
 
@@ -135,9 +146,12 @@ static void collect(struct gathering *g, const struct tc_change *c, struct tc_re
     f->content = TAKE(reading->content);
 }
 
-static void note(struct gathering *g, const struct tc_walk_entry *e, const struct change *change)
+static void note(struct gathering *g, const struct tc_walk_entry *e, const struct change *said)
 {
-    struct tc_change *c = list(g, e->relative, change);
+    struct change change = *said;
+    change.steers = tc_steers_place(e->dirfd, g->item->name ? g->item->mount->from : e->relative);
+    g->told[e->depth] = true;
+    struct tc_change *c = list(g, e->relative, &change);
     if (!c)
         return;
     bool wanted = offered(g, c->path, e->st);
@@ -145,10 +159,9 @@ static void note(struct gathering *g, const struct tc_walk_entry *e, const struc
     tc_reading_make(&g->reader, e, wanted, &reading);
     c->bytes = reading.sha256 ? reading.bytes : (int64_t)e->st->stx_size;
     c->sha256 = TAKE(reading.sha256);
-    c->attribution = change->by_time ? strdup("time") : NULL;
+    c->attribution = change.by_time ? strdup("time") : NULL;
     if (e->st->stx_nlink > 1 && S_ISREG(e->st->stx_mode))
         c->links = (int64_t)e->st->stx_nlink;
-    c->steers_host = tc_steers_place(e->dirfd, g->item->name ? g->item->mount->from : e->relative);
     if (wanted)
         collect(g, c, &reading);
 }
@@ -165,7 +178,43 @@ static bool moved_away(const struct gathering *g, const struct tc_walk_entry *e)
     return false;
 }
 
-/* A directory whose time moved only says that something in it changed; it is listed when new. */
+static bool is_added(const struct tc_process_cage *p, const struct statx *st)
+{
+    return (st->stx_mask & STATX_BTIME) && since(p, &st->stx_btime);
+}
+
+/* Was the directory itself changed: renamed, its mode or list of rights set, or something in it
+ * that is not listed, because it went? What is made in it moves both times. */
+static bool is_changed(const struct gathering *g, const struct statx *st, bool told)
+{
+    bool alone = st->stx_ctime.tv_sec != st->stx_mtime.tv_sec ||
+                 st->stx_ctime.tv_nsec != st->stx_mtime.tv_nsec;
+    return since(TC_PRIV(g->cage), &st->stx_ctime) && (alone || !told);
+}
+
+static void leave(void *userdata, const struct tc_walk_entry *e)
+{
+    struct gathering *g = userdata;
+    bool told = g->told[e->depth + 1];
+    if (!is_added(TC_PRIV(g->cage), e->st) && is_changed(g, e->st, told) &&
+        !tc_steers_new(g->cage, g->item, e))
+        note(g, e, &(struct change){.kind = "modified", .by_time = true});
+}
+
+/* The granted directory itself has no entry in the walk. */
+static void visit_root(struct gathering *g)
+{
+    struct statx st;
+    struct tc_walk_entry e = {.dirfd = g->item->fd, .name = "", .relative = "", .st = &st};
+    if (statx(g->item->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
+        g->found->omitted_changes++;
+    else if (is_changed(g, &st, g->told[0]))
+        note(g, &e, &(struct change){.kind = "modified", .by_time = true});
+}
+
+/* A directory is listed when it is new, and by leave() when something else of it changed. What
+ * steers the host, and did not stand there before, is listed whatever its times say: a directory
+ * that is moved keeps those of all that it holds. */
 static int visit(void *userdata, const struct tc_walk_entry *e)
 {
     struct gathering *g = userdata;
@@ -174,9 +223,12 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
         g->found->omitted_changes++;
         return 1;
     }
-    bool added = (e->st->stx_mask & STATX_BTIME) && since(p, &e->st->stx_btime);
+    bool added = is_added(p, e->st);
     if (added || (since(p, &e->st->stx_ctime) && !S_ISDIR(e->st->stx_mode)))
         note(g, e, &(struct change){.kind = added ? "added" : "modified", .by_time = true});
+    else if (tc_steers_new(g->cage, g->item, e))
+        note(g, e, &(struct change){.kind = "added", .by_time = true});
+    g->told[e->depth + 1] = false;
     return S_ISDIR(e->st->stx_mode) ? tc_workspace_kernel_fs(e) : 0;
 }
 
@@ -249,9 +301,8 @@ static void gather_removals(struct gathering *g)
             tc_keep_removal(&g->keeping, g->cage, entry, change.held);
         if (change.held)
             tc_session_keep_removal(&g->session, g->cage, entry, change.held);
-        struct tc_change *c = list(g, entry->relative, &change);
-        if (c)
-            c->steers_host = tc_steers_host(g->item->name ? g->item->mount->from : entry->relative);
+        change.steers = tc_steers_host(g->item->name ? g->item->mount->from : entry->relative);
+        (void)list(g, entry->relative, &change);
     }
 }
 
@@ -318,12 +369,16 @@ static int gather_tree(struct gathering *g)
     struct tc_walk walk = {.visit = g->item->drawer ? visit_drawer
                                     : copied        ? visit_copy
                                                     : visit,
+                           .leave = copied ? NULL : leave,
                            .userdata = g,
                            .entries_max = ENTRIES_MAX,
                            .deadline_us =
                                copied ? 0 : tc_now_us() + (int64_t)SECONDS_MAX * 1000000};
+    g->told[0] = false;
     if (tc_walk(&walk, copied ? g->item->copy : g->item->fd) < 0)
         walk.skipped++;
+    if (!copied)
+        visit_root(g);
     g->found->omitted_changes += walk.skipped;
     if (g->item->layers >= 0 && !g->item->drawer)
         tc_session_keep_skipped(&g->session, walk.skipped);
@@ -440,11 +495,22 @@ static bool is_object(const struct stat *st, const struct tc_masked *m)
     return st->st_dev == m->id.dev && st->st_ino == m->id.ino;
 }
 
+/* A rename takes the mask from the old file before the name leads to the new one, and holds its
+ * directory's lock until both are done: whoever reads the directory waits for that. */
+static void outlast_renames(int dirfd)
+{
+    _autofd_ int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char entries[1024];
+    if (fd >= 0)
+        (void)syscall(SYS_getdents64, fd, entries, sizeof(entries));
+}
+
 /* The mask hangs on the name in its directory, which may have been moved; then it went along, and
  * nothing else may stand at the denied path. */
 static bool stands(const struct tc_masked *m)
 {
     struct stat st;
+    outlast_renames(m->parent);
     if (fstatat(m->parent, tc_path_base(m->name), &st, AT_SYMLINK_NOFOLLOW) < 0 ||
         !is_object(&st, m))
         return false;

@@ -14,6 +14,7 @@
 #include "backend/local/steering.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "linux/walk.h"
 #include "policy/steering_names.h"
 
 /* The search goes to the end of the tree. Past these bounds the call is refused, because what was
@@ -23,8 +24,16 @@ enum { DIRECTORIES_MAX = 100000, DEEPEST = 500, MOUNTS_MAX = 1000 };
 /* What a search answers beside 0 and -1: the directory may not be listed or searched. */
 enum { CLOSED = 1 };
 
+/* Every name of the list begins with a dot, or so. */
+static bool may_steer(const char *path)
+{
+    return path[0] == '.' || strstr(path, "/.") || strstr(path, "toolcage.");
+}
+
 bool tc_steers_host(const char *path)
 {
+    if (!may_steer(path))
+        return false;
     for (size_t i = 0; tc_steering_names[i]; i++) {
         const char *at = path;
         size_t n = strlen(tc_steering_names[i]);
@@ -228,13 +237,42 @@ bool tc_steers_place(int dirfd, const char *path)
     for (size_t i = 0; i < TC_COUNT(pieces); i++)
         if (strcmp(pieces[i], tc_path_base(path)) == 0 && tc_steers_bare(dirfd))
             return true;
-    if (!path[0])
+    if (!path[0] || (strchr(path, '/') && !strstr(path, "hooks/")))
         return false;
     _autofree_ char *parent = tc_path_parent(path);
     if (parent && strcmp(tc_path_base(parent), "hooks") != 0)
         return false;
     _autofd_ int above = openat(dirfd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
     return !parent || above < 0 || tc_steers_bare(above);
+}
+
+/* Is it below what was read-only over itself, or the business of another granted path? */
+static bool stood_there(const struct tc_process_cage *p, const struct tc_item *item,
+                        const char *path)
+{
+    for (size_t i = 0; i < p->mount_count; i++)
+        if (p->mounts[i].frozen && begins_with(path + 1, p->mounts[i].path))
+            return true;
+    for (size_t i = 0; i < p->item_count; i++)
+        if (&p->items[i] != item && strlen(p->items[i].path) > strlen(item->path) &&
+            tc_path_within(p->items[i].path, path))
+            return true;
+    return false;
+}
+
+bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
+                   const struct tc_walk_entry *e)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    mode_t mode = e->st->stx_mode;
+    /* what steers in .git does so by its name, and the HEAD of any repository moves with its work
+     */
+    bool own = (S_ISDIR(mode) && strcmp(e->name, ".git") == 0) || strcmp(e->name, "HEAD") == 0;
+    if (p->shared || item->name || own || (!S_ISDIR(mode) && !S_ISREG(mode) && !S_ISLNK(mode)) ||
+        !tc_steers_place(e->dirfd, e->relative) || tc_process_guards(item, e->relative))
+        return false;
+    _autofree_ char *path = tc_format("%s/%s", item->path, e->relative);
+    return !path || !stood_there(p, item, path);
 }
 
 static int search(struct scan *s, int fd, const char *prefix);

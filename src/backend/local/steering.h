@@ -20,4 +20,14 @@ bool tc_steers_bare(int dirfd);
  * it just now, and then its pieces steer the host, too. */
 bool tc_steers_place(int dirfd, const char *path);
 
+struct tc_cage;
+struct tc_item;
+struct tc_walk_entry;
+
+/* Does this entry of a bound tree steer the host now, and did not stand there when the call began?
+ * What did is read-only, and nothing can be put in its place. Only where the tree was searched at
+ * the start. */
+bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
+                   const struct tc_walk_entry *e);
+
 #endif

@@ -332,6 +332,7 @@ int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, 
     if (!m)
         return -1;
     m->no_rule = true;
+    m->frozen = !writable;
     m->dev = st.st_dev;
     m->ino = st.st_ino;
     return 0;

@@ -5,8 +5,11 @@
 #include "linux/ids.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 
 #include "base/cleanup.h"
 #include "linux/userns.h"
@@ -28,6 +31,7 @@ static pid_t holder(uid_t *ret_id)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
         struct tc_ids ids;
         uid_t id = tc_ids_open(&ids) == 0 ? tc_ids_take(&ids) : (uid_t)-1;
         ssize_t n = write(pair[1], &id, sizeof(id));
@@ -145,6 +149,18 @@ static void maps_of_others_are_refused(void **state)
     assert_int_equal(as_ordinary_user(map_others), 0);
 }
 
+/* The leases are the machine's: a test that takes all of them must not take them from the cages of
+ * others, nor meet theirs. */
+static int own_leases(void **state)
+{
+    (void)state;
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0)
+        return 0;
+    assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    assert_int_equal(mount("none", "/run", "tmpfs", 0, "mode=0755"), 0);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,5 +169,5 @@ int main(void)
         cmocka_unit_test(a_map_is_one_line),          cmocka_unit_test(a_namespace_carries_a_map),
         cmocka_unit_test(maps_of_others_are_refused),
     };
-    return cmocka_run_group_tests_name("ids", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("ids", tests, own_leases, NULL);
 }
