@@ -242,6 +242,15 @@ def a_bare_repository_is_planted(s):
     return not reported and git_runs(s, "ws")
 
 
+def a_directory_becomes_one_that_steers(s):
+    """What was made in an earlier call, under a harmless name, is moved to where an editor obeys it: no file of it is new."""
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; mkdir -p out/zsh other; echo task > out/tasks.json; echo rc > out/zsh/.zshrc")
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; mv out .vscode; mv other .idea; true")
+    rows = {change["path"] for change in s.answer["changes"] if change.get("steers_host")}
+    planted = [s.path("ws", name) for name in (".vscode", ".vscode/tasks.json", ".vscode/zsh/.zshrc", ".idea")]
+    return all(map(os.path.exists, planted)) and not rows >= set(planted)
+
+
 class Exchange(threading.Thread):
     """Two names change places all the time, in one step: what an accomplice in another cage can do."""
 
@@ -516,6 +525,7 @@ CASES = [
     ("the rest of a steering name is written", the_rest_of_a_name_is_written, {}),
     ("a git common directory is planted unsaid", a_common_directory_is_planted, {"alike": True}),
     ("a bare git repository is planted unsaid", a_bare_repository_is_planted, {"alike": True}),
+    ("a directory becomes one that steers the host unsaid", a_directory_becomes_one_that_steers, {"alike": True}),
     ("a mask is misled", a_mask_is_misled, {"alike": True}),
     ("a steering mount is misled", a_steering_mount_is_misled, {"alike": True}),
     ("toolcage's own state below /run is reached", toolcages_own_state_is_reached, {"root": True}),

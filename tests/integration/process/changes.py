@@ -6,6 +6,7 @@ import base64
 import hashlib
 import itertools
 import os
+import shutil
 import subprocess
 import threading
 import time
@@ -198,6 +199,44 @@ def changed_meanwhile(s):
           [{name: content and content[:20] for name, content in one.items()} for one in got])
 
 
+def directories(s):
+    """What happens to a directory and not to what it holds."""
+    for name in ("ws/one/a", "ws/two/b", "ws/deep/er/c", "ws/deep/d", "ws/kept/e"):
+        s.write(name, "x\n")
+    cases = [("two that are swapped", "mv one x; mv two one; mv x two", {"one", "two"}), ("one that is renamed", "mv one uno; mv uno one", {"one"}),
+             ("a mode", "chmod 700 deep/er", {"deep/er"}), ("the mode of the workspace", "chmod 777 .", {""}),
+             ("a file that goes", "rm deep/er/c", {"deep/er"}), ("one that comes", "echo > deep/er/new", {"deep/er/new"}),
+             ("a directory that goes", "rm -r deep/er", {"deep"}), ("one that comes there", "mkdir deep/new", {"deep/new"}),
+             ("nothing but reading", "cat */*; ls -lR", set())]
+    if shutil.which("setfacl"):
+        cases.append(("a default list of rights", "setfacl -d -m u:65533:rwx deep", {"deep"}))
+    time.sleep(0.05)
+    for name, script, want in cases:
+        answer = s.shell(f"cd {s.ws}; {script}")
+        time.sleep(0.02)
+        got = {os.path.relpath(change["path"], s.ws).removeprefix(".") for change in answer.changes}
+        check(got == want and answer.omitted["changes"] == 0, f"directories: {name}", f"{got} is not {want}: {answer}")
+
+
+def steering(s):
+    """What steers the host is listed by its name where it did not stand before, and where it did nothing is."""
+    for name in ("ws/.vscode/settings.json", "ws/sub/.envrc", "ws/plain/x"):
+        s.write(name, "x\n")
+    subprocess.run(["git", "init", "-q", s.ws], check=True, env=s.environ)
+    time.sleep(0.05)
+    answer = s.shell(f"cd {s.ws}; cat .vscode/*; ls -la . sub; true")
+    check(answer.changes == [], "what was there is not listed", answer)
+    answer = s.shell(f"cd {s.ws}; git add plain; git -c user.name=a -c user.email=b commit -qm one; true")
+    check(answer.changes and not [change for change in answer.changes if change.get("steers_host") and not change["path"].endswith("/HEAD")],
+          "nor does a commit steer", answer)
+    answer = s.shell(f"cd {s.ws}; mv plain .idea; true")
+    told = {os.path.relpath(change["path"], s.ws): (change["kind"], change.get("steers_host")) for change in answer.changes}
+    check(told == {".idea": ("added", True), ".idea/x": ("added", True)}, "what was moved there is, with all below", answer)
+    answer = s.shell(f"cd {s.ws}; mkdir many; cd many; for i in $(seq 10020); do : > $i; done; echo > ../sub/.bashrc")
+    steers = [change["path"] for change in answer.changes if change.get("steers_host")]
+    check(steers == [f"{s.ws}/sub/.bashrc"] and len(answer.changes) == 10001 and answer.omitted["changes"] == 21, "however much else there is", answer.omitted)
+
+
 def places(s):
     """Changes are told as the tool sees the paths, and a single granted file is a change, too."""
     single = s.write("single", "old\n")
@@ -209,4 +248,4 @@ def places(s):
     check(answer.changes == [], "no change, no entry", answer)
 
 
-run(kinds, odd_objects, hostile_names, many, collected, contents, total, no_files, apart, not_the_tools, changed_meanwhile, places)
+run(kinds, odd_objects, hostile_names, many, collected, contents, total, no_files, apart, not_the_tools, changed_meanwhile, directories, steering, places)
