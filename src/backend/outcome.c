@@ -77,6 +77,7 @@ static void visit_file(struct tc_wire *w, struct tc_file *f)
     tc_wire_i64(w, &f->bytes);
     tc_wire_str(w, &f->sha256);
     tc_wire_bytes(w, &f->content, &f->content_len);
+    TC_WIRE_INT(w, f->steers_host);
 }
 
 static void visit_enforced(struct tc_wire *w, struct tc_enforced *e)

@@ -52,6 +52,7 @@ struct tc_file {
     char *sha256;  /* hex; NULL when it was not read */
     char *content; /* what the digest is of; NULL: left out, "" is an empty file */
     size_t content_len;
+    bool steers_host; /* a program of the user would run or obey it unasked */
 };
 
 struct tc_enforced {

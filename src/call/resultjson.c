@@ -107,6 +107,8 @@ void tc_result_write_files(struct tc_buf *buf, const struct tc_outcome *o)
             tc_json_bytes(buf, "text", "base64", f->content, f->content_len);
         else
             add_text(buf, "text", NULL);
+        if (f->steers_host)
+            add_flag(buf, "steers_host", true);
         tc_buf_addc(buf, '}');
     }
     tc_buf_addc(buf, ']');

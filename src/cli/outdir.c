@@ -216,6 +216,11 @@ static int tell_failure(const struct tc_outdir *dir, const char *path)
     return TC_EXIT_FAILURE;
 }
 
+static bool steers(struct tc_slice row)
+{
+    return tc_json_true(tc_json_get(row, "steers_host"));
+}
+
 /* 0 or the exit code. */
 static int write_row(const struct tc_outdir *dir, struct tc_slice row)
 {
@@ -225,6 +230,11 @@ static int write_row(const struct tc_outdir *dir, struct tc_slice row)
         return tell_failure(dir, "a file");
     if (!has_content(row)) {
         tc_cli_say("not written: %s (%s)", path, left_out(row));
+        return 0;
+    }
+    if (steers(row)) {
+        tc_cli_say("not written: %s (a program of yours would obey it without being asked)", path);
+        tc_cli_hint("look at it in the result (--json), and copy it by hand if you want it");
         return 0;
     }
     bool rooted = path[0] == '/';
@@ -247,14 +257,15 @@ int tc_outdir_write(const struct tc_outdir *dir, const struct toolcage_result *r
     struct tc_scan_each each = tc_scan_walk(tc_json_get(json, "files"));
     int64_t omitted = tc_json_int(tc_json_get(tc_json_get(json, "omitted"), "files"), 0);
     int rc = 0;
-    bool any = false;
+    bool any = false, held = false;
     while (!rc && tc_scan_next(&each)) {
         any = true;
+        held = held || steers(each.value);
         rc = write_row(dir, each.value);
     }
     if (omitted > 0)
         tc_cli_say("not written: %" PRId64 " more files (out of memory)", omitted);
     else if (!any && ran(result))
         tc_cli_say("no changed file matches collect");
-    return rc;
+    return !rc && held ? TC_EXIT_FAILURE : rc;
 }

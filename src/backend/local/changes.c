@@ -141,7 +141,10 @@ static void collect(struct gathering *g, const struct tc_change *c, struct tc_re
         o->omitted_files++;
         return;
     }
-    *f = (struct tc_file){.path = TAKE(path), .bytes = c->bytes, .sha256 = TAKE(sha256)};
+    *f = (struct tc_file){.path = TAKE(path),
+                          .bytes = c->bytes,
+                          .sha256 = TAKE(sha256),
+                          .steers_host = c->steers_host || tc_steers_host(c->path)};
     f->content_len = reading->content ? (size_t)reading->bytes : 0;
     f->content = TAKE(reading->content);
 }

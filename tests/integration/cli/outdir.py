@@ -95,6 +95,19 @@ def hostile_names(place):
     check("not written: /workspace/a\\x1b[2J\\x0atoolcage: fine.csv (larger" in answer.err and answer.err.count("\n") == 1, "and in our words make no line of their own", answer)
 
 
+def steering(place):
+    """A shell prompt or an editor in the directory would obey these; none of them comes there, and the others do."""
+    place.write("tools.toml", POLICY + '[tool.all]\nfilesystem = { writable = ["/workspace"] }\ncollect = ["*"]\n')
+    script = ("mkdir -p .git/objects .git/refs .vscode bare/objects bare/refs d; echo 'ref: refs/heads/x' > .git/HEAD; echo '[core]' | tee .git/config bare/config;"
+              " echo x | tee bare/HEAD .vscode/tasks.json .envrc d/.envrc a.csv .git/objects/o; chmod 600 .envrc")
+    answer = place.shell(script, tool="all")
+    check(answer.code == 125 and set(made(place.out)) == {b"workspace/a.csv", b"workspace/.git/objects/o"}, "what steers the host is not written", (made(place.out), answer))
+    told = [line for line in answer.err.splitlines() if line.startswith("toolcage: not written: ")]
+    check(len(told) == 7 and all("obey it" in line for line in told) and answer.err.count("hint: ") == 7, "and named, with what to do", answer)
+    rows = json.loads(place.shell(script, "--json", tool="all").out)["files"]
+    check({os.path.basename(row["path"]): row.get("steers_host") for row in rows}.items() >= {"HEAD": True, "a.csv": None}.items(), "the result says which", rows)
+
+
 def links(place):
     """Links where the files go: planted by somebody else, or by the tool in a directory that it can write."""
     outside = os.path.join(place.root, "outside")
@@ -170,7 +183,7 @@ with Place() as probe:
     found = probe.run("doctor")
     if found.code != 0:
         skip_all("no cage on this machine: " + " / ".join((found.out + found.err).strip().splitlines()[-2:]))
-for part in (plain, not_written, hostile_names, links, failures, no_room):
+for part in (plain, not_written, hostile_names, steering, links, failures, no_room):
     with Desk() as own:
         part(own)
 finish()
