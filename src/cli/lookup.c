@@ -67,13 +67,27 @@ int tc_lookup_in(const char *directory, char **ret, struct tc_failure *failure)
     return 0;
 }
 
+/* Whoever made a link would choose which of the user's trusted policies counts here. */
+static int refuse_link(const char *path, struct tc_failure *failure)
+{
+    (void)tc_failure_set(failure, TOOLCAGE_EUNTRUSTED,
+                         "put the policy itself there, or name it with --policy FILE",
+                         "the policy %s is a link, and a policy that is found by the working "
+                         "directory has to be a plain file",
+                         path);
+    return tc_failure_about(failure, path);
+}
+
 /* Is there a policy in `directory`? *ret is its canonical path, or NULL. */
 static int look_in(const char *directory, char **ret, struct tc_failure *failure)
 {
     _autofree_ char *path = NULL;
+    struct stat st;
     *ret = NULL;
     if (tc_lookup_in(strcmp(directory, "/") ? directory : "", &path, failure))
         return -1;
+    if (path && !lstat(path, &st) && S_ISLNK(st.st_mode))
+        return refuse_link(path, failure);
     if (!path || (*ret = realpath(path, NULL)))
         return 0;
     return tc_failure_set(failure, TOOLCAGE_ESYSTEM,
