@@ -51,19 +51,35 @@ static bool stays(enum tc_clean how, uint32_t point)
     return point == '\r' && how == TC_CLEAN_OUTPUT;
 }
 
+struct range {
+    uint32_t first, last;
+};
+
 /* Control characters, and those that reorder, break or hide what a terminal shows. */
-static bool harmful(uint32_t point)
+static const struct range harmful[] = {{0, 0x1f},        {0x7f, 0x9f},       {0x61c, 0x61c},
+                                       {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},
+                                       {0xfeff, 0xfeff}, {0xe0000, 0xe0fff}, {0}};
+
+/* What else shows as nothing. In a text it may choose between forms of a sign; a name that has it
+ * looks like another name. */
+static const struct range ignorable[] = {{0xad, 0xad},       {0x34f, 0x34f},     {0x115f, 0x1160},
+                                         {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x3164, 0x3164},
+                                         {0xfe00, 0xfe0f},   {0xffa0, 0xffa0},   {0xfff0, 0xfff8},
+                                         {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0}};
+
+static bool within(const struct range *list, uint32_t point)
 {
-    static const struct {
-        uint32_t first, last;
-    } ranges[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},   {0x200b, 0x200f},
-                  {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xe0000, 0xe0fff}};
-    if (point >= 0x20 && point < 0x7f)
-        return false;
-    for (size_t i = 0; i < TC_COUNT(ranges); i++)
-        if (point >= ranges[i].first && point <= ranges[i].last)
+    for (; list->last; list++)
+        if (point >= list->first && point <= list->last)
             return true;
     return false;
+}
+
+static bool is_escaped(enum tc_clean how, uint32_t point)
+{
+    if (point >= 0x20 && point < 0x7f)
+        return false;
+    return within(harmful, point) || (how == TC_CLEAN_LINE && within(ignorable, point));
 }
 
 static char *escape(enum tc_clean how, char *to, uint32_t point, bool character)
@@ -90,7 +106,7 @@ char *tc_clean(enum tc_clean how, const char *bytes, size_t length, size_t *ret_
     char *to = out;
     for (size_t at = 0, n; at < length; at += n ? n : 1) {
         uint32_t point = decode(bytes + at, length - at, &n);
-        if (n && (stays(how, point) || !harmful(point)))
+        if (n && (stays(how, point) || !is_escaped(how, point)))
             to = mempcpy(to, bytes + at, n);
         else
             to = escape(how, to, n ? point : (unsigned char)bytes[at], n > 0);

@@ -20,6 +20,9 @@ static void one_line_that_shows_all_it_has(void **state)
         {"\xe2\x80\xaegpj.exe", "\\u{202e}gpj.exe"},
         {"\xe2\x80\xa8", "\\u{2028}"},
         {"\xf3\xa0\x81\x81", "\\u{e0041}"},
+        {"a\xc2\xad"
+         "b\xe3\x85\xa4\xef\xb8\x8f\xcd\x8f",
+         "a\\u{ad}b\\u{3164}\\u{fe0f}\\u{34f}"},
         {"\xff\xc0\xaf\xe2\x82", "\\xff\\xc0\\xaf\\xe2\\x82"},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {

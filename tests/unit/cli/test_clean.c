@@ -43,6 +43,12 @@ static void harmful_characters_are_shown(void **state)
         _autofree_ char *clean = tc_clean(TC_CLEAN_TEXT, rows[i].text, strlen(rows[i].text), NULL);
         assert_string_equal(clean, rows[i].clean);
     }
+    /* in a text it chooses a form of the sign; a name that has it looks like another */
+    static const char heart[] = "\xe2\x9d\xa4\xef\xb8\x8f\xc2\xad";
+    _autofree_ char *text = tc_clean(TC_CLEAN_TEXT, heart, strlen(heart), NULL);
+    _autofree_ char *line = tc_clean(TC_CLEAN_LINE, heart, strlen(heart), NULL);
+    assert_string_equal(text, heart);
+    assert_string_equal(line, "\xe2\x9d\xa4\\u{fe0f}\\u{ad}");
 }
 
 static void each_kind_keeps_what_it_may(void **state)
