@@ -454,15 +454,6 @@ static int arm(struct tc_cgroup *group, const struct tc_cgroup_limits *limits,
     return 0;
 }
 
-int tc_cgroup_raise(struct tc_cgroup *group, int64_t more)
-{
-    const char *what;
-    if (!group->limits.memory)
-        return 0;
-    group->limits.memory += more;
-    return group->owner->version->limit(group, &what);
-}
-
 int tc_cgroup_take(struct tc_cgroups *cgroups, const struct tc_cgroup_limits *limits,
                    struct tc_cgroup **ret, struct toolcage_error **err)
 {

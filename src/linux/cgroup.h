@@ -75,8 +75,6 @@ unsigned tc_cgroups_sweep(struct tc_cgroups *cgroups);
  * controller does not work. The caller gives it back with tc_cgroup_give(). */
 int tc_cgroup_take(struct tc_cgroups *cgroups, const struct tc_cgroup_limits *limits,
                    struct tc_cgroup **ret, struct toolcage_error **err);
-/* More memory than it was taken with, where it has a limit. 0, or -1 with errno. */
-int tc_cgroup_raise(struct tc_cgroup *group, int64_t more);
 /* Back after the call: NULL always. A group that cannot be proven empty is discarded: its processes
  * are killed, its residents' discard called, its directories removed now or at the close. */
 struct tc_cgroup *tc_cgroup_give(struct tc_cgroup *group);

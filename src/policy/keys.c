@@ -183,9 +183,9 @@ const struct tc_key tc_keys[] = {
      .text = "Between SIGTERM and the end of the whole cage.", .example = "grace = \"500ms\""},
     {EACH_AND_SETUP, "memory", tc_set_memory, .id = TC_KEY_MEMORY, RANGE(SIZE, 1 << 20, MAX_BYTES),
      .type = "size or table", .fallback = "{ max = \"512MiB\", by = \"any\" }",
-     .text = "Memory of the whole cage. A plain size needs a control group; by = \"any\" accepts a "
-             "limit for each "
-             "process where there is none.",
+     .text = "Memory of the whole cage, what lies in its private storage included. A plain size "
+             "needs a control group; by = \"any\" accepts a "
+             "limit for the private memory of each process where there is none.",
      .example = "memory = \"512MiB\""},
     {EACH_AND_SETUP, "cpu_time", tc_set_value, LIMIT(cpu_time_ms), .id = TC_KEY_CPU_TIME,
      RANGE(DURATION, 1, MAX_MS), .type = "duration", .fallback = "unset",

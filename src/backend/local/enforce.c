@@ -52,7 +52,8 @@ const char *tc_process_mechanism(const struct tc_process_host *h, enum tc_clause
     case TC_CLAUSE_FS_WRITE:
         return h->landlock_abi ? "mount namespace, Landlock" : "mount namespace";
     case TC_CLAUSE_LIMIT_MEMORY:
-        return group_word(h, TC_CGROUP_MEMORY, grouped, "RLIMIT_DATA, each process by itself");
+        return group_word(h, TC_CGROUP_MEMORY, grouped,
+                          "RLIMIT_DATA, private memory of each process");
     case TC_CLAUSE_LIMIT_PIDS:
         return group_word(h, TC_CGROUP_PIDS, grouped, "RLIMIT_NPROC in the cage's user namespace");
     case TC_CLAUSE_LIMIT_CPU_TIME:

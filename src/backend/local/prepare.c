@@ -66,16 +66,6 @@ static int take_id(struct tc_cage *cage)
                         TC_CLAUSE_IDS_UNPRIVILEGED, "every unprivileged id for cages is in use");
 }
 
-/* Private storage counts as memory of the group, so its size is added: then a full /tmp is ENOSPC
- * before it is an out-of-memory kill. */
-static int64_t group_memory(const struct tc_plan *plan)
-{
-    int64_t stores = 1;
-    for (size_t i = 0; i < plan->mount_count && plan->workspace != TC_WORKSPACE_BIND; i++)
-        stores += plan->mounts[i].kind == TC_MOUNT_WRITE;
-    return plan->limits.memory + stores * plan->limits.disk;
-}
-
 /* With version 2 a cage is born in its group for nothing; with version 1 the first call of each
  * group pays for moving a process there, which is milliseconds. */
 static bool cheap(const struct tc_cgroups *groups, enum tc_cgroup_controller controller)
@@ -102,7 +92,7 @@ static struct tc_cgroup_limits group_limits(const struct tc_cage *cage)
     if (leaves_choice(l) && !cheap(groups, TC_CGROUP_MEMORY))
         return limits;
     if (!l->memory_any || tc_cgroups_has(groups, TC_CGROUP_MEMORY))
-        limits.memory = group_memory(cage->plan);
+        limits.memory = l->memory; /* pages of the private storage included */
     if (tc_cgroups_has(groups, TC_CGROUP_PIDS))
         limits.pids = l->pids + 1; /* PID 1 is ours */
     return limits;
@@ -473,28 +463,10 @@ int tc_process_prepare(struct tc_cage *cage)
     return tc_process_hide(cage);
 }
 
-/* Whether a path is a file by itself was not known when the group was leased. */
-static int widen_group(struct tc_cage *cage)
-{
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    int64_t more = 0;
-    for (size_t i = 0; i < p->item_count && cage->plan->workspace == TC_WORKSPACE_BIND; i++)
-        more += p->items[i].drawer ? cage->plan->limits.disk : 0;
-    if (!more || !p->group || tc_cgroup_raise(p->group, more) == 0)
-        return 0;
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "cgroup",
-                                         .subject = "memory",
-                                         .errnum = errno,
-                                         .hint = "try again, or grant the directory"},
-                        TC_CLAUSE_LIMIT_MEMORY, "the group has no room for private files");
-}
-
 int tc_process_complete(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    if (!p->shared && (widen_group(cage) < 0 || open_root(cage) < 0))
+    if (!p->shared && open_root(cage) < 0)
         return -1;
     if (tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0)
         return -1;

@@ -42,7 +42,13 @@ def memory_of_a_group(s):
     check(answer.status == "ok" and answer.usage["memory_peak_bytes"] > 40 * MIB, "memory below the limit", answer)
     answer = s.python("b=bytearray(300<<20)", **grant)
     limited(answer, "memory", "one process beyond it")
-    check(answer.usage and 30 * MIB < answer.usage["memory_peak_bytes"] <= 80 * MIB, "its peak", answer)
+    check(answer.usage and 30 * MIB < answer.usage["memory_peak_bytes"] <= 64 * MIB, "its peak, never above the limit", answer)
+    both = "b=bytearray(40<<20)\nf=open('/tmp/f','wb',0)\nfor _ in range(40): f.write(b[:1<<20])\nprint('more than granted')"
+    answer = s.python(both, memory='"64MiB"', more='disk = "48MiB"', writable=())
+    limited(answer, "memory", "memory and private storage together")
+    check(answer.usage["memory_peak_bytes"] <= 64 * MIB, "and their peak", answer)
+    answer = s.python(both.replace("40<<20", "4<<20"), memory='"64MiB"', more='disk = "48MiB"', writable=())
+    check(answer.out == "more than granted\n", "private storage that fits beside it", answer)
     many = "import os,time\nfor _ in range(8):\n if os.fork()==0:\n  b=bytearray(30<<20); time.sleep(20); os._exit(0)\nos.wait()"
     answer = s.python(many, **grant)
     limited(answer, "memory", "many processes, each below it")
