@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 int tc_write_all(int fd, const void *bytes, size_t len)
@@ -72,6 +73,26 @@ union control {
     char bytes[CMSG_SPACE(sizeof(int) * TC_FDS_MAX) + CMSG_SPACE(sizeof(struct ucred))];
 };
 
+/* Linux counts the descriptors on their way between all processes of a user, and refuses more once
+ * they are as many as the sender may have open (unix(7), ETOOMANYREFS). They are on their way for a
+ * moment: a process with a low limit waits for the others of its user, so long and no longer. */
+static ssize_t send_patiently(int sock, const struct msghdr *msg)
+{
+    enum { TRIES = 500 };
+    const struct timespec moment = {.tv_nsec = 1000000};
+    ssize_t n;
+    for (int i = 0; i < TRIES; i++) {
+        do
+            n = sendmsg(sock, msg, MSG_NOSIGNAL);
+        while (n < 0 && errno == EINTR);
+        if (n >= 0 || errno != ETOOMANYREFS)
+            return n;
+        (void)nanosleep(&moment, NULL);
+    }
+    errno = ETOOMANYREFS;
+    return -1;
+}
+
 int tc_send(int sock, const void *bytes, size_t len, const int *fds, size_t count)
 {
     union control control = {0};
@@ -90,11 +111,7 @@ int tc_send(int sock, const void *bytes, size_t len, const int *fds, size_t coun
         c->cmsg_len = CMSG_LEN(sizeof(int) * count);
         memcpy(CMSG_DATA(c), fds, sizeof(int) * count);
     }
-    ssize_t n;
-    do
-        n = sendmsg(sock, &msg, MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
-    return n < 0 ? -1 : 0;
+    return send_patiently(sock, &msg) < 0 ? -1 : 0;
 }
 
 /* Keeps what fits of the descriptors in one control message and closes the rest. */

@@ -146,7 +146,8 @@ int tc_engine_submit(struct toolcage_engine *engine, enum tc_job_kind kind,
                                     .subject = "toolcage-helper",
                                     .errnum = gone ? 0 : errno,
                                     .hint = gone ? "make a new engine"
-                                                 : "see this process's limits (ulimit -n)"},
+                                                 : "raise this process's limit of open files "
+                                                   "(ulimit -n)"},
                    gone ? "the helper has gone" : "cannot send to the helper");
 }
 

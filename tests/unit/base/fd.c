@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* How many descriptors this process has open: the lowest free number says it while none is closed
@@ -104,6 +106,42 @@ static void refuses_to_send_too_many(void **state)
     assert_int_equal(tc_send(pair.ends[0], "m", 1, fds, TC_FDS_MAX + 1), -1);
     assert_int_equal(errno, E2BIG);
     close_pair(&pair);
+}
+
+/* Of a user of its own, who may have few files open: fills the way with descriptors, and asks a
+ * child to take them off it after a while. Answers what the sender in between met. */
+static int send_on_a_full_way(void)
+{
+    enum { FEW = 32, NOBODY_ELSE = 2000000123 };
+    const struct rlimit few = {FEW, FEW};
+    struct pair full = socket_pair(), free_one = socket_pair();
+    int fds[4] = {0, 0, 0, 0};
+    if ((geteuid() == 0 && setuid(NOBODY_ELSE) < 0) || setrlimit(RLIMIT_NOFILE, &few) < 0)
+        return errno;
+    for (int i = 0; i <= FEW / 4; i++)
+        if (tc_send(full.ends[0], "m", 1, fds, 4) < 0)
+            return errno;
+    pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        (void)usleep(100000);
+        while (recv(full.ends[1], &byte, 1, MSG_DONTWAIT) == 1)
+            ;
+        _exit(0);
+    }
+    return child > 0 && tc_send(free_one.ends[0], "m", 1, fds, 1) == 0 ? 0 : errno;
+}
+
+static void waits_for_a_way_that_is_full(void **state)
+{
+    pid_t child = fork();
+    int status;
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(send_on_a_full_way());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void names_the_sender(void **state)
@@ -223,6 +261,7 @@ int main(void)
         cmocka_unit_test(closes_surplus_descriptors),
         cmocka_unit_test(a_cut_message_is_an_error),
         cmocka_unit_test(refuses_to_send_too_many),
+        cmocka_unit_test(waits_for_a_way_that_is_full),
         cmocka_unit_test(names_the_sender),
         cmocka_unit_test(an_empty_socket_does_not_block),
         cmocka_unit_test(a_gone_peer_is_an_error),
