@@ -72,6 +72,16 @@ static void open_for_writing(char **args)
     }
 }
 
+/* Whoever else opens the file now has to wait. */
+static void lease(char **args)
+{
+    int fd = open(args[0], O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && fcntl(fd, F_SETLEASE, F_WRLCK) == 0)
+        got("a lease on %s", args[0]);
+    else
+        missed("lease");
+}
+
 static void read_files(char **args)
 {
     for (; *args; args++) {
@@ -201,6 +211,7 @@ static void fill(char **args)
 const struct attack tc_attacks_files[] = {{"set-id", 1, set_id},
                                           {"file-capability", 1, file_capability},
                                           {"open-for-writing", 1, open_for_writing},
+                                          {"lease", 1, lease},
                                           {"read", 1, read_files},
                                           {"device", 1, device},
                                           {"handle-of", 1, handle_of},

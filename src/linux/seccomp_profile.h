@@ -34,7 +34,11 @@
  * - setrlimit, prlimit64: RLIMIT_CORE stays as it is (1 is the only value at which the kernel
  * starts no core handler, which would run on the host as root). Success is pretended, because
  * scripts say "ulimit -c 0" and mean just that.
- * - personality: only values that change nothing that protects, and the query. */
+ * - personality: only values that change nothing that protects, and the query.
+ * - fcntl: no lease: an open() of the same file by a program of the host would wait until the tool
+ *   lets go, at most /proc/sys/fs/lease-break-time. No directory notification, which sends signals.
+ * - memfd_create, mmap, shmget: no huge pages: no limit of memory counts them. The answer is that
+ * of a machine without any, after which programs take ordinary ones. */
 #ifndef TC_LINUX_SECCOMP_PROFILE_H
 #define TC_LINUX_SECCOMP_PROFILE_H
 
@@ -114,6 +118,11 @@ enum {
     K_RENAME_WHITEOUT = 4,
     K_NEW_LISTENER = 8,
     K_RLIMIT_CORE = 4,
+    K_F_SETLEASE = 1024,
+    K_F_NOTIFY = 1026,
+    K_MFD_HUGETLB = 4,
+    K_MAP_HUGETLB = 0x40000,
+    K_SHM_HUGETLB = 04000,
     K_TIOCSTI = 0x5412,
     K_TIOCLINUX = 0x541c,
     K_TIOCSETD = 0x5423,
@@ -170,6 +179,15 @@ static const struct tc_seccomp_step check_personality[] = {
     ALLOW_IF(EQ(0, 0x0020008)),
     ALLOW_IF(EQ(0, 0x0040000)), /* ADDR_NO_RANDOMIZE: of the caller alone; sanitizers want it */
     ELSE_REFUSE(EPERM)};
+
+static const struct tc_seccomp_step check_fcntl[] = {
+    REFUSE_IF(EACCES, EQ(1, K_F_SETLEASE)), REFUSE_IF(EINVAL, EQ(1, K_F_NOTIFY)), ELSE_ALLOW};
+static const struct tc_seccomp_step check_memfd_create[] = {PROBE_IF(EINVAL, ANY(1, K_MFD_HUGETLB)),
+                                                            ELSE_ALLOW};
+static const struct tc_seccomp_step check_mmap[] = {PROBE_IF(ENOMEM, ANY(3, K_MAP_HUGETLB)),
+                                                    ELSE_ALLOW};
+static const struct tc_seccomp_step check_shmget[] = {PROBE_IF(ENOMEM, ANY(2, K_SHM_HUGETLB)),
+                                                      ELSE_ALLOW};
 
 /* families: 1 unix, 2 inet, 10 inet6, 16 netlink; types: 1 stream, 2 datagram, 3 raw,
  * 5 seqpacket */
@@ -249,7 +267,7 @@ static const struct tc_seccomp_step check_prctl[] = {
     /* files */ \
     A(read) A(write) A(close) A(stat) A(fstat) A(lstat) A(lseek) A(pread64) A(pwrite64) A(readv) \
     A(writev) A(preadv) A(pwritev) A(preadv2) A(pwritev2) A(access) A(faccessat) A(faccessat2) \
-    A(sendfile) A(splice) A(tee) A(vmsplice) A(copy_file_range) A(dup) A(dup2) A(dup3) A(fcntl) \
+    A(sendfile) A(splice) A(tee) A(vmsplice) A(copy_file_range) A(dup) A(dup2) A(dup3) \
     A(flock) A(fsync) A(fdatasync) A(sync) A(syncfs) A(sync_file_range) A(truncate) A(ftruncate) \
     A(fallocate) A(readahead) A(fadvise64) A(getdents) A(getdents64) A(getcwd) A(chdir) \
     A(fchdir) A(rename) A(renameat) A(rmdir) A(link) A(linkat) A(unlink) A(unlinkat) A(symlink) \
@@ -258,7 +276,8 @@ static const struct tc_seccomp_step check_prctl[] = {
     A(setxattr) A(lsetxattr) A(fsetxattr) A(getxattr) A(lgetxattr) A(fgetxattr) A(listxattr) \
     A(llistxattr) A(flistxattr) A(removexattr) A(lremovexattr) A(fremovexattr) A(setxattrat) \
     A(getxattrat) A(listxattrat) A(removexattrat) A(close_range) A(pipe) A(pipe2) \
-    A(memfd_create) A(inotify_init) A(inotify_init1) A(inotify_add_watch) A(inotify_rm_watch) \
+    A(inotify_init) A(inotify_init1) A(inotify_add_watch) A(inotify_rm_watch) \
+    C(fcntl, check_fcntl) C(memfd_create, check_memfd_create) \
     C(open, check_open) C(openat, check_openat) C(creat, check_mode_1) C(chmod, check_mode_1) \
     C(fchmod, check_mode_1) C(fchmodat, check_mode_2) C(fchmodat2, check_mode_2) \
     C(mkdir, check_mode_1) C(mkdirat, check_mode_2) C(mknod, check_mknod) \
@@ -275,7 +294,7 @@ static const struct tc_seccomp_step check_prctl[] = {
     A(setitimer) A(pause) \
     R(settimeofday, EPERM) R(clock_settime, EPERM) R(adjtimex, EPERM) R(clock_adjtime, EPERM) \
     /* memory */ \
-    A(mmap) A(munmap) A(mprotect) A(mremap) A(msync) A(mincore) A(madvise) A(brk) A(mlock) \
+    C(mmap, check_mmap) A(munmap) A(mprotect) A(mremap) A(msync) A(mincore) A(madvise) A(brk) A(mlock) \
     A(mlock2) A(munlock) A(mlockall) A(munlockall) A(membarrier) A(mbind) A(get_mempolicy) \
     A(set_mempolicy) A(pkey_alloc) A(pkey_free) A(pkey_mprotect) A(map_shadow_stack) A(mseal) \
     P(userfaultfd, EPERM) \
@@ -309,7 +328,7 @@ static const struct tc_seccomp_step check_prctl[] = {
     Q(connect) \
     A(bind) A(listen) A(accept) A(accept4) A(getsockname) A(getpeername) A(sendto) A(recvfrom) \
     A(sendmsg) A(recvmsg) A(sendmmsg) A(recvmmsg) A(shutdown) A(setsockopt) A(getsockopt) \
-    A(shmget) A(shmat) A(shmctl) A(shmdt) A(semget) A(semop) A(semtimedop) A(semctl) A(msgget) \
+    C(shmget, check_shmget) A(shmat) A(shmctl) A(shmdt) A(semget) A(semop) A(semtimedop) A(semctl) A(msgget) \
     A(msgsnd) A(msgrcv) A(msgctl) A(mq_open) A(mq_unlink) A(mq_timedsend) A(mq_timedreceive) \
     A(mq_notify) A(mq_getsetattr) \
     /* the machine */ \

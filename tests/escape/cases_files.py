@@ -77,6 +77,11 @@ def a_file_capability_is_left(s):
     return os.path.exists(s.path("ws/tool")) and "security.capability" in os.listxattr(s.path("ws/tool"))
 
 
+def a_lease_holds_up_the_host(s):
+    """Every open() of the file would wait until the call ends, or the machine's time for it is over."""
+    return "GOT" in s.attack("files", "lease", s.write("ws/notes", "mine", 0o666))
+
+
 def a_device_node_is_left(s):
     s.attack("files", "device", s.path("ws/node"))
     return any(stat.S_ISCHR(os.lstat(name).st_mode) or stat.S_ISBLK(os.lstat(name).st_mode)
@@ -311,6 +316,7 @@ CASES = [
     ("a readable file is written", a_readable_file_is_written, {}),
     ("a set-id file is left behind", a_set_id_file_is_left, {}),
     ("a file capability is left behind", a_file_capability_is_left, {"root": True}),
+    ("a lease holds up the host's programs", a_lease_holds_up_the_host, {}),
     ("a device node is left behind", a_device_node_is_left, {"root": True}),
     ("kernel files open for writing", kernel_files_open_for_writing, {"root": True}),
     ("PID 1 is rewritten through /proc", own_limits_are_lifted_by_proc, {}),

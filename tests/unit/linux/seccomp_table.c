@@ -301,6 +301,19 @@ static const struct row rows[] = {
     OK(personality, 0),
     OK(personality, 0x0040000),
     NO(EPERM, personality, 0x0400000), /* READ_IMPLIES_EXEC */
+    OK(fcntl, 3, F_GETFL),
+    OK(fcntl, 3, F_SETLK, 0x1000),
+    OK(fcntl, 3, 1025), /* F_GETLEASE */
+    NO(EACCES, fcntl, 3, 1024, F_WRLCK),
+    NO(EACCES, fcntl, 3, HIGH | 1024, F_RDLCK),
+    NO(EINVAL, fcntl, 3, 1026),
+    OK(memfd_create, 0x1000, 3),
+    NO(EINVAL, memfd_create, 0x1000, 4 | 1),
+    OK(mmap, 0, 4096, 3, 0x22, -1, 0),
+    NO(ENOMEM, mmap, 0, 4096, 3, 0x40022, -1, 0),
+    NO(ENOMEM, mmap, 0, 4096, 3, 0x40022 | 21U << 26, -1, 0), /* of a size of its own */
+    OK(shmget, 0, 4096, 01600),
+    NO(ENOMEM, shmget, 0, 4096, 01600 | 04000),
     OK(prctl, 15),
     OK(prctl, 38),
     MISSING(EINVAL, prctl, 35), /* PR_SET_MM */
