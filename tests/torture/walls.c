@@ -58,6 +58,7 @@ static void check_status(void)
     static const char *const lines[] = {"CapInh:\t0000000000000000",
                                         "CapPrm:\t0000000000000000",
                                         "CapEff:\t0000000000000000",
+                                        "CapBnd:\t0000000000000000",
                                         "CapAmb:\t0000000000000000",
                                         "NoNewPrivs:\t1",
                                         "Seccomp:\t2"};

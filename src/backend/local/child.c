@@ -335,6 +335,14 @@ int tc_stage_cwd(const struct tc_box *box)
     return -1;
 }
 
+int tc_empty_bounding_set(void)
+{
+    int cap = 0;
+    while (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
+        cap++;
+    return errno == EINVAL && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) < 0 ? 0 : -1;
+}
+
 /* No capability is left, and neither exec nor a set-id file can bring one back. */
 int tc_stage_privileges(const struct tc_box *box)
 {
@@ -345,7 +353,7 @@ int tc_stage_privileges(const struct tc_box *box)
         return -1;
     if (prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0) < 0)
         return -1;
-    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || tc_empty_bounding_set() < 0)
         return -1;
     if (tc_sys(SYS_capset, TC_ARG(&header), TC_ARG(none), 0, 0, 0, 0) < 0)
         return -1;

@@ -71,7 +71,7 @@ static int drop_in_sentry(const struct tc_box *box)
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
     (void)box;
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || tc_empty_bounding_set() < 0 ||
         tc_sys(SYS_capset, TC_ARG(&header), TC_ARG(none), 0, 0, 0, 0) < 0)
         return -1;
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
