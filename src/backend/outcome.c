@@ -11,9 +11,10 @@ enum { ROWS_MAX = 200000 };
     {                                                        \
         &(d)->operation, &(d)->target, &(d)->key, &(d)->hint \
     }
-#define CHANGE_TEXTS(c)                                                                 \
-    {                                                                                   \
-        &(c)->path, &(c)->kind, &(c)->held, &(c)->sha256, &(c)->attribution, &(c)->host \
+#define CHANGE_TEXTS(c)                                                                  \
+    {                                                                                    \
+        &(c)->path, &(c)->kind, &(c)->held, &(c)->sha256, &(c)->attribution, &(c)->host, \
+            &(c)->target                                                                 \
     }
 #define PROBE_TEXTS(p)                                          \
     {                                                           \
@@ -69,6 +70,8 @@ static void visit_change(struct tc_wire *w, struct tc_change *c)
     tc_wire_i64(w, &c->bytes);
     TC_WIRE_INT(w, c->steers_host);
     tc_wire_i64(w, &c->links);
+    tc_wire_i64(w, &c->mode);
+    tc_wire_i64(w, &c->was_mode);
 }
 
 static void visit_file(struct tc_wire *w, struct tc_file *f)

@@ -4,6 +4,7 @@
  * The result as one line of JSON. Every field is always there; what does not apply is null or
  * empty. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/jsontext.h"
 #include "call/mime.h"
@@ -64,6 +65,28 @@ static void add_stream(struct tc_buf *buf, const char *key, const struct tc_stre
     tc_buf_addc(buf, '}');
 }
 
+/* "0755"; null: nothing is there, or it is not known. */
+static void add_mode(struct tc_buf *buf, const char *key, int64_t mode)
+{
+    char text[8];
+    (void)snprintf(text, sizeof(text), "%04o", (unsigned)mode & 07777U);
+    add_text(buf, key, mode ? text : NULL);
+}
+
+static const char *type_of(int64_t mode)
+{
+    return S_ISLNK(mode) ? "link" : S_ISDIR(mode) ? "directory" : "file";
+}
+
+/* Of a change that waits for a person. */
+static void add_rights(struct tc_buf *buf, const struct tc_change *c)
+{
+    if (c->mode)
+        tc_json_member(buf, "type", type_of(c->mode));
+    add_mode(buf, "mode", c->mode);
+    add_mode(buf, "mode_before", c->was_mode);
+}
+
 void tc_result_write_changes(struct tc_buf *buf, const struct tc_outcome *o)
 {
     tc_json_key(buf, "changes");
@@ -84,6 +107,10 @@ void tc_result_write_changes(struct tc_buf *buf, const struct tc_outcome *o)
             add_flag(buf, "steers_host", true);
         if (c->links > 1)
             add_number(buf, "links", c->links);
+        if (c->target)
+            add_name(buf, "target", "target_base64", c->target);
+        if (c->mode || c->was_mode)
+            add_rights(buf, c);
         if (c->host)
             add_name(buf, "host", "host_base64", c->host);
         tc_buf_addc(buf, '}');

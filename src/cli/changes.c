@@ -48,6 +48,23 @@ static int64_t count_held(struct tc_slice answer)
     return held;
 }
 
+/* What a yes would make of rights: those that change, and those of something new that can be
+ * executed or that others may write. */
+static void put_mode(FILE *out, struct tc_slice row)
+{
+    _autofree_ char *now = tc_json_text(tc_json_get(row, "mode"));
+    _autofree_ char *before = tc_json_text(tc_json_get(row, "mode_before"));
+    _autofree_ char *type = tc_json_text(tc_json_get(row, "type"));
+    bool file = type && !strcmp(type, "file"), link = type && !strcmp(type, "link");
+    unsigned long bits = now ? strtoul(now, NULL, 8) : 0;
+    if (!now || link)
+        return;
+    if (before && strcmp(now, before) != 0)
+        (void)fprintf(out, "  mode %s -> %s", before, now);
+    else if (!before && (bits & (file ? 07133U : 07022U)))
+        (void)fprintf(out, "  mode %s", now);
+}
+
 /* One line a change. */
 static void put_changes(FILE *out, struct tc_slice answer)
 {
@@ -56,8 +73,11 @@ static void put_changes(FILE *out, struct tc_slice answer)
         _autofree_ char *kind = tc_json_text(tc_json_get(each.value, "kind"));
         _autofree_ char *path = tc_json_path(each.value);
         _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
-        (void)fprintf(out, "%-8s  %s%s%s%s\n", kind ? kind : "?", path ? path : "?",
-                      held ? "  (" : "", held ? held : "", held ? ")" : "");
+        _autofree_ char *target = tc_json_name(each.value, "target", "target_base64");
+        (void)fprintf(out, "%-8s  %s%s%s", kind ? kind : "?", path ? path : "?",
+                      target ? " -> " : "", target ? target : "");
+        put_mode(out, each.value);
+        (void)fprintf(out, "%s%s%s\n", held ? "  (" : "", held ? held : "", held ? ")" : "");
     }
 }
 

@@ -7,16 +7,16 @@
 
 #include "cli/say.h"
 
-/* The file's new text among the answer's files; NULL: none, or too large to be there. */
-static char *text_of(struct tc_slice answer, const char *path)
+/* The change's row among the answer's files; NULL at: it is no file, or is gone. */
+static struct tc_slice file_of(struct tc_slice answer, const char *path)
 {
     struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "files"));
     while (tc_scan_next(&each)) {
-        _autofree_ char *name = tc_json_text(tc_json_get(each.value, "path"));
+        _autofree_ char *name = tc_json_path(each.value);
         if (name && !strcmp(name, path))
-            return tc_json_text(tc_json_get(each.value, "text"));
+            return each.value;
     }
-    return NULL;
+    return (struct tc_slice){0};
 }
 
 /* A policy that grants the one file. */
@@ -76,23 +76,50 @@ static bool put_one(FILE *out, struct toolcage_engine *engine, const struct pair
     return code == 0 || code == 1;
 }
 
+/* Why the file has no text to be compared; NULL: it has. */
+static const char *why_not(struct tc_slice file, const char *text)
+{
+    if (text)
+        return NULL;
+    return tc_json_get(file, "base64").at ? "no text" : "too large";
+}
+
+/* One change of a file, or why its content is not shown; NULL: it is, or there is none. */
+static const char *put_change(FILE *out, struct toolcage_engine *engine, struct tc_slice answer,
+                              struct tc_slice row, const char *shown)
+{
+    _autofree_ char *path = tc_json_text(tc_json_get(row, "path"));
+    _autofree_ char *host = tc_json_text(tc_json_get(row, "host"));
+    _autofree_ char *kind = tc_json_text(tc_json_get(row, "kind"));
+    struct tc_slice file = file_of(answer, shown);
+    bool deleted = kind && !strcmp(kind, "deleted");
+    if (!deleted && !file.at)
+        return NULL; /* a link or a directory: its line says all */
+    _autofree_ char *text = deleted ? strdup("") : tc_json_text(tc_json_get(file, "text"));
+    const struct pair pair = {path, host, kind, text};
+    const char *why = why_not(file, text);
+    if (!why && (!path || !host || !kind))
+        why = "its name is no text";
+    if (!why && !put_one(out, engine, &pair))
+        why = deleted ? "what goes is no text" : "diff cannot show it";
+    return why;
+}
+
 void tc_diff_put(FILE *out, struct toolcage_engine *engine, struct tc_slice answer)
 {
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
     enum { COMPARED = 200 };
-    int64_t skipped = 0, compared = 0;
-    while (tc_scan_next(&each)) {
-        _autofree_ char *path = tc_json_text(tc_json_get(each.value, "path"));
-        _autofree_ char *host = tc_json_text(tc_json_get(each.value, "host"));
-        _autofree_ char *kind = tc_json_text(tc_json_get(each.value, "kind"));
-        bool deleted = kind && !strcmp(kind, "deleted");
-        _autofree_ char *text = deleted ? strdup("") : path ? text_of(answer, path) : NULL;
-        const struct pair pair = {path, host, kind, text};
-        bool fine = path && host && kind && text && compared < COMPARED;
-        compared += fine;
-        if (!fine || !put_one(out, engine, &pair))
-            skipped++;
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
+    _autofree_ char *names = NULL;
+    size_t size = 0;
+    FILE *left = open_memstream(&names, &size);
+    for (int64_t i = 0; left && tc_scan_next(&each); i++) {
+        _autofree_ char *shown = tc_json_path(each.value);
+        const char *why = i >= COMPARED ? "one of too many"
+                          : shown       ? put_change(out, engine, answer, each.value, shown)
+                                        : NULL;
+        if (why)
+            (void)fprintf(left, "not compared  %s  (%s)\n", shown, why);
     }
-    if (skipped)
-        (void)fprintf(out, "(not compared, as no small text: %" PRId64 ")\n", skipped);
+    if (left && !fclose(left))
+        (void)fputs(names, out);
 }

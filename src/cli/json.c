@@ -37,14 +37,19 @@ char *tc_json_line(struct tc_slice value)
     return text ? tc_clean(TC_CLEAN_LINE, text, strlen(text), NULL) : NULL;
 }
 
+char *tc_json_name(struct tc_slice row, const char *key, const char *base64_key)
+{
+    _autofree_ char *text = tc_json_text(tc_json_get(row, key));
+    _autofree_ char *coded = text ? NULL : tc_json_text(tc_json_get(row, base64_key));
+    size_t length = text ? strlen(text) : 0;
+    _autofree_ char *bytes = coded ? tc_base64_decode(coded, strlen(coded), &length) : NULL;
+    const char *name = text ? text : bytes;
+    return name ? tc_clean(TC_CLEAN_LINE, name, length, NULL) : NULL;
+}
+
 char *tc_json_path(struct tc_slice row)
 {
-    _autofree_ char *path = tc_json_text(tc_json_get(row, "path"));
-    _autofree_ char *coded = path ? NULL : tc_json_text(tc_json_get(row, "path_base64"));
-    size_t length = path ? strlen(path) : 0;
-    _autofree_ char *bytes = coded ? tc_base64_decode(coded, strlen(coded), &length) : NULL;
-    const char *name = path ? path : bytes;
-    return name ? tc_clean(TC_CLEAN_LINE, name, length, NULL) : NULL;
+    return tc_json_name(row, "path", "path_base64");
 }
 
 int64_t tc_json_int(struct tc_slice value, int64_t otherwise)

@@ -227,3 +227,10 @@ int tc_resolve_beneath(int dirfd, const char *relative)
                                RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     return tc_openat2(dirfd, relative[0] ? relative : ".", &how);
 }
+
+char *tc_link_target(int dirfd, const char *name)
+{
+    char text[PATH_MAX];
+    ssize_t n = readlinkat(dirfd, name, text, sizeof(text));
+    return n < 0 ? NULL : strndup(text, (size_t)n);
+}

@@ -66,6 +66,9 @@ static void put_outcome(struct tc_wire *w)
         {.path = TEXT("/workspace/b"),
          .kind = TEXT("modified"),
          .attribution = TEXT("time"),
+         .target = TEXT("a"),
+         .mode = 0120777,
+         .was_mode = 0100644,
          .links = 2},
     };
     struct tc_file files[] = {

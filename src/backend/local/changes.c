@@ -165,6 +165,8 @@ static void note(struct gathering *g, const struct tc_walk_entry *e, const struc
     c->attribution = change.by_time ? strdup("time") : NULL;
     if (e->st->stx_nlink > 1 && S_ISREG(e->st->stx_mode))
         c->links = (int64_t)e->st->stx_nlink;
+    if (S_ISLNK(e->st->stx_mode))
+        c->target = tc_link_target(e->dirfd, e->name);
     if (wanted)
         collect(g, c, &reading);
 }

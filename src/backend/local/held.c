@@ -115,7 +115,8 @@ static char *path_of(const struct tc_held_tree *tree, const struct tc_held_row *
     return tree->name ? strdup(tree->path) : tc_path_join(tree->path, row->relative);
 }
 
-/* What the tool made of a file: its bytes, where they are few. */
+/* What the tool made of an entry: its type and rights, where a link leads, and the bytes of a file,
+ * where they are few. */
 static bool add_content(int own, const struct tc_held_list *list, const struct tc_held_row *row,
                         struct tc_reader *reader, struct tc_outcome *o)
 {
@@ -124,14 +125,22 @@ static bool add_content(int own, const struct tc_held_list *list, const struct t
     struct statx st;
     _autofree_ char *place =
         tc_format("%lld/%s", (long long)row->tree, tree->name ? tree->name : row->relative);
-    if (!place)
+    _autofree_ char *parent = place ? tc_path_parent(place) : NULL;
+    if (!parent)
         return false;
-    if (statx(own, place, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
-        return errno == ENOENT || errno == ENOTDIR; /* a removal */
+    /* where a directory was, the tool may have left a link: what went is not looked for behind it
+     */
+    const char *name = tc_path_base(place);
+    _autofd_ int dir = tc_resolve_beneath(own, parent);
+    if (dir < 0 || statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
+        return tc_resolve_gone(errno); /* a removal */
     c->bytes = (int64_t)st.stx_size;
+    c->mode = st.stx_mode;
+    if (S_ISLNK(st.stx_mode))
+        return (c->target = tc_link_target(dir, name)) != NULL;
     if (!S_ISREG(st.stx_mode))
         return true;
-    struct tc_walk_entry e = {.dirfd = own, .name = place, .relative = place, .st = &st};
+    struct tc_walk_entry e = {.dirfd = dir, .name = name, .relative = place, .st = &st};
     struct tc_reading reading;
     tc_reading_make(reader, &e, true, &reading);
     struct tc_file *f = reading.no_memory ? NULL : TC_PUSH(o->files, o->file_count);
@@ -161,6 +170,7 @@ static int show(int own, const struct tc_held_list *list, struct tc_outcome *o)
             *c = (struct tc_change){.path = path_of(tree, row),
                                     .kind = strdup(row->kind),
                                     .held = row->held ? strdup(row->held) : NULL,
+                                    .was_mode = row->was ? row->host.mode : 0,
                                     .host = tc_path_join(tree->root, row->relative)};
         fine = c && c->path && c->kind && c->host && add_content(own, list, row, &reader, o);
     }

@@ -82,7 +82,7 @@ def named(s, more):
     """A name is one line of the list, and shown whatever bytes it has."""
     answer = s.shell(f"""cd {s.ws}; echo x > "$(printf 'a\\nmodified  b')"; echo x > "$(printf 'bytes\\377')"; mkdir "$(printf 'd\\033[2J\\nd')" """, more=more)
     done = subprocess.run([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
-    lines = [line for line in done.stdout.splitlines() if "waits for a yes" in line or "modified" in line]
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("not compared  ")]
     want = [f"added     {s.ws}/{name}  (waits for a yes)" for name in ("a\\x0amodified  b", "bytes\\xff", "d\\x1b[2J\\x0ad")]
     check(sorted(lines) == want, "each change is one line with its name", done)
     changes(s, answer.call, "discard")
@@ -113,6 +113,33 @@ def compared(s, more):
     _, shown, _ = changes(s, answer.call)
     check({os.path.basename(file["path"]): file.get("text", file.get("base64")) for file in shown["files"]}.items()
           >= {"a": "tool\n", "new": "new\n", "bytes": "/g=="}.items(), "programs get the contents", shown)
+    changes(s, answer.call, "discard")
+
+
+def shown(s, more):
+    """What a person is asked names what a yes would make: where links lead, rights, and each file whose content is not shown."""
+    s.write("ws/run", "#!/bin/sh\n", 0o644)
+    s.write("ws/keys/old", "mine\n")
+    s.write("ws/place/old", "mine\n")
+    s.write("away/old", "behind the link\n")
+    answer = s.shell(f"cd {s.ws}; chmod 777 run; echo x > plain; chmod 644 plain; echo x > tool; chmod 755 tool; rm -r keys place; ln -s /root/.ssh keys; ln -s ../away place;"
+                     "ln -s 'a\033[31mb' sly; printf 'a\\000b' > zero; head -c 300000 /dev/zero | tr '\\0' x > large; mkdir -m 777 open", more=more)
+    links = {os.path.basename(row["path"]): row.get("target") for row in answer.changes}
+    check(links.get("keys") == "/root/.ssh" and links.get("plain", "") is None, "the result says where a link leads", answer.changes)
+    _, told, err = changes(s, answer.call)
+    by = {os.path.relpath(row["path"], s.ws): row for row in told["changes"]}
+    check("run" in by, "a mode alone is a change", (more, answer, told, err))
+    check([by["run"].get(key) for key in ("type", "mode", "mode_before")] == ["file", "0777", "0644"], "rights before and after", by["run"])
+    check([by["tool"].get(key) for key in ("type", "mode", "mode_before")] == ["file", "0755", None], "and of what is new", by["tool"])
+    check([by["keys"].get(key) for key in ("type", "target")] == ["link", "/root/.ssh"], "and where a link leads", by["keys"])
+    check("behind the link" not in json.dumps(told), "what went is not looked for behind a link in its place", told)
+    done = subprocess.run([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+    lines = [line.replace(s.ws + "/", "").replace("  (waits for a yes)", "") for line in done.stdout.splitlines()]
+    wanted = ["modified  run  mode 0644 -> 0777", "added     tool  mode 0755", "added     plain", "added     open  mode 0777",
+              "not compared  zero  (no text)", "not compared  large  (too large)"]
+    check(not [line for line in wanted if line not in lines], "for people, too", done.stdout)
+    check(any(line.endswith("keys -> /root/.ssh") for line in lines) and any(line.startswith("added     sly -> a") for line in lines)
+          and "\033" not in done.stdout, "and no name acts on the terminal", repr(done.stdout))
     changes(s, answer.call, "discard")
 
 
@@ -239,4 +266,4 @@ def cut(s):
             changes(s, row["call"], "discard")
 
 
-run(*(in_both(part) for part in (asked, named, newer, compared, moved, denied, single)), conflict, mistakes, at_a_terminal, cut)
+run(*(in_both(part) for part in (asked, named, newer, compared, shown, moved, denied, single)), conflict, mistakes, at_a_terminal, cut)

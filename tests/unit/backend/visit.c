@@ -124,7 +124,10 @@ static void fill_outcome(struct tc_outcome *o)
                                                                    .bytes = i,
                                                                    .sha256 = i ? own("00") : NULL,
                                                                    .steers_host = i == 2,
-                                                                   .links = i};
+                                                                   .links = i,
+                                                                   .target = i ? own("../b") : NULL,
+                                                                   .mode = 0120777,
+                                                                   .was_mode = i};
     /* left out, empty, and bytes that are no text */
     for (size_t i = 0; i < 3; i++)
         *TC_PUSH(o->files, o->file_count) = (struct tc_file){.path = own("/w/f"),
