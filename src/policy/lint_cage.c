@@ -185,6 +185,20 @@ void tc_lint_memory(struct tc_lint *l, const struct tc_spec *spec)
                 count, text);
 }
 
+/* Private storage is memory. By "any" it counts where there is a control group only. */
+void tc_lint_disk_memory(struct tc_lint *l, const struct tc_spec *spec)
+{
+    const struct tc_spec *disk = tc_lint_said(l, spec, TC_KEY_DISK);
+    const struct tc_spec *memory = tc_lint_said(l, spec, TC_KEY_MEMORY);
+    if (!disk || !memory || memory->limits.memory_any || disk->limits.disk <= memory->limits.memory)
+        return;
+    tc_lint_add(l, disk, "disk", disk->said[TC_KEY_DISK], "disk",
+                "raise memory above disk, or lower disk",
+                "files of %s are kept in memory and count there: it ends by memory before disk is "
+                "full",
+                spec->prefix);
+}
+
 void tc_lint_output(struct tc_lint *l, const struct tc_spec *spec)
 {
     char text[TC_VALUE_TEXT_SIZE];

@@ -43,6 +43,7 @@ const struct tc_lint_rule tc_lint_rules[] = {
     {"large-output", TC_SEVERITY_WARNING, KEYS(OUTPUT), tc_lint_output, NULL},
     {"disk-and-bind", TC_SEVERITY_WARNING, KEYS3(DISK, FILESYSTEM, WORKSPACE), tc_lint_disk_bind,
      NULL},
+    {"disk-over-memory", TC_SEVERITY_NOTE, KEYS2(DISK, MEMORY), tc_lint_disk_memory, NULL},
     {"unbounded-writes", TC_SEVERITY_NOTE, KEYS3(DISK, FILESYSTEM, WORKSPACE),
      tc_lint_unbounded_writes, NULL},
 

@@ -98,8 +98,8 @@ tc_lint_each tc_lint_suffix, tc_lint_publishers, tc_lint_metadata, tc_lint_priva
 
 /* ---- lint_cage.c ---- */
 tc_lint_each tc_lint_no_backend, tc_lint_unenforceable, tc_lint_gives_up, tc_lint_no_boundary,
-    tc_lint_timeout, tc_lint_memory, tc_lint_output, tc_lint_shell, tc_lint_fallback,
-    tc_lint_syscalls;
+    tc_lint_timeout, tc_lint_memory, tc_lint_disk_memory, tc_lint_output, tc_lint_shell,
+    tc_lint_fallback, tc_lint_syscalls;
 
 /* ---- lint_dead.c ---- */
 tc_lint_each tc_lint_shadowed, tc_lint_denied_nothing, tc_lint_denied_all, tc_lint_same,

@@ -253,6 +253,10 @@ static const struct {
     {SETUP "memory = { max = \"8GiB\", by = \"any\" }\npids = 1000\n", "memory-by-process", true},
     {SETUP "memory = { max = \"1GiB\", by = \"any\" }\n", "memory-by-process", true},
     {SETUP "memory = \"8GiB\"\npids = 1000\n", "memory-by-process", false},
+    {SETUP "memory = \"64MiB\"\ndisk = \"65MiB\"\n", "disk-over-memory", true},
+    {SETUP "memory = \"64MiB\"\ndisk = \"64MiB\"\n", "disk-over-memory", false},
+    {SETUP "memory = { max = \"64MiB\", by = \"any\" }\ndisk = \"65MiB\"\n", "disk-over-memory",
+     false},
     {SETUP "output = \"8MiB\"\n", "large-output", false}, /* no model reads it */
     {"[defaults]\nfilesystem.writable = [\"/w\"]\n" SETUP "disk = \"1GiB\"\n", "disk-and-bind",
      false}, /* it reads there */
