@@ -2,18 +2,27 @@
  * Copyright The toolcage authors */
 #include "cli/diff.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "cli/say.h"
 
-/* The change's row among the answer's files; NULL at: it is no file, or is gone. */
-static struct tc_slice file_of(struct tc_slice answer, const char *path)
+/* The member with the row's path, as it is written. */
+static struct tc_slice name_of(struct tc_slice row)
 {
+    struct tc_slice text = tc_json_get(row, "path");
+    return text.at ? text : tc_json_get(row, "path_base64");
+}
+
+/* The change's row among the answer's files, absent where it is no file, or is gone. What is
+ * compared are the names themselves: two may be shown alike. */
+static struct tc_slice file_of(struct tc_slice answer, struct tc_slice change)
+{
+    struct tc_slice name = name_of(change);
     struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "files"));
     while (tc_scan_next(&each)) {
-        _autofree_ char *name = tc_json_path(each.value);
-        if (name && !strcmp(name, path))
+        struct tc_slice other = name_of(each.value);
+        if (name.at && other.at && name.length == other.length &&
+            !memcmp(name.at, other.at, name.length))
             return each.value;
     }
     return (struct tc_slice){0};
@@ -76,49 +85,43 @@ static bool put_one(FILE *out, struct toolcage_engine *engine, const struct pair
     return code == 0 || code == 1;
 }
 
-/* Why the file has no text to be compared; NULL: it has. */
-static const char *why_not(struct tc_slice file, const char *text)
-{
-    if (text)
-        return NULL;
-    return tc_json_get(file, "base64").at ? "no text" : "too large";
-}
-
-/* One change of a file, or why its content is not shown; NULL: it is, or there is none. */
+/* One change of a file, or why its content is not shown; NULL: it is, or there is none. `room` is
+ * how many more are compared. */
 static const char *put_change(FILE *out, struct toolcage_engine *engine, struct tc_slice answer,
-                              struct tc_slice row, const char *shown)
+                              struct tc_slice row, int *room)
 {
     _autofree_ char *path = tc_json_text(tc_json_get(row, "path"));
     _autofree_ char *host = tc_json_text(tc_json_get(row, "host"));
     _autofree_ char *kind = tc_json_text(tc_json_get(row, "kind"));
-    struct tc_slice file = file_of(answer, shown);
+    struct tc_slice file = file_of(answer, row);
     bool deleted = kind && !strcmp(kind, "deleted");
     if (!deleted && !file.at)
         return NULL; /* a link or a directory: its line says all */
     _autofree_ char *text = deleted ? strdup("") : tc_json_text(tc_json_get(file, "text"));
     const struct pair pair = {path, host, kind, text};
-    const char *why = why_not(file, text);
-    if (!why && (!path || !host || !kind))
-        why = "its name is no text";
-    if (!why && !put_one(out, engine, &pair))
-        why = deleted ? "what goes is no text" : "diff cannot show it";
-    return why;
+    if (!text)
+        return tc_json_get(file, "base64").at ? "no text" : "too large";
+    if (!path || !host || !kind)
+        return "its name is no text";
+    if (--*room < 0)
+        return "one of too many";
+    if (put_one(out, engine, &pair))
+        return NULL;
+    return deleted ? "what goes is no text" : "diff cannot show it";
 }
 
 void tc_diff_put(FILE *out, struct toolcage_engine *engine, struct tc_slice answer)
 {
-    enum { COMPARED = 200 };
+    int room = 200;
     struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
     _autofree_ char *names = NULL;
     size_t size = 0;
     FILE *left = open_memstream(&names, &size);
-    for (int64_t i = 0; left && tc_scan_next(&each); i++) {
-        _autofree_ char *shown = tc_json_path(each.value);
-        const char *why = i >= COMPARED ? "one of too many"
-                          : shown       ? put_change(out, engine, answer, each.value, shown)
-                                        : NULL;
+    while (left && tc_scan_next(&each)) {
+        const char *why = put_change(out, engine, answer, each.value, &room);
+        _autofree_ char *shown = why ? tc_json_path(each.value) : NULL;
         if (why)
-            (void)fprintf(left, "not compared  %s  (%s)\n", shown, why);
+            (void)fprintf(left, "not compared  %s  (%s)\n", shown ? shown : "?", why);
     }
     if (left && !fclose(left))
         (void)fputs(names, out);

@@ -143,6 +143,15 @@ def shown(s, more):
     changes(s, answer.call, "discard")
 
 
+def alike(s, more):
+    """Names that are shown alike are two files, each with its own content, whichever is listed first."""
+    answer = s.shell(f"""cd {s.ws}; other() {{ echo other > "$(printf 'n%s\\nx' $1)"; }}; own() {{ echo own > "$(printf 'n%s\\\\x0ax' $1)"; }}
+for i in 0 1 2 3; do own $i; other $i; done; for i in 4 5 6 7; do other $i; own $i; done""", more=more)
+    done = subprocess.run([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+    check(done.stdout.count("+own") == 8 and "+other" not in done.stdout, "no content stands under another's name", done.stdout)
+    changes(s, answer.call, "discard")
+
+
 def is_elsewhere(answer, code, back, errnum):
     """The refusal of a commit whose directories are not where they were."""
     error = back.get("error") or {}
@@ -266,4 +275,4 @@ def cut(s):
             changes(s, row["call"], "discard")
 
 
-run(*(in_both(part) for part in (asked, named, newer, compared, shown, moved, denied, single)), conflict, mistakes, at_a_terminal, cut)
+run(*(in_both(part) for part in (asked, named, newer, compared, shown, alike, moved, denied, single)), conflict, mistakes, at_a_terminal, cut)
