@@ -294,9 +294,9 @@ static const struct tc_seccomp_step check_prctl[] = {
     A(setitimer) A(pause) \
     R(settimeofday, EPERM) R(clock_settime, EPERM) R(adjtimex, EPERM) R(clock_adjtime, EPERM) \
     /* memory */ \
-    C(mmap, check_mmap) A(munmap) A(mprotect) A(mremap) A(msync) A(mincore) A(madvise) A(brk) A(mlock) \
-    A(mlock2) A(munlock) A(mlockall) A(munlockall) A(membarrier) A(mbind) A(get_mempolicy) \
-    A(set_mempolicy) A(pkey_alloc) A(pkey_free) A(pkey_mprotect) A(map_shadow_stack) A(mseal) \
+    C(mmap, check_mmap) A(munmap) A(mprotect) A(mremap) A(msync) A(mincore) A(madvise) A(brk) \
+    A(mlock) A(mlock2) A(munlock) A(mlockall) A(munlockall) A(membarrier) A(mbind) \
+    A(get_mempolicy) A(set_mempolicy) A(pkey_alloc) A(pkey_free) A(pkey_mprotect) A(map_shadow_stack) A(mseal) \
     P(userfaultfd, EPERM) \
     /* processes, threads, signals */ \
     A(fork) A(vfork) A(exit) A(exit_group) A(wait4) A(waitid) A(kill) A(tkill) A(tgkill) \
@@ -328,9 +328,9 @@ static const struct tc_seccomp_step check_prctl[] = {
     Q(connect) \
     A(bind) A(listen) A(accept) A(accept4) A(getsockname) A(getpeername) A(sendto) A(recvfrom) \
     A(sendmsg) A(recvmsg) A(sendmmsg) A(recvmmsg) A(shutdown) A(setsockopt) A(getsockopt) \
-    C(shmget, check_shmget) A(shmat) A(shmctl) A(shmdt) A(semget) A(semop) A(semtimedop) A(semctl) A(msgget) \
-    A(msgsnd) A(msgrcv) A(msgctl) A(mq_open) A(mq_unlink) A(mq_timedsend) A(mq_timedreceive) \
-    A(mq_notify) A(mq_getsetattr) \
+    C(shmget, check_shmget) A(shmat) A(shmctl) A(shmdt) A(semget) A(semop) A(semtimedop) \
+    A(semctl) A(msgget) A(msgsnd) A(msgrcv) A(msgctl) A(mq_open) A(mq_unlink) \
+    A(mq_timedsend) A(mq_timedreceive) A(mq_notify) A(mq_getsetattr) \
     /* the machine */ \
     P(io_uring_setup, ENOSYS) P(io_uring_enter, ENOSYS) P(io_uring_register, ENOSYS) \
     P(add_key, EPERM) P(request_key, EPERM) P(keyctl, EPERM) \
