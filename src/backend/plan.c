@@ -56,9 +56,17 @@ void tc_plan_visit(struct tc_wire *w, struct tc_plan *p)
         tc_wire_str(w, texts[i]);
     TC_WIRE_INT(w, p->clauses);
     TC_WIRE_INT(w, p->without);
-    struct tc_strv *lists[] = {&p->argv,           &p->env,           &p->cwd,
-                               &p->tool_writable,  &p->collect,       &p->net_allowed,
-                               &p->syscalls_allow, &p->syscalls_deny, &p->extended};
+    struct tc_strv *lists[] = {&p->argv,
+                               &p->env,
+                               &p->cwd,
+                               &p->tool_writable,
+                               &p->collect,
+                               &p->net_allowed,
+                               &p->syscalls_allow,
+                               &p->syscalls_deny,
+                               &p->extended,
+                               &p->steering.add,
+                               &p->steering.remove};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_wire_strv(w, lists[i]);
     TC_WIRE_EACH(w, p->mounts, p->mount_count, MOUNTS_MAX, visit_mount);
@@ -69,6 +77,7 @@ void tc_plan_visit(struct tc_wire *w, struct tc_plan *p)
     TC_WIRE_INT(w, p->commit);
     TC_WIRE_INT(w, p->overlay_or_copy);
     TC_WIRE_INT(w, p->unix_sockets);
+    TC_WIRE_INT(w, p->steering.listed);
     TC_WIRE_INT(w, p->stream);
     TC_WIRE_INT(w, p->terminal);
     TC_WIRE_INT(w, p->rows);
@@ -88,9 +97,17 @@ void tc_plan_done(struct tc_plan *p)
                      p->platform, p->payload, p->session, p->bounds, p->policy_file};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
-    struct tc_strv *lists[] = {&p->argv,           &p->env,           &p->cwd,
-                               &p->tool_writable,  &p->collect,       &p->net_allowed,
-                               &p->syscalls_allow, &p->syscalls_deny, &p->extended};
+    struct tc_strv *lists[] = {&p->argv,
+                               &p->env,
+                               &p->cwd,
+                               &p->tool_writable,
+                               &p->collect,
+                               &p->net_allowed,
+                               &p->syscalls_allow,
+                               &p->syscalls_deny,
+                               &p->extended,
+                               &p->steering.add,
+                               &p->steering.remove};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
     for (size_t i = 0; i < p->mount_count; i++)

@@ -59,6 +59,7 @@ struct tc_plan {
     struct tc_strv collect;
     struct tc_strv net_allowed;                   /* "host:port", for hints */
     struct tc_strv syscalls_allow, syscalls_deny; /* beside the default profile */
+    struct tc_steering steering;                  /* beside what steers the host anyway */
     struct tc_limits limits;
     int64_t denials;   /* enum tc_denials */
     int64_t workspace; /* enum tc_workspace_mode */

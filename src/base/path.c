@@ -73,6 +73,12 @@ size_t tc_path_depth(const char *path)
     return depth;
 }
 
+bool tc_path_below(const char *name, const char *path)
+{
+    size_t n = strlen(name);
+    return strncmp(path, name, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
 bool tc_path_holds(const char *path, const char *components)
 {
     size_t n = strlen(components);

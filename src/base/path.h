@@ -15,6 +15,8 @@ char *tc_path_absolute(const char *base, const char *path);
 bool tc_path_within(const char *dir, const char *path);
 /* The directory part of a clean absolute path ("/" for "/a"). Owned by the caller. */
 char *tc_path_parent(const char *path);
+/* Is this relative path that name, or below it? */
+bool tc_path_below(const char *name, const char *path);
 /* The last component; borrows. "" for "/". */
 const char *tc_path_base(const char *path);
 /* dir + "/" + name, with "/" handled. Owned by the caller. */

@@ -7,6 +7,7 @@
  * everything is the tool's. */
 #include <string.h>
 
+#include "base/path.h"
 #include "base/shown.h"
 #include "call/result.h"
 
@@ -234,6 +235,29 @@ static void add_held(struct tc_buf *buf, const struct tc_outcome *o)
         tc_buf_addf(buf, "held back: %zu more\n", left);
 }
 
+/* What the tool left where a program of the user will obey it unasked. A directory is told, and
+ * what is in it is not. */
+static void add_steering(struct tc_buf *buf, const struct tc_outcome *o)
+{
+    size_t told = 0, left = 0;
+    const char *above = NULL;
+    for (size_t i = 0; i < o->change_count; i++) {
+        const struct tc_change *c = &o->changes[i];
+        if (!c->steers_host || c->held || !c->path || (above && tc_path_within(above, c->path)))
+            continue;
+        above = c->path;
+        if (told++ >= HELD_TOLD) {
+            left++;
+            continue;
+        }
+        tc_buf_addf(buf, "steers the host: %s ", c->kind ? c->kind : "changed");
+        tc_buf_add_shown(buf, c->path);
+        tc_buf_adds(buf, " (programs of the user run or obey such files unasked)\n");
+    }
+    if (left)
+        tc_buf_addf(buf, "steers the host: %zu more\n", left);
+}
+
 char *tc_result_write_message(const struct tc_result_frame *frame,
                               const struct toolcage_result *result)
 {
@@ -246,6 +270,7 @@ char *tc_result_write_message(const struct tc_result_frame *frame,
     if (o->status != TOOLCAGE_STATUS_OK)
         add_denials(&buf, frame, o);
     add_held(&buf, o);
+    add_steering(&buf, o);
     add_stream(&buf, "stdout", &o->out);
     add_stream(&buf, "stderr", &o->err);
     return tc_buf_steal(&buf);

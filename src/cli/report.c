@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -58,6 +59,39 @@ static void say_held(struct tc_slice result)
         tc_cli_say("and %" PRId64 " more changes (--json lists them)", more);
 }
 
+static int is_below(const char *above, const char *path)
+{
+    size_t n = above ? strlen(above) : 0;
+    return n && strncmp(above, path, n) == 0 && path[n] == '/';
+}
+
+/* What a program of the user will obey unasked; of a directory, itself alone. */
+static void say_steering(struct tc_slice result)
+{
+    enum { SAID = 20 };
+    int64_t more = 0;
+    _autofree_ char *above = NULL;
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(result, "changes"));
+    for (int said = 0; tc_scan_next(&each);) {
+        _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
+        _autofree_ char *kind = tc_json_text(tc_json_get(each.value, "kind"));
+        _autofree_ char *path = tc_json_path(each.value);
+        if (held || !path || !tc_json_true(tc_json_get(each.value, "steers_host")) ||
+            is_below(above, path))
+            continue;
+        if (said++ < SAID)
+            tc_cli_say("steers the host: %s %s (look at it: your programs run or obey it unasked)",
+                       kind ? kind : "?", path);
+        else
+            more++;
+        free(above);
+        above = path;
+        path = NULL;
+    }
+    if (more > 0)
+        tc_cli_say("and %" PRId64 " more that steer the host (--json lists them)", more);
+}
+
 static void say_cut(struct tc_slice result, const char *stream, const char *name)
 {
     struct tc_slice out = tc_json_get(result, stream);
@@ -107,6 +141,7 @@ void tc_report(const struct toolcage_result *result, char *const words[])
     struct tc_slice json = tc_json_of(toolcage_result_json(result));
     say_denials(json);
     say_held(json);
+    say_steering(json);
     say_cut(json, "stdout", "standard output");
     say_cut(json, "stderr", "standard error");
     say_ending(result, json, words);

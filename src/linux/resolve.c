@@ -228,6 +228,14 @@ int tc_resolve_beneath(int dirfd, const char *relative)
     return tc_openat2(dirfd, relative[0] ? relative : ".", &how);
 }
 
+int tc_resolve_object(int dirfd, const char *relative)
+{
+    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                           .resolve =
+                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    return tc_openat2(dirfd, relative, &how);
+}
+
 char *tc_link_target(int dirfd, const char *name)
 {
     char text[PATH_MAX];

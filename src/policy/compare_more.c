@@ -74,6 +74,11 @@ void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from
                   "may make the system call", "may no longer make the system call");
     compare_lists(changes, &from->syscalls_deny, &to->syscalls_deny, TC_DIFFERENCE_LESS,
                   "is denied the system call", "is no longer denied the system call");
+    changes->key = TC_KEY_FILESYSTEM;
+    compare_lists(changes, &from->steering.remove, &to->steering.remove, TC_DIFFERENCE_MORE,
+                  "may write, though it may steer the host,", "no longer frees from steering");
+    compare_lists(changes, &from->steering.add, &to->steering.add, TC_DIFFERENCE_LESS,
+                  "is kept from", "is no longer kept from");
     changes->key = TC_KEY_SECRETS;
     compare_secrets(changes, from, to);
 }

@@ -104,6 +104,15 @@ static void add_syscalls(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, '}');
 }
 
+static void add_steering(struct tc_buf *out, const struct tc_grant *grant)
+{
+    tc_json_key(out, "steering");
+    tc_buf_addc(out, '{');
+    add_list(out, "add", &grant->steering.add);
+    add_list(out, "remove", &grant->steering.remove);
+    tc_buf_addc(out, '}');
+}
+
 /* Where from and where to; the values are not known here. */
 static void add_secrets(struct tc_buf *out, const struct toolcage_policy *policy,
                         const struct tc_grant *grant)
@@ -376,6 +385,7 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     add_files(&out, policy, grant);
     add_network(&out, policy, grant);
     add_secrets(&out, policy, grant);
+    add_steering(&out, grant);
     add_syscalls(&out, grant);
     add_sockets(&out, policy, grant);
     add_limits(&out, policy, grant);

@@ -40,6 +40,7 @@ void tc_grant_done(struct tc_grant *grant)
         &grant->argv,          &grant->env,      &grant->programs, &grant->collect,
         &grant->tool_writable, &grant->fallback, &grant->layers,   &grant->syscalls_allow,
         &grant->syscalls_deny};
+    tc_steering_done(&grant->steering);
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
     free(grant->fs);
@@ -112,6 +113,8 @@ void tc_grant_sort(struct tc_grant *grant)
     sort_texts(&grant->collect);
     sort_texts(&grant->syscalls_allow);
     sort_texts(&grant->syscalls_deny);
+    sort_texts(&grant->steering.add);
+    sort_texts(&grant->steering.remove);
     sort_texts(&grant->tool_writable);
 }
 
@@ -296,6 +299,10 @@ static int digest(const struct tc_grant *grant, bool words, char ret[TC_DIGEST_S
     add_member(&out, "runtime", grant->runtime);
     add_secrets(&out, grant);
     add_member(&out, "stdin", input);
+    if (grant->steering.add.count)
+        add_list(&out, "steering_add", &grant->steering.add);
+    if (grant->steering.remove.count)
+        add_list(&out, "steering_remove", &grant->steering.remove);
     if (grant->syscalls_allow.count)
         add_list(&out, "syscalls_allow", &grant->syscalls_allow);
     if (grant->syscalls_deny.count)

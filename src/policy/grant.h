@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/strv.h"
 #include "policy/clauses.h"
+#include "policy/steering.h"
 
 /* Where in the policy something was said: "tool.x.filesystem.readable", line 12. Line 0: built in.
  */
@@ -101,8 +102,9 @@ struct tc_grant {
     struct tc_strv syscalls_allow, syscalls_deny; /* beside the default profile */
     struct tc_strv programs;
     struct tc_strv collect;
-    char *cwd;        /* in the cage; NULL: the first of the defaults that exists */
-    char *caller_cwd; /* one of those defaults, where it is granted */
+    struct tc_steering steering; /* beside what steers the host anyway */
+    char *cwd;                   /* in the cage; NULL: the first of the defaults that exists */
+    char *caller_cwd;            /* one of those defaults, where it is granted */
     struct tc_limits limits;
     enum tc_denials denials;
     enum tc_workspace_mode workspace;

@@ -58,6 +58,7 @@ static const struct table {
     {tc_set_part, TC_SCOPE_ITEMS, FORM_TABLE},
     {tc_set_properties, TC_SCOPE_ITEMS, FORM_MEMBERS},
     {tc_set_filesystem, TC_SCOPE_FILESYSTEM, FORM_OR_NONE},
+    {tc_set_steering, TC_SCOPE_STEERING, FORM_TABLE},
     {tc_set_env, TC_SCOPE_ENV, FORM_TABLE},
     {tc_set_workspace, TC_SCOPE_WORKSPACE, FORM_TABLE},
     {tc_set_setup, TC_SCOPE_SETUP, FORM_TABLE},

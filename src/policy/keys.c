@@ -95,8 +95,6 @@ const struct tc_key tc_keys[] = {
      .example = "within = \"profile:multi-tenant\""},
     {TC_IN(FILE), "egress", .text = "Settings of the proxy.", NONE, .type = "table"},
     {TC_IN(FILE), "audit", .text = "The audit log.", NONE, .type = "table"},
-    {TC_IN(FILE) | EACH, "steering", .text = "How files that steer the host are treated.", NONE,
-     .type = "string"},
 
     /* what a tool is */
     {TC_IN(TOOL) | TC_IN(SERVER) | TC_IN(SERVER_TOOL), "description", tc_set_string,
@@ -313,6 +311,19 @@ const struct tc_key tc_keys[] = {
     {TC_IN(FILESYSTEM), "denied", tc_set_denied, NONE, .type = "array of paths",
      .text = "Names that do not exist for the tool, whatever else grants them.",
      .example = "filesystem.denied = [\"/workspace/.env\"]"},
+    {TC_IN(FILESYSTEM), "steering", tc_set_steering, NONE, .type = "table",
+     .text = "Which names in writable directories steer the host, that is, which its programs run "
+             "or obey unasked. Names that begin with a dot do, but for a short list of what "
+             "nothing obeys, and a list of others does.",
+     .example = "filesystem.steering = { add = [\"deploy.sh\"], remove = [\".github\"] }"},
+    {TC_IN(STEERING), "add", tc_set_steering_add, NONE, .type = "array of patterns",
+     .text = "More of them: one name or several with slashes, in any directory; each may hold "
+             "one *.",
+     .example = "filesystem.steering.add = [\"deploy.sh\", \"ci/*.yml\"]"},
+    {TC_IN(STEERING), "remove", tc_set_steering_remove, NONE, .type = "array of patterns",
+     .text = "Such that the tool may write, with what is below them, because somebody reads what "
+             "it wrote before a program does.",
+     .example = "filesystem.steering.remove = [\".github\", \".eslintrc.json\"]"},
     {TC_IN(FS_ENTRY), "path", tc_set_string, .offset = offsetof(struct tc_fs_rule, path), NONE,
      .type = "path", .text = "As the tool sees it.", .example = "path = \"/data\""},
     {TC_IN(FS_ENTRY), "from", tc_set_string, .offset = offsetof(struct tc_fs_rule, from), NONE,
@@ -562,6 +573,7 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_FS_ENTRY] = "an entry of readable, writable or unix_sockets",
         [TC_SCOPE_NET_ENTRY] = "an entry of network",
         [TC_SCOPE_SYSCALLS] = "syscalls",
+        [TC_SCOPE_STEERING] = "filesystem.steering",
         [TC_SCOPE_SETUP] = "[tool.NAME.setup]",
         [TC_SCOPE_SECRET] = "secrets.NAME",
         [TC_SCOPE_MEMORY] = "memory",

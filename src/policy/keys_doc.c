@@ -66,11 +66,11 @@ int main(void)
 {
     /* [defaults] and [server.NAME] take the capability keys of [tool.NAME]: shown once */
     static const enum tc_scope shown[] = {
-        TC_SCOPE_FILE,      TC_SCOPE_TOOL,   TC_SCOPE_FILESYSTEM, TC_SCOPE_FS_ENTRY,
-        TC_SCOPE_NET_ENTRY, TC_SCOPE_SECRET, TC_SCOPE_SYSCALLS,   TC_SCOPE_SETUP,
-        TC_SCOPE_MEMORY,    TC_SCOPE_OUTPUT, TC_SCOPE_ENV,        TC_SCOPE_WORKSPACE,
-        TC_SCOPE_ARGUMENT,  TC_SCOPE_CLASS,  TC_SCOPE_OCI,        TC_SCOPE_GVISOR,
-        TC_SCOPE_TEST,
+        TC_SCOPE_FILE,      TC_SCOPE_TOOL,      TC_SCOPE_FILESYSTEM, TC_SCOPE_FS_ENTRY,
+        TC_SCOPE_STEERING,  TC_SCOPE_NET_ENTRY, TC_SCOPE_SECRET,     TC_SCOPE_SYSCALLS,
+        TC_SCOPE_SETUP,     TC_SCOPE_MEMORY,    TC_SCOPE_OUTPUT,     TC_SCOPE_ENV,
+        TC_SCOPE_WORKSPACE, TC_SCOPE_ARGUMENT,  TC_SCOPE_CLASS,      TC_SCOPE_OCI,
+        TC_SCOPE_GVISOR,    TC_SCOPE_TEST,
     };
     printf("# KEYS\n\n");
     for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)

@@ -25,6 +25,7 @@ static const struct {
     {"env", TC_SCOPE_ENV},
     {"filesystem", TC_SCOPE_FILESYSTEM},
     {"filesystem", TC_SCOPE_FS_ENTRY},
+    {"filesystem", TC_SCOPE_STEERING},
     {"memory", TC_SCOPE_MEMORY},
     {"network", TC_SCOPE_NET_ENTRY},
     {"output", TC_SCOPE_OUTPUT},

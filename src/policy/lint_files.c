@@ -8,7 +8,7 @@
 #include "policy/credentials.h"
 #include "policy/lint_rules.h"
 #include "policy/pathrule.h"
-#include "policy/steering_names.h"
+#include "policy/steering.h"
 #include "policy/template.h"
 
 /* What the host calls it; below /workspace the tool's own name stands for the workspace. */
@@ -285,9 +285,9 @@ static char *place_of_host(const struct tc_lint *l, const char *path)
     for (size_t i = 0; run_anywhere[i]; i++)
         if (tc_path_within(run_anywhere[i], path))
             return strdup(run_anywhere[i]);
-    for (size_t i = 0; tc_steering_names[i]; i++)
-        if (tc_path_holds(path, tc_steering_names[i]))
-            return strdup(tc_steering_names[i]);
+    const char *row = tc_steers_named(path);
+    if (row)
+        return strdup(row);
     for (size_t i = 0; home && run_below_home[i]; i++) {
         char *place = tc_path_join(home, run_below_home[i]);
         if (!place || tc_path_within(place, path) || tc_path_within(path, place))

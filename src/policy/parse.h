@@ -115,6 +115,7 @@ void tc_parse_secrets_check(struct tc_parse *p);
 
 /* Of system calls (parse_syscalls.c) */
 tc_key_set tc_set_syscalls, tc_set_syscalls_allow, tc_set_syscalls_deny;
+tc_key_set tc_set_steering, tc_set_steering_add, tc_set_steering_remove;
 
 /* Of install phases (parse_setup.c); and, once the whole file is read, their cache keys. False: out
  * of memory. */

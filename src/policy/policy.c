@@ -91,6 +91,7 @@ void tc_spec_done(struct tc_spec *spec)
                                &spec->inputs};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
+    tc_steering_done(&spec->steering);
     if (spec->setup)
         tc_spec_done(spec->setup);
     free(spec->setup);

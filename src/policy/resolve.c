@@ -273,6 +273,14 @@ static int take_words(struct tc_resolve *r)
     return fine ? 0 : tc_resolve_memory(r);
 }
 
+static int take_steering(struct tc_resolve *r)
+{
+    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_FILESYSTEM);
+    bool fine = !said || tc_steering_copy(&r->grant->steering, &said->steering);
+    r->grant->steering.listed = r->tool && tc_spec_is_setup(r->tool);
+    return fine ? 0 : tc_resolve_memory(r);
+}
+
 static int take_syscalls(struct tc_resolve *r)
 {
     const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_SYSCALLS);
@@ -331,6 +339,7 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
         find_workspace,
         take_settings,
         take_syscalls,
+        take_steering,
         take_network,
         tc_resolve_fs,
         tc_resolve_unix,

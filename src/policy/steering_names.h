@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The closed list of files that programs of the host run or obey unasked. The cages protect them in
- * writable paths, and the lint speaks where a policy names them as writable: one list. */
+ * The lists behind policy/steering.h. A row is one component or more, each of which may hold one
+ * `*`; it counts from any directory on. Lists end with NULL. */
 #ifndef TC_POLICY_STEERING_NAMES_H
 #define TC_POLICY_STEERING_NAMES_H
 
-/* Relative to a directory, which may be any; a bare repository's own names are told apart by its
- * layout. Ends with NULL. */
+/* What programs of the host run or obey unasked. Names that begin with a dot steer anyway: here
+ * they stand for a grant that begins in the middle of one, for packages, and for the lint. */
 extern const char *const tc_steering_names[];
+
+/* Names with a dot that nothing obeys. */
+extern const char *const tc_steering_spared[];
+
+/* Directories of what a package manager unpacked: their names with a dot are no more than the code
+ * beside them. */
+extern const char *const tc_steering_packages[];
 
 #endif

@@ -111,7 +111,7 @@ def bound(s, access):
 
 
 STEERING = [".git/hooks/pre-commit", ".git/config", "sub/.git/config", "sub/.git/hooks/post-merge", ".envrc", ".bashrc",
-            ".vscode/tasks.json", ".vscode/settings.json"]
+            ".vscode/tasks.json", ".vscode/settings.json", ".of-no-list/run", ".github/workflows/ci.yml", "CLAUDE.md"]
 
 
 def steering_files_are_changed(s):
@@ -220,6 +220,33 @@ def the_rest_of_a_name_is_written(s):
     s.writable = [s.path("ws/.config"), s.path("ws/.hg")]
     s.call(SHELL, "-c", f"exec 2>/dev/null; echo evil > {s.path('ws/.config')}/git/config; echo evil > {s.path('ws/.hg')}/hgrc; true", cwd="/")
     return any(s.read(name) != "original" for name in ("ws/.config/git/config", "ws/.hg/hgrc"))
+
+
+def a_hook_of_another_name_is_changed(s):
+    """The repository's configuration says where its hooks are; a person commits."""
+    repository(s, "ws")
+    s.write("ws/tools/hooks/pre-commit", "#!/bin/sh\nexit 0\n", mode=0o755)
+    subprocess.run(["git", "config", "core.hooksPath", "tools/hooks"], cwd=s.path("ws"), check=True, env=s.environ)
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; echo 'touch $WITNESS' > tools/hooks/pre-commit; rm -f tools/hooks/pre-commit;"
+           "mv tools t2; mkdir -p tools/hooks; printf '#!/bin/sh\\ntouch $WITNESS\\n' > tools/hooks/pre-commit; chmod 755 tools/hooks/pre-commit; true")
+    return git_runs_after(s, ["commit", "-q", "--allow-empty", "-m", "x"])
+
+
+def git_runs_after(s, words):
+    s.environ["WITNESS"] = s.path("witness")
+    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=b", *words], cwd=s.path("ws"), env=s.environ, check=False, capture_output=True, timeout=MINUTE)
+    return os.path.exists(s.path("witness"))
+
+
+def a_rebase_goes_on_with_commands(s):
+    """A rebase has stopped at a conflict, which the tool shall resolve; a person goes on with it."""
+    repository(s, "ws")
+    git = "git -c user.name=a -c user.email=b"
+    subprocess.run([SHELL, "-c", f"echo 1 > a; git add a; {git} commit -qm one; git checkout -qb side; echo 2 > a; {git} commit -qam two; git checkout -q -;"
+                    f"echo 3 > a; {git} commit -qam three; {git} rebase -q side"], cwd=s.path("ws"), env=s.environ, check=False, capture_output=True, timeout=MINUTE)
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; echo 4 > a; echo 'exec touch $WITNESS' >> .git/rebase-merge/git-rebase-todo; true")
+    subprocess.run(["git", "add", "a"], cwd=s.path("ws"), env=s.environ, check=False, capture_output=True, timeout=MINUTE)
+    return git_runs_after(s, ["-c", "core.editor=true", "rebase", "--continue"])
 
 
 def a_common_directory_is_planted(s):
@@ -523,6 +550,8 @@ CASES = [
     ("a mask is moved away from", a_mask_is_moved_away_from, {}),
     ("a bare repository is unmade", a_repository_is_unmade, {}),
     ("the rest of a steering name is written", the_rest_of_a_name_is_written, {}),
+    ("a hook of another name is changed", a_hook_of_another_name_is_changed, {}),
+    ("a rebase goes on with the tool's commands", a_rebase_goes_on_with_commands, {}),
     ("a git common directory is planted unsaid", a_common_directory_is_planted, {"alike": True}),
     ("a bare git repository is planted unsaid", a_bare_repository_is_planted, {"alike": True}),
     ("a directory becomes one that steers the host unsaid", a_directory_becomes_one_that_steers, {"alike": True}),

@@ -144,7 +144,7 @@ static void collect(struct gathering *g, const struct tc_change *c, struct tc_re
     *f = (struct tc_file){.path = TAKE(path),
                           .bytes = c->bytes,
                           .sha256 = TAKE(sha256),
-                          .steers_host = c->steers_host || tc_steers_host(c->path)};
+                          .steers_host = c->steers_host};
     f->content_len = reading->content ? (size_t)reading->bytes : 0;
     f->content = TAKE(reading->content);
 }
@@ -152,7 +152,7 @@ static void collect(struct gathering *g, const struct tc_change *c, struct tc_re
 static void note(struct gathering *g, const struct tc_walk_entry *e, const struct change *said)
 {
     struct change change = *said;
-    change.steers = tc_steers_place(e->dirfd, g->item->name ? g->item->mount->from : e->relative);
+    change.steers = tc_steers_place(g->item, e->dirfd, e->relative);
     g->told[e->depth] = true;
     struct tc_change *c = list(g, e->relative, &change);
     if (!c)
@@ -264,6 +264,14 @@ static void count_undone(struct gathering *g, const char *relative, const char *
     }
 }
 
+/* Repositories on the way to it say what else git obeys. False: out of memory. */
+static bool learned(const struct gathering *g, const char *relative)
+{
+    struct tc_process_cage *p = TC_PRIV(g->cage);
+    return !g->item->context ||
+           tc_item_learn_above(p, &p->items[g->item - p->items], relative) == 0;
+}
+
 /* An entry of a copied or overlaid workspace: compared with what the tool was given. */
 static int visit_copy(void *userdata, const struct tc_walk_entry *e)
 {
@@ -271,6 +279,8 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *e)
     struct change change = {.kind = tc_commit_kind(TC_PRIV(g->cage), g->item, e)};
     if (!change.kind || S_ISCHR(e->st->stx_mode)) /* a whiteout is a removal */
         return 0;
+    if (!learned(g, e->relative))
+        return -1;
     bool guarded = tc_commit_guarded(g->item, e->relative, e->st->stx_mode);
     change.held = g->commit ? tc_commit_entry(g->cage, g->item, e) : stays_away(g, guarded);
     count_undone(g, e->relative, change.held);
@@ -297,6 +307,10 @@ static void gather_removals(struct gathering *g)
             continue;
         }
         struct change change = {.kind = "deleted"};
+        if (!learned(g, entry->relative)) {
+            g->found->omitted_changes++;
+            continue;
+        }
         bool guarded = tc_process_guards_below(g->item, entry->relative);
         change.held = g->commit ? tc_commit_removal(p, entry) : stays_away(g, guarded);
         count_undone(g, entry->relative, change.held);
@@ -306,7 +320,7 @@ static void gather_removals(struct gathering *g)
             tc_keep_removal(&g->keeping, g->cage, entry, change.held);
         if (change.held)
             tc_session_keep_removal(&g->session, g->cage, entry, change.held);
-        change.steers = tc_steers_host(g->item->name ? g->item->mount->from : entry->relative);
+        change.steers = tc_item_steers(g->item, entry->relative) != TC_STEERS_NOT;
         (void)list(g, entry->relative, &change);
     }
 }

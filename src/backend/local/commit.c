@@ -138,9 +138,8 @@ static bool steers_bare(const struct tc_item *item, const char *relative)
 /* A directory .git is no more than a place; as a file or a link it leads elsewhere. */
 static bool steers(const struct tc_item *item, const char *relative, unsigned mode)
 {
-    if (S_ISDIR(mode) && strcmp(tc_path_base(relative), ".git") == 0)
-        return false;
-    return tc_steers_host(relative) || (S_ISLNK(mode) && tc_steers_above(relative)) ||
+    enum tc_steers steers = tc_item_steers(item, relative);
+    return steers == TC_STEERS_HOST || (steers == TC_STEERS_ROOM && !S_ISDIR(mode)) ||
            steers_bare(item, relative);
 }
 

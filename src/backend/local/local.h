@@ -106,6 +106,12 @@ struct tc_masked {
 };
 
 /* A file that the policy is made from, below a writable tree. */
+/* What git's configuration names, below the item. */
+struct tc_obeyed {
+    const char *relative;
+    struct tc_obeyed *next;
+};
+
 struct tc_guarded {
     const char *relative;
     struct tc_guarded *next;
@@ -130,6 +136,10 @@ struct tc_item {
     bool drawer;
     int layers; /* storage of an overlay over `fd`; -1: there is none */
     struct tc_guarded *guarded;
+    const struct tc_steering *steering; /* the plan's */
+    const char *context; /* of a writable directory: where on the host it is; else NULL */
+    struct tc_obeyed *obeyed;
+    const char *learned; /* the directory that was last looked at for that, with a slash */
 };
 
 struct tc_journal;
@@ -289,6 +299,13 @@ int tc_process_guard(struct tc_cage *cage);
 bool tc_process_guards(const struct tc_item *item, const char *relative);
 bool tc_process_guards_below(const struct tc_item *item, const char *relative);
 bool tc_process_guards_id(const struct tc_process_cage *p, int dirfd, const char *name, ino_t ino);
+/* obeyed.c: is it, or is it in, what the configuration of a repository names? */
+bool tc_item_obeyed(const struct tc_item *item, const char *relative);
+/* Looks at a repository that may be in this directory of the item; in the item and those above it;
+ * in those between the item and what changed, of which the last are known. 0, or -1: no memory. */
+int tc_item_learn(struct tc_process_cage *p, struct tc_item *item, const char *directory);
+int tc_item_learn_around(struct tc_process_cage *p, struct tc_item *item);
+int tc_item_learn_above(struct tc_process_cage *p, struct tc_item *item, const char *relative);
 int tc_process_argv(struct tc_cage *cage);
 int tc_process_limits(struct tc_cage *cage);
 struct tc_box_mount *tc_process_mount(struct tc_process_cage *p, int fd, const char *path,

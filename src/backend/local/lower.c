@@ -86,7 +86,8 @@ static bool add_lists(struct tc_plan *plan, const struct tc_grant *grant)
            tc_grant_tool_writable(grant, &plan->tool_writable) &&
            tc_strv_copy(&plan->collect, &grant->collect) &&
            tc_strv_copy(&plan->syscalls_allow, &grant->syscalls_allow) &&
-           tc_strv_copy(&plan->syscalls_deny, &grant->syscalls_deny);
+           tc_strv_copy(&plan->syscalls_deny, &grant->syscalls_deny) &&
+           tc_steering_copy(&plan->steering, &grant->steering);
 }
 
 /* The policy's own word, by its very path, frees the file; never those that it extends. */

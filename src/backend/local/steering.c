@@ -15,7 +15,6 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "linux/walk.h"
-#include "policy/steering_names.h"
 
 /* The search goes to the end of the tree. Past these bounds the call is refused, because what was
  * not looked at is not protected. */
@@ -24,41 +23,16 @@ enum { DIRECTORIES_MAX = 100000, DEEPEST = 500, MOUNTS_MAX = 1000 };
 /* What a search answers beside 0 and -1: the directory may not be listed or searched. */
 enum { CLOSED = 1 };
 
-/* Every name of the list begins with a dot, or so. */
-static bool may_steer(const char *path)
+/* A file that was granted by itself is known by the directory that holds it. */
+enum tc_steers tc_item_steers(const struct tc_item *item, const char *relative)
 {
-    return path[0] == '.' || strstr(path, "/.") || strstr(path, "toolcage.");
-}
-
-bool tc_steers_host(const char *path)
-{
-    if (!may_steer(path))
-        return false;
-    for (size_t i = 0; tc_steering_names[i]; i++) {
-        const char *at = path;
-        size_t n = strlen(tc_steering_names[i]);
-        while ((at = strstr(at, tc_steering_names[i])) != NULL) {
-            bool whole = (at == path || at[-1] == '/') && (at[n] == '\0' || at[n] == '/');
-            if (whole)
-                return true;
-            at++;
-        }
-    }
-    /* as a file: points to a directory elsewhere */
-    return strcmp(path, ".git") == 0 || tc_endswith(path, "/.git");
-}
-
-bool tc_steers_above(const char *path)
-{
-    for (size_t i = 0; tc_steering_names[i]; i++)
-        for (const char *slash = strchr(tc_steering_names[i], '/'); slash;
-             slash = strchr(slash + 1, '/')) {
-            size_t n = (size_t)(slash - tc_steering_names[i]), length = strlen(path);
-            if (length >= n && memcmp(path + length - n, tc_steering_names[i], n) == 0 &&
-                (length == n || path[length - n - 1] == '/'))
-                return true;
-        }
-    return false;
+    if (!item->name && tc_item_obeyed(item, relative))
+        return TC_STEERS_HOST;
+    if (!item->name)
+        return tc_steers(item->steering, item->context ? item->context : "", relative);
+    _autofree_ char *parent = tc_path_parent(item->mount->from);
+    return parent ? tc_steers(item->steering, parent, tc_path_base(item->mount->from))
+                  : TC_STEERS_HOST;
 }
 
 struct scan {
@@ -85,16 +59,10 @@ static bool named(const struct scan *s, const char *path)
     return false;
 }
 
-static bool begins_with(const char *path, const char *names)
-{
-    size_t n = strlen(names);
-    return strncmp(path, names, n) == 0 && (path[n] == '/' || path[n] == '\0');
-}
-
 static bool is_frozen(const struct scan *s, const char *relative)
 {
     for (size_t i = 0; i < s->frozen.count; i++)
-        if (begins_with(relative, s->frozen.items[i]))
+        if (tc_path_below(s->frozen.items[i], relative))
             return true;
     return false;
 }
@@ -175,23 +143,25 @@ static int close_off(struct scan *s, const char *relative)
 }
 
 /* One object that steers the host, `relative` to the item; the grant's own word frees it, unless
- * `always`. */
-static int protect(struct scan *s, const char *relative, bool always)
+ * `always`. A link is mounted over itself, and what it leads to is content. */
+static int protect(struct scan *s, const char *relative, enum tc_steers steers, bool always)
 {
     _autofree_ char *path = tc_format("%s/%s", s->item->path, relative);
     if (!path)
         return -1;
     if (!always && (named(s, path) || tc_process_guards(s->item, relative)))
         return 0;
-    _autofd_ int fd = tc_resolve_beneath(s->item->fd, relative);
+    _autofd_ int fd = tc_resolve_object(s->item->fd, relative);
     struct stat st;
     if (fd < 0 && errno == EACCES)
         return close_off(s, relative);
-    if (fd < 0) /* a link cannot be mounted over, so the call is refused */
+    if (fd < 0) /* a link in the middle: somebody moves things about, so the call is refused */
         return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
     if (fstat(fd, &st) < 0)
         return -1;
-    return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ? shield(s, fd, relative) : 0;
+    bool free = S_ISDIR(st.st_mode) ? steers == TC_STEERS_ROOM
+                                    : !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode);
+    return free ? 0 : shield(s, fd, relative);
 }
 
 static char *below(const char *prefix, const char *name)
@@ -203,7 +173,7 @@ static int protect_below(struct scan *s, const char *prefix, const char *const *
 {
     for (size_t i = 0; i < count; i++) {
         _autofree_ char *relative = below(prefix, list[i]);
-        if (!relative || protect(s, relative, false) < 0)
+        if (!relative || protect(s, relative, TC_STEERS_HOST, false) < 0)
             return -1;
     }
     return 0;
@@ -228,11 +198,11 @@ bool tc_steers_bare(int dirfd)
     return tc_steers_there(dirfd, "objects") && tc_steers_there(dirfd, "refs");
 }
 
-bool tc_steers_place(int dirfd, const char *path)
+bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path)
 {
     static const char *const pieces[] = {"HEAD",      "config", "config.worktree",
                                          "commondir", "hooks",  "worktrees"};
-    if (tc_steers_host(path))
+    if (tc_item_steers(item, path) != TC_STEERS_NOT)
         return true;
     for (size_t i = 0; i < TC_COUNT(pieces); i++)
         if (strcmp(pieces[i], tc_path_base(path)) == 0 && tc_steers_bare(dirfd))
@@ -251,7 +221,7 @@ static bool stood_there(const struct tc_process_cage *p, const struct tc_item *i
                         const char *path)
 {
     for (size_t i = 0; i < p->mount_count; i++)
-        if (p->mounts[i].frozen && begins_with(path + 1, p->mounts[i].path))
+        if (p->mounts[i].frozen && tc_path_below(p->mounts[i].path, path + 1))
             return true;
     for (size_t i = 0; i < p->item_count; i++)
         if (&p->items[i] != item && strlen(p->items[i].path) > strlen(item->path) &&
@@ -265,11 +235,13 @@ bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     mode_t mode = e->st->stx_mode;
-    /* what steers in .git does so by its name, and the HEAD of any repository moves with its work
-     */
-    bool own = (S_ISDIR(mode) && strcmp(e->name, ".git") == 0) || strcmp(e->name, "HEAD") == 0;
-    if (p->shared || item->name || own || (!S_ISDIR(mode) && !S_ISREG(mode) && !S_ISLNK(mode)) ||
-        !tc_steers_place(e->dirfd, e->relative) || tc_process_guards(item, e->relative))
+    if (p->shared || item->name || (!S_ISDIR(mode) && !S_ISREG(mode) && !S_ISLNK(mode)))
+        return false;
+    /* a directory .git is only a place, and the HEAD of any repository moves with its work */
+    bool own = strcmp(e->name, "HEAD") == 0 ||
+               (S_ISDIR(mode) && tc_item_steers(item, e->relative) == TC_STEERS_ROOM);
+    if (own || !tc_steers_place(item, e->dirfd, e->relative) ||
+        tc_process_guards(item, e->relative))
         return false;
     _autofree_ char *path = tc_format("%s/%s", item->path, e->relative);
     return !path || !stood_there(p, item, path);
@@ -277,32 +249,41 @@ bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
 
 static int search(struct scan *s, int fd, const char *prefix);
 
-/* One entry of a directory: what of the list begins here? A repository without a work tree keeps
- * config and hooks beside HEAD, and git finds it unasked. */
-static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
+/* A repository without a work tree keeps config and hooks beside HEAD, and git finds it unasked. */
+static int inspect_bare(struct scan *s, int dirfd, const char *name, const char *prefix)
 {
     static const char *const bare[] = {"config",    "config.worktree", "hooks",
                                        "commondir", "worktrees",       "info/attributes"};
-    static const char *const link[] = {".git"}; /* no directory: points to one elsewhere */
-    const char *name = e->d_name;
-    for (size_t i = 0; tc_steering_names[i]; i++)
-        if (begins_with(tc_steering_names[i], name) &&
-            protect_below(s, prefix, &tc_steering_names[i], 1) < 0)
-            return -1;
-    if (tc_process_guards_id(TC_PRIV(s->cage), dirfd, name, e->d_ino)) {
-        _autofree_ char *relative = below(prefix, name);
-        bool known = relative && tc_process_guards(s->item, relative);
-        if (!relative || (!known && protect(s, relative, true) < 0))
-            return -1;
-    }
-    if (strcmp(name, "refs") == 0 && strcmp(tc_path_base(prefix), ".git") != 0 &&
-        tc_steers_bare(dirfd))
-        return pin(s, prefix, "objects/.") < 0 || pin(s, prefix, "refs/.") < 0
-                   ? -1
-                   : protect_below(s, prefix, bare, TC_COUNT(bare));
-    if (strcmp(name, ".git") == 0 && e->d_type != DT_DIR)
-        return protect_below(s, prefix, link, 1);
-    return 0;
+    if (strcmp(name, "refs") != 0 || strcmp(tc_path_base(prefix), ".git") == 0 ||
+        !tc_steers_bare(dirfd))
+        return 0;
+    return pin(s, prefix, "objects/.") < 0 || pin(s, prefix, "refs/.") < 0
+               ? -1
+               : protect_below(s, prefix, bare, TC_COUNT(bare));
+}
+
+/* What else the repository in this directory makes git obey; some of it was passed by already. */
+static int inspect_repository(struct scan *s, const char *prefix)
+{
+    struct tc_process_cage *p = TC_PRIV(s->cage);
+    struct tc_item *item = &p->items[s->item - p->items];
+    const struct tc_obeyed *known = item->obeyed;
+    int rc = tc_item_learn(p, item, prefix);
+    for (const struct tc_obeyed *o = item->obeyed; o != known && rc == 0; o = o->next)
+        rc = protect(s, o->relative, TC_STEERS_HOST, false);
+    return rc;
+}
+
+/* One entry of a directory. */
+static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char *relative)
+{
+    enum tc_steers steers = tc_item_steers(s->item, relative);
+    bool place = steers == TC_STEERS_ROOM && e->d_type == DT_DIR;
+    if (steers != TC_STEERS_NOT && !place && protect(s, relative, steers, false) < 0)
+        return -1;
+    bool policy = tc_process_guards_id(TC_PRIV(s->cage), dirfd, e->d_name, e->d_ino) &&
+                  !tc_process_guards(s->item, relative);
+    return policy ? protect(s, relative, TC_STEERS_HOST, true) : 0;
 }
 
 static int search_below(struct scan *s, int dirfd, const struct dirent *e, const char *relative)
@@ -323,15 +304,28 @@ static int search_below(struct scan *s, int dirfd, const struct dirent *e, const
     return kernel < 0 ? -1 : 0; /* covered as a whole, and never still */
 }
 
+/* Most files are none of this search's business, and need not even be named. */
+static bool is_plain(const struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
+{
+    const struct tc_item *item = s->item;
+    bool words = item->obeyed || !item->steering || item->steering->add.count;
+    return e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && !words &&
+           strcmp(e->d_name, "refs") != 0 && !tc_steers_may(e->d_name) && !tc_steers_may(prefix) &&
+           !tc_steers_may(item->context) &&
+           !tc_process_guards_id(TC_PRIV(s->cage), dirfd, e->d_name, e->d_ino);
+}
+
 static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
 {
-    if (inspect(s, dirfd, e, prefix) < 0)
-        return -1;
-    if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN)
+    if (is_plain(s, dirfd, e, prefix))
         return 0;
     _autofree_ char *relative = below(prefix, e->d_name);
-    if (!relative)
+    if (!relative || inspect(s, dirfd, e, relative) < 0 ||
+        inspect_bare(s, dirfd, e->d_name, prefix) < 0 ||
+        (strcmp(e->d_name, ".git") == 0 && inspect_repository(s, prefix) < 0))
         return -1;
+    if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) || is_frozen(s, relative))
+        return 0;
     int rc = search_below(s, dirfd, e, relative);
     return rc == CLOSED ? close_off(s, relative) : rc;
 }
@@ -367,32 +361,8 @@ static int search(struct scan *s, int fd, const char *prefix)
     return rc;
 }
 
-static bool ends_in(const char *path, const char *name, size_t length)
-{
-    size_t n = strlen(path);
-    return n > length && path[n - length - 1] == '/' &&
-           memcmp(path + n - length, name, length) == 0;
-}
-
-/* The granted directory may be one in the middle of such a name. */
-static int protect_rest(struct scan *s)
-{
-    char root[PATH_MAX];
-    if (tc_resolve_name(s->item->fd, root) < 0)
-        return -1;
-    for (size_t i = 0; tc_steering_names[i]; i++) {
-        const char *name = tc_steering_names[i];
-        for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/'))
-            if (ends_in(root, name, (size_t)(slash - name)) && protect(s, slash + 1, false) < 0)
-                return -1;
-    }
-    return 0;
-}
-
 static int search_item(struct scan *s)
 {
-    if (protect_rest(s) < 0)
-        return -1;
     int fd = openat(s->item->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
     if (fd < 0)
@@ -475,7 +445,7 @@ static int guard_policy(struct scan *s)
 {
     int rc = 0;
     for (const struct tc_guarded *g = s->item->guarded; g && rc == 0; g = g->next)
-        rc = protect(s, g->relative, true);
+        rc = protect(s, g->relative, TC_STEERS_HOST, true);
     return rc;
 }
 

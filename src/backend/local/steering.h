@@ -5,10 +5,12 @@
 
 #include <stdbool.h>
 
-/* Does a path name something that a program of the user runs or obeys unasked? */
-bool tc_steers_host(const char *path);
-/* Is it a place above one, so that a link there would lead to another? */
-bool tc_steers_above(const char *path);
+#include "policy/steering.h"
+
+struct tc_item;
+
+/* Does it steer the host, at this place below the item? */
+enum tc_steers tc_item_steers(const struct tc_item *item, const char *relative);
 
 /* Is there such an entry? What cannot be looked at may be there. */
 bool tc_steers_there(int dirfd, const char *name);
@@ -18,10 +20,9 @@ bool tc_steers_bare(int dirfd);
 
 /* The same of an entry of a directory; a repository without a work tree may have been laid out in
  * it just now, and then its pieces steer the host, too. */
-bool tc_steers_place(int dirfd, const char *path);
+bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path);
 
 struct tc_cage;
-struct tc_item;
 struct tc_walk_entry;
 
 /* Does this entry of a bound tree steer the host now, and did not stand there when the call began?

@@ -120,11 +120,13 @@ bool tc_process_reserved(const char *path)
 }
 
 /* A model may not choose what a program of the user obeys unasked; the operator's bound may. */
-static bool steers(const struct tc_mount *m, const struct found *f)
+static bool steers(const struct tc_plan *plan, const struct tc_mount *m, const struct found *f)
 {
-    return m->kind == TC_MOUNT_WRITE && m->bound &&
-           ((!tc_steers_host(m->bound) && tc_steers_place(f->dir, m->from)) ||
-            (!tc_steers_above(m->bound) && tc_steers_above(m->from)));
+    if (m->kind != TC_MOUNT_WRITE || !m->bound)
+        return false;
+    const struct tc_item beneath = {.steering = &plan->steering, .context = m->bound};
+    const char *rest = m->from + strlen(m->bound);
+    return !tc_steers_named(m->bound) && tc_steers_place(&beneath, f->dir, rest + (*rest == '/'));
 }
 
 /* A file that may be written, or one to be: it stands in its directory by name. */
@@ -141,6 +143,16 @@ static int add_file(struct tc_process_cage *p, struct tc_item *item, const struc
         item->gid = st.st_gid;
     }
     return 0;
+}
+
+/* Where the directory is, whatever links led to it. */
+static int note_context(struct tc_process_cage *p, struct tc_item *item)
+{
+    char place[PATH_MAX];
+    if (tc_resolve_name(item->fd, place) < 0)
+        return -1;
+    item->context = tc_arena_format(&p->arena, "%s", place);
+    return item->context ? tc_item_learn_around(p, item) : -1;
 }
 
 static int add_item(struct tc_cage *cage, const struct tc_mount *m, const struct found *f)
@@ -174,9 +186,12 @@ static int add_item(struct tc_cage *cage, const struct tc_mount *m, const struct
                              .layers = -1,
                              .uid = st.st_uid,
                              .gid = st.st_gid,
+                             .steering = &cage->plan->steering,
                              .id = {st.st_dev, st.st_ino}};
     if (item->writable && !item->directory && add_file(p, item, f) < 0)
         return tc_process_refuse(cage, m, errno, NULL, "the directory of ", " cannot be examined");
+    if (item->writable && item->directory && note_context(p, item) < 0)
+        return tc_process_refuse(cage, m, errno, NULL, "the place of ", " cannot be examined");
     p->item_count++;
     return 0;
 }
@@ -202,10 +217,11 @@ static int resolve_one(struct tc_cage *cage, const struct tc_mount *m)
                                                                     : refuse_errno(cage, m, f.name);
     if (keep_found(p, &f) < 0)
         return tc_process_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
-    if (steers(m, &f))
+    if (steers(cage->plan, m, &f))
         return tc_process_refuse(
-            cage, m, 0, "name another path; only the policy's own word grants such files", "",
-            " steers the host: a program there obeys it without being asked");
+            cage, m, 0,
+            "name another path; only the policy's own word, filesystem.steering, grants such files",
+            "", " steers the host: a program there obeys it without being asked");
     return add_item(cage, m, &f);
 }
 

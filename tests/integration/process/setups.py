@@ -221,7 +221,7 @@ def hostile(s):
 ln -s {secret} absolute; ln -s {up}{secret[1:]} upwards; ln -s /etc/shadow shadow; ln -s /proc/1/root proc; ln -s . self; ln -s /opt/deps/self/self loop
 cp /bin/sh sh; chmod 6755 sh; mkdir d; chmod 2777 d; mkfifo fifo; mknod null c 1 3; mknod disk b 8 0
 python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("/opt/deps/socket")'
-ln sh hard; mkdir .git; echo x > .git/config; echo kept > f; exit 0""")
+ln sh hard; echo x > .crates.toml; mkdir .git; echo x > .git/config; echo kept > f; exit 0""")
     done = x.setup()
     check(done.code == 0, "an install of all that is bad", done)
     tree = x.tree()
@@ -229,6 +229,7 @@ ln sh hard; mkdir .git; echo x > .git/config; echo kept > f; exit 0""")
     kinds = {mode & 0o170000 for mode in modes.values()}
     check(kinds <= {0o100000, 0o040000, 0o120000}, "no device, fifo or socket is kept", modes)
     check(not any(mode & 0o7000 for mode in modes.values()) and "sh" in modes, "and no set-id bit", modes)
+    check(".crates.toml" in modes and not os.path.exists(os.path.join(tree, ".git/config")), "names with a dot are an installer's own, and git's configuration is not kept", modes)
     check(s.read(os.path.join(tree, "absolute")) == b"secret of the host\n", "(on the host its links lead to the host's files)", "")
     seen = x.sh("cd /opt/deps; cat absolute upwards shadow proc/etc/shadow loop/absolute f; ./sh -p -c 'id -u; exit'; id -u; true")
     check("secret" not in seen.out and seen.out.startswith("kept\n"), "in the cage they lead nowhere", seen)

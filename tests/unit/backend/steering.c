@@ -8,74 +8,152 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "backend/local/local.h"
 #include "base/cleanup.h"
+#include "policy/steering_names.h"
 #include "test.h"
 
-struct steering_case {
-    const char *path;
-    bool steers;
-};
+enum { NOT = TC_STEERS_NOT, ROOM = TC_STEERS_ROOM, HOST = TC_STEERS_HOST };
 
-static const struct steering_case cases[] = {
-    {".git/config", true},
-    {"/.git/config", true},
-    {"a/b/.git/config", true},
-    {".git/config.worktree", true},
-    {".git/hooks", true},
-    {".git/hooks/post-commit", true},
-    {".git/modules/x/config", true},
-    {".git/info/attributes", true},
-    {"x/.envrc", true},
-    {".bashrc", true},
-    {"home/.profile", true},
-    {".config/git/config", true},
-    {".config/fish/config.fish", true},
-    {".config/nvim/init.lua", true},
-    {".vscode", true},
-    {".vscode/settings.json", true},
-    {".idea/workspace.xml", true},
-    {".claude/settings.json", true},
-    {".cursor/mcp.json", true},
-    {".mcp.json", true},
-    {".husky/pre-commit", true},
-    {"toolcage.toml", true},
-    {"deep/er/toolcage.toml", true},
-    {"toolcage.yaml", true},
-    {"deep/toolcage.yml", true},
+static const struct {
+    const char *context, *path;
+    int steers;
+} cases[] = {
+    {"", ".git/config", HOST},
+    {"", "/.git/config", HOST},
+    {"", "a/b/.git/config", HOST},
+    {"", ".git/hooks/post-commit", HOST},
+    {"", ".git/info/attributes", HOST},
+    {"", ".git/modules/x/config", HOST},
+    {"", ".git/config.worktree", HOST},
+    {"", ".git/rebase-merge/git-rebase-todo", HOST},
+    {"", ".git/what-comes-next-year", HOST},
+    {"", ".hg/sharedpath", HOST},
+    {"", "x/.envrc", HOST},
+    {"", ".bashrc", HOST},
+    {"", ".bashrc.d/x", HOST},
+    {"", ".vscode", HOST},
+    {"", ".vscodex", HOST},
+    {"", ".config/other", HOST},
+    {"", ".github/workflows/ci.yml", HOST},
+    {"", "deep/.of-no-list/below/it", HOST},
+    {"", "...", HOST},
+    {"", "toolcage.toml", HOST},
+    {"", "deep/er/toolcage.yml", HOST},
+    {"", "AGENTS.md", HOST},
+    {"", "docs/CLAUDE.md", HOST},
     /* as a file it points to a directory elsewhere, with a config of its own */
-    {"/.git", true},
-    {".git", true},
-    {"a/.git", true},
-    {"", false},
-    {"/", false},
-    {".git/HEAD", false},
-    {".git/objects/ab/cd", false},
-    {".git/configs", false},
-    {".git/config.lock", false},
-    {"x.git/config", false},
-    {".gitignore", false},
-    {".github/workflows/ci.yml", false},
-    {"a.bashrc", false},
-    {".bashrc.d/x", false},
-    {"Makefile", false},
-    {"package.json", false},
-    {"src/config", false},
-    {"mytoolcage.toml", false},
-    {"toolcage.toml.example", false},
-    {".config/other", false},
-    {".vscodex/.vscodey", false},
+    {"", ".git", ROOM},
+    {"", "a/.git", ROOM},
+    {"", ".git/info", ROOM},
+    {"", ".jj/repo", ROOM},
+    {"", ".jj/repo/store", ROOM},
+    {"", ".jj/repo/store/git_target", HOST},
+    /* what nothing obeys */
+    {"", "", NOT},
+    {"", "/", NOT},
+    {"", ".git/HEAD", NOT},
+    {"", ".git/ORIG_HEAD", NOT},
+    {"", ".git/index.lock", NOT},
+    {"", ".git/objects/ab/cd", NOT},
+    {"", ".git/refs/heads/.x", NOT},
+    {"", "a/.gitignore", NOT},
+    {"", ".gitignored", HOST},
+    {"", ".venv/lib/python3/site-packages/.hash", NOT},
+    {"", ".venv/.vscode/tasks.json", HOST},
+    {"", ".coverage.host.17", NOT},
+    {"", ".coveragerc", HOST},
+    {"", ".#main.c", NOT},
+    {"", "x.git/config", NOT},
+    {"", "a.bashrc", NOT},
+    {"", "Makefile", NOT},
+    {"", "src/config", NOT},
+    {"", "mytoolcage.toml", NOT},
+    {"", "toolcage.toml.example", NOT},
+    /* packages: only what is listed */
+    {"", "node_modules/.bin/x", NOT},
+    {"", "node_modules/a/.eslintrc", NOT},
+    {"", "node_modules/a/.git/config", HOST},
+    {"", "node_modules/a/.git", ROOM},
+    {"/srv/node_modules/a", ".eslintrc", NOT},
+    {"", "my_node_modules/.eslintrc", HOST},
+    /* a grant that begins in the middle of a name */
+    {"/home/x/.config", "fish/config.fish", HOST},
+    {"/home/x/.config", "other/config", NOT},
+    {"/home/x/.config/fish", "config.fish", NOT},
+    {"/home/x/p/.git", "config", HOST},
+    {"/home/x/p/.git", "hooks/pre-push", HOST},
+    {"/home/x/p/.git", "index", NOT},
+    {"/home/x/.local", "lib/python3.11/site-packages/a.pth", HOST},
+    {"/home/x/.local", "lib/python3.11/site-packages/a.py", NOT},
+    {"/home/x/.worktrees/p", "src/main.c", NOT},
+    {"/home/x/.worktrees/p", ".envrc", HOST},
 };
 
 static void the_table(void **state)
 {
-    for (size_t i = 0; i < TC_COUNT(cases); i++)
-        if (tc_steers_host(cases[i].path) != cases[i].steers)
-            fail_msg("\"%s\" %s the host", cases[i].path,
-                     cases[i].steers ? "must steer" : "must not steer");
+    for (size_t i = 0; i < TC_COUNT(cases); i++) {
+        int said = (int)tc_steers(NULL, cases[i].context, cases[i].path);
+        if (said != cases[i].steers)
+            fail_msg("\"%s\" in \"%s\": %d, not %d", cases[i].path, cases[i].context, said,
+                     cases[i].steers);
+    }
+}
+
+/* The quick look must not pass by what the whole one finds. */
+static void nothing_is_passed_by(void **state)
+{
+    for (size_t i = 0; tc_steering_names[i]; i++) {
+        _autofree_ char *deep = tc_format("a/b/%s", tc_steering_names[i]);
+        assert_non_null(deep);
+        if (!tc_steers_may(tc_steering_names[i]) || !tc_steers_may(deep) ||
+            tc_steers(NULL, "", deep) != TC_STEERS_HOST)
+            fail_msg("\"%s\" is passed by", tc_steering_names[i]);
+    }
+    assert_false(tc_steers_may("src/main.c"));
+}
+
+/* The operator's words decide, but for what toolcage itself obeys. */
+static void the_operators_words(void **state)
+{
+    _auto_(tc_steering_done) struct tc_steering rules = {0};
+    assert_true(tc_strv_add(&rules.add, "deploy.sh") && tc_strv_add(&rules.add, "ci/*.yml") &&
+                tc_strv_add(&rules.remove, ".github") && tc_strv_add(&rules.remove, "*.toml"));
+    const struct {
+        const char *path;
+        int steers;
+    } said[] = {{"deploy.sh", HOST},
+                {"a/deploy.sh/b", HOST},
+                {"my-deploy.sh", NOT},
+                {"x/ci/test.yml", HOST},
+                {"ci/test.yaml", NOT},
+                {"ci/a/b.yml", NOT},
+                {".github/x/.vscode", NOT},
+                {".mise.toml", NOT},
+                {"toolcage.toml", HOST},
+                {".config/toolcage/a.toml", HOST},
+                {".envrc", HOST}};
+    for (size_t i = 0; i < TC_COUNT(said); i++)
+        if ((int)tc_steers(&rules, "", said[i].path) != said[i].steers)
+            fail_msg("\"%s\" is not %d", said[i].path, said[i].steers);
+}
+
+static void which_rows_a_policy_may_write(void **state)
+{
+    static const char *const good[] = {".github", "a/b", "*.yml", "x*", "ci/*.yml", ".*rc"};
+    static const char *const bad[] = {"",   "/",      "/a", "a/",  "a//b", ".",
+                                      "..", "a/../b", "*",  "a/*", "*a*"};
+    for (size_t i = 0; i < TC_COUNT(good); i++)
+        if (!tc_steering_row(good[i]))
+            fail_msg("\"%s\" is refused", good[i]);
+    for (size_t i = 0; i < TC_COUNT(bad); i++)
+        if (tc_steering_row(bad[i]))
+            fail_msg("\"%s\" is taken", bad[i]);
 }
 
 static void what_cannot_be_looked_at_may_steer(void **state)
 {
+    const struct tc_item item = {0};
     char name[] = "/tmp/toolcage-unit-XXXXXX";
     assert_non_null(mkdtemp(name));
     _autofd_ int empty = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -83,17 +161,19 @@ static void what_cannot_be_looked_at_may_steer(void **state)
     assert_true(empty >= 0);
     assert_false(tc_steers_there(empty, "HEAD"));
     assert_false(tc_steers_bare(empty));
-    assert_false(tc_steers_place(empty, "config"));
+    assert_false(tc_steers_place(&item, empty, "config"));
     assert_true(tc_steers_there(-1, "HEAD"));
     assert_true(tc_steers_bare(-1));
-    assert_true(tc_steers_place(-1, "config"));
-    assert_true(tc_steers_place(-1, "hooks/pre-push"));
-    assert_false(tc_steers_place(-1, "src/main.c"));
+    assert_true(tc_steers_place(&item, -1, "config"));
+    assert_true(tc_steers_place(&item, -1, "hooks/pre-push"));
+    assert_false(tc_steers_place(&item, -1, "src/main.c"));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_table),
-                                       cmocka_unit_test(what_cannot_be_looked_at_may_steer)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table), cmocka_unit_test(nothing_is_passed_by),
+        cmocka_unit_test(the_operators_words), cmocka_unit_test(which_rows_a_policy_may_write),
+        cmocka_unit_test(what_cannot_be_looked_at_may_steer)};
     return cmocka_run_group_tests_name("steering", tests, NULL, NULL);
 }

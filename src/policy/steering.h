@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Which names steer the host: what a program of the user runs or obeys without being asked. A list
+ * of them never ends, so a name that begins with a dot steers unless it is known that nothing
+ * obeys it; names without a dot are listed. */
+#ifndef TC_POLICY_STEERING_H
+#define TC_POLICY_STEERING_H
+
+#include <stdbool.h>
+
+#include "base/strv.h"
+
+/* The operator's words, `filesystem.steering`: names to add, and such that are content, which none
+ * of toolcage's own ever is. */
+struct tc_steering {
+    struct tc_strv add, remove;
+    bool listed; /* the list alone counts: what an install leaves lies where nobody works */
+};
+
+enum tc_steers {
+    TC_STEERS_NOT,
+    TC_STEERS_ROOM, /* a directory of this name only holds some that do; as anything else it leads
+                       elsewhere, and steers */
+    TC_STEERS_HOST,
+};
+
+/* Of what lies at `relative` in a directory of the host whose path ends in `context` ("": not
+ * known). A name that began in the context steers when it ends below; whoever granted a directory
+ * knew its own name. `rules` may be NULL. All borrow; any thread. */
+enum tc_steers tc_steers(const struct tc_steering *rules, const char *context,
+                         const char *relative);
+
+/* A quick look: may anything but the operator's words make this path, or one whose end it is,
+ * steer? */
+bool tc_steers_may(const char *path);
+
+/* By the list alone: the row that stands in this path of the host, or NULL. Static. */
+const char *tc_steers_named(const char *path);
+
+/* May a policy write this row? */
+bool tc_steering_row(const char *text);
+
+void tc_steering_done(struct tc_steering *rules);
+bool tc_steering_copy(struct tc_steering *to, const struct tc_steering *from);
+
+#endif
