@@ -14,6 +14,10 @@ POLICY = """
 filesystem = { writable = ["/workspace"] }
 collect = ["*.csv", ".*"]
 
+[tool.dots]
+filesystem = { writable = ["/workspace"], steering.remove = [".*"] }
+collect = ["*.csv", ".*"]
+
 [tool.make]
 command = ["sh", "-c", "echo made > /workspace/made.csv"]
 filesystem = { writable = ["/workspace"] }
@@ -89,7 +93,7 @@ def hostile_names(place):
              b"..\\..csv", b". ", b" .csv"]
     code = f"import os\nos.chdir('/workspace')\nfor n in {names!r}: open(n, 'wb').write(n)"
     want = {b"workspace/" + name: name for name in names}
-    answer = place.run("exec", "--policy", place.policy, "--tool", "shell", "--output-dir", place.out, "python3", "-c", code)
+    answer = place.run("exec", "--policy", place.policy, "--tool", "dots", "--output-dir", place.out, "python3", "-c", code)
     check(answer.code == 0 and not answer.err and made(place.out) == want, "hostile names are names", f"{made(place.out)}\n{answer}")
     answer = place.shell("printf x > \"$(printf 'a\\033[2J\\ntoolcage: fine.csv')\"; truncate -s 300000 *fine.csv")
     check("not written: /workspace/a\\x1b[2J\\x0atoolcage: fine.csv (larger" in answer.err and answer.err.count("\n") == 1, "and in our words make no line of their own", answer)
