@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "call/homes.h"
 
 static int working_directory(char **ret, struct toolcage_error **err)
 {
@@ -88,13 +89,14 @@ static bool without_links(const char *path, char **ret)
 
 int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **err)
 {
+    bool own = false;
     int r = working_directory(&ret->cwd, err);
     if (r < 0)
         return r;
     if (!absolute_variable("HOME", &ret->home) ||
         !own_directory("XDG_STATE_HOME", ret->home, ".local/state/toolcage", &ret->state) ||
         !own_directory("XDG_CONFIG_HOME", ret->home, ".config/toolcage", &ret->config) ||
-        !without_links(ret->home, &ret->real_home) ||
+        !tc_homes(ret->home, &ret->homes, &own) || !without_links(ret->home, &ret->real_home) ||
         !without_links(ret->state, &ret->real_state) ||
         !without_links(ret->config, &ret->real_config))
         return tc_fail_memory(err);
@@ -104,7 +106,10 @@ int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **
         .state = ret->state,
         .config = ret->config,
         .real = {.home = ret->real_home, .state = ret->real_state, .config = ret->real_config},
-        .environ = (const char *const *)environ};
+        .environ = (const char *const *)environ,
+        .homes = &ret->homes,
+        .homeless = !own,
+        .closed = tc_home_closed};
     return 0;
 }
 
@@ -117,5 +122,6 @@ void tc_surroundings_done(struct tc_surroundings *s)
     free(s->real_home);
     free(s->real_state);
     free(s->real_config);
+    tc_strv_done(&s->homes);
     *s = (struct tc_surroundings){0};
 }

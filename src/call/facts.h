@@ -12,6 +12,7 @@
 struct tc_surroundings {
     char *cwd, *home, *state, *config;
     char *real_home, *real_state, *real_config;
+    struct tc_strv homes;
     struct tc_facts facts; /* borrows from the above */
 };
 

@@ -176,9 +176,11 @@ static void add_fs(struct tc_buf *out, const struct tc_grant *grant)
 {
     tc_json_key(out, "filesystem");
     tc_buf_addc(out, '[');
-    for (size_t i = 0; i < grant->fs_count; i++) {
+    for (size_t i = 0, said = 0; i < grant->fs_count; i++) {
         const struct tc_fs_entry *entry = &grant->fs[i];
-        tc_buf_adds(out, i ? ",{" : "{");
+        if (entry->found) /* what programs leave in a home makes no other grant */
+            continue;
+        tc_buf_adds(out, said++ ? ",{" : "{");
         add_number(out, "access", entry->access);
         add_number(out, "argument", entry->argument);
         add_member(out, "bound", entry->bound);

@@ -39,7 +39,8 @@ struct tc_fs_entry {
     char *bound;  /* host path of the bound, for argument entries */
     bool built_in; /* toolcage's own rule (credentials, its state), not the operator's */
     bool own;      /* denied name of toolcage's own: it must not come into being either */
-    bool setup;    /* `from` is toolcage's own: what an install phase left, or its place to do so */
+    bool found; /* a place of the host that a rule of ours closes: the rule counts, not the place */
+    bool setup; /* `from` is toolcage's own: what an install phase left, or its place to do so */
     struct tc_origin origin;
 };
 

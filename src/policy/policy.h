@@ -23,6 +23,12 @@ struct tc_facts {
         const char *home, *state, *config; /* without the links on their way; NULL: the same */
     } real;
     const char *const *environ;
+    /* Directories whose credentials are masked wherever they are granted; NULL: `home` alone. */
+    const struct tc_strv *homes;
+    bool homeless; /* none of them is known to be the caller's */
+    /* The places in one of them that are closed beside those of the list, by their paths on the
+     * host, appended. False: the home cannot be listed, or no memory. NULL: none are. */
+    bool (*closed)(const char *home, struct tc_strv *ret);
 };
 
 /* One narrowing of a call: key and text as the command line spells them. */

@@ -60,9 +60,12 @@ char *tc_resolve_host_path(const struct tc_resolve *r, const char *path)
 static bool too_wide(const struct tc_resolve *r)
 {
     const char *homes[] = {r->facts->home, r->facts->real.home};
+    const struct tc_strv *all = r->facts->homes;
     bool wide = tc_streq(r->workspace, "/");
     for (size_t i = 0; i < TC_COUNT(homes); i++)
         wide = wide || (homes[i] && homes[i][0] == '/' && tc_path_within(r->workspace, homes[i]));
+    for (size_t i = 0; all && i < all->count; i++)
+        wide = wide || tc_path_within(r->workspace, all->items[i]);
     return wide;
 }
 
@@ -150,14 +153,15 @@ int tc_resolve_fs(struct tc_resolve *r)
     return rc;
 }
 
-static const char credential[] = "credentials";
+static const char credential[] = "credentials", closed[] = "a closed directory of a home";
 
 static int add_mask(struct tc_resolve *r, const char *path, const char *why)
 {
     const struct tc_fs_entry entry = {.path = (char *)path,
                                       .access = TC_ACCESS_DENY,
                                       .built_in = true,
-                                      .own = why != credential,
+                                      .own = why != credential && why != closed,
+                                      .found = why == closed,
                                       .origin = {.key = (char *)why}};
     return tc_grant_add(r->grant, &entry) ? 0 : tc_resolve_memory(r);
 }
@@ -218,6 +222,54 @@ static int mask_credentials(struct tc_resolve *r, const char *home)
     return rc;
 }
 
+static bool is_granted(const struct tc_grant *grant, const char *path)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].from && tc_path_within(grant->fs[i].from, path))
+            return true;
+    return false;
+}
+
+/* No list of credentials is complete: where a whole home is granted, its directories with a dot are
+ * not, unless they are named. */
+static int mask_closed(struct tc_resolve *r, const char *home)
+{
+    _autostrv_ struct tc_strv places = {0};
+    int rc = 0;
+    if (!r->facts->closed || !is_granted(r->grant, home))
+        return 0;
+    if (!r->facts->closed(home, &places))
+        return tc_resolve_refuse(r, TOOLCAGE_EDENIED, "filesystem", 0,
+                                 "grant the directories in it that the tool works on",
+                                 "the home directory %s is granted and cannot be listed", home);
+    for (size_t i = 0; i < places.count && !rc; i++)
+        if (!named_exactly(r->grant, places.items[i]))
+            rc = mask_everywhere(r, places.items[i], closed);
+    return rc;
+}
+
+/* Every home of which it is known. */
+static int mask_homes(struct tc_resolve *r)
+{
+    const struct tc_strv *homes = r->facts->homes;
+    int rc = 0;
+    if (r->facts->homeless && r->grant->fs_count)
+        return tc_resolve_refuse(r, TOOLCAGE_EDENIED, "filesystem", 0,
+                                 "set HOME to the caller's home directory",
+                                 "no home directory is known for this caller, so that its "
+                                 "credentials cannot be told from other files");
+    for (size_t i = 0; homes && i < homes->count && !rc; i++) {
+        rc = mask_credentials(r, homes->items[i]);
+        if (!rc)
+            rc = mask_closed(r, homes->items[i]);
+    }
+    if (!homes)
+        rc = mask_credentials(r, r->facts->home);
+    if (!homes && !rc)
+        rc = mask_credentials(r, r->facts->real.home);
+    return rc;
+}
+
 /* What a tool could write here would be the grant of the next call. */
 static int mask_own(struct tc_resolve *r, const char *own, const char *why)
 {
@@ -248,9 +300,7 @@ int tc_resolve_masks(struct tc_resolve *r)
     int rc = 0;
     for (size_t i = 0; i < TC_COUNT(own) && !rc; i++)
         rc = mask_own(r, own[i].path, own[i].why);
-    if (!rc)
-        rc = mask_credentials(r, r->facts->home);
-    return rc ? rc : mask_credentials(r, r->facts->real.home);
+    return rc ? rc : mask_homes(r);
 }
 
 int tc_resolve_tool_writable(struct tc_resolve *r)

@@ -6,7 +6,9 @@ import ctypes
 import hashlib
 import json
 import os
+import pwd
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -336,11 +338,21 @@ def a_steering_mount_is_misled(s):
 def credentials_beside_the_work_are_read(s):
     """A whole home is granted; what opens other doors is not part of that, unless it is named."""
     for name in (".ssh/id_ed25519", ".aws/credentials", ".gnupg/private.key", ".netrc", ".kube/config", ".docker/config.json",
-                 ".config/gh/hosts.yml"):
+                 ".config/gh/hosts.yml", ".pgpass", ".bash_history", ".claude/.credentials.json", ".of-no-list/key"):
         s.write("home/" + name, s.token)
     s.readable.append(s.path("home"))
     return s.token in s.call(SHELL, "-c", f"cd {s.path('home')}; cat .ssh/* .aws/* .gnupg/* .netrc .kube/* .docker/*"
-                             " .config/gh/*; grep -r canary .")
+                             " .config/gh/* .pgpass .bash_history .claude/.cred* .of-no-list/*; grep -r canary .")
+
+
+def a_home_that_home_does_not_name(s):
+    """The caller's own home by /etc/passwd, and HOME says another."""
+    own = pwd.getpwuid(os.geteuid()).pw_dir
+    with tempfile.TemporaryDirectory(prefix=".toolcage-test-", dir=own) as place:
+        with open(os.path.join(place, "key"), "w", encoding="ascii") as file:
+            file.write(s.token)
+        s.readable.append(own)
+        return s.token in s.call("/bin/cat", os.path.join(place, "key"))
 
 
 def home_is_granted_by_standing_in_it(s):
@@ -571,6 +583,7 @@ CASES = [
     ("what the policy extends is named writable", the_base_is_named, {}),
     ("the link to what the policy extends is swapped", the_link_to_the_base_is_swapped, {}),
     ("credentials beside the work are read", credentials_beside_the_work_are_read, {}),
+    ("a home is granted that HOME does not name", a_home_that_home_does_not_name, {"root": True}),
     ("the home is granted by standing in it", home_is_granted_by_standing_in_it,
      {"free": DIRECT, "apart": "without a policy nobody can ask for another than the process cage"}),
 ]

@@ -4,9 +4,12 @@
 """Denied names: below readable and writable trees, there already, coming later, or put in place of others."""
 import collections
 import os
+import pwd
+import subprocess
+import tempfile
 import threading
 
-from scene import PAUSE, check, finish, run
+from scene import PAUSE, TOOLCAGE, check, finish, is_root, run
 
 
 def below_readable(s):
@@ -144,4 +147,33 @@ def readable_in_writable(s):
           "a denied name below a readable path in a writable one", answer)
 
 
-run(below_readable, below_writable, saved_all_the_time, moved_for_the_next_call, a_mask_that_vanished, links, the_whole_grant, one_below_another, one_below_another_writable, readable_in_writable, system_names)
+def homes(s):
+    """A home that is granted as a whole: what opens other doors stays out of sight, whoever's home it is and whatever HOME says."""
+    secrets = [".of-no-list/key", ".pgpass", ".config/rclone/rclone.conf", ".bash_history", ".local/share/keyrings/login.keyring", ".cargo/credentials"]
+    opened = [".bashrc", ".cargo/env", ".local/bin/tool", "work/.of-no-list/x", "work/.env"]
+    for name in secrets + opened:
+        s.write("home/" + name, f"KEY {name}\n")
+    s.write("home/keys/id", "KEY keys\n")
+    os.symlink("keys", s.path("home/.aws"))
+    read = "cd {}; for f in {}; do cat $f; done; cat keys/id .aws/id; ls -A; true".format(s.path("home"), " ".join(secrets + opened))
+    for grant in ({"readable": [s.path("home")], "writable": ()}, {"readable": [s.root], "writable": ()}):
+        answer = s.shell(read, **grant)
+        seen = [line[4:] for line in answer.out.split("\n") if line.startswith("KEY ")]
+        check(seen == opened, "only what is known to hold none", (seen, answer))
+    answer = s.shell(read, readable=[s.path("home"), s.path("home/.of-no-list")], writable=())
+    check("KEY .of-no-list/key" in answer.out and "KEY .pgpass" not in answer.out, "but for what is named", answer)
+    own = pwd.getpwuid(os.geteuid()).pw_dir if is_root() else None
+    if own and own != "/":
+        with tempfile.TemporaryDirectory(prefix=".toolcage-test-", dir=own) as place:
+            with open(os.path.join(place, "key"), "w", encoding="ascii") as file:
+                file.write("KEY\n")
+            answer = s.shell(f"cat {place}/key; ls {own} >/dev/null && echo listed", readable=[own], writable=())
+            check(answer.out == "listed\n", "HOME does not say whose it is", answer)
+    elsewhere = s.directory("work")
+    nobody = subprocess.run([TOOLCAGE, "exec", "--read", elsewhere, "--", "/bin/true"], cwd=elsewhere, capture_output=True, text=True, check=False,
+                            env={key: value for key, value in s.environ.items() if key != "HOME"})
+    known = any(line.split(":")[2] == str(os.geteuid()) for line in open("/etc/passwd", encoding="utf-8"))
+    check(nobody.returncode == 0 if known else nobody.returncode == 126 and "set HOME" in nobody.stderr, "without HOME that of /etc/passwd is known, or none", nobody)
+
+
+run(homes, below_readable, below_writable, saved_all_the_time, moved_for_the_next_call, a_mask_that_vanished, links, the_whole_grant, one_below_another, one_below_another_writable, readable_in_writable, system_names)
