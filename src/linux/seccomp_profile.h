@@ -23,6 +23,8 @@
  * - renameat2: no RENAME_WHITEOUT: it leaves a device node that an overlay reads as "deleted".
  * - io_setup family: ENOSYS: fs.aio-max-nr is one number for the whole machine.
  * - memfd_secret: ENOSYS: memory that nobody can look into.
+ * - get_mempolicy, vmsplice: ENOSYS: the one tells of the machine's memory, the other lends pages
+ * to pipes; who uses them does without. pidfd_open is for waiting, and names processes of the cage.
  * - name_to_handle_at: refused with its pair: a handle is a path that no mount contains.
  * - chmod and friends: no set-user-id and set-group-id bits, wherever a mode can be given.
  * - execve: asked about only to list what the cage does not show; the mounts decide. execveat is
@@ -267,7 +269,7 @@ static const struct tc_seccomp_step check_prctl[] = {
     /* files */ \
     A(read) A(write) A(close) A(stat) A(fstat) A(lstat) A(lseek) A(pread64) A(pwrite64) A(readv) \
     A(writev) A(preadv) A(pwritev) A(preadv2) A(pwritev2) A(access) A(faccessat) A(faccessat2) \
-    A(sendfile) A(splice) A(tee) A(vmsplice) A(copy_file_range) A(dup) A(dup2) A(dup3) \
+    A(sendfile) A(splice) A(tee) A(copy_file_range) A(dup) A(dup2) A(dup3) \
     A(flock) A(fsync) A(fdatasync) A(sync) A(syncfs) A(sync_file_range) A(truncate) A(ftruncate) \
     A(fallocate) A(readahead) A(fadvise64) A(getdents) A(getdents64) A(getcwd) A(chdir) \
     A(fchdir) A(rename) A(renameat) A(rmdir) A(link) A(linkat) A(unlink) A(unlinkat) A(symlink) \
@@ -282,7 +284,7 @@ static const struct tc_seccomp_step check_prctl[] = {
     C(fchmod, check_mode_1) C(fchmodat, check_mode_2) C(fchmodat2, check_mode_2) \
     C(mkdir, check_mode_1) C(mkdirat, check_mode_2) C(mknod, check_mknod) \
     C(mknodat, check_mknodat) C(renameat2, check_renameat2) C(ioctl, check_ioctl) \
-    N(openat2, ENOSYS) \
+    N(openat2, ENOSYS) N(vmsplice, ENOSYS) \
     R(name_to_handle_at, EPERM) R(open_by_handle_at, EPERM) R(fanotify_init, EPERM) \
     R(fanotify_mark, EPERM) R(lookup_dcookie, EPERM) R(quotactl, EPERM) R(quotactl_fd, EPERM) \
     /* waiting and time */ \
@@ -296,7 +298,7 @@ static const struct tc_seccomp_step check_prctl[] = {
     /* memory */ \
     C(mmap, check_mmap) A(munmap) A(mprotect) A(mremap) A(msync) A(mincore) A(madvise) A(brk) \
     A(mlock) A(mlock2) A(munlock) A(mlockall) A(munlockall) A(membarrier) A(mbind) \
-    A(get_mempolicy) A(set_mempolicy) A(pkey_alloc) A(pkey_free) A(pkey_mprotect) A(map_shadow_stack) A(mseal) \
+    N(get_mempolicy, ENOSYS) A(set_mempolicy) A(pkey_alloc) A(pkey_free) A(pkey_mprotect) A(map_shadow_stack) A(mseal) \
     P(userfaultfd, EPERM) \
     /* processes, threads, signals */ \
     A(fork) A(vfork) A(exit) A(exit_group) A(wait4) A(waitid) A(kill) A(tkill) A(tgkill) \

@@ -76,6 +76,19 @@ static void add_limit(struct tc_process_cage *p, struct tc_box_limit *list, int 
     list[p->box.limit_count++] = (struct tc_box_limit){resource, {most, most}};
 }
 
+/* Is all that the tool writes in storage that `disk` bounds? */
+static bool all_private(const struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    for (size_t i = 0; i < p->item_count; i++) {
+        const struct tc_item *item = &p->items[i];
+        if (item->writable && item->directory && !item->drawer &&
+            !tc_process_copied(cage->plan, item))
+            return false;
+    }
+    return !p->shared;
+}
+
 int tc_process_limits(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -88,6 +101,9 @@ int tc_process_limits(struct tc_cage *cage)
     add_limit(p, list, RLIMIT_CORE, 1);
     add_limit(p, list, RLIMIT_NOFILE, l->open_files);
     add_limit(p, list, RLIMIT_MSGQUEUE, 0);
+    /* a file with holes has room to be larger than the storage; one in memory may be that */
+    if (all_private(cage))
+        add_limit(p, list, RLIMIT_FSIZE, l->disk > l->memory ? l->disk : l->memory);
     bool grouped = p->group != NULL;
     if (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_MEMORY))
         add_limit(p, list, RLIMIT_DATA, l->memory);

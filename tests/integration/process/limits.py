@@ -121,6 +121,16 @@ def disk(s):
     check(answer.status == "failed" and answer.limit is None and answer.code == 3, "storage that is not full is no limit", answer)
 
 
+def holes(s):
+    """A file with holes takes no room, and its size is bounded all the same, where all that is written is private."""
+    script = f"trap '' XFSZ; cd {s.ws}; truncate -s 1T big; truncate -s 1T /tmp/big; truncate -s 1M small; stat -c %s big /tmp/big small"
+    answer = s.shell(script, more='workspace = { mode = "overlay" }')
+    check(answer.out.split() == ["0", "0", "1048576"], "a terabyte of nothing", answer)
+    answer = s.shell(script)
+    check(answer.out.split()[0] == str(1 << 40), "the host's own file system is the host's", answer)
+    os.unlink(s.path("ws/big"))
+
+
 def cpu_time(s):
     spin = "while :; do :; done"
     answer = s.shell(spin, more='cpu_time = "300ms"\ntimeout = "20s"')
@@ -205,5 +215,5 @@ def cpus(s):
     check(answer.status == "ok" and answer.usage["cpu_ms"] < 0.5 * answer.usage["wall_ms"], "a share of processors", answer)
 
 
-run(timeout, memory_of_a_group, memory_by_any, pids, pids_of_a_group, disk, cpu_time, cpu_time_that_cannot_be_read, cpu_time_where_nothing_is_bounded, processor_time_is_told, output,
+run(timeout, memory_of_a_group, memory_by_any, pids, pids_of_a_group, disk, holes, cpu_time, cpu_time_that_cannot_be_read, cpu_time_where_nothing_is_bounded, processor_time_is_told, output,
     open_files, cpus)
