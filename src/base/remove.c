@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-enum { DEEPEST = 250 }; /* what is walked is not as deep */
+enum { DEEPEST = 550 }; /* what is walked is not as deep */
 
 static int remove_below(int dirfd, const char *name, int depth)
 {

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-enum { DEEPEST = 250, BLOCK = 512 };
+enum { DEEPEST = 550, BLOCK = 512 };
 
 static int64_t bytes_below(int dirfd, const char *name, int depth)
 {

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -17,6 +18,13 @@ static bool over(struct tc_walk *w)
     if (late)
         w->entries_max = 0;
     return w->seen >= w->entries_max;
+}
+
+static int skip(struct tc_walk *w, size_t length)
+{
+    if (w->skipped++ == 0)
+        (void)snprintf(w->left, sizeof(w->left), "%.*s", (int)length, w->path);
+    return 0;
 }
 
 static int walk_directory(struct tc_walk *w, int fd, size_t length, int depth);
@@ -35,10 +43,8 @@ static int walk_entry(struct tc_walk *w, int dirfd, const struct dirent *e, size
     struct statx st;
     const char *name = e->d_name;
     size_t n = strlen(name);
-    if (length + n + 2 > sizeof(w->path) || over(w) || look(w, dirfd, e, &st) < 0) {
-        w->skipped++;
-        return 0;
-    }
+    if (length + n + 2 > sizeof(w->path) || over(w) || look(w, dirfd, e, &st) < 0)
+        return skip(w, length);
     w->seen++;
     memcpy(w->path + length, name, n + 1);
     struct tc_walk_entry entry = {
@@ -49,10 +55,8 @@ static int walk_entry(struct tc_walk *w, int dirfd, const struct dirent *e, size
     int fd = depth == TC_WALK_DEEPEST
                  ? -1
                  : openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) {
-        w->skipped++;
-        return 0;
-    }
+    if (fd < 0)
+        return skip(w, length + n);
     w->path[length + n] = '/';
     rc = walk_directory(w, fd, length + n + 1, depth + 1);
     w->path[length + n] = '\0';

@@ -19,7 +19,8 @@ struct tc_walk_entry {
     int depth; /* 0: at the start of the walk; at most TC_WALK_DEEPEST */
 };
 
-enum { TC_WALK_DEEPEST = 200 };
+/* Deeper than any tree that people work with; a directory stays open for each level. */
+enum { TC_WALK_DEEPEST = 500 };
 
 struct tc_walk {
     /* Called for each entry, directories before what they hold. 0: go on; 1: not into this
@@ -33,6 +34,7 @@ struct tc_walk {
     int64_t entries_max;
     int64_t deadline_us; /* monotonic; 0: none */
     int64_t skipped;     /* out: entries that a bound left out, or that could not be read */
+    char left[PATH_MAX]; /* out: where the first of them is, as far as its path can be told */
     /* the walk's own */
     char path[PATH_MAX];
     int64_t seen;

@@ -23,12 +23,16 @@
 #include "backend/local/reading.h"
 #include "backend/local/session.h"
 #include "backend/local/steering.h"
+#include "backend/local/ungathered.h"
 #include "backend/local/workspace.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "linux/walk.h"
+
+/* What lies deeper stays behind, so that the next call can look at what came. */
+enum { DEEPEST = 400 };
 
 enum { LISTED_MAX = 10000, ENTRIES_MAX = 2000000, SECONDS_MAX = 60 };
 
@@ -282,14 +286,18 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *e)
     if (!learned(g, e->relative))
         return -1;
     bool guarded = tc_commit_guarded(g->item, e->relative, e->st->stx_mode);
-    change.held = g->commit ? tc_commit_entry(g->cage, g->item, e) : stays_away(g, guarded);
+    bool deep = e->depth >= DEEPEST;
+    errno = ENAMETOOLONG;
+    change.held = deep        ? tc_commit_undone
+                  : g->commit ? tc_commit_entry(g->cage, g->item, e)
+                              : stays_away(g, guarded);
     count_undone(g, e->relative, change.held);
     if (!guarded && is_kept(g, change.held))
         tc_keep_entry(&g->keeping, g->cage, g->item, e, change.kind, change.held);
     if (change.held)
         tc_session_keep_entry(&g->session, g->cage, g->item, e, change.kind, change.held);
     note(g, e, &change);
-    return 0;
+    return deep;
 }
 
 /* What the copy has no more, from the leaves up. */
@@ -367,17 +375,6 @@ static int visit_drawer(void *userdata, const struct tc_walk_entry *e)
 }
 
 /* A workspace that may not have come back is no success. */
-static int not_gathered(struct tc_cage *cage)
-{
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                         .stage = "collect",
-                                         .subject = "changes",
-                                         .errnum = errno,
-                                         .hint = "look at the writable directories by hand"},
-                        -1, "the changes of this call could not be gathered");
-}
-
 /* 0, or -1 when not everything was seen. */
 static int gather_tree(struct gathering *g)
 {
@@ -396,6 +393,8 @@ static int gather_tree(struct gathering *g)
     g->told[0] = false;
     if (tc_walk(&walk, copied ? g->item->copy : g->item->fd) < 0)
         walk.skipped++;
+    else if (walk.skipped && copied)
+        tc_process_left(TC_PRIV(g->cage), g->item, walk.left);
     if (!copied)
         visit_root(g);
     g->found->omitted_changes += walk.skipped;
@@ -413,32 +412,6 @@ static bool commits(const struct tc_cage *cage, bool commit)
         if (p->items[i].copy >= 0 && (commit || (bind && p->items[i].name)))
             return true;
     return false;
-}
-
-static int not_brought_back(const struct gathering *g)
-{
-    const char *path = g->undone_path ? g->undone_path : "a change";
-    return tc_cage_fail(&(struct tc_cage){.outcome = g->found},
-                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                         .stage = "collect",
-                                         .subject = path,
-                                         .errnum = g->undone_errno,
-                                         .hint = "`changes` says which came back: those without "
-                                                 "`held`"},
-                        -1, "%s could not be brought back, one of %zu changes", path, g->undone);
-}
-
-static int not_kept(struct tc_outcome *found)
-{
-    return tc_cage_fail(&(struct tc_cage){.outcome = found},
-                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                         .stage = "collect",
-                                         .subject = "changes",
-                                         .errnum = errno,
-                                         .hint = "settle what `toolcage changes` lists, or make "
-                                                 "room in the state directory; then run the call "
-                                                 "again"},
-                        -1, "changes that were held back could not be kept");
 }
 
 /* What stood on the host where the layers say something else. 0, or -1: it is not known whole. */
@@ -468,7 +441,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
                 cage->plan->commit == TC_COMMIT_ASK};
     tc_keeping_begin(&g.keeping, p->held, cage->plan);
     if (compare_overlays(cage) < 0) {
-        (void)not_gathered(&(struct tc_cage){.outcome = found});
+        (void)tc_not_gathered(p, found);
         return;
     }
     tc_commit_begin(p);
@@ -483,12 +456,12 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         else if ((item->writable && !item->part) || item->layers >= 0)
             rc = gather_tree(&g);
         if (rc < 0)
-            (void)not_gathered(&(struct tc_cage){.outcome = found});
+            (void)tc_not_gathered(p, found);
     }
     if (g.undone)
-        (void)not_brought_back(&g);
+        (void)tc_not_brought_back(found, g.undone_path, g.undone_errno, g.undone);
     if (tc_keeping_end(&g.keeping) < 0)
-        (void)not_kept(found);
+        (void)tc_not_kept(found);
     tc_session_keep_end(&g.session, cage, found);
 }
 
@@ -504,7 +477,7 @@ void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         rc = tc_journal_begin(&journal, p->journals, cage->plan->tool);
     }
     if (rc < 0)
-        (void)not_gathered(&(struct tc_cage){.outcome = found});
+        (void)tc_not_gathered(p, found);
     gather_all(cage, commit, found);
     tc_journal_end(&journal);
 }
@@ -622,7 +595,7 @@ int tc_process_collect(struct tc_cage *cage, bool commit)
         run_collector(cage, commit, p->changes_fd);
     if (p->collector < 0) {
         p->collector = 0;
-        return not_gathered(cage);
+        return tc_not_gathered(p, cage->outcome);
     }
     p->committing = goes_on(cage, commit);
     p->collector_fd = tc_process_keep(p, tc_pidfd_open(p->collector));
@@ -678,7 +651,7 @@ void tc_process_collected(struct tc_cage *cage)
         (void)tc_journal_sweep();
     errno = 0;
     if (!read || status != 0 || w.failed)
-        (void)not_gathered(cage);
+        (void)tc_not_gathered(p, cage->outcome);
     else
         merge(cage->outcome, &found);
     tc_outcome_done(&found);

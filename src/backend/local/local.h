@@ -181,6 +181,7 @@ struct tc_process_cage {
     struct tc_process_host *host;
     struct tc_arena arena;
     struct tc_resolver resolver;
+    const char *left; /* where the gathering was not; NULL: it was everywhere */
     struct tc_spare
         *spare;       /* the process that becomes this cage; NULL: it is cloned at the start */
     uid_t id;         /* leased; (uid_t)-1: none */
@@ -330,6 +331,8 @@ int tc_process_collect(struct tc_cage *cage, bool commit);
 void tc_process_collected(struct tc_cage *cage);
 /* What was changed in the writable paths, into *found; brings back what was copied. */
 void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *found);
+/* Remembers the first place of which a bound kept the gathering out. */
+void tc_process_left(struct tc_process_cage *p, const struct tc_item *item, const char *relative);
 bool tc_process_uncollect(struct tc_cage *cage);
 /* probe.c */
 bool tc_process_trial(struct tc_plan *ret);

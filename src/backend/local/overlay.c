@@ -407,6 +407,7 @@ int tc_overlay_compare(struct tc_cage *cage, const struct tc_item *item)
     if (tc_walk(&walk, item->copy) < 0)
         return -1;
     if (walk.skipped) {
+        tc_process_left(p, item, walk.left);
         errno = E2BIG;
         return -1;
     }

@@ -16,9 +16,11 @@
 #include "base/path.h"
 #include "linux/walk.h"
 
-/* The search goes to the end of the tree. Past these bounds the call is refused, because what was
- * not looked at is not protected. */
-enum { DIRECTORIES_MAX = 100000, DEEPEST = 500, MOUNTS_MAX = 1000 };
+/* Past these bounds the call is refused, because what was not looked at is not protected. */
+enum { DIRECTORIES_MAX = 100000, MOUNTS_MAX = 1000 };
+
+/* What lies deeper, or has a longer name, is read-only as a whole. */
+enum { DEEPEST = 200, LONGEST = PATH_MAX / 2 };
 
 /* What a search answers beside 0 and -1: the directory may not be listed or searched. */
 enum { CLOSED = 1 };
@@ -326,6 +328,8 @@ static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const
         return -1;
     if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) || is_frozen(s, relative))
         return 0;
+    if (e->d_type == DT_DIR && (s->depth >= DEEPEST || strlen(relative) > LONGEST))
+        return protect(s, relative, TC_STEERS_HOST, true);
     int rc = search_below(s, dirfd, e, relative);
     return rc == CLOSED ? close_off(s, relative) : rc;
 }
@@ -337,7 +341,7 @@ static int search(struct scan *s, int fd, const char *prefix)
     struct dirent *e;
     if (!dir)
         return -1;
-    if (++s->directories > DIRECTORIES_MAX || s->depth > DEEPEST || s->cage->unwanted) {
+    if (++s->directories > DIRECTORIES_MAX || s->cage->unwanted) {
         errno = E2BIG;
         return -1;
     }

@@ -30,6 +30,20 @@ static int fail(struct tc_cage *cage, const struct tc_item *item, int errnum, co
                         TC_CLAUSE_FS_WRITE, "%s %s", what, item->mount->from);
 }
 
+/* Something below the item was not seen. */
+static int fail_at(struct tc_cage *cage, const struct tc_item *item, const char *relative)
+{
+    _autofree_ char *place = tc_path_join(item->mount->from, relative);
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EPATH,
+                                         .stage = "workspace",
+                                         .subject = place,
+                                         .hint = "make it readable, or move it out: directories "
+                                                 "are copied 500 deep"},
+                        TC_CLAUSE_FS_WRITE, "not everything can be read in %s",
+                        place ? place : item->mount->from);
+}
+
 struct copying {
     struct tc_cage *cage;
     const struct tc_item *item;
@@ -209,7 +223,7 @@ int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)
     if (tc_walk(&walk, item->fd) < 0)
         return fail(cage, item, errno, "cannot copy");
     if (walk.skipped)
-        return fail(cage, item, 0, "not everything can be read in");
+        return fail_at(cage, item, walk.left);
     if (p->id != (uid_t)-1 && fchownat(copy, "", p->id, (gid_t)p->id, AT_EMPTY_PATH) < 0)
         return fail(cage, item, errno, "cannot give away the copy of");
     item->copy = copy;

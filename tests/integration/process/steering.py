@@ -108,6 +108,44 @@ def configured(s):
         check(bool(more) == (not os.path.exists(s.path("ws/more/hooks/post-merge"))) and s.read("ws/tools/x") == b"new\n", "and the rest is written", answer)
 
 
+DIG = "import os, sys\nos.chdir(sys.argv[1])\nfor _ in range(int(sys.argv[2])):\n    os.mkdir(sys.argv[3])\n    os.chdir(sys.argv[3])\nopen('f', 'w').close()"
+
+
+def dug(place, name):
+    """How deep it goes; it is taken away again."""
+    depth = 0
+    while os.path.isdir(name if depth else os.path.join(place, name)):
+        os.chdir(name if depth else os.path.join(place, name))
+        depth += 1
+    for _ in range(depth):
+        for left in os.listdir("."):
+            (os.rmdir if os.path.isdir(left) else os.unlink)(left)
+        os.chdir("..")
+    os.chdir("/")
+    return depth
+
+
+def depths(s):
+    """A tree that is too deep is told in the call that made it, and hinders no later one."""
+    for more in ("", OVERLAY, 'workspace = { mode = "copy" }'):
+        for name, depth in (("d", 150), ("d", 450), ("d", 3000), ("n" * 250, 13), ("n" * 250, 17), ("n" * 250, 100)):
+            shutil.rmtree(s.ws, ignore_errors=True)
+            s.directory("ws")
+            whole = depth < 200 and depth * len(name) < 4000
+            answer = s.python(DIG, s.ws, str(depth), name, more=more)
+            told = answer.status == "ok" and not any(answer.omitted.values())
+            if more:
+                told = told or (answer.error or {}).get("stage") == "collect" and answer.error["subject"].startswith(f"{s.ws}/{name}")
+            else:
+                told = told or answer.status == "ok" and answer.omitted["changes"] > 0
+            check(told and (not whole or answer.status == "ok"), f"{depth} times {name[:1]}, {more or 'bind'}", answer)
+            after = s.shell(f"cd {s.ws}; echo x > after; exec 2>/dev/null; for i in $(seq 210); do cd d || exit 0; done; echo x > new; mkdir .git; echo x > .git/config; true", more=more)
+            check(after.status == "ok" and os.path.exists(s.path("ws/after")), "and the next call goes on", after)
+            check(not any(path.endswith("config") for path in after.kinds) or steered(after) or more, "with nothing hidden in the depths", after)
+            came = dug(s.ws, name)
+            check(came == depth if not more or whole else came < depth, "what came back", (came, depth))
+
+
 # ---- a day's work ---------------------------------------------------------------------------------------------------
 
 HOME = "export HOME=/tmp/home; mkdir -p $HOME"
@@ -174,4 +212,4 @@ def survey(s):
         day(s, name, more, script, want)
 
 
-run(bound, laid_over, links, words, configured, survey)
+run(bound, laid_over, links, words, configured, depths, survey)
