@@ -109,6 +109,9 @@ struct tc_works {
     void (*reap)(struct tc_cage *cage);
     /* Processor time used so far by the whole cage in microseconds, -1 when unknown. */
     int64_t (*cpu_us)(struct tc_cage *cage);
+    /* Memory that its processes share now, in bytes; 0 where the kernel bounds it, or nothing is
+     * known. */
+    int64_t (*shared_bytes)(struct tc_cage *cage);
     /* After the end: usage into the outcome; the name of the limit whose counter moved, or NULL. */
     const char *(*usage)(struct tc_cage *cage);
     /* After the end: begins to gather changed files (and to commit a copied workspace when `commit`

@@ -203,6 +203,12 @@ static void reap(struct tc_cage *cage)
     cage->outcome->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
+static int64_t shared_bytes(struct tc_cage *cage)
+{
+    (void)cage;
+    return 0;
+}
+
 static int64_t cpu_us(struct tc_cage *cage)
 {
     return PLAIN(cage)->reaped ? PLAIN(cage)->cpu_us : 0; /* it bounds none */
@@ -281,12 +287,13 @@ static unsigned sweep_nothing(void)
     return 0;
 }
 
-#define PLAIN_SLOTS                                                                               \
-    .trial = trial, .probe = probe, .lease = lease, .prepare = prepare, .event = event,           \
-    .notify = notify, .oomed = oomed, .signal = end, .reap = reap, .cpu_us = cpu_us,              \
-    .collect = collect, .collected = collected, .uncollect = uncollect, .holds_much = holds_much, \
-    .release = release, .destroy = destroy, .open = do_nothing, .tick = never,                    \
-    .close = do_nothing, .sweep = sweep_nothing, .forget = sweep_nothing
+#define PLAIN_SLOTS                                                                           \
+    .trial = trial, .probe = probe, .lease = lease, .prepare = prepare, .event = event,       \
+    .notify = notify, .oomed = oomed, .signal = end, .reap = reap, .cpu_us = cpu_us,          \
+    .shared_bytes = shared_bytes, .collect = collect, .collected = collected,                 \
+    .uncollect = uncollect, .holds_much = holds_much, .release = release, .destroy = destroy, \
+    .open = do_nothing, .tick = never, .close = do_nothing, .sweep = sweep_nothing,           \
+    .forget = sweep_nothing
 
 const struct tc_works tc_fake_works = {
     .name = "fake", .start = start_fake, .usage = usage_fake, PLAIN_SLOTS};

@@ -91,7 +91,7 @@ static void start(struct tc_running *j)
         return;
     }
     tc_job_mark(j, "start", j->started_us);
-    j->sample_at_us = l->cpu_time_ms ? j->started_us + SAMPLE_US : 0;
+    j->sample_at_us = l->cpu_time_ms || l->memory_any ? j->started_us + SAMPLE_US : 0;
     j->output[0].limit = j->output[1].limit = (size_t)l->output;
     j->output[0].all = j->output[1].all = j->plan.stream == TC_STREAM_ALL;
     if (watch_all(j))

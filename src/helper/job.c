@@ -572,7 +572,7 @@ static void on_deadline(struct tc_running *j)
 }
 
 /* A limit that nobody can see reached is none. */
-static void sample(struct tc_running *j)
+static void sample_cpu(struct tc_running *j)
 {
     int64_t used = j->cage.works->cpu_us(&j->cage);
     int errnum = errno;
@@ -598,6 +598,14 @@ static void sample(struct tc_running *j)
                        TC_CLAUSE_LIMIT_CPU_TIME,
                        "the processor time of the call could not be read any more");
     begin_end(j, true);
+}
+
+static void sample(struct tc_running *j)
+{
+    if (j->plan.limits.memory_any && j->cage.works->shared_bytes(&j->cage) > j->plan.limits.memory)
+        stop_for(j, "memory");
+    else if (j->plan.limits.cpu_time_ms)
+        sample_cpu(j);
 }
 
 void tc_job_tick(struct tc_running *j, int64_t now)

@@ -48,6 +48,8 @@ const char *const tc_credential_places[] = {
     ".ansible_vault_pass",
     /* services of developers, and package registries */
     ".netrc",
+    ".authinfo",
+    ".authinfo.gpg",
     ".git-credentials",
     ".config/git/credentials",
     ".config/gh",
@@ -85,6 +87,8 @@ const char *const tc_credential_places[] = {
     ".local/share/opencode/auth.json",
     /* databases */
     ".pgpass",
+    ".databrickscfg",
+    ".snowflake",
     ".my.cnf",
     ".mylogin.cnf",
     ".mongorc.js",

@@ -118,7 +118,7 @@ def matrix(options):
             assert result["status"] == "ok", result
             for clause, how in result["enforcement"].items():
                 ways = columns[backend].setdefault(clause, [])
-                how = re.sub(r"\bcgroup v[12]\b", "control group", how)
+                how = re.sub(r"\bcgroup v(1, buffers of sockets not counted|[12])(?![0-9])", "control group", how)
                 if how not in ways:
                     ways.append(how)
     print("# Backends\n\nWhich clause each backend enforces, and by what. Drawn from the `enforcement` of real results by\n"

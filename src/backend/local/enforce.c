@@ -39,6 +39,16 @@ static const char *const words[TC_CLAUSE_COUNT] = {
     [TC_CLAUSE_LIMIT_OUTPUT] = "bounded buffers in the helper",
 };
 
+/* Version 1 counts memory of the kernel's sockets apart, and we bound none of it. */
+static const char *memory_word(const struct tc_process_host *h, bool grouped)
+{
+    const char *word = group_word(h, TC_CGROUP_MEMORY, grouped,
+                                  "RLIMIT_DATA, private memory of each process; what they share, "
+                                  "sampled every 100 ms");
+    return word && strcmp(word, "cgroup v1") == 0 ? "cgroup v1, buffers of sockets not counted"
+                                                  : word;
+}
+
 const char *tc_process_mechanism(const struct tc_process_host *h, enum tc_clause clause,
                                  bool grouped)
 {
@@ -52,8 +62,7 @@ const char *tc_process_mechanism(const struct tc_process_host *h, enum tc_clause
     case TC_CLAUSE_FS_WRITE:
         return h->landlock_abi ? "mount namespace, Landlock" : "mount namespace";
     case TC_CLAUSE_LIMIT_MEMORY:
-        return group_word(h, TC_CGROUP_MEMORY, grouped,
-                          "RLIMIT_DATA, private memory of each process");
+        return memory_word(h, grouped);
     case TC_CLAUSE_LIMIT_PIDS:
         return group_word(h, TC_CGROUP_PIDS, grouped, "RLIMIT_NPROC in the cage's user namespace");
     case TC_CLAUSE_LIMIT_CPU_TIME:

@@ -161,6 +161,7 @@ struct tc_copied {
 
 /* What a backend adds to a cage around which it puts a container runtime. */
 struct tc_local_form {
+    bool sentry; /* a kernel of its own between the tool and ours, which keeps the tool's memory */
     int64_t memory, pids;               /* what the runtime needs of the control group for itself */
     const struct tc_root_point *points; /* of the root, beside those of the grant */
     size_t point_count;

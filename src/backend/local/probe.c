@@ -55,7 +55,7 @@ static void add_group_row(struct tc_outcome *o, const struct tc_process_host *h,
     if (!p)
         return;
     if (state.mechanism)
-        p->mechanism = strdup(state.mechanism);
+        p->mechanism = strdup(tc_process_mechanism(h, (enum tc_clause)clause, true));
     else
         set_broken(p, state.reason, state.fix);
 }

@@ -163,7 +163,8 @@ static const char *hold(const struct tc_cage *cage, enum tc_clause clause)
         [TC_CLAUSE_LIMIT_OUTPUT] = "bounded buffers in the helper",
     };
     if (clause == TC_CLAUSE_LIMIT_MEMORY && cage->plan->limits.memory_any)
-        return "RLIMIT_DATA, private memory of each process";
+        return "RLIMIT_DATA, private memory of each process; what they share, sampled every "
+               "100 ms";
     if (clause == TC_CLAUSE_FS_DENIED && !denies_inside(cage))
         return "Landlock: nothing denied lies below a granted path";
     if (clause == TC_CLAUSE_FS_STEERING && !writes(cage))

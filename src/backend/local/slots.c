@@ -11,6 +11,7 @@
 #include "backend/local/held.h"
 #include "backend/local/journal.h"
 #include "backend/local/local.h"
+#include "backend/local/sample.h"
 #include "backend/local/session.h"
 #include "backend/local/slots.h"
 #include "backend/local/spare.h"
@@ -27,81 +28,6 @@ bool tc_local_oomed(struct tc_cage *cage)
     return p->group && tc_cgroup_oomed(p->group);
 }
 
-/* Has a process that was there a moment ago just ended? */
-static bool has_gone(void)
-{
-    return errno == ENOENT || errno == ESRCH;
-}
-
-/* Adds the processor time of one process, its reaped children included, to *ticks. 1; 0: it is not
- * there; or -1 with errno. */
-static int add_ticks(pid_t pid, int64_t *ticks)
-{
-    char path[32];
-    _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    long long times[4];
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    if (tc_read_file(AT_FDCWD, path, &text) < 0)
-        return has_gone() ? 0 : -1;
-    const char *after = strrchr(text.data, ')');
-    if (after && sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld",
-                        &times[0], &times[1], &times[2], &times[3]) == 4)
-        *ticks += times[0] + times[1] + times[2] + times[3];
-    return 1;
-}
-
-struct pids {
-    pid_t *items;
-    size_t count;
-};
-
-static bool add_list(const char *text, struct pids *all)
-{
-    char *end;
-    for (long child; (child = strtol(text, &end, 10)) > 0; text = end) {
-        pid_t *slot = TC_PUSH(all->items, all->count);
-        if (!slot)
-            return false;
-        *slot = (pid_t)child;
-    }
-    return true;
-}
-
-/* Adds the children of every thread of a process. */
-static bool add_children(pid_t pid, struct pids *all)
-{
-    char path[32];
-    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    _autodir_ DIR *dir = opendir(path);
-    struct dirent *e;
-    int more = dir || has_gone() ? 0 : -1;
-    while (dir && (more = tc_next_entry(dir, &e)) > 0) {
-        _autobuf_ struct tc_buf text = TC_BUF_INIT;
-        char children[32];
-        (void)snprintf(children, sizeof(children), "%.16s/children", e->d_name);
-        if (e->d_name[0] == '.')
-            continue;
-        if (tc_read_file(dirfd(dir), children, &text) < 0 ? !has_gone()
-                                                          : text.data && !add_list(text.data, all))
-            return false;
-    }
-    return more == 0 || has_gone();
-}
-
-/* Sum over the cage's processes, which are the descendants of PID 1: whoever is orphaned becomes
- * its child. The cage's own /proc would list them too, but an ordinary caller's helper may not look
- * into it. A sample. */
-static int64_t sampled_cpu(const struct tc_process_cage *p)
-{
-    struct pids all = {0};
-    int64_t ticks = 0;
-    bool seen = add_ticks(p->pid, &ticks) > 0 && add_children(p->pid, &all);
-    for (size_t i = 0; i < all.count && seen; i++)
-        seen = add_ticks(all.items[i], &ticks) >= 0 && add_children(all.items[i], &all);
-    free(all.items);
-    return seen ? ticks * 1000000 / sysconf(_SC_CLK_TCK) : -1;
-}
-
 int64_t tc_local_cpu_us(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -112,9 +38,18 @@ int64_t tc_local_cpu_us(struct tc_cage *cage)
         tc_cgroup_sample(p->group);
         tc_cgroup_usage(p->group, &usage);
     }
-    int64_t now = usage.cpu_us >= 0 ? usage.cpu_us : sampled_cpu(p);
+    int64_t now = usage.cpu_us >= 0 ? usage.cpu_us : tc_sample_cpu(p->pid);
     p->seen_cpu_us = now > p->seen_cpu_us ? now : p->seen_cpu_us;
     return now;
+}
+
+int64_t tc_local_shared_bytes(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    bool bounded = p->group && p->group_limits.memory;
+    if (cage->over || p->reaped || bounded || (p->form && p->form->sentry))
+        return 0;
+    return tc_sample_shared(p->pid, cage->plan->limits.memory);
 }
 
 /* What is no PID 1 has to end the rest itself, and gets time for it. */

@@ -142,7 +142,8 @@ static int lease(struct tc_cage *cage)
         return refuse_absent(cage, kind);
     }
     o->image = -1;
-    o->form = (struct tc_local_form){.memory = o->runtime->memory,
+    o->form = (struct tc_local_form){.sentry = kind == TC_OCI_SENTRY,
+                                     .memory = o->runtime->memory,
                                      .pids = o->runtime->pids,
                                      .points = points,
                                      .point_count = TC_COUNT(points),
@@ -431,13 +432,14 @@ static unsigned none(void)
     return 0;
 }
 
-#define WORKS                                                                                 \
-    .probe = probe, .lease = lease, .prepare = prepare, .start = start, .event = event,       \
-    .notify = tc_process_notify, .oomed = tc_local_oomed, .signal = ask_to_end, .reap = reap, \
-    .cpu_us = tc_local_cpu_us, .usage = tc_local_usage, .collect = tc_process_collect,        \
-    .collected = tc_process_collected, .uncollect = tc_process_uncollect,                     \
-    .holds_much = tc_local_holds_much, .release = tc_local_release, .destroy = destroy,       \
-    .open = nothing, .tick = never, .close = nothing, .sweep = none,
+#define WORKS                                                                                  \
+    .probe = probe, .lease = lease, .prepare = prepare, .start = start, .event = event,        \
+    .notify = tc_process_notify, .oomed = tc_local_oomed, .signal = ask_to_end, .reap = reap,  \
+    .cpu_us = tc_local_cpu_us, .shared_bytes = tc_local_shared_bytes, .usage = tc_local_usage, \
+    .collect = tc_process_collect, .collected = tc_process_collected,                          \
+    .uncollect = tc_process_uncollect, .holds_much = tc_local_holds_much,                      \
+    .release = tc_local_release, .destroy = destroy, .open = nothing, .tick = never,           \
+    .close = nothing, .sweep = none,
 
 /* what is the machine's goes with the process backend's */
 const struct tc_works tc_oci_works = {.name = "oci", .trial = trial_oci, .forget = none, WORKS};

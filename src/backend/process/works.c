@@ -43,6 +43,7 @@ const struct tc_works tc_process_works = {
     .signal = tc_local_signal,
     .reap = tc_process_reap,
     .cpu_us = tc_local_cpu_us,
+    .shared_bytes = tc_local_shared_bytes,
     .usage = tc_local_usage,
     .collect = tc_process_collect,
     .collected = tc_process_collected,

@@ -58,7 +58,7 @@ def hostile_names(s):
     want = {s.ws.encode() + b"/" + name for name in names}
     check(answer.status == "ok" and got == want, "hostile names come through", f"{want - got}\n{got - want}\n{answer}")
     check(answer.raw.count(b"\n") == 1 and answer.raw.isascii() or answer.raw.decode(), "the result is one line of valid text")
-    deep = "import os\nos.chdir(%r)\nfor _ in range(300): os.mkdir('d'); os.chdir('d')\nopen('bottom','w').close()" % s.ws
+    deep = "import os\nos.chdir(%r)\nfor _ in range(600): os.mkdir('d'); os.chdir('d')\nopen('bottom','w').close()" % s.ws
     answer = s.python(deep)
     check(answer.status == "ok" and answer.omitted["changes"] >= 1 and len(answer.changes) >= 100, "a tree too deep is cut and counted",
           (answer.status, answer.omitted))

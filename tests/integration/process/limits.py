@@ -72,6 +72,41 @@ def memory_by_any(s):
     check(answer.out == "got it\n", "and what is below it passes", answer)
 
 
+SHARE = """
+import mmap, os, sys, time
+how, bytes_ = sys.argv[1], int(sys.argv[2]) << 20
+if how == "file":
+    fd = os.memfd_create("x")
+    for i in range(bytes_ >> 20):
+        os.write(fd, b"x" * (1 << 20))
+else:
+    shared = mmap.mmap(-1, bytes_)
+    for i in range(0, bytes_, 4096):
+        shared[i] = 1
+    for _ in range(4 if how == "family" else 0):
+        if os.fork() == 0:
+            for i in range(0, bytes_, 4096):
+                shared[i] = 2
+            time.sleep(1)
+            os._exit(0)
+time.sleep(1.5)
+print("got it")
+"""
+
+
+def memory_that_is_shared(s):
+    """By any mechanism what processes share is seen within moments, and counted once, however many have it."""
+    answer = s.python("print(1)", memory='{ max = "96MiB", by = "any" }')
+    if "sampled" not in answer.enforcement["limit.memory"]:
+        return  # a control group counts it
+    for how in ("map", "family", "file"):
+        # in the workspace, so that no bound of single files comes first
+        answer = s.python(SHARE, how, "300", memory='{ max = "96MiB", by = "any" }')
+        limited(answer, "memory", f"300 MiB: {how}")
+        answer = s.python(SHARE, how, "60", memory='{ max = "96MiB", by = "any" }')
+        check(answer.out == "got it\n", f"60 MiB: {how}", answer)
+
+
 FORKS = """
 import os, time
 made = 0
@@ -215,5 +250,5 @@ def cpus(s):
     check(answer.status == "ok" and answer.usage["cpu_ms"] < 0.5 * answer.usage["wall_ms"], "a share of processors", answer)
 
 
-run(timeout, memory_of_a_group, memory_by_any, pids, pids_of_a_group, disk, holes, cpu_time, cpu_time_that_cannot_be_read, cpu_time_where_nothing_is_bounded, processor_time_is_told, output,
+run(timeout, memory_of_a_group, memory_by_any, memory_that_is_shared, pids, pids_of_a_group, disk, holes, cpu_time, cpu_time_that_cannot_be_read, cpu_time_where_nothing_is_bounded, processor_time_is_told, output,
     open_files, cpus)

@@ -151,6 +151,8 @@ static const struct row rows[] = {
     MISSING(ENOSYS, openat2, 0),
     MISSING(ENOSYS, io_setup, 0),
     MISSING(ENOSYS, memfd_secret, 0),
+    MISSING(ENOSYS, get_mempolicy, 0),
+    MISSING(ENOSYS, vmsplice, 0),
     MISSING(ENOSYS, modify_ldt, 0),
     MISSING(ENOSYS, uselib, 0),
     /* the whole of these */
