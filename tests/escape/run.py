@@ -55,6 +55,7 @@ UNTRIED = ["a neighbour's shared memory is read", "a host without random address
 GIVEN_UP = {name: clause for clause, names in {
     "fs.steering": ["a git hook or configuration is planted", "files that steer the host are changed", "a deep repository is changed",
                     "the search for repositories is outrun", "the search for repositories is locked out", "protection is laid over", "a bare repository is unmade",
+                    "a hook of another name is changed", "a rebase goes on with the tool's commands",
                     "the rest of a steering name is written", "a steering mount is misled",
                     "a directory becomes one that steers the host unsaid"],
     "fs.denied": ["a denied name below a writable tree is read", "a denied name below a readable tree is read",

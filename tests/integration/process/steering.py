@@ -181,7 +181,7 @@ WORK = [
     ("gcc", None, "printf '#include <stdio.h>\\nint main(void) { puts(\"x\"); }\\n' > m.c; gcc --coverage -g -o m m.c; ./m; gcov m.c >/dev/null; gcc -shared -fPIC -o .libs.so m.c;"
      "mv .libs.so libm.so", set()),
     ("make", None, "printf 'all: m.o\\nm.o: m.c\\n\\tmkdir -p .deps; gcc -MD -MF .deps/m.Po -c m.c\\n' > Makefile; echo 'int x;' > m.c; make", set()),
-    ("go", None, "export GOFLAGS=-mod=mod GOPROXY=off GOCACHE=/tmp/cache; go mod init example.com/m 2>&1; printf 'package main\\nfunc main() {}\\n' > main.go; go build ./...; go vet ./...", set()),
+    ("go", None, "export PATH=$PATH:/usr/local/go/bin GOFLAGS=-mod=mod GOPROXY=off GOCACHE=/tmp/cache; go mod init example.com/m 2>&1; printf 'package main\\nfunc main() {}\\n' > main.go; go build ./...; go vet ./...", set()),
     ("cargo", rustup, "export PATH=$1/bin:$PATH; cargo init -q --vcs none --name m .; cargo build -q --offline; cargo test -q --offline", set()),
     ("jupyter", jupyter, "export PATH=$1/bin:$PATH; echo '{\"cells\": [{\"cell_type\": \"code\", \"execution_count\": null, \"id\": \"a\", \"metadata\": {}, \"outputs\": [],"
      "\"source\": [\"1 + 1\"]}], \"metadata\": {}, \"nbformat\": 4, \"nbformat_minor\": 5}' > n.ipynb; mkdir -p .ipynb_checkpoints; cp n.ipynb .ipynb_checkpoints/n-checkpoint.ipynb;"
@@ -205,7 +205,7 @@ def day(s, name, more, script, want):
 def survey(s):
     for name, needs, script, want in WORK:
         more = needs() if needs else []
-        there = more if needs else name in ("pip", "pytest") or shutil.which(name, path="/usr/bin:/bin")
+        there = more if needs else name in ("pip", "pytest") or shutil.which(name, path="/usr/bin:/bin:/usr/local/go/bin")
         if not there:
             skip(f"{name} does its work", f"this machine has no {name} that a cage may see")
             continue
