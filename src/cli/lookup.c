@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "cli/record.h"
+#include "cli/say.h"
 #include "cli/trust.h"
 
 /* What a border is made of: owner, file system and mount of a directory. */
@@ -35,8 +36,27 @@ static bool border(const struct statx *start, const struct statx *here)
 /* What a policy may be called. */
 static const char *const names[] = {TC_POLICY_NAME, "toolcage.yaml", "toolcage.yml"};
 
-static int fail_two(const char *one, const char *other, struct tc_failure *failure)
+/* Was it ever trusted, in whatever state? */
+static int is_known(const char *path, bool *ret, struct tc_failure *failure)
 {
+    _autofree_ char *real = realpath(path, NULL);
+    enum tc_trust trust = TC_TRUST_NEVER;
+    int rc = real ? tc_trust_check(real, "", &trust, failure) : 0;
+    *ret = trust != TC_TRUST_NEVER;
+    return rc;
+}
+
+/* Of two policies in one place the one counts that somebody trusted: a tool may have put the other
+ * there, so that no later call would find its policy. 1: the second one, 0: the first, or -1. */
+static int choose(const char *one, const char *other, struct tc_failure *failure)
+{
+    bool first, second;
+    if (is_known(one, &first, failure) || is_known(other, &second, failure))
+        return -1;
+    if (first != second) {
+        tc_cli_say("the policy %s was never trusted and is not used", first ? other : one);
+        return second;
+    }
     return tc_failure_set(failure, TOOLCAGE_EUSAGE, "keep one of them, or name it with --policy",
                           "there are two policies: %s and %s", one, other);
 }
@@ -57,10 +77,14 @@ int tc_lookup_in(const char *directory, char **ret, struct tc_failure *failure)
             seen = true;
             continue;
         }
-        if (found)
-            return fail_two(found, path, failure);
-        found = path;
-        path = NULL;
+        int second = found ? choose(found, path, failure) : 1;
+        if (second < 0)
+            return -1;
+        if (second) {
+            free(found);
+            found = path;
+            path = NULL;
+        }
     }
     *ret = found;
     found = NULL;

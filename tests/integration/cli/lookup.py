@@ -132,6 +132,9 @@ def forms():
             answer = place.run("policy", "explain", "--tool", "near")
             check(answer.code == 0 and path in answer.out, f"{name}: explain names it", answer)
             other = place.write("home/project/toolcage.toml", policy("near"))
+            expect(place, f"{name} that is trusted counts, and not what lies beside it", ["tools"], 0, f"{other} was never trusted and is not used")
+            tools(place, f"{name} is found beside another", ["near"])
+            expect(place, "both are trusted", ["policy", "trust", other], 0, "trusted: " + other, stream="out")
             expect(place, f"{name} beside toolcage.toml", ["tools"], 125, f"there are two policies: {other} and {path}", "keep one of them")
             for verb in (["exec", "true"], ["call", "near"], ["policy", "check"], ["policy", "trust"], ["policy", "digest"], ["policy", "test"],
                          ["explain", "--read", "/"], ["mcp"], ["setup", "--list"]):
