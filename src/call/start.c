@@ -12,6 +12,7 @@
 #include "call/call.h"
 #include "call/programs.h"
 #include "call/route.h"
+#include "call/written.h"
 
 enum { PIPE_BYTES = 65536 };
 
@@ -84,6 +85,14 @@ static enum tc_stream_mode stream_mode(const struct toolcage_call *call)
                                                                               : TC_STREAM_KEPT;
 }
 
+/* Links in places that other policies let tools write are not followed either. */
+static bool add_written(const struct tc_grant *grant, struct tc_plan *plan)
+{
+    _autostrv_ struct tc_strv known = {0};
+    return tc_written_load(&known) && tc_strv_copy(&plan->tool_writable, &known) &&
+           tc_written_note(grant, &known);
+}
+
 /* The plan in a sealed memory file. */
 static int write_plan(struct toolcage_call *call, const struct tc_front *front, int *ret_fd,
                       struct toolcage_error **err)
@@ -92,9 +101,10 @@ static int write_plan(struct toolcage_call *call, const struct tc_front *front, 
     struct tc_wire wire = TC_WIRE_PUT_INIT;
     int r = front->lower(&call->grant, &plan, err);
     if (r == 0) {
-        bool filled = fill(&plan.call, call->id) && fill(&plan.tool, call->grant.tool) &&
-                      fill(&plan.backend, front->name) && fill(&plan.grant, call->grant.digest) &&
-                      fill(&plan.session, call->session) && fill(&plan.bounds, call->grant.bounds);
+        bool filled = add_written(&call->grant, &plan) && fill(&plan.call, call->id) &&
+                      fill(&plan.tool, call->grant.tool) && fill(&plan.backend, front->name) &&
+                      fill(&plan.grant, call->grant.digest) && fill(&plan.session, call->session) &&
+                      fill(&plan.bounds, call->grant.bounds);
         plan.stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
         plan.terminal = call->rows > 0;
         plan.rows = call->rows;

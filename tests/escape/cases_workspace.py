@@ -335,6 +335,17 @@ def a_steering_mount_is_misled(s):
     return any("fsmonitor" in text for text in texts)
 
 
+def a_link_of_another_policys_tool(s):
+    """A tool of one policy puts a link where another policy grants a directory for reading."""
+    os.makedirs(s.path("ws/data"))
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; rmdir data; ln -s ../secret data")
+    s.writable, s.readable = [], [s.path("ws/data")]
+    try:
+        return s.token in s.call("/bin/cat", s.path("ws/data/canary"), cwd="/")
+    except Refused:
+        return False
+
+
 def credentials_beside_the_work_are_read(s):
     """A whole home is granted; what opens other doors is not part of that, unless it is named."""
     for name in (".ssh/id_ed25519", ".aws/credentials", ".gnupg/private.key", ".netrc", ".kube/config", ".docker/config.json",
@@ -582,6 +593,7 @@ CASES = [
     ("what the policy extends is changed by a commit", the_base_is_committed, {}),
     ("what the policy extends is named writable", the_base_is_named, {}),
     ("the link to what the policy extends is swapped", the_link_to_the_base_is_swapped, {}),
+    ("a link of another policy's tool is followed", a_link_of_another_policys_tool, {"alike": True}),
     ("credentials beside the work are read", credentials_beside_the_work_are_read, {}),
     ("a home is granted that HOME does not name", a_home_that_home_does_not_name, {"root": True}),
     ("the home is granted by standing in it", home_is_granted_by_standing_in_it,

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "call/written.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "call/facts.h"
+
+/* Larger, it is written anew without the places that are gone. */
+enum { LARGE = 64 << 10, LARGEST = 1 << 20 };
+
+/* The user's own file and no other's, through no link; -1 with errno: there is none, or no memory.
+ */
+static int open_record(int flags)
+{
+    _autofree_ char *directory = NULL;
+    errno = ENOMEM;
+    if (!tc_state_directory(&directory))
+        return -1;
+    errno = ENOENT;
+    if (!directory)
+        return -1;
+    for (char *slash = strchr(directory + 1, '/'); flags & O_CREAT && slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(directory, 0700);
+        *slash = '/';
+    }
+    if (flags & O_CREAT)
+        (void)mkdir(directory, 0700);
+    _autofree_ char *path = tc_path_join(directory, "written");
+    struct stat st;
+    errno = path ? errno : ENOMEM;
+    _autofd_ int fd = path ? open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600) : -1;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    errno = EPERM;
+    return S_ISREG(st.st_mode) && st.st_uid == geteuid() ? TAKE_FD(fd) : -1;
+}
+
+static bool read_paths(int fd, struct tc_strv *to)
+{
+    _autobuf_ struct tc_buf text = {.max = LARGEST};
+    if (tc_read_all(fd, &text) < 0)
+        return errno != ENOMEM;
+    for (size_t at = 0; at < text.len; at += strlen(text.data + at) + 1)
+        if (text.data[at] == '/' && !tc_strv_add(to, text.data + at))
+            return false;
+    return true;
+}
+
+bool tc_written_load(struct tc_strv *to)
+{
+    _autofd_ int fd = open_record(O_RDONLY);
+    return fd < 0 ? errno != ENOMEM : read_paths(fd, to);
+}
+
+/* Under the lock: what is gone needs no mention. */
+static void shorten(int fd)
+{
+    _autostrv_ struct tc_strv paths = {0};
+    _autobuf_ struct tc_buf text = {.max = LARGEST};
+    struct stat st;
+    if (lseek(fd, 0, SEEK_SET) < 0 || !read_paths(fd, &paths))
+        return;
+    for (size_t i = 0; i < paths.count; i++)
+        if (stat(paths.items[i], &st) == 0)
+            tc_buf_add(&text, paths.items[i], strlen(paths.items[i]) + 1);
+    if (!text.failed && ftruncate(fd, 0) == 0 && text.len)
+        (void)!write(fd, text.data, text.len);
+}
+
+static bool append(const struct tc_strv *paths)
+{
+    struct stat st;
+    _autofd_ int fd = open_record(O_RDWR | O_APPEND | O_CREAT);
+    if (fd < 0 || flock(fd, LOCK_EX) < 0)
+        return errno != ENOMEM;
+    if (fstat(fd, &st) == 0 && st.st_size > LARGE)
+        shorten(fd);
+    for (size_t i = 0; i < paths->count; i++)
+        (void)!write(fd, paths->items[i], strlen(paths->items[i]) + 1);
+    return true;
+}
+
+bool tc_written_note(const struct tc_grant *grant, const struct tc_strv *known)
+{
+    _autostrv_ struct tc_strv fresh = {0};
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        const struct tc_fs_entry *entry = &grant->fs[i];
+        const char *place = entry->bound ? entry->bound : entry->from;
+        if (entry->access == TC_ACCESS_WRITE && place && !entry->setup &&
+            !tc_strv_has(known, place) && !tc_strv_has(&fresh, place) &&
+            !tc_strv_add(&fresh, place))
+            return false;
+    }
+    return !fresh.count || append(&fresh);
+}
