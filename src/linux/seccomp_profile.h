@@ -23,8 +23,8 @@
  * - renameat2: no RENAME_WHITEOUT: it leaves a device node that an overlay reads as "deleted".
  * - io_setup family: ENOSYS: fs.aio-max-nr is one number for the whole machine.
  * - memfd_secret: ENOSYS: memory that nobody can look into.
- * - get_mempolicy, vmsplice: ENOSYS: the one tells of the machine's memory, the other lends pages
- * to pipes; who uses them does without. pidfd_open is for waiting, and names processes of the cage.
+ * - get_mempolicy, vmsplice, pidfd_open: ENOSYS: the first tells of the machine's memory, the
+ * second lends pages to pipes, and all that use the third wait for their children without it, too.
  * - name_to_handle_at: refused with its pair: a handle is a path that no mount contains.
  * - chmod and friends: no set-user-id and set-group-id bits, wherever a mode can be given.
  * - execve: asked about only to list what the cage does not show; the mounts decide. execveat is
@@ -302,7 +302,7 @@ static const struct tc_seccomp_step check_prctl[] = {
     P(userfaultfd, EPERM) \
     /* processes, threads, signals */ \
     A(fork) A(vfork) A(exit) A(exit_group) A(wait4) A(waitid) A(kill) A(tkill) A(tgkill) \
-    A(pidfd_open) A(pidfd_send_signal) A(rt_sigaction) A(rt_sigprocmask) A(rt_sigreturn) \
+    N(pidfd_open, ENOSYS) A(pidfd_send_signal) A(rt_sigaction) A(rt_sigprocmask) A(rt_sigreturn) \
     A(rt_sigpending) A(rt_sigtimedwait) A(rt_sigqueueinfo) A(rt_tgsigqueueinfo) A(rt_sigsuspend) \
     A(sigaltstack) A(restart_syscall) A(set_tid_address) A(set_robust_list) A(get_robust_list) \
     A(futex) A(futex_waitv) A(futex_wake) A(futex_wait) A(futex_requeue) A(rseq) A(arch_prctl) \

@@ -153,6 +153,7 @@ static const struct row rows[] = {
     MISSING(ENOSYS, memfd_secret, 0),
     MISSING(ENOSYS, get_mempolicy, 0),
     MISSING(ENOSYS, vmsplice, 0),
+    MISSING(ENOSYS, pidfd_open, 0),
     MISSING(ENOSYS, modify_ldt, 0),
     MISSING(ENOSYS, uselib, 0),
     /* the whole of these */
