@@ -16,7 +16,7 @@
 #include "call/facts.h"
 
 /* Larger, it is written anew without the places that are gone. */
-enum { LARGE = 64 << 10, LARGEST = 1 << 20 };
+enum { LARGE = 64 << 10, LARGEST = 16 << 20 };
 
 /* The user's own file and no other's, through no link; -1 with errno: there is none, or no memory.
  */

@@ -12,7 +12,8 @@
 extern const char *const tc_credential_places[];
 
 /* Directories of a home that stay open where the home is granted: what installs and runs compilers
- * and interpreters. Every other one with a dot is closed. Ends with NULL. */
+ * and interpreters, and what belongs to a project. Every other one with a dot is closed. Ends with
+ * NULL. */
 extern const char *const tc_home_open[];
 
 /* Does the path look as if it held secrets: is it such a place or below one, in anybody's home, or

@@ -60,12 +60,9 @@ char *tc_resolve_host_path(const struct tc_resolve *r, const char *path)
 static bool too_wide(const struct tc_resolve *r)
 {
     const char *homes[] = {r->facts->home, r->facts->real.home};
-    const struct tc_strv *all = r->facts->homes;
     bool wide = tc_streq(r->workspace, "/");
     for (size_t i = 0; i < TC_COUNT(homes); i++)
         wide = wide || (homes[i] && homes[i][0] == '/' && tc_path_within(r->workspace, homes[i]));
-    for (size_t i = 0; all && i < all->count; i++)
-        wide = wide || tc_path_within(r->workspace, all->items[i]);
     return wide;
 }
 

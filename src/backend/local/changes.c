@@ -287,7 +287,7 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *e)
         return -1;
     bool guarded = tc_commit_guarded(g->item, e->relative, e->st->stx_mode);
     bool deep = e->depth >= DEEPEST;
-    errno = ENAMETOOLONG;
+    errno = deep ? ENAMETOOLONG : 0;
     change.held = deep        ? tc_commit_undone
                   : g->commit ? tc_commit_entry(g->cage, g->item, e)
                               : stays_away(g, guarded);

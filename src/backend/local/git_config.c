@@ -137,7 +137,10 @@ static bool read_variable(struct reader *r, struct tc_strv *hooks, struct tc_str
 bool tc_git_config_read(const char *text, size_t length, struct tc_strv *hooks,
                         struct tc_strv *includes)
 {
+    static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8; git skips it */
     struct reader r = {.at = text, .end = text + length};
+    if (length >= sizeof(mark) - 1 && memcmp(text, mark, sizeof(mark) - 1) == 0)
+        r.at += sizeof(mark) - 1;
     while (r.at < r.end) {
         skip_blanks(&r);
         int c = peek(&r);

@@ -150,7 +150,7 @@ def readable_in_writable(s):
 def homes(s):
     """A home that is granted as a whole: what opens other doors stays out of sight, whoever's home it is and whatever HOME says."""
     secrets = [".of-no-list/key", ".pgpass", ".config/rclone/rclone.conf", ".bash_history", ".local/share/keyrings/login.keyring", ".cargo/credentials"]
-    opened = [".bashrc", ".cargo/env", ".local/bin/tool", "work/.of-no-list/x", "work/.env"]
+    opened = [".bashrc", ".cargo/env", ".local/bin/tool", ".git/config", "work/.of-no-list/x", "work/.env"]
     for name in secrets + opened:
         s.write("home/" + name, f"KEY {name}\n")
     s.write("home/keys/id", "KEY keys\n")
