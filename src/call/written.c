@@ -50,8 +50,8 @@ static int open_record(int flags)
 static bool read_paths(int fd, struct tc_strv *to)
 {
     _autobuf_ struct tc_buf text = {.max = LARGEST};
-    if (tc_read_all(fd, &text) < 0)
-        return errno != ENOMEM;
+    if (tc_read_all(fd, &text) < 0) /* EFBIG: no memory, or far too large, which is not ours */
+        return errno != ENOMEM && errno != EFBIG;
     for (size_t at = 0; at < text.len; at += strlen(text.data + at) + 1)
         if (text.data[at] == '/' && !tc_strv_add(to, text.data + at))
             return false;
