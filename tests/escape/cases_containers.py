@@ -46,7 +46,7 @@ def bare(s, *command, binds=(), image=None):
     spec = ["spec"] + (["--rootless"] if ordinary and name != "runsc" else [])
     subprocess.run([program, *spec], cwd=bundle, check=True, capture_output=True, timeout=MINUTE)
     configure(s.path("bundle/config.json"), command, binds, image or s.path("bundle/rootfs"))
-    argv = [program, *WORDS[name], *(["--rootless"] if ordinary and name == "runsc" else []), f"--root={s.path('run/state')}", "run", "bare"]
+    argv = [program, *WORDS[name], *(["--rootless"] if ordinary and name == "runsc" else []), f"--root={s.path('run/state')}", "run", f"bare-{os.getpid()}-{os.path.basename(s.root)}"]
     if name == "crun":
         argv = ["unshare", "-rm" if ordinary else "-m", SHELL, "-c", WITHOUT_GROUPS, *argv]
     done = subprocess.run(argv, cwd=bundle, env=s.environ, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=MINUTE)
