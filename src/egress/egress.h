@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What the supervisor of a cage and the cage's egress proxy say to each other.
+ *
+ * toolcage-egress serves one cage. It is started with a SOCK_SEQPACKET socket as descriptor 3, a
+ * shared memory file of sizeof(struct tc_egress_said) as descriptor 4, descriptors 0 to 2 on
+ * /dev/null, argv {"toolcage-egress"} and an empty environment, as the user that it is to stay.
+ *
+ * On the socket the supervisor sends messages that start with a tc_egress_message:
+ *     CONFIG   with a sealed memory file holding a tc_egress_config (tc_egress_config_visit); once,
+ *              first. The proxy raises its own walls then, sets `ready`, and says READY.
+ *     LISTEN   with as many listening sockets, made in the cage's network namespace, as there are
+ *              rows in `listeners`; as often as need be.
+ * The proxy ends when the socket is closed, and never by itself otherwise. Its end closes every
+ * connection: a cage without its proxy has no network.
+ *
+ * What is to be told at the end lies in the shared memory, so that nobody waits for it, whatever
+ * the proxy does meanwhile. The supervisor believes none of it beyond its bounds. */
+#ifndef TC_EGRESS_EGRESS_H
+#define TC_EGRESS_EGRESS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/wire.h"
+#include "policy/grant.h"
+
+enum { TC_EGRESS_CONTROL = 3, TC_EGRESS_SHARED = 4 };
+
+/* ---- from the supervisor ------------------------------------------------------------------------
+ */
+
+struct tc_egress_config {
+    struct tc_net_entry *net; /* of the grant, in its order */
+    size_t net_count;
+    char *tool;          /* for refusals; NULL: a bare command */
+    bool ipv6;           /* the cage has IPv6, so that names may be answered with it */
+    int64_t connections; /* most at one time */
+};
+
+void tc_egress_config_visit(struct tc_wire *w, struct tc_egress_config *config);
+void tc_egress_config_done(struct tc_egress_config *config);
+
+enum tc_egress_kind { TC_EGRESS_CONFIG = 1, TC_EGRESS_LISTEN, TC_EGRESS_READY };
+
+/* What comes in by a listener. */
+enum tc_egress_role {
+    TC_EGRESS_PROXY = 1, /* HTTP in proxy form, CONNECT, SOCKS5 */
+    TC_EGRESS_DNS_UDP,
+    TC_EGRESS_DNS_TCP,
+    TC_EGRESS_DIRECT, /* connections of programs that know no proxy, meant for where they arrive */
+};
+
+enum { TC_EGRESS_LISTENERS_MAX = 60 }; /* a message; below TC_FDS_MAX */
+
+struct tc_egress_message {
+    int32_t kind;
+    int32_t count; /* LISTEN: rows and descriptors */
+    int32_t role[TC_EGRESS_LISTENERS_MAX];
+};
+
+/* ---- from the proxy -----------------------------------------------------------------------------
+ */
+
+/* Why something was refused; the words for it are the supervisor's. */
+enum tc_egress_reason {
+    TC_EGRESS_NOT_NAMED = 1, /* no entry of the grant covers it */
+    TC_EGRESS_NOT_PUBLIC,    /* the name leads to an address that the grant does not name */
+    TC_EGRESS_OTHER_NAME,    /* the client spoke of another host than it connected to */
+    TC_EGRESS_UNCLEAR,       /* two readers could read the request in two ways */
+    TC_EGRESS_TOO_MANY,      /* connections at one time */
+    TC_EGRESS_REASONS
+};
+
+enum { TC_EGRESS_DENIALS_MAX = 100, TC_EGRESS_DESTINATIONS_MAX = 100, TC_EGRESS_TARGET_MAX = 272 };
+
+/* Target: "host:port", of a name that was asked for "host"; printable ASCII, NUL-terminated. What
+ * stands below a count is whole; the counts of a record go on. */
+struct tc_egress_denial {
+    char target[TC_EGRESS_TARGET_MAX];
+    int32_t reason;
+    bool resolve; /* a name was asked for; else a connection */
+    _Atomic uint32_t count;
+};
+
+struct tc_egress_destination {
+    char target[TC_EGRESS_TARGET_MAX];
+    _Atomic uint32_t connections;
+    _Atomic uint64_t sent, received; /* bytes, as the tool sees it */
+};
+
+struct tc_egress_said {
+    _Atomic uint32_t ready;
+    _Atomic uint32_t denial_count, omitted_denials;
+    _Atomic uint32_t destination_count, omitted_destinations;
+    _Atomic uint64_t sent, received; /* of all destinations */
+    struct tc_egress_denial denials[TC_EGRESS_DENIALS_MAX];
+    struct tc_egress_destination destinations[TC_EGRESS_DESTINATIONS_MAX];
+};
+
+#endif
