@@ -100,6 +100,9 @@ struct tc_box {
     char *const *envp;
     /* Monotonic; 0: none. When the cage ends itself, should the helper be kept from ending it. */
     int64_t last_us;
+    /* The most bytes in segments of System V that nobody has attached; 0: somebody else bounds
+     * them. */
+    int64_t segments;
 };
 
 enum { TC_BOX_REPORT = 3, TC_BOX_HANDED, TC_BOX_RULESET = TC_BOX_HANDED };
@@ -114,6 +117,7 @@ enum tc_report_kind {
     TC_REPORT_READY,        /* every wall stands; exec comes next */
     TC_REPORT_FAILED,       /* a stage failed: stage, errnum */
     TC_REPORT_EXEC_FAILED,  /* after READY: errnum */
+    TC_REPORT_SEGMENTS,     /* more of them than the box allows: how many bytes, as max_rss */
     TC_REPORT_EXITED,       /* wait status and usage: the tool and all that it started have ended */
 };
 

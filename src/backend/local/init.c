@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -112,7 +113,27 @@ static _Noreturn void give_up(bool shared)
     _exit(1);
 }
 
-enum { WATCH_US = 1000000, WATCH_SHARED_US = 100000 };
+enum { WATCH_US = 1000000, WATCH_OFTEN_US = 100000 };
+
+/* Memory that no process of the cage maps, so that nobody outside sees whose it is; in here one can
+ * ask. False: there is nothing more to look for: it was told, or the policy denies the call. */
+static bool look_for_segments(int64_t most)
+{
+    struct shm_info all;
+    struct shmid_ds one;
+    int64_t bytes = 0;
+    int last = shmctl(0, SHM_INFO, (struct shmid_ds *)&all);
+    if (last < 0)
+        return false;
+    for (int i = 0; i <= last && all.used_ids > 0 && bytes <= most; i++)
+        if (shmctl(i, SHM_STAT_ANY, &one) >= 0 && one.shm_nattch == 0)
+            bytes += one.shm_segsz < (size_t)most ? (int64_t)one.shm_segsz : most + 1;
+    if (bytes <= most)
+        return true;
+    send_report(
+        &(struct tc_report){.kind = TC_REPORT_SEGMENTS, .us = tc_now_us(), .max_rss = bytes});
+    return false;
+}
 
 /* Has the helper gone? Without namespaces no parent-death signal is set, because it would end us
  * before we could end the tool. With them it is lost when the helper dies before it is set, and the
@@ -125,13 +146,13 @@ static bool alone(void)
 
 /* The deadline is the helper's; but one that is stopped, or held up by a file system that does not
  * answer, must not give the tool more time than that. */
-static int wait_signal(const sigset_t *set, int64_t last_us, bool shared)
+static int wait_signal(const sigset_t *set, const struct tc_box *box, bool often)
 {
-    int64_t left = shared ? WATCH_SHARED_US : WATCH_US;
-    if (last_us && last_us - tc_now_us() < left)
-        left = last_us - tc_now_us();
+    int64_t left = often ? WATCH_OFTEN_US : WATCH_US;
+    if (box->last_us && box->last_us - tc_now_us() < left)
+        left = box->last_us - tc_now_us();
     if (left <= 0 || alone())
-        give_up(shared);
+        give_up(box->shared);
     struct timespec patience = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
     return sigtimedwait(set, NULL, &patience);
 }
@@ -209,8 +230,9 @@ void tc_box_init(const struct tc_box *box)
     /* a terminal that nobody has open tells the helper that it has ended */
     for (int fd = box->terminal ? 1 : 0; fd < TC_BOX_REPORT; fd++)
         (void)close(fd);
-    for (;;) {
-        int status = 0, sig = wait_signal(&set, box->last_us, shared);
+    for (bool look = box->segments > 0;;) {
+        int status = 0, sig = wait_signal(&set, box, shared || look);
+        look = look && look_for_segments(box->segments);
         if (sig == SIGTERM)
             pass_on(tool, box);
         if (sig == TC_BOX_END)

@@ -228,6 +228,7 @@ struct tc_process_cage {
     bool shared;      /* no namespaces: Landlock and seccomp alone */
     int64_t asked_us; /* when it was asked to end everything; 0: not yet */
     int64_t child_cpu_us, max_rss;
+    int64_t segments;        /* bytes of those that nobody has attached, more than allowed; or 0 */
     int64_t seen_cpu_us;     /* the last sample */
     struct timespec started; /* real time, for changes */
     void *own;               /* of the backend; it frees it */

@@ -474,6 +474,7 @@ int tc_process_complete(struct tc_cage *cage)
     p->box.rows = cage->plan->rows;
     p->box.columns = cage->plan->columns;
     p->box.landlock_abi = p->host->landlock_abi;
+    p->box.segments = tc_local_segments_max(cage);
     p->box.unix_sockets = cage->plan->unix_sockets;
     p->box.mounts = p->mounts;
     p->box.mount_count = p->mount_count;

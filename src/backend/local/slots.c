@@ -43,13 +43,27 @@ int64_t tc_local_cpu_us(struct tc_cage *cage)
     return now;
 }
 
+/* Does nothing bound what its processes share, so that it has to be looked for? */
+static bool is_sampled(const struct tc_process_cage *p)
+{
+    bool bounded = p->group && p->group_limits.memory;
+    return !bounded && !(p->form && p->form->sentry);
+}
+
+int64_t tc_local_segments_max(const struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_limits *l = &cage->plan->limits;
+    return l->memory_any && !p->shared && is_sampled(p) ? l->memory : 0;
+}
+
 int64_t tc_local_shared_bytes(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    bool bounded = p->group && p->group_limits.memory;
-    if (cage->over || p->reaped || bounded || (p->form && p->form->sentry))
+    if (cage->over || p->reaped || !is_sampled(p))
         return 0;
-    return tc_sample_shared(p->pid, cage->plan->limits.memory);
+    int64_t seen = tc_sample_shared(p->pid, cage->plan->limits.memory);
+    return seen > p->segments ? seen : p->segments;
 }
 
 /* What is no PID 1 has to end the rest itself, and gets time for it. */

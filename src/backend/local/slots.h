@@ -10,6 +10,8 @@
 
 bool tc_local_oomed(struct tc_cage *cage);
 int64_t tc_local_cpu_us(struct tc_cage *cage);
+/* What PID 1 looks for, since nobody outside can; 0: nothing. */
+int64_t tc_local_segments_max(const struct tc_cage *cage);
 int64_t tc_local_shared_bytes(struct tc_cage *cage);
 void tc_local_signal(struct tc_cage *cage, bool at_once);
 const char *tc_local_usage(struct tc_cage *cage);

@@ -379,6 +379,9 @@ static int take_report(struct tc_cage *cage)
         return stage_failed(cage, &r);
     case TC_REPORT_EXEC_FAILED:
         return exec_failed(cage, r.errnum);
+    case TC_REPORT_SEGMENTS:
+        p->segments = r.max_rss;
+        return 1;
     case TC_REPORT_EXITED:
         if (!p->ready) /* killed before it was the tool: nothing ran, which reap() says */
             return 0;

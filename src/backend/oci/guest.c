@@ -248,7 +248,8 @@ void tc_inner_main(int argc, char **argv)
                          .programs = list_programs(argv[1]),
                          .argv = argv + 1,
                          .envp = environ,
-                         .last_us = said.left_us ? tc_now_us() + said.left_us : 0};
+                         .last_us = said.left_us ? tc_now_us() + said.left_us : 0,
+                         .segments = said.segments};
     tc_id_map(box.uid_map, box.uid, 0);
     tc_id_map(box.gid_map, box.gid, 0);
     if (!box.programs)

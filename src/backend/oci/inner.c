@@ -18,7 +18,7 @@ void tc_inner_visit(struct tc_wire *w, struct tc_inner *inner)
     tc_wire_strv(w, &inner->allow);
     tc_wire_strv(w, &inner->deny);
     TC_WIRE_EACH(w, inner->limits, inner->limit_count, LIMITS_MAX, visit_limit);
-    int64_t *numbers[] = {&inner->uid, &inner->gid, &inner->left_us};
+    int64_t *numbers[] = {&inner->uid, &inner->gid, &inner->left_us, &inner->segments};
     for (size_t i = 0; i < TC_COUNT(numbers); i++)
         tc_wire_i64(w, numbers[i]);
     tc_wire_i64(w, &inner->watch);

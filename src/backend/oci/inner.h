@@ -18,6 +18,7 @@ struct tc_inner {
     size_t limit_count;
     int64_t uid, gid;           /* what the tool sees as its own */
     int64_t left_us;            /* until it ends itself; 0: never */
+    int64_t segments;           /* as in the box */
     int64_t watch;              /* enum tc_seccomp_watch: what is told to the helper */
     struct tc_strv allow, deny; /* of system calls, beside the profile */
     bool sentry;                /* gVisor lacks some of the calls that make the second wall */

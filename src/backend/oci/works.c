@@ -228,6 +228,7 @@ static int tell_inner(struct tc_cage *cage)
     const struct tc_process_cage *p = TC_PRIV(cage);
     struct tc_inner inner = {.uid = p->spoken_uid,
                              .gid = p->spoken_gid,
+                             .segments = p->box.segments,
                              .left_us = p->box.last_us ? p->box.last_us - tc_now_us() : 0,
                              .watch = is_sentry(cage) ? TC_WATCH_NOTHING : p->box.watch,
                              .sentry = is_sentry(cage)};

@@ -94,6 +94,36 @@ print("got it")
 """
 
 
+SEGMENTS = """
+import ctypes, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype = ctypes.c_void_p
+libc.shmat.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
+libc.shmdt.argtypes = (ctypes.c_void_p,)
+libc.shmget.argtypes = (ctypes.c_int, ctypes.c_size_t, ctypes.c_int)
+size = 8 << 20
+for _ in range(int(sys.argv[1]) >> 3):
+    segment = libc.shmget(0, size, 0o1600)
+    at = libc.shmat(segment, None, 0)
+    assert segment >= 0 and at not in (None, 2 ** 64 - 1), ctypes.get_errno()
+    ctypes.memset(at, 1, size)
+    libc.shmdt(at)
+time.sleep(1.5)
+print("got it")
+"""
+
+
+def segments_that_nobody_has_attached(s):
+    """They are in no process's memory, so PID 1 looks for them."""
+    answer = s.python("print(1)", memory='{ max = "96MiB", by = "any" }')
+    if "sampled" not in answer.enforcement["limit.memory"]:
+        return
+    answer = s.python(SEGMENTS, "320", memory='{ max = "96MiB", by = "any" }')
+    limited(answer, "memory", "320 MiB in segments")
+    answer = s.python(SEGMENTS, "64", memory='{ max = "96MiB", by = "any" }')
+    check(answer.out == "got it\n", "64 MiB in segments", answer)
+
+
 def memory_that_is_shared(s):
     """By any mechanism what processes share is seen within moments, and counted once, however many have it."""
     answer = s.python("print(1)", memory='{ max = "96MiB", by = "any" }')
@@ -250,5 +280,5 @@ def cpus(s):
     check(answer.status == "ok" and answer.usage["cpu_ms"] < 0.5 * answer.usage["wall_ms"], "a share of processors", answer)
 
 
-run(timeout, memory_of_a_group, memory_by_any, memory_that_is_shared, pids, pids_of_a_group, disk, holes, cpu_time, cpu_time_that_cannot_be_read, cpu_time_where_nothing_is_bounded, processor_time_is_told, output,
+run(timeout, memory_of_a_group, memory_by_any, memory_that_is_shared, segments_that_nobody_has_attached, pids, pids_of_a_group, disk, holes, cpu_time, cpu_time_that_cannot_be_read, cpu_time_where_nothing_is_bounded, processor_time_is_told, output,
     open_files, cpus)
