@@ -63,6 +63,14 @@ static void visit_access(struct tc_wire *w, struct tc_access_seen *a)
     tc_wire_i64(w, &a->count);
 }
 
+static void visit_destination(struct tc_wire *w, struct tc_destination *d)
+{
+    tc_wire_str(w, &d->target);
+    tc_wire_i64(w, &d->connections);
+    tc_wire_i64(w, &d->sent);
+    tc_wire_i64(w, &d->received);
+}
+
 static void visit_change(struct tc_wire *w, struct tc_change *c)
 {
     char **const texts[] = CHANGE_TEXTS(c);
@@ -135,10 +143,11 @@ static void visit_stream(struct tc_wire *w, struct tc_stream *s)
 
 void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *o)
 {
-    int64_t *numbers[] = {&o->status,          &o->exit_code,       &o->signal,
-                          &o->wall_us,         &o->cpu_us,          &o->memory_peak,
-                          &o->pids_peak,       &o->omitted_changes, &o->omitted_files,
-                          &o->omitted_denials, &o->omitted_accesses};
+    int64_t *numbers[] = {&o->status,          &o->exit_code,        &o->signal,
+                          &o->wall_us,         &o->cpu_us,           &o->memory_peak,
+                          &o->pids_peak,       &o->omitted_changes,  &o->omitted_files,
+                          &o->omitted_denials, &o->omitted_accesses, &o->sent,
+                          &o->received};
     for (size_t i = 0; i < TC_COUNT(numbers); i++)
         tc_wire_i64(w, numbers[i]);
     tc_wire_str(w, &o->limit);
@@ -149,6 +158,7 @@ void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *o)
     visit_stream(w, &o->err);
     TC_WIRE_EACH(w, o->denials, o->denial_count, ROWS_MAX, visit_denial);
     TC_WIRE_EACH(w, o->accesses, o->access_count, ROWS_MAX, visit_access);
+    TC_WIRE_EACH(w, o->destinations, o->destination_count, ROWS_MAX, visit_destination);
     TC_WIRE_EACH(w, o->changes, o->change_count, ROWS_MAX, visit_change);
     TC_WIRE_EACH(w, o->files, o->file_count, ROWS_MAX, visit_file);
     TC_WIRE_EACH(w, o->enforced, o->enforced_count, ROWS_MAX, visit_enforced);
@@ -195,6 +205,13 @@ static void accesses_done(struct tc_access_seen *accesses, size_t count)
     free(accesses);
 }
 
+static void destinations_done(struct tc_destination *destinations, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(destinations[i].target);
+    free(destinations);
+}
+
 static void probes_done(struct tc_probe *probes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -221,6 +238,7 @@ void tc_outcome_done(struct tc_outcome *o)
     free(o->err.head);
     denials_done(o->denials, o->denial_count);
     accesses_done(o->accesses, o->access_count);
+    destinations_done(o->destinations, o->destination_count);
     changes_done(o->changes, o->change_count);
     files_done(o->files, o->file_count);
     for (size_t i = 0; i < o->enforced_count; i++)

@@ -27,6 +27,12 @@ struct tc_denial {
     bool probe; /* a harmless probe that programs make: listed, but not told to the model */
 };
 
+/* Where the tool's connections went, by the egress proxy. */
+struct tc_destination {
+    char *target; /* "host:port" */
+    int64_t connections, sent, received;
+};
+
 /* A path that the tool touched, and nothing refused. */
 struct tc_access_seen {
     char *operation, *target; /* "read", "write", "exec", "look" */
@@ -109,6 +115,9 @@ struct tc_outcome {
     struct tc_stream out, err;
     struct tc_denial *denials;
     size_t denial_count;
+    int64_t sent, received; /* bytes over the network, as the tool sees it */
+    struct tc_destination *destinations;
+    size_t destination_count;
     struct tc_access_seen *accesses;
     size_t access_count;
     struct tc_change *changes;

@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-enum { MOUNTS_MAX = 4096 };
+#include "policy/endpoint.h"
+
+enum { MOUNTS_MAX = 4096, NET_MAX = 4096 };
 
 static void visit_mount(struct tc_wire *w, struct tc_mount *m)
 {
@@ -56,21 +58,15 @@ void tc_plan_visit(struct tc_wire *w, struct tc_plan *p)
         tc_wire_str(w, texts[i]);
     TC_WIRE_INT(w, p->clauses);
     TC_WIRE_INT(w, p->without);
-    struct tc_strv *lists[] = {&p->argv,
-                               &p->env,
-                               &p->cwd,
-                               &p->tool_writable,
-                               &p->collect,
-                               &p->net_allowed,
-                               &p->syscalls_allow,
-                               &p->syscalls_deny,
-                               &p->extended,
-                               &p->steering.add,
+    struct tc_strv *lists[] = {&p->argv,           &p->env,      &p->cwd,
+                               &p->tool_writable,  &p->collect,  &p->syscalls_allow,
+                               &p->syscalls_deny,  &p->extended, &p->steering.add,
                                &p->steering.remove};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_wire_strv(w, lists[i]);
     TC_WIRE_EACH(w, p->mounts, p->mount_count, MOUNTS_MAX, visit_mount);
     TC_WIRE_EACH(w, p->denies, p->deny_count, MOUNTS_MAX, visit_deny);
+    TC_WIRE_EACH(w, p->net, p->net_count, NET_MAX, tc_net_entry_visit);
     visit_limits(w, &p->limits);
     TC_WIRE_INT(w, p->denials);
     TC_WIRE_INT(w, p->workspace);
@@ -97,16 +93,9 @@ void tc_plan_done(struct tc_plan *p)
                      p->platform, p->payload, p->session, p->bounds, p->policy_file};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
-    struct tc_strv *lists[] = {&p->argv,
-                               &p->env,
-                               &p->cwd,
-                               &p->tool_writable,
-                               &p->collect,
-                               &p->net_allowed,
-                               &p->syscalls_allow,
-                               &p->syscalls_deny,
-                               &p->extended,
-                               &p->steering.add,
+    struct tc_strv *lists[] = {&p->argv,           &p->env,      &p->cwd,
+                               &p->tool_writable,  &p->collect,  &p->syscalls_allow,
+                               &p->syscalls_deny,  &p->extended, &p->steering.add,
                                &p->steering.remove};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
@@ -118,5 +107,8 @@ void tc_plan_done(struct tc_plan *p)
         free(p->denies[i].key);
     }
     free(p->denies);
+    for (size_t i = 0; i < p->net_count; i++)
+        tc_net_entry_done(&p->net[i]);
+    free(p->net);
     *p = (struct tc_plan){0};
 }

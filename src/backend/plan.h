@@ -57,7 +57,8 @@ struct tc_plan {
     char *policy_file;
     struct tc_strv extended;
     struct tc_strv collect;
-    struct tc_strv net_allowed;                   /* "host:port", for hints */
+    struct tc_net_entry *net; /* where its network leads; none: nowhere */
+    size_t net_count;
     struct tc_strv syscalls_allow, syscalls_deny; /* beside the default profile */
     struct tc_steering steering;                  /* beside what steers the host anyway */
     struct tc_limits limits;

@@ -16,4 +16,9 @@ struct tc_root {
 };
 struct tc_root tc_machine_root(void);
 
+struct stat;
+/* Why a program of ours with this status is not to be run: others could change it. NULL: it is
+ * fine. */
+const char *tc_program_unsafe(const struct stat *st);
+
 #endif

@@ -244,19 +244,6 @@ static int launch(struct launch *l, const char *path, struct toolcage_error **er
     return tc_fail(err, &why, "cannot start the helper %s (step %s)", path, l->failed);
 }
 
-static const char *unsafe(const struct stat *st)
-{
-    if (!S_ISREG(st->st_mode))
-        return "is not a regular file";
-    /* where the namespace has no number for root, the owner of what lies beside the library, whose
-     * code this is */
-    if (st->st_uid != 0 && st->st_uid != geteuid() && st->st_uid != tc_machine_root().uid)
-        return "belongs to neither root nor the caller";
-    if (st->st_mode & (S_IWGRP | S_IWOTH))
-        return "can be written by its group or by others";
-    return NULL;
-}
-
 /* A descriptor of a safe program, -1 when there is none, or a negative code. */
 static int open_program(const char *path, int *ret, struct toolcage_error **err)
 {
@@ -268,7 +255,7 @@ static int open_program(const char *path, int *ret, struct toolcage_error **err)
         why.hint = "reinstall toolcage, or give its files their modes back";
         return tc_fail(err, &why, "cannot open the helper %s", path);
     }
-    const char *reason = unsafe(&st);
+    const char *reason = tc_program_unsafe(&st);
     if (reason) {
         why.hint = "make it a file of root (or of yours) with mode 0755";
         return tc_fail(err, &why, "the helper %s %s", path, reason);

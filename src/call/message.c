@@ -131,13 +131,18 @@ static void add_socket(struct tc_buf *buf, const struct tc_grant *grant, const c
     }
 }
 
-static void add_connect(struct tc_buf *buf, const struct tc_grant *grant, const char *target)
+static void add_connect(struct tc_buf *buf, const struct tc_grant *grant, const char *target,
+                        const char *hint)
 {
     const char *tool = grant->tool ? "tool " : "this call", *name = grant->tool ? grant->tool : "";
     tc_buf_adds(buf, "denied: network: ");
     tc_buf_add_shown(buf, target);
     if (!grant->net_count) {
         tc_buf_addf(buf, " was refused: %s%s has no network", tool, name);
+        return;
+    }
+    if (hint && hint[0]) { /* refused for another reason */
+        tc_buf_addf(buf, " was refused: %s", hint);
         return;
     }
     tc_buf_addf(buf, " is not in the allowlist of %s%s; allowed: ", tool, name);
@@ -184,7 +189,8 @@ static void add_denial(struct tc_buf *buf, const struct tc_result_frame *frame,
     if (socket) {
         add_socket(buf, frame->grant, target);
     } else if (strcmp(operation, "connect") == 0) {
-        add_connect(buf, frame->grant, target);
+        add_connect(buf, frame->grant, target, d->hint);
+        path = path || frame->grant->net_count; /* the hint is in it */
     } else if (!path) {
         tc_buf_addf(buf, "denied: %s%s", operation, target[0] ? " " : "");
         tc_buf_add_shown(buf, target);

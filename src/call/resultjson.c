@@ -141,6 +141,23 @@ void tc_result_write_files(struct tc_buf *buf, const struct tc_outcome *o)
     tc_buf_addc(buf, ']');
 }
 
+static void add_destinations(struct tc_buf *buf, const struct tc_outcome *o)
+{
+    tc_json_key(buf, "destinations");
+    tc_buf_addc(buf, '[');
+    for (size_t i = 0; i < o->destination_count; i++) {
+        const struct tc_destination *d = &o->destinations[i];
+        separate(buf);
+        tc_buf_addc(buf, '{');
+        add_text(buf, "target", d->target);
+        add_number(buf, "connections", d->connections);
+        add_number(buf, "sent", d->sent);
+        add_number(buf, "received", d->received);
+        tc_buf_addc(buf, '}');
+    }
+    tc_buf_addc(buf, ']');
+}
+
 static void add_usage(struct tc_buf *buf, const struct tc_outcome *o)
 {
     tc_json_key(buf, "usage");
@@ -149,7 +166,9 @@ static void add_usage(struct tc_buf *buf, const struct tc_outcome *o)
     add_known(buf, "cpu_ms", o->cpu_us < 0 ? -1 : o->cpu_us / 1000, 0);
     add_known(buf, "memory_peak_bytes", o->memory_peak, 0);
     add_known(buf, "pids_peak", o->pids_peak, 0);
-    add_number(buf, "egress_bytes", 0);
+    add_number(buf, "egress_bytes", o->sent);
+    add_number(buf, "ingress_bytes", o->received);
+    add_destinations(buf, o);
     tc_buf_addc(buf, '}');
 }
 

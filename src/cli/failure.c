@@ -132,7 +132,9 @@ static void put_result(FILE *out, const struct tc_failure *failure, const char *
     put_message(out, failure);
     (void)fputs(",\"changes\":[],\"files\":[],\"session\":null", out);
     (void)fputs(",\"usage\":{\"wall_ms\":0,\"cpu_ms\":null,\"memory_peak_bytes\":null,", out);
-    (void)fputs("\"pids_peak\":null,\"egress_bytes\":0},\"denials\":[],", out);
+    (void)fputs("\"pids_peak\":null,\"egress_bytes\":0,\"ingress_bytes\":0,\"destinations\":[]},"
+                "\"denials\":[],",
+                out);
     (void)fputs("\"omitted\":{\"changes\":0,\"files\":0,\"denials\":0},\"enforcement\":{}}\n", out);
 }
 

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <toolcage/error.h>
 
@@ -155,4 +156,34 @@ const struct tc_net_entry *tc_endpoint_find(const struct tc_net_entry *entries, 
             any = &entries[i];
     }
     return any;
+}
+
+void tc_net_entry_done(struct tc_net_entry *entry)
+{
+    free(entry->host);
+    tc_strv_done(&entry->methods);
+    tc_strv_done(&entry->paths);
+    free(entry->origin.key);
+    memset(entry, 0, sizeof(*entry));
+}
+
+bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from)
+{
+    to->host = strdup(from->host);
+    to->port = from->port;
+    to->origin.line = from->origin.line;
+    to->origin.key = from->origin.key ? strdup(from->origin.key) : NULL;
+    return to->host && (to->origin.key || !from->origin.key) &&
+           tc_strv_copy(&to->methods, &from->methods) && tc_strv_copy(&to->paths, &from->paths);
+}
+
+void tc_net_entry_visit(struct tc_wire *w, struct tc_net_entry *entry)
+{
+    tc_wire_str(w, &entry->host);
+    TC_WIRE_INT(w, entry->port);
+    tc_wire_strv(w, &entry->methods);
+    tc_wire_strv(w, &entry->paths);
+    tc_wire_str(w, &entry->origin.key);
+    TC_WIRE_INT(w, entry->origin.line);
+    w->failed |= !entry->host;
 }

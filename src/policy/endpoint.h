@@ -5,10 +5,16 @@
 #ifndef TC_POLICY_ENDPOINT_H
 #define TC_POLICY_ENDPOINT_H
 
+#include "base/wire.h"
 #include "policy/grant.h"
 #include "policy/values.h"
 
 enum { TC_PORT_DEFAULT = 443 };
+
+void tc_net_entry_done(struct tc_net_entry *entry);
+/* Into a zeroed one, which is to be freed also when it fails; false: out of memory. */
+bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from);
+void tc_net_entry_visit(struct tc_wire *w, struct tc_net_entry *entry);
 
 /* Reads "host", "host:port", "[v6]:port" or "*", with or without "allowlist:" before it, into host
  * and port of a zeroed entry. 0, TOOLCAGE_EPOLICY after filling the complaint, or TOOLCAGE_EMEMORY.

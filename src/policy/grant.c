@@ -3,6 +3,7 @@
  *
  * The grant as a value: freeing, looking up, order, digest. */
 #include "policy/grant.h"
+#include "policy/endpoint.h"
 
 #include <string.h>
 
@@ -118,6 +119,15 @@ void tc_grant_sort(struct tc_grant *grant)
     sort_texts(&grant->tool_writable);
 }
 
+/* Does it depend on what is said inside of a connection? */
+static bool inspects(const struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->net_count; i++)
+        if (grant->net[i].methods.count || grant->net[i].paths.count)
+            return true;
+    return grant->secret_count > 0;
+}
+
 tc_clauses tc_grant_clauses(const struct tc_grant *grant)
 {
     tc_clauses set = tc_clauses_always();
@@ -128,6 +138,8 @@ tc_clauses tc_grant_clauses(const struct tc_grant *grant)
             set |= TC_CLAUSE_BIT(TC_CLAUSE_FS_STEERING);
     }
     set |= TC_CLAUSE_BIT(grant->net_count ? TC_CLAUSE_NET_ALLOW : TC_CLAUSE_NET_NONE);
+    if (inspects(grant))
+        set |= TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT);
     if (grant->limits.cpu_time_ms)
         set |= TC_CLAUSE_BIT(TC_CLAUSE_LIMIT_CPU_TIME);
     if (grant->limits.cpus_milli)

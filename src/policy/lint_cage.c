@@ -66,9 +66,12 @@ void tc_lint_no_backend(struct tc_lint *l, const struct tc_spec *spec)
 static tc_clauses clauses_of(const struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
+    const struct tc_spec *secrets = tc_lint_said(l, spec, TC_KEY_SECRETS);
     const struct tc_spec *time = tc_lint_said(l, spec, TC_KEY_CPU_TIME);
     const struct tc_spec *cpus = tc_lint_said(l, spec, TC_KEY_CPUS);
-    const struct tc_grant grant = {.net_count = net ? net->net_count : 0,
+    const struct tc_grant grant = {.net = net ? net->net : NULL,
+                                   .net_count = net ? net->net_count : 0,
+                                   .secret_count = secrets ? secrets->secret_count : 0,
                                    .limits = {.cpu_time_ms = time ? time->limits.cpu_time_ms : 0,
                                               .cpus_milli = cpus ? cpus->limits.cpus_milli : 0}};
     return tc_grant_clauses(&grant);
@@ -85,7 +88,7 @@ void tc_lint_unenforceable(struct tc_lint *l, const struct tc_spec *spec)
     for (int i = 0; i < TC_CLAUSE_COUNT; i++) {
         if (!(missing & TC_CLAUSE_BIT(i)))
             continue;
-        bool by_net = i == TC_CLAUSE_NET_ALLOW && net;
+        bool by_net = (i == TC_CLAUSE_NET_ALLOW || i == TC_CLAUSE_NET_INSPECT) && net;
         const struct tc_spec *says = by_net ? net : spec;
         uint32_t line = by_net ? net->said[TC_KEY_NETWORK] : spec->said[TC_KEY_BACKEND];
         tc_lint_add(l, says, by_net ? "network" : "backend", line, by_net ? "network" : name,

@@ -175,12 +175,10 @@ extern const struct tc_limits tc_limits_default;
 #define TC_INODES_PER_DISK(bytes) ((bytes) / 4096 > 64 ? (bytes) / 4096 : 64)
 
 void tc_spec_done(struct tc_spec *spec);
-void tc_net_entry_done(struct tc_net_entry *entry);
 void tc_fs_entry_done(struct tc_fs_entry *entry);
 void tc_secret_done(struct tc_secret *secret);
 /* Does the network reach "host:port"? */
 bool tc_secret_reaches(const struct tc_net_entry *net, size_t count, const char *host);
-bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from);
 /* "tool.x.network"; owned, NULL when out of memory. */
 char *tc_spec_key(const struct tc_spec *spec, const char *key);
 

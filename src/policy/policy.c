@@ -3,6 +3,7 @@
  *
  * The policy object: compiling, sharing, freeing. */
 #include "policy/policy.h"
+#include "policy/endpoint.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,25 +23,6 @@ const struct tc_limits tc_limits_default = {
     .open_files = 1024,
     .output = 1 << 20,
 };
-
-void tc_net_entry_done(struct tc_net_entry *entry)
-{
-    free(entry->host);
-    tc_strv_done(&entry->methods);
-    tc_strv_done(&entry->paths);
-    free(entry->origin.key);
-    memset(entry, 0, sizeof(*entry));
-}
-
-bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from)
-{
-    to->host = strdup(from->host);
-    to->port = from->port;
-    to->origin.line = from->origin.line;
-    to->origin.key = from->origin.key ? strdup(from->origin.key) : NULL;
-    return to->host && (to->origin.key || !from->origin.key) &&
-           tc_strv_copy(&to->methods, &from->methods) && tc_strv_copy(&to->paths, &from->paths);
-}
 
 static void argument_done(struct tc_argument *argument)
 {

@@ -4,6 +4,7 @@
  * policy x tool x call -> grant. The order is the point: what the operator says, then the model's
  * arguments within it, then narrowing, then toolcage's own masks over whatever is left. */
 #include "policy/resolve.h"
+#include "policy/endpoint.h"
 #include "policy/within.h"
 
 #include <stdio.h>

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "egress/door.h"
 #include "linux/landlock_rules.h"
 #include "linux/seccomp_filter.h"
 #include "linux/userns.h"
@@ -35,6 +36,14 @@ struct tc_box_mount {
     /* an overlay goes over the tree, and what is written stays in this tmpfs ("u", work in "w") */
     bool layered;
     int layers;
+};
+
+/* What is made in the network namespace of a cage with an allowlist, for the proxy outside. */
+struct tc_box_network {
+    const char *v4, *v6; /* netlink requests, one after another; those of IPv6 may fail */
+    size_t v4_len, v6_len;
+    const struct tc_door_listener *listeners;
+    size_t listener_count;
 };
 
 struct tc_box_limit {
@@ -81,7 +90,8 @@ struct tc_box {
     size_t mount_count;
     const struct tc_box_limit *limits;
     size_t limit_count;
-    int in, out, err; /* the tool's ends */
+    int in, out, err;                     /* the tool's ends */
+    const struct tc_box_network *network; /* NULL: no way out */
     /* In place of them, a terminal in a devpts of the cage's own; its other end is sent out. */
     bool terminal;
     uint16_t rows, columns;
@@ -113,6 +123,7 @@ enum { TC_BOX_REPORT = 3, TC_BOX_HANDED, TC_BOX_RULESET = TC_BOX_HANDED };
 /* What the child says on the report socket: fixed records. */
 enum tc_report_kind {
     TC_REPORT_LISTENER = 1, /* carries the seccomp listener */
+    TC_REPORT_NETWORK,      /* carries listeners, the first of which has the number in `status` */
     TC_REPORT_TERMINAL,     /* carries the other end of the tool's terminal */
     TC_REPORT_READY,        /* every wall stands; exec comes next */
     TC_REPORT_FAILED,       /* a stage failed: stage, errnum */

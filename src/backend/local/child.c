@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
-#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -78,14 +77,6 @@ int tc_stage_ids(const struct tc_box *box)
     if (tc_sys(SYS_setresgid, box->gid, box->gid, box->gid, 0, 0, 0) < 0)
         return -1;
     return (int)tc_sys(SYS_setresuid, box->uid, box->uid, box->uid, 0, 0, 0);
-}
-
-static int raise_loopback(const struct tc_box *box)
-{
-    (void)box;
-    _autofd_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-    return fd < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &lo);
 }
 
 /* One that is cloned ahead gets it by message: it is made while the namespaces are. */
@@ -456,6 +447,11 @@ static int wait_for_call(const struct tc_box *box)
     return -1;
 }
 
+static int open_network(const struct tc_box *box)
+{
+    return tc_stage_network(box, report);
+}
+
 /* Last, because the filter forbids most of the above. The listener goes to the helper. */
 int tc_stage_filter(const struct tc_box *box)
 {
@@ -497,14 +493,15 @@ static int raise_second_filter(const struct tc_box *box)
 
 static const struct tc_stage whole[] = {
     {"namespaces", make_namespaces, TC_CLAUSE_PRIV_NONE}, /* whatever is done is done in them */
-    {"session", tc_stage_session, TC_CLAUSE_TTY_NONE}, /* before anything could open a terminal */
-    {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED}, /* first: mounts act with the cage's ids */
-    {"loopback", raise_loopback, TC_CLAUSE_NET_NONE},  /* needs the namespace's capabilities */
+    {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},   /* before anything could open a terminal */
+    {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED},   /* first: mounts act with the cage's ids */
+    {"loopback", tc_stage_loopback, TC_CLAUSE_NET_NONE}, /* needs the namespace's capabilities */
     {"hostname", name_host, TC_CLAUSE_PROC_OWN},
     {"root", attach_root, TC_CLAUSE_FS_READ},          /* system directories and mount points */
     {"proc", own_proc, TC_CLAUSE_PROC_OWN},            /* needs the host's /proc still mounted */
     {"pivot", leave_host, TC_CLAUSE_FS_READ},          /* the host's tree is gone after this */
     {"call", wait_for_call, TC_CLAUSE_PROC_SURVIVORS}, /* above: nothing of the call's own */
+    {"network", open_network, TC_CLAUSE_NET_ALLOW},    /* needs the namespace's capabilities */
     {"trees", tc_stage_trees, TC_CLAUSE_FS_READ},    /* detached mounts, so no way back is needed */
     {"terminal", open_terminal, TC_CLAUSE_TTY_NONE}, /* mounts, and opens before Landlock */
     {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},        /* before Landlock: a clear errno */

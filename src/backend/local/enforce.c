@@ -32,6 +32,8 @@ static const char *const words[TC_CLAUSE_COUNT] = {
                             "below writable ones, until the host replaces them",
     [TC_CLAUSE_FS_STEERING] = "read-only mounts over existing names",
     [TC_CLAUSE_NET_NONE] = "network namespace without interfaces",
+    [TC_CLAUSE_NET_ALLOW] =
+        "network namespace without interfaces; an egress proxy outside is the only way out",
     [TC_CLAUSE_NET_UNIX] = "seccomp",
     [TC_CLAUSE_LIMIT_TIMEOUT] = "timer in the helper",
     [TC_CLAUSE_LIMIT_DISK] = "size and inodes of a tmpfs",

@@ -144,6 +144,7 @@ struct tc_item {
 
 struct tc_journal;
 struct tc_session;
+struct tc_proxy;
 
 /* What tells one state of a file from another. */
 struct tc_version {
@@ -240,6 +241,7 @@ struct tc_process_cage {
     bool overwrite;             /* a person says so of newer work of the host */
     struct tc_journal *journal; /* in the process that commits */
     struct tc_session *session; /* NULL: none */
+    struct tc_proxy *proxy;     /* the way out; NULL: there is none */
 };
 
 #define TC_PRIV(cage) ((struct tc_process_cage *)(cage)->priv)

@@ -10,6 +10,8 @@
 #include "backend/local/system.h"
 #include "base/path.h"
 #include "base/strv.h"
+#include "egress/door.h"
+#include "policy/endpoint.h"
 
 static bool copy_text(char **to, const char *from)
 {
@@ -43,6 +45,17 @@ static bool add_entries(struct tc_plan *plan, const struct tc_grant *grant)
         if (!add_entry(plan, &grant->fs[i]))
             return false;
     return true;
+}
+
+/* Where its network leads, and what tells programs of the proxy there. */
+static bool add_network(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->net_count; i++) {
+        struct tc_net_entry *entry = TC_PUSH(plan->net, plan->net_count);
+        if (!entry || !tc_net_entry_copy(entry, &grant->net[i]))
+            return false;
+    }
+    return !plan->net_count || tc_door_environment(plan->net, plan->net_count, &plan->env);
 }
 
 static bool add_sockets(struct tc_plan *plan, const struct tc_grant *grant)
@@ -125,7 +138,7 @@ static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char 
            copy_text(&plan->runtime, grant->runtime) &&
            copy_text(&plan->platform, grant->platform) && tc_plan_system(plan, !grant->image) &&
            add_entries(plan, grant) && add_sockets(plan, grant) && add_directories(plan, grant) &&
-           add_lists(plan, grant) && add_policy(plan, grant);
+           add_lists(plan, grant) && add_network(plan, grant) && add_policy(plan, grant);
 }
 
 int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,

@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
+#include "egress/door.h"
 #include "linux/seccomp_filter.h"
 
 enum {
@@ -144,7 +145,7 @@ static void format_target(char *to, size_t size, const char *host, unsigned port
 }
 
 /* Where a connect goes; false when it is not worth listing. */
-static bool connect_target(struct tc_process_cage *p, pid_t pid, const uint64_t *args, char *to,
+static bool connect_target(const struct tc_cage *cage, pid_t pid, const uint64_t *args, char *to,
                            size_t size, const char **hint)
 {
     union {
@@ -152,7 +153,9 @@ static bool connect_target(struct tc_process_cage *p, pid_t pid, const uint64_t 
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
     } a = {0};
-    char host[INET6_ADDRSTRLEN];
+    struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_plan *plan = cage->plan;
+    char host[TC_EGRESS_TARGET_MAX];
     size_t len = args[2] < sizeof(a) ? (size_t)args[2] : sizeof(a);
     if (tc_notify_bytes(pid, args[1], &a, len) < sizeof(struct sockaddr_in) - 8)
         return false;
@@ -164,13 +167,14 @@ static bool connect_target(struct tc_process_cage *p, pid_t pid, const uint64_t 
         v6 ? IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr) : ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
     if (port == 0 || (local && listens(p, pid, port)))
         return false;
-    (void)inet_ntop(v6 ? AF_INET6 : AF_INET, v6 ? (void *)&a.v6.sin6_addr : (void *)&a.v4.sin_addr,
-                    host, sizeof(host));
-    format_target(to, size, host, port, v6);
-    *hint = "the tool has no network";
+    if (tc_door_leads(plan->net, plan->net_count, &a.any, host, sizeof(host)))
+        return false;
+    format_target(to, size, host, port, strchr(host, ':'));
+    *hint = plan->net_count ? NULL : "the tool has no network";
     if (local)
-        *hint = port == 53 ? "the tool has no network, so no host name can be resolved"
-                           : "this is the cage's own loopback; the host's is not reachable";
+        *hint = port == 53 && !plan->net_count
+                    ? "the tool has no network, so no host name can be resolved"
+                    : "this is the cage's own loopback; the host's is not reachable";
     return true;
 }
 
@@ -202,7 +206,8 @@ static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const c
     if (!p->ready || pid == 0)
         return; /* our own first exec */
     if (strcmp(name, "connect") == 0) {
-        if (connect_target(p, pid, (const uint64_t *)n->data.args, target, sizeof(target), &hint) &&
+        if (connect_target(cage, pid, (const uint64_t *)n->data.args, target, sizeof(target),
+                           &hint) &&
             tc_notify_waits(p->listener, n))
             list(cage, &(struct tc_listed){"connect", target, hint, false, false});
     } else if (p->watcher && strcmp(name, "execve") == 0) {

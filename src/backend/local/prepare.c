@@ -11,7 +11,9 @@
 
 #include "backend/local/broker.h"
 #include "backend/local/local.h"
+#include "backend/local/proxy.h"
 #include "backend/local/session.h"
+#include "backend/local/slots.h"
 #include "backend/local/spare.h"
 #include "backend/local/system.h"
 #include "backend/local/watch.h"
@@ -344,6 +346,7 @@ int64_t tc_process_tick(int64_t now)
     if (root_is_due)
         build_root();
     tc_watcher_reap();
+    tc_proxy_reap();
     return tc_spare_tick(now);
 }
 
@@ -468,7 +471,7 @@ int tc_process_complete(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     if (!p->shared && open_root(cage) < 0)
         return -1;
-    if (tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0)
+    if (tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0 || tc_proxy_start(cage) < 0)
         return -1;
     p->box.terminal = cage->plan->terminal;
     p->box.rows = cage->plan->rows;

@@ -8,6 +8,7 @@
 #include "backend/local/broker.h"
 #include "backend/local/enforce.h"
 #include "backend/local/local.h"
+#include "backend/local/proxy.h"
 #include "base/sys.h"
 
 static struct tc_probe *row(struct tc_outcome *o, int clause)
@@ -95,8 +96,11 @@ static void add_rows(struct tc_outcome *o, const struct tc_cage *trial)
         if (!p)
             return;
         const char *how = h ? tc_process_mechanism(h, (enum tc_clause)clause, no_group) : "";
-        if (clause == TC_CLAUSE_NET_ALLOW || !how)
-            set_broken(p, "not provided yet by this backend", "network = \"none\"");
+        const char *lack = clause == TC_CLAUSE_NET_ALLOW ? tc_proxy_lacks() : NULL;
+        if (lack || !how)
+            set_broken(p, lack ? lack : "not provided yet by this backend",
+                       lack ? "install the whole of toolcage, or network = \"none\""
+                            : "grant host and port alone");
         else if (!trial->running && (f->clause == clause || f->clause < 0))
             set_broken(p, f->message ? f->message : "the trial cage did not come up in time",
                        f->hint ? f->hint : "try again when this machine is less busy");

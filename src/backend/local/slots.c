@@ -11,6 +11,7 @@
 #include "backend/local/held.h"
 #include "backend/local/journal.h"
 #include "backend/local/local.h"
+#include "backend/local/proxy.h"
 #include "backend/local/sample.h"
 #include "backend/local/session.h"
 #include "backend/local/slots.h"
@@ -112,6 +113,7 @@ const char *tc_local_usage(struct tc_cage *cage)
     if (p->group)
         tc_cgroup_usage(p->group, &u);
     tc_watcher_finish(cage);
+    tc_proxy_finish(cage);
     o->cpu_us = p->child_cpu_us > p->seen_cpu_us ? p->child_cpu_us : p->seen_cpu_us;
     o->memory_peak = u.memory_peak >= 0 ? u.memory_peak : p->max_rss;
     o->pids_peak = u.pids_peak;
@@ -165,6 +167,7 @@ void tc_local_destroy(struct tc_cage *cage)
     if (!p)
         return;
     tc_watcher_end(cage);
+    tc_proxy_end(cage);
     tc_local_release(cage);
     tc_spare_leave(p);
     if (p->host)

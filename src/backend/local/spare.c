@@ -380,6 +380,15 @@ static const struct sock_fprog *place_filter(struct room *r, const struct sock_f
     return place(r, &program, sizeof(program));
 }
 
+static const struct tc_box_network *place_network(struct room *r, const struct tc_box_network *from)
+{
+    struct tc_box_network network = *from;
+    network.v4 = place(r, from->v4, from->v4_len);
+    network.v6 = place(r, from->v6, from->v6_len);
+    network.listeners = place(r, from->listeners, from->listener_count * sizeof(*from->listeners));
+    return place(r, &network, sizeof(network));
+}
+
 /* What is static in the program (the filter, where the policy changes nothing in it) is at the same
  * place in the spare. */
 static bool fill(struct tc_spare *s, const struct tc_box *box, struct handed *h)
@@ -402,6 +411,7 @@ static bool fill(struct tc_spare *s, const struct tc_box *box, struct handed *h)
     b.programs = (const char *const *)place_list(&r, b.programs);
     b.argv = place_list(&r, (const char *const *)b.argv);
     b.envp = place_list(&r, (const char *const *)b.envp);
+    b.network = b.network ? place_network(&r, b.network) : NULL;
     if (b.changed)
         b.filter = b.changed = place_filter(&r, b.changed);
     b.handed = h->count;

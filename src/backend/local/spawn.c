@@ -6,12 +6,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "backend/local/fix.h"
 #include "backend/local/local.h"
+#include "backend/local/proxy.h"
 #include "backend/local/spare.h"
 #include "backend/local/spawner.h"
 #include "backend/local/watch.h"
@@ -205,6 +207,20 @@ static int start_cold(struct tc_cage *cage)
     return tc_process_map_ids(p->pid, &p->box, p->report) < 0 ? fail_system(cage, "id maps") : 0;
 }
 
+/* Two descriptors to wait for are one of the kernel's. */
+static int events_of(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    const int fds[] = {p->report, tc_proxy_fd(cage)};
+    if (fds[1] < 0)
+        return p->report;
+    int both = tc_process_keep(p, epoll_create1(EPOLL_CLOEXEC));
+    for (size_t i = 0; i < TC_COUNT(fds) && both >= 0; i++)
+        if (epoll_ctl(both, EPOLL_CTL_ADD, fds[i], &(struct epoll_event){.events = EPOLLIN}) < 0)
+            return -1;
+    return both;
+}
+
 int tc_process_start(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -219,7 +235,9 @@ int tc_process_start(struct tc_cage *cage)
     if (rc < 0)
         return -1;
     close_child_ends(cage);
-    cage->event_fd = p->report;
+    cage->event_fd = events_of(cage);
+    if (cage->event_fd < 0)
+        return fail_system(cage, "event descriptor");
     if (p->group)
         cage->oom_fd = tc_cgroup_oom_fd(p->group, &cage->oom_events);
     return 0;
@@ -344,14 +362,22 @@ static void set_exit(struct tc_cage *cage, const struct tc_report *r)
     cage->outcome->signal = WIFSIGNALED(r->status) ? WTERMSIG(r->status) : 0;
 }
 
+/* What came with a report; of a kind that carries nothing it is dropped. */
+static void drop(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        (void)close(fds[i]);
+}
+
 /* One report; 0 when there was none, 1 when there was, -1 when the cage failed. */
 static int take_report(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct tc_report r;
     size_t count = 0;
-    int fd = -1;
-    ssize_t n = tc_recv(p->report, &r, sizeof(r), &fd, 1, &count, NULL, NULL, false);
+    int fds[TC_FDS_MAX];
+    ssize_t n = tc_recv(p->report, &r, sizeof(r), fds, TC_FDS_MAX, &count, NULL, NULL, false);
+    int fd = count ? fds[0] : -1;
     if (n < 0 && errno == EMSGSIZE) /* the descriptor found no free number, and was dropped */
         return tc_cage_fail(cage,
                             &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
@@ -363,8 +389,10 @@ static int take_report(struct tc_cage *cage)
         cage->event_fd = -1; /* closed: the end is told by exit_fd */
     if (n != (ssize_t)sizeof(r))
         return 0;
-    if (count && r.kind != TC_REPORT_LISTENER && r.kind != TC_REPORT_TERMINAL)
-        (void)close(fd);
+    if (r.kind == TC_REPORT_NETWORK)
+        return tc_proxy_listen(cage, fds, count, r.status) < 0 ? -1 : 1;
+    bool one = r.kind == TC_REPORT_LISTENER || r.kind == TC_REPORT_TERMINAL;
+    drop(fds + one, count > one ? count - one : 0);
     switch (r.kind) {
     case TC_REPORT_LISTENER:
         p->listener = count ? fd : -1;
@@ -397,7 +425,7 @@ int tc_process_event(struct tc_cage *cage)
     int rc;
     while ((rc = take_report(cage)) > 0)
         ;
-    return rc;
+    return rc < 0 ? rc : tc_proxy_event(cage);
 }
 
 /* Did it end by itself without a last word? A runtime does when the kernel ended its container for

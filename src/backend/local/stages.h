@@ -11,6 +11,11 @@
 int tc_stage_session(const struct tc_box *box);
 int tc_stage_ids(const struct tc_box *box);
 /* Into the working directory, which is the new root. */
+/* network.c */
+int tc_stage_loopback(const struct tc_box *box);
+/* Routes and listeners of a cage that has a proxy; these go out by the socket, which the
+ * child has at this number. */
+int tc_stage_network(const struct tc_box *box, int report);
 int tc_stage_trees(const struct tc_box *box);
 int tc_stage_cwd(const struct tc_box *box);
 int tc_stage_privileges(const struct tc_box *box);

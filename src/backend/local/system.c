@@ -54,7 +54,8 @@ static bool add_made(struct tc_plan *plan)
     static const struct {
         const char *path, *content;
     } made[] = {{"/etc/hosts", "127.0.0.1 localhost cage\n::1 localhost\n"},
-                {"/etc/resolv.conf", "# the cage resolves no names\n"},
+                {"/etc/resolv.conf",
+                 "# answers to names of an allowlist and to no others\nnameserver 127.0.0.1\n"},
                 {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"}};
     for (size_t i = 0; i < TC_COUNT(made); i++) {
         struct tc_mount *m = tc_plan_mount(plan, TC_MOUNT_FILE, made[i].path, NULL);

@@ -108,10 +108,17 @@ static void become_runtime(const struct tc_box *box)
     _exit(127);
 }
 
+/* With a way out the container has no network namespace of its own but this one. */
+static int open_network(const struct tc_box *box)
+{
+    return box->network && tc_stage_loopback(box) < 0 ? -1 : tc_stage_network(box, box->report);
+}
+
 static const struct tc_stage stages[] = {
     {"namespaces", make_namespaces, TC_CLAUSE_PRIV_NONE}, /* whatever is done is done in them */
     {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},
     {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED}, /* first: mounts act with the cage's ids */
+    {"network", open_network, TC_CLAUSE_NET_ALLOW},
     {"bundle", attach_bundle, TC_CLAUSE_FS_READ},
     {"proc", mount_proc, TC_CLAUSE_PROC_OWN}, /* needs the host's still to be seen */
     {"trees", tc_stage_trees, TC_CLAUSE_FS_READ},

@@ -25,7 +25,6 @@ static const char *const runc_words[] = {
     "--no-new-keyring",     "--bundle=" TC_OCI_BUNDLE, NULL};
 
 static const char *const runsc_words[] = {"--rootless",
-                                          "--network=none",
                                           "--ignore-cgroups",
                                           "--host-uds=open",
                                           "--root=" TC_OCI_STATE,
@@ -80,10 +79,14 @@ const struct tc_oci_runtime *tc_oci_find(enum tc_oci_kind kind, const char *wish
     return NULL;
 }
 
+/* A kernel of its own has a network of its own, in which nothing leads out; or uses that of the
+ * namespace around it, which is the cage's. */
 void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path, const char *option,
-                    const char **ret)
+                    bool network, const char **ret)
 {
     *ret++ = path;
+    if (runtime->kind == TC_OCI_SENTRY)
+        *ret++ = network ? "--network=host" : "--network=none";
     if (option)
         *ret++ = option;
     for (const char *const *word = runtime->words; *word; word++)

@@ -33,10 +33,12 @@ static int add(int poll, int fd)
     return epoll_ctl(poll, EPOLL_CTL_ADD, fd, &wanted);
 }
 
-int tc_oci_talk_watch(struct tc_oci_talk *talk, int report)
+int tc_oci_talk_watch(struct tc_oci_talk *talk, int report, int more)
 {
     talk->poll = epoll_create1(EPOLL_CLOEXEC);
-    return talk->poll < 0 || add(talk->poll, talk->listener) < 0 ? -1 : add(talk->poll, report);
+    if (talk->poll < 0 || add(talk->poll, talk->listener) < 0 || add(talk->poll, report) < 0)
+        return -1;
+    return more < 0 ? 0 : add(talk->poll, more);
 }
 
 bool tc_oci_talk_accept(struct tc_oci_talk *talk, int report)

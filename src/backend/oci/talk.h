@@ -17,8 +17,8 @@ struct tc_oci_talk {
 
 /* In the directory "talk" of the bundle, for this id ((uid_t)-1: our own). 0, or -1 with errno. */
 int tc_oci_talk_open(struct tc_oci_talk *talk, int bundle, uid_t id);
-/* Both are watched from now on. */
-int tc_oci_talk_watch(struct tc_oci_talk *talk, int report);
+/* Both are watched from now on, and `more`; -1: no more. */
+int tc_oci_talk_watch(struct tc_oci_talk *talk, int report, int more);
 /* Puts the connection in the report socket's place, once; true then. */
 bool tc_oci_talk_accept(struct tc_oci_talk *talk, int report);
 void tc_oci_talk_close(struct tc_oci_talk *talk);

@@ -118,7 +118,7 @@ enum tc_oci_finding tc_oci_try(const struct tc_cage *cage, const struct tc_oci_r
                          .in = null,
                          .out = null,
                          .err = null};
-    tc_oci_command(runtime, path, option, words);
+    tc_oci_command(runtime, path, option, false, words);
     tc_oci_root_ids(p, &box);
     return bundle < 0 || root < 0 || self < 0 || null < 0 ? TC_OCI_UNTRIED : run(&box, ret_why);
 }

@@ -15,6 +15,7 @@
 
 #include "backend/local/enforce.h"
 #include "backend/local/local.h"
+#include "backend/local/proxy.h"
 #include "backend/local/slots.h"
 #include "backend/oci/bundle.h"
 #include "backend/oci/inner.h"
@@ -72,6 +73,9 @@ static const char *in_sentry(const struct tc_cage *cage, enum tc_clause clause)
         return "gVisor's own kernel, and in it our filter; refused calls are not listed";
     case TC_CLAUSE_NET_NONE:
         return "gVisor's own network, with loopback alone";
+    case TC_CLAUSE_NET_ALLOW:
+        return "gVisor uses the sockets of a network namespace without interfaces; an egress proxy "
+               "outside is the only way out";
     case TC_CLAUSE_NET_UNIX:
         return "our filter in gVisor's kernel";
     case TC_CLAUSE_LIMIT_MEMORY:
@@ -191,7 +195,7 @@ static int make_bundle(struct tc_cage *cage)
         return fail_bundle(cage, "report socket", "try again");
     p->box.bundle = o->bundle;
     p->box.image = o->image;
-    tc_oci_command(o->runtime, o->path, o->option, o->argv);
+    tc_oci_command(o->runtime, o->path, o->option, cage->plan->net_count > 0, o->argv);
     p->box.runtime = o->argv;
     p->box.hides_groups = o->runtime->hides_groups;
     return 0;
@@ -299,7 +303,7 @@ static int start(struct tc_cage *cage)
         return -1;
     if (!is_sentry(cage))
         return tell_inner(cage);
-    if (tc_oci_talk_watch(&own(cage)->talk, p->report) < 0)
+    if (tc_oci_talk_watch(&own(cage)->talk, p->report, tc_proxy_fd(cage)) < 0)
         return fail_bundle(cage, "report socket", "try again");
     cage->event_fd = own(cage)->talk.poll;
     return 0;
@@ -311,9 +315,10 @@ static int start(struct tc_cage *cage)
 static int event(struct tc_cage *cage)
 {
     struct oci *o = own(cage);
-    if (tc_oci_talk_accept(&o->talk, TC_PRIV(cage)->report) && tell_inner(cage) < 0)
-        return -1;
+    /* what the runtime's process said before, on the socket that PID 1's takes the place of */
     int rc = tc_process_event(cage);
+    if (rc == 0 && tc_oci_talk_accept(&o->talk, TC_PRIV(cage)->report))
+        rc = tell_inner(cage) < 0 ? -1 : tc_process_event(cage);
     if (cage->over && o->runtime->copies) {
         o->told = true;
         cage->over = false;

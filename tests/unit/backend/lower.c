@@ -230,11 +230,11 @@ static void what_cannot_be_held_is_refused(void **state)
     }
 }
 
-static void the_network_is_not_promised(void **state)
+static void inspection_is_not_promised(void **state)
 {
     for (int clause = 0; clause < TC_CLAUSE_COUNT; clause++)
         assert_int_equal((front()->provides & TC_CLAUSE_BIT(clause)) != 0,
-                         clause != TC_CLAUSE_NET_ALLOW);
+                         clause != TC_CLAUSE_NET_INSPECT);
 }
 
 int main(void)
@@ -245,7 +245,7 @@ int main(void)
         cmocka_unit_test(starting_places),
         cmocka_unit_test(limits_and_lists_are_copied),
         cmocka_unit_test(what_cannot_be_held_is_refused),
-        cmocka_unit_test(the_network_is_not_promised),
+        cmocka_unit_test(inspection_is_not_promised),
     };
     return cmocka_run_group_tests_name("lower", tests, NULL, NULL);
 }

@@ -71,8 +71,7 @@ static void fill_plan(struct tc_plan *p)
                                    .open_files = 9,
                                    .output = 10,
                                    .output_kill = true};
-    struct tc_strv *lists[] = {&p->argv,          &p->env,     &p->cwd,
-                               &p->tool_writable, &p->collect, &p->net_allowed};
+    struct tc_strv *lists[] = {&p->argv, &p->env, &p->cwd, &p->tool_writable, &p->collect};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         for (size_t k = 0; k < i; k++)
             assert_true(tc_strv_add(lists[i], k ? "a b" : ""));

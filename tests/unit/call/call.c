@@ -54,7 +54,7 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "[tool.caged]\n"
                                   "command = [\"true\"]\n"
                                   "backend = \"process\"\n"
-                                  "network = [\"api.example.com:443\"]\n"
+                                  "network = [{ host = \"api.example.com\", paths = [\"/v1\"] }]\n"
                                   "[tool.first]\n"
                                   "command = [\"ok\"]\n"
                                   "backend = \"process\"\n"
@@ -74,7 +74,7 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "fallback = [\"gvisor\", \"process\"]\n"
                                   "[tool.nowhere]\n"
                                   "command = [\"ok\"]\n"
-                                  "network = [\"api.example.com:443\"]\n"
+                                  "network = [{ host = \"api.example.com\", paths = [\"/v1\"] }]\n"
                                   "fallback = [\"qemu\", \"gvisor\"]\n"
                                   "[tool.nested]\n"
                                   "command = [\"ok\"]\n"
@@ -241,10 +241,10 @@ static void refusals_are_finished_calls(void **state)
         {"absent", "qemu", "no backend qemu", TOOLCAGE_EBACKEND, 125},
         {"asks", "asks", "no approver is connected", TOOLCAGE_EDENIED, 126},
         {"misspelt", "okay", "does not know the word", TOOLCAGE_EBACKEND, 125},
-        {"caged", "net.allow", "cannot enforce net.allow", TOOLCAGE_EUNENFORCEABLE, 126},
+        {"caged", "net.inspect", "cannot enforce net.inspect", TOOLCAGE_EUNENFORCEABLE, 126},
         {"nowhere", "fallback",
-         "process (it cannot enforce net.allow); qemu (this version has no such backend); gvisor "
-         "(it cannot enforce net.allow)",
+         "process (it cannot enforce net.inspect); qemu (this version has no such backend); gvisor "
+         "(it cannot enforce net.inspect)",
          TOOLCAGE_EUNENFORCEABLE, 126},
         {"nested", "layers", "runs another one inside", TOOLCAGE_EUNENFORCEABLE, 126},
         {"traces", "syscalls", "gVisor's own kernel decides what ptrace does",
