@@ -167,7 +167,7 @@ class Scene:
 
     # ---- calls -------------------------------------------------------------------------------------------
 
-    def policy(self, writable=None, readable=(), denied=(), memory=ANY, more=""):
+    def policy(self, writable=None, readable=(), denied=(), memory=ANY, network='"none"', more=""):
         def listed(paths):
             return ", ".join(item if item.startswith("{") else json.dumps(item) for item in paths)
 
@@ -175,7 +175,7 @@ class Scene:
         self.policies += 1
         return self.write(f"policy-{self.policies}.toml", f"""
 [tool.t]
-network = "none"
+network = {network}
 filesystem.readable = [{listed(readable)}]
 filesystem.writable = [{listed([self.ws] if writable is None else writable)}]
 filesystem.denied = [{listed(denied)}]
@@ -189,7 +189,7 @@ filesystem.denied = [{listed(denied)}]
         if os.path.exists(self.path("own")):
             return self.path("own/src/toolcage")
         self.directory("own/src")
-        for name in ["toolcage", "toolcage-helper", *(each for each in os.listdir(build) if each.startswith("libtoolcage.so"))]:
+        for name in ["toolcage", "toolcage-helper", "toolcage-egress", *(each for each in os.listdir(build) if each.startswith("libtoolcage.so"))]:
             if os.path.isfile(os.path.join(build, name)):
                 shutil.copy(os.path.join(build, name), self.path("own/src", name))
         return self.path("own/src/toolcage")

@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""network = [...]: what the entries name is reached, by programs that know a proxy and by those that do not, and nothing else is.
+
+The script stands in a network of its own, where addresses of the public kind are this machine's: servers listen there, and a name
+server of the test's own answers as it is told."""
+import contextlib
+import http.server
+import json
+import os
+import shutil
+import socket
+import socketserver
+import ssl
+import subprocess
+import sys
+import threading
+
+INSIDE = "TOOLCAGE_TEST_NETWORK"
+if not os.environ.get(INSIDE):
+    os.environ[INSIDE] = "1"
+    own = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
+    os.execvp("unshare", ["unshare", *own, "--net", "--mount", "--propagation", "private", sys.executable, *sys.argv])
+
+API, EVIL, PRIVATE, API6 = "93.184.216.34", "93.184.216.99", "10.1.2.3", "2606:2800:21f:cb07::34"
+NAMES = {"api.example.com": [API], "files.example.com": [API], "evil.example": [EVIL], "db.example.com": [PRIVATE], "mixed.example.com": [API, PRIVATE],
+         "loop.example.com": ["127.0.0.1"], "meta.example.com": ["169.254.169.254"], "six.example.com": [API6]}
+asked = []  # names that came to the name server outside
+
+
+def lines(*commands):
+    for command in commands:
+        subprocess.run(command.split(), check=True)
+
+
+def make_network():
+    lines("ip link set lo up", *(f"ip addr add {a}/32 dev lo" for a in (API, EVIL, PRIVATE)), f"ip addr add {API6}/128 dev lo nodad")
+    where = f"/run/toolcage-test-{os.getpid()}" if os.geteuid() == 0 else f"/tmp/toolcage-test-{os.getpid()}"
+    os.makedirs(where)
+    lines(f"mount -t tmpfs tmpfs {where}")
+    for name, text in (("resolv.conf", "nameserver 127.0.0.1\n"), ("hosts", f"127.0.0.1 localhost\n{API} hosted.example.com\n")):
+        with open(f"{where}/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+        lines(f"mount --bind {where}/{name} {os.path.realpath('/etc/' + name)}")
+    return where
+
+
+class Resolver(socketserver.BaseRequestHandler):
+    """A and AAAA of NAMES; anything else does not exist."""
+
+    def handle(self):
+        query, sock = self.request
+        at, labels = 12, []
+        while query[at]:
+            labels.append(query[at + 1:at + 1 + query[at]].decode("latin-1"))
+            at += 1 + query[at]
+        kind, question = query[at + 1:at + 3], query[12:at + 5]
+        name = ".".join(labels).lower()
+        asked.append(name)
+        family = {b"\0\1": socket.AF_INET, b"\0\x1c": socket.AF_INET6}.get(kind)
+        answers = [socket.inet_pton(family, a) for a in NAMES.get(name, []) if family and (":" in a) == (family == socket.AF_INET6)]
+        code = 0 if name in NAMES else 3
+        records = b"".join(b"\xc0\x0c" + kind + b"\0\1\0\0\0\0" + len(a).to_bytes(2, "big") + a for a in answers)
+        head = query[:2] + bytes([0x81, 0x80 | code]) + b"\0\1" + len(answers).to_bytes(2, "big") + b"\0\0\0\0"
+        sock.sendto(head + question + records, self.client_address)
+
+
+class Web(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        text = json.dumps({"host": self.headers.get("Host"), "path": self.path, "method": self.command, "body": len(body)}).encode() + b"\n"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = do_PUT = answer
+
+    def log_message(self, *_):
+        pass
+
+
+class Threaded(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+    address_family = socket.AF_INET
+
+
+class Threaded6(Threaded):
+    address_family = socket.AF_INET6
+
+
+class Greeter(socketserver.BaseRequestHandler):
+    """Speaks first, as ssh and smtp do."""
+
+    def handle(self):
+        self.request.sendall(b"hello, who are you?\n")
+        self.request.sendall(self.request.recv(100).upper())
+
+
+class Streams(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+
+
+def serve(server):
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
+def make_certificate(where):
+    lines("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=toolcage-test "
+          f"-addext subjectAltName=DNS:api.example.com,DNS:evil.example,DNS:six.example.com,DNS:files.example.com -keyout {where}/key.pem -out {where}/cert.pem")
+    os.chmod(f"{where}/cert.pem", 0o644)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f"{where}/cert.pem", f"{where}/key.pem")
+    return context
+
+
+def serve_all(where):
+    serve(socketserver.ThreadingUDPServer(("127.0.0.1", 53), Resolver))
+    context = make_certificate(where)
+    for address in (API, EVIL, PRIVATE, API6, "127.0.0.1"):
+        kind = Threaded6 if ":" in address else Threaded
+        serve(kind((address, 80), Web))
+        tls = kind((address, 443), Web)
+        tls.socket = context.wrap_socket(tls.socket, server_side=True)
+        serve(tls)
+    serve(Streams((API, 2222), Greeter))
+    serve(Threaded(("127.0.0.1", 8080), Web))
+
+
+network = make_network()
+with open(os.devnull, "wb") as nothing:
+    saved = os.dup(2)
+    os.dup2(nothing.fileno(), 2)
+    serve_all(network)
+    os.dup2(saved, 2)
+    os.close(saved)
+
+from scene import PAUSE, Skip, check, run, until  # noqa: E402  become() comes after what only root can do
+
+CA = "--cacert /ca/cert.pem"
+ENTRIES = '["api.example.com:443", "api.example.com:80", "api.example.com:2222", "six.example.com:443"]'
+
+
+def shell(s, script, entries=ENTRIES, more="", **rest):
+    return s.shell(script, network=entries, readable=[f'{{ path = "/ca", from = "{network}" }}'], writable=(), more=more, **rest)
+
+
+def target(answer):
+    return set(answer.denied("connect"))
+
+
+def named_hosts(s):
+    s.works("net.allow")
+    answer = shell(s, f"curl -sS {CA} https://api.example.com/v1")
+    check(answer.status == "ok" and '"host": "api.example.com"' in answer.out, "by the proxy variables: TLS", answer)
+    check(answer.json["usage"]["egress_bytes"] > 0 and answer.json["usage"]["destinations"][0]["target"] == "api.example.com:443",
+          "usage says where to, and how much", answer.json and answer.json["usage"])
+    check(answer.enforcement and "egress proxy" in answer.enforcement["net.allow"], "the mechanism is named", answer)
+    answer = shell(s, "curl -sS http://api.example.com/v1?x=1")
+    check(answer.status == "ok" and '"path": "/v1?x=1"' in answer.out, "by the proxy variables: plain HTTP", answer)
+    answer = shell(s, f"curl -sS {CA} --noproxy '*' https://api.example.com/ && curl -sS --noproxy '*' http://api.example.com/plain")
+    check(answer.status == "ok" and answer.out.count('"host": "api.example.com"') == 2, "without them: TLS and plain HTTP", answer)
+    answer = shell(s, f"curl -sS {CA} --proxy socks5h://${{http_proxy#http://}} https://api.example.com/")
+    check(answer.status == "ok", "SOCKS5 with a remote name", answer)
+    answer = shell(s, f"curl -sS {CA} https://six.example.com/ && curl -sS -6 {CA} --noproxy '*' https://six.example.com/")
+    check(answer.status == "ok" and answer.out.count("six.example.com") == 2, "a host that has IPv6 alone", answer)
+    answer = s.python("import socket; c=socket.create_connection(('api.example.com', 2222)); print(c.recv(99)); c.sendall(b'me'); print(c.recv(9))", network=ENTRIES, writable=())
+    check(answer.status == "ok" and "ME" in answer.out, "a server that speaks first", answer)
+
+
+def everything_else(s):
+    s.works("net.allow")
+    asked.clear()
+    answer = shell(s, f"curl -sS {CA} https://evil.example/")
+    check(answer.code != 0 and "evil.example:443" in target(answer), "another name, by the proxy", answer)
+    check("evil.example:443 is not in the allowlist of tool t; allowed: api.example.com:443" in answer.message, "and the model is told what is allowed", answer.message)
+    answer = shell(s, "curl -sS http://evil.example/")
+    body = json.loads(answer.out)
+    check(body["host"] == "evil.example" and "api.example.com:443" in body["allowed"], "plain HTTP: a refusal that can be read", answer)
+    answer = shell(s, f"curl -sS -m 5 {CA} --noproxy '*' https://evil.example/")
+    check(answer.code == 6 and {"evil.example", "evil.example:443"} & target(answer), "another name, without the proxy: it does not exist", answer)
+    check("evil.example" not in asked, "nobody outside was asked for it", asked)
+    answer = shell(s, f"curl -sSk -m 5 --noproxy '*' https://{EVIL}/")
+    check(answer.code == 7 and f"{EVIL}:443" in target(answer), "an address that is not named", answer)
+    answer = shell(s, f"curl -sSk -m 5 https://{API}/; curl -sSk -m 5 --noproxy '*' https://{API}/")
+    check(answer.code != 0 and f"{API}:443" in target(answer), "nor the address of a name that is", answer)
+    answer = shell(s, "curl -sS -m 5 --noproxy '*' http://api.example.com:8000/")
+    check(answer.code == 7 and "api.example.com:8000" in target(answer), "another port of a granted name", answer)
+    answer = shell(s, "curl -sS -m 5 --noproxy '*' http://127.0.0.1:8080/")
+    check(answer.code == 7, "a server on the host's loopback", answer)
+    answer = shell(s, "curl -sSk -m 5 --noproxy '*' --connect-to evil.example:443:api.example.com:443 https://evil.example/")
+    check(answer.code != 0, "another name inside of TLS", answer)
+    answer = shell(s, "curl -sS -m 5 --noproxy '*' -H 'Host: evil.example' http://api.example.com/")
+    check('"host": "evil.example"' not in answer.out, "another Host inside of plain HTTP", answer)
+    answer = shell(s, "curl -sS -m 5 -H 'Host: evil.example' http://api.example.com/")
+    check('"host": "evil.example"' not in answer.out, "and by the proxy", answer)
+
+
+def inside(s):
+    """Names that lead to where only this machine and its network reach."""
+    s.works("net.allow")
+    for name in ("db", "mixed", "loop", "meta"):
+        entries = f'["{name}.example.com:80"]'
+        answer = shell(s, f"curl -sS -m 9 http://{name}.example.com/; curl -sS -m 9 --noproxy '*' http://{name}.example.com/", entries)
+        check('"host"' not in answer.out.replace(f'"host":"{name}', "") and f"{name}.example.com:80" in target(answer), f"{name}: refused", answer)
+    answer = shell(s, "curl -sS http://db.example.com/", f'["db.example.com:80", "{PRIVATE}:80"]')
+    check('"host": "db.example.com"' in answer.out, "where its address is named too, it is reached", answer)
+    answer = shell(s, f"curl -sS --noproxy '*' http://{PRIVATE}/x && curl -sS http://{PRIVATE}/y", f'["{PRIVATE}:80"]')
+    check(answer.status == "ok" and answer.out.count(PRIVATE) == 2, "an address that is named itself", answer)
+    answer = shell(s, "curl -sS --noproxy '*' http://127.0.0.1:8080/x && curl -sS http://localhost:8080/y", '["127.0.0.1:8080"]')
+    check(answer.status == "ok" and answer.out.count('"path"') == 2, "a service of the host's loopback that is named", answer)
+    answer = shell(s, "curl -sS --noproxy '*' http://localhost:8080/y", '["localhost:8080"]')
+    check(answer.status == "ok", "and by its name", answer)
+    answer = shell(s, "curl -sS http://hosted.example.com/", '["hosted.example.com:80"]')
+    check(answer.status == "ok", "/etc/hosts of the host is followed", answer)
+
+
+def any_public(s):
+    s.works("net.allow")
+    answer = shell(s, f"curl -sS {CA} https://evil.example/ && curl -sS --noproxy '*' {CA} https://evil.example/ && curl -sSk --noproxy '*' https://{EVIL}/", '["*"]')
+    check(answer.status == "ok" and answer.out.count('"path"') == 3, '"*" is every public address', answer)
+    answer = shell(s, f"curl -sSk -m 5 https://db.example.com/; curl -sSk -m 5 --noproxy '*' https://{PRIVATE}/; curl -sSk -m 5 --noproxy '*' https://db.example.com/", '["*"]')
+    check('"path"' not in answer.out, "and no private one", answer)
+
+
+PROGRAMS = {
+    "wget": f"wget -q -O- --ca-certificate=/ca/cert.pem https://api.example.com/ && wget -q -O- --no-proxy --ca-certificate=/ca/cert.pem https://api.example.com/",
+    "python3": "python3 -c \"import urllib.request,ssl; c=ssl.create_default_context(cafile='/ca/cert.pem'); print(urllib.request.urlopen('https://api.example.com/',context=c).read().decode());"
+               " o=urllib.request.build_opener(urllib.request.ProxyHandler({}),urllib.request.HTTPSHandler(context=c)); print(o.open('https://api.example.com/').read().decode())\"",
+    "openssl": "printf 'GET / HTTP/1.0\\r\\nHost: api.example.com\\r\\n\\r\\n' | timeout 5 openssl s_client -quiet -CAfile /ca/cert.pem -servername api.example.com -connect api.example.com:443 2>/dev/null;"
+               " printf 'GET / HTTP/1.0\\r\\nHost: api.example.com\\r\\n\\r\\n' | timeout 5 openssl s_client -quiet -CAfile /ca/cert.pem -servername api.example.com -connect api.example.com:443 2>/dev/null",
+}
+
+
+def programs(s):
+    s.works("net.allow")
+    for name, script in PROGRAMS.items():
+        if not shutil.which(name, path="/usr/bin"):
+            raise Skip(f"skipped: {name} is not here")
+        answer = shell(s, script)
+        check(answer.out.count('"host": "api.example.com"') == 2, f"{name}: with and without the proxy", answer)
+
+
+def ends(s):
+    """The proxy goes with its cage, and the cage's network with the proxy."""
+    s.works("net.allow")
+    process = s.begin(f"curl -sS {CA} https://api.example.com/; {PAUSE}; curl -sS -m 5 {CA} https://api.example.com/", network=ENTRIES,
+                      readable=[f'{{ path = "/ca", from = "{network}" }}'], writable=())
+    proxies = proxies_here()
+    check(len(proxies) == 1, "one proxy for the cage", proxies)
+    for pid in proxies:
+        os.kill(pid, 9)
+    out, err = process.communicate(b"\n", 30)
+    answer = json.loads(out)
+    check(answer["status"] == "error" and "egress proxy" in answer["error"]["message"], "killed: the call is an error that says so", (out, err))
+    check(gone(proxies), "and none is left")
+    answer = shell(s, f"curl -sS {CA} https://api.example.com/")
+    check(answer.status == "ok" and gone(proxies_here()), "after the next call, too", answer)
+
+
+def proxies_here():
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{entry}/cmdline", "rb") as file:
+            if file.read() == b"toolcage-egress\0" and os.readlink(f"/proc/{entry}/ns/net") == os.readlink("/proc/self/ns/net"):
+                found.append(int(entry))
+    return found
+
+
+def gone(pids):
+    return until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
+
+
+run(named_hosts, everything_else, inside, any_public, programs, ends)
