@@ -126,6 +126,8 @@ CASES = [
     no("net.none", "a listener on the host's loopback", "connect 127.0.0.1 {port} {token}", "arrived tcp"),
     no("net.none", "an address of the host", "connect {address} {anyport} {token}", "arrived any"),
     no("net.allow", "what is not named", "connect 127.0.0.1 {port} {token}", "arrived tcp", network='["example.com:443"]'),
+    no("net.allow", "another address of the host", "connect {address} {anyport} {token}", "arrived any", network='["127.0.0.1:{port}"]'),
+    yes("net.allow", "what is named", "connect 127.0.0.1 {port} {token}", "arrived tcp", network='["127.0.0.1:{port}"]'),
     yes("net.unix", "a pair of its own", "pair", "says yes pair"),
     no("net.unix", "a pair that names its peer", "datagram-pair", "says yes datagram pair"),
     no("net.unix", "a socket in a readable directory", "unix {data}/socket {token}", "arrived unix"),

@@ -23,7 +23,7 @@ CAGED, FREE, DIRECT = "caged", "free", "direct"
 POLICY = """
 [tool.{name}]
 backend = "{backend}"
-network = "none"
+network = {network}
 filesystem = {{ readable = [{readable}], writable = [{writable}], denied = [{denied}] }}
 memory = {memory}
 pids = 64
@@ -56,6 +56,7 @@ class Scene:
             shutil.copy(options.attacks, self.program(name))
         self.secret = self.write("secret/canary", self.token)
         self.readable, self.writable, self.denied, self.more = [self.path("bin"), self.path("data")], [self.path("ws")], [], ""
+        self.network = '"none"'
         self.memory = '{ max = "256MiB", by = "any" }'
         self.environ = {"HOME": self.path("home"), "PATH": "/usr/bin:/bin", "LC_ALL": "C"}
         for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
@@ -103,7 +104,7 @@ class Scene:
 
         more = self.more + (WITHOUT if self.options.without else "")
         text = "".join(POLICY.format(name=name, patience=20 * PATIENCE, backend=backend, readable=listed(self.readable), more=more,
-                                     memory=self.memory, writable=listed(self.writable), denied=listed(self.denied))
+                                     memory=self.memory, network=self.network, writable=listed(self.writable), denied=listed(self.denied))
                        for name, backend in ((CAGED, self.options.backend), (FREE, "not-a-security-boundary")))
         return self.write("policy.toml", self.runtime() + text)
 

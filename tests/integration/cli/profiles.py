@@ -106,7 +106,7 @@ def offline_build(project):
 
 def web_get(project):
     answer = project.call("fetch", page="")
-    check(answer.status == "denied" and "net.allow" in answer.message and "profile:web-get" in answer.out, "web-get: the refusal names the clause and its place", answer)
+    check(answer.status == "denied" and "net.inspect" in answer.message and "profile:web-get" in answer.out, "web-get: the refusal names the clause and its place", answer)
 
 
 def personal(project):

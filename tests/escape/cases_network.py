@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Attacks of a tool that may reach one service: on the others, through the proxy and around it."""
+import os
+import signal
+import socket
+import threading
+
+from scene import CAGED, Refused
+from processes import below
+
+PYTHON = "/usr/bin/python3"
+# What every script begins with: how to speak to whoever is to carry it out; without a cage that is the service itself.
+BEGIN = """
+import os, socket, struct, sys
+allowed, denied, token = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3].encode()
+proxy = os.environ.get("http_proxy", "")
+def dial(port=denied, host="127.0.0.1"):
+    s = socket.create_connection((host, port), 5); s.settimeout(5); return s
+def by_proxy():
+    host, port = proxy[len("http://"):].split(":"); return dial(int(port), host)
+def say(text):
+    s = by_proxy(); s.sendall(text); return s
+"""
+CONNECT = """
+if proxy:
+    s = say(b"CONNECT 127.0.0.1:%d HTTP/1.1\\r\\nHost: 127.0.0.1:%d\\r\\n\\r\\n" % (denied, denied)); print(s.recv(4096))
+else:
+    s = dial()
+s.sendall(token)
+"""
+SOCKS = """
+if proxy:
+    s = say(b"\\5\\1\\0"); s.recv(2); s.sendall(b"\\5\\1\\0\\1\\x7f\\0\\0\\1" + struct.pack(">H", denied)); print(s.recv(64))
+else:
+    s = dial()
+s.sendall(token)
+"""
+FORWARD = """
+request = b"POST %s HTTP/1.1\\r\\nHost: 127.0.0.1:%d\\r\\nContent-Length: %d\\r\\n\\r\\n" % (b"http://127.0.0.1:%d/" % denied if proxy else b"/", denied, len(token)) + token
+s = say(request) if proxy else dial()
+if not proxy: s.sendall(request)
+print(s.recv(4096))
+"""
+# Spellings of 127.0.0.1 that one reader takes for a name and another for an address.
+SPELLINGS = """
+for host in ("127.1", "2130706433", "0x7f000001", "0177.0.0.1", "0x7f.1", "127.0.0.1.", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::1]", "0", "0.0.0.0", "localhost", "localhost."):
+    try:
+        if proxy:
+            s = say(b"CONNECT %s:%d HTTP/1.1\\r\\nHost: %s:%d\\r\\n\\r\\n" % (host.encode(), denied, host.encode(), denied)); s.recv(4096)
+        else:
+            s = dial(host=host.strip("[]").rstrip("."))
+        s.sendall(token)
+    except OSError as error:
+        print(host, error)
+"""
+AFTER = """
+def request(port):
+    text = token if port == denied else b""
+    return b"POST %s HTTP/1.1\\r\\nHost: 127.0.0.1:%d\\r\\nContent-Length: %d\\r\\n\\r\\n" % (b"http://127.0.0.1:%d/" % port if proxy else b"/", port, len(text)) + text
+if proxy:
+    s = say(request(allowed) + request(denied)); print(s.recv(4096))
+else:
+    dial().sendall(request(denied))
+"""
+SPLIT = """
+hidden = b"GET /%s HTTP/1.1\\r\\nHost: elsewhere.example\\r\\n\\r\\n" % token
+heads = [b"Content-Length: %d\\r\\nTransfer-Encoding: chunked" % len(b"0\\r\\n\\r\\n" + hidden), b"Transfer-Encoding: chunked\\r\\nTransfer-Encoding: identity", b"Transfer-Encoding : chunked",
+         b"Transfer-Encoding: xchunked", b"Content-Length: 0\\r\\nContent-Length: 99", b"Content-Length: +0", b"Content-Length: 0\\n", b"X: y\\r\\n Content-Length: 99", b"Content-Length: 0"]
+for head in heads:
+    request = b"POST %s HTTP/1.1\\r\\nHost: 127.0.0.1:%d\\r\\n%s\\r\\n\\r\\n0\\r\\n\\r\\n" % (b"http://127.0.0.1:%d/" % allowed if proxy else b"/", allowed, head) + hidden
+    try:
+        s = say(request) if proxy else dial(allowed)
+        if not proxy: s.sendall(request)
+        s.recv(4096)
+    except OSError as error:
+        print(head, error)
+"""
+DATAGRAM = "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(token, ('127.0.0.1', denied))"
+FAST = "s = socket.socket(); s.sendto(token, 0x20000000, ('127.0.0.1', denied))"
+MULTIPATH = """
+try:
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+except OSError:
+    s = socket.socket()
+s.connect(("127.0.0.1", denied)); s.sendall(token)
+"""
+BOUND = "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'lo'); s.connect(('127.0.0.1', denied)); s.sendall(token)"
+
+
+def recorder(s):
+    """The service that is granted: takes what comes, answers, and remembers."""
+    sock = socket.create_server(("127.0.0.1", 0))
+    s.ends.callback(sock.close)
+    heard = []
+
+    def serve():
+        while True:
+            try:
+                peer, _ = sock.accept()
+            except OSError:
+                return
+            with peer:
+                peer.settimeout(1)
+                try:
+                    while text := peer.recv(65536):
+                        heard.append(text)
+                        peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                except OSError:
+                    pass
+
+    threading.Thread(target=serve, daemon=True).start()
+    return sock.getsockname()[1], heard
+
+
+def stage(s, kind=socket.SOCK_STREAM):
+    """Ports of the granted service and of another one, and what was heard at each."""
+    allowed, heard = recorder(s)
+    sock, arrived = s.listen(socket.AF_INET, kind, ("127.0.0.1", 0))
+    s.network = f'["127.0.0.1:{allowed}"]'
+    return allowed, sock.getsockname()[1], heard, arrived
+
+
+def by(script, kind=socket.SOCK_STREAM):
+    def run(s):
+        allowed, denied, _, arrived = stage(s, kind)
+        s.call(PYTHON, "-I", "-c", BEGIN + script, str(allowed), str(denied), s.token)
+        return arrived()
+    return run
+
+
+def hides(s):
+    """A request for another host that no reader but the server sees."""
+    allowed, denied, heard, _ = stage(s)
+    s.call(PYTHON, "-I", "-c", BEGIN + SPLIT, str(allowed), str(denied), s.token)
+    return any(f"GET /{s.token}".encode() in text for text in heard)
+
+
+def outlives_the_proxy(s):
+    """Whoever holds the door is killed while the tool runs."""
+    allowed, denied, _, arrived = stage(s)
+
+    def kill(process):
+        for pid in below(s.helper(process)) if s.how == CAGED else []:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if file.read().startswith(b"toolcage-egress\0"):
+                    os.kill(pid, signal.SIGKILL)
+
+    s.write("data/attack.py", BEGIN + "dial().sendall(token)")
+    try:
+        s.meanwhile(f"{PYTHON} -I {s.path('data')}/attack.py {allowed} {denied} {s.token}", kill)
+    except Refused:
+        pass
+    return arrived()
+
+
+CASES = [
+    ("another service is asked for by CONNECT", by(CONNECT), {}),
+    ("another service is asked for by SOCKS", by(SOCKS), {}),
+    ("another service is asked for by a plain request", by(FORWARD), {}),
+    ("an address is spelled in another way", by(SPELLINGS), {}),
+    ("a second request follows the granted one", by(AFTER), {}),
+    ("a request hides in the body of another", hides, {}),
+    ("beside an allowlist: a datagram", by(DATAGRAM, socket.SOCK_DGRAM), {}),
+    ("beside an allowlist: data without a connect", by(FAST), {}),
+    ("beside an allowlist: a multipath socket", by(MULTIPATH), {}),
+    ("beside an allowlist: a socket of another interface", by(BOUND), {}),
+    ("the proxy is killed while the tool runs", outlives_the_proxy, {}),
+]
