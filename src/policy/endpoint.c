@@ -9,6 +9,7 @@
 #include <toolcage/error.h>
 
 #include "base/buf.h"
+#include "policy/address.h"
 
 static int refuse(struct tc_complaint *c, const char *text, size_t len, const char *hint,
                   const char *why)
@@ -47,6 +48,12 @@ bool tc_host_is_address(const char *host)
     struct in_addr v4;
     struct in6_addr v6;
     return inet_pton(AF_INET, host, &v4) == 1 || inet_pton(AF_INET6, host, &v6) == 1;
+}
+
+bool tc_host_any(const char *host)
+{
+    enum tc_address_class class;
+    return !tc_address_class_of(host, &class) || class == TC_ADDRESS_PUBLIC;
 }
 
 static char *canonical_v6(const char *host)
@@ -152,7 +159,7 @@ const struct tc_net_entry *tc_endpoint_find(const struct tc_net_entry *entries, 
             continue;
         if (tc_streq(entries[i].host, host))
             return &entries[i];
-        if (tc_streq(entries[i].host, "*") && !tc_host_is_address(host))
+        if (tc_streq(entries[i].host, "*") && tc_host_any(host))
             any = &entries[i];
     }
     return any;

@@ -23,10 +23,12 @@ int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_compl
 /* A host alone, in canonical form (lower case, addresses as inet_ntop writes them). */
 int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *c);
 bool tc_host_is_address(const char *host);
+/* Does "*" speak of this host: a name, or an address that is public? */
+bool tc_host_any(const char *host);
 /* "host:port", with brackets where needed; owned, NULL when out of memory. */
 char *tc_endpoint_write(const char *host, unsigned port);
-/* The entry that covers this endpoint, or NULL. "*" covers names, not addresses: an address that is
- * not public must be named itself. */
+/* The entry that covers this endpoint, or NULL. "*" covers names (where a name leads is judged when
+ * it is known) and public addresses: any other address must be named itself. */
 const struct tc_net_entry *tc_endpoint_find(const struct tc_net_entry *entries, size_t count,
                                             const char *host, unsigned port);
 

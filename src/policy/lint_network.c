@@ -2,9 +2,9 @@
  * Copyright The toolcage authors
  *
  * Rules about endpoints: who is there, and who reads what is sent there. */
-#include <arpa/inet.h>
 #include <string.h>
 
+#include "policy/address.h"
 #include "policy/endpoint.h"
 #include "policy/lint_rules.h"
 
@@ -95,59 +95,20 @@ void tc_lint_suffix(struct tc_lint *l, const struct tc_spec *spec)
 
 enum kind { KIND_NAME, KIND_PUBLIC, KIND_PRIVATE, KIND_METADATA };
 
-static bool in_v4(uint32_t address, const char *net, int bits)
-{
-    struct in_addr base;
-    uint32_t mask = bits ? ~(uint32_t)0 << (32 - bits) : 0;
-    return inet_pton(AF_INET, net, &base) == 1 && (address & mask) == (ntohl(base.s_addr) & mask);
-}
-
-static bool private_v4(uint32_t address)
-{
-    static const struct {
-        const char *net;
-        int bits;
-    } rows[] = {{"0.0.0.0", 8},      {"10.0.0.0", 8},    {"100.64.0.0", 10}, {"127.0.0.0", 8},
-                {"169.254.0.0", 16}, {"172.16.0.0", 12}, {"192.0.0.0", 24},  {"192.168.0.0", 16},
-                {"198.18.0.0", 15},  {"224.0.0.0", 4},   {"240.0.0.0", 4}};
-    for (size_t i = 0; i < TC_COUNT(rows); i++)
-        if (in_v4(address, rows[i].net, rows[i].bits))
-            return true;
-    return false;
-}
-
-/* Loopback, unspecified, unique local, link-local, multicast; one that carries a v4 address counts
- * as that. */
-static bool private_v6(const unsigned char *a)
-{
-    static const unsigned char zero[15];
-    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
-    static const unsigned char nat64[12] = {0, 0x64, 0xff, 0x9b};
-    if (memcmp(a, mapped, 12) == 0 || memcmp(a, nat64, 12) == 0)
-        return private_v4((uint32_t)a[12] << 24 | (uint32_t)a[13] << 16 | (uint32_t)a[14] << 8 |
-                          a[15]);
-    if (memcmp(a, zero, 15) == 0 && a[15] <= 1)
-        return true;
-    return (a[0] & 0xfe) == 0xfc || (a[0] == 0xfe && (a[1] & 0xc0) == 0x80) || a[0] == 0xff;
-}
-
 static enum kind kind_of(const char *host)
 {
-    static const char *const metadata[] = {"169.254.169.254",        "169.254.170.2",
-                                           "100.100.100.200",        "192.0.0.192",
-                                           "fd00:ec2::254",          "fd20:ce::254",
-                                           "::ffff:169.254.169.254", "metadata.google.internal",
-                                           "metadata.goog",          NULL};
-    struct in_addr v4;
-    struct in6_addr v6;
+    static const char *const metadata[] = {"metadata.google.internal", "metadata.goog", NULL};
+    enum tc_address_class class;
     if (is_one_of(host, metadata))
         return KIND_METADATA;
-    if (inet_pton(AF_INET, host, &v4) == 1)
-        return private_v4(ntohl(v4.s_addr)) ? KIND_PRIVATE : KIND_PUBLIC;
-    if (inet_pton(AF_INET6, host, &v6) == 1)
-        return private_v6(v6.s6_addr) ? KIND_PRIVATE : KIND_PUBLIC;
-    return tc_streq(host, "localhost") || tc_endswith(host, ".localhost") ? KIND_PRIVATE
-                                                                          : KIND_NAME;
+    if (!tc_address_class_of(host, &class))
+        return tc_streq(host, "localhost") || tc_endswith(host, ".localhost") ? KIND_PRIVATE
+                                                                              : KIND_NAME;
+    if (class == TC_ADDRESS_METADATA)
+        return KIND_METADATA;
+    /* an example's address is nobody's: to name the host instead is what helps */
+    return class == TC_ADDRESS_PUBLIC || class == TC_ADDRESS_DOCUMENTATION ? KIND_PUBLIC
+                                                                           : KIND_PRIVATE;
 }
 
 static void check_metadata(struct tc_lint *l, const struct tc_spec *says, const char *key,

@@ -161,13 +161,20 @@ static void refuse_endpoints(void **state)
     }
 }
 
-static void all_public_is_no_address(void **state)
+static void any_is_names_and_public_addresses(void **state)
 {
     struct tc_net_entry any = {.host = (char *)"*", .port = 443};
     assert_non_null(tc_endpoint_find(&any, 1, "example.com", 443));
     assert_null(tc_endpoint_find(&any, 1, "example.com", 80));
-    assert_null(tc_endpoint_find(&any, 1, "10.0.0.1", 443));
-    assert_null(tc_endpoint_find(&any, 1, "::1", 443));
+    assert_non_null(tc_endpoint_find(&any, 1, "93.184.216.34", 443));
+    assert_null(tc_endpoint_find(&any, 1, "93.184.216.34", 80));
+    assert_non_null(tc_endpoint_find(&any, 1, "2606:4700::1", 443));
+    static const char *const others[] = {
+        "10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.1.1",         "0.0.0.0",
+        "::1",      "::",        "fe80::1",         "::ffff:10.0.0.1",     "64:ff9b::7f00:1",
+        "fd00::1",  "ff02::1",   "2002:a00:1::",    "2001:0:5db8:d822::1", "203.0.113.1"};
+    for (size_t i = 0; i < TC_COUNT(others); i++)
+        assert_null(tc_endpoint_find(&any, 1, others[i], 443));
 }
 
 static void judge_paths(void **state)
@@ -227,7 +234,7 @@ int main(void)
         cmocka_unit_test(write_what_reads_back),
         cmocka_unit_test(read_endpoints),
         cmocka_unit_test(refuse_endpoints),
-        cmocka_unit_test(all_public_is_no_address),
+        cmocka_unit_test(any_is_names_and_public_addresses),
         cmocka_unit_test(judge_paths),
         cmocka_unit_test(find_holes),
     };
