@@ -50,6 +50,11 @@ bool tc_host_is_address(const char *host)
     return inet_pton(AF_INET, host, &v4) == 1 || inet_pton(AF_INET6, host, &v6) == 1;
 }
 
+bool tc_host_is_local(const char *host)
+{
+    return tc_streq(host, "127.0.0.1") || tc_streq(host, "::1");
+}
+
 bool tc_host_any(const char *host)
 {
     enum tc_address_class class;
@@ -159,7 +164,8 @@ const struct tc_net_entry *tc_endpoint_find(const struct tc_net_entry *entries, 
             continue;
         if (tc_streq(entries[i].host, host))
             return &entries[i];
-        if (tc_streq(entries[i].host, "*") && tc_host_any(host))
+        if ((tc_streq(entries[i].host, "*") && tc_host_any(host)) ||
+            (tc_streq(entries[i].host, "localhost") && tc_host_is_local(host)))
             any = &entries[i];
     }
     return any;

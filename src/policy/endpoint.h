@@ -23,6 +23,8 @@ int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_compl
 /* A host alone, in canonical form (lower case, addresses as inet_ntop writes them). */
 int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *c);
 bool tc_host_is_address(const char *host);
+/* Is it an address that the entry "localhost" means? */
+bool tc_host_is_local(const char *host);
 /* Does "*" speak of this host: a name, or an address that is public? */
 bool tc_host_any(const char *host);
 /* "host:port", with brackets where needed; owned, NULL when out of memory. */

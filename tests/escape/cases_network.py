@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Attacks of a tool that may reach one service: on the others, through the proxy and around it."""
+import contextlib
 import os
 import signal
 import socket
@@ -142,7 +143,7 @@ def outlives_the_proxy(s):
 
     def kill(process):
         for pid in below(s.helper(process)) if s.how == CAGED else []:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # one may just have ended
                 if file.read().startswith(b"toolcage-egress\0"):
                     os.kill(pid, signal.SIGKILL)
 

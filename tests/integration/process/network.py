@@ -167,7 +167,7 @@ def named_hosts(s):
     check(answer.status == "ok", "SOCKS5 with a remote name", answer)
     answer = shell(s, f"curl -sS {CA} https://six.example.com/ && curl -sS -6 {CA} --noproxy '*' https://six.example.com/")
     check(answer.status == "ok" and answer.out.count("six.example.com") == 2, "a host that has IPv6 alone", answer)
-    answer = s.python("import socket; c=socket.create_connection(('api.example.com', 2222)); print(c.recv(99)); c.sendall(b'me'); print(c.recv(9))", network=ENTRIES, writable=())
+    answer = s.python("import socket; c=socket.create_connection(('api.example.com', 2222)); print(c.recv(99)); c.sendall(b'me\\n'); print(c.recv(9))", network=ENTRIES, writable=())
     check(answer.status == "ok" and "ME" in answer.out, "a server that speaks first", answer)
 
 
@@ -176,7 +176,7 @@ def everything_else(s):
     asked.clear()
     answer = shell(s, f"curl -sS {CA} https://evil.example/")
     check(answer.code != 0 and "evil.example:443" in target(answer), "another name, by the proxy", answer)
-    check("evil.example:443 is not in the allowlist of tool t; allowed: api.example.com:443" in answer.message, "and the model is told what is allowed", answer.message)
+    check("evil.example:443 is not in the allowlist of tool t; allowed: api.example.com:80, api.example.com:443" in answer.message, "and the model is told what is allowed", answer.message)
     answer = shell(s, "curl -sS http://evil.example/")
     body = json.loads(answer.out)
     check(body["host"] == "evil.example" and "api.example.com:443" in body["allowed"], "plain HTTP: a refusal that can be read", answer)
