@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "egress/refusal.h"
+
+#include <string.h>
+
+#include "base/jsontext.h"
+#include "egress/said.h"
+#include "policy/endpoint.h"
+
+static const struct {
+    const char *status, *what, *next;
+} rows[] = {
+    [TC_EGRESS_NOT_NAMED] = {"403 Forbidden", "is not in the allowlist of",
+                             "use one of the allowed endpoints, or ask for this one to be added to "
+                             "the policy"},
+    [TC_EGRESS_NOT_PUBLIC] = {"403 Forbidden",
+                              "leads to an address that is not public, and that is not in the "
+                              "allowlist of",
+                              "the policy must name that very address, or the name must lead to a "
+                              "public one"},
+    [TC_EGRESS_OTHER_NAME] = {"403 Forbidden",
+                              "was connected to, and the request speaks of another host, which is "
+                              "not what was allowed to",
+                              "make one connection for each host"},
+    [TC_EGRESS_UNCLEAR] = {"400 Bad Request", NULL,
+                           "send a plain request, as RFC 9112 wants it, and only one a connection"},
+    [TC_EGRESS_TOO_MANY] = {"503 Service Unavailable", NULL,
+                            "try again when some of the open connections are closed"},
+    [TC_EGRESS_NO_NAME] = {"502 Bad Gateway", "could not be resolved for",
+                           "check the name, or try again later"},
+    [TC_EGRESS_NO_ANSWER] = {"502 Bad Gateway", "did not take the connection of",
+                             "check that the service is up, or try again later"},
+    [TC_EGRESS_TOO_LATE] = {"504 Gateway Timeout", "did not answer in time for", "try again later"},
+    [TC_EGRESS_NO_PROXY_FORM] = {"400 Bad Request", NULL,
+                                 "ask as one asks a proxy: \"GET http://host/path\", \"CONNECT "
+                                 "host:443\", or SOCKS5; most programs do when http_proxy and "
+                                 "https_proxy are set"},
+};
+
+static void add_error(struct tc_buf *to, const struct tc_egress_config *config, int what,
+                      const char *host, unsigned port, const char *why)
+{
+    char target[TC_EGRESS_TARGET_MAX];
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    if (rows[what].what) {
+        tc_egress_target(host ? host : "?", port, target);
+        tc_buf_addf(&text, "network: %s %s %s", target, rows[what].what,
+                    config->tool ? "tool " : "this command");
+        tc_buf_adds(&text, config->tool ? config->tool : "");
+    } else if (what == TC_EGRESS_TOO_MANY) {
+        tc_buf_addf(&text, "network: more than %lld connections at one time",
+                    (long long)config->connections);
+    } else if (what == TC_EGRESS_NO_PROXY_FORM) {
+        tc_buf_adds(&text, "network: this is a proxy, and the request is not for one");
+    } else {
+        tc_buf_addf(&text, "network: the request could be read in two ways: %s",
+                    why ? why : "it is not clear");
+    }
+    tc_json_member(to, "error", text.failed ? "network: refused" : text.data);
+}
+
+static void add_rule(struct tc_buf *to, const struct tc_egress_config *config)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    if (config->net_count && config->net[0].origin.key)
+        tc_buf_adds(&text, config->net[0].origin.key);
+    else if (config->tool)
+        tc_buf_addf(&text, "tool.%s.network", config->tool);
+    else
+        tc_buf_adds(&text, "network");
+    if (!text.failed)
+        tc_json_member(to, "rule", text.data);
+}
+
+static void add_allowed(struct tc_buf *to, const struct tc_egress_config *config)
+{
+    enum { SHOWN = 20 };
+    tc_json_key(to, "allowed");
+    tc_buf_addc(to, '[');
+    for (size_t i = 0; i < config->net_count && i < SHOWN; i++) {
+        _autofree_ char *text = tc_endpoint_write(config->net[i].host, config->net[i].port);
+        if (i)
+            tc_buf_addc(to, ',');
+        tc_json_string(to, text ? text : "", text ? strlen(text) : 0);
+    }
+    tc_buf_addc(to, ']');
+    if (config->net_count > SHOWN)
+        tc_buf_addf(to, ",\"more\":%zu", config->net_count - SHOWN);
+}
+
+void tc_egress_refusal(struct tc_buf *to, const struct tc_egress_config *config, int what,
+                       const char *host, unsigned port, const char *why)
+{
+    _autobuf_ struct tc_buf body = TC_BUF_INIT;
+    tc_buf_addc(&body, '{');
+    add_error(&body, config, what, host, port, why);
+    if (host)
+        tc_json_member(&body, "host", host);
+    if (host && port)
+        tc_buf_addf(&body, ",\"port\":%u", port);
+    add_rule(&body, config);
+    add_allowed(&body, config);
+    tc_json_member(&body, "next", rows[what].next);
+    tc_buf_adds(&body, "}\n");
+    if (body.failed) {
+        to->failed = true;
+        return;
+    }
+    tc_buf_addf(to,
+                "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+                "Cache-Control: no-store\r\nConnection: close\r\n\r\n",
+                rows[what].status, body.len);
+    tc_buf_add(to, body.data, body.len);
+}

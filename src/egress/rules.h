@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What the grant says of an endpoint, a request, a resolved address. Pure. */
+#ifndef TC_EGRESS_RULES_H
+#define TC_EGRESS_RULES_H
+
+#include <sys/socket.h>
+
+#include "egress/egress.h"
+#include "egress/http.h"
+
+/* May bytes that nobody reads go there? Not where the grant names methods or paths, which only a
+ * request that was read can be held to. */
+bool tc_egress_may_stream(const struct tc_egress_config *config, const char *host, unsigned port);
+/* May this request go there? */
+bool tc_egress_may_request(const struct tc_egress_config *config, const char *host, unsigned port,
+                           const struct tc_http_head *head);
+/* Does any entry cover it, if only for some requests? */
+bool tc_egress_may_some(const struct tc_egress_config *config, const char *host, unsigned port);
+
+/* May a connection to this name go to this address? It must be public, or have an entry of its own,
+ * or be this machine's own where the grant names localhost. */
+bool tc_egress_may_reach(const struct tc_egress_config *config, const char *host, unsigned port,
+                         const struct sockaddr *address);
+
+/* "localhost" or below it: never looked up. */
+bool tc_egress_is_local_name(const char *host);
+
+#endif
