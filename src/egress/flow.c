@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "egress/flow.h"
+
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "egress/refusal.h"
+#include "egress/said.h"
+#include "egress/socks.h"
+
+/* ---- life ---------------------------------------------------------------------------------------
+ */
+
+/* A proxy that is killed leaves no connection that looks as if it had ended in order: so much is
+ * said to the kernel ahead, and taken back by whoever ends one in order. */
+static void set_reset(int fd, bool reset)
+{
+    const struct linger linger = {.l_onoff = reset, .l_linger = 0};
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+}
+
+struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
+                                          enum tc_egress_role role)
+{
+    struct tc_egress_flow *f = calloc(1, sizeof(*f));
+    if (!f)
+        return NULL;
+    f->client.watch = (struct tc_egress_watch){.fd = fd, .ready = tc_egress_client_ready};
+    f->server.watch = (struct tc_egress_watch){.fd = -1, .ready = tc_egress_server_ready};
+    f->role = role;
+    f->stage = role == TC_EGRESS_DNS_TCP ? TC_FLOW_QUESTION : TC_FLOW_GREET;
+    f->in.max = f->head.max = 4 * (size_t)TC_HTTP_HEAD_MAX;
+    set_reset(fd, true);
+    f->next = p->flows;
+    if (p->flows)
+        p->flows->prev = f;
+    p->flows = f;
+    p->flow_count++;
+    tc_egress_flow_deadline(p, f, TC_EGRESS_HEAD_US);
+    return f;
+}
+
+void tc_egress_flow_deadline(struct tc_egress_proxy *p, struct tc_egress_flow *f, int64_t us)
+{
+    f->deadline = p->now + us;
+    if (!p->wake || f->deadline < p->wake)
+        p->wake = f->deadline;
+}
+
+static void side_done(struct tc_egress_side *side)
+{
+    free(side->pending);
+    side->pending = NULL;
+    side->len = 0;
+}
+
+void tc_egress_flow_close(struct tc_egress_proxy *p, struct tc_egress_flow *f, bool reset)
+{
+    if (f->stage == TC_FLOW_DEAD)
+        return;
+    if (!reset)
+        set_reset(f->client.watch.fd, false);
+    if (f->server.watch.fd >= 0 && reset)
+        set_reset(f->server.watch.fd, true);
+    tc_egress_watch_close(p, &f->client.watch);
+    tc_egress_watch_close(p, &f->server.watch);
+    side_done(&f->client);
+    side_done(&f->server);
+    if (f->query)
+        f->query->done = NULL;
+    f->query = NULL;
+    f->stage = TC_FLOW_DEAD;
+    if (f->prev)
+        f->prev->next = f->next;
+    else
+        p->flows = f->next;
+    if (f->next)
+        f->next->prev = f->prev;
+    f->next = p->dead;
+    p->dead = f;
+    p->flow_count--;
+}
+
+static void free_dead(struct tc_egress_proxy *p)
+{
+    while (p->dead) {
+        struct tc_egress_flow *f = p->dead;
+        p->dead = f->next;
+        tc_buf_done(&f->in);
+        tc_buf_done(&f->head);
+        free(f);
+    }
+}
+
+/* ---- the end ------------------------------------------------------------------------------------
+ */
+
+void tc_egress_flow_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (f->stage == TC_FLOW_DEAD)
+        return;
+    tc_egress_watch_close(p, &f->server.watch);
+    if (f->query)
+        f->query->done = NULL;
+    f->query = NULL;
+    tc_buf_done(&f->in);
+    f->stage = TC_FLOW_ENDING;
+    tc_egress_flow_deadline(p, f, TC_EGRESS_END_US);
+    if (!f->client.len)
+        tc_egress_side_shut(&f->client);
+    tc_egress_flow_watch(p, f);
+}
+
+static void tell(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what, const char *why)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    unsigned char socks[TC_SOCKS_ANSWER_SIZE];
+    bool denied = what < TC_EGRESS_REASONS;
+    if (f->speaks == TC_SPEAKS_SOCKS) {
+        tc_socks_answer(denied ? TC_SOCKS_DENIED : TC_SOCKS_UNREACHABLE, socks);
+        tc_buf_add(&text, socks, sizeof(socks));
+    } else {
+        tc_egress_refusal(&text, &p->config, what, f->to.name[0] ? f->to.name : NULL, f->to.port,
+                          why);
+    }
+    if (text.failed || !tc_egress_side_send(p, &f->client, text.data, text.len))
+        tc_egress_flow_close(p, f, true);
+    else
+        tc_egress_flow_end(p, f);
+}
+
+void tc_egress_flow_refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what,
+                           const char *why)
+{
+    char target[TC_EGRESS_TARGET_MAX];
+    if (f->stage == TC_FLOW_DEAD)
+        return;
+    tc_egress_target(f->to.name[0] ? f->to.name : "proxy", f->to.name[0] ? f->to.port : 0, target);
+    if (what < TC_EGRESS_REASONS)
+        tc_egress_deny(p->said, target, (enum tc_egress_reason)what, false);
+    if (f->speaks == TC_SPEAKS_BYTES)
+        tc_egress_flow_close(p, f, true);
+    else
+        tell(p, f, what, why);
+}
+
+/* ---- what is watched ----------------------------------------------------------------------------
+ */
+
+static bool reads_client(const struct tc_egress_flow *f)
+{
+    if (f->client.eof)
+        return false;
+    if (f->stage == TC_FLOW_JOINED)
+        return !f->server.len && f->mode != TC_MODE_WEBSOCKET;
+    return f->stage != TC_FLOW_SEEK;
+}
+
+static uint32_t wanted(const struct tc_egress_side *side, bool reads)
+{
+    return (reads ? EPOLLIN : 0U) | (side->len ? EPOLLOUT : 0U);
+}
+
+void tc_egress_flow_watch(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    bool fine;
+    if (f->stage == TC_FLOW_DEAD)
+        return;
+    if (f->stage == TC_FLOW_SEEK) {
+        fine = tc_egress_watch_end(p, &f->client.watch) &&
+               tc_egress_watch_for(p, &f->server.watch, EPOLLOUT);
+    } else {
+        bool joined = f->stage == TC_FLOW_JOINED && !f->server.eof && !f->client.len;
+        fine = tc_egress_watch_for(p, &f->client.watch, wanted(&f->client, reads_client(f))) &&
+               tc_egress_watch_for(p, &f->server.watch, wanted(&f->server, joined));
+    }
+    if (!fine)
+        tc_egress_flow_close(p, f, true);
+}
+
+/* ---- time ---------------------------------------------------------------------------------------
+ */
+
+static void late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (f->stage == TC_FLOW_SEEK)
+        tc_egress_seek_late(p, f);
+    else if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_UNDECIDED && f->in.len)
+        tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, "it does not go on");
+    else
+        tc_egress_flow_close(p, f, f->stage != TC_FLOW_ENDING);
+}
+
+void tc_egress_flows_tick(struct tc_egress_proxy *p)
+{
+    int64_t wake = 0;
+    if (p->wake && p->wake <= p->now) {
+        struct tc_egress_flow *next;
+        for (struct tc_egress_flow *f = p->flows; f; f = next) {
+            next = f->next;
+            if (f->deadline <= p->now)
+                late(p, f);
+            if (f->stage != TC_FLOW_DEAD && (!wake || f->deadline < wake))
+                wake = f->deadline;
+        }
+        p->wake = wake;
+    }
+    free_dead(p);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What a client says to the server that it was joined with. Bytes are held until it is clear what
+ * they are: the name that TLS or HTTP speaks of must be the one that was allowed. Anything else
+ * passes as it is; for that the address is what the grant holds to. */
+#include <string.h>
+
+#include "egress/flow.h"
+#include "egress/hello.h"
+#include "egress/refusal.h"
+#include "egress/rules.h"
+#include "egress/sniff.h"
+
+static bool refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what, const char *why)
+{
+    tc_egress_flow_refuse(p, f, what, why);
+    return false;
+}
+
+static bool stream(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (!tc_egress_may_stream(&p->config, f->to.name, f->to.port))
+        return refuse(p, f, TC_EGRESS_NOT_NAMED, NULL);
+    f->mode = TC_MODE_STREAM;
+    bool open = tc_egress_flow_send(p, f, f->in.data, f->in.len);
+    tc_buf_done(&f->in);
+    return open;
+}
+
+/* A client that asks for no name gets what the server shows to everybody at the address that was
+ * judged: nothing is reached by it that the grant does not name. Where the grant names an address
+ * and no name, the operator meant whoever is there, and any name is fine. */
+static bool inspect_tls(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    struct tc_egress_host asked;
+    enum tc_hello got = tc_hello_read((const unsigned char *)f->in.data, f->in.len, &asked);
+    if (got == TC_HELLO_MORE)
+        return true;
+    if (got == TC_HELLO_UNCLEAR)
+        return refuse(p, f, TC_EGRESS_UNCLEAR, NULL);
+    if (asked.name[0] && !f->literal && strcmp(asked.name, f->to.name) != 0)
+        return refuse(p, f, TC_EGRESS_OTHER_NAME, NULL);
+    return stream(p, f);
+}
+
+/* The same for the host of a request. */
+static bool same_host(const struct tc_egress_flow *f, const struct tc_egress_host *said)
+{
+    if (said->port && said->port != f->to.port)
+        return false;
+    return f->literal || !said->name[0] || strcmp(said->name, f->to.name) == 0;
+}
+
+static bool inspect_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    struct tc_http_head head;
+    enum tc_http_read got = tc_http_read(f->in.data, f->in.len, &head);
+    if (got == TC_HTTP_MORE)
+        return true;
+    f->speaks = TC_SPEAKS_HTTP;
+    if (got == TC_HTTP_BAD)
+        return refuse(p, f, TC_EGRESS_UNCLEAR, head.why);
+    if (head.form == TC_HTTP_AUTHORITY)
+        return refuse(p, f, TC_EGRESS_UNCLEAR, "it asks the server to be a proxy");
+    if (!same_host(f, &head.host))
+        return refuse(p, f, TC_EGRESS_OTHER_NAME, NULL);
+    if (!tc_egress_may_request(&p->config, f->to.name, f->to.port, &head))
+        return refuse(p, f, TC_EGRESS_NOT_NAMED, NULL);
+    if (!tc_egress_take_request(f, &head)) {
+        tc_egress_flow_close(p, f, true);
+        return false;
+    }
+    return tc_egress_forward(p, f);
+}
+
+bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    switch (tc_sniff(f->in.data, f->in.len)) {
+    case TC_SNIFF_TLS:
+        return inspect_tls(p, f);
+    case TC_SNIFF_HTTP:
+        return inspect_http(p, f);
+    case TC_SNIFF_OTHER:
+        return stream(p, f);
+    case TC_SNIFF_MORE:
+        break;
+    }
+    return true;
+}
+
+bool tc_egress_take_request(struct tc_egress_flow *f, const struct tc_http_head *head)
+{
+    tc_http_forward(head, &f->head);
+    tc_http_rest_start(&f->rest, head);
+    f->mode = head->websocket ? TC_MODE_WEBSOCKET : TC_MODE_REQUEST;
+    if (f->head.failed)
+        return false;
+    size_t size = head->size; /* `head` borrows from what moves now */
+    memmove(f->in.data, f->in.data + size, f->in.len - size);
+    f->in.len -= size;
+    return true;
+}
+
+/* Of the bytes behind the head only those of the body go. */
+bool tc_egress_forward(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    ssize_t body = tc_http_rest_take(&f->rest, f->in.data, f->in.len);
+    if (body < 0)
+        return refuse(p, f, TC_EGRESS_UNCLEAR, "its body is not clear");
+    bool open = tc_egress_flow_send(p, f, f->head.data, f->head.len) &&
+                (!body || tc_egress_flow_send(p, f, f->in.data, (size_t)body));
+    tc_buf_done(&f->head);
+    tc_buf_done(&f->in);
+    return open;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "egress/loop.h"
+
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "egress/flow.h"
+#include "egress/listen.h"
+#include "egress/resolve.h"
+
+static bool change(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.ptr = watch};
+    int op = watch->added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    if (watch->fd < 0 || (watch->added && watch->events == events))
+        return true;
+    if (epoll_ctl(p->epoll, op, watch->fd, &event) < 0)
+        return false;
+    watch->added = true;
+    watch->events = events;
+    return true;
+}
+
+bool tc_egress_watch_for(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events)
+{
+    if (events)
+        return change(p, watch, events);
+    if (watch->added)
+        (void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, watch->fd, NULL);
+    watch->added = false;
+    return true;
+}
+
+bool tc_egress_watch_end(struct tc_egress_proxy *p, struct tc_egress_watch *watch)
+{
+    return change(p, watch, 0);
+}
+
+void tc_egress_watch_close(struct tc_egress_proxy *p, struct tc_egress_watch *watch)
+{
+    (void)tc_egress_watch_for(p, watch, 0);
+    if (watch->fd >= 0)
+        (void)close(watch->fd);
+    watch->fd = -1;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a && (!b || a < b) ? a : b;
+}
+
+/* In milliseconds, rounded up: a deadline is over when it is looked at. */
+static int patience(struct tc_egress_proxy *p)
+{
+    int64_t until = earlier(p->flows ? p->wake : 0, tc_egress_resolver_until(p->resolver, p->now));
+    until = earlier(p->listen_at, until);
+    if (!until)
+        return -1;
+    return until <= p->now ? 0 : (int)((until - p->now) / 1000 + 1);
+}
+
+void tc_egress_run(struct tc_egress_proxy *p)
+{
+    enum { EVENTS = 64 };
+    struct epoll_event events[EVENTS];
+    while (!p->over) {
+        p->now = tc_now_us();
+        int n = epoll_wait(p->epoll, events, EVENTS, patience(p));
+        p->now = tc_now_us();
+        for (int i = 0; i < n && !p->over; i++) {
+            struct tc_egress_watch *watch = events[i].data.ptr;
+            if (watch->added) /* else an event before it took it out */
+                watch->ready(p, watch, events[i].events);
+        }
+        tc_egress_resolver_tick(p->resolver);
+        tc_egress_flows_tick(p);
+        tc_egress_listeners_tick(p);
+    }
+}

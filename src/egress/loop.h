@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The proxy's one thread: descriptors that it watches, and when it looks up without them. */
+#ifndef TC_EGRESS_LOOP_H
+#define TC_EGRESS_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "egress/names.h"
+
+struct tc_egress_proxy;
+
+struct tc_egress_watch {
+    int fd; /* -1: none */
+    uint32_t events;
+    bool added;
+    void (*ready)(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events);
+};
+
+enum { TC_EGRESS_SCRATCH = 65536 };
+
+struct tc_egress_proxy {
+    struct tc_egress_config config;
+    struct tc_egress_said *said;
+    struct tc_egress_names names;
+    struct tc_egress_resolver *resolver;
+    struct tc_egress_watch control;
+    struct tc_egress_listener *listeners;
+    struct tc_egress_flow *flows, *dead; /* dead ones go when no event can name them any more */
+    size_t flow_count, flow_max;
+    int epoll;
+    int64_t now;       /* of this round, microseconds */
+    int64_t wake;      /* some flow's deadline may be then */
+    int64_t listen_at; /* listeners rest until then, because descriptors have run out; 0: no */
+    bool over;
+    char scratch[TC_EGRESS_SCRATCH]; /* for bytes on their way, within one call */
+};
+
+/* Watches the descriptor for these events; 0 takes it out, because the end of a connection would be
+ * told again and again. False: it cannot be watched. */
+bool tc_egress_watch_for(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events);
+/* Stays in without an event but the connection's end. */
+bool tc_egress_watch_end(struct tc_egress_proxy *p, struct tc_egress_watch *watch);
+/* Takes it out and closes it. */
+void tc_egress_watch_close(struct tc_egress_proxy *p, struct tc_egress_watch *watch);
+
+/* Until the control socket is closed. */
+void tc_egress_run(struct tc_egress_proxy *p);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The program toolcage-egress: started by the supervisor of a cage only (egress.h). */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "egress/egress.h"
+#include "egress/listen.h"
+#include "egress/loop.h"
+#include "egress/resolve.h"
+#include "egress/walls.h"
+
+enum { CONFIG_MAX = 16 << 20, FILES_APART = 128 };
+
+static struct tc_egress_proxy proxy;
+
+/* ---- messages -----------------------------------------------------------------------------------
+ */
+
+static bool is_sealed(int fd)
+{
+    const int wanted = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+    int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & wanted) == wanted;
+}
+
+static bool read_config(int fd, struct tc_egress_config *config)
+{
+    struct stat st;
+    if (!is_sealed(fd) || fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > CONFIG_MAX)
+        return false;
+    _autofree_ char *bytes = malloc((size_t)st.st_size);
+    if (!bytes || pread(fd, bytes, (size_t)st.st_size, 0) != st.st_size)
+        return false;
+    struct tc_wire w = TC_WIRE_GET_INIT(bytes, (size_t)st.st_size);
+    tc_egress_config_visit(&w, config);
+    return !w.failed && !w.left;
+}
+
+static bool receive_config(struct tc_egress_config *config)
+{
+    struct tc_egress_message message;
+    int fds[1] = {-1};
+    size_t count = 0;
+    ssize_t n =
+        tc_recv(TC_EGRESS_CONTROL, &message, sizeof(message), fds, 1, &count, NULL, NULL, true);
+    _autofd_ int fd = count ? fds[0] : -1;
+    return n == (ssize_t)sizeof(message) && message.kind == TC_EGRESS_CONFIG && fd >= 0 &&
+           read_config(fd, config);
+}
+
+/* Takes the descriptors. */
+static bool listen_all(const struct tc_egress_message *message, const int *fds, size_t count)
+{
+    bool fine =
+        message->kind == TC_EGRESS_LISTEN && message->count > 0 && (size_t)message->count == count;
+    for (size_t i = 0; i < count; i++) {
+        if (fine)
+            fine = tc_egress_listen(&proxy, fds[i], (enum tc_egress_role)message->role[i]);
+        else
+            (void)close(fds[i]);
+    }
+    return fine;
+}
+
+/* A supervisor that says what cannot be is none: nothing goes on with half of what it meant. */
+static void control_ready(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events)
+{
+    struct tc_egress_message message;
+    int fds[TC_EGRESS_LISTENERS_MAX];
+    size_t count = 0;
+    (void)events;
+    ssize_t n = tc_recv(watch->fd, &message, sizeof(message), fds, TC_EGRESS_LISTENERS_MAX, &count,
+                        NULL, NULL, false);
+    if (n < 0 && errno == EAGAIN)
+        return;
+    if (n != (ssize_t)sizeof(message) || !listen_all(&message, fds, count))
+        p->over = true;
+}
+
+static bool say_ready(void)
+{
+    const struct tc_egress_message message = {.kind = TC_EGRESS_READY};
+    atomic_store(&proxy.said->ready, 1);
+    return tc_send(TC_EGRESS_CONTROL, &message, sizeof(message), NULL, 0) == 0;
+}
+
+/* ---- the start ----------------------------------------------------------------------------------
+ */
+
+static bool map_said(void)
+{
+    void *at = mmap(NULL, sizeof(struct tc_egress_said), PROT_READ | PROT_WRITE, MAP_SHARED,
+                    TC_EGRESS_SHARED, 0);
+    if (at == MAP_FAILED)
+        return false;
+    proxy.said = at;
+    return tc_close_range(TC_EGRESS_SHARED, ~0U, 0) == 0;
+}
+
+/* As many as the policy allows, or as there are descriptors for: two each. */
+static void set_most(void)
+{
+    struct rlimit limit = {0};
+    rlim_t files = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : 0;
+    size_t most = files > FILES_APART + 2 ? (size_t)(files - FILES_APART) / 2 : 1;
+    proxy.flow_max =
+        (uint64_t)proxy.config.connections < most ? (size_t)proxy.config.connections : most;
+}
+
+static bool open_proxy(void)
+{
+    proxy.epoll = epoll_create1(EPOLL_CLOEXEC);
+    proxy.control = (struct tc_egress_watch){.fd = TC_EGRESS_CONTROL, .ready = control_ready};
+    set_most();
+    return proxy.epoll >= 0 && tc_egress_names_open(&proxy.names, &proxy.config) &&
+           tc_egress_resolver_open(&proxy) && tc_egress_watch_for(&proxy, &proxy.control, EPOLLIN);
+}
+
+int main(void)
+{
+    (void)signal(SIGPIPE, SIG_IGN); /* c-ares writes to sockets that may be closed */
+    if (!receive_config(&proxy.config) || !map_said() || !open_proxy() ||
+        !tc_egress_walls(&proxy.config) || !say_ready())
+        return 1;
+    tc_egress_run(&proxy);
+    return 0;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * From a name to a connection. It goes to the very addresses that were judged: no name is looked up
+ * twice. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "egress/flow.h"
+#include "egress/refusal.h"
+#include "egress/rules.h"
+#include "egress/said.h"
+#include "egress/socks.h"
+
+static void set_nodelay(int fd)
+{
+    const int yes = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+}
+
+/* ---- joined -------------------------------------------------------------------------------------
+ */
+
+/* What the client waits for before it goes on. False: the flow is closed. */
+static bool announce(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    static const char connected[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+    unsigned char socks[TC_SOCKS_ANSWER_SIZE];
+    bool fine = true;
+    tc_socks_answer(TC_SOCKS_FINE, socks);
+    if (f->speaks == TC_SPEAKS_CONNECT)
+        fine = tc_egress_side_send(p, &f->client, connected, sizeof(connected) - 1);
+    else if (f->speaks == TC_SPEAKS_SOCKS)
+        fine = tc_egress_side_send(p, &f->client, (const char *)socks, sizeof(socks));
+    if (f->speaks != TC_SPEAKS_HTTP)
+        f->speaks = TC_SPEAKS_BYTES; /* from here on it speaks to the server */
+    if (!fine)
+        tc_egress_flow_close(p, f, true);
+    return fine;
+}
+
+static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    char target[TC_EGRESS_TARGET_MAX];
+    tc_egress_target(f->to.name, f->to.port, target);
+    f->destination = tc_egress_reached(p->said, target);
+    f->stage = TC_FLOW_JOINED;
+    set_nodelay(f->server.watch.fd);
+    set_nodelay(f->client.watch.fd);
+    if (!announce(p, f))
+        return;
+    tc_egress_flow_deadline(p, f, f->in.len ? TC_EGRESS_HEAD_US : TC_EGRESS_IDLE_US);
+    bool open = true;
+    if (f->head.len)
+        open = tc_egress_forward(p, f);
+    else if (f->in.len)
+        open = tc_egress_inspect(p, f);
+    if (open)
+        tc_egress_flow_watch(p, f);
+}
+
+/* ---- one address after the other ----------------------------------------------------------------
+ */
+
+/* 1: connected, 0: on its way, -1: not this one. */
+static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f,
+                       const union tc_egress_address *to)
+{
+    bool v4 = to->any.sa_family == AF_INET;
+    socklen_t len = v4 ? sizeof(to->v4) : sizeof(to->v6);
+    tc_egress_watch_close(p, &f->server.watch);
+    int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    f->server.watch.fd = fd;
+    if (fd < 0)
+        return -1;
+    if (connect(fd, &to->any, len) == 0)
+        return 1;
+    return errno == EINPROGRESS ? 0 : -1;
+}
+
+/* Each gets its share of what is left, so that one that is silent leaves time for the others. */
+static void try_next(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    while (f->address_next < f->address_count && p->now < f->seek_until) {
+        int64_t left = f->seek_until - p->now;
+        int64_t share = left / (int64_t)(f->address_count - f->address_next);
+        int got = try_address(p, f, &f->addresses[f->address_next++]);
+        if (got < 0)
+            continue;
+        tc_egress_flow_deadline(p, f, share);
+        if (got)
+            join(p, f);
+        else
+            tc_egress_flow_watch(p, f);
+        return;
+    }
+    tc_egress_flow_refuse(p, f, p->now < f->seek_until ? TC_EGRESS_NO_ANSWER : TC_EGRESS_TOO_LATE,
+                          NULL);
+}
+
+void tc_egress_seek_ready(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    int error = 0;
+    socklen_t len = sizeof(error);
+    if (getsockopt(f->server.watch.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error)
+        try_next(p, f);
+    else
+        join(p, f);
+}
+
+void tc_egress_seek_late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (f->query)
+        tc_egress_flow_refuse(p, f, TC_EGRESS_TOO_LATE, NULL);
+    else
+        try_next(p, f);
+}
+
+/* ---- which addresses ----------------------------------------------------------------------------
+ */
+
+static void resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,
+                     enum tc_egress_resolved how)
+{
+    struct tc_egress_flow *f = ctx;
+    f->query = NULL;
+    if (how == TC_EGRESS_RESOLVED_FORBIDDEN) {
+        tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_PUBLIC, NULL);
+    } else if (how == TC_EGRESS_RESOLVED_NOWHERE) {
+        tc_egress_flow_refuse(p, f, TC_EGRESS_NO_NAME, NULL);
+    } else {
+        memcpy(f->addresses, query->addresses, query->count * sizeof(query->addresses[0]));
+        f->address_count = query->count;
+        try_next(p, f);
+    }
+}
+
+static void look_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    struct tc_egress_query *query = calloc(1, sizeof(*query));
+    if (!query) {
+        tc_egress_flow_close(p, f, true);
+        return;
+    }
+    tc_strcopy(query->host, sizeof(query->host), f->to.name);
+    query->port = f->to.port;
+    query->done = resolved;
+    query->ctx = f;
+    f->query = query;
+    tc_egress_flow_watch(p, f);
+    if (f->stage != TC_FLOW_DEAD)
+        tc_egress_resolve(p, query);
+    else
+        free(query);
+}
+
+static void add_address(struct tc_egress_flow *f, const char *text)
+{
+    union tc_egress_address *to = &f->addresses[f->address_count];
+    memset(to, 0, sizeof(*to));
+    if (inet_pton(AF_INET, text, &to->v4.sin_addr) == 1) {
+        to->v4.sin_family = AF_INET;
+        to->v4.sin_port = htons(f->to.port);
+    } else if (inet_pton(AF_INET6, text, &to->v6.sin6_addr) == 1) {
+        to->v6.sin6_family = AF_INET6;
+        to->v6.sin6_port = htons(f->to.port);
+    } else {
+        return;
+    }
+    f->address_count++;
+}
+
+void tc_egress_seek(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    f->stage = TC_FLOW_SEEK;
+    f->seek_until = p->now + TC_EGRESS_SEEK_US;
+    tc_egress_flow_deadline(p, f, TC_EGRESS_SEEK_US);
+    if (!f->literal && !tc_egress_is_local_name(f->to.name)) {
+        look_up(p, f);
+        return;
+    }
+    if (f->literal) {
+        add_address(f, f->to.name);
+    } else {
+        add_address(f, "127.0.0.1");
+        add_address(f, "::1");
+        if (!tc_egress_may_reach(&p->config, f->to.name, f->to.port, &f->addresses[0].any)) {
+            tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_PUBLIC, NULL);
+            return;
+        }
+    }
+    try_next(p, f);
+}
