@@ -83,6 +83,8 @@ int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *
         return refuse(c, text, len, "write it as in \"api.example.com:443\"",
                       len ? "is too long for a host" : "has no host");
     for (size_t i = 0; i < len; i++) {
+        if (!text[i]) /* what is behind it would not be looked at */
+            return refuse(c, text, len, "write it as in \"api.example.com:443\"", "holds a NUL");
         if ((unsigned char)text[i] >= 0x80)
             return refuse(c, text, len, "write the name in its ASCII form, as in \"xn--...\"",
                           "is not ASCII");

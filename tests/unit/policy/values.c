@@ -161,6 +161,15 @@ static void refuse_endpoints(void **state)
     }
 }
 
+static void a_host_ends_where_it_says(void **state)
+{
+    struct tc_complaint c;
+    char *host = NULL;
+    assert_int_equal(tc_host_read("a.example\0b", 11, &host, &c), TOOLCAGE_EPOLICY);
+    assert_int_equal(tc_host_read("a.example\0", 10, &host, &c), TOOLCAGE_EPOLICY);
+    assert_null(host);
+}
+
 static void any_is_names_and_public_addresses(void **state)
 {
     struct tc_net_entry any = {.host = (char *)"*", .port = 443};
@@ -234,6 +243,7 @@ int main(void)
         cmocka_unit_test(write_what_reads_back),
         cmocka_unit_test(read_endpoints),
         cmocka_unit_test(refuse_endpoints),
+        cmocka_unit_test(a_host_ends_where_it_says),
         cmocka_unit_test(any_is_names_and_public_addresses),
         cmocka_unit_test(judge_paths),
         cmocka_unit_test(find_holes),
