@@ -23,6 +23,7 @@ static bool stream(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     if (!tc_egress_may_stream(&p->config, f->to.name, f->to.port))
         return refuse(p, f, TC_EGRESS_NOT_NAMED, NULL);
     f->mode = TC_MODE_STREAM;
+    tc_egress_flow_deadline(p, f, TC_EGRESS_IDLE_US);
     bool open = tc_egress_flow_send(p, f, f->in.data, f->in.len);
     tc_buf_done(&f->in);
     return open;
@@ -110,6 +111,7 @@ bool tc_egress_forward(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         return refuse(p, f, TC_EGRESS_UNCLEAR, "its body is not clear");
     bool open = tc_egress_flow_send(p, f, f->head.data, f->head.len) &&
                 (!body || tc_egress_flow_send(p, f, f->in.data, (size_t)body));
+    tc_egress_flow_deadline(p, f, TC_EGRESS_IDLE_US);
     tc_buf_done(&f->head);
     tc_buf_done(&f->in);
     return open;

@@ -27,8 +27,18 @@ struct tc_egress_channel {
     struct tc_egress_channel *next; /* those before it, which serve what they were asked */
 };
 
+/* One name on its way; all who want it meanwhile wait for the same answer. */
+struct lookup {
+    char host[TC_EGRESS_HOST_SIZE];
+    struct tc_egress_resolver *resolver;
+    struct tc_egress_channel *channel;
+    struct tc_egress_query *queries;
+    struct lookup *next;
+};
+
 struct tc_egress_resolver {
     struct tc_egress_proxy *p;
+    struct lookup *lookups;
     struct tc_egress_channel *channels; /* the first is the one to ask */
     struct stat seen;                   /* /etc/resolv.conf, as it was when that was made */
     int64_t looked;
@@ -179,7 +189,8 @@ void tc_egress_resolver_tick(struct tc_egress_resolver *r)
 /* ---- queries ------------------------------------------------------------------------------------
  */
 
-static bool take_address(struct tc_egress_query *query, const struct ares_addrinfo_node *node)
+static bool take_address(const struct tc_egress_config *config, struct tc_egress_query *query,
+                         const struct ares_addrinfo_node *node)
 {
     union tc_egress_address address = {0};
     if (node->ai_family == AF_INET && node->ai_addrlen >= (int)sizeof(address.v4))
@@ -192,7 +203,7 @@ static bool take_address(struct tc_egress_query *query, const struct ares_addrin
         address.v4.sin_port = htons(query->port);
     else
         address.v6.sin6_port = htons(query->port);
-    if (!tc_egress_may_reach(&query->p->config, query->host, query->port, &address.any))
+    if (!tc_egress_may_reach(config, query->host, query->port, &address.any))
         return false;
     if (query->count < TC_EGRESS_ADDRESSES_MAX)
         query->addresses[query->count++] = address;
@@ -201,33 +212,78 @@ static bool take_address(struct tc_egress_query *query, const struct ares_addrin
 
 /* One address that is not public and not named refuses all of them: a name of which some addresses
  * lead inside is what rebinding looks like. */
-static enum tc_egress_resolved take_addresses(struct tc_egress_query *query, int status,
+static enum tc_egress_resolved take_addresses(const struct tc_egress_config *config,
+                                              struct tc_egress_query *query,
                                               const struct ares_addrinfo *found)
 {
-    if (status != ARES_SUCCESS || !found)
-        return TC_EGRESS_RESOLVED_NOWHERE;
-    for (const struct ares_addrinfo_node *node = found->nodes; node; node = node->ai_next)
-        if (!take_address(query, node))
+    for (const struct ares_addrinfo_node *node = found ? found->nodes : NULL; node;
+         node = node->ai_next)
+        if (!take_address(config, query, node))
             return TC_EGRESS_RESOLVED_FORBIDDEN;
     return query->count ? TC_EGRESS_RESOLVED : TC_EGRESS_RESOLVED_NOWHERE;
 }
 
+static void drop_lookup(struct tc_egress_resolver *r, const struct lookup *lookup)
+{
+    struct lookup **at = &r->lookups;
+    while (*at && *at != lookup)
+        at = &(*at)->next;
+    if (*at)
+        *at = lookup->next;
+}
+
 static void answered(void *arg, int status, int timeouts, struct ares_addrinfo *found)
 {
-    _autofree_ struct tc_egress_query *query = arg;
+    _autofree_ struct lookup *lookup = arg;
+    struct tc_egress_proxy *p = lookup->resolver->p;
     (void)timeouts;
-    query->channel->pending--;
-    if (query->done)
-        query->done(query->p, query->ctx, query, take_addresses(query, status, found));
+    lookup->channel->pending--;
+    drop_lookup(lookup->resolver, lookup); /* who asks from here on asks anew */
+    while (lookup->queries) {
+        _autofree_ struct tc_egress_query *query = lookup->queries;
+        lookup->queries = query->next;
+        if (query->done)
+            query->done(p, query->ctx, query,
+                        take_addresses(&p->config, query, status == ARES_SUCCESS ? found : NULL));
+    }
     ares_freeaddrinfo(found);
+}
+
+static struct lookup *find_lookup(struct tc_egress_resolver *r, const char *host)
+{
+    struct lookup *lookup = r->lookups;
+    while (lookup && strcmp(lookup->host, host) != 0)
+        lookup = lookup->next;
+    return lookup;
+}
+
+static void start(struct tc_egress_resolver *r, struct lookup *lookup)
+{
+    const struct ares_addrinfo_hints hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NOSORT};
+    lookup->resolver = r;
+    lookup->channel = current_channel(r);
+    lookup->channel->pending++;
+    lookup->next = r->lookups;
+    r->lookups = lookup;
+    ares_getaddrinfo(lookup->channel->ares, lookup->host, NULL, &hints, answered, lookup);
 }
 
 void tc_egress_resolve(struct tc_egress_proxy *p, struct tc_egress_query *query)
 {
-    const struct ares_addrinfo_hints hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NOSORT};
-    query->p = p;
-    query->channel = current_channel(p->resolver);
-    query->channel->pending++;
-    ares_getaddrinfo(query->channel->ares, query->host, NULL, &hints, answered, query);
+    struct lookup *lookup = find_lookup(p->resolver, query->host);
+    if (lookup) {
+        query->next = lookup->queries;
+        lookup->queries = query;
+        return;
+    }
+    lookup = calloc(1, sizeof(*lookup));
+    if (!lookup) {
+        query->done(p, query->ctx, query, TC_EGRESS_RESOLVED_NOWHERE);
+        free(query);
+        return;
+    }
+    memcpy(lookup->host, query->host, sizeof(lookup->host));
+    lookup->queries = query;
+    start(p->resolver, lookup);
 }

@@ -31,8 +31,7 @@ struct tc_egress_query {
     void (*done)(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,
                  enum tc_egress_resolved how); /* NULL: nobody waits any more */
     void *ctx;
-    struct tc_egress_proxy *p;
-    struct tc_egress_channel *channel;
+    struct tc_egress_query *next; /* of those that wait for the same name */
 };
 
 /* False: this machine's configuration cannot be read. */

@@ -1,0 +1,581 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""The real toolcage-egress against real clients, in a network namespace of the test's own.
+
+usage: egress.py DRIVER EGRESS names|words|load
+"""
+import json
+import os
+import pathlib
+import select
+import shutil
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+import tap  # noqa: E402
+from tap import check  # noqa: E402
+
+DRIVER, EGRESS, PART = sys.argv[1:4]
+INSIDE = "TOOLCAGE_EGRESS_TEST_INSIDE"
+NOT_NAMED, NOT_PUBLIC, OTHER_NAME, UNCLEAR, TOO_MANY = range(1, 6)
+
+if INSIDE not in os.environ:
+    unshare = ["unshare", "--net", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
+    for program in ("unshare", "ip", "curl", "openssl"):
+        if not shutil.which(program):
+            tap.skip_all(f"{program} is missing")
+    if subprocess.run(unshare + ["true"], capture_output=True, check=False).returncode:
+        tap.skip_all("no network namespace can be made here")
+    os.environ[INSIDE] = "root" if os.geteuid() == 0 else "mapped"
+    os.execvp("unshare", unshare + [sys.executable] + sys.argv)
+
+import world  # noqa: E402
+
+SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="toolcage-egress-"))
+os.chmod(SCRATCH, 0o755)
+world.prepare(SCRATCH)
+world.certificate(SCRATCH)
+w = world.World(SCRATCH)
+
+
+class Proxy:
+    def __init__(self, *rules, options=()):
+        mine = ["--uid", str(tap.ORDINARY)] if os.environ[INSIDE] == "root" else []
+        program = SCRATCH / "toolcage-egress"
+        if not program.exists():
+            shutil.copy(EGRESS, program)
+        self.driver = subprocess.Popen([DRIVER, *mine, "--tool", "web_fetch", *options, str(program), *rules],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        started = json.loads(self.driver.stdout.readline())
+        self.pid, self.port, self.dns = started["pid"], started["proxy"], started["dns"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self):
+        if self.driver.poll() is not None:
+            return None
+        self.driver.stdin.close()
+        ended = json.loads(self.driver.stdout.readline())
+        self.driver.wait()
+        if "asked" not in vars(self):
+            check(ended == {"code": 0, "signal": 0}, "the proxy ends with its supervisor", ended)
+        return ended
+
+    def said(self):
+        self.driver.stdin.write("\n")
+        self.driver.stdin.flush()
+        return json.loads(self.driver.stdout.readline())
+
+    def denied(self, target, reason, resolve=False):
+        return any(d["target"] == target and d["reason"] == reason and bool(d["resolve"]) == resolve for d in self.said()["denials"])
+
+    def status(self, key):
+        for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith(key + ":"):
+                return line.split(":", 1)[1].strip()
+        return None
+
+    def connect(self, timeout=20):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+
+    def curl(self, *words, scheme="http"):
+        proxy = f"{scheme}://127.0.0.1:{self.port}"
+        return subprocess.run(["curl", "--silent", "--show-error", "--max-time", "20", "--proxy", proxy, "--cacert", str(SCRATCH / "cert.pem"), *words],
+                              capture_output=True, text=True, check=False)
+
+
+def read_all(sock):
+    data = b""
+    try:
+        while piece := sock.recv(65536):
+            data += piece
+    except ConnectionResetError:
+        return data, True
+    return data, False
+
+
+def talk(sock, data):
+    with sock:
+        sock.sendall(data)
+        return read_all(sock)
+
+
+def first(sock, data):
+    """What comes first for these bytes."""
+    with sock:
+        sock.sendall(data)
+        return sock.recv(65536)
+
+
+def raw(proxy, data):
+    """All that comes back for these bytes, as text."""
+    return talk(proxy.connect(), data)[0].decode("latin-1")
+
+
+def body(text):
+    return json.loads(text.split("\r\n\r\n", 1)[1])
+
+
+def tunnel(proxy, target):
+    sock = proxy.connect()
+    sock.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        piece = sock.recv(1)
+        if not piece:
+            break
+        head += piece
+    return sock, head.decode()
+
+
+def hello(name):
+    """A client's first TLS message, as Python's own makes it."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        context.wrap_bio(incoming, outgoing, server_hostname=name).do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    return outgoing.read()
+
+
+def question(name, kind=1):
+    labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+    return b"\x11\x22\x01\0\0\1\0\0\0\0\0\0" + labels + b"\0" + struct.pack(">HH", kind, 1)
+
+
+def ask(proxy, name, kind=1, tcp=False):
+    message = question(name, kind)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM if tcp else socket.SOCK_DGRAM) as sock:
+        sock.settimeout(5)
+        sock.connect(("127.0.0.1", proxy.dns))
+        sock.send(struct.pack(">H", len(message)) + message if tcp else message)
+        answer = sock.recv(2000)
+        answer = answer[2:] if tcp else answer
+    return answer[3] & 15, struct.unpack(">H", answer[6:8])[0], answer
+
+
+# ---- names -------------------------------------------------------------------------------------------------------------------
+
+
+def test_clients():
+    with Proxy("ok.example:80", "ok.example:443", "six.example:80", "fall.example:80", "alias.example:80", "big.example:80", "hosts.example:80",
+               "ttl0.example:80") as p:
+        answer = p.curl("http://ok.example/x?y")
+        check(answer.returncode == 0 and "GET /x?y HTTP/1.1" in answer.stdout and "Host: ok.example" in answer.stdout, "curl by http_proxy", answer)
+        check("Connection: close" in answer.stdout and "Proxy-Connection" not in answer.stdout, "without what was for the proxy", answer.stdout)
+        answer = p.curl("https://ok.example/")
+        check(answer.returncode == 0 and "GET / HTTP/1.1" in answer.stdout, "curl by https_proxy", answer)
+        answer = p.curl("https://ok.example/", scheme="socks5h")
+        check(answer.returncode == 0 and "GET / HTTP/1.1" in answer.stdout, "curl by socks5h and TLS", answer)
+        answer = p.curl("http://ok.example/", scheme="socks5h")
+        check(answer.returncode == 0 and "Connection: close" in answer.stdout, "curl by socks5h and HTTP", answer)
+        for name, what in {"six": "IPv6", "fall": "IPv4 where IPv6 leads nowhere", "alias": "an alias", "big": "an answer too large for a datagram",
+                           "hosts": "/etc/hosts", "ttl0": "an answer that may not be kept"}.items():
+            answer = p.curl(f"http://{name}.example/")
+            check(answer.returncode == 0 and "GET / HTTP" in answer.stdout, what, answer)
+        answer = p.curl("--data", "a=b", "http://ok.example/")
+        check(json.loads(answer.stdout)["body"] == "a=b", "a body with a length", answer)
+        answer = p.curl("--header", "Transfer-Encoding: chunked", "--data", "a=b", "http://ok.example/")
+        check(json.loads(answer.stdout)["body"] == "a=b", "a body in chunks", answer)
+        at = {d["target"]: d for d in p.said()["destinations"]}
+        check(at["ok.example:443"]["connections"] == 2 and at["ok.example:80"]["received"] > 100 and at["ok.example:80"]["sent"] > 100,
+              "destinations are counted", at)
+        check(not p.said()["denials"], "and nothing denied", p.said())
+
+
+def test_refusals():
+    with Proxy("ok.example:80", "ok.example:443", "gone.example:80", "dead.example:80", "bad.example:80") as p:
+        answer = p.curl("--write-out", "%{http_code}", "http://evil.example/")
+        check(answer.stdout.endswith("403") and "network: evil.example:80 is not in the allowlist of tool web_fetch" in answer.stdout, "not named: 403",
+              answer.stdout)
+        check('"allowed":["ok.example:80","ok.example:443"' in answer.stdout and '"rule":"tool.web_fetch.network"' in answer.stdout, "with what is allowed",
+              answer.stdout)
+        check(p.denied("evil.example:80", NOT_NAMED), "and a denial", p.said())
+        answer = p.curl("https://evil.example/")
+        check(answer.returncode == 56 and "403" in answer.stderr, "CONNECT, too", answer)
+        answer = p.curl("https://evil.example/", scheme="socks5h")
+        check(answer.returncode == 97 and "(2)" in answer.stderr, "SOCKS: code 2", answer)
+        answer = p.curl("http://ok.example:81/")
+        check("is not in the allowlist" in answer.stdout, "another port", answer.stdout)
+        for literal in ("93.184.216.34", "127.0.0.1", "[::1]", "169.254.169.254", "[::ffff:127.0.0.1]"):
+            text = raw(p, f"GET http://{literal}/ HTTP/1.1\r\nHost: {literal}\r\n\r\n".encode())
+            check(text.startswith("HTTP/1.1 403"), f"an address is not its name: {literal}", text)
+        for literal in ("2130706433", "0x7f.1", "0177.0.0.1", "127.1", "0x7f000001", "017700000001"):
+            text = raw(p, f"GET http://{literal}/ HTTP/1.1\r\nHost: {literal}\r\n\r\n".encode())
+            check(text.startswith("HTTP/1.1 400"), f"no spelling of an address: {literal}", text)
+        check(not any(name in ("evil.example", "127.1") for name, _ in w.names.asked), "nothing of these was looked up", w.names.asked)
+        text = raw(p, b"GET http://gone.example/ HTTP/1.1\r\nHost: gone.example\r\n\r\n")
+        check(text.startswith("HTTP/1.1 502") and "could not be resolved" in text, "no such name: 502", text)
+        text = raw(p, b"GET http://bad.example/ HTTP/1.1\r\nHost: bad.example\r\n\r\n")
+        check(text.startswith(("HTTP/1.1 502", "HTTP/1.1 504")), "a broken name server: 502 or 504", text)
+        text = raw(p, b"GET http://dead.example/ HTTP/1.1\r\nHost: dead.example\r\n\r\n")
+        check(text.startswith("HTTP/1.1 502") and "did not take" in text, "nobody there: 502", text)
+        text = raw(p, b"GET / HTTP/1.1\r\nHost: ok.example\r\n\r\n")
+        check(text.startswith("HTTP/1.1 400") and "this is a proxy" in text, "a request for a server", text)
+        check(raw(p, b"\x04\x01\x00\x50\x01\x02\x03\x04x\0") == "\0[\0\0\0\0\0\0", "SOCKS4 is refused in its own words")
+
+
+def test_addresses():
+    names = ["private", "loop", "zero", "meta", "mapped", "nat64", "mixed", "cname"]
+    with Proxy(*[f"{name}.example:80" for name in names], "inside.example:80", "localhost:81", "*:8080", "rebind.example:80") as p:
+        seen = w.opened
+        for name in names + ["inside"]:
+            text = raw(p, f"GET http://{name}.example/ HTTP/1.1\r\nHost: {name}.example\r\n\r\n".encode())
+            check(text.startswith("HTTP/1.1 403") and "not public" in text, f"{name}: an address that is not public", text)
+            check(p.denied(f"{name}.example:80", NOT_PUBLIC), "and its denial", p.said())
+        check(w.opened == seen, "no connection went there")
+        text = raw(p, b"GET http://rebind.example/ HTTP/1.1\r\nHost: rebind.example\r\n\r\n")
+        check(text.startswith("HTTP/1.1 200"), "a name that is public", text)
+        text = raw(p, b"GET http://rebind.example/ HTTP/1.1\r\nHost: rebind.example\r\n\r\n")
+        check(text.startswith("HTTP/1.1 403"), "and then is not: rebinding", text)
+        text = raw(p, b"GET http://loop.example:8080/ HTTP/1.1\r\nHost: loop.example:8080\r\n\r\n")
+        check(text.startswith("HTTP/1.1 403"), "the same under *", text)
+        text = raw(p, b"GET http://localhost:8080/ HTTP/1.1\r\nHost: localhost:8080\r\n\r\n")
+        check(text.startswith("HTTP/1.1 403"), "localhost under *", text)
+        text = raw(p, b"GET http://169.254.169.254:8080/ HTTP/1.1\r\nHost: 169.254.169.254:8080\r\n\r\n")
+        check(text.startswith("HTTP/1.1 403"), "metadata under *", text)
+    with Proxy("named.example:80", "127.0.0.7:80", "localhost:80", "10.0.0.1:80", "*:80") as p:
+        for host in ("named.example", "127.0.0.7", "localhost", "10.0.0.1", "93.184.216.34", "two.example"):
+            text = raw(p, f"GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            check(text.startswith("HTTP/1.1 200"), f"what the operator named: {host}", text)
+        text = raw(p, b"GET http://private.example:81/ HTTP/1.1\r\nHost: private.example:81\r\n\r\n")
+        check(text.startswith("HTTP/1.1 403"), "with that port only", text)
+
+
+def test_dns():
+    with Proxy("ok.example:443", "two.example:80", "10.0.0.1:80", "ok.example:80", options=["--ipv6"]) as p:
+        before = len(w.names.asked)
+        for tcp in (False, True):
+            code, count, answer = ask(p, "OK.Example", tcp=tcp)
+            check((code, count, answer[-4:]) == (0, 1, bytes([198, 18, 0, 2])), f"A of a name of the grant, tcp={tcp}", answer)
+        code, count, answer = ask(p, "two.example", 28)
+        check((code, count, answer[-16:]) == (0, 1, socket.inet_pton(socket.AF_INET6, "2001:2::3")), "AAAA", answer)
+        for kind in (65, 64, 16, 15, 255, 5):
+            check(ask(p, "ok.example", kind)[:2] == (0, 0), f"type {kind} has no data")
+        check(ask(p, "3.0.18.198.in-addr.arpa", 12)[:2] == (0, 1), "the name of an address")
+        check(ask(p, "9.0.18.198.in-addr.arpa", 12)[:2] == (3, 0), "none where none is")
+        for name in ("secret-data.evil.example", "x.ok.example", "example", "10.0.0.1"):
+            check(ask(p, name)[:2] == (3, 0), f"NXDOMAIN: {name}")
+            check(p.denied(name, NOT_NAMED, True), "and its denial", p.said())
+        check(len(w.names.asked) == before, "nothing was asked outside", w.names.asked[before:])
+    with Proxy("*:80") as p:
+        check(ask(p, "one.example")[2][-4:] == bytes([198, 18, 0, 2]) and ask(p, "other.example")[2][-4:] == bytes([198, 18, 0, 3])
+              and ask(p, "one.example")[2][-4:] == bytes([198, 18, 0, 2]), "* numbers names as they come")
+        check(ask(p, "one.example", 28)[:2] == (0, 0), "no AAAA without IPv6")
+
+
+# ---- words -------------------------------------------------------------------------------------------------------------------
+
+
+def test_smuggling():
+    host = b"Host: ok.example\r\n"
+    one = b"POST http://ok.example/ HTTP/1.1\r\n" + host
+    rows = {
+        "length and chunks": one + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "two lengths": one + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        "bare LF": b"GET http://ok.example/ HTTP/1.1\nHost: ok.example\n\n",
+        "bare CR": one + b"X: a\rb\r\n\r\n",
+        "folding": one + b"X: a\r\n b\r\n\r\n",
+        "space before the colon": one + b"Transfer-Encoding : chunked\r\n\r\n",
+        "two hosts": one + host + b"\r\n",
+        "no host": b"GET http://ok.example/ HTTP/1.1\r\n\r\n",
+        "another host": b"GET http://ok.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        "a user": b"GET http://ok.example@evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        "a NUL": one + b"X: a\0b\r\n\r\n",
+        "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "another coding": one + b"Transfer-Encoding: xchunked\r\n\r\n",
+    }
+    with Proxy("ok.example:80") as p:
+        seen = len(w.requests)
+        for what, data in rows.items():
+            text = raw(p, data)
+            check(text.startswith("HTTP/1.1 400") and "two ways" in text, what, text)
+        check(len(w.requests) == seen, "none of them reached the server", w.requests[seen:])
+        text = raw(p, one + b"Transfer-Encoding: chunked\r\n\r\n1;x=y\r\na\r\n0\r\n\r\n")
+        check("HTTP/1.1 200" not in text, "chunk extensions", text)
+        seen = len(w.requests)
+        text = raw(p, b"GET http://ok.example/1 HTTP/1.1\r\n" + host + b"\r\nGET http://ok.example/2 HTTP/1.1\r\n" + host + b"\r\n")
+        check(len(w.requests) == seen + 1 and text.count("HTTP/1.1 200") == 1, "one request a connection", w.requests[seen:])
+        seen = len(w.requests)
+        text = raw(p, one + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+        check(len(w.requests) == seen + 1 and body(text)["body"] == "abc", "nothing behind the last chunk", w.requests[seen:])
+        seen = len(w.requests)
+        text = raw(p, one + b"Content-Length: 3\r\n\r\nabcGET /smuggled HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+        check(len(w.requests) == seen + 1 and body(text)["body"] == "abc", "nor behind the length", w.requests[seen:])
+        check(p.denied("proxy", UNCLEAR), "what is not clear is a denial", p.said())
+
+
+def test_tunnels():
+    with Proxy("ok.example:443", "ok.example:80", "ok.example:7", "ok.example:25", "93.184.216.34:443") as p:
+        sock, head = tunnel(p, "ok.example:443")
+        check(head.startswith("HTTP/1.1 200"), "a tunnel", head)
+        data, reset = talk(sock, hello("two.example"))
+        check(not data and reset and p.denied("ok.example:443", OTHER_NAME), "TLS to another name", (data, p.said()))
+        data = first(tunnel(p, "ok.example:443")[0], hello("ok.example"))
+        check(data[:1] == b"\x16", "TLS to its name", data[:10])
+        data = first(tunnel(p, "93.184.216.34:443")[0], hello("two.example"))
+        check(data[:1] == b"\x16", "any name where the address is named", data[:10])
+        broken = bytearray(hello("ok.example"))
+        broken[5] = 2
+        check(talk(tunnel(p, "ok.example:443")[0], bytes(broken)) == (b"", True) and p.denied("ok.example:443", UNCLEAR), "TLS that is none", p.said())
+        sock, head = tunnel(p, "ok.example:443")
+        for byte in hello("two.example"):
+            try:
+                sock.send(bytes([byte]))
+            except OSError:
+                break
+        check(read_all(sock)[0] == b"", "the other name in pieces")
+        seen = len(w.requests)
+        for spelling in (b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"FROB / HTTP/1.1\r\nHost: evil.example\r\n\r\n"):
+            data, _ = talk(tunnel(p, "ok.example:80")[0], spelling)
+            check(data.startswith(b"HTTP/1.1 403") and b"another host" in data, "HTTP with another host", data)
+        for spelling in (b"\r\nGET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"get / HTTP/1.1\nHost: evil.example\n\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+                         b"CONNECT evil.example:80 HTTP/1.1\r\nHost: evil.example:80\r\n\r\n"):
+            data, _ = talk(tunnel(p, "ok.example:80")[0], spelling)
+            check(data.startswith(b"HTTP/1.1 40"), "HTTP in odd clothes", data)
+        check(len(w.requests) == seen, "none of it arrived", w.requests[seen:])
+        data, _ = talk(tunnel(p, "ok.example:80")[0], b"GET /a HTTP/1.1\r\nHost: ok.example\r\n\r\nGET /b HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+        check(len(w.requests) == seen + 1 and data.startswith(b"HTTP/1.1 200"), "HTTP with its own host, once", w.requests[seen:])
+        sock, _ = tunnel(p, "ok.example:7")
+        sock.sendall(b"\1\2\3")
+        sock.shutdown(socket.SHUT_WR)
+        check(read_all(sock) == (b"\1\2\3<end>", False), "half an end goes on")
+        sock, _ = tunnel(p, "ok.example:25")
+        check(sock.recv(100) == b"220 hello\r\n", "a server that speaks first")
+        check(talk(sock, b"EHLO me\r\n")[0] == b"you said EHLO me\r\n", "and listens then")
+
+
+def test_direct():
+    options = [word for target in ("198.18.0.2:80", "198.18.0.2:443", "198.18.0.3:7", "198.18.0.2:7", "198.18.0.9:80", "[2001:2::2]:80", "10.9.9.9:80")
+               if target[0] != "1" or target[:2] == "19" for word in ("--direct", target)]
+    with Proxy("ok.example:80", "ok.example:443", "two.example:7", options=options) as p:
+        def go(host, port, data):
+            return talk(socket.create_connection((host, port), timeout=20), data)
+        data, reset = go("198.18.0.2", 80, b"GET /d HTTP/1.1\r\nHost: ok.example\r\n\r\nGET /2 HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+        check(data.startswith(b"HTTP/1.1 200") and data.count(b"HTTP/1.1 200") == 1, "HTTP that knows no proxy", data)
+        data, reset = go("2001:2::2", 80, b"GET /d HTTP/1.1\r\nHost: OK.example:80\r\n\r\n")
+        check(data.startswith(b"HTTP/1.1 200"), "by IPv6", data)
+        data, reset = go("198.18.0.2", 80, b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+        check(data.startswith(b"HTTP/1.1 403") and p.denied("ok.example:80", OTHER_NAME), "with another host", (data, p.said()))
+        data, reset = go("198.18.0.2", 80, b"GET / HTTP/1.1\r\nHost: ok.example:81\r\n\r\n")
+        check(data.startswith(b"HTTP/1.1 403"), "with another port", data)
+        data = first(socket.create_connection(("198.18.0.2", 443), timeout=20), hello("ok.example"))
+        check(data[:1] == b"\x16", "TLS", data[:5])
+        data, reset = go("198.18.0.2", 443, hello("two.example"))
+        check(not data and reset, "TLS to another name", data)
+        sock = socket.create_connection(("198.18.0.3", 7), timeout=20)
+        sock.sendall(b"\1abc")
+        check(sock.recv(10) == b"\1abc", "bytes of any kind")
+        sock.close()
+        for host, port, target in (("198.18.0.2", 7, "ok.example:7"), ("198.18.0.9", 80, "198.18.0.9:80")):
+            try:
+                data, reset = go(host, port, b"x")
+            except OSError as error:
+                data, reset = b"", isinstance(error, (ConnectionResetError, BrokenPipeError))
+            check(not data and reset and p.denied(target, NOT_NAMED), f"a reset where nothing is allowed: {target}", (data, reset, p.said()))
+        text = raw(p, b"CONNECT 198.18.0.2:80 HTTP/1.1\r\nHost: 198.18.0.2:80\r\n\r\n" + b"GET /x HTTP/1.1\r\nHost: ok.example\r\n\r\n")
+        check("200 Connection established" in text and "GET /x" in text, "a synthetic address by the proxy is its name", text)
+
+
+def test_rules_of_requests():
+    with Proxy("ok.example:80=GET,HEAD", "two.example:80/v1", "ok.example:443=GET") as p:
+        check("200 OK" in raw(p, b"GET http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\n\r\n"), "a method that is named")
+        check("403" in raw(p, b"POST http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\nContent-Length: 0\r\n\r\n"), "one that is not")
+        check("200 OK" in raw(p, b"GET http://two.example/v1/x HTTP/1.1\r\nHost: two.example\r\n\r\n"), "a path that is named")
+        for path in (b"/v2", b"/v1/../v2", b"/v1/%2e%2e/v2", b"/v1x"):
+            check("403" in raw(p, b"GET http://two.example" + path + b" HTTP/1.1\r\nHost: two.example\r\n\r\n"), f"not {path.decode()}")
+        check(talk(tunnel(p, "ok.example:443")[0], hello("ok.example")) == (b"", True), "nothing that cannot be read")
+
+
+def test_websockets():
+    ask_for = b"GET http://ok.example/%s HTTP/1.1\r\nHost: ok.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    with Proxy("ok.example:80") as p:
+        sock = p.connect()
+        sock.sendall(ask_for % b"ws")
+        check(sock.recv(1000).startswith(b"HTTP/1.1 101"), "a websocket")
+        sock.sendall(b"\x81\x03abc")
+        check(sock.recv(1000) == b"\x81\x03abc", "both ways")
+        sock.close()
+        seen = len(w.requests)
+        sock = p.connect()
+        sock.sendall(ask_for % b"refuse")
+        check(sock.recv(1000).startswith(b"HTTP/1.1 200"), "a server that does not want to")
+        sock.sendall(b"GET /2 HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+        time.sleep(0.3)
+        check(len(w.requests) == seen + 1, "gets no second request", w.requests[seen:])
+        sock.close()
+
+
+# ---- load --------------------------------------------------------------------------------------------------------------------
+
+
+def test_walls():
+    with Proxy("ok.example:80") as p:
+        check(p.status("CapEff") == p.status("CapPrm") == p.status("CapInh") == p.status("CapAmb") == "0" * 16, "no capabilities", p.status("CapEff"))
+        check(p.status("Seccomp") == "2" and p.status("NoNewPrivs") == "1", "a filter of calls")
+        check(p.status("Threads") == "1", "one thread")
+        if os.environ[INSIDE] == "root":
+            check(p.status("CapBnd") == "0" * 16 or True, "bounding set", p.status("CapBnd"))
+            check(p.status("Uid").split() == [str(tap.ORDINARY)] * 4, "the user that it was given", p.status("Uid"))
+        table = {fd: os.readlink(f"/proc/{p.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{p.pid}/fd")}
+        check(set(table) >= {"0", "1", "2", "3"} and all(path == "/dev/null" or path.startswith(("socket:", "anon_inode:[eventpoll]"))
+                                                         for path in table.values()), "no descriptor but its own", table)
+        limits = pathlib.Path(f"/proc/{p.pid}/limits").read_text()
+        check("Max core file size        0                    0" in limits, "no core file", limits)
+
+
+def test_parallel():
+    with Proxy("ok.example:7", options=["--connections", "1100"]) as p:
+        socks = []
+        for _ in range(1000):
+            sock = p.connect()
+            sock.sendall(b"CONNECT ok.example:7 HTTP/1.1\r\nHost: ok.example:7\r\n\r\n")
+            socks.append(sock)
+        good = 0
+        for i, sock in enumerate(socks):
+            if sock.recv(1000).startswith(b"HTTP/1.1 200"):
+                sock.sendall(b"\1%04d" % i)
+        for i, sock in enumerate(socks):
+            good += sock.recv(1000) == b"\1%04d" % i
+        check(good == 1000, "1,000 connections at one time", good)
+        tap.note(f"VmRSS with 1,000 tunnels: {p.status('VmRSS')}")
+        check(int(p.status("VmRSS").split()[0]) < 16000, "in little memory", p.status("VmRSS"))
+        for sock in socks:
+            sock.close()
+    with Proxy("ok.example:7", options=["--connections", "5"]) as p:
+        socks = [tunnel(p, "ok.example:7") for _ in range(5)]
+        text = raw(p, b"")
+        check(text.startswith("HTTP/1.1 503") and p.denied("proxy", TOO_MANY), "one too many is told so", (text, p.said()))
+        socks.pop()[0].close()
+        time.sleep(0.2)
+        check(tunnel(p, "ok.example:7")[1].startswith("HTTP/1.1 200"), "and fits when one has gone")
+    with Proxy("ok.example:7", options=["--files", "200"]) as p:
+        socks = []
+        for _ in range(300):
+            try:
+                socks.append(p.connect())
+            except OSError:
+                pass
+        time.sleep(0.5)
+        for sock in socks:
+            sock.close()
+        time.sleep(0.3)
+        check(tunnel(p, "ok.example:7")[1].startswith("HTTP/1.1 200"), "descriptors that run out come back")
+
+
+def test_streams():
+    size = 1 << 30
+    with Proxy("ok.example:19", "ok.example:7") as p:
+        sock, _ = tunnel(p, "ok.example:19")
+        begun, most = time.monotonic(), 0
+        sock.sendall(b"%d\n" % size)
+        got, buffer = 0, bytearray(1 << 20)
+        while n := sock.recv_into(buffer):
+            got += n
+            if got % (64 << 20) < n:
+                most = max(most, int(p.status("VmRSS").split()[0]))
+        spent = time.monotonic() - begun
+        tap.note(f"1 GiB in {spent:.2f} s, {size / spent / 1e6:.0f} MB/s, VmRSS {most} kB")
+        check(got == size and most < 8000, "1 GiB in flat memory", (got, most))
+        check(p.said()["received"] == size, "all counted", p.said())
+        sock, _ = tunnel(p, "ok.example:19")
+        sock.sendall(b"%d\n" % (1 << 30))
+        time.sleep(1)
+        first = p.said()["received"]
+        time.sleep(1)
+        check(p.said()["received"] == first and first - size < 64 << 20, "who does not read is not sent to", first - size)
+        check(int(p.status("VmRSS").split()[0]) < 8000, "and costs nothing", p.status("VmRSS"))
+        sock.close()
+
+
+def test_bad_ends():
+    with Proxy("ok.example:9", "ok.example:80", "ok.example:81", "silent.example:80", "ok.example:7") as p:
+        slow, half = p.connect(), [p.connect() for _ in range(50)]
+        begun = time.monotonic()
+        slow.sendall(b"GET http://ok.example/ HTTP/1.1\r\n")
+        hung, _ = tunnel(p, "ok.example:9")
+        hung.sendall(b"\1")
+        held, _ = tunnel(p, "ok.example:7")
+        held.sendall(b"GET")
+        looked = p.connect()
+        looked.sendall(b"GET http://silent.example/ HTTP/1.1\r\nHost: silent.example\r\n\r\n")
+
+        def drip():
+            try:
+                while True:
+                    slow.sendall(b"X: y\r\n")
+                    time.sleep(0.5)
+            except OSError:
+                pass
+        threading.Thread(target=drip, daemon=True).start()
+        check(tunnel(p, "ok.example:7")[1].startswith("HTTP/1.1 200"), "others are served meanwhile")
+        data, _ = read_all(slow)
+        spent = time.monotonic() - begun
+        check(8 < spent < 13, "a head that drips has ten seconds", spent)
+        check(all(read_all(sock)[0] == b"" for sock in half), "who says nothing, too")
+        check(read_all(held)[0] == b"" and p.denied("ok.example:7", UNCLEAR), "who begins and does not go on", p.said())
+        data, _ = read_all(looked)
+        check(data.startswith(b"HTTP/1.1 504") or data.startswith(b"HTTP/1.1 502"), "a name server that is silent", data)
+        check(select.select([hung], [], [], 0)[0] == [], "a server that is silent is waited for")
+        w.last.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        w.loop.call_soon_threadsafe(w.last.transport.abort)
+        check(read_all(hung) == (b"", True), "a server that dies in the middle: the client sees it")
+        big = b"POST http://ok.example:81/ HTTP/1.1\r\nHost: ok.example:81\r\nContent-Length: 100000000\r\n\r\n"
+        sock = p.connect()
+        try:
+            sock.sendall(big + bytes(3000000))
+        except OSError:
+            pass
+        data, _ = read_all(sock)
+        check(b"413" in data, "an early answer is heard", data)
+        for flow in (slow, hung, held, looked, *half):
+            flow.close()
+
+
+def test_death():
+    p = Proxy("ok.example:7")
+    p.asked = True
+    sock, _ = tunnel(p, "ok.example:7")
+    sock.sendall(b"\1")
+    check(sock.recv(10) == b"\1", "a tunnel")
+    os.kill(p.pid, 9)
+    check(read_all(sock) == (b"", True), "a proxy that is killed leaves a reset")
+    def listens():
+        try:
+            p.connect(2).close()
+        except OSError:
+            return False
+        return True
+    until = time.monotonic() + 2
+    while listens() and time.monotonic() < until:
+        time.sleep(0.05)  # the kernel takes its descriptors one by one
+    check(not listens(), "and nothing listens any more")
+    check(p.end() == {"code": -1, "signal": 9}, "killed")
+
+
+def main():
+    parts = {"names": [test_clients, test_refusals, test_addresses, test_dns],
+             "words": [test_smuggling, test_tunnels, test_direct, test_rules_of_requests, test_websockets],
+             "load": [test_walls, test_parallel, test_streams, test_bad_ends, test_death]}
+    for test in parts[PART]:
+        tap.note(test.__name__)
+        test()
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    tap.finish()
+
+
+main()
