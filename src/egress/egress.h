@@ -12,6 +12,8 @@
  *              first. The proxy raises its own walls then, sets `ready`, and says READY.
  *     LISTEN   with as many listening sockets, made in the cage's network namespace, as there are
  *              rows in `listeners`; as often as need be.
+ *     FINISH   the tool has ended by itself: what it sent is still delivered, nothing new is taken.
+ *              The proxy says DONE and ends, at the latest after TC_EGRESS_FINISH_US.
  * The proxy ends when the socket is closed, and never by itself otherwise. Its end closes every
  * connection: a cage without its proxy has no network.
  *
@@ -43,7 +45,15 @@ struct tc_egress_config {
 void tc_egress_config_visit(struct tc_wire *w, struct tc_egress_config *config);
 void tc_egress_config_done(struct tc_egress_config *config);
 
-enum tc_egress_kind { TC_EGRESS_CONFIG = 1, TC_EGRESS_LISTEN, TC_EGRESS_READY };
+enum tc_egress_kind {
+    TC_EGRESS_CONFIG = 1,
+    TC_EGRESS_LISTEN,
+    TC_EGRESS_READY,
+    TC_EGRESS_FINISH,
+    TC_EGRESS_DONE,
+};
+
+enum { TC_EGRESS_FINISH_US = 2000000 };
 
 /* What comes in by a listener. */
 enum tc_egress_role {

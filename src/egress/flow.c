@@ -209,3 +209,19 @@ void tc_egress_flows_tick(struct tc_egress_proxy *p)
     }
     free_dead(p);
 }
+
+/* A client that has gone comes to its end of file, or its connection breaks. */
+static bool is_sent(const struct tc_egress_flow *f)
+{
+    if (f->stage == TC_FLOW_JOINED)
+        return f->server.shut || (f->mode == TC_MODE_REQUEST && f->rest.done && !f->server.len);
+    return f->stage == TC_FLOW_ENDING;
+}
+
+bool tc_egress_flows_sent(const struct tc_egress_proxy *p)
+{
+    for (const struct tc_egress_flow *f = p->flows; f; f = f->next)
+        if (!is_sent(f))
+            return false;
+    return true;
+}

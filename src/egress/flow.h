@@ -80,6 +80,8 @@ void tc_egress_flow_end(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 void tc_egress_flow_watch(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* Ends those whose time is over, and frees the dead. */
 void tc_egress_flows_tick(struct tc_egress_proxy *p);
+/* Has the kernel all that clients have sent? */
+bool tc_egress_flows_sent(const struct tc_egress_proxy *p);
 
 /* pump.c: bytes. Sends, or keeps what is not taken; false: the connection is broken. */
 bool tc_egress_side_send(struct tc_egress_proxy *p, struct tc_egress_side *to, const char *bytes,
@@ -108,6 +110,8 @@ void tc_egress_seek_late(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 
 /* inspect.c: what the client begins to say to the server is in `in`. False: the flow is closed. */
 bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+/* The same when no more comes. */
+bool tc_egress_inspect_end(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* A request that was held back for its server goes there. */
 bool tc_egress_forward(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* Prepares it: its head into `head`, what is behind it stays in `in`. False: out of memory. */

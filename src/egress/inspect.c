@@ -90,6 +90,13 @@ bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return true;
 }
 
+/* A word without the end of its line could still have become a request; now it cannot. */
+bool tc_egress_inspect_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    bool word = tc_sniff(f->in.data, f->in.len) == TC_SNIFF_MORE && f->in.data[0] != 0x16;
+    return word ? stream(p, f) : refuse(p, f, TC_EGRESS_UNCLEAR, "it ends in the middle");
+}
+
 bool tc_egress_take_request(struct tc_egress_flow *f, const struct tc_http_head *head)
 {
     tc_http_forward(head, &f->head);

@@ -126,3 +126,18 @@ bool tc_egress_listen(struct tc_egress_proxy *p, int fd, enum tc_egress_role rol
     p->listeners = l;
     return tc_egress_watch_for(p, &l->watch, EPOLLIN);
 }
+
+/* What was sent by who has ended waits in the kernel for whoever accepts it. */
+void tc_egress_listeners_end(struct tc_egress_proxy *p)
+{
+    for (struct tc_egress_listener *l = p->listeners; l; l = l->next) {
+        size_t before;
+        do {
+            before = p->flow_count;
+            if (l->role != TC_EGRESS_DNS_UDP && l->watch.fd >= 0)
+                connections_ready(p, &l->watch, EPOLLIN);
+        } while (p->flow_count > before && p->flow_count <= p->flow_max);
+        tc_egress_watch_close(p, &l->watch);
+    }
+    p->listen_at = 0;
+}

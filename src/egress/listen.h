@@ -9,6 +9,8 @@
 #include "egress/loop.h"
 
 /* Takes the descriptor. False: it is not what the role wants, or cannot be watched. */
+/* Takes what has come already, and closes them. */
+void tc_egress_listeners_end(struct tc_egress_proxy *p);
 bool tc_egress_listen(struct tc_egress_proxy *p, int fd, enum tc_egress_role role);
 /* Those that rested listen again. */
 void tc_egress_listeners_tick(struct tc_egress_proxy *p);

@@ -55,6 +55,7 @@ static int patience(struct tc_egress_proxy *p)
 {
     int64_t until = earlier(p->flows ? p->wake : 0, tc_egress_resolver_until(p->resolver, p->now));
     until = earlier(p->listen_at, until);
+    until = earlier(p->finish_at, until);
     if (!until)
         return -1;
     return until <= p->now ? 0 : (int)((until - p->now) / 1000 + 1);
@@ -76,5 +77,7 @@ void tc_egress_run(struct tc_egress_proxy *p)
         tc_egress_resolver_tick(p->resolver);
         tc_egress_flows_tick(p);
         tc_egress_listeners_tick(p);
+        if (p->finish_at && (p->now >= p->finish_at || tc_egress_flows_sent(p)))
+            p->over = true;
     }
 }

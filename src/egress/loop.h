@@ -34,6 +34,7 @@ struct tc_egress_proxy {
     int64_t now;       /* of this round, microseconds */
     int64_t wake;      /* some flow's deadline may be then */
     int64_t listen_at; /* listeners rest until then, because descriptors have run out; 0: no */
+    int64_t finish_at; /* everything ends then; 0: the tool runs */
     bool over;
     char scratch[TC_EGRESS_SCRATCH]; /* for bytes on their way, within one call */
 };
@@ -46,7 +47,7 @@ bool tc_egress_watch_end(struct tc_egress_proxy *p, struct tc_egress_watch *watc
 /* Takes it out and closes it. */
 void tc_egress_watch_close(struct tc_egress_proxy *p, struct tc_egress_watch *watch);
 
-/* Until the control socket is closed. */
+/* Until the control socket is closed, or what the tool sent before its end is delivered. */
 void tc_egress_run(struct tc_egress_proxy *p);
 
 #endif

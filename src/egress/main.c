@@ -83,15 +83,25 @@ static void control_ready(struct tc_egress_proxy *p, struct tc_egress_watch *wat
                         NULL, NULL, false);
     if (n < 0 && errno == EAGAIN)
         return;
+    if (n == (ssize_t)sizeof(message) && message.kind == TC_EGRESS_FINISH && !count) {
+        tc_egress_listeners_end(p);
+        p->finish_at = p->now + TC_EGRESS_FINISH_US;
+        return;
+    }
     if (n != (ssize_t)sizeof(message) || !listen_all(&message, fds, count))
         p->over = true;
 }
 
+static bool say(enum tc_egress_kind kind)
+{
+    const struct tc_egress_message message = {.kind = kind};
+    return tc_send(TC_EGRESS_CONTROL, &message, sizeof(message), NULL, 0) == 0;
+}
+
 static bool say_ready(void)
 {
-    const struct tc_egress_message message = {.kind = TC_EGRESS_READY};
     atomic_store(&proxy.said->ready, 1);
-    return tc_send(TC_EGRESS_CONTROL, &message, sizeof(message), NULL, 0) == 0;
+    return say(TC_EGRESS_READY);
 }
 
 /* ---- the start ----------------------------------------------------------------------------------
@@ -133,5 +143,5 @@ int main(void)
         !tc_egress_walls(&proxy.config) || !say_ready())
         return 1;
     tc_egress_run(&proxy);
-    return 0;
+    return proxy.finish_at && say(TC_EGRESS_DONE) ? 0 : 1;
 }

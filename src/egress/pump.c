@@ -165,13 +165,11 @@ static bool client_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (f->mode == TC_MODE_REQUEST && !f->rest.done)
         return broken(p, f); /* a part of a request is none */
-    if (f->mode == TC_MODE_UNDECIDED && f->in.len) {
-        tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, "it ends in the middle");
+    if (f->mode == TC_MODE_UNDECIDED && f->in.len && !tc_egress_inspect_end(p, f))
         return false;
-    }
     if (f->mode == TC_MODE_UNDECIDED)
         f->mode = TC_MODE_STREAM; /* it has nothing to say */
-    if (f->mode == TC_MODE_STREAM)
+    if (f->mode == TC_MODE_STREAM && !f->server.len)
         tc_egress_side_shut(&f->server);
     return true;
 }

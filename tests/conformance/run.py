@@ -113,7 +113,7 @@ def matrix(options):
     for backend in BACKENDS:
         columns[backend] = {}
         for grant in ({"memory": '"64MiB"', "cpus": "0.5", "cpu_time": '"5s"', "denied": ["{data}/denied"]},
-                      {"cpu_time": '"5s"', "denied": ["{data}/denied"]}):
+                      {"cpu_time": '"5s"', "denied": ["{data}/denied"]}, {"network": '["127.0.0.1:{port}"]'}):
             with Stage(options, backend) as stage:
                 result = stage.call(grant, "nothing")
             assert result["status"] == "ok", result

@@ -346,8 +346,8 @@ int64_t tc_process_tick(int64_t now)
     if (root_is_due)
         build_root();
     tc_watcher_reap();
-    tc_proxy_reap();
-    return tc_spare_tick(now);
+    int64_t next = tc_proxy_tick(now), spare = tc_spare_tick(now);
+    return next && (!spare || next < spare) ? next : spare;
 }
 
 /* What may be written is searched, and perhaps copied. */

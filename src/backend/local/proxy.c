@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 
 #include "backend/local/local.h"
 #include "backend/local/watch.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/root.h"
@@ -26,16 +28,20 @@ struct tc_proxy {
     struct tc_door door;
     struct tc_box_network network;
     struct tc_egress_said *said;
-    int control; /* our end */
-    pid_t pid;   /* 0: not started, or gone */
-    uid_t id;    /* leased for it; (uid_t)-1: it is the caller's */
+    int control;          /* our end */
+    bool finishing, done; /* it delivers what the tool sent before its end; has delivered it */
+    pid_t pid;            /* 0: not started, or gone */
+    uid_t id;             /* leased for it; (uid_t)-1: it is the caller's */
 };
 
-/* Told to end, and not reaped yet: an id is nobody else's before that. */
+/* Without its cage: told to end, or delivering what the tool sent last. An id is nobody else's
+ * before the process is reaped. */
 static struct left {
     pid_t pid;
     uid_t id;
     struct tc_ids *ids;
+    int control;      /* -1: it was told to end at once */
+    int64_t until_us; /* else it is told then */
 } left[LEFT_MAX];
 static size_t left_count;
 
@@ -339,11 +345,27 @@ static void list_destinations(struct tc_outcome *o, const struct tc_egress_said 
     o->received = (int64_t)atomic_load(&said->received);
 }
 
+/* A tool that has ended by itself may have sent something in its last moment. Most often that takes
+ * no longer than a look; what takes longer goes on without its cage. */
+static void deliver(struct tc_proxy *x)
+{
+    enum { LOOK_MS = 10 };
+    const struct tc_egress_message finish = {.kind = TC_EGRESS_FINISH};
+    struct tc_egress_message m = {0};
+    struct pollfd ready = {.fd = x->control, .events = POLLIN};
+    x->finishing = tc_send(x->control, &finish, sizeof(finish), NULL, 0) == 0;
+    int64_t until = tc_now_us() + LOOK_MS * 1000;
+    while (x->finishing && !x->done && tc_now_us() < until && poll(&ready, 1, LOOK_MS) > 0)
+        x->done = recv(x->control, &m, sizeof(m), MSG_DONTWAIT) <= 0 || m.kind == TC_EGRESS_DONE;
+}
+
 void tc_proxy_finish(struct tc_cage *cage)
 {
     struct tc_proxy *x = TC_PRIV(cage)->proxy;
     if (!x || !x->said)
         return;
+    if (cage->over && x->control >= 0)
+        deliver(x);
     list_denials(cage, x->said);
     list_destinations(cage->outcome, x->said);
 }
@@ -362,25 +384,53 @@ static void give_back(struct tc_ids *ids, uid_t id)
         tc_ids_give(ids, id);
 }
 
-void tc_proxy_reap(void)
+static void hang_up(struct left *l)
 {
+    if (l->control < 0)
+        return;
+    (void)kill(l->pid, SIGKILL);
+    (void)close(l->control);
+    l->control = -1;
+}
+
+int64_t tc_proxy_tick(int64_t now)
+{
+    enum { AGAIN_US = 20000 };
     for (size_t i = 0; i < left_count;) {
+        if (now >= left[i].until_us)
+            hang_up(&left[i]);
         if (!gone(left[i].pid, WNOHANG)) {
             i++;
             continue;
         }
+        if (left[i].control >= 0) /* it ended by itself, and its pid may be somebody else's */
+            (void)close(left[i].control);
         give_back(left[i].ids, left[i].id);
         left[i] = left[--left_count];
     }
+    return left_count ? now + AGAIN_US : 0;
 }
 
-static void end_process(struct tc_proxy *x, struct tc_ids *ids)
+void tc_proxy_close(void)
 {
-    (void)kill(x->pid, SIGKILL);
+    enum { PAUSE_US = 1000 };
+    while (tc_proxy_tick(tc_now_us()))
+        (void)usleep(PAUSE_US);
+}
+
+/* Told to end at once, or left to what it still delivers. Where there is no place to remember it,
+ * somebody has to wait. */
+static void let_go(struct tc_proxy *x, struct tc_ids *ids)
+{
+    bool stays = x->finishing && !x->done;
+    struct left l = {x->pid, x->id, ids, TAKE_FD(x->control),
+                     stays ? tc_now_us() + TC_EGRESS_FINISH_US + TC_EGRESS_FINISH_US / 4 : 0};
+    if (!stays || left_count == LEFT_MAX)
+        hang_up(&l);
     if (gone(x->pid, left_count < LEFT_MAX ? WNOHANG : 0))
         give_back(ids, x->id);
     else
-        left[left_count++] = (struct left){x->pid, x->id, ids};
+        left[left_count++] = l;
 }
 
 void tc_proxy_end(struct tc_cage *cage)
@@ -390,12 +440,12 @@ void tc_proxy_end(struct tc_cage *cage)
     if (!x)
         return;
     p->box.network = NULL;
-    if (x->control >= 0)
-        (void)close(x->control);
     if (x->pid > 0)
-        end_process(x, &p->host->ids);
+        let_go(x, &p->host->ids);
     else
         give_back(&p->host->ids, x->id);
+    if (x->control >= 0)
+        (void)close(x->control);
     if (x->said)
         (void)munmap(x->said, sizeof(*x->said));
     tc_door_done(&x->door);

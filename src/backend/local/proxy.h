@@ -24,7 +24,9 @@ int tc_proxy_event(struct tc_cage *cage);
 void tc_proxy_finish(struct tc_cage *cage);
 /* Ends it; fine when there is none. Its id is given back once it has gone. */
 void tc_proxy_end(struct tc_cage *cage);
-/* Those that have gone since. */
-void tc_proxy_reap(void);
+/* Those that have gone since, or should have. When to look again; 0: there are none. */
+int64_t tc_proxy_tick(int64_t now_us);
+/* Once, when the helper ends: waits for those that still deliver what their tool sent. */
+void tc_proxy_close(void);
 
 #endif

@@ -192,6 +192,7 @@ void tc_local_close(void)
 {
     struct tc_process_host *host = tc_process_host_opened();
     tc_spare_close();
+    tc_proxy_close();
     if (host)
         tc_cgroups_close(host->cgroups);
 }

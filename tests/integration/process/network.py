@@ -100,6 +100,20 @@ class Greeter(socketserver.BaseRequestHandler):
         self.request.sendall(self.request.recv(100).upper())
 
 
+heard = []
+
+
+class Listener(socketserver.BaseRequestHandler):
+    """Hears it to the end."""
+
+    def handle(self):
+        text = b""
+        with contextlib.suppress(OSError):
+            while more := self.request.recv(65536):
+                text += more
+        heard.append(text)
+
+
 class Streams(socketserver.ThreadingTCPServer):
     allow_reuse_address = daemon_threads = True
 
@@ -127,6 +141,7 @@ def serve_all(where):
         tls.socket = context.wrap_socket(tls.socket, server_side=True)
         serve(tls)
     serve(Streams((API, 2222), Greeter))
+    serve(Streams((API, 2223), Listener))
     serve(Threaded(("127.0.0.1", 8080), Web))
 
 
@@ -169,6 +184,16 @@ def named_hosts(s):
     check(answer.status == "ok" and answer.out.count("six.example.com") == 2, "a host that has IPv6 alone", answer)
     answer = s.python("import socket; c=socket.create_connection(('api.example.com', 2222)); print(c.recv(99)); c.sendall(b'me\\n'); print(c.recv(9))", network=ENTRIES, writable=())
     check(answer.status == "ok" and "ME" in answer.out, "a server that speaks first", answer)
+
+
+def last_words(s):
+    """What a tool sends in its last moment arrives."""
+    s.works("net.allow")
+    send = "python3 -c \"import socket,sys; socket.create_connection(('api.example.com', 2223)).sendall(sys.stdin.buffer.read())\""
+    for name, begin in (("a word", ":"), ("a megabyte", "head -c 1000000 /dev/zero")):
+        token = f"LASTWORD-{len(name)}"
+        shell(s, f"({begin}; printf {token}) | {send}", '["api.example.com:2223"]')
+        check(until(lambda token=token: any(token.encode() in text for text in heard), 5), f"{name} sent last is delivered", [text[-40:] for text in heard])
 
 
 def everything_else(s):
@@ -274,4 +299,4 @@ def gone(pids):
     return until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
 
 
-run(named_hosts, everything_else, inside, any_public, programs, ends)
+run(named_hosts, last_words, everything_else, inside, any_public, programs, ends)
