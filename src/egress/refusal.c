@@ -32,10 +32,11 @@ static const struct {
     [TC_EGRESS_NO_ANSWER] = {"502 Bad Gateway", "did not take the connection of",
                              "check that the service is up, or try again later"},
     [TC_EGRESS_TOO_LATE] = {"504 Gateway Timeout", "did not answer in time for", "try again later"},
-    [TC_EGRESS_NO_PROXY_FORM] = {"400 Bad Request", NULL,
-                                 "ask as one asks a proxy: \"GET http://host/path\", \"CONNECT "
-                                 "host:443\", or SOCKS5; most programs do when http_proxy and "
-                                 "https_proxy are set"},
+    [TC_EGRESS_NO_PROXY_FORM] =
+        {"400 Bad Request", NULL,
+         "ask as one asks a proxy: \"GET http://example.com/path\", \"CONNECT "
+         "host:443\", or SOCKS5; most programs do when http_proxy and "
+         "https_proxy are set"},
 };
 
 static void add_error(struct tc_buf *to, const struct tc_egress_config *config, int what,

@@ -72,7 +72,8 @@ static void what_is_not_clear_is_refused(void **state)
         "GET /# HTTP/1.1\r\nHost: a.example\r\n\r\n",
         "GET /\xc3\xa4 HTTP/1.1\r\nHost: a.example\r\n\r\n",
         "GET /a\\b HTTP/1.1\r\nHost: a.example\r\n\r\n",
-        "GET http://u:p@a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n",
+        "GET http:/"
+        "/u:p@a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n",
         "GET http://a.example@b.example/ HTTP/1.1\r\nHost: b.example\r\n\r\n",
         "GET http:///x HTTP/1.1\r\nHost: a.example\r\n\r\n",
         "GET http://a.example:0/ HTTP/1.1\r\nHost: a.example:0\r\n\r\n",
@@ -81,9 +82,11 @@ static void what_is_not_clear_is_refused(void **state)
         "GET http://a.example:080/ HTTP/1.1\r\nHost: a.example\r\n\r\n",
         "GET http://a.example?q HTTP/1.1\r\nHost: a.example\r\n\r\n",
         "GET http://2130706433/ HTTP/1.1\r\nHost: 2130706433\r\n\r\n",
-        "GET http://0x7f.1/ HTTP/1.1\r\nHost: 0x7f.1\r\n\r\n",
+        "GET http:/"
+        "/0x7f.1/ HTTP/1.1\r\nHost: 0x7f.1\r\n\r\n",
         "GET http://0177.0.0.1/ HTTP/1.1\r\nHost: 0177.0.0.1\r\n\r\n",
-        "GET http://a.example./ HTTP/1.1\r\nHost: a.example.\r\n\r\n",
+        "GET http:/"
+        "/a.example./ HTTP/1.1\r\nHost: a.example.\r\n\r\n",
         "GET http://*/ HTTP/1.1\r\nHost: *\r\n\r\n",
         "GET http://[::1/ HTTP/1.1\r\nHost: [::1\r\n\r\n",
         "GET http://[fe80::1%25lo]/ HTTP/1.1\r\nHost: [fe80::1%25lo]\r\n\r\n",
@@ -113,9 +116,9 @@ static void what_is_not_clear_is_refused(void **state)
 
 static void every_cut_waits_for_more(void **state)
 {
-    static const char text[] =
-        "POST http://A.Example:8080/p?q=1 HTTP/1.1\r\nHost: a.example:8080\r\n"
-        "Content-Length: 5\r\nX-One:  two \t\r\n\r\nhello";
+    static const char text[] = "POST http:/"
+                               "/A.Example:8080/p?q=1 HTTP/1.1\r\nHost: a.example:8080\r\n"
+                               "Content-Length: 5\r\nX-One:  two \t\r\n\r\nhello";
     struct tc_http_head head;
     size_t size = sizeof(text) - 1 - 5;
     for (size_t len = 0; len < size; len++)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Reaches src/egress/hello.c and sniff.c. Input: the first bytes of a client. A name that was found
+ * must be one, and no prefix may have said otherwise. */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "egress/hello.h"
+#include "egress/sniff.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct tc_egress_host host, again, part;
+    enum tc_hello got = tc_hello_read(data, size, &host);
+    enum tc_sniff what = tc_sniff((const char *)data, size);
+    for (size_t cut = 0; cut < size; cut += 1 + size / 32) {
+        enum tc_sniff before = tc_sniff((const char *)data, cut);
+        INVARIANT(before == TC_SNIFF_MORE || before == what);
+        enum tc_hello then = tc_hello_read(data, cut, &part);
+        INVARIANT(then == TC_HELLO_MORE || then == got || then == TC_HELLO_DONE);
+    }
+    if (got != TC_HELLO_DONE)
+        return 0;
+    INVARIANT(what == TC_SNIFF_TLS);
+    INVARIANT(!host.name[0] || (tc_egress_host_read(host.name, strlen(host.name), &again) &&
+                                strcmp(host.name, again.name) == 0));
+    return 0;
+}
