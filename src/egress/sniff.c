@@ -19,12 +19,13 @@ static bool known_method(const char *word, size_t len)
     return false;
 }
 
-static bool is_printable(const char *bytes, size_t len)
+/* How much of it is text. */
+static size_t printable(const char *bytes, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
-        if (((unsigned char)bytes[i] < 0x20 && bytes[i] != '\t') || (unsigned char)bytes[i] == 0x7f)
-            return false;
-    return true;
+    size_t n = 0;
+    while (n < len && ((unsigned char)bytes[n] >= 0x20 || bytes[n] == '\t') && bytes[n] != 0x7f)
+        n++;
+    return n;
 }
 
 /* The first line that is not empty, without its end; *ret_whole: its end is there. */
@@ -50,12 +51,12 @@ enum tc_sniff tc_sniff(const char *bytes, size_t len)
     if (len && bytes[0] == tls[0])
         return len < 2 ? TC_SNIFF_MORE : bytes[1] == tls[1] ? TC_SNIFF_TLS : TC_SNIFF_OTHER;
     const char *line = first_line(bytes, &n, &whole);
-    if (!is_printable(line, n))
-        return TC_SNIFF_OTHER;
-    const char *space = memchr(line, ' ', n);
+    size_t text = printable(line, n);
+    const char *space = memchr(line, ' ', text);
     if (space && known_method(line, (size_t)(space - line)))
         return TC_SNIFF_HTTP;
-    if (memmem(line, n, " HTTP/", 6) || memmem(line, n, " http/", 6))
+    if (memmem(line, text, " HTTP/", 6) || memmem(line, text, " http/", 6))
         return TC_SNIFF_HTTP;
-    return whole || len > TC_SNIFF_LINE_MAX ? TC_SNIFF_OTHER : TC_SNIFF_MORE;
+    bool other = text < n || whole || len > TC_SNIFF_LINE_MAX;
+    return other ? TC_SNIFF_OTHER : TC_SNIFF_MORE;
 }
