@@ -25,11 +25,7 @@ const struct tc_limits tc_limits_default = {
 
 void tc_net_entry_done(struct tc_net_entry *entry)
 {
-    free(entry->host);
-    tc_strv_done(&entry->methods);
-    tc_strv_done(&entry->paths);
-    free(entry->origin.key);
-    memset(entry, 0, sizeof(*entry));
+    tc_fields_done(&tc_net_entry_fields, entry);
 }
 
 bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from)

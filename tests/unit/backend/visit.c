@@ -10,6 +10,8 @@
 #include "backend/plan.h"
 #include "test.h"
 
+#include "../fields.h"
+
 /* One of the two structs with its functions. */
 struct kind {
     size_t size;
@@ -49,49 +51,9 @@ static char *own(const char *text)
 
 static void fill_plan(struct tc_plan *p)
 {
-    *p = (struct tc_plan){.call = own("01"),
-                          .tool = NULL,
-                          .backend = own("process"),
-                          .grant = own(""),
-                          .clauses = UINT64_MAX >> 1,
-                          .denials = 2,
-                          .workspace = 1,
-                          .stream = true,
-                          .payload = own("x\ny")};
-    p->limits = (struct tc_limits){.timeout_ms = 1,
-                                   .grace_ms = 2,
-                                   .memory = INT64_MAX,
-                                   .memory_any = true,
-                                   .cpu_time_ms = 4,
-                                   .cpus_milli = 5,
-                                   .pids = 6,
-                                   .disk = 7,
-                                   .inodes = 8,
-                                   .disk_set = true,
-                                   .open_files = 9,
-                                   .output = 10,
-                                   .output_kill = true};
-    struct tc_strv *lists[] = {&p->argv,          &p->env,     &p->cwd,
-                               &p->tool_writable, &p->collect, &p->net_allowed};
-    for (size_t i = 0; i < TC_COUNT(lists); i++)
-        for (size_t k = 0; k < i; k++)
-            assert_true(tc_strv_add(lists[i], k ? "a b" : ""));
-    for (int kind = TC_MOUNT_READ; kind <= TC_MOUNT_COPY; kind++) {
-        struct tc_mount *m = TC_PUSH(p->mounts, p->mount_count);
-        assert_non_null(m);
-        *m = (struct tc_mount){.kind = (enum tc_mount_kind)kind,
-                               .path = own("/p"),
-                               .from = kind & 1 ? own("/f") : NULL,
-                               .content = own("c"),
-                               .optional = kind & 1,
-                               .workspace = kind & 2,
-                               .line = kind};
-    }
-    for (int i = 0; i < 2; i++) {
-        struct tc_deny *d = TC_PUSH(p->denies, p->deny_count);
-        assert_non_null(d);
-        *d = (struct tc_deny){.path = own("/d"), .key = i ? own("k") : NULL, .line = i};
-    }
+    *p = (struct tc_plan){0};
+    (void)filled(&tc_plan_fields, p, -1, 0);
+    free(TAKE(p->tool));
 }
 
 static void fill_outcome(struct tc_outcome *o)
@@ -204,11 +166,48 @@ static void cut_and_damaged(const struct kind *k, void *filled)
     k->done(filled);
 }
 
-static void plans_cross_unchanged(void **state)
+/* Each field for itself: what comes back has it, and nothing else that is new. */
+static void every_field_of_a_plan_crosses(void **state)
 {
-    struct tc_plan p;
-    fill_plan(&p);
-    there_and_back(&plans, &p);
+    struct tc_plan plain = {0};
+    int places = filled(&tc_plan_fields, &plain, -1, 0).places;
+    for (int i = 0; i < places; i++) {
+        struct tc_plan sent = {0}, got;
+        struct filling f = filled(&tc_plan_fields, &sent, i, 2);
+        struct tc_buf text = encode(&plans, &sent);
+        assert_true(decode(&plans, text.data, text.len, &got));
+        if (differing(&tc_plan_fields, &sent, &got) ||
+            differing(&tc_plan_fields, &plain, &got) != 1)
+            fail_msg("%s does not cross", f.name);
+        tc_buf_done(&text);
+        tc_plan_done(&sent);
+        tc_plan_done(&got);
+    }
+    tc_plan_done(&plain);
+}
+
+/* What the wire brings fits, or is refused. */
+static void numbers_keep_their_width(void **state)
+{
+    static const struct {
+        size_t offset;
+        int64_t most;
+    } rows[] = {{offsetof(struct tc_plan, rows), UINT16_MAX},
+                {offsetof(struct tc_plan, terminal), 1},
+                {offsetof(struct tc_plan, commit), INT64_MAX}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct tc_plan plan = {0};
+        const struct tc_field *field = tc_plan_fields.rows;
+        while (field->offset != rows[i].offset)
+            field++;
+        assert_true(tc_field_set(field, &plan, rows[i].most));
+        assert_int_equal(tc_field_number(field, &plan), rows[i].most);
+        if (rows[i].most == INT64_MAX)
+            continue;
+        assert_false(tc_field_set(field, &plan, rows[i].most + 1));
+        assert_false(tc_field_set(field, &plan, -1));
+        assert_int_equal(tc_field_number(field, &plan), rows[i].most);
+    }
 }
 
 static void outcomes_cross_unchanged(void **state)
@@ -267,9 +266,10 @@ static void clauses_out_of_range_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_cross_unchanged), cmocka_unit_test(outcomes_cross_unchanged),
-        cmocka_unit_test(damaged_plans_fail),    cmocka_unit_test(damaged_outcomes_fail),
-        cmocka_unit_test(empty_ones_cross),      cmocka_unit_test(clauses_out_of_range_fail),
+        cmocka_unit_test(every_field_of_a_plan_crosses), cmocka_unit_test(numbers_keep_their_width),
+        cmocka_unit_test(outcomes_cross_unchanged),      cmocka_unit_test(damaged_plans_fail),
+        cmocka_unit_test(damaged_outcomes_fail),         cmocka_unit_test(empty_ones_cross),
+        cmocka_unit_test(clauses_out_of_range_fail),
     };
     return cmocka_run_group_tests_name("visit", tests, NULL, NULL);
 }
