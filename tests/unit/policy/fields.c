@@ -8,7 +8,7 @@
 #include "../fields.h"
 #include "policy/compare.h"
 #include "policy/explain.h"
-#include "policy/keys.h"
+#include "policy/model.h"
 #include "policy/resolve.h"
 
 /* Where something was said, and what an entry of fs stands for. */
@@ -19,6 +19,51 @@ static const char *const undigested[] = {"fs.origin.key",       "fs.origin.line"
                                          "setup_ready",         NULL};
 /* The command's words, which are not of what it may do. */
 static const char *const words[] = {"argv", "stdin_bytes", NULL};
+
+/* What two grants are not held against each other by: where something was said, what the tool runs
+ * and with which variables (the policies say more of it), how paths are looked up, what follows
+ * from the rest, and what nothing but a call of its own, or an install, brings. */
+static const char *const uncompared[] = {"tool",
+                                         "tier",
+                                         "fs.argument",
+                                         "fs.bound",
+                                         "fs.built_in",
+                                         "fs.own",
+                                         "fs.found",
+                                         "fs.setup",
+                                         "fs.origin.key",
+                                         "fs.origin.line",
+                                         "net.origin.key",
+                                         "net.origin.line",
+                                         "secrets.line",
+                                         "sockets.access",
+                                         "sockets.optional",
+                                         "sockets.argument",
+                                         "sockets.bound",
+                                         "sockets.built_in",
+                                         "sockets.own",
+                                         "sockets.found",
+                                         "sockets.setup",
+                                         "sockets.origin.key",
+                                         "sockets.origin.line",
+                                         "argv",
+                                         "stdin_bytes",
+                                         "env",
+                                         "steering.listed",
+                                         "caller_cwd",
+                                         "overlay_or_copy",
+                                         "tool_writable",
+                                         "clauses",
+                                         "setup",
+                                         "setup_ready",
+                                         NULL};
+/* What the host has no use for: how paths are looked up, and input that is the model's. */
+static const char *const untold[] = {"fs.bound",        "fs.own",           "fs.found",
+                                     "fs.setup",        "sockets.access",   "sockets.argument",
+                                     "sockets.bound",   "sockets.built_in", "sockets.own",
+                                     "sockets.found",   "sockets.setup",    "stdin_bytes",
+                                     "steering.listed", "caller_cwd",       "overlay_or_copy",
+                                     "tool_writable",   "limits.disk_set",  NULL};
 
 static bool among(const char *const *names, const char *name)
 {
@@ -31,6 +76,10 @@ static struct filling fill_grant(struct tc_grant *grant, int other, int64_t valu
 {
     *grant = (struct tc_grant){0};
     struct filling f = filled(&tc_grant_fields, grant, other, value);
+    /* that others of its fields mean anything */
+    grant->unix_sockets = !tc_streq(f.name, "unix_sockets");
+    if (!tc_streq(f.name, "commit"))
+        grant->commit = TC_COMMIT_NEVER;
     assert_int_equal(tc_grant_digest(grant, NULL), 0);
     return f;
 }
@@ -86,11 +135,137 @@ static void found_places_are_not_digested(void **state)
     assert_string_equal(one.digest, other.digest);
 }
 
+static bool widened(const struct tc_grant *from, const struct tc_grant *to)
+{
+    _auto_(tc_differences_done) struct tc_differences all = {0};
+    bool more = false;
+    tc_compare_grants(&all, from, to);
+    assert_false(all.memory);
+    for (size_t i = 0; i < all.count; i++)
+        more |= all.items[i].kind == TC_DIFFERENCE_MORE;
+    return more;
+}
+
+/* One of two grants that differ gives more than the other, or cannot be compared with it. */
+static void every_field_is_compared(void **state)
+{
+    _autogrant_ struct tc_grant plain;
+    int places = fill_grant(&plain, -1, 0).places;
+    assert_false(widened(&plain, &plain));
+    for (int i = 0; i < places; i++) {
+        bool told = false;
+        struct filling f;
+        for (int64_t value = 0; value <= 2; value += 2) { /* of words not each is more or less */
+            _autogrant_ struct tc_grant grant;
+            f = fill_grant(&grant, i, value);
+            told |= widened(&plain, &grant) || widened(&grant, &plain);
+        }
+        if (told == among(uncompared, f.name))
+            fail_msg("%s is %scompared", f.name, told ? "" : "not ");
+    }
+}
+
+/* As a grant of the tool x, whose policy has an install phase. Owned. */
+static char *explained(struct tc_grant *grant, bool other_tool)
+{
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.x]\nsetup = { command = [\"i\"], into = \"/opt/x\" }\n");
+    char *text = NULL;
+    free(grant->tool);
+    assert_non_null(grant->tool = strdup(other_tool ? "y" : "x"));
+    (void)snprintf(grant->digest, sizeof(grant->digest), "-");
+    assert_int_equal(tc_policy_explain(policy, grant, NULL, NULL, &text, NULL), 0);
+    return text;
+}
+
+static void every_field_is_explained(void **state)
+{
+    _autogrant_ struct tc_grant plain;
+    int places = fill_grant(&plain, -1, 0).places;
+    _autofree_ char *before = explained(&plain, false);
+    for (int i = 0; i < places; i++) {
+        _autogrant_ struct tc_grant grant;
+        struct filling f = fill_grant(&grant, i, 2);
+        _autofree_ char *after = explained(&grant, tc_streq(f.name, "tool"));
+        if (tc_streq(before, after) != among(untold, f.name))
+            fail_msg("%s is %sexplained", f.name, among(untold, f.name) ? "" : "not ");
+    }
+}
+
+/* A policy that says one limit, and nothing else. */
+static struct toolcage_policy *limited(const struct tc_field *row, int64_t number)
+{
+    char text[128], value[TC_VALUE_TEXT_SIZE];
+    bool quoted = row->unit == TC_UNIT_SIZE || row->unit == TC_UNIT_DURATION;
+    tc_value_write(row->unit, number, value);
+    (void)snprintf(text, sizeof(text), "[tool.x]\n%s = %s%s%s\n", row->word, quoted ? "\"" : "",
+                   value, quoted ? "\"" : "");
+    return compile(text);
+}
+
+/* The key gives the limit, and what stands beside it, and no other. */
+static void each_limit_comes_from_its_key(void **state)
+{
+    for (size_t i = 0; i < tc_limits_fields.count; i++) {
+        const struct tc_field *row = &tc_limits_fields.rows[i];
+        const struct tc_key *key = row->word ? tc_key_find(TC_SCOPE_TOOL, row->word) : NULL;
+        int64_t number = key ? 4 * (key->min ? key->min : 1) : 0;
+        _autogrant_ struct tc_grant grant = {0};
+        if (!key)
+            continue;
+        assert_int_equal(key->id, row->key);
+        assert_int_equal(key->unit, row->unit);
+        _autopolicy_ struct toolcage_policy *policy = limited(row, number);
+        granted(policy, (struct ask){.tool = "x", .command = "t"}, &grant);
+        assert_int_equal(tc_field_number(row, &grant.limits), number);
+        for (size_t k = 0; k < tc_limits_fields.count; k++) {
+            const struct tc_field *other = &tc_limits_fields.rows[k];
+            if (other->key != row->key &&
+                tc_field_number(other, &grant.limits) != tc_field_number(other, &tc_limits_default))
+                fail_msg("%s changes %s", row->word, other->name);
+        }
+        assert_true(key->id != TC_KEY_MEMORY || !grant.limits.memory_any);
+        assert_true(key->id != TC_KEY_DISK ||
+                    (grant.limits.disk_set && grant.limits.inodes == TC_INODES_PER_DISK(number)));
+    }
+    _autopolicy_ struct toolcage_policy *kills = compile("[tool.x]\noutput.over = \"kill\"\n");
+    _autogrant_ struct tc_grant grant = {0};
+    granted(kills, (struct ask){.tool = "x", .command = "t"}, &grant);
+    assert_true(grant.limits.output_kill);
+}
+
+/* A flag lowers what the policy says, and never raises it. */
+static void no_flag_raises_a_limit(void **state)
+{
+    static const char *const no_flags[] = {"grace", "inodes", NULL};
+    for (size_t i = 0; i < tc_limits_fields.count; i++) {
+        const struct tc_field *row = &tc_limits_fields.rows[i];
+        const struct tc_key *key = row->word ? tc_key_find(TC_SCOPE_TOOL, row->word) : NULL;
+        int64_t number = 4 * (key && key->min ? key->min : 1);
+        char less[TC_VALUE_TEXT_SIZE], more[TC_VALUE_TEXT_SIZE], subject[64];
+        _autogrant_ struct tc_grant grant = {0};
+        if (!row->word || among(no_flags, row->word)) {
+            assert_true(tc_policy_check_narrowing(row->name, "1", NULL) == TOOLCAGE_EUSAGE);
+            continue;
+        }
+        _autopolicy_ struct toolcage_policy *policy = limited(row, number);
+        tc_value_write(row->unit, number / 2, less);
+        tc_value_write(row->unit, number * 2, more);
+        (void)snprintf(subject, sizeof(subject), "tool.x.%s", row->word);
+        granted(policy, (struct ask){.tool = "x", .command = "t", .narrow = {row->word, less}},
+                &grant);
+        assert_int_equal(tc_field_number(row, &grant.limits), number / 2);
+        refused(policy, (struct ask){.tool = "x", .command = "t", .narrow = {row->word, more}},
+                TOOLCAGE_EDENIED, subject, 2, "more than the policy grants");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_is_digested),
-        cmocka_unit_test(so_is_what_has_no_value),
+        cmocka_unit_test(every_field_is_digested),       cmocka_unit_test(so_is_what_has_no_value),
+        cmocka_unit_test(every_field_is_compared),       cmocka_unit_test(every_field_is_explained),
+        cmocka_unit_test(each_limit_comes_from_its_key), cmocka_unit_test(no_flag_raises_a_limit),
         cmocka_unit_test(found_places_are_not_digested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
