@@ -10,7 +10,7 @@
 #include "base/wire.h"
 
 enum tc_field_kind {
-    TC_FIELD_NUMBER, /* int64_t, or any that is unsigned */
+    TC_FIELD_NUMBER, /* int64_t, or unsigned, enums too */
     TC_FIELD_BOOL,
     TC_FIELD_TEXT,   /* char *, owned; NULL and "" differ */
     TC_FIELD_BYTES,  /* the same with its length */
@@ -62,15 +62,17 @@ void tc_fields_done(const struct tc_fields *fields, void *it);
 #define TC_COUNTED(member) .count = offsetof(TC_STRUCT, member)
 #define TC_OF(table) .of = &(table)
 
-#define TC_FIELDS(table, list)                                                           \
-    _Pragma("GCC diagnostic push");                                                      \
-    _Pragma("GCC diagnostic error \"-Wmissing-field-initializers\"");                    \
-    _Pragma("GCC diagnostic ignored \"-Wmissing-braces\"");                              \
-    _Static_assert(sizeof((TC_STRUCT){list(TC_FIELD_EMPTY_)}), "each member has a row"); \
-    _Pragma("GCC diagnostic pop");                                                       \
-    static const struct tc_field table##_rows[] = {list(TC_FIELD_ROW_)};                 \
-    const struct tc_fields table = {table##_rows, TC_COUNT(table##_rows), sizeof(TC_STRUCT)}
+#define TC_FIELDS(table, list)                                                              \
+    const struct tc_fields table = {.rows = (const struct tc_field[]){list(TC_FIELD_ROW_)}, \
+                                    .count = 0 list(TC_FIELD_COUNT_),                       \
+                                    .size = sizeof(TC_STRUCT)};                             \
+    _Pragma("GCC diagnostic push");                                                         \
+    _Pragma("GCC diagnostic error \"-Wmissing-field-initializers\"");                       \
+    _Pragma("GCC diagnostic ignored \"-Wmissing-braces\"");                                 \
+    _Static_assert(sizeof((TC_STRUCT){list(TC_FIELD_EMPTY_)}), "each member has a row");    \
+    _Pragma("GCC diagnostic pop")
 
+#define TC_FIELD_COUNT_(...) +1
 #define TC_FIELD_ROW_(kind_, member, ...)                     \
     {.name = #member,                                         \
      .kind = TC_FIELD_KIND_##kind_(((TC_STRUCT *)0)->member), \
@@ -78,7 +80,13 @@ void tc_fields_done(const struct tc_fields *fields, void *it);
      .size = sizeof(((TC_STRUCT *)0)->member),                \
      __VA_ARGS__},
 #define TC_FIELD_KIND_ONE(value) \
-    _Generic((value), bool : TC_FIELD_BOOL, char * : TC_FIELD_TEXT, default : TC_FIELD_NUMBER)
+    _Generic((value),                            \
+        bool: TC_FIELD_BOOL,                     \
+        char *: TC_FIELD_TEXT,                   \
+        uint16_t: TC_FIELD_NUMBER,               \
+        uint32_t: TC_FIELD_NUMBER,               \
+        int64_t: TC_FIELD_NUMBER,                \
+        uint64_t: TC_FIELD_NUMBER)
 #define TC_FIELD_KIND_BYTES(value) TC_FIELD_BYTES
 #define TC_FIELD_KIND_LIST(value) _Generic((value), struct tc_strv : TC_FIELD_LIST)
 #define TC_FIELD_KIND_STRUCT(value) TC_FIELD_STRUCT

@@ -29,7 +29,7 @@ TC_FIELDS(tc_limits_fields, LIMITS);
 #define ORIGIN(F) \
     F(ONE, key)   \
     F(ONE, line)
-TC_FIELDS(tc_origin_fields, ORIGIN);
+static TC_FIELDS(origin_fields, ORIGIN);
 #undef TC_STRUCT
 
 #define TC_STRUCT struct tc_fs_entry
@@ -44,7 +44,7 @@ TC_FIELDS(tc_origin_fields, ORIGIN);
     F(ONE, own)      \
     F(ONE, found)    \
     F(ONE, setup)    \
-    F(STRUCT, origin, TC_OF(tc_origin_fields), .flags = TC_FIELD_UNDIGESTED)
+    F(STRUCT, origin, TC_OF(origin_fields), .flags = TC_FIELD_UNDIGESTED)
 TC_FIELDS(tc_fs_entry_fields, FS_ENTRY);
 #undef TC_STRUCT
 
@@ -54,7 +54,7 @@ TC_FIELDS(tc_fs_entry_fields, FS_ENTRY);
     F(ONE, port)     \
     F(LIST, methods) \
     F(LIST, paths)   \
-    F(STRUCT, origin, TC_OF(tc_origin_fields), .flags = TC_FIELD_UNDIGESTED)
+    F(STRUCT, origin, TC_OF(origin_fields), .flags = TC_FIELD_UNDIGESTED)
 TC_FIELDS(tc_net_entry_fields, NET_ENTRY);
 #undef TC_STRUCT
 

@@ -131,7 +131,7 @@ enum {
     TC_FIELD_UNSET = 4,      /* of a limit: 0 is none */
 };
 extern const struct tc_fields tc_limits_fields, tc_fs_entry_fields, tc_net_entry_fields,
-    tc_secret_fields, tc_steering_fields, tc_origin_fields, tc_grant_fields;
+    tc_secret_fields, tc_steering_fields, tc_grant_fields;
 
 void tc_grant_done(struct tc_grant *grant);
 

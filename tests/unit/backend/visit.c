@@ -12,8 +12,12 @@
 
 #include "../fields.h"
 
+enum { ROOM = 4096 };
+#define ALIGNED __attribute__((aligned(16)))
+
 /* One of the two structs with its functions. */
 struct kind {
+    const struct tc_fields *fields;
     size_t size;
     void (*visit)(struct tc_wire *w, void *it);
     void (*done)(void *it);
@@ -39,8 +43,10 @@ static void done_outcome(void *it)
     tc_outcome_done(it);
 }
 
-static const struct kind plans = {sizeof(struct tc_plan), visit_plan, done_plan};
-static const struct kind outcomes = {sizeof(struct tc_outcome), visit_outcome, done_outcome};
+_Static_assert(sizeof(struct tc_plan) <= ROOM && sizeof(struct tc_outcome) <= ROOM, "room");
+static const struct kind plans = {&tc_plan_fields, sizeof(struct tc_plan), visit_plan, done_plan};
+static const struct kind outcomes = {&tc_outcome_fields, sizeof(struct tc_outcome), visit_outcome,
+                                     done_outcome};
 
 static char *own(const char *text)
 {
@@ -130,8 +136,7 @@ static bool decode(const struct kind *k, const char *bytes, size_t len, void *it
 
 static void there_and_back(const struct kind *k, void *filled)
 {
-    char it[4096] __attribute__((aligned(16)));
-    assert_true(k->size <= sizeof(it));
+    char it[ROOM] ALIGNED;
     struct tc_buf first = encode(k, filled);
     assert_true(decode(k, first.data, first.len, it));
     struct tc_buf second = encode(k, it);
@@ -146,7 +151,7 @@ static void there_and_back(const struct kind *k, void *filled)
 static void cut_and_damaged(const struct kind *k, void *filled)
 {
     static const unsigned char wrong[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
-    char it[4096] __attribute__((aligned(16)));
+    char it[ROOM] ALIGNED;
     struct tc_buf text = encode(k, filled);
     for (size_t len = 0; len < text.len; len++) {
         if (decode(k, text.data, len, it))
@@ -167,23 +172,32 @@ static void cut_and_damaged(const struct kind *k, void *filled)
 }
 
 /* Each field for itself: what comes back has it, and nothing else that is new. */
-static void every_field_of_a_plan_crosses(void **state)
+static void every_field_crosses(const struct kind *k)
 {
-    struct tc_plan plain = {0};
-    int places = filled(&tc_plan_fields, &plain, -1, 0).places;
+    char plain[ROOM] ALIGNED = {0};
+    int places = filled(k->fields, plain, -1, 0).places;
     for (int i = 0; i < places; i++) {
-        struct tc_plan sent = {0}, got;
-        struct filling f = filled(&tc_plan_fields, &sent, i, 2);
-        struct tc_buf text = encode(&plans, &sent);
-        assert_true(decode(&plans, text.data, text.len, &got));
-        if (differing(&tc_plan_fields, &sent, &got) ||
-            differing(&tc_plan_fields, &plain, &got) != 1)
+        char sent[ROOM] ALIGNED = {0}, got[ROOM] ALIGNED;
+        struct filling f = filled(k->fields, sent, i, 2);
+        struct tc_buf text = encode(k, sent);
+        assert_true(decode(k, text.data, text.len, got));
+        if (differing(k->fields, sent, got) || differing(k->fields, plain, got) != 1)
             fail_msg("%s does not cross", f.name);
         tc_buf_done(&text);
-        tc_plan_done(&sent);
-        tc_plan_done(&got);
+        k->done(sent);
+        k->done(got);
     }
-    tc_plan_done(&plain);
+    k->done(plain);
+}
+
+static void every_field_of_a_plan_crosses(void **state)
+{
+    every_field_crosses(&plans);
+}
+
+static void every_field_of_an_outcome_crosses(void **state)
+{
+    every_field_crosses(&outcomes);
 }
 
 /* What the wire brings fits, or is refused. */
@@ -266,9 +280,13 @@ static void clauses_out_of_range_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_of_a_plan_crosses), cmocka_unit_test(numbers_keep_their_width),
-        cmocka_unit_test(outcomes_cross_unchanged),      cmocka_unit_test(damaged_plans_fail),
-        cmocka_unit_test(damaged_outcomes_fail),         cmocka_unit_test(empty_ones_cross),
+        cmocka_unit_test(every_field_of_a_plan_crosses),
+        cmocka_unit_test(every_field_of_an_outcome_crosses),
+        cmocka_unit_test(numbers_keep_their_width),
+        cmocka_unit_test(outcomes_cross_unchanged),
+        cmocka_unit_test(damaged_plans_fail),
+        cmocka_unit_test(damaged_outcomes_fail),
+        cmocka_unit_test(empty_ones_cross),
         cmocka_unit_test(clauses_out_of_range_fail),
     };
     return cmocka_run_group_tests_name("visit", tests, NULL, NULL);
