@@ -183,7 +183,12 @@ int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err)
     _autobuf_ struct tc_buf out = w.out;
     if (w.failed || out.failed)
         return tc_fail_memory(err);
-    tc_digest(out.data, bounds, grant->bounds);
-    tc_digest(out.data, out.len, grant->digest);
+    SHA2_CTX whole, part;
+    SHA256Init(&whole);
+    SHA256Update(&whole, (const uint8_t *)out.data, bounds);
+    part = whole;
+    tc_digest_finish(&part, grant->bounds);
+    SHA256Update(&whole, (const uint8_t *)out.data + bounds, out.len - bounds);
+    tc_digest_finish(&whole, grant->digest);
     return 0;
 }
