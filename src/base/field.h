@@ -69,7 +69,7 @@ void tc_fields_done(const struct tc_fields *fields, void *it);
     _Pragma("GCC diagnostic push");                                                         \
     _Pragma("GCC diagnostic error \"-Wmissing-field-initializers\"");                       \
     _Pragma("GCC diagnostic ignored \"-Wmissing-braces\"");                                 \
-    _Static_assert(sizeof((TC_STRUCT){list(TC_FIELD_EMPTY_)}), "each member has a row");    \
+    _Static_assert(sizeof((TC_STRUCT){list(TC_FIELD_SOME_)}), "each member has a row");     \
     _Pragma("GCC diagnostic pop")
 
 #define TC_FIELD_COUNT_(...) +1
@@ -94,13 +94,14 @@ void tc_fields_done(const struct tc_fields *fields, void *it);
 #define TC_FIELD_KIND_POINTER(value) TC_FIELD_OTHER
 #define TC_FIELD_KIND_CHARS(value) TC_FIELD_OTHER
 
-#define TC_FIELD_EMPTY_(kind, ...) TC_FIELD_EMPTY_##kind
-#define TC_FIELD_EMPTY_ONE 0,
-#define TC_FIELD_EMPTY_BYTES 0, 0,
-#define TC_FIELD_EMPTY_LIST {0},
-#define TC_FIELD_EMPTY_STRUCT {0},
-#define TC_FIELD_EMPTY_ARRAY 0, 0,
-#define TC_FIELD_EMPTY_POINTER 0,
-#define TC_FIELD_EMPTY_CHARS {0},
+/* Something for each member; a lone 0 would stand for all of them. */
+#define TC_FIELD_SOME_(kind, member, ...) TC_FIELD_SOME_##kind(((TC_STRUCT *)0)->member)
+#define TC_FIELD_SOME_ONE(value) _Generic((value), char * : (char *)"", default : 1),
+#define TC_FIELD_SOME_BYTES(value) (char *)"", 1,
+#define TC_FIELD_SOME_LIST(value) {.count = 1},
+#define TC_FIELD_SOME_STRUCT(value) {0},
+#define TC_FIELD_SOME_ARRAY(value) 0, 1,
+#define TC_FIELD_SOME_POINTER(value) 0,
+#define TC_FIELD_SOME_CHARS(value) "-",
 
 #endif
