@@ -100,6 +100,16 @@ static void every_field_is_digested(void **state)
     assert_string_not_equal(plain.digest, plain.bounds);
 }
 
+static void nothing_by_hand(const struct tc_fields *fields)
+{
+    for (size_t i = 0; i < fields->count; i++) {
+        if (fields->rows[i].kind == TC_FIELD_OTHER)
+            fail_msg("%s is of no kind", fields->rows[i].name);
+        if (fields->rows[i].of)
+            nothing_by_hand(fields->rows[i].of);
+    }
+}
+
 /* By hand, because their rows are of no kind. */
 static void so_is_what_has_no_value(void **state)
 {
@@ -116,9 +126,13 @@ static void so_is_what_has_no_value(void **state)
     assert_int_equal(tc_grant_digest(&one, NULL) | tc_grant_digest(&other, NULL), 0);
     assert_string_not_equal(one.digest, other.digest);
     assert_string_not_equal(one.bounds, other.bounds);
-    for (size_t i = 0; i < tc_grant_fields.count; i++)
-        if (tc_grant_fields.rows[i].kind == TC_FIELD_OTHER)
-            assert_string_equal(tc_grant_fields.rows[i].name, by_hand[n++]);
+    for (size_t i = 0; i < tc_grant_fields.count; i++) {
+        const struct tc_field *row = &tc_grant_fields.rows[i];
+        if (row->kind == TC_FIELD_OTHER)
+            assert_string_equal(row->name, by_hand[n++]);
+        if (row->of)
+            nothing_by_hand(row->of);
+    }
     assert_null(by_hand[n]);
 }
 
@@ -274,6 +288,27 @@ static void each_limit_comes_from_its_key(void **state)
     assert_true(grant.limits.output_kill);
 }
 
+/* Where 0 is no limit, it is more than any; elsewhere it is the least. */
+static void unset_is_more_where_it_can_be(void **state)
+{
+    static const char *const unset[] = {"timeout", "cpu_time", "cpus", NULL};
+    for (size_t i = 0; i < tc_limits_fields.count; i++) {
+        const struct tc_field *row = &tc_limits_fields.rows[i];
+        struct tc_grant five = {0}, none = {0};
+        _auto_(tc_differences_done) struct tc_differences all = {0};
+        if (!row->word)
+            continue;
+        assert_true(tc_field_set(row, &five.limits, 5));
+        tc_compare_grants(&all, &five, &none);
+        assert_int_equal(all.count, 1);
+        assert_int_equal(all.items[0].kind,
+                         among(unset, row->word) ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS);
+        assert_int_equal(strstr(all.items[0].text, "is unset") != NULL, among(unset, row->word));
+        if (tc_streq(row->word, "inodes")) /* it has no key of its own, whose unit it could have */
+            assert_string_equal(all.items[0].text, "files on disk is 0, before 5");
+    }
+}
+
 /* A flag lowers what the policy says, and never raises it. */
 static void no_flag_raises_a_limit(void **state)
 {
@@ -303,10 +338,15 @@ static void no_flag_raises_a_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_is_digested),  cmocka_unit_test(so_is_what_has_no_value),
-        cmocka_unit_test(names_are_digested),       cmocka_unit_test(found_places_are_not_digested),
-        cmocka_unit_test(every_field_is_compared),  cmocka_unit_test(the_order_of_backends_counts),
-        cmocka_unit_test(every_field_is_explained), cmocka_unit_test(each_limit_comes_from_its_key),
+        cmocka_unit_test(every_field_is_digested),
+        cmocka_unit_test(so_is_what_has_no_value),
+        cmocka_unit_test(names_are_digested),
+        cmocka_unit_test(found_places_are_not_digested),
+        cmocka_unit_test(every_field_is_compared),
+        cmocka_unit_test(the_order_of_backends_counts),
+        cmocka_unit_test(every_field_is_explained),
+        cmocka_unit_test(each_limit_comes_from_its_key),
+        cmocka_unit_test(unset_is_more_where_it_can_be),
         cmocka_unit_test(no_flag_raises_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
