@@ -58,6 +58,23 @@ static void says_what_is_granted_and_why(void **state)
     assert_string_equal(text_at(limits, "pids", "origin"), "this call");
     assert_int_equal(json_array_size(json_object_get(all, "filesystem")), 3);
     assert_null(json_object_get(all, "verdict"));
+    assert_string_equal(text_at(all, "file", NULL), "t.toml");
+    assert_true(json_is_null(json_object_get(all, "within")));
+    assert_string_equal(text_at(all, "policy", NULL), tc_policy_digest(policy));
+    assert_memory_equal(text_at(all, "grant", NULL), "sha256:", 7);
+    assert_true(json_array_size(json_object_get(all, "clauses")) > 20);
+    assert_non_null(text_at(all, "syscalls", "mechanism"));
+    const json_t *endpoint = json_array_get(json_object_get(all, "network"), 0);
+    assert_true(json_is_false(json_object_get(endpoint, "inspected")));
+}
+
+static void says_what_is_installed(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.x]\nsetup = { command = [\"i\"], into = \"/opt/x\" }\n");
+    _autojson_ json_t *all = explain(policy, (struct ask){.tool = "x", .command = "t"}, NULL);
+    assert_string_equal(text_at(all, "setup", "key"), "tool.x.setup");
+    assert_string_equal(text_at(all, "setup", "into"), "/opt/x");
 }
 
 static void answers_about_one_access(void **state)
@@ -179,11 +196,9 @@ static void hints_follow_the_grant(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_what_is_granted_and_why),
-        cmocka_unit_test(answers_about_one_access),
-        cmocka_unit_test(refuses_other_questions),
-        cmocka_unit_test(hints_follow_the_grant),
-        cmocka_unit_test(lists_tools),
+        cmocka_unit_test(says_what_is_granted_and_why), cmocka_unit_test(says_what_is_installed),
+        cmocka_unit_test(answers_about_one_access),     cmocka_unit_test(refuses_other_questions),
+        cmocka_unit_test(hints_follow_the_grant),       cmocka_unit_test(lists_tools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
