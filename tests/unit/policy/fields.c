@@ -335,6 +335,29 @@ static void no_flag_raises_a_limit(void **state)
     }
 }
 
+/* Of what a tool did, no flag lets more reach the host. */
+static void no_flag_holds_back_less(void **state)
+{
+    static const char *const words_of_commit[] = {"always", "on_success", "ask", "never"};
+    for (size_t said = 0; said < TC_COUNT(words_of_commit); said++) {
+        char text[128];
+        (void)snprintf(text, sizeof(text),
+                       "[tool.x]\nworkspace = { mode = \"copy\", commit = \"%s\" }\n",
+                       words_of_commit[said]);
+        _autopolicy_ struct toolcage_policy *policy = compile(text);
+        for (size_t asked = 0; asked < TC_COUNT(words_of_commit); asked++) {
+            struct ask ask = {
+                .tool = "x", .command = "t", .narrow = {"commit", words_of_commit[asked]}};
+            _autogrant_ struct tc_grant grant = {0};
+            if (asked < said)
+                refused(policy, ask, TOOLCAGE_EDENIED, "tool.x.workspace.commit", 2,
+                        "more than the policy grants");
+            else
+                granted(policy, ask, &grant);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +371,7 @@ int main(void)
         cmocka_unit_test(each_limit_comes_from_its_key),
         cmocka_unit_test(unset_is_more_where_it_can_be),
         cmocka_unit_test(no_flag_raises_a_limit),
+        cmocka_unit_test(no_flag_holds_back_less),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
