@@ -7,6 +7,8 @@
 
 #include "backend/backend.h"
 #include "backend/local/lower.h"
+#include "base/error.h"
+#include "policy/policy.h"
 #include "policy/system_paths.h"
 #include "test.h"
 
@@ -286,6 +288,35 @@ static void every_field_is_lowered(void **state)
     tc_buf_done(&plain);
 }
 
+static int read_base(void *context, const char *path, struct tc_policy_found *ret,
+                     struct toolcage_error **err)
+{
+    *ret = (struct tc_policy_found){
+        .text = strdup(""), .real = strdup(path), .reader = tc_document_read_toml};
+    return ret->text && ret->real ? 0 : tc_fail_memory(err);
+}
+
+/* The helper keeps the policy's files from being written, so it has to know them. */
+static void the_policys_files_are_lowered(void **state)
+{
+    static const char text[] = "extends = \"base.toml\"\n[tool.x]\n";
+    const struct tc_policy_source source = {.text = text,
+                                            .length = strlen(text),
+                                            .name = "t.toml",
+                                            .path = "/srv/p/t.toml",
+                                            .real = "/srv/p/t.toml",
+                                            .reader = tc_document_read_toml,
+                                            .read = read_base};
+    struct tc_grant grant = small_grant();
+    assert_int_equal(tc_policy_compile_source(&source, "/srv/p", NULL, &grant.policy, NULL), 0);
+    struct tc_plan plan = lowered(&grant);
+    assert_string_equal(plan.policy_file, "/srv/p/t.toml");
+    assert_int_equal(plan.extended.count, 1);
+    assert_string_equal(plan.extended.items[0], "/srv/p/base.toml");
+    tc_plan_done(&plan);
+    (void)tc_policy_unref(grant.policy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +327,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_held_is_refused),
         cmocka_unit_test(the_network_is_not_promised),
         cmocka_unit_test(every_field_is_lowered),
+        cmocka_unit_test(the_policys_files_are_lowered),
     };
     return cmocka_run_group_tests_name("lower", tests, NULL, NULL);
 }
