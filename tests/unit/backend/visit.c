@@ -188,6 +188,8 @@ static void every_field_crosses(const struct kind *k)
         k->done(got);
     }
     k->done(plain);
+    for (size_t i = 0; i < k->size; i++)
+        assert_int_equal(plain[i], 0);
 }
 
 static void every_field_of_a_plan_crosses(void **state)
@@ -222,6 +224,39 @@ static void numbers_keep_their_width(void **state)
         assert_false(tc_field_set(field, &plan, -1));
         assert_int_equal(tc_field_number(field, &plan), rows[i].most);
     }
+}
+
+static void numbers_out_of_range_fail(void **state)
+{
+    struct tc_plan no = {0}, yes = {.terminal = true}, got;
+    struct tc_buf plain = encode(&plans, &no), text = encode(&plans, &yes);
+    size_t at = 0;
+    while (plain.data[at] == text.data[at])
+        at++;
+    assert_true(decode(&plans, text.data, text.len, &got));
+    assert_true(got.terminal);
+    text.data[at] = 2;
+    assert_false(decode(&plans, text.data, text.len, &got));
+    tc_plan_done(&got);
+    tc_buf_done(&plain);
+    tc_buf_done(&text);
+}
+
+static void arrays_have_a_most(void **state)
+{
+    struct tc_plan plan = {0}, got;
+    for (size_t most = 4096; plan.deny_count < most;)
+        assert_non_null(TC_PUSH(plan.denies, plan.deny_count));
+    struct tc_buf text = encode(&plans, &plan);
+    assert_true(decode(&plans, text.data, text.len, &got));
+    tc_buf_done(&text);
+    tc_plan_done(&got);
+    assert_non_null(TC_PUSH(plan.denies, plan.deny_count));
+    text = encode(&plans, &plan);
+    assert_false(decode(&plans, text.data, text.len, &got));
+    tc_buf_done(&text);
+    tc_plan_done(&got);
+    tc_plan_done(&plan);
 }
 
 static void outcomes_cross_unchanged(void **state)
@@ -283,6 +318,8 @@ int main(void)
         cmocka_unit_test(every_field_of_a_plan_crosses),
         cmocka_unit_test(every_field_of_an_outcome_crosses),
         cmocka_unit_test(numbers_keep_their_width),
+        cmocka_unit_test(numbers_out_of_range_fail),
+        cmocka_unit_test(arrays_have_a_most),
         cmocka_unit_test(outcomes_cross_unchanged),
         cmocka_unit_test(damaged_plans_fail),
         cmocka_unit_test(damaged_outcomes_fail),
