@@ -77,6 +77,16 @@ static void says_what_is_installed(void **state)
     assert_string_equal(text_at(all, "setup", "into"), "/opt/x");
 }
 
+static void says_what_a_socket_gives_away(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.x]\nunix_sockets = [\"/run/a\", \"/run/docker.sock\"]\n");
+    _autojson_ json_t *all = explain(policy, (struct ask){.tool = "x", .command = "t"}, NULL);
+    const json_t *sockets = json_object_get(all, "unix_sockets");
+    assert_true(json_is_null(json_object_get(json_array_get(sockets, 0), "risk")));
+    assert_non_null(text_at(json_array_get(sockets, 1), "risk", NULL));
+}
+
 static void answers_about_one_access(void **state)
 {
     static const struct {
@@ -196,9 +206,13 @@ static void hints_follow_the_grant(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_what_is_granted_and_why), cmocka_unit_test(says_what_is_installed),
-        cmocka_unit_test(answers_about_one_access),     cmocka_unit_test(refuses_other_questions),
-        cmocka_unit_test(hints_follow_the_grant),       cmocka_unit_test(lists_tools),
+        cmocka_unit_test(says_what_is_granted_and_why),
+        cmocka_unit_test(says_what_is_installed),
+        cmocka_unit_test(says_what_a_socket_gives_away),
+        cmocka_unit_test(answers_about_one_access),
+        cmocka_unit_test(refuses_other_questions),
+        cmocka_unit_test(hints_follow_the_grant),
+        cmocka_unit_test(lists_tools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
