@@ -1,263 +1,191 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One list of text fields an element serves encoding, decoding and freeing. */
+ * All of an outcome crosses. */
 #include "backend/outcome.h"
 
 enum { ROWS_MAX = 200000 };
 
-/* Every text field of an element, in one place for codec and destructor. */
-#define DENIAL_TEXTS(d)                                      \
-    {                                                        \
-        &(d)->operation, &(d)->target, &(d)->key, &(d)->hint \
-    }
-#define CHANGE_TEXTS(c)                                                                  \
-    {                                                                                    \
-        &(c)->path, &(c)->kind, &(c)->held, &(c)->sha256, &(c)->attribution, &(c)->host, \
-            &(c)->target                                                                 \
-    }
-#define PROBE_TEXTS(p)                                          \
-    {                                                           \
-        &(p)->backend, &(p)->mechanism, &(p)->reason, &(p)->fix \
-    }
-#define FAILURE_TEXTS(f)                                                 \
-    {                                                                    \
-        &(f)->stage, &(f)->subject, &(f)->message, &(f)->hint, &(f)->key \
-    }
+#define TC_STRUCT struct tc_failure
+#define FAILURE(F)  \
+    F(ONE, code)    \
+    F(ONE, stage)   \
+    F(ONE, subject) \
+    F(ONE, message) \
+    F(ONE, hint)    \
+    F(ONE, errnum)  \
+    F(ONE, key)     \
+    F(ONE, line)    \
+    F(ONE, clause)
+static TC_FIELDS(failure_fields, FAILURE);
+#undef TC_STRUCT
 
-static void visit_texts(struct tc_wire *w, char **const texts[], size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        tc_wire_str(w, texts[i]);
-}
+#define TC_STRUCT struct tc_denial
+#define DENIAL(F)     \
+    F(ONE, operation) \
+    F(ONE, target)    \
+    F(ONE, count)     \
+    F(ONE, key)       \
+    F(ONE, line)      \
+    F(ONE, hint)      \
+    F(ONE, probe)
+static TC_FIELDS(denial_fields, DENIAL);
+#undef TC_STRUCT
 
-static void free_texts(char **const texts[], size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(*texts[i]);
-}
+#define TC_STRUCT struct tc_destination
+#define DESTINATION(F)  \
+    F(ONE, target)      \
+    F(ONE, connections) \
+    F(ONE, sent)        \
+    F(ONE, received)
+static TC_FIELDS(destination_fields, DESTINATION);
+#undef TC_STRUCT
 
-static void visit_failure(struct tc_wire *w, struct tc_failure *f)
-{
-    char **const texts[] = FAILURE_TEXTS(f);
-    visit_texts(w, texts, TC_COUNT(texts));
-    tc_wire_i64(w, &f->code);
-    tc_wire_i64(w, &f->errnum);
-    tc_wire_i64(w, &f->line);
-    tc_wire_i64(w, &f->clause);
-}
+#define TC_STRUCT struct tc_access_seen
+#define ACCESS_SEEN(F) \
+    F(ONE, operation)  \
+    F(ONE, target)     \
+    F(ONE, count)
+static TC_FIELDS(access_seen_fields, ACCESS_SEEN);
+#undef TC_STRUCT
 
-static void visit_denial(struct tc_wire *w, struct tc_denial *d)
-{
-    char **const texts[] = DENIAL_TEXTS(d);
-    visit_texts(w, texts, TC_COUNT(texts));
-    tc_wire_i64(w, &d->count);
-    tc_wire_i64(w, &d->line);
-    TC_WIRE_INT(w, d->probe);
-}
+#define TC_STRUCT struct tc_change
+#define CHANGE(F)       \
+    F(ONE, path)        \
+    F(ONE, kind)        \
+    F(ONE, held)        \
+    F(ONE, bytes)       \
+    F(ONE, sha256)      \
+    F(ONE, attribution) \
+    F(ONE, steers_host) \
+    F(ONE, links)       \
+    F(ONE, host)        \
+    F(ONE, target)      \
+    F(ONE, mode)        \
+    F(ONE, was_mode)
+static TC_FIELDS(change_fields, CHANGE);
+#undef TC_STRUCT
 
-static void visit_access(struct tc_wire *w, struct tc_access_seen *a)
-{
-    tc_wire_str(w, &a->operation);
-    tc_wire_str(w, &a->target);
-    tc_wire_i64(w, &a->count);
-}
+#define TC_STRUCT struct tc_file
+#define FILE(F)                                \
+    F(ONE, path)                               \
+    F(ONE, bytes)                              \
+    F(ONE, sha256)                             \
+    F(BYTES, content, TC_COUNTED(content_len)) \
+    F(ONE, steers_host)
+static TC_FIELDS(file_fields, FILE);
+#undef TC_STRUCT
 
-static void visit_destination(struct tc_wire *w, struct tc_destination *d)
-{
-    tc_wire_str(w, &d->target);
-    tc_wire_i64(w, &d->connections);
-    tc_wire_i64(w, &d->sent);
-    tc_wire_i64(w, &d->received);
-}
+#define TC_STRUCT struct tc_enforced
+#define ENFORCED(F) \
+    F(ONE, clause)  \
+    F(ONE, mechanism)
+static TC_FIELDS(enforced_fields, ENFORCED);
+#undef TC_STRUCT
 
-static void visit_change(struct tc_wire *w, struct tc_change *c)
-{
-    char **const texts[] = CHANGE_TEXTS(c);
-    visit_texts(w, texts, TC_COUNT(texts));
-    tc_wire_i64(w, &c->bytes);
-    TC_WIRE_INT(w, c->steers_host);
-    tc_wire_i64(w, &c->links);
-    tc_wire_i64(w, &c->mode);
-    tc_wire_i64(w, &c->was_mode);
-}
+#define TC_STRUCT struct tc_timing
+#define TIMING(F) \
+    F(ONE, step)  \
+    F(ONE, us)
+static TC_FIELDS(timing_fields, TIMING);
+#undef TC_STRUCT
 
-static void visit_file(struct tc_wire *w, struct tc_file *f)
-{
-    tc_wire_str(w, &f->path);
-    tc_wire_i64(w, &f->bytes);
-    tc_wire_str(w, &f->sha256);
-    tc_wire_bytes(w, &f->content, &f->content_len);
-    TC_WIRE_INT(w, f->steers_host);
-}
+#define TC_STRUCT struct tc_stream
+#define STREAM(F)                        \
+    F(BYTES, head, TC_COUNTED(head_len)) \
+    F(ONE, bytes)                        \
+    F(ONE, truncated)
+static TC_FIELDS(stream_fields, STREAM);
+#undef TC_STRUCT
 
-static void visit_enforced(struct tc_wire *w, struct tc_enforced *e)
-{
-    tc_wire_i64(w, &e->clause);
-    if (e->clause < 0 || e->clause >= TC_CLAUSE_COUNT)
-        w->failed = true;
-    tc_wire_str(w, &e->mechanism);
-}
+#define TC_STRUCT struct tc_probe
+#define PROBE(F)      \
+    F(ONE, backend)   \
+    F(ONE, clause)    \
+    F(ONE, works)     \
+    F(ONE, mechanism) \
+    F(ONE, reason)    \
+    F(ONE, fix)
+static TC_FIELDS(probe_fields, PROBE);
+#undef TC_STRUCT
 
-static void visit_timing(struct tc_wire *w, struct tc_timing *t)
-{
-    tc_wire_str(w, &t->step);
-    tc_wire_i64(w, &t->us);
-}
+#define TC_STRUCT struct tc_waiting
+#define WAITING(F) \
+    F(ONE, call)   \
+    F(ONE, tool)   \
+    F(ONE, at)     \
+    F(ONE, changes)
+static TC_FIELDS(waiting_fields, WAITING);
+#undef TC_STRUCT
 
-static void visit_probe(struct tc_wire *w, struct tc_probe *p)
-{
-    char **const texts[] = PROBE_TEXTS(p);
-    tc_wire_i64(w, &p->clause);
-    if (p->clause < 0 || p->clause >= TC_CLAUSE_COUNT)
-        w->failed = true;
-    TC_WIRE_INT(w, p->works);
-    visit_texts(w, texts, TC_COUNT(texts));
-}
+#define TC_STRUCT struct tc_session_row
+#define SESSION_ROW(F) \
+    F(ONE, name)       \
+    F(ONE, tool)       \
+    F(ONE, bounds)     \
+    F(ONE, calls)      \
+    F(ONE, bytes)      \
+    F(ONE, made)       \
+    F(ONE, used)
+static TC_FIELDS(session_row_fields, SESSION_ROW);
+#undef TC_STRUCT
 
-static void visit_waiting(struct tc_wire *w, struct tc_waiting *waiting)
-{
-    tc_wire_str(w, &waiting->call);
-    tc_wire_str(w, &waiting->tool);
-    tc_wire_i64(w, &waiting->at);
-    tc_wire_i64(w, &waiting->changes);
-}
+#define TC_STRUCT struct tc_outcome
+#define OUTCOME(F)                                                                            \
+    F(ONE, status)                                                                            \
+    F(ONE, exit_code)                                                                         \
+    F(ONE, signal)                                                                            \
+    F(ONE, limit)                                                                             \
+    F(ONE, notice)                                                                            \
+    F(ONE, note)                                                                              \
+    F(STRUCT, failure, TC_OF(failure_fields))                                                 \
+    F(ONE, wall_us)                                                                           \
+    F(ONE, cpu_us)                                                                            \
+    F(ONE, memory_peak)                                                                       \
+    F(ONE, pids_peak)                                                                         \
+    F(STRUCT, out, TC_OF(stream_fields))                                                      \
+    F(STRUCT, err, TC_OF(stream_fields))                                                      \
+    F(ARRAY, denials, TC_COUNTED(denial_count), TC_OF(denial_fields), .most = ROWS_MAX)       \
+    F(ONE, sent)                                                                              \
+    F(ONE, received)                                                                          \
+    F(ARRAY, destinations, TC_COUNTED(destination_count), TC_OF(destination_fields),          \
+      .most = ROWS_MAX)                                                                       \
+    F(ARRAY, accesses, TC_COUNTED(access_count), TC_OF(access_seen_fields), .most = ROWS_MAX) \
+    F(ARRAY, changes, TC_COUNTED(change_count), TC_OF(change_fields), .most = ROWS_MAX)       \
+    F(ARRAY, files, TC_COUNTED(file_count), TC_OF(file_fields), .most = ROWS_MAX)             \
+    F(ONE, omitted_changes)                                                                   \
+    F(ONE, omitted_files)                                                                     \
+    F(ONE, omitted_denials)                                                                   \
+    F(ONE, omitted_accesses)                                                                  \
+    F(ARRAY, enforced, TC_COUNTED(enforced_count), TC_OF(enforced_fields), .most = ROWS_MAX)  \
+    F(ARRAY, timings, TC_COUNTED(timing_count), TC_OF(timing_fields), .most = ROWS_MAX)       \
+    F(ARRAY, probes, TC_COUNTED(probe_count), TC_OF(probe_fields), .most = ROWS_MAX)          \
+    F(ARRAY, waiting, TC_COUNTED(waiting_count), TC_OF(waiting_fields), .most = ROWS_MAX)     \
+    F(ARRAY, sessions, TC_COUNTED(session_count), TC_OF(session_row_fields), .most = ROWS_MAX)
+TC_FIELDS(tc_outcome_fields, OUTCOME);
+#undef TC_STRUCT
 
-static void visit_session(struct tc_wire *w, struct tc_session_row *s)
+static bool is_clause(int64_t clause)
 {
-    tc_wire_str(w, &s->name);
-    tc_wire_str(w, &s->tool);
-    tc_wire_str(w, &s->bounds);
-    tc_wire_i64(w, &s->calls);
-    tc_wire_i64(w, &s->bytes);
-    tc_wire_i64(w, &s->made);
-    tc_wire_i64(w, &s->used);
-}
-
-static void visit_stream(struct tc_wire *w, struct tc_stream *s)
-{
-    tc_wire_bytes(w, &s->head, &s->head_len);
-    tc_wire_i64(w, &s->bytes);
-    TC_WIRE_INT(w, s->truncated);
+    return clause >= 0 && clause < TC_CLAUSE_COUNT;
 }
 
 void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *o)
 {
-    int64_t *numbers[] = {&o->status,          &o->exit_code,        &o->signal,
-                          &o->wall_us,         &o->cpu_us,           &o->memory_peak,
-                          &o->pids_peak,       &o->omitted_changes,  &o->omitted_files,
-                          &o->omitted_denials, &o->omitted_accesses, &o->sent,
-                          &o->received};
-    for (size_t i = 0; i < TC_COUNT(numbers); i++)
-        tc_wire_i64(w, numbers[i]);
-    tc_wire_str(w, &o->limit);
-    tc_wire_str(w, &o->note);
-    tc_wire_str(w, &o->notice);
-    visit_failure(w, &o->failure);
-    visit_stream(w, &o->out);
-    visit_stream(w, &o->err);
-    TC_WIRE_EACH(w, o->denials, o->denial_count, ROWS_MAX, visit_denial);
-    TC_WIRE_EACH(w, o->accesses, o->access_count, ROWS_MAX, visit_access);
-    TC_WIRE_EACH(w, o->destinations, o->destination_count, ROWS_MAX, visit_destination);
-    TC_WIRE_EACH(w, o->changes, o->change_count, ROWS_MAX, visit_change);
-    TC_WIRE_EACH(w, o->files, o->file_count, ROWS_MAX, visit_file);
-    TC_WIRE_EACH(w, o->enforced, o->enforced_count, ROWS_MAX, visit_enforced);
-    TC_WIRE_EACH(w, o->timings, o->timing_count, ROWS_MAX, visit_timing);
-    TC_WIRE_EACH(w, o->probes, o->probe_count, ROWS_MAX, visit_probe);
-    TC_WIRE_EACH(w, o->waiting, o->waiting_count, ROWS_MAX, visit_waiting);
-    TC_WIRE_EACH(w, o->sessions, o->session_count, ROWS_MAX, visit_session);
-}
-
-static void changes_done(struct tc_change *changes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        char **const texts[] = CHANGE_TEXTS(&changes[i]);
-        free_texts(texts, TC_COUNT(texts));
-    }
-    free(changes);
-}
-
-static void files_done(struct tc_file *files, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        free(files[i].path);
-        free(files[i].sha256);
-        free(files[i].content);
-    }
-    free(files);
-}
-
-static void denials_done(struct tc_denial *denials, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        char **const texts[] = DENIAL_TEXTS(&denials[i]);
-        free_texts(texts, TC_COUNT(texts));
-    }
-    free(denials);
-}
-
-static void accesses_done(struct tc_access_seen *accesses, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        free(accesses[i].operation);
-        free(accesses[i].target);
-    }
-    free(accesses);
-}
-
-static void destinations_done(struct tc_destination *destinations, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(destinations[i].target);
-    free(destinations);
-}
-
-static void probes_done(struct tc_probe *probes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        char **const texts[] = PROBE_TEXTS(&probes[i]);
-        free_texts(texts, TC_COUNT(texts));
-    }
-    free(probes);
+    tc_fields_visit(w, &tc_outcome_fields, o, 0, 0);
+    for (size_t i = 0; i < o->enforced_count; i++)
+        w->failed |= !is_clause(o->enforced[i].clause);
+    for (size_t i = 0; i < o->probe_count; i++)
+        w->failed |= !is_clause(o->probes[i].clause);
 }
 
 void tc_failure_clear(struct tc_failure *f)
 {
-    char **const texts[] = FAILURE_TEXTS(f);
-    free_texts(texts, TC_COUNT(texts));
-    *f = (struct tc_failure){.clause = -1};
+    tc_fields_done(&failure_fields, f);
+    f->clause = -1;
 }
 
 void tc_outcome_done(struct tc_outcome *o)
 {
-    tc_failure_clear(&o->failure);
-    free(o->limit);
-    free(o->note);
-    free(o->notice);
-    free(o->out.head);
-    free(o->err.head);
-    denials_done(o->denials, o->denial_count);
-    accesses_done(o->accesses, o->access_count);
-    destinations_done(o->destinations, o->destination_count);
-    changes_done(o->changes, o->change_count);
-    files_done(o->files, o->file_count);
-    for (size_t i = 0; i < o->enforced_count; i++)
-        free(o->enforced[i].mechanism);
-    free(o->enforced);
-    for (size_t i = 0; i < o->timing_count; i++)
-        free(o->timings[i].step);
-    free(o->timings);
-    probes_done(o->probes, o->probe_count);
-    for (size_t i = 0; i < o->waiting_count; i++) {
-        free(o->waiting[i].call);
-        free(o->waiting[i].tool);
-    }
-    free(o->waiting);
-    for (size_t i = 0; i < o->session_count; i++) {
-        free(o->sessions[i].name);
-        free(o->sessions[i].tool);
-        free(o->sessions[i].bounds);
-    }
-    free(o->sessions);
-    *o = (struct tc_outcome){0};
+    tc_fields_done(&tc_outcome_fields, o);
 }

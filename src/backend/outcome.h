@@ -6,7 +6,7 @@
 #ifndef TC_BACKEND_OUTCOME_H
 #define TC_BACKEND_OUTCOME_H
 
-#include "base/wire.h"
+#include "base/field.h"
 #include "policy/clauses.h"
 
 struct tc_failure {
@@ -137,6 +137,7 @@ struct tc_outcome {
     size_t session_count;
 };
 
+extern const struct tc_fields tc_outcome_fields;
 void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *outcome);
 void tc_outcome_done(struct tc_outcome *outcome);
 /* As if nothing had failed. */

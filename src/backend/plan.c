@@ -4,41 +4,70 @@
 
 #include <string.h>
 
-#include "policy/endpoint.h"
-
 enum { MOUNTS_MAX = 4096, NET_MAX = 4096 };
 
-static void visit_mount(struct tc_wire *w, struct tc_mount *m)
-{
-    TC_WIRE_INT(w, m->kind);
-    tc_wire_str(w, &m->path);
-    tc_wire_str(w, &m->from);
-    tc_wire_str(w, &m->content);
-    tc_wire_str(w, &m->bound);
-    TC_WIRE_INT(w, m->optional);
-    TC_WIRE_INT(w, m->workspace);
-    tc_wire_str(w, &m->key);
-    tc_wire_i64(w, &m->line);
-}
+#define TC_STRUCT struct tc_mount
+#define MOUNT(F)      \
+    F(ONE, kind)      \
+    F(ONE, path)      \
+    F(ONE, from)      \
+    F(ONE, content)   \
+    F(ONE, bound)     \
+    F(ONE, optional)  \
+    F(ONE, workspace) \
+    F(ONE, key)       \
+    F(ONE, line)
+static TC_FIELDS(mount_fields, MOUNT);
+#undef TC_STRUCT
 
-static void visit_deny(struct tc_wire *w, struct tc_deny *d)
-{
-    tc_wire_str(w, &d->path);
-    tc_wire_str(w, &d->key);
-    tc_wire_i64(w, &d->line);
-    TC_WIRE_INT(w, d->own);
-}
+#define TC_STRUCT struct tc_deny
+#define DENY(F)  \
+    F(ONE, path) \
+    F(ONE, key)  \
+    F(ONE, line) \
+    F(ONE, own)
+static TC_FIELDS(deny_fields, DENY);
+#undef TC_STRUCT
 
-static void visit_limits(struct tc_wire *w, struct tc_limits *l)
-{
-    int64_t *numbers[] = {&l->timeout_ms, &l->grace_ms, &l->memory, &l->cpu_time_ms, &l->cpus_milli,
-                          &l->pids,       &l->disk,     &l->inodes, &l->open_files,  &l->output};
-    for (size_t i = 0; i < TC_COUNT(numbers); i++)
-        tc_wire_i64(w, numbers[i]);
-    TC_WIRE_INT(w, l->memory_any);
-    TC_WIRE_INT(w, l->disk_set);
-    TC_WIRE_INT(w, l->output_kill);
-}
+#define TC_STRUCT struct tc_plan
+#define PLAN(F)                                                                        \
+    F(ONE, call)                                                                       \
+    F(ONE, tool)                                                                       \
+    F(ONE, backend)                                                                    \
+    F(ONE, grant)                                                                      \
+    F(ONE, clauses)                                                                    \
+    F(ONE, without)                                                                    \
+    F(LIST, argv)                                                                      \
+    F(LIST, env)                                                                       \
+    F(LIST, cwd)                                                                       \
+    F(ARRAY, mounts, TC_COUNTED(mount_count), TC_OF(mount_fields), .most = MOUNTS_MAX) \
+    F(ARRAY, denies, TC_COUNTED(deny_count), TC_OF(deny_fields), .most = MOUNTS_MAX)   \
+    F(LIST, tool_writable)                                                             \
+    F(ONE, policy_file)                                                                \
+    F(LIST, extended)                                                                  \
+    F(LIST, collect)                                                                   \
+    F(ARRAY, net, TC_COUNTED(net_count), TC_OF(tc_net_entry_fields), .most = NET_MAX)  \
+    F(LIST, syscalls_allow)                                                            \
+    F(LIST, syscalls_deny)                                                             \
+    F(STRUCT, steering, TC_OF(tc_steering_fields))                                     \
+    F(STRUCT, limits, TC_OF(tc_limits_fields))                                         \
+    F(ONE, denials)                                                                    \
+    F(ONE, workspace)                                                                  \
+    F(ONE, commit)                                                                     \
+    F(ONE, overlay_or_copy)                                                            \
+    F(ONE, unix_sockets)                                                               \
+    F(ONE, stream)                                                                     \
+    F(ONE, terminal)                                                                   \
+    F(ONE, rows)                                                                       \
+    F(ONE, columns)                                                                    \
+    F(ONE, session)                                                                    \
+    F(ONE, bounds)                                                                     \
+    F(ONE, payload)                                                                    \
+    F(ONE, image)                                                                      \
+    F(ONE, runtime)                                                                    \
+    F(ONE, platform)
+TC_FIELDS(tc_plan_fields, PLAN);
+#undef TC_STRUCT
 
 bool tc_session_name(const char *name)
 {
@@ -49,66 +78,12 @@ bool tc_session_name(const char *name)
     return n > 0 && n <= LONGEST && name[0] != '.' && name[0] != '-' && strspn(name, letters) == n;
 }
 
-void tc_plan_visit(struct tc_wire *w, struct tc_plan *p)
+void tc_plan_visit(struct tc_wire *w, struct tc_plan *plan)
 {
-    char **texts[] = {&p->call,    &p->tool,    &p->backend,    &p->grant,
-                      &p->image,   &p->runtime, &p->platform,   &p->payload,
-                      &p->session, &p->bounds,  &p->policy_file};
-    for (size_t i = 0; i < TC_COUNT(texts); i++)
-        tc_wire_str(w, texts[i]);
-    TC_WIRE_INT(w, p->clauses);
-    TC_WIRE_INT(w, p->without);
-    struct tc_strv *lists[] = {&p->argv,           &p->env,      &p->cwd,
-                               &p->tool_writable,  &p->collect,  &p->syscalls_allow,
-                               &p->syscalls_deny,  &p->extended, &p->steering.add,
-                               &p->steering.remove};
-    for (size_t i = 0; i < TC_COUNT(lists); i++)
-        tc_wire_strv(w, lists[i]);
-    TC_WIRE_EACH(w, p->mounts, p->mount_count, MOUNTS_MAX, visit_mount);
-    TC_WIRE_EACH(w, p->denies, p->deny_count, MOUNTS_MAX, visit_deny);
-    TC_WIRE_EACH(w, p->net, p->net_count, NET_MAX, tc_net_entry_visit);
-    visit_limits(w, &p->limits);
-    TC_WIRE_INT(w, p->denials);
-    TC_WIRE_INT(w, p->workspace);
-    TC_WIRE_INT(w, p->commit);
-    TC_WIRE_INT(w, p->overlay_or_copy);
-    TC_WIRE_INT(w, p->unix_sockets);
-    TC_WIRE_INT(w, p->steering.listed);
-    TC_WIRE_INT(w, p->stream);
-    TC_WIRE_INT(w, p->terminal);
-    TC_WIRE_INT(w, p->rows);
-    TC_WIRE_INT(w, p->columns);
+    tc_fields_visit(w, &tc_plan_fields, plan, 0, 0);
 }
 
-static void mount_done(struct tc_mount *m)
+void tc_plan_done(struct tc_plan *plan)
 {
-    char *texts[] = {m->path, m->from, m->content, m->bound, m->key};
-    for (size_t i = 0; i < TC_COUNT(texts); i++)
-        free(texts[i]);
-}
-
-void tc_plan_done(struct tc_plan *p)
-{
-    char *texts[] = {p->call,     p->tool,    p->backend, p->grant,  p->image,      p->runtime,
-                     p->platform, p->payload, p->session, p->bounds, p->policy_file};
-    for (size_t i = 0; i < TC_COUNT(texts); i++)
-        free(texts[i]);
-    struct tc_strv *lists[] = {&p->argv,           &p->env,      &p->cwd,
-                               &p->tool_writable,  &p->collect,  &p->syscalls_allow,
-                               &p->syscalls_deny,  &p->extended, &p->steering.add,
-                               &p->steering.remove};
-    for (size_t i = 0; i < TC_COUNT(lists); i++)
-        tc_strv_done(lists[i]);
-    for (size_t i = 0; i < p->mount_count; i++)
-        mount_done(&p->mounts[i]);
-    free(p->mounts);
-    for (size_t i = 0; i < p->deny_count; i++) {
-        free(p->denies[i].path);
-        free(p->denies[i].key);
-    }
-    free(p->denies);
-    for (size_t i = 0; i < p->net_count; i++)
-        tc_net_entry_done(&p->net[i]);
-    free(p->net);
-    *p = (struct tc_plan){0};
+    tc_fields_done(&tc_plan_fields, plan);
 }

@@ -6,7 +6,6 @@
 #ifndef TC_BACKEND_PLAN_H
 #define TC_BACKEND_PLAN_H
 
-#include "base/wire.h"
 #include "policy/grant.h"
 
 enum tc_mount_kind {
@@ -82,6 +81,7 @@ struct tc_plan {
 /* May a session have this name? One that may is a single name of a directory, too. */
 bool tc_session_name(const char *name);
 
+extern const struct tc_fields tc_plan_fields;
 void tc_plan_visit(struct tc_wire *w, struct tc_plan *plan);
 void tc_plan_done(struct tc_plan *plan);
 

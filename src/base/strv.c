@@ -52,6 +52,14 @@ bool tc_strv_copy(struct tc_strv *to, const struct tc_strv *from)
     return true;
 }
 
+bool tc_strv_same(const struct tc_strv *a, const struct tc_strv *b)
+{
+    bool same = a->count == b->count;
+    for (size_t i = 0; same && i < a->count; i++)
+        same = tc_streq(a->items[i], b->items[i]);
+    return same;
+}
+
 bool tc_strv_has(const struct tc_strv *v, const char *text)
 {
     for (size_t i = 0; i < v->count; i++)

@@ -20,6 +20,8 @@ bool tc_strv_add(struct tc_strv *v, const char *text);
 /* Takes the string, also on failure (frees it then); a NULL string is a failure. */
 bool tc_strv_take(struct tc_strv *v, char *text);
 bool tc_strv_copy(struct tc_strv *to, const struct tc_strv *from);
+/* The same texts in the same order? */
+bool tc_strv_same(const struct tc_strv *a, const struct tc_strv *b);
 bool tc_strv_has(const struct tc_strv *v, const char *text);
 void tc_strv_done(struct tc_strv *v);
 

@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "base/wire.h"
 
+#include <endian.h>
 #include <string.h>
 
 static void raw(struct tc_wire *w, void *bytes, size_t len)
@@ -22,7 +23,9 @@ static void raw(struct tc_wire *w, void *bytes, size_t len)
 
 void tc_wire_i64(struct tc_wire *w, int64_t *value)
 {
-    raw(w, value, sizeof(*value));
+    uint64_t little = htole64((uint64_t)*value);
+    raw(w, &little, sizeof(little));
+    *value = (int64_t)le64toh(little);
 }
 
 void tc_wire_bytes(struct tc_wire *w, char **bytes, size_t *len)

@@ -4,8 +4,8 @@
  * The wire codec. One function describes a struct and serves both directions: with mode TC_WIRE_PUT
  * it writes the fields, with TC_WIRE_GET it reads them into a zeroed struct, with checked lengths.
  * Failure is sticky, so a visitor checks `failed` once, at the end. Whatever a failed GET has
- * filled is freed by the struct's own done function. Both ends are of one build: numbers are
- * native, 64 bits each. */
+ * filled is freed by the struct's own done function. Numbers have 64 bits, the least byte first:
+ * what is digested is the same on every machine. */
 #ifndef TC_BASE_WIRE_H
 #define TC_BASE_WIRE_H
 

@@ -80,18 +80,10 @@ static int same_grant(struct tc_grant *from, struct tc_grant *to, bool *ret)
     return 0;
 }
 
-static bool same_list(const struct tc_strv *a, const struct tc_strv *b)
-{
-    bool same = a->count == b->count;
-    for (size_t i = 0; same && i < a->count; i++)
-        same = tc_streq(a->items[i], b->items[i]);
-    return same;
-}
-
 static void compare_texts(struct tc_differences *changes, const struct tc_spec *from,
                           const struct tc_spec *to)
 {
-    if (!same_list(&from->command, &to->command))
+    if (!tc_strv_same(&from->command, &to->command))
         tc_differences_add(changes, TC_DIFFERENCE_MORE,
                            "another command, which cannot be compared: %s in place of %s",
                            to->command.count ? to->command.items[0] : "any at the call",

@@ -217,6 +217,15 @@ static void compare_hosts(struct tc_differences *changes, const struct tc_grant 
         }
 }
 
+static void compare_rank(struct tc_differences *changes, int from, int to, const char *less,
+                         const char *more)
+{
+    if (to < from)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s", less);
+    else if (to > from)
+        tc_differences_add(changes, TC_DIFFERENCE_LESS, "%s", more);
+}
+
 static bool has_socket(const struct tc_grant *grant, const struct tc_fs_entry *socket)
 {
     const struct tc_fs_entry *found = tc_grant_socket(grant, socket->path);
@@ -226,10 +235,8 @@ static bool has_socket(const struct tc_grant *grant, const struct tc_fs_entry *s
 static void compare_sockets(struct tc_differences *changes, const struct tc_grant *from,
                             const struct tc_grant *to)
 {
-    if (from->unix_sockets != to->unix_sockets)
-        tc_differences_add(changes, to->unix_sockets ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
-                           to->unix_sockets ? "makes unix sockets of its own"
-                                            : "makes no unix sockets");
+    compare_rank(changes, !from->unix_sockets, !to->unix_sockets, "makes unix sockets of its own",
+                 "makes no unix sockets");
     for (size_t i = 0; i < to->socket_count; i++)
         if (!has_socket(from, &to->sockets[i]))
             tc_differences_add(changes, TC_DIFFERENCE_MORE, "connects to the unix socket %s",
@@ -243,60 +250,42 @@ static void compare_sockets(struct tc_differences *changes, const struct tc_gran
 /* ---- limits and words ---------------------------------------------------------------------------
  */
 
+static void compare_limit(struct tc_differences *changes, const struct tc_field *row, int64_t from,
+                          int64_t to)
+{
+    char was[TC_VALUE_TEXT_SIZE] = "unset", is[TC_VALUE_TEXT_SIZE] = "unset";
+    bool unset = row->flags & TC_FIELD_UNSET;
+    if (from == to)
+        return;
+    if (from || !unset)
+        tc_value_write(row->unit, from, was);
+    if (to || !unset)
+        tc_value_write(row->unit, to, is);
+    bool more = unset ? from && (!to || to > from) : to > from;
+    tc_differences_add(changes, more ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+                       "%s is %s, before %s",
+                       tc_streq(row->word, "inodes") ? "files on disk" : row->word, is, was);
+}
+
 static void compare_limits(struct tc_differences *changes, const struct tc_limits *from,
                            const struct tc_limits *to)
 {
-    static const struct {
-        const char *name;
-        size_t offset;
-        enum tc_unit unit;
-        enum tc_key_id key;
-    } rows[] = {
-#define ROW(name, field, unit, id) \
-    {name, offsetof(struct tc_limits, field), TC_UNIT_##unit, TC_KEY_##id}
-        ROW("timeout", timeout_ms, DURATION, TIMEOUT),
-        ROW("grace", grace_ms, DURATION, GRACE),
-        ROW("memory", memory, SIZE, MEMORY),
-        ROW("cpu_time", cpu_time_ms, DURATION, CPU_TIME),
-        ROW("cpus", cpus_milli, CPUS, CPUS),
-        ROW("pids", pids, COUNT, PIDS),
-        ROW("disk", disk, SIZE, DISK),
-        ROW("files on disk", inodes, COUNT, DISK),
-        ROW("open_files", open_files, COUNT, OPEN_FILES),
-        ROW("output", output, SIZE, OUTPUT),
-#undef ROW
-    };
-    for (size_t i = 0; i < TC_COUNT(rows); i++) {
-        char was[TC_VALUE_TEXT_SIZE] = "unset", is[TC_VALUE_TEXT_SIZE] = "unset";
-        int64_t a = *(const int64_t *)(const void *)((const char *)from + rows[i].offset);
-        int64_t b = *(const int64_t *)(const void *)((const char *)to + rows[i].offset);
-        bool grace = tc_streq(rows[i].name, "grace");
-        changes->key = rows[i].key;
-        if (a == b)
-            continue;
-        if (a || grace)
-            tc_value_write(rows[i].unit, a, was);
-        if (b || grace)
-            tc_value_write(rows[i].unit, b, is);
-        bool more = grace ? b > a : a && (!b || b > a);
-        tc_differences_add(changes, more ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
-                           "%s is %s, before %s", rows[i].name, is, was);
+    for (size_t i = 0; i < tc_limits_fields.count; i++) {
+        const struct tc_field *row = &tc_limits_fields.rows[i];
+        changes->key = row->key;
+        if (row->word)
+            compare_limit(changes, row, tc_field_number(row, from), tc_field_number(row, to));
     }
     changes->key = TC_KEY_MEMORY;
-    if (from->memory_any != to->memory_any)
-        tc_differences_add(changes, to->memory_any ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
-                           to->memory_any ? "memory may be limited for each process alone"
-                                          : "memory is limited by a control group only");
+    compare_rank(changes, !from->memory_any, !to->memory_any,
+                 "memory may be limited for each process alone",
+                 "memory is limited by a control group only");
     changes->key = TC_KEY_OUTPUT;
-    if (from->output_kill != to->output_kill)
-        tc_differences_add(changes, to->output_kill ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
-                           to->output_kill ? "too much output ends the call"
-                                           : "too much output is cut, not killed");
+    compare_rank(changes, from->output_kill, to->output_kill, "too much output is cut, not killed",
+                 "too much output ends the call");
     changes->key = TC_KEY_DISK;
-    if (from->disk_set != to->disk_set)
-        tc_differences_add(changes, to->disk_set ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
-                           to->disk_set ? "disk is limited by the policy's word"
-                                        : "disk is limited by the default only");
+    compare_rank(changes, from->disk_set, to->disk_set, "disk is limited by the default only",
+                 "disk is limited by the policy's word");
 }
 
 int tc_backend_strength(const char *backend)
@@ -340,15 +329,6 @@ static int watched(const struct tc_grant *grant)
     return ranks[grant->denials];
 }
 
-static void compare_rank(struct tc_differences *changes, int from, int to, const char *less,
-                         const char *more)
-{
-    if (to < from)
-        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s", less);
-    else if (to > from)
-        tc_differences_add(changes, TC_DIFFERENCE_LESS, "%s", more);
-}
-
 /* A choice that narrows where nothing was chosen before, and else cannot be compared. */
 static void compare_choice(struct tc_differences *changes, const char *name, const char *from,
                            const char *to)
@@ -374,18 +354,6 @@ static void compare_backends(struct tc_differences *changes, const struct tc_gra
     compare_choice(changes, "the platform of gVisor", from->platform, to->platform);
     changes->key = TC_KEY_CWD;
     compare_choice(changes, "the starting directory", from->cwd, to->cwd);
-}
-
-static void compare_sets(struct tc_differences *changes, const char *what,
-                         const struct tc_strv *from, const struct tc_strv *to)
-{
-    for (size_t i = 0; i < to->count; i++)
-        if (!tc_strv_has(from, to->items[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s %s", what, to->items[i]);
-    for (size_t i = 0; i < from->count; i++)
-        if (!tc_strv_has(to, from->items[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer %s %s", what,
-                               from->items[i]);
 }
 
 static void compare_clauses(struct tc_differences *changes, const struct tc_grant *from,
@@ -420,10 +388,6 @@ void tc_compare_grants(struct tc_differences *changes, const struct tc_grant *fr
                  "more of what it changes is held back");
     changes->key = TC_KEY_DENIALS;
     compare_rank(changes, watched(from), watched(to), "less is watched", "more is watched");
-    changes->key = TC_KEY_PROGRAMS;
-    compare_sets(changes, "reads the program", &from->programs, &to->programs);
-    changes->key = TC_KEY_COLLECT;
-    compare_sets(changes, "collects files named", &from->collect, &to->collect);
     changes->key = TC_KEY_WITHOUT;
     compare_clauses(changes, from, to);
     tc_compare_more(changes, from, to);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What one grant has more or less than another beside files, hosts and limits: other backends to
- * run on, system calls, secrets. */
+ * What one grant has more or less than another beside files, hosts and limits: what it lists,
+ * and secrets. */
 #include <string.h>
 
 #include "policy/compare.h"
@@ -23,21 +23,13 @@ static void compare_lists(struct tc_differences *changes, const struct tc_strv *
                 "%s %s", less, from->items[i]);
 }
 
-static bool same_list(const struct tc_strv *a, const struct tc_strv *b)
-{
-    bool same = a->count == b->count;
-    for (size_t i = 0; same && i < a->count; i++)
-        same = tc_streq(a->items[i], b->items[i]);
-    return same;
-}
-
 static const struct tc_secret *find_secret(const struct tc_grant *grant,
                                            const struct tc_secret *one)
 {
     for (size_t i = 0; i < grant->secret_count; i++) {
         const struct tc_secret *s = &grant->secrets[i];
         if (tc_streq(s->name, one->name) && tc_streq(s->from, one->from) &&
-            tc_streq(s->header, one->header) && same_list(&s->hosts, &one->hosts))
+            tc_streq(s->header, one->header) && tc_strv_same(&s->hosts, &one->hosts))
             return s;
     }
     return NULL;
@@ -59,15 +51,21 @@ static void compare_secrets(struct tc_differences *changes, const struct tc_gran
 void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from,
                      const struct tc_grant *to)
 {
+    changes->key = TC_KEY_PROGRAMS;
+    compare_lists(changes, &from->programs, &to->programs, TC_DIFFERENCE_MORE, "reads the program",
+                  "no longer reads the program");
+    changes->key = TC_KEY_COLLECT;
+    compare_lists(changes, &from->collect, &to->collect, TC_DIFFERENCE_MORE, "collects files named",
+                  "no longer collects files named");
     size_t before = changes->count;
     changes->key = TC_KEY_FALLBACK;
     compare_lists(changes, &from->fallback, &to->fallback, TC_DIFFERENCE_MORE,
                   "may also run on backend", "no longer falls back to backend");
-    if (changes->count == before && !same_list(&from->fallback, &to->fallback))
+    if (changes->count == before && !tc_strv_same(&from->fallback, &to->fallback))
         tc_differences_add(changes, TC_DIFFERENCE_MORE,
                            "tries backends in another order, which cannot be compared");
     changes->key = TC_KEY_LAYERS;
-    if (!same_list(&from->layers, &to->layers))
+    if (!tc_strv_same(&from->layers, &to->layers))
         tc_differences_add(changes, TC_DIFFERENCE_MORE, "other layers, which cannot be compared");
     changes->key = TC_KEY_SYSCALLS;
     compare_lists(changes, &from->syscalls_allow, &to->syscalls_allow, TC_DIFFERENCE_MORE,

@@ -175,11 +175,7 @@ const struct tc_net_entry *tc_endpoint_find(const struct tc_net_entry *entries, 
 
 void tc_net_entry_done(struct tc_net_entry *entry)
 {
-    free(entry->host);
-    tc_strv_done(&entry->methods);
-    tc_strv_done(&entry->paths);
-    free(entry->origin.key);
-    memset(entry, 0, sizeof(*entry));
+    tc_fields_done(&tc_net_entry_fields, entry);
 }
 
 bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from)
@@ -194,11 +190,6 @@ bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from)
 
 void tc_net_entry_visit(struct tc_wire *w, struct tc_net_entry *entry)
 {
-    tc_wire_str(w, &entry->host);
-    TC_WIRE_INT(w, entry->port);
-    tc_wire_strv(w, &entry->methods);
-    tc_wire_strv(w, &entry->paths);
-    tc_wire_str(w, &entry->origin.key);
-    TC_WIRE_INT(w, entry->origin.line);
+    tc_fields_visit(w, &tc_net_entry_fields, entry, 0, 0);
     w->failed |= !entry->host;
 }

@@ -154,32 +154,11 @@ static void add_sockets(struct tc_buf *out, const struct toolcage_policy *policy
     tc_buf_addc(out, ']');
 }
 
-struct limit_row {
-    const char *name;
-    enum tc_key_id id;
-    enum tc_unit unit;
-    size_t offset;
-};
-
-static const struct limit_row limit_rows[] = {
-    {"timeout", TC_KEY_TIMEOUT, TC_UNIT_DURATION, offsetof(struct tc_limits, timeout_ms)},
-    {"grace", TC_KEY_GRACE, TC_UNIT_DURATION, offsetof(struct tc_limits, grace_ms)},
-    {"memory", TC_KEY_MEMORY, TC_UNIT_SIZE, offsetof(struct tc_limits, memory)},
-    {"cpu_time", TC_KEY_CPU_TIME, TC_UNIT_DURATION, offsetof(struct tc_limits, cpu_time_ms)},
-    {"cpus", TC_KEY_CPUS, TC_UNIT_CPUS, offsetof(struct tc_limits, cpus_milli)},
-    {"pids", TC_KEY_PIDS, TC_UNIT_COUNT, offsetof(struct tc_limits, pids)},
-    {"disk", TC_KEY_DISK, TC_UNIT_SIZE, offsetof(struct tc_limits, disk)},
-    {"inodes", TC_KEY_DISK, TC_UNIT_COUNT, offsetof(struct tc_limits, inodes)},
-    {"open_files", TC_KEY_OPEN_FILES, TC_UNIT_COUNT, offsetof(struct tc_limits, open_files)},
-    {"output", TC_KEY_OUTPUT, TC_UNIT_SIZE, offsetof(struct tc_limits, output)},
-};
-
 /* "default", "tool.x.timeout:4", or "this call" when a flag narrowed it. */
 static void add_limit_origin(struct tc_buf *out, const struct toolcage_policy *policy,
-                             const struct tc_spec *said, const struct limit_row *row, int64_t value)
+                             const struct tc_spec *said, const struct tc_field *row, int64_t value)
 {
-    const struct tc_limits *limits = said ? &said->limits : &tc_limits_default;
-    int64_t was = *(const int64_t *)(const void *)((const char *)limits + row->offset);
+    int64_t was = tc_field_number(row, said ? &said->limits : &tc_limits_default);
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     if (!said && !value) /* of a server: no timeout */
         tc_buf_adds(&text, "default");
@@ -188,10 +167,10 @@ static void add_limit_origin(struct tc_buf *out, const struct toolcage_policy *p
     else if (!said)
         tc_buf_adds(&text, "default");
     else
-        tc_buf_addf(&text, "%s.%s:%u", said->prefix, row->id == TC_KEY_DISK ? "disk" : row->name,
-                    TC_LINE_NUMBER(said->said[row->id]));
-    if (said && was == value && TC_LINE_FILE(said->said[row->id]))
-        tc_buf_addf(&text, " of %s", tc_policy_file(policy, said->said[row->id]));
+        tc_buf_addf(&text, "%s.%s:%u", said->prefix, row->key == TC_KEY_DISK ? "disk" : row->word,
+                    TC_LINE_NUMBER(said->said[row->key]));
+    if (said && was == value && TC_LINE_FILE(said->said[row->key]))
+        tc_buf_addf(&text, " of %s", tc_policy_file(policy, said->said[row->key]));
     out->failed |= text.failed;
     add_string(out, "origin", text.data);
 }
@@ -202,22 +181,21 @@ static void add_limits(struct tc_buf *out, const struct toolcage_policy *policy,
     const struct tc_spec *tool = grant->tool ? tc_policy_tool(policy, grant->tool) : NULL;
     tc_json_key(out, "limits");
     tc_buf_addc(out, '{');
-    for (size_t i = 0; i < TC_COUNT(limit_rows); i++) {
-        const struct limit_row *row = &limit_rows[i];
+    for (size_t i = 0; i < tc_limits_fields.count; i++) {
+        const struct tc_field *row = &tc_limits_fields.rows[i];
         char text[TC_VALUE_TEXT_SIZE];
-        int64_t value =
-            *(const int64_t *)(const void *)((const char *)&grant->limits + row->offset);
-        bool unset = !value && (row->id == TC_KEY_CPU_TIME || row->id == TC_KEY_CPUS ||
-                                row->id == TC_KEY_TIMEOUT);
+        int64_t value = tc_field_number(row, &grant->limits);
+        if (!row->word)
+            continue;
         tc_value_write(row->unit, value, text);
-        tc_json_key(out, row->name);
+        tc_json_key(out, row->word);
         tc_buf_addc(out, '{');
-        add_string(out, "value", unset ? NULL : text);
-        if (row->id == TC_KEY_MEMORY)
+        add_string(out, "value", !value && row->flags & TC_FIELD_UNSET ? NULL : text);
+        if (row->key == TC_KEY_MEMORY)
             tc_json_member(out, "by", grant->limits.memory_any ? "any" : "group");
-        if (row->id == TC_KEY_OUTPUT)
+        if (row->key == TC_KEY_OUTPUT)
             tc_json_member(out, "over", grant->limits.output_kill ? "kill" : "truncate");
-        add_limit_origin(out, policy, tc_policy_said(policy, tool, row->id), row, value);
+        add_limit_origin(out, policy, tc_policy_said(policy, tool, row->key), row, value);
         tc_buf_addc(out, '}');
     }
     tc_buf_addc(out, '}');

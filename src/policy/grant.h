@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/digest.h"
+#include "base/field.h"
 #include "base/strv.h"
 #include "policy/clauses.h"
 #include "policy/steering.h"
@@ -122,6 +123,15 @@ struct tc_grant {
     char digest[TC_DIGEST_SIZE];
     char bounds[TC_DIGEST_SIZE]; /* the same without the command's words and its input */
 };
+
+/* What the rows of the tables say beside where a field is. */
+enum {
+    TC_FIELD_UNDIGESTED = 1, /* stands in no digest */
+    TC_FIELD_WORDS = 2,      /* what is run: in the digest, and not in the bounds */
+    TC_FIELD_UNSET = 4,      /* of a limit: 0 is none */
+};
+extern const struct tc_fields tc_limits_fields, tc_fs_entry_fields, tc_net_entry_fields,
+    tc_secret_fields, tc_steering_fields, tc_grant_fields;
 
 void tc_grant_done(struct tc_grant *grant);
 

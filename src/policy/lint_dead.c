@@ -226,53 +226,35 @@ void tc_lint_denied_all(struct tc_lint *l, const struct tc_spec *spec)
 /* ---- keys
  * --------------------------------------------------------------------------------------- */
 
-struct same_row {
+/* Texts; the limits have a table of their own. */
+static const struct {
     enum tc_key_id id;
     const char *key;
-    size_t offset, size; /* size 0: a string */
+    size_t offset;
+} same_rows[] = {
+#define TEXT(id, key)                                    \
+    {                                                    \
+        TC_KEY_##id, #key, offsetof(struct tc_spec, key) \
+    }
+    TEXT(TIER, tier),   TEXT(RISK, risk),     TEXT(BACKEND, backend),
+    TEXT(IMAGE, image), TEXT(MODULE, module), TEXT(CWD, cwd),
+#undef TEXT
 };
 
-#define NUMBER(id, key, field)                                                    \
-    {                                                                             \
-        TC_KEY_##id, key, offsetof(struct tc_spec, limits.field), sizeof(int64_t) \
-    }
-#define TEXT(id, key)                                       \
-    {                                                       \
-        TC_KEY_##id, #key, offsetof(struct tc_spec, key), 0 \
-    }
-
-static const struct same_row same_rows[] = {
-    NUMBER(TIMEOUT, "timeout", timeout_ms),
-    NUMBER(GRACE, "grace", grace_ms),
-    NUMBER(CPU_TIME, "cpu_time", cpu_time_ms),
-    NUMBER(CPUS, "cpus", cpus_milli),
-    NUMBER(PIDS, "pids", pids),
-    NUMBER(DISK, "disk", disk),
-    NUMBER(OPEN_FILES, "open_files", open_files),
-    TEXT(TIER, tier),
-    TEXT(RISK, risk),
-    TEXT(BACKEND, backend),
-    TEXT(IMAGE, image),
-    TEXT(MODULE, module),
-    TEXT(CWD, cwd),
-};
-
-static bool same_value(const struct same_row *row, const struct tc_spec *a, const struct tc_spec *b)
+static bool same_text(size_t offset, const struct tc_spec *a, const struct tc_spec *b)
 {
-    const char *x = (const char *)a + row->offset, *y = (const char *)b + row->offset;
-    if (row->size)
-        return memcmp(x, y, row->size) == 0;
-    return tc_streq(*(char *const *)(const void *)x, *(char *const *)(const void *)y);
+    return tc_streq(*(char *const *)(const void *)((const char *)a + offset),
+                    *(char *const *)(const void *)((const char *)b + offset));
 }
 
-static bool same_memory(const struct tc_limits *a, const struct tc_limits *b)
+/* All that the key says. */
+static bool same_limit(int key, const struct tc_limits *a, const struct tc_limits *b)
 {
-    return a->memory == b->memory && a->memory_any == b->memory_any;
-}
-
-static bool same_output(const struct tc_limits *a, const struct tc_limits *b)
-{
-    return a->output == b->output && a->output_kill == b->output_kill;
+    bool same = true;
+    for (const struct tc_field *f = tc_limits_fields.rows;
+         f < tc_limits_fields.rows + tc_limits_fields.count; f++)
+        same &= f->key != key || tc_field_number(f, a) == tc_field_number(f, b);
+    return same;
 }
 
 static void tell_same(struct tc_lint *l, const struct tc_spec *spec, enum tc_key_id id,
@@ -289,13 +271,15 @@ void tc_lint_same(struct tc_lint *l, const struct tc_spec *spec)
     if (spec == defaults)
         return;
 #define BOTH(id) (spec->said[id] && defaults->said[id])
+    for (size_t i = 0; i < tc_limits_fields.count; i++) {
+        const struct tc_field *row = &tc_limits_fields.rows[i];
+        if (row->word && tc_key_find(TC_SCOPE_TOOL, row->word) && BOTH(row->key) &&
+            same_limit(row->key, &spec->limits, &defaults->limits))
+            tell_same(l, spec, row->key, row->word);
+    }
     for (size_t i = 0; i < TC_COUNT(same_rows); i++)
-        if (BOTH(same_rows[i].id) && same_value(&same_rows[i], spec, defaults))
+        if (BOTH(same_rows[i].id) && same_text(same_rows[i].offset, spec, defaults))
             tell_same(l, spec, same_rows[i].id, same_rows[i].key);
-    if (BOTH(TC_KEY_MEMORY) && same_memory(&spec->limits, &defaults->limits))
-        tell_same(l, spec, TC_KEY_MEMORY, "memory");
-    if (BOTH(TC_KEY_OUTPUT) && same_output(&spec->limits, &defaults->limits))
-        tell_same(l, spec, TC_KEY_OUTPUT, "output");
     if (BOTH(TC_KEY_NETWORK) && !spec->net_count && !defaults->net_count)
         tell_same(l, spec, TC_KEY_NETWORK, "network");
 #undef BOTH

@@ -51,17 +51,19 @@ static bool check_limit(const struct tc_flag *flag, const char *value, struct tc
 static int apply_limit(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
 {
     const struct tc_key *key = tc_key_find(TC_SCOPE_TOOL, flag->name);
+    const struct tc_field *row = tc_limits_fields.rows;
+    while (!tc_streq(row->word, flag->name))
+        row++;
     struct tc_complaint c;
     char has[TC_VALUE_TEXT_SIZE];
-    int64_t wanted = 0, *field = (void *)((char *)&r->grant->limits + flag->offset);
-    int64_t said = *(int64_t *)(void *)((char *)&r->said_limits + flag->offset);
+    int64_t wanted = 0, said = tc_field_number(row, &r->said_limits);
     if (!tc_value_read(key->unit, value, key->min, key->max, &wanted, &c))
         return tc_resolve_refuse(r, TOOLCAGE_EPOLICY, flag->name, 0, c.hint, "%s: %s", flag->name,
                                  c.what);
     tc_value_write(key->unit, said, has);
     if (!r->operators && said && wanted > said)
         return refuse_widening(r, flag, value, has);
-    *field = wanted;
+    (void)tc_field_set(row, &r->grant->limits, wanted);
     return 0;
 }
 
@@ -306,29 +308,27 @@ static int apply_files(struct tc_resolve *r, const struct tc_flag *flag, const c
     return tc_narrow_files(r);
 }
 
-#define FLAG_LIMIT(field) check_limit, apply_limit, offsetof(struct tc_limits, field)
-
 /* Each name is applied once, with its last value; those that gather read all of theirs. */
 static const struct tc_flag flags[] = {
-    {"timeout", TC_KEY_TIMEOUT, FLAG_LIMIT(timeout_ms)},
-    {"memory", TC_KEY_MEMORY, FLAG_LIMIT(memory)},
-    {"cpu_time", TC_KEY_CPU_TIME, FLAG_LIMIT(cpu_time_ms)},
-    {"cpus", TC_KEY_CPUS, FLAG_LIMIT(cpus_milli)},
-    {"pids", TC_KEY_PIDS, FLAG_LIMIT(pids)},
-    {"disk", TC_KEY_DISK, check_limit, apply_disk, offsetof(struct tc_limits, disk)},
-    {"open_files", TC_KEY_OPEN_FILES, FLAG_LIMIT(open_files)},
-    {"output", TC_KEY_OUTPUT, FLAG_LIMIT(output)},
-    {"network", TC_KEY_NETWORK, check_network, apply_network, 0},
-    {"unix_sockets", TC_KEY_UNIX_SOCKETS, tc_flag_unix_check, tc_flag_unix_apply, 0},
-    {"env", TC_KEY_ENV, check_env, apply_env, 0},
-    {"cwd", TC_KEY_CWD, tc_flag_path_check, apply_cwd, 0},
-    {"workspace", TC_KEY_WORKSPACE, tc_flag_path_check, apply_workspace, 0},
-    {"denials", TC_KEY_DENIALS, check_word, apply_denials, 0},
-    {"commit", TC_KEY_WORKSPACE, check_word, apply_commit, 0},
-    {"backend", TC_KEY_BACKEND, check_word, apply_backend, 0},
-    {"collect", TC_KEY_COLLECT, check_text, apply_collect, 0},
-    {"read", TC_KEY_FILESYSTEM, tc_flag_path_check, apply_files, 0},
-    {"write", TC_KEY_FILESYSTEM, tc_flag_path_check, NULL, 0},
+    {"timeout", TC_KEY_TIMEOUT, check_limit, apply_limit},
+    {"memory", TC_KEY_MEMORY, check_limit, apply_limit},
+    {"cpu_time", TC_KEY_CPU_TIME, check_limit, apply_limit},
+    {"cpus", TC_KEY_CPUS, check_limit, apply_limit},
+    {"pids", TC_KEY_PIDS, check_limit, apply_limit},
+    {"disk", TC_KEY_DISK, check_limit, apply_disk},
+    {"open_files", TC_KEY_OPEN_FILES, check_limit, apply_limit},
+    {"output", TC_KEY_OUTPUT, check_limit, apply_limit},
+    {"network", TC_KEY_NETWORK, check_network, apply_network},
+    {"unix_sockets", TC_KEY_UNIX_SOCKETS, tc_flag_unix_check, tc_flag_unix_apply},
+    {"env", TC_KEY_ENV, check_env, apply_env},
+    {"cwd", TC_KEY_CWD, tc_flag_path_check, apply_cwd},
+    {"workspace", TC_KEY_WORKSPACE, tc_flag_path_check, apply_workspace},
+    {"denials", TC_KEY_DENIALS, check_word, apply_denials},
+    {"commit", TC_KEY_WORKSPACE, check_word, apply_commit},
+    {"backend", TC_KEY_BACKEND, check_word, apply_backend},
+    {"collect", TC_KEY_COLLECT, check_text, apply_collect},
+    {"read", TC_KEY_FILESYSTEM, tc_flag_path_check, apply_files},
+    {"write", TC_KEY_FILESYSTEM, tc_flag_path_check, NULL},
 };
 
 const struct tc_flag *tc_flag_find(const char *name)

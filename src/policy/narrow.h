@@ -14,7 +14,6 @@ struct tc_flag {
     enum tc_key_id id;
     bool (*check)(const struct tc_flag *flag, const char *value, struct tc_complaint *c);
     int (*apply)(struct tc_resolve *r, const struct tc_flag *flag, const char *value);
-    size_t offset; /* of a limit in struct tc_limits */
 };
 
 const struct tc_flag *tc_flag_find(const char *name);

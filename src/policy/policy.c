@@ -3,11 +3,11 @@
  *
  * The policy object: compiling, sharing, freeing. */
 #include "policy/policy.h"
-#include "policy/endpoint.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/endpoint.h"
 #include "policy/parse.h"
 #include "policy/test.h"
 #include "policy/within.h"

@@ -105,40 +105,15 @@ static int find_workspace(struct tc_resolve *r)
 
 static void take_limits(struct tc_resolve *r)
 {
-    const struct {
-        enum tc_key_id id;
-        size_t offset;
-    } rows[] = {{TC_KEY_TIMEOUT, offsetof(struct tc_limits, timeout_ms)},
-                {TC_KEY_GRACE, offsetof(struct tc_limits, grace_ms)},
-                {TC_KEY_CPU_TIME, offsetof(struct tc_limits, cpu_time_ms)},
-                {TC_KEY_CPUS, offsetof(struct tc_limits, cpus_milli)},
-                {TC_KEY_PIDS, offsetof(struct tc_limits, pids)},
-                {TC_KEY_OPEN_FILES, offsetof(struct tc_limits, open_files)}};
     struct tc_limits *limits = &r->grant->limits;
     *limits = tc_limits_default;
     if (tc_spec_is_server(r->tool))
         limits->timeout_ms = 0;
-    for (size_t i = 0; i < TC_COUNT(rows); i++) {
-        const struct tc_spec *said = tc_policy_said(r->policy, r->tool, rows[i].id);
+    for (size_t i = 0; i < tc_limits_fields.count; i++) {
+        const struct tc_field *row = &tc_limits_fields.rows[i];
+        const struct tc_spec *said = tc_policy_said(r->policy, r->tool, row->key);
         if (said)
-            memcpy((char *)limits + rows[i].offset, (const char *)&said->limits + rows[i].offset,
-                   sizeof(int64_t));
-    }
-    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_MEMORY);
-    if (said) {
-        limits->memory = said->limits.memory;
-        limits->memory_any = said->limits.memory_any;
-    }
-    said = tc_policy_said(r->policy, r->tool, TC_KEY_OUTPUT);
-    if (said) {
-        limits->output = said->limits.output;
-        limits->output_kill = said->limits.output_kill;
-    }
-    said = tc_policy_said(r->policy, r->tool, TC_KEY_DISK);
-    if (said) {
-        limits->disk = said->limits.disk;
-        limits->inodes = said->limits.inodes;
-        limits->disk_set = true;
+            (void)tc_field_set(row, limits, tc_field_number(row, &said->limits));
     }
 }
 

@@ -8,11 +8,7 @@
 
 void tc_secret_done(struct tc_secret *secret)
 {
-    free(secret->name);
-    free(secret->from);
-    free(secret->header);
-    tc_strv_done(&secret->hosts);
-    memset(secret, 0, sizeof(*secret));
+    tc_fields_done(&tc_secret_fields, secret);
 }
 
 static bool copy_secret(struct tc_secret *to, const struct tc_secret *from,

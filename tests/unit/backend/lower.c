@@ -6,8 +6,13 @@
 #include <toolcage/error.h>
 
 #include "backend/backend.h"
+#include "backend/local/lower.h"
+#include "base/error.h"
+#include "policy/policy.h"
 #include "policy/system_paths.h"
 #include "test.h"
+
+#include "../fields.h"
 
 #define TEXT(literal) ((char[]){literal}) /* fields of a grant are not const */
 
@@ -84,6 +89,7 @@ static void entries_keep_their_meaning(void **state)
          .bound = TEXT("/srv")},
         {.path = TEXT("/data/.env"),
          .access = TC_ACCESS_DENY,
+         .own = true,
          .origin = {TEXT("tool.x.filesystem.denied"), 9}},
         {.path = TEXT("/in/one"),
          .from = TEXT("/srv/in/one"),
@@ -110,6 +116,7 @@ static void entries_keep_their_meaning(void **state)
     assert_string_equal(plan.denies[0].path, "/data/.env");
     assert_string_equal(plan.denies[0].key, "tool.x.filesystem.denied");
     assert_int_equal(plan.denies[0].line, 9);
+    assert_true(plan.denies[0].own);
     tc_plan_done(&plan);
 }
 
@@ -237,6 +244,78 @@ static void inspection_is_not_promised(void **state)
                          clause != TC_CLAUSE_NET_INSPECT);
 }
 
+static struct tc_buf encoded(const struct tc_fields *fields, int other, struct filling *ret)
+{
+    struct tc_grant grant = {0};
+    struct tc_plan plan = {0};
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    *ret = filled(fields, &grant, other, 2);
+    assert_int_equal(tc_local_lower(&grant, "process", &plan, NULL), 0);
+    tc_plan_visit(&w, &plan);
+    tc_plan_done(&plan);
+    tc_grant_done(&grant);
+    return w.out;
+}
+
+/* What the helper needs of a grant is in its plan; the rest is named here. */
+static void every_field_is_lowered(void **state)
+{
+    static const char *const left[] = {
+        /* what the library chooses by, and does itself */
+        "backend", "fallback", "layers", "tier", "approval", "stdin_bytes", "programs", "setup",
+        "setup_ready",
+        /* what the proxy does not do yet: such a grant is refused */
+        "secrets", "secrets.name", "secrets.from", "secrets.header", "secrets.hosts",
+        "secrets.line",
+        /* where others are as they are here: of an argument, of a denied name, without a cwd */
+        "fs.bound", "fs.own", "caller_cwd",
+        /* what is decided by now, or means nothing of a socket */
+        "fs.built_in", "fs.found", "fs.setup", "sockets.access", "sockets.argument",
+        "sockets.bound", "sockets.built_in", "sockets.own", "sockets.found", "sockets.setup", NULL};
+    struct filling f;
+    struct tc_buf plain = encoded(&tc_grant_fields, -1, &f);
+    for (int i = 0, n = f.places; i < n; i++) {
+        struct tc_buf text = encoded(&tc_grant_fields, i, &f);
+        bool same = text.len == plain.len && memcmp(text.data, plain.data, text.len) == 0,
+             named = false;
+        for (size_t k = 0; left[k]; k++)
+            named |= tc_streq(left[k], f.name);
+        if (same != named)
+            fail_msg("%s is %sin the plan", f.name, same ? "not " : "");
+        tc_buf_done(&text);
+    }
+    tc_buf_done(&plain);
+}
+
+static int read_base(void *context, const char *path, struct tc_policy_found *ret,
+                     struct toolcage_error **err)
+{
+    *ret = (struct tc_policy_found){
+        .text = strdup(""), .real = strdup(path), .reader = tc_document_read_toml};
+    return ret->text && ret->real ? 0 : tc_fail_memory(err);
+}
+
+/* The helper keeps the policy's files from being written, so it has to know them. */
+static void the_policys_files_are_lowered(void **state)
+{
+    static const char text[] = "extends = \"base.toml\"\n[tool.x]\n";
+    const struct tc_policy_source source = {.text = text,
+                                            .length = strlen(text),
+                                            .name = "t.toml",
+                                            .path = "/srv/p/t.toml",
+                                            .real = "/srv/p/t.toml",
+                                            .reader = tc_document_read_toml,
+                                            .read = read_base};
+    struct tc_grant grant = small_grant();
+    assert_int_equal(tc_policy_compile_source(&source, "/srv/p", NULL, &grant.policy, NULL), 0);
+    struct tc_plan plan = lowered(&grant);
+    assert_string_equal(plan.policy_file, "/srv/p/t.toml");
+    assert_int_equal(plan.extended.count, 1);
+    assert_string_equal(plan.extended.items[0], "/srv/p/base.toml");
+    tc_plan_done(&plan);
+    (void)tc_policy_unref(grant.policy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +325,8 @@ int main(void)
         cmocka_unit_test(limits_and_lists_are_copied),
         cmocka_unit_test(what_cannot_be_held_is_refused),
         cmocka_unit_test(inspection_is_not_promised),
+        cmocka_unit_test(every_field_is_lowered),
+        cmocka_unit_test(the_policys_files_are_lowered),
     };
     return cmocka_run_group_tests_name("lower", tests, NULL, NULL);
 }

@@ -10,8 +10,14 @@
 #include "backend/plan.h"
 #include "test.h"
 
+#include "../fields.h"
+
+enum { ROOM = 4096 };
+#define ALIGNED __attribute__((aligned(16)))
+
 /* One of the two structs with its functions. */
 struct kind {
+    const struct tc_fields *fields;
     size_t size;
     void (*visit)(struct tc_wire *w, void *it);
     void (*done)(void *it);
@@ -37,8 +43,10 @@ static void done_outcome(void *it)
     tc_outcome_done(it);
 }
 
-static const struct kind plans = {sizeof(struct tc_plan), visit_plan, done_plan};
-static const struct kind outcomes = {sizeof(struct tc_outcome), visit_outcome, done_outcome};
+_Static_assert(sizeof(struct tc_plan) <= ROOM && sizeof(struct tc_outcome) <= ROOM, "room");
+static const struct kind plans = {&tc_plan_fields, sizeof(struct tc_plan), visit_plan, done_plan};
+static const struct kind outcomes = {&tc_outcome_fields, sizeof(struct tc_outcome), visit_outcome,
+                                     done_outcome};
 
 static char *own(const char *text)
 {
@@ -49,48 +57,9 @@ static char *own(const char *text)
 
 static void fill_plan(struct tc_plan *p)
 {
-    *p = (struct tc_plan){.call = own("01"),
-                          .tool = NULL,
-                          .backend = own("process"),
-                          .grant = own(""),
-                          .clauses = UINT64_MAX >> 1,
-                          .denials = 2,
-                          .workspace = 1,
-                          .stream = true,
-                          .payload = own("x\ny")};
-    p->limits = (struct tc_limits){.timeout_ms = 1,
-                                   .grace_ms = 2,
-                                   .memory = INT64_MAX,
-                                   .memory_any = true,
-                                   .cpu_time_ms = 4,
-                                   .cpus_milli = 5,
-                                   .pids = 6,
-                                   .disk = 7,
-                                   .inodes = 8,
-                                   .disk_set = true,
-                                   .open_files = 9,
-                                   .output = 10,
-                                   .output_kill = true};
-    struct tc_strv *lists[] = {&p->argv, &p->env, &p->cwd, &p->tool_writable, &p->collect};
-    for (size_t i = 0; i < TC_COUNT(lists); i++)
-        for (size_t k = 0; k < i; k++)
-            assert_true(tc_strv_add(lists[i], k ? "a b" : ""));
-    for (int kind = TC_MOUNT_READ; kind <= TC_MOUNT_COPY; kind++) {
-        struct tc_mount *m = TC_PUSH(p->mounts, p->mount_count);
-        assert_non_null(m);
-        *m = (struct tc_mount){.kind = (enum tc_mount_kind)kind,
-                               .path = own("/p"),
-                               .from = kind & 1 ? own("/f") : NULL,
-                               .content = own("c"),
-                               .optional = kind & 1,
-                               .workspace = kind & 2,
-                               .line = kind};
-    }
-    for (int i = 0; i < 2; i++) {
-        struct tc_deny *d = TC_PUSH(p->denies, p->deny_count);
-        assert_non_null(d);
-        *d = (struct tc_deny){.path = own("/d"), .key = i ? own("k") : NULL, .line = i};
-    }
+    *p = (struct tc_plan){0};
+    (void)filled(&tc_plan_fields, p, -1, 0);
+    free(TAKE(p->tool));
 }
 
 static void fill_outcome(struct tc_outcome *o)
@@ -167,8 +136,7 @@ static bool decode(const struct kind *k, const char *bytes, size_t len, void *it
 
 static void there_and_back(const struct kind *k, void *filled)
 {
-    char it[4096] __attribute__((aligned(16)));
-    assert_true(k->size <= sizeof(it));
+    char it[ROOM] ALIGNED;
     struct tc_buf first = encode(k, filled);
     assert_true(decode(k, first.data, first.len, it));
     struct tc_buf second = encode(k, it);
@@ -183,7 +151,7 @@ static void there_and_back(const struct kind *k, void *filled)
 static void cut_and_damaged(const struct kind *k, void *filled)
 {
     static const unsigned char wrong[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
-    char it[4096] __attribute__((aligned(16)));
+    char it[ROOM] ALIGNED;
     struct tc_buf text = encode(k, filled);
     for (size_t len = 0; len < text.len; len++) {
         if (decode(k, text.data, len, it))
@@ -203,11 +171,92 @@ static void cut_and_damaged(const struct kind *k, void *filled)
     k->done(filled);
 }
 
-static void plans_cross_unchanged(void **state)
+/* Each field for itself: what comes back has it, and nothing else that is new. */
+static void every_field_crosses(const struct kind *k)
 {
-    struct tc_plan p;
-    fill_plan(&p);
-    there_and_back(&plans, &p);
+    char plain[ROOM] ALIGNED = {0};
+    int places = filled(k->fields, plain, -1, 0).places;
+    for (int i = 0; i < places; i++) {
+        char sent[ROOM] ALIGNED = {0}, got[ROOM] ALIGNED;
+        struct filling f = filled(k->fields, sent, i, 2);
+        struct tc_buf text = encode(k, sent);
+        assert_true(decode(k, text.data, text.len, got));
+        if (differing(k->fields, sent, got) || differing(k->fields, plain, got) != 1)
+            fail_msg("%s does not cross", f.name);
+        tc_buf_done(&text);
+        k->done(sent);
+        k->done(got);
+    }
+    k->done(plain);
+    for (size_t i = 0; i < k->size; i++)
+        assert_int_equal(plain[i], 0);
+}
+
+static void every_field_of_a_plan_crosses(void **state)
+{
+    every_field_crosses(&plans);
+}
+
+static void every_field_of_an_outcome_crosses(void **state)
+{
+    every_field_crosses(&outcomes);
+}
+
+/* What the wire brings fits, or is refused. */
+static void numbers_keep_their_width(void **state)
+{
+    static const struct {
+        size_t offset;
+        int64_t most;
+    } rows[] = {{offsetof(struct tc_plan, rows), UINT16_MAX},
+                {offsetof(struct tc_plan, terminal), 1},
+                {offsetof(struct tc_plan, commit), INT64_MAX}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct tc_plan plan = {0};
+        const struct tc_field *field = tc_plan_fields.rows;
+        while (field->offset != rows[i].offset)
+            field++;
+        assert_true(tc_field_set(field, &plan, rows[i].most));
+        assert_int_equal(tc_field_number(field, &plan), rows[i].most);
+        if (rows[i].most == INT64_MAX)
+            continue;
+        assert_false(tc_field_set(field, &plan, rows[i].most + 1));
+        assert_false(tc_field_set(field, &plan, -1));
+        assert_int_equal(tc_field_number(field, &plan), rows[i].most);
+    }
+}
+
+static void numbers_out_of_range_fail(void **state)
+{
+    struct tc_plan no = {0}, yes = {.terminal = true}, got;
+    struct tc_buf plain = encode(&plans, &no), text = encode(&plans, &yes);
+    size_t at = 0;
+    while (plain.data[at] == text.data[at])
+        at++;
+    assert_true(decode(&plans, text.data, text.len, &got));
+    assert_true(got.terminal);
+    text.data[at] = 2;
+    assert_false(decode(&plans, text.data, text.len, &got));
+    tc_plan_done(&got);
+    tc_buf_done(&plain);
+    tc_buf_done(&text);
+}
+
+static void arrays_have_a_most(void **state)
+{
+    struct tc_plan plan = {0}, got;
+    for (size_t most = 4096; plan.deny_count < most;)
+        assert_non_null(TC_PUSH(plan.denies, plan.deny_count));
+    struct tc_buf text = encode(&plans, &plan);
+    assert_true(decode(&plans, text.data, text.len, &got));
+    tc_buf_done(&text);
+    tc_plan_done(&got);
+    assert_non_null(TC_PUSH(plan.denies, plan.deny_count));
+    text = encode(&plans, &plan);
+    assert_false(decode(&plans, text.data, text.len, &got));
+    tc_buf_done(&text);
+    tc_plan_done(&got);
+    tc_plan_done(&plan);
 }
 
 static void outcomes_cross_unchanged(void **state)
@@ -266,9 +315,16 @@ static void clauses_out_of_range_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_cross_unchanged), cmocka_unit_test(outcomes_cross_unchanged),
-        cmocka_unit_test(damaged_plans_fail),    cmocka_unit_test(damaged_outcomes_fail),
-        cmocka_unit_test(empty_ones_cross),      cmocka_unit_test(clauses_out_of_range_fail),
+        cmocka_unit_test(every_field_of_a_plan_crosses),
+        cmocka_unit_test(every_field_of_an_outcome_crosses),
+        cmocka_unit_test(numbers_keep_their_width),
+        cmocka_unit_test(numbers_out_of_range_fail),
+        cmocka_unit_test(arrays_have_a_most),
+        cmocka_unit_test(outcomes_cross_unchanged),
+        cmocka_unit_test(damaged_plans_fail),
+        cmocka_unit_test(damaged_outcomes_fail),
+        cmocka_unit_test(empty_ones_cross),
+        cmocka_unit_test(clauses_out_of_range_fail),
     };
     return cmocka_run_group_tests_name("visit", tests, NULL, NULL);
 }

@@ -58,6 +58,33 @@ static void says_what_is_granted_and_why(void **state)
     assert_string_equal(text_at(limits, "pids", "origin"), "this call");
     assert_int_equal(json_array_size(json_object_get(all, "filesystem")), 3);
     assert_null(json_object_get(all, "verdict"));
+    assert_string_equal(text_at(all, "file", NULL), "t.toml");
+    assert_true(json_is_null(json_object_get(all, "within")));
+    assert_string_equal(text_at(all, "policy", NULL), tc_policy_digest(policy));
+    assert_memory_equal(text_at(all, "grant", NULL), "sha256:", 7);
+    assert_true(json_array_size(json_object_get(all, "clauses")) > 20);
+    assert_non_null(text_at(all, "syscalls", "mechanism"));
+    const json_t *endpoint = json_array_get(json_object_get(all, "network"), 0);
+    assert_true(json_is_false(json_object_get(endpoint, "inspected")));
+}
+
+static void says_what_is_installed(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.x]\nsetup = { command = [\"i\"], into = \"/opt/x\" }\n");
+    _autojson_ json_t *all = explain(policy, (struct ask){.tool = "x", .command = "t"}, NULL);
+    assert_string_equal(text_at(all, "setup", "key"), "tool.x.setup");
+    assert_string_equal(text_at(all, "setup", "into"), "/opt/x");
+}
+
+static void says_what_a_socket_gives_away(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.x]\nunix_sockets = [\"/run/a\", \"/run/docker.sock\"]\n");
+    _autojson_ json_t *all = explain(policy, (struct ask){.tool = "x", .command = "t"}, NULL);
+    const json_t *sockets = json_object_get(all, "unix_sockets");
+    assert_true(json_is_null(json_object_get(json_array_get(sockets, 0), "risk")));
+    assert_non_null(text_at(json_array_get(sockets, 1), "risk", NULL));
 }
 
 static void answers_about_one_access(void **state)
@@ -180,6 +207,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_what_is_granted_and_why),
+        cmocka_unit_test(says_what_is_installed),
+        cmocka_unit_test(says_what_a_socket_gives_away),
         cmocka_unit_test(answers_about_one_access),
         cmocka_unit_test(refuses_other_questions),
         cmocka_unit_test(hints_follow_the_grant),

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The fields of what grants are made of; the helper needs them, too, for its plans. */
+#include "policy/grant.h"
+#include "policy/keys.h"
+
+#define AS(word_, key_, unit_) .word = word_, .key = TC_KEY_##key_, .unit = TC_UNIT_##unit_
+#define TC_STRUCT struct tc_limits
+#define LIMITS(F)                                                                    \
+    F(ONE, timeout_ms, AS("timeout", TIMEOUT, DURATION), .flags = TC_FIELD_UNSET)    \
+    F(ONE, grace_ms, AS("grace", GRACE, DURATION))                                   \
+    F(ONE, memory, AS("memory", MEMORY, SIZE))                                       \
+    F(ONE, memory_any, .key = TC_KEY_MEMORY)                                         \
+    F(ONE, cpu_time_ms, AS("cpu_time", CPU_TIME, DURATION), .flags = TC_FIELD_UNSET) \
+    F(ONE, cpus_milli, AS("cpus", CPUS, CPUS), .flags = TC_FIELD_UNSET)              \
+    F(ONE, pids, AS("pids", PIDS, COUNT))                                            \
+    F(ONE, disk, AS("disk", DISK, SIZE))                                             \
+    F(ONE, inodes, AS("inodes", DISK, COUNT))                                        \
+    F(ONE, disk_set, .key = TC_KEY_DISK)                                             \
+    F(ONE, open_files, AS("open_files", OPEN_FILES, COUNT))                          \
+    F(ONE, output, AS("output", OUTPUT, SIZE))                                       \
+    F(ONE, output_kill, .key = TC_KEY_OUTPUT)
+TC_FIELDS(tc_limits_fields, LIMITS);
+#undef TC_STRUCT
+
+/* Where something is said changes nothing of what is granted: it is in no digest. */
+#define TC_STRUCT struct tc_origin
+#define ORIGIN(F) \
+    F(ONE, key)   \
+    F(ONE, line)
+static TC_FIELDS(origin_fields, ORIGIN);
+#undef TC_STRUCT
+
+#define TC_STRUCT struct tc_fs_entry
+#define FS_ENTRY(F)  \
+    F(ONE, path)     \
+    F(ONE, from)     \
+    F(ONE, access)   \
+    F(ONE, optional) \
+    F(ONE, argument) \
+    F(ONE, bound)    \
+    F(ONE, built_in) \
+    F(ONE, own)      \
+    F(ONE, found)    \
+    F(ONE, setup)    \
+    F(STRUCT, origin, TC_OF(origin_fields), .flags = TC_FIELD_UNDIGESTED)
+TC_FIELDS(tc_fs_entry_fields, FS_ENTRY);
+#undef TC_STRUCT
+
+#define TC_STRUCT struct tc_net_entry
+#define NET_ENTRY(F) \
+    F(ONE, host)     \
+    F(ONE, port)     \
+    F(LIST, methods) \
+    F(LIST, paths)   \
+    F(STRUCT, origin, TC_OF(origin_fields), .flags = TC_FIELD_UNDIGESTED)
+TC_FIELDS(tc_net_entry_fields, NET_ENTRY);
+#undef TC_STRUCT
+
+#define TC_STRUCT struct tc_secret
+#define SECRET(F)  \
+    F(ONE, name)   \
+    F(ONE, from)   \
+    F(ONE, header) \
+    F(LIST, hosts) \
+    F(ONE, line, .flags = TC_FIELD_UNDIGESTED)
+TC_FIELDS(tc_secret_fields, SECRET);
+#undef TC_STRUCT
+
+#define TC_STRUCT struct tc_steering
+#define STEERING(F) \
+    F(LIST, add)    \
+    F(LIST, remove) \
+    F(ONE, listed)
+TC_FIELDS(tc_steering_fields, STEERING);
+#undef TC_STRUCT
