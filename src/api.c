@@ -13,7 +13,6 @@
 #include "call/judge.h"
 #include "call/learn.h"
 #include "policy/compare.h"
-#include "policy/import.h"
 #include "policy/key_schema.h"
 #include "version.h"
 
@@ -224,21 +223,6 @@ EXPORT int toolcage_policy_diff_json(const struct toolcage_policy *from,
     int rc = tc_surroundings_gather(&around, err);
     if (!rc)
         rc = tc_policy_diff_json(from, to, &around.facts, ret_json, err);
-    return closed(rc, err);
-}
-
-EXPORT int toolcage_policy_import_text(const char *format, const char *text, size_t length,
-                                       char **ret_text, char **ret_left_json,
-                                       struct toolcage_error **err)
-{
-    NEED(format);
-    NEED(text);
-    NEED(ret_text);
-    NEED(ret_left_json);
-    _autosurroundings_ struct tc_surroundings around = {0};
-    int rc = tc_surroundings_gather(&around, err);
-    if (!rc)
-        rc = tc_policy_import(format, text, length, &around.facts, ret_text, ret_left_json, err);
     return closed(rc, err);
 }
 

@@ -113,15 +113,6 @@ int toolcage_policy_schema_json(char **ret_json, struct toolcage_error **err);
 int toolcage_policy_diff_json(const struct toolcage_policy *from, const struct toolcage_policy *to,
                               char **ret_json, struct toolcage_error **err);
 
-/* The settings of another sandbox as the text of a policy (TOML) that compiles and grants no more
- * than they do. `format` is "srt" (Anthropic's sandbox-runtime) or "vscode" (mcp.json or
- * settings.json of Visual Studio Code). *ret_left_json is an array of texts: what the policy does
- * not say. Both are the caller's (toolcage_free). Safe in any thread. Errors: TOOLCAGE_EPOLICY
- * where the text is not such settings, TOOLCAGE_EUSAGE for another format, TOOLCAGE_ESYSTEM,
- * TOOLCAGE_EMEMORY. */
-int toolcage_policy_import_text(const char *format, const char *text, size_t length,
-                                char **ret_text, char **ret_left_json, struct toolcage_error **err);
-
 /* Frees text that this library gave away. NULL is fine. */
 void toolcage_free(void *text);
 

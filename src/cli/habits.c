@@ -7,53 +7,28 @@
 
 #include "cli/say.h"
 
-static const struct {
-    const char *option, *hint;
-} habits[] = {
-    {"--rm", "leave it out: nothing of a cage is left after its call"},
-    {"-i", "leave it out: standard input passes by default (--stdin none stops it)"},
-    {"-it", "leave it out: standard input passes by default, and a cage has no terminal"},
-    {"-ti", "leave it out: standard input passes by default, and a cage has no terminal"},
-    {"--interactive", "leave it out: standard input passes by default (--stdin none stops it)"},
-    {"--tty", "leave it out: a cage has no terminal"},
-    {"--detach", "a call ends with its toolcage: use your shell's & instead"},
-    {"-d", "a call ends with its toolcage: use your shell's & instead"},
-    {"--privileged",
-     "there is no such thing: a tool never has privileges; grant paths and endpoints"},
-    {"--cap-add", "there is no such thing: a tool never has capabilities"},
+const struct tc_habit tc_habits[] = {
+    {"--rm", "leave it out: a cage goes with its call"},
+    {"-i --interactive", "leave it out: standard input passes by default"},
+    {"-it --tty", "leave it out; a command that needs a terminal has one in toolcage shell"},
+    {"-d --detach", "a call ends with its toolcage: use your shell's & instead"},
+    {"--privileged --cap-add", "there is no such thing: grant paths with --read and --write"},
     {"--cap-drop", "leave it out: a tool never has capabilities"},
-    {"--security-opt", "leave it out: every cage has seccomp, Landlock and no new privileges"},
     {"--read-only", "leave it out: only what --write grants can be written"},
-    {"--user", "leave it out: a cage always runs as an unprivileged user"},
-    {"-u", "leave it out: a cage always runs as an unprivileged user"},
-    {"--uid", "leave it out: a cage always runs as an unprivileged user"},
-    {"--gid", "leave it out: a cage always runs as an unprivileged user"},
+    {"-u --user --uid --gid", "leave it out: a tool never runs as root"},
     {"--net", "write --network none, or --network HOST:PORT for each endpoint"},
-    {"--no-net", "write --network none (the default)"},
-    {"--no-network", "write --network none (the default)"},
+    {"--no-net --no-network", "write --network none (the default)"},
     {"--allow-net", "write --network HOST:PORT for each endpoint"},
-    {"--publish", "a cage has no incoming connections; its own loopback works inside"},
-    {"-p", "a cage has no incoming connections; its own loopback works inside"},
-    {"--workdir", "write --cwd DIR"},
+    {"-p --publish", "a cage has no incoming connections; its own loopback works inside"},
+    {"--workdir --chdir", "write --cwd DIR"},
     {"-w", "write --cwd DIR, or --write PATH for a path the tool may write"},
-    {"--chdir", "write --cwd DIR"},
-    {"--setenv", "write --env NAME=VALUE"},
-    {"--env-file", "write --env NAME=VALUE for each variable"},
+    {"--setenv --env-file", "write --env NAME=VALUE for each variable"},
     {"--pids-limit", "write --pids NUMBER"},
-    {"--ulimit", "write --open-files, --pids, --memory or --cpu-time"},
-    {"--stop-timeout", "write --timeout TIME"},
-    {"--tmpfs", "leave it out: /tmp is private in every cage; its size is --disk SIZE"},
-    {"--proc", "leave it out: every cage has a /proc of its own"},
-    {"--dev", "leave it out: every cage has a minimal /dev"},
-    {"--die-with-parent", "leave it out: a cage always ends with its toolcage"},
-    {"--new-session", "leave it out: a cage always has a session of its own"},
-    {"--allow-read", "write --read PATH"},
-    {"--allow-write", "write --write PATH"},
-    {"--ro", "write --read PATH"},
-    {"--rw", "write --write PATH"},
-    {"--rox", "write --read PATH: what can be read may be executed"},
-    {"--image", "images belong to the policy: image = \"…\" in a tool of toolcage.toml"},
-    {"--verbose", "--timings shows the steps, --json the whole result"},
+    {"--tmpfs", "leave it out: a cage has a /tmp of its own; its size is --disk SIZE"},
+    {"--proc --dev --new-session --die-with-parent", "leave it out: a cage has that anyway"},
+    {"--allow-read --ro", "write --read PATH"},
+    {"--allow-write --rw", "write --write PATH"},
+    {0},
 };
 
 /* SRC:DST[:OPTIONS], as container engines write a mount. */
@@ -83,36 +58,41 @@ static void bind(const char *flag, const char *source, const char *target)
         tc_cli_hint("write %s %s=%s", flag, target, source);
 }
 
-static bool is(const char *word, const char *option)
+/* Whether the word, up to a "=", is one of the options, which blanks separate. */
+static bool is(const char *word, const char *options)
 {
-    size_t length = strlen(option);
-    return !strncmp(word, option, length) && (!word[length] || word[length] == '=');
+    size_t length = strcspn(word, "="), n;
+    for (; *options; options += n + (options[n] == ' ')) {
+        n = strcspn(options, " ");
+        if (n == length && !memcmp(options, word, n))
+            return true;
+    }
+    return false;
 }
 
 bool tc_habit_option(int argc, char **argv)
 {
     const char *word = argv[0], *equals = strchr(word, '=');
     const char *first = equals ? equals + 1 : argc > 1 ? argv[1] : NULL;
-    if (is(word, "-v") || is(word, "--volume"))
+    if (is(word, "-v --volume"))
         return volume(first ? first : ""), true;
-    if (is(word, "--ro-bind") || is(word, "--ro-bind-try"))
+    if (is(word, "--ro-bind --ro-bind-try"))
         return bind("--read", first, argc > 2 ? argv[2] : NULL), true;
-    if (is(word, "--bind") || is(word, "--bind-try") || is(word, "--dev-bind"))
+    if (is(word, "--bind --bind-try --dev-bind"))
         return bind("--write", first, argc > 2 ? argv[2] : NULL), true;
     if (is(word, "--mount"))
         return volume(""), true;
     if (!strncmp(word, "--unshare-", 10))
-        return tc_cli_hint("leave it out: every cage has namespaces of its own"), true;
-    for (size_t i = 0; i < TC_COUNT(habits); i++)
-        if (is(word, habits[i].option))
-            return tc_cli_hint("%s", habits[i].hint), true;
+        return tc_cli_hint("leave it out: a cage has namespaces of its own"), true;
+    for (const struct tc_habit *habit = tc_habits; habit->options; habit++)
+        if (is(word, habit->options))
+            return tc_cli_hint("%s", habit->hint), true;
     return false;
 }
 
 int tc_habit_values(const struct tc_args *args)
 {
-    static const char *const shared[] = {"host",    "bridge",      "default", "all",
-                                         "private", "slirp4netns", "pasta"};
+    static const char *const shared[] = {"host", "bridge", "default", "all"};
     const char *network = tc_args_value(args, "network");
     for (size_t i = 0; network && i < TC_COUNT(shared); i++) {
         if (strcmp(network, shared[i]) != 0)

@@ -7,7 +7,13 @@
 
 #include "cli/opts.h"
 
-/* argv[0] is an option that no table has. Prints the hint for it, if there is one; false if not. */
+struct tc_habit {
+    const char *options, *hint; /* blanks between options; NULL ends the table */
+};
+extern const struct tc_habit tc_habits[];
+
+/* argv[0] is an option that the table of a verb that runs a tool does not have. Prints the hint for
+ * it, if there is one; false if not. */
 bool tc_habit_option(int argc, char **argv);
 
 /* Values that mean something elsewhere ("--network host"). 0, or the exit code after the answer. */

@@ -59,7 +59,7 @@ static int unknown(const struct tc_verb *verb, int argc, char **argv)
 {
     const char *word = argv[0];
     tc_cli_say("unknown option %s", word);
-    if (tc_habit_option(argc, argv))
+    if (find_long(verb, "read", 4) && tc_habit_option(argc, argv))
         return TC_EXIT_FAILURE;
     _autofree_ char *name =
         strndup(word + strspn(word, "-"), strcspn(word + strspn(word, "-"), "="));

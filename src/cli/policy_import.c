@@ -2,13 +2,16 @@
  * Copyright The toolcage authors */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "cli/opts.h"
 #include "cli/readfile.h"
 #include "cli/say.h"
+#include "import/import.h"
 
 enum { TC_EXIT_LEFT_OUT = 1, BYTES_MAX = 1 << 20 };
 
@@ -38,23 +41,52 @@ static int say_left(const char *left)
     return count ? TC_EXIT_LEFT_OUT : 0;
 }
 
+/* What is handed out must be a policy: that is asked of the compiler, not of the writer. */
+static int check(const char *text, struct tc_failure *failure)
+{
+    struct toolcage_policy *policy = NULL;
+    struct toolcage_error *why = NULL;
+    int rc = toolcage_policy_load_buffer(text, strlen(text), "import.toml", &policy, &why);
+    toolcage_policy_unref(policy);
+    if (rc != TOOLCAGE_EPOLICY) {
+        failure->error = why;
+        return rc;
+    }
+    (void)tc_failure_set(failure, rc, "take it out of the file, and write it by hand",
+                         "something of the file is no policy: %.300s", toolcage_error_message(why));
+    toolcage_error_free(why);
+    return rc;
+}
+
+static int import(const char *format, const char *settings, size_t length, char **ret_text,
+                  char **ret_left, struct tc_failure *failure)
+{
+    _autofree_ char *cwd = getcwd(NULL, 0);
+    const char *home = secure_getenv("HOME");
+    struct tc_import_facts facts = {.cwd = cwd, .home = home && home[0] == '/' ? home : NULL};
+    struct tc_import_fault fault;
+    if (!cwd || cwd[0] != '/')
+        return tc_failure_set(failure, TOOLCAGE_EPATH, "change to a directory that exists",
+                              "the working directory has no name");
+    int rc = tc_import_settings(format, settings, length, &facts, ret_text, ret_left, &fault);
+    if (rc)
+        return tc_failure_set(failure, rc, fault.hint, "%s",
+                              *fault.text ? fault.text : "out of memory");
+    return check(*ret_text, failure);
+}
+
 static int run(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
-    char *policy = NULL, *left = NULL;
+    _autofree_ char *policy = NULL, *left = NULL;
     size_t length;
     _autofree_ char *text = read_settings(args->words[1], &length, &failure);
-    if (!text || toolcage_policy_import_text(args->words[0], text, length, &policy, &left,
-                                             tc_failure_error(&failure))) {
+    if (!text || import(args->words[0], text, length, &policy, &left, &failure)) {
         (void)tc_failure_tell(&failure, args, NULL);
         return TC_EXIT_FAILURE;
     }
     int rc = tc_cli_print(policy, strlen(policy));
-    if (!rc)
-        rc = say_left(left);
-    toolcage_free(policy);
-    toolcage_free(left);
-    return rc;
+    return rc ? rc : say_left(left);
 }
 
 const struct tc_verb tc_verb_policy_import = {

@@ -146,7 +146,7 @@ static void end(struct tc_mcp *server, size_t index, struct toolcage_error *err)
     if (toolcage_error_code(toolcage_result_error(result)) == TOOLCAGE_EHELPER)
         server->engine = toolcage_engine_unref(server->engine);
     if (c->cancelled) {
-        tc_mcp_drop(server, &c->request);
+        tc_mcp_drop(&c->request);
         toolcage_error_free(err);
     } else if (result) {
         answer_result(server, &c->request, result);

@@ -9,10 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum {
-    TC_LINE_MAX = 8 << 20,
-    TC_BATCH_MAX = 1024, /* messages of an array: each may want an answer that is far longer */
-};
+enum { TC_LINE_MAX = 8 << 20 };
 
 struct tc_lines {
     char *text;

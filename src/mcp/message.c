@@ -47,7 +47,8 @@ struct tc_rpc tc_rpc_read(struct tc_slice message)
     struct tc_rpc rpc = {0};
     struct tc_slice version = {0};
     if (!tc_scan_is_object(message)) {
-        rpc.fault = "a message is an object";
+        rpc.fault = tc_scan_is_array(message) ? "one message a line, not an array"
+                                              : "a message is an object";
         return rpc;
     }
     rpc.fault = read_members(message, &version, &rpc);

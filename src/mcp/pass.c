@@ -273,75 +273,6 @@ static char *take_from_server(struct tc_wrap *wrap, struct tc_slice message, boo
 
 typedef char *taker(struct tc_wrap *wrap, struct tc_slice message, bool *ret_pass);
 
-static void join(struct tc_text *list, const char *bytes, size_t length)
-{
-    (void)fputc(list->length ? ',' : '[', list->out);
-    (void)fwrite(bytes, 1, length, list->out);
-}
-
-/* Sends a list of what was joined, if anything was. */
-static void send_list(struct tc_wrap *wrap, struct tc_outbox *box, struct tc_text *list)
-{
-    bool any = list->length > 0;
-    if (any)
-        (void)fputc(']', list->out);
-    char *bytes = finish(wrap, list);
-    if (bytes && any)
-        send(wrap, box, bytes, list->length);
-    free(bytes);
-}
-
-static bool is_crowd(struct tc_slice line)
-{
-    struct tc_scan_each each = tc_scan_walk(line);
-    size_t count = 0;
-    while (count <= TC_BATCH_MAX && tc_scan_next(&each))
-        count++;
-    return count > TC_BATCH_MAX;
-}
-
-static void refuse_crowd(struct tc_wrap *wrap, const struct tc_outbox *to)
-{
-    if (to == &wrap->to_client)
-        complain(wrap, "an array of more than 1024 messages");
-    else
-        answer_client(
-            wrap, refuse_id(wrap, "null", TC_WRAP_REQUEST, "an array has at most 1024 messages"));
-}
-
-/* Several messages in one line, as 2025-03-26 allows. What takes their place goes to the client,
- * which `to` is for the server's. */
-static void take_batch(struct tc_wrap *wrap, struct tc_slice line, taker *take,
-                       struct tc_outbox *to)
-{
-    struct tc_scan_each each = tc_scan_walk(line);
-    struct tc_text passed, instead;
-    bool whole = true, one_list = to == &wrap->to_client;
-    if (!begin(wrap, &passed))
-        return;
-    if (!begin(wrap, &instead)) {
-        free(finish(wrap, &passed));
-        return;
-    }
-    while (!wrap->failed && tc_scan_next(&each)) {
-        bool pass = false;
-        char *other = take(wrap, each.value, &pass);
-        whole &= pass;
-        if (pass)
-            join(&passed, each.value.at, each.value.length);
-        if (other)
-            join(one_list ? &passed : &instead, other, strlen(other));
-        free(other);
-    }
-    if (whole && passed.length > 0) {
-        send(wrap, to, line.at, line.length);
-        free(finish(wrap, &passed));
-    } else {
-        send_list(wrap, to, &passed);
-    }
-    send_list(wrap, &wrap->to_client, &instead);
-}
-
 static bool is_blank(const char *text, size_t length)
 {
     size_t blank = 0;
@@ -353,13 +284,6 @@ static bool is_blank(const char *text, size_t length)
 static void take_line(struct tc_wrap *wrap, struct tc_slice line, taker *take, struct tc_outbox *to)
 {
     bool pass = false;
-    if (tc_scan_is_array(line)) {
-        if (is_crowd(line))
-            refuse_crowd(wrap, to);
-        else
-            take_batch(wrap, line, take, to);
-        return;
-    }
     char *instead = take(wrap, line, &pass);
     if (pass)
         send(wrap, to, line.at, line.length);

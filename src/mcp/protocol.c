@@ -15,7 +15,6 @@ enum { FRESH_MS = 300000 }; /* how long a client may keep a list that never chan
 static const char stateless[] = "2026-07-28";
 /* Newest first: it is what a client with an unknown version is offered. */
 static const char *const agreed[] = {"2025-11-25", "2025-06-18", "2025-03-26"};
-static const char batches[] = "2025-03-26"; /* the only version that knows arrays of messages */
 
 static const char instructions[] =
     "Each tool runs in a cage built for that one call from the operator's policy. What the policy "
@@ -37,33 +36,17 @@ static void put(struct tc_mcp *server, const json_t *message)
     free(text);
 }
 
-static void leave_batch(struct tc_mcp *server, struct tc_batch *batch)
-{
-    if (--batch->waiting)
-        return;
-    if (json_array_size(batch->answers))
-        put(server, batch->answers);
-    json_decref(batch->answers);
-    free(batch);
-}
-
 /* Takes `message`. */
 static void reply(struct tc_mcp *server, struct tc_request *request, json_t *message)
 {
-    struct tc_batch *batch = request->batch;
-    if (!batch || !message)
-        put(server, message);
-    else if (json_array_append(batch->answers, message) < 0)
-        server->failed = true;
+    put(server, message);
     json_decref(message);
-    tc_mcp_drop(server, request);
+    tc_mcp_drop(request);
 }
 
-void tc_mcp_drop(struct tc_mcp *server, struct tc_request *request)
+void tc_mcp_drop(struct tc_request *request)
 {
     json_decref(request->id);
-    if (request->batch)
-        leave_batch(server, request->batch);
     *request = (struct tc_request){0};
 }
 
@@ -98,10 +81,9 @@ void tc_mcp_refuse(struct tc_mcp *server, struct tc_request *request, int code, 
 }
 
 /* To a message whose id cannot be known. */
-static void refuse_message(struct tc_mcp *server, struct tc_batch *batch, int code,
-                           const char *message)
+static void refuse_message(struct tc_mcp *server, int code, const char *message)
 {
-    struct tc_request nobody = {.id = json_null(), .batch = batch};
+    struct tc_request nobody = {.id = json_null()};
     tc_mcp_refuse(server, &nobody, code, message, NULL);
 }
 
@@ -221,10 +203,10 @@ static bool in_flight(const struct tc_mcp *server, const json_t *id)
     return false;
 }
 
-static void take_request(struct tc_mcp *server, json_t *id, struct tc_batch *batch,
-                         const char *method, const json_t *params)
+static void take_request(struct tc_mcp *server, json_t *id, const char *method,
+                         const json_t *params)
 {
-    struct tc_request request = {.id = json_incref(id), .batch = batch};
+    struct tc_request request = {.id = json_incref(id)};
     if (in_flight(server, id)) {
         tc_mcp_refuse(server, &request, TC_RPC_REQUEST, "a call with this id still runs", NULL);
         return;
@@ -245,8 +227,7 @@ static void take_notification(struct tc_mcp *server, const char *method, const j
         tc_mcp_cancel(server, id);
 }
 
-/* Leaves the batch, if any, by an answer or because none is due. */
-static void take_message(struct tc_mcp *server, const json_t *message, struct tc_batch *batch)
+static void take_message(struct tc_mcp *server, const json_t *message)
 {
     json_t *id = json_object_get(message, "id");
     const json_t *params = json_object_get(message, "params");
@@ -255,44 +236,16 @@ static void take_message(struct tc_mcp *server, const json_t *message, struct tc
     bool answer = json_object_get(message, "result") || json_object_get(message, "error");
     if (!rpc || strcmp(rpc, "2.0") != 0 || (!method && !answer) ||
         (id && !json_is_string(id) && !json_is_integer(id))) {
-        refuse_message(server, batch, TC_RPC_REQUEST,
+        refuse_message(server, TC_RPC_REQUEST,
                        "not a JSON-RPC 2.0 message: it needs jsonrpc, a method, and as id a string "
                        "or an integer");
         return;
     }
-    if (method && id) {
-        take_request(server, id, batch, method, params);
-        return;
-    }
-    if (method)
+    if (method && id)
+        take_request(server, id, method, params);
+    else if (method)
         take_notification(server, method, params);
-    if (batch) /* we ask nothing, so an answer is to nobody */
-        leave_batch(server, batch);
-}
-
-static void take_batch(struct tc_mcp *server, const json_t *messages)
-{
-    struct tc_batch *batch;
-    size_t count = json_array_size(messages);
-    if (!server->version || strcmp(server->version, batches) != 0 || !count) {
-        refuse_message(server, NULL, TC_RPC_REQUEST, "send one message a line, not an array");
-        return;
-    }
-    if (count > TC_BATCH_MAX) {
-        refuse_message(server, NULL, TC_RPC_REQUEST, "an array has at most 1024 messages");
-        return;
-    }
-    batch = calloc(1, sizeof(*batch));
-    if (batch)
-        *batch = (struct tc_batch){.answers = json_array(), .waiting = count + 1};
-    if (!batch || !batch->answers) {
-        free(batch);
-        server->failed = true;
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
-        take_message(server, json_array_get(messages, i), batch);
-    leave_batch(server, batch);
+    /* else an answer, to nobody: we ask nothing */
 }
 
 void tc_mcp_line(struct tc_mcp *server, const char *text, size_t length)
@@ -307,15 +260,15 @@ void tc_mcp_line(struct tc_mcp *server, const char *text, size_t length)
     message =
         json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
     if (!message)
-        refuse_message(server, NULL, TC_RPC_PARSE, error.text);
+        refuse_message(server, TC_RPC_PARSE, error.text);
     else if (json_is_array(message))
-        take_batch(server, message);
+        refuse_message(server, TC_RPC_REQUEST, "send one message a line, not an array");
     else
-        take_message(server, message, NULL);
+        take_message(server, message);
     json_decref(message);
 }
 
 void tc_mcp_too_long(struct tc_mcp *server)
 {
-    refuse_message(server, NULL, TC_RPC_PARSE, "a message has at most 8 MiB");
+    refuse_message(server, TC_RPC_PARSE, "a message has at most 8 MiB");
 }

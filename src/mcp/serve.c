@@ -110,7 +110,7 @@ int tc_mcp_serve(const struct tc_mcp_options *options, struct toolcage_error **e
         rc = loop(&server, &w);
     int saved = errno;
     for (size_t i = 0; i < server.call_count; i++) {
-        tc_mcp_drop(&server, &server.calls[i].request);
+        tc_mcp_drop(&server.calls[i].request);
         (void)toolcage_call_unref(server.calls[i].call);
     }
     free(server.calls);

@@ -21,17 +21,10 @@ enum {
     TC_RPC_VERSION = -32022,
 };
 
-/* The answers to an array of requests, which go out together. */
-struct tc_batch {
-    json_t *answers;
-    size_t waiting;
-};
-
 /* One request while it is being answered. */
 struct tc_request {
-    json_t *id;             /* owned */
-    const char *version;    /* of the protocol that it speaks */
-    struct tc_batch *batch; /* NULL: it came alone */
+    json_t *id;          /* owned */
+    const char *version; /* of the protocol that it speaks */
 };
 
 struct tc_mcp_call {
@@ -61,7 +54,7 @@ void tc_mcp_answer(struct tc_mcp *server, struct tc_request *request, json_t *re
 void tc_mcp_refuse(struct tc_mcp *server, struct tc_request *request, int code, const char *message,
                    json_t *data);
 /* Drops a request that nobody waits for. */
-void tc_mcp_drop(struct tc_mcp *server, struct tc_request *request);
+void tc_mcp_drop(struct tc_request *request);
 
 /* calls.c */
 void tc_mcp_call(struct tc_mcp *server, struct tc_request *request, const json_t *params);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reaches src/policy/import*.c. Input: settings of another sandbox. What comes out compiles, is
+ * Reaches src/import. Input: settings of another sandbox. What comes out compiles, is
  * plain ASCII, names no tool, grants no unix socket, and writes only where something was named
  * writable. */
 #include "fuzz.h"
@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "policy/import.h"
+#include "import/import.h"
 #include "policy/model.h"
 
-static const struct tc_facts facts = {.cwd = "/home/me/project", .home = "/home/me"};
+static const struct tc_import_facts facts = {.cwd = "/home/me/project", .home = "/home/me"};
 
 static void check_spec(const struct tc_spec *spec, bool writes)
 {
@@ -25,12 +25,11 @@ static void check_spec(const struct tc_spec *spec, bool writes)
 
 static void try_format(const char *format, const char *text, size_t length)
 {
-    struct toolcage_error *err = NULL;
+    struct tc_import_fault fault;
     struct toolcage_policy *policy = NULL;
     char *out = NULL, *left = NULL;
-    if (tc_policy_import(format, text, length, &facts, &out, &left, &err)) {
-        INVARIANT(err && tc_error_message(err)[0] && tc_error_hint(err)[0] && !out && !left);
-        tc_error_free(err);
+    if (tc_import_settings(format, text, length, &facts, &out, &left, &fault)) {
+        INVARIANT(fault.text[0] && fault.hint[0] && !out && !left);
         return;
     }
     for (const char *c = out; *c; c++)

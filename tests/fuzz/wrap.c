@@ -71,17 +71,13 @@ static void check_to_client(const json_t *message)
 /* Everything that waits in the box, and then nothing does. */
 static void check(struct tc_outbox *box, void (*one)(const json_t *message))
 {
-    size_t i;
-    json_t *element;
     for (char *line = box->text, *end; box->length && line < box->text + box->length;
          line = end + 1) {
         end = memchr(line, '\n', (size_t)(box->text + box->length - line));
         INVARIANT(end && tc_scan_valid(line, (size_t)(end - line)));
         json_t *message =
             json_loadb(line, (size_t)(end - line), JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
-        if (json_is_array(message))
-            json_array_foreach(message, i, element) one(element);
-        else if (message) /* else a number that the other reader cannot hold */
+        if (message) /* else a number that the other reader cannot hold */
             one(message);
         json_decref(message);
     }

@@ -71,6 +71,32 @@ def codes(place):
             check("hint: " in answer.err, f"{name}: with the next step", answer)
 
 
+def habits(place):
+    """What the hints for options of other sandboxes advise does what those did."""
+    place.write("home/project/data.txt", "data\n")
+    here = place.project
+    for foreign, words in ((["-v", f"{here}:/data:ro", "cat", "/data/data.txt"], ["--read", f"/data={here}"]),
+                           (["--ro-bind", here, "/data", "cat", "/data/data.txt"], ["--read", f"/data={here}"]),
+                           (["--bind", here, "/data", "sh", "-c", "echo > /data/new; cat /data/data.txt"], ["--write", f"/data={here}"])):
+        hint = f"hint: write {' '.join(words)}\n"
+        answer = place.run("exec", *foreign)
+        check(answer.code == 125 and answer.err.endswith(hint), f"{foreign[0]} is answered with {words[0]}", f"{hint} {answer}")
+        command = foreign[2 if foreign[0] == "-v" else 3:]
+        answer = place.run("exec", *words, *command)
+        check(answer.code == 0 and answer.out == "data\n", "and that works", answer)
+    check(os.path.exists(here + "/new"), "and writes")
+    for words, told in ((["--cwd", "/usr", "pwd"], "/usr\n"), (["--env", "A=b", "sh", "-c", "echo $A"], "b\n"),
+                        (["--network", "none", "echo", "x"], "x\n"), (["--pids", "50", "echo", "x"], "x\n"), (["--disk", "8MiB", "echo", "x"], "x\n")):
+        answer = place.run("exec", *words)
+        check(answer.code == 0 and answer.out == told, f"so does {' '.join(words[:2])}", answer)
+    answer = place.run("exec", "cat", stdin=b"given")
+    check(answer.out == "given", "standard input passes by default", answer)
+    answer = place.run("exec", "sh", "-c", "id -u; grep CapEff /proc/self/status; echo x > /tmp/x; ls /dev | wc -l")
+    uid, capabilities, devices = answer.out.split("\n")[:3]
+    check(answer.code == 0 and uid != "0" and not int(capabilities.split()[1], 16) and int(devices) < 20,
+          "no root, no capabilities, a /tmp and a /dev of its own", answer)
+
+
 def streams(place):
     block = os.urandom(3 << 20)
     answer = place.run("exec", "--output", "8MiB", "sha256sum", stdin=block)
@@ -318,7 +344,7 @@ with Place() as probe:
     if found.code != 0:
         lines = (found.out + found.err).strip().splitlines()
         skip_all("no cage on this machine: " + " / ".join(lines[-2:]))
-for part in (codes, streams, as_json, signals, terminals, words, default_grant, tools, refusals):
+for part in (codes, habits, streams, as_json, signals, terminals, words, default_grant, tools, refusals):
     with Place() as own:
         part(own)
 finish()

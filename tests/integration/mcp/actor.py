@@ -84,8 +84,8 @@ def lie(message):
         for line in (b"\xff\xfe", b"a\0b", b"{", b'{"jsonrpc":"2.0","id":1,"result":"\x01"}', b"[]", b"[5]", b"7", b'"\\ud800"', b"[" * 600 + b"]" * 600,
                      b'\r', b'{"jsonrpc":"1.0","method":"x"}', b'{"jsonrpc":"2.0","id":9,"result":1,"error":2}', b'{"jsonrpc":"2.0","method":5}'):
             write(line)
-    if WAY == "crowd" and method == "tools/list":
-        write("[" + "0," * 1024 + "0]")
+    if WAY == "array" and method == "tools/list":
+        write('[{"jsonrpc":"2.0","id":%s,"result":{"tools":%s}},{"jsonrpc":"2.0","method":"x"}]' % (json.dumps(own), everything))
     if WAY == "huge" and method == "tools/call":
         for _ in range(9):
             os.write(1, b"x" * (1 << 20))
@@ -113,22 +113,13 @@ def main():
         time.sleep(600)
     for line in sys.stdin.buffer:
         message = json.loads(line)
-        batch = message if isinstance(message, list) else None
-        for one in batch or [message]:
-            if "id" not in one or "method" not in one:
-                tell({"jsonrpc": "2.0", "method": "notifications/heard", "params": one})
-                continue
-            if WAY == "flood" and one["method"] == "tools/list":
-                flood()
-            if lie(one):
-                continue
-            reply = {"jsonrpc": "2.0", "id": one["id"], "result": answer(one, line.decode())}
-            if batch:
-                one["reply"] = reply
-            else:
-                tell(reply)
-        if batch:
-            tell([one["reply"] for one in batch if "reply" in one])
+        if "id" not in message or "method" not in message:
+            tell({"jsonrpc": "2.0", "method": "notifications/heard", "params": message})
+            continue
+        if WAY == "flood" and message["method"] == "tools/list":
+            flood()
+        if not lie(message):
+            tell({"jsonrpc": "2.0", "id": message["id"], "result": answer(message, line.decode())})
 
 
 main()

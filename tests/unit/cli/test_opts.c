@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -11,6 +12,7 @@
 #include "capture.h"
 #include "cli/habits.h"
 #include "cli/opts.h"
+#include "cli/verbs.h"
 
 static int count(char **argv)
 {
@@ -122,21 +124,58 @@ static void habits_are_answered(void **state)
            (char *)"/usr", (char *)"/usr");
     EXPECT("toolcage: unknown option --bind\nhint: write --write /b=/a\n", (char *)"--bind",
            (char *)"/a", (char *)"/b");
-    EXPECT("toolcage: unknown option --rm\nhint: leave it out: nothing of a cage is left after its "
-           "call\n",
+    EXPECT("toolcage: unknown option --rm\nhint: leave it out: a cage goes with its call\n",
            (char *)"--rm");
     EXPECT("toolcage: unknown option -it\n"
-           "hint: leave it out: standard input passes by default, and a cage has no terminal\n",
+           "hint: leave it out; a command that needs a terminal has one in toolcage shell\n",
            (char *)"-it");
     EXPECT("toolcage: unknown option --net=none\n"
            "hint: write --network none, or --network HOST:PORT for each endpoint\n",
            (char *)"--net=none");
     EXPECT("toolcage: unknown option --privileged\n"
-           "hint: there is no such thing: a tool never has privileges; grant paths and endpoints\n",
+           "hint: there is no such thing: grant paths with --read and --write\n",
            (char *)"--privileged");
-    EXPECT("toolcage: unknown option --unshare-all\nhint: leave it out: every cage has namespaces "
-           "of its own\n",
+    EXPECT("toolcage: unknown option --unshare-all\nhint: leave it out: a cage has namespaces of "
+           "its own\n",
            (char *)"--unshare-all");
+    expect(&tc_verb_wrap, (char *[]){(char *)"--rm", NULL},
+           "toolcage: unknown option --rm\nhint: toolcage wrap --help lists the options\n");
+}
+
+/* What each verb says to an option of a habit. */
+static void expect_hint(const struct tc_verb *verb, const char *option, const char *hint)
+{
+    _autofree_ char *word = strdup(option), *said = NULL;
+    assert_true(asprintf(&said, "toolcage: unknown option %s\nhint: %s\n", option, hint) > 0);
+    expect(verb, (char *[]){word, NULL}, said);
+}
+
+static void expect_option(const struct tc_verb *verb, const char *text)
+{
+    const struct tc_option *o = verb->options;
+    size_t length = strcspn(text, " ,");
+    while (o->name && (strlen(o->name) != length || memcmp(o->name, text, length) != 0))
+        o++;
+    assert_non_null(o->name);
+}
+
+static void what_habits_are_answered_with_exists(void **state)
+{
+    const struct tc_verb *const verbs[] = {&tc_verb_exec, &tc_verb_call, &tc_verb_shell,
+                                           &tc_verb_learn};
+    for (size_t i = 0; i < TC_COUNT(verbs); i++)
+        for (const struct tc_habit *habit = tc_habits; habit->options; habit++) {
+            _autofree_ char *options = strdup(habit->options);
+            char *rest = options, *option, *verb_name;
+            while ((option = strsep(&rest, " ")))
+                expect_hint(verbs[i], option, habit->hint);
+            for (const char *at = habit->hint; (at = strstr(at, "--")); at++)
+                expect_option(verbs[i], at + 2);
+            int words;
+            const char *verb = strstr(habit->hint, " in toolcage ");
+            verb_name = (char *)(uintptr_t)(verb ? verb + strlen(" in toolcage ") : "shell");
+            assert_non_null(tc_verb_find(1, &verb_name, &words));
+        }
 }
 
 static void shared_networks_are_refused(void **state)
@@ -206,6 +245,7 @@ int main(void)
         cmocka_unit_test(the_last_value_counts_and_all_are_kept),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(habits_are_answered),
+        cmocka_unit_test(what_habits_are_answered_with_exists),
         cmocka_unit_test(shared_networks_are_refused),
         cmocka_unit_test(a_command_line_in_one_word_is_seen),
         cmocka_unit_test(every_verb_has_help_with_examples),

@@ -2,11 +2,13 @@
  * Copyright The toolcage authors
  *
  * Reading hostile JSON, and writing what came of it. */
-#include "policy/import.h"
+#include "import/import.h"
 
 #include <string.h>
 
 #include "base/jsontext.h"
+#include "base/path.h"
+#include "import/state.h"
 
 enum { BYTES_MAX = 1 << 20, DEPTH_MAX = 32, LEFT_MAX = 500 };
 
@@ -23,18 +25,27 @@ void tc_import_leave(struct tc_import *im, const char *fmt, ...)
     if (im->left.count == LEFT_MAX)
         tc_buf_adds(&text, " (and more, which is not listed)");
     if (im->left.count <= LEFT_MAX && !tc_strv_take(&im->left, tc_buf_steal(&text)) && !im->rc)
-        im->rc = tc_fail_memory(im->err);
+        im->rc = TOOLCAGE_EMEMORY;
+}
+
+/* The first failure counts. */
+static void fail(struct tc_import *im, int code, const char *hint, const char *fmt, ...)
+    TC_PRINTF(4, 5);
+static void fail(struct tc_import *im, int code, const char *hint, const char *fmt, ...)
+{
+    if (im->rc)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    im->rc = code;
+    im->fault->hint = hint;
+    (void)vsnprintf(im->fault->text, sizeof(im->fault->text), fmt, ap);
+    va_end(ap);
 }
 
 void tc_import_refuse(struct tc_import *im, const char *place, const char *what)
 {
-    if (!im->rc)
-        im->rc = tc_fail(im->err,
-                         &(struct tc_why){.code = TOOLCAGE_EPOLICY,
-                                          .stage = "import",
-                                          .subject = place,
-                                          .hint = "correct the file, or take this out of it"},
-                         "%.80s %s", place, what);
+    fail(im, TOOLCAGE_EPOLICY, "correct the file, or take this out of it", "%.80s %s", place, what);
 }
 
 void tc_import_leave_others(struct tc_import *im, const char *place, const char *table,
@@ -131,7 +142,7 @@ static json_t *read_json(struct tc_import *im, const char *text, size_t length, 
         return NULL;
     }
     if (!copy) {
-        im->rc = tc_fail_memory(im->err);
+        im->rc = TOOLCAGE_EMEMORY;
         return NULL;
     }
     memcpy(copy, text, length);
@@ -171,26 +182,6 @@ static void write_left(const struct tc_import *im, struct tc_buf *json, struct t
     tc_buf_addc(json, ']');
 }
 
-/* What is handed out must be a policy: that is asked of the compiler, not of the writer. */
-static int check(const char *text, const struct tc_facts *facts, struct toolcage_error **err)
-{
-    struct toolcage_policy *policy = NULL;
-    struct toolcage_error *why = NULL;
-    int rc = tc_policy_compile(text, strlen(text), "import.toml", facts->cwd,
-                               facts->home ? facts->home : "/", &policy, &why);
-    if (rc == TOOLCAGE_EPOLICY)
-        rc = tc_fail(err,
-                     &(struct tc_why){.code = TOOLCAGE_EPOLICY,
-                                      .stage = "import",
-                                      .hint = "take it out of the file, and write it by hand"},
-                     "something of the file is no policy: %.300s", tc_error_message(why));
-    else if (rc)
-        rc = tc_fail_memory(err);
-    tc_error_free(why);
-    tc_policy_unref(policy);
-    return rc;
-}
-
 static int finish(struct tc_import *im, const char *what, char **ret_text, char **ret_left)
 {
     _autobuf_ struct tc_buf json = TC_BUF_INIT;
@@ -203,34 +194,38 @@ static int finish(struct tc_import *im, const char *what, char **ret_text, char 
     text.failed |= im->body.failed;
     _autofree_ char *all = tc_buf_steal(&text), *left = tc_buf_steal(&json);
     if (!all || !left)
-        return tc_fail_memory(im->err);
-    int rc = check(all, im->facts, im->err);
-    if (rc)
-        return rc;
+        return TOOLCAGE_EMEMORY;
     *ret_text = TAKE(all);
     *ret_left = TAKE(left);
     return 0;
 }
 
-int tc_policy_import(const char *format, const char *text, size_t length,
-                     const struct tc_facts *facts, char **ret_text, char **ret_left,
-                     struct toolcage_error **err)
+static void read_settings(struct tc_import *im, const char *format, const char *text, size_t length)
 {
-    struct tc_import im = {.facts = facts, .err = err, .body = TC_BUF_INIT};
     bool vscode = tc_streq(format, "vscode");
-    if (!vscode && !tc_streq(format, "srt"))
-        return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                        .stage = "import",
-                                        .subject = format,
-                                        .hint = "the formats are srt and vscode"},
-                       "there is no format \"%.40s\"", format);
-    json_t *root = read_json(&im, text, length, vscode);
+    if (!vscode && !tc_streq(format, "srt")) {
+        fail(im, TOOLCAGE_EUSAGE, "the formats are srt and vscode", "there is no format \"%.40s\"",
+             format);
+        return;
+    }
+    json_t *root = read_json(im, text, length, vscode);
     if (root && vscode)
-        tc_import_vscode(&im, root);
+        tc_import_vscode(im, root);
     else if (root)
-        import_srt(&im, root);
+        import_srt(im, root);
     json_decref(root);
+}
+
+int tc_import_settings(const char *format, const char *text, size_t length,
+                       const struct tc_import_facts *facts, char **ret_text, char **ret_left,
+                       struct tc_import_fault *fault)
+{
+    _autofree_ char *home = tc_path_absolute("/", facts->home ? facts->home : "/");
+    struct tc_import im = {.cwd = facts->cwd, .home = home, .fault = fault, .body = TC_BUF_INIT};
+    *fault = (struct tc_import_fault){0};
+    if (!home)
+        return TOOLCAGE_EMEMORY;
+    read_settings(&im, format, text, length);
     int rc = im.rc ? im.rc : finish(&im, format, ret_text, ret_left);
     tc_strv_done(&im.left);
     tc_buf_done(&im.body);

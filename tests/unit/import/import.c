@@ -2,9 +2,20 @@
  * Copyright The toolcage authors
  *
  * Settings of other sandboxes: what comes over, what is left out, what is refused. */
-#include "test.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "policy/import.h"
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "import/import.h"
+#include "policy/policy.h"
+
+static const struct tc_import_facts facts = {.cwd = "/home/me/project", .home = "/home/me"};
 
 static const struct {
     const char *format, *settings, *says, *left;
@@ -67,11 +78,16 @@ static void comes_over(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         _autofree_ char *text = NULL, *left = NULL;
-        _autoerror_ struct toolcage_error *err = NULL;
-        if (tc_policy_import(rows[i].format, rows[i].settings, strlen(rows[i].settings),
-                             &test_facts, &text, &left, &err))
-            print_error("row %zu: %s\n", i, tc_error_message(err));
+        struct tc_import_fault fault;
+        struct toolcage_policy *policy = NULL;
+        if (tc_import_settings(rows[i].format, rows[i].settings, strlen(rows[i].settings), &facts,
+                               &text, &left, &fault))
+            print_error("row %zu: %s\n", i, fault.text);
         assert_non_null(text);
+        assert_int_equal(
+            tc_policy_compile(text, strlen(text), "i.toml", facts.cwd, facts.home, &policy, NULL),
+            0);
+        tc_policy_unref(policy);
         if (!strstr(text, rows[i].says) || !strstr(left, rows[i].left))
             print_error("row %zu: %s\n%s\n", i, text, left);
         assert_non_null(strstr(text, rows[i].says));
@@ -96,17 +112,27 @@ static void is_refused(void **state)
     for (size_t i = 0; i <= TC_COUNT(bad); i++) {
         const char *text = i < TC_COUNT(bad) ? bad[i] : deep;
         char *out = NULL, *left = NULL;
-        _autoerror_ struct toolcage_error *err = NULL;
-        assert_int_equal(
-            tc_policy_import("srt", text, strlen(text), &test_facts, &out, &left, &err),
-            TOOLCAGE_EPOLICY);
+        struct tc_import_fault fault;
+        assert_int_equal(tc_import_settings("srt", text, strlen(text), &facts, &out, &left, &fault),
+                         TOOLCAGE_EPOLICY);
         assert_null(out);
-        assert_true(tc_error_hint(err)[0]);
+        assert_true(fault.text[0] && fault.hint[0]);
     }
+}
+
+static void formats_are_known(void **state)
+{
+    char *out = NULL, *left = NULL;
+    struct tc_import_fault fault;
+    assert_int_equal(tc_import_settings("docker", "{}", 2, &facts, &out, &left, &fault),
+                     TOOLCAGE_EUSAGE);
+    assert_string_equal(fault.text, "there is no format \"docker\"");
+    assert_string_equal(fault.hint, "the formats are srt and vscode");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_over), cmocka_unit_test(is_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_over), cmocka_unit_test(is_refused),
+                                       cmocka_unit_test(formats_are_known)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

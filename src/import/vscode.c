@@ -5,7 +5,7 @@
  * terminal in settings.json. */
 #include <string.h>
 
-#include "policy/import.h"
+#include "import/state.h"
 
 #define TERMINAL "chat.tools.terminal.sandbox."
 
@@ -13,6 +13,14 @@ struct shared {
     const json_t *box; /* NULL: there is none */
     bool used;
 };
+
+/* As the policy names tools and servers. */
+static bool is_name(const char *name)
+{
+    size_t n = strlen(name);
+    return n && n <= 64 &&
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == n;
+}
 
 static bool plain(const char *text)
 {
@@ -75,7 +83,7 @@ static void leave_keys(struct tc_import *im, const char *name, const json_t *ser
     if (place)
         tc_import_leave_others(im, place, "", server, known);
     else
-        im->rc = tc_fail_memory(im->err);
+        im->rc = TOOLCAGE_EMEMORY;
 }
 
 /* A sandbox of a server, or the one that several share: NULL where there is none. */
@@ -103,7 +111,7 @@ static void put_box(struct tc_import *im, const char *name, const json_t *server
     _autofree_ char *place = tc_format("servers.%s.sandbox.", name);
     const json_t *box = place ? box_of(im, place, server) : NULL;
     if (!place)
-        im->rc = tc_fail_memory(im->err);
+        im->rc = TOOLCAGE_EMEMORY;
     shared->used |= !box;
     box = box ? box : shared->box;
     if (!im->rc)
@@ -114,11 +122,9 @@ static void put_box(struct tc_import *im, const char *name, const json_t *server
 static void put_server(struct tc_import *im, const char *name, const json_t *server,
                        struct shared *shared)
 {
-    if (!tc_policy_tool_name(name) || !json_is_object(server) ||
-        !json_object_get(server, "command")) {
+    if (!is_name(name) || !json_is_object(server) || !json_object_get(server, "command")) {
         tc_import_leave(im, "servers.%.80s: %s", name,
-                        tc_policy_tool_name(name) ? "runs no command here"
-                                                  : "no name that a server has here");
+                        is_name(name) ? "runs no command here" : "no name that a server has here");
         return;
     }
     if (!put_command(im, name, server)) {

@@ -7,9 +7,8 @@
 #include <strings.h>
 
 #include "base/path.h"
+#include "import/state.h"
 #include "policy/endpoint.h"
-#include "policy/import.h"
-#include "policy/model.h"
 #include "policy/pathrule.h"
 
 /* A policy takes as many paths; what several servers share counts for each. */
@@ -55,7 +54,7 @@ static void add_path(struct tc_import *im, const char *place, int list, const ch
     _autofree_ char *text = known_start(said), *whole = NULL;
     bool pattern = text && cut_pattern(text), denies = list == DENY_READ || list == DENY_WRITE;
     if (!text) {
-        im->rc = tc_fail_memory(im->err);
+        im->rc = TOOLCAGE_EMEMORY;
         return;
     }
     if (pattern)
@@ -64,26 +63,24 @@ static void add_path(struct tc_import *im, const char *place, int list, const ch
     if (pattern && !denies)
         return;
     const char *path = text[0] ? text : said[0] == '/' ? "/" : ".";
-    int rc = strstr(path, "${")
-                 ? TOOLCAGE_EPOLICY
-                 : tc_path_expand(path, im->facts->cwd, im->facts->home ? im->facts->home : "/",
-                                  &whole, &c);
+    int rc =
+        strstr(path, "${") ? TOOLCAGE_EPOLICY : tc_path_expand(path, im->cwd, im->home, &whole, &c);
     if (rc == TOOLCAGE_EMEMORY)
-        im->rc = tc_fail_memory(im->err);
+        im->rc = TOOLCAGE_EMEMORY;
     else if (rc && denies) /* without it the rest would be more than was said */
         tc_import_refuse(im, names[list], "holds a path that cannot be read");
     else if (rc)
         tc_import_leave(im, "%sfilesystem.%s %.200s: no path that can be named here", place,
                         names[list], said);
     else if (!tc_strv_add(&to->text, path) || !tc_strv_add(&to->whole, whole))
-        im->rc = tc_fail_memory(im->err);
+        im->rc = TOOLCAGE_EMEMORY;
 }
 
 /* The call's workspace is this directory, unless another is named: who denies a path of the one
  * denies that of the other. */
 static void add_twin(struct tc_import *im, struct paths *to)
 {
-    const char *cwd = im->facts->cwd;
+    const char *cwd = im->cwd;
     const char *whole = to->whole.count ? to->whole.items[to->whole.count - 1] : NULL;
     bool inside = whole && tc_path_within(TC_WORKSPACE, whole);
     if (!whole || tc_streq(cwd, "/") || (!inside && !tc_path_within(cwd, whole)))
@@ -91,7 +88,7 @@ static void add_twin(struct tc_import *im, struct paths *to)
     _autofree_ char *twin =
         tc_format("%s%s", inside ? cwd : TC_WORKSPACE, whole + strlen(inside ? TC_WORKSPACE : cwd));
     if (!twin || !tc_strv_add(&to->text, twin) || !tc_strv_add(&to->whole, twin))
-        im->rc = tc_fail_memory(im->err);
+        im->rc = TOOLCAGE_EMEMORY;
 }
 
 static const json_t *list_of(struct tc_import *im, const json_t *table, const char *name)
@@ -263,7 +260,7 @@ static void add_host(struct tc_import *im, const char *place, const char *said, 
     struct tc_net_entry entry = {0};
     int rc = tc_endpoint_read(said, &entry, &c);
     if (rc == TOOLCAGE_EMEMORY) {
-        im->rc = tc_fail_memory(im->err);
+        im->rc = TOOLCAGE_EMEMORY;
         return;
     }
     if (rc || tc_startswith(said, "allowlist:") || tc_streq(entry.host, "*"))
@@ -279,7 +276,7 @@ static void add_host(struct tc_import *im, const char *place, const char *said, 
         if (text)
             put_entry(im, text, count);
         else
-            im->rc = tc_fail_memory(im->err);
+            im->rc = TOOLCAGE_EMEMORY;
     }
     tc_net_entry_done(&entry);
 }

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The settings of other sandboxes as the text of a policy, which never grants more than they do.
- * What is read is not trusted. */
-#ifndef TC_POLICY_IMPORT_H
-#define TC_POLICY_IMPORT_H
+ * One import: what has been written and what was left out so far. */
+#ifndef TC_IMPORT_STATE_H
+#define TC_IMPORT_STATE_H
 
 #include <jansson.h>
+#include <stdlib.h>
+#include <toolcage/error.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/strv.h"
-#include "policy/policy.h"
+#include "import/import.h"
 
 struct tc_import {
-    const struct tc_facts *facts;
-    struct toolcage_error **err;
+    const char *cwd, *home; /* absolute and clean */
+    struct tc_import_fault *fault;
     struct tc_strv left; /* what could not be said: printable ASCII */
     struct tc_buf body;  /* TOML */
     size_t entries;      /* paths and hosts read so far */
@@ -37,12 +39,5 @@ void tc_import_box(struct tc_import *im, const char *place, const json_t *files,
                    const json_t *network);
 /* The servers of a mcp.json, and the sandbox of settings.json (import_vscode.c). */
 void tc_import_vscode(struct tc_import *im, const json_t *root);
-
-/* "srt": the settings of Anthropic's sandbox-runtime. "vscode": mcp.json or settings.json. Both
- * results are owned; *ret_left is a JSON array of strings. TOOLCAGE_EPOLICY where the input is not
- * one of these, TOOLCAGE_EUSAGE for another format. Facts: cwd and home. */
-int tc_policy_import(const char *format, const char *text, size_t length,
-                     const struct tc_facts *facts, char **ret_text, char **ret_left,
-                     struct toolcage_error **err);
 
 #endif
