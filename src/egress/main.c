@@ -143,5 +143,5 @@ int main(void)
         !tc_egress_walls(&proxy.config) || !say_ready())
         return 1;
     tc_egress_run(&proxy);
-    return proxy.finish_at && say(TC_EGRESS_DONE) ? 0 : 1;
+    return proxy.finish_at && !say(TC_EGRESS_DONE);
 }
