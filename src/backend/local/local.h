@@ -246,8 +246,27 @@ struct tc_process_cage {
 
 #define TC_PRIV(cage) ((struct tc_process_cage *)(cage)->priv)
 
+/* own.c */
 /* Keeps a descriptor until the cage goes; returns it, or -1 when fd is -1 or memory ran out. */
 int tc_process_keep(struct tc_process_cage *p, int fd);
+/* One more mount for its first process; NULL: no memory. */
+struct tc_box_mount *tc_process_mount(struct tc_process_cage *p, int fd, const char *path,
+                                      enum tc_landlock_kind rights);
+
+/* items.c */
+/* Parents first, as they are mounted. */
+void tc_process_sort(struct tc_process_cage *p);
+/* A place of the cage's own, where nothing of the host may be shown? */
+bool tc_process_reserved(const char *path);
+/* Is this path denied, by its own name or one above? */
+bool tc_process_denied(const struct tc_plan *plan, const char *path);
+/* The granted directory that holds this path most closely, strictly above it; NULL: none. */
+struct tc_item *tc_process_holder(const struct tc_process_cage *p, const char *path);
+/* Does the tool work on a copy or an overlay of this item? */
+bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item);
+/* A failure that names a granted path; `before` and `after` stand around it. Returns -1. */
+int tc_process_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, const char *hint,
+                      const char *before, const char *after);
 
 /* prepare.c, trees.c, names.c */
 /* Before the first call: what it will need whatever it is. */
@@ -263,13 +282,7 @@ int tc_process_complete(struct tc_cage *cage);
 /* filter.c: the system call filter that the plan asks for. */
 int tc_process_filter(struct tc_cage *cage);
 int tc_process_resolve(struct tc_cage *cage);
-void tc_process_sort(struct tc_process_cage *p);
 int tc_process_trees(struct tc_cage *cage);
-/* A place of the cage's own, where nothing of the host may be shown? */
-bool tc_process_reserved(const char *path);
-/* A failure that names a granted path; `before` and `after` stand around it. Returns -1. */
-int tc_process_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, const char *hint,
-                      const char *before, const char *after);
 /* drawer.c: files that are granted writable by themselves. After the storage and before the root.
  */
 int tc_process_drawers(struct tc_cage *cage);
@@ -278,10 +291,6 @@ int tc_process_own_directory(struct tc_process_cage *p, int storage, const char 
 /* Makes a mount point in one of their directories. 0, or -1. */
 int tc_drawer_point(const struct tc_process_cage *p, const struct tc_item *drawer,
                     const char *relative, bool directory);
-/* Is this path denied, by its own name or one above? */
-bool tc_process_denied(const struct tc_plan *plan, const char *path);
-/* The granted directory that holds this path most closely, strictly above it; NULL: none. */
-struct tc_item *tc_process_holder(const struct tc_process_cage *p, const char *path);
 /* kernelfs.c: is this a view of the kernel, like /proc? 1, 0, or -1 with errno. Covers those that
  * are mounted below a granted directory, by the text of mountinfo. */
 int tc_process_kernel_fs(int fd);
@@ -293,8 +302,6 @@ bool tc_process_mounts_local(const char *mountinfo);
  * that; owned, NULL: none. 0, or -1 with errno. */
 int tc_process_mount_below(const struct tc_item *item, const char *mounts, char **ret);
 int tc_process_cover_kernel(struct tc_cage *cage, const struct tc_item *item, const char *mounts);
-/* Does the tool work on a copy or an overlay of this item? */
-bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item);
 int tc_process_hide(struct tc_cage *cage);
 int tc_process_steering(struct tc_cage *cage, const struct tc_item *item);
 /* guard.c: where the files of the policy lie below what may be written, or a refusal. After the
@@ -313,8 +320,6 @@ int tc_item_learn_around(struct tc_process_cage *p, struct tc_item *item);
 int tc_item_learn_above(struct tc_process_cage *p, struct tc_item *item, const char *relative);
 int tc_process_argv(struct tc_cage *cage);
 int tc_process_limits(struct tc_cage *cage);
-struct tc_box_mount *tc_process_mount(struct tc_process_cage *p, int fd, const char *path,
-                                      enum tc_landlock_kind rights);
 int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, const char *path,
                       bool writable);
 /* spawn.c */

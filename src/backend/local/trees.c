@@ -18,23 +18,6 @@
 
 enum { MOUNTS_MAX = 16 << 20 }; /* of text */
 
-int tc_process_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, const char *hint,
-                      const char *before, const char *after)
-{
-    struct tc_failure *f = &cage->outcome->failure;
-    (void)tc_cage_fail(cage,
-                       &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                        .stage = "resolve",
-                                        .subject = m->from,
-                                        .errnum = errnum,
-                                        .hint = hint},
-                       m->kind == TC_MOUNT_WRITE ? TC_CLAUSE_FS_WRITE : TC_CLAUSE_FS_READ, "%s%s%s",
-                       before, m->from, after);
-    f->key = m->key ? strdup(m->key) : NULL;
-    f->line = m->line;
-    return -1;
-}
-
 static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const char *where)
 {
     switch (errno) {
@@ -99,24 +82,6 @@ static int find_path(struct tc_process_cage *p, const struct tc_mount *m, struct
         (void)close(TAKE_FD(ret->dir));
     errno = saved;
     return -1;
-}
-
-bool tc_process_denied(const struct tc_plan *plan, const char *path)
-{
-    for (size_t i = 0; i < plan->deny_count; i++)
-        if (tc_path_within(plan->denies[i].path, path))
-            return true;
-    return false;
-}
-
-/* Places that are the cage's own. The policy refuses them too; this is the second look. */
-bool tc_process_reserved(const char *path)
-{
-    static const char *const own[] = {"/proc", "/dev", "/sys", "/mnt"};
-    for (size_t i = 0; i < TC_COUNT(own); i++)
-        if (tc_path_within(own[i], path))
-            return true;
-    return strcmp(path, "/") == 0 || strcmp(path, "/tmp") == 0 || strcmp(path, "/etc") == 0;
 }
 
 /* A model may not choose what a program of the user obeys unasked; the operator's bound may. */
@@ -225,19 +190,6 @@ static int resolve_one(struct tc_cage *cage, const struct tc_mount *m)
     return add_item(cage, m, &f);
 }
 
-static int by_depth(const void *a, const void *b)
-{
-    const struct tc_item *x = a, *y = b;
-    size_t dx = tc_path_depth(x->path), dy = tc_path_depth(y->path);
-    return dx != dy ? (dx > dy) - (dx < dy) : strcmp(x->path, y->path);
-}
-
-/* Parents first, as they are mounted. */
-void tc_process_sort(struct tc_process_cage *p)
-{
-    qsort(p->items, p->item_count, sizeof(*p->items), by_depth);
-}
-
 int tc_process_resolve(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -256,18 +208,6 @@ int tc_process_resolve(struct tc_cage *cage)
     }
     tc_process_sort(p);
     return tc_process_guard(cage);
-}
-
-struct tc_item *tc_process_holder(const struct tc_process_cage *p, const char *path)
-{
-    struct tc_item *best = NULL;
-    for (size_t i = 0; i < p->item_count; i++) {
-        struct tc_item *item = &p->items[i];
-        if (item->directory && strcmp(item->path, path) != 0 && tc_path_within(item->path, path) &&
-            (!best || strlen(item->path) > strlen(best->path)))
-            best = item;
-    }
-    return best;
 }
 
 static int no_idmap(struct tc_cage *cage, const struct tc_item *item)
@@ -352,12 +292,6 @@ int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, 
     m->dev = st.st_dev;
     m->ino = st.st_ino;
     return 0;
-}
-
-bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item)
-{
-    return item->writable && item->directory && item->mount->workspace &&
-           plan->workspace != TC_WORKSPACE_BIND;
 }
 
 /* An overlay; or a copy, where none can be had and the call leaves the choice. */
