@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Connects under way in one cage, each a process. */
 #include "backend/local/broker.h"
 
 #include <linux/seccomp.h>
@@ -107,7 +109,7 @@ bool tc_broker_open(struct tc_cage *cage)
 static void answer(struct tc_cage *cage, int listener, uint64_t id, int errnum)
 {
     if (!tc_notify_send(listener, id, errnum, 0))
-        tc_watcher_break(cage);
+        tc_seen_break(cage);
 }
 
 static struct going *free_place(void)
@@ -167,8 +169,8 @@ static void finish(struct tc_cage *cage, int listener, struct going *g, int stat
     if (WIFEXITED(status) && WEXITSTATUS(status) == TC_CONNECT_ANSWERED)
         return;
     if (s->hint && TC_PRIV(cage)->box.watch)
-        tc_watcher_list(TC_PRIV(cage)->watcher,
-                        &(struct tc_listed){"connect", s->target, s->hint, false, false});
+        tc_seen_list(TC_PRIV(cage)->seen,
+                     &(struct tc_listed){"connect", s->target, s->hint, false, false});
     else if (s->errnum && TC_PRIV(cage)->box.watch)
         tc_notify_connect(cage, &g->asked);
     answer(cage, listener, g->asked.id, s->errnum ? s->errnum : EAGAIN);

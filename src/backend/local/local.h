@@ -222,8 +222,8 @@ struct tc_process_cage {
     /* of its loopback: ports that were seen listened on, and how often the tables were read */
     uint16_t ports[TC_PORTS_MAX];
     unsigned port_count, port_looks;
-    struct tc_watcher
-        *watcher; /* whoever serves this cage alone, and has the listener then; NULL: nobody */
+    /* what is listed by whoever serves this cage alone, and has the listener then; NULL: nobody */
+    struct tc_seen *seen;
     pid_t watcher_pid;
     bool ready, reaped;
     bool shared;      /* no namespaces: Landlock and seccomp alone */
@@ -274,8 +274,6 @@ void tc_process_ahead(void);
 int64_t tc_process_tick(int64_t now_us);
 int tc_process_lease(struct tc_cage *cage);
 int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form);
-/* What the maps of a cage's user namespace say. */
-void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_box *box);
 int tc_process_prepare(struct tc_cage *cage);
 /* What is left of it when the files are there. */
 int tc_process_complete(struct tc_cage *cage);
@@ -322,19 +320,23 @@ int tc_process_argv(struct tc_cage *cage);
 int tc_process_limits(struct tc_cage *cage);
 int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, const char *path,
                       bool writable);
-/* spawn.c */
+/* birth.c */
+/* The id that the tool sees for one of the caller's. */
+unsigned tc_process_inside(const struct tc_process_host *h, unsigned id);
+/* What the maps of a cage's user namespace say. */
+void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_box *box);
 /* Clones a process into a cage's namespaces and the group (NULL: none; then from any thread), where
  * it enters the box. Its pid, or -1 with errno; the descriptor may be there then, too. */
 pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_box *box, int *ret_pidfd);
 /* A root caller's child waits until its ids exist. 0, or -1 with errno. */
 int tc_process_map_ids(pid_t pid, const struct tc_box *box, int report);
+/* spawn.c */
 int tc_process_start(struct tc_cage *cage);
 int tc_process_event(struct tc_cage *cage);
+void tc_process_notify(struct tc_cage *cage);
 /* Has it a process of its own that serves its notifications? */
 bool tc_process_watched(const struct tc_process_cage *p);
 void tc_process_reap(struct tc_cage *cage);
-/* notify.c */
-void tc_process_notify(struct tc_cage *cage);
 /* changes.c */
 int tc_process_collect(struct tc_cage *cage, bool commit);
 void tc_process_collected(struct tc_cage *cage);

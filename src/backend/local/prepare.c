@@ -259,23 +259,6 @@ static int open_root(struct tc_cage *cage)
 /* ---- the child's words
  * ---------------------------------------------------------------------------- */
 
-/* What the tool sees as its ids: the caller's, or these where the caller is some root. */
-enum { INSIDE = 1000 };
-
-static unsigned inside(const struct tc_process_host *h, unsigned id)
-{
-    return h->privileged || id == 0 ? INSIDE : id;
-}
-
-void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_box *box)
-{
-    box->wait_for_maps = host->privileged;
-    box->uid = inside(host, host->uid);
-    box->gid = inside(host, host->gid);
-    tc_id_map(box->uid_map, box->uid, host->privileged ? id : host->uid);
-    tc_id_map(box->gid_map, box->gid, host->privileged ? id : host->gid);
-}
-
 /* A process that waits for such a call brings its id and its group. */
 static int take_leases(struct tc_cage *cage)
 {
@@ -312,8 +295,9 @@ static void build_root(void)
     if (host && cheap(host->cgroups, TC_CGROUP_MEMORY))
         tc_spare_no_first();
     if (host && tc_plan_system(&plan, true)) {
-        struct tc_root_spec spec = {
-            .plan = &plan, .uid = inside(host, host->uid), .gid = inside(host, host->gid)};
+        struct tc_root_spec spec = {.plan = &plan,
+                                    .uid = tc_process_inside(host, host->uid),
+                                    .gid = tc_process_inside(host, host->gid)};
         tc_spare_root(tc_root_ahead(host->shelf, &spec));
     }
     tc_plan_done(&plan);

@@ -243,22 +243,21 @@ static bool follows(const struct tc_seccomp_watched *row, const uint64_t *args)
 static void note(struct tc_cage *cage, const char *operation, const char *said,
                  const struct place *at)
 {
-    struct tc_watcher *w = TC_PRIV(cage)->watcher;
+    struct tc_seen *w = TC_PRIV(cage)->seen;
     bool all = cage->plan->denials == TC_DENIALS_ACCESSES;
     bool no = refused(cage, at, strcmp(operation, "write") == 0);
     bool look = strcmp(operation, "look") == 0;
     if (no && (!look || all))
-        tc_watcher_list(w, &(struct tc_listed){.operation = operation,
-                                               .target = at->path,
-                                               .probe = look || is_probe(at->path)});
+        tc_seen_list(w, &(struct tc_listed){.operation = operation,
+                                            .target = at->path,
+                                            .probe = look || is_probe(at->path)});
     if (no || !all || (!at->exists && strcmp(operation, "write") != 0))
         return;
-    tc_watcher_list(
-        w, &(struct tc_listed){.operation = operation, .target = at->path, .allowed = true});
+    tc_seen_list(w,
+                 &(struct tc_listed){.operation = operation, .target = at->path, .allowed = true});
     _autofree_ char *clean = tc_path_absolute("/", said);
     if (clean && strcmp(clean, at->path) != 0) /* a link led there, and is needed as well */
-        tc_watcher_list(w,
-                        &(struct tc_listed){.operation = "look", .target = clean, .allowed = true});
+        tc_seen_list(w, &(struct tc_listed){.operation = "look", .target = clean, .allowed = true});
 }
 
 static int root_of(pid_t pid)

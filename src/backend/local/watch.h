@@ -18,16 +18,7 @@ struct tc_listed {
     bool allowed; /* an access that nothing refused */
 };
 
-/* notify.c */
-/* Into the outcome; the same thing again is counted. */
-void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t count);
-/* Takes one notification and answers it. False: the listener serves no more. */
-bool tc_notify_serve(struct tc_cage *cage, int listener);
-/* Nobody answers any more: calls of the tool fail that the grant allows, and whatever comes of that
- * is not the tool's own. The call is an error, which says `what`. */
-void tc_notify_lost(struct tc_cage *cage, int errnum, const char *what);
-/* Lists where a connect went, as the tool says it now, when the grant has no network. */
-void tc_notify_connect(struct tc_cage *cage, const struct seccomp_notif *n);
+/* asked.c */
 /* Answers a notification: the call fails with the error, returns 0, or goes on where `flags` say
  * SECCOMP_USER_NOTIF_FLAG_CONTINUE. True also when whoever asked is gone
  * or has an answer; false: it still waits, and nothing will come. */
@@ -39,22 +30,48 @@ size_t tc_notify_bytes(pid_t pid, uint64_t at, void *to, size_t size);
 /* A text of the tool's memory, at most size - 1 bytes; false when it cannot be read. */
 bool tc_notify_text(pid_t pid, uint64_t at, char *to, size_t size);
 
+/* seen.c: what the process that serves one cage lists lies in memory that it shares with the
+ * helper, so there is nothing to wait for at the end. */
+struct tc_seen;
+/* NULL with errno. */
+struct tc_seen *tc_seen_new(void);
+void tc_seen_free(struct tc_seen *w);
+/* In that process. */
+void tc_seen_list(struct tc_seen *w, const struct tc_listed *what);
+/* For the process itself: it ends, and the call is an error. */
+_Noreturn void tc_seen_break(struct tc_cage *cage);
+/* Has it ended so? */
+bool tc_seen_broken(const struct tc_seen *w);
+/* All of it into the outcome. */
+void tc_seen_tell(struct tc_cage *cage, const struct tc_seen *w);
+/* Into the outcome; the same thing again is counted. */
+void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t count);
+/* One of either, as the cage is served. */
+void tc_notify_note(struct tc_cage *cage, const struct tc_listed *what);
+/* Nobody answers any more: calls of the tool fail that the grant allows, and whatever comes of that
+ * is not the tool's own. The call is an error, which says `what`. */
+void tc_notify_lost(struct tc_cage *cage, int errnum, const char *what);
+
+/* reach.c */
+/* Lists where a connect went, as the tool says it now, when the grant has no network. */
+void tc_notify_connect(struct tc_cage *cage, const struct seccomp_notif *n);
+
 /* watch.c: in the process that observes */
 /* What a call does with its paths, as far as it is worth listing. */
 void tc_watch_call(struct tc_cage *cage, const struct seccomp_notif *n);
 /* What an execve executes. */
 void tc_watch_exec(struct tc_cage *cage, const struct seccomp_notif *n);
 
+/* notify.c */
+/* Takes one notification and answers it. False: the listener serves no more. */
+bool tc_notify_serve(struct tc_cage *cage, int listener);
+/* A bounded share of those that wait, in the helper. */
+void tc_notify_share(struct tc_cage *cage);
+
 /* watcher.c: a process of its own for each cage whose paths are observed, or whose connects are
- * done in its place; a slow look-up holds up that cage and nobody else. What it lists lies in
- * memory that it shares with the helper, so there is nothing to wait for at the end. */
-struct tc_watcher;
+ * done in its place; a slow look-up holds up that cage and nobody else. */
 /* Takes the cage's listener over. 0, or -1 with errno. */
 int tc_watcher_start(struct tc_cage *cage);
-/* For the process itself: it ends, and the call is an error. */
-_Noreturn void tc_watcher_break(struct tc_cage *cage);
-/* In that process. */
-void tc_watcher_list(struct tc_watcher *w, const struct tc_listed *what);
 /* Everything of the tool has ended: what was listed goes into the outcome. */
 void tc_watcher_finish(struct tc_cage *cage);
 /* Ends it; fine when there is none. */
