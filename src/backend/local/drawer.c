@@ -10,15 +10,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/local/held.h"
-#include "backend/local/journal.h"
-#include "backend/local/workspace.h"
+#include "backend/local/local.h"
 #include "base/path.h"
 #include "linux/mounts.h"
 #include "policy/system_paths.h"
 
-static int fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *before,
-                const char *after)
+int tc_drawer_fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *before,
+                   const char *after)
 {
     const char *hint = errnum == ENOSPC ? "the copy must fit into `disk`: raise it"
                                         : "grant the directory that holds it";
@@ -42,29 +40,15 @@ static int check_writable(struct tc_cage *cage, const struct tc_item *item)
 {
     const struct tc_process_host *host = TC_PRIV(cage)->host;
     if (faccessat(item->fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
-        return fail(cage, item, errno, "the directory that holds ", " cannot be written");
+        return tc_drawer_fail(cage, item, errno, "the directory that holds ", " cannot be written");
     if (host->privileged || !item->id.dev)
         return 0;
     if (item->uid != host->uid)
-        return fail(cage, item, 0, "", " belongs to somebody else, and a new version would not");
+        return tc_drawer_fail(cage, item, 0, "",
+                              " belongs to somebody else, and a new version would not");
     if (faccessat(item->fd, item->host_name, W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) < 0)
-        return fail(cage, item, errno, "granted path ", " cannot be written");
+        return tc_drawer_fail(cage, item, errno, "granted path ", " cannot be written");
     return 0;
-}
-
-static int own(const struct tc_process_cage *p, int dirfd, const char *name)
-{
-    return p->id == (uid_t)-1
-               ? 0
-               : fchownat(dirfd, name, p->id, (gid_t)p->id, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
-}
-
-int tc_process_own_directory(struct tc_process_cage *p, int storage, const char *at)
-{
-    int fd = tc_mkdirs(storage, at) < 0
-                 ? -1
-                 : openat(storage, at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return tc_process_keep(p, fd) < 0 || own(p, fd, "") < 0 ? -1 : fd;
 }
 
 /* An overlay marks the directories that it merges, so all of them must be the tool's. */
@@ -78,13 +62,13 @@ int tc_drawer_point(const struct tc_process_cage *p, const struct tc_item *drawe
             break;
         *slash = '\0';
         if (mkdirat(drawer->copy, path, 0755) < 0 ? errno != EEXIST
-                                                  : own(p, drawer->copy, path) < 0)
+                                                  : tc_process_own(p, drawer->copy, path) < 0)
             return -1;
     }
     int rc = !path       ? -1
              : directory ? (mkdirat(drawer->copy, path, 0755) < 0 && errno != EEXIST ? -1 : 0)
                          : mknodat(drawer->copy, path, S_IFREG, 0);
-    return rc < 0 ? -1 : own(p, drawer->copy, path);
+    return rc < 0 ? -1 : tc_process_own(p, drawer->copy, path);
 }
 
 static int open_drawer(struct tc_cage *cage, struct tc_item *drawer)
@@ -97,7 +81,7 @@ static int open_drawer(struct tc_cage *cage, struct tc_item *drawer)
     drawer->drawer = true;
     if (drawer->fd < 0) {
         drawer->copy = storage;
-        return own(p, storage, "");
+        return tc_process_own(p, storage, "");
     }
     drawer->layers = storage;
     drawer->copy = tc_process_own_directory(p, storage, "u");
@@ -142,41 +126,6 @@ static struct tc_item *drawer_at(struct tc_cage *cage, const struct tc_item *fil
     return at;
 }
 
-/* As it is on the host, and remembered as it was. */
-static int copy_in(struct tc_process_cage *p, struct tc_item *item)
-{
-    struct statx host, after, copy;
-    if (!item->id.dev)
-        return 0;
-    if (statx(item->fd, item->host_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &host) < 0 ||
-        tc_workspace_copy_file(item->fd, item->host_name, item->copy, item->name, host.stx_mode) <
-            0)
-        return -1;
-    if (own(p, item->copy, item->name) < 0 ||
-        tc_workspace_copy_times(item->copy, item->name, &host) < 0 ||
-        statx(item->copy, item->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &copy) < 0)
-        return -1;
-    /* nobody put another file in its place while it was read */
-    const struct tc_version was = tc_workspace_version(&host);
-    if (statx(item->fd, item->host_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &after) < 0)
-        return -1;
-    const struct tc_version now = tc_workspace_version(&after);
-    if (!tc_version_same(&was, &now) || host.stx_ino != item->id.ino) {
-        errno = ESTALE;
-        return -1;
-    }
-    struct tc_copied *entry = TC_PUSH(p->copied, p->copied_count);
-    if (!entry) {
-        errno = ENOMEM;
-        return -1;
-    }
-    *entry = (struct tc_copied){.item = item,
-                                .relative = item->host_name,
-                                .copy = tc_workspace_version(&copy),
-                                .host = was};
-    return 0;
-}
-
 static int refuse_place(struct tc_cage *cage, const struct tc_item *item, const char *parent)
 {
     _autofree_ char *after =
@@ -195,13 +144,13 @@ static int place(struct tc_cage *cage, struct tc_item *item)
     char *path = parent ? tc_arena_format(&p->arena, "%s", parent) : NULL;
     const struct tc_item *in = tc_process_holder(p, item->path);
     if (!path)
-        return fail(cage, item, ENOMEM, "granted path ", " cannot be placed");
+        return tc_drawer_fail(cage, item, ENOMEM, "granted path ", " cannot be placed");
     if (in && in->writable) {
         item->part = shown_by(in, item, path);
         return item->part ? 0
-                          : fail(cage, item, 0, "",
-                                 " lies in a writable directory that shows "
-                                 "something else there");
+                          : tc_drawer_fail(cage, item, 0, "",
+                                           " lies in a writable directory that shows "
+                                           "something else there");
     }
     if (check_writable(cage, item) < 0)
         return -1;
@@ -216,32 +165,7 @@ static int place(struct tc_cage *cage, struct tc_item *item)
     }
     return item->copy >= 0
                ? 0
-               : fail(cage, item, errno, "the private directory of ", " cannot be made");
-}
-
-/* What was cut on its way back is told later, so a place for that is needed now. */
-static int open_journals(struct tc_cage *cage)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    const char *where;
-    for (size_t i = 0; i < p->item_count && p->journals < 0; i++) {
-        const struct tc_item *item = &p->items[i];
-        if (!(item->name && !item->part) && !tc_process_copied(cage->plan, item))
-            continue;
-        p->journals = tc_process_keep(p, tc_journal_open(&where));
-        p->held = p->journals < 0 ? -1 : tc_process_keep(p, tc_held_open(&where));
-        if (p->held < 0)
-            return tc_cage_fail(cage,
-                                &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                                 .stage = "journal",
-                                                 .subject = where,
-                                                 .errnum = errno,
-                                                 .hint = "make it writable for you alone, or set "
-                                                         "XDG_STATE_HOME to such a directory"},
-                                TC_CLAUSE_FS_WRITE,
-                                "no journal of what comes back can be kept in %s", where);
-    }
-    return 0;
+               : tc_drawer_fail(cage, item, errno, "the private directory of ", " cannot be made");
 }
 
 int tc_process_drawers(struct tc_cage *cage)
@@ -253,8 +177,5 @@ int tc_process_drawers(struct tc_cage *cage)
             return -1;
     if (p->item_count != files)
         tc_process_sort(p);
-    for (size_t i = 0; i < p->item_count; i++)
-        if (p->items[i].name && !p->items[i].part && copy_in(p, &p->items[i]) < 0)
-            return fail(cage, &p->items[i], errno, "cannot copy ", "");
-    return open_journals(cage);
+    return 0;
 }

@@ -284,6 +284,13 @@ int tc_process_trees(struct tc_cage *cage);
 /* drawer.c: files that are granted writable by themselves. After the storage and before the root.
  */
 int tc_process_drawers(struct tc_cage *cage);
+/* A failure of such a file. Returns -1. */
+int tc_drawer_fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *before,
+                   const char *after);
+/* storage.c: the private /tmp. */
+int tc_process_storage(struct tc_cage *cage);
+/* Makes it the tool's. 0, or -1 with errno. */
+int tc_process_own(const struct tc_process_cage *p, int dirfd, const char *name);
 /* A directory in private storage that is the tool's, kept by the cage; -1 with errno. */
 int tc_process_own_directory(struct tc_process_cage *p, int storage, const char *at);
 /* Makes a mount point in one of their directories. 0, or -1. */
@@ -318,6 +325,10 @@ int tc_item_learn_around(struct tc_process_cage *p, struct tc_item *item);
 int tc_item_learn_above(struct tc_process_cage *p, struct tc_item *item, const char *relative);
 int tc_process_argv(struct tc_cage *cage);
 int tc_process_limits(struct tc_cage *cage);
+/* show.c */
+/* The detached mount of one item, kept by the cage; -1 with the failure written. */
+int tc_process_show(struct tc_cage *cage, const struct tc_item *item, int fd);
+enum tc_landlock_kind tc_process_rights(const struct tc_plan *plan, const struct tc_item *item);
 int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, const char *path,
                       bool writable);
 /* birth.c */

@@ -17,6 +17,7 @@
 #include "backend/local/spare.h"
 #include "backend/local/system.h"
 #include "backend/local/watch.h"
+#include "backend/local/workspace.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "linux/mounts.h"
@@ -133,25 +134,6 @@ static int take_group(struct tc_cage *cage)
 
 /* ---- the storage, the root, the trees
  * ------------------------------------------------------------- */
-
-/* /tmp is a mount like the others, so that a granted path below it gets its mount point there. */
-static int make_storage(struct tc_cage *cage)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    const struct tc_limits *l = &cage->plan->limits;
-    p->storage = tc_process_keep(p, tc_tmpfs(l->disk, l->inodes, "1777", true));
-    if (p->storage < 0)
-        return tc_cage_fail(cage,
-                            &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                             .stage = "storage",
-                                             .subject = "/tmp",
-                                             .errnum = errno,
-                                             .hint = "check the size of `disk` in the policy"},
-                            TC_CLAUSE_TMP_PRIVATE, "cannot make the private /tmp");
-    enum tc_landlock_kind rights =
-        cage->plan->unix_sockets ? TC_LANDLOCK_OWN_TREE : TC_LANDLOCK_WRITE_TREE;
-    return tc_process_mount(p, p->storage, "/tmp", rights) ? 0 : out_of_memory(cage);
-}
 
 static bool in_system(const struct tc_plan *plan, const char *path)
 {
@@ -419,8 +401,8 @@ int tc_process_prepare(struct tc_cage *cage)
         return -1;
     if (p->shared)
         return tc_process_resolve(cage) < 0 ? -1 : tc_shared_prepare(cage);
-    if (tc_process_resolve(cage) < 0 || check_planting(cage) < 0 || make_storage(cage) < 0 ||
-        tc_process_drawers(cage) < 0)
+    if (tc_process_resolve(cage) < 0 || check_planting(cage) < 0 || tc_process_storage(cage) < 0 ||
+        tc_process_drawers(cage) < 0 || tc_workspace_alone(cage) < 0)
         return -1;
     if (collect_points(cage) < 0 || tc_session_restore_tmp(cage) < 0 ||
         tc_process_trees(cage) < 0 || tc_session_restored(cage) < 0)

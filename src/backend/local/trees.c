@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The granted paths of a cage: resolved to descriptors at each call, then made into detached
- * mounts. */
+ * The granted paths of a cage, resolved to descriptors at each call. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "backend/local/local.h"
-#include "backend/local/overlay.h"
 #include "backend/local/steering.h"
-#include "backend/local/workspace.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "linux/mounts.h"
-
-enum { MOUNTS_MAX = 16 << 20 }; /* of text */
 
 static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const char *where)
 {
@@ -208,157 +202,4 @@ int tc_process_resolve(struct tc_cage *cage)
     }
     tc_process_sort(p);
     return tc_process_guard(cage);
-}
-
-static int no_idmap(struct tc_cage *cage, const struct tc_item *item)
-{
-    struct tc_failure *f = &cage->outcome->failure;
-    (void)tc_cage_fail(
-        cage,
-        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                         .stage = "idmap",
-                         .subject = item->mount->from,
-                         .errnum = errno,
-                         .hint = "use workspace = { mode = \"copy\" }, run as an ordinary "
-                                 "user, or put it on ext4, xfs, btrfs or tmpfs"},
-        TC_CLAUSE_IDS_UNPRIVILEGED,
-        "root's cages write through id-mapped mounts, and the file system of %s has none",
-        item->mount->from);
-    f->key = item->mount->key ? strdup(item->mount->key) : NULL;
-    f->line = item->mount->line;
-    return -1;
-}
-
-/* The detached mount of one item. A root caller's paths are id-mapped: their owner becomes the
- * cage's id. A read-only tree on a file system without id maps is shown as it is: the cage's id is
- * a stranger there, which is less, not more. */
-static int open_tree(struct tc_cage *cage, const struct tc_item *item, int fd)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_tree how = {.writable = item->writable && item->layers < 0, .userns = -1};
-    const char *step = "";
-    _autofd_ int map = -1;
-    if (p->host->privileged) {
-        how.userns = map = tc_process_idmap(p->host, item->uid, item->gid, p->id);
-        if (map < 0)
-            return tc_process_refuse(
-                cage, item->mount, errno,
-                "`toolcage doctor` shows what this machine lacks; ENOSPC means that "
-                "user.max_user_namespaces is too low",
-                "no id map can be made for ", "");
-    }
-    int tree = tc_tree_open(fd, &how, &step);
-    if (tree < 0 && strcmp(step, "idmap") == 0) {
-        if (item->writable)
-            return no_idmap(cage, item);
-        how.userns = -1;
-        tree = tc_tree_open(fd, &how, &step);
-    }
-    if (tree < 0)
-        return tc_process_refuse(cage, item->mount, errno,
-                                 "`toolcage doctor` shows what this machine lacks", "granted path ",
-                                 " cannot be mounted");
-    return tc_process_keep(p, tree);
-}
-
-static enum tc_landlock_kind rights(const struct tc_plan *plan, const struct tc_item *item)
-{
-    if (plan->unix_sockets && item->directory && (item->copy >= 0 || item->layers >= 0))
-        return TC_LANDLOCK_OWN_TREE;
-    if (item->directory)
-        return item->writable || item->drawer ? TC_LANDLOCK_WRITE_TREE : TC_LANDLOCK_READ_TREE;
-    return item->writable ? TC_LANDLOCK_WRITE_FILE : TC_LANDLOCK_READ_FILE;
-}
-
-/* Shows one object below a writable item once more, read-only or as it is, on top of itself. */
-int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, const char *path,
-                      bool writable)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_item self = *item;
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return -1;
-    self.writable = writable;
-    self.directory = S_ISDIR(st.st_mode);
-    int tree = open_tree(cage, &self, fd);
-    /* no rule of its own: Landlock adds rights up, and this one must not lose the tree's */
-    struct tc_box_mount *m =
-        tree < 0 ? NULL : tc_process_mount(p, tree, path, rights(cage->plan, &self));
-    if (!m)
-        return -1;
-    m->no_rule = true;
-    m->frozen = !writable;
-    m->dev = st.st_dev;
-    m->ino = st.st_ino;
-    return 0;
-}
-
-/* An overlay; or a copy, where none can be had and the call leaves the choice. */
-static int open_layers(struct tc_cage *cage, struct tc_item *item, const char *mounts)
-{
-    if (tc_overlay_open(cage, item, mounts) == 0)
-        return open_tree(cage, item, item->fd);
-    if (!cage->plan->overlay_or_copy || cage->plan->session || cage->unwanted)
-        return -1;
-    tc_failure_clear(&cage->outcome->failure);
-    cage->outcome->status = 0;
-    item->layers = item->copy = -1;
-    return tc_workspace_copy(cage, item);
-}
-
-/* What stands at the item's path: a copy, private storage, or the host's own. */
-static int open_item(struct tc_cage *cage, struct tc_item *item, const char *mounts)
-{
-    if (tc_overlay_wanted(cage->plan, item))
-        return open_layers(cage, item, mounts);
-    if (tc_process_copied(cage->plan, item))
-        return tc_workspace_copy(cage, item);
-    if (item->drawer && item->layers < 0)
-        return item->copy;
-    return open_tree(cage, item, item->fd);
-}
-
-static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *mounts)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    int tree = open_item(cage, item, mounts);
-    if (tree < 0)
-        return -1;
-    struct tc_box_mount *m = tc_process_mount(p, tree, item->path, rights(cage->plan, item));
-    if (!m)
-        return tc_cage_fail_memory(cage, "trees");
-    m->dev = item->point.dev;
-    m->ino = item->point.ino;
-    m->layered = item->layers >= 0;
-    m->layers = item->layers;
-    if (!item->directory || (item->copy >= 0 && !(item->drawer && m->layered)))
-        return 0;
-    if (tc_process_cover_kernel(cage, item, mounts) < 0)
-        return tc_process_refuse(cage, item->mount, errno, "unmount them",
-                                 "kernel file systems below ", " cannot be covered");
-    return item->writable ? tc_process_steering(cage, item) : 0;
-}
-
-/* Mounts below a granted path need a directory to be below of. */
-static bool any_directory(const struct tc_process_cage *p)
-{
-    for (size_t i = 0; i < p->item_count; i++)
-        if (p->items[i].directory)
-            return true;
-    return false;
-}
-
-int tc_process_trees(struct tc_cage *cage)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    _autobuf_ struct tc_buf mounts = TC_BUF_INIT;
-    mounts.max = MOUNTS_MAX;
-    if (any_directory(p) && tc_read_file(AT_FDCWD, "/proc/self/mountinfo", &mounts) < 0)
-        return tc_process_refuse(cage, p->items[0].mount, errno, "mount /proc",
-                                 "mounts below granted path ", " cannot be listed");
-    for (size_t i = 0; i < p->item_count; i++)
-        if (!p->items[i].name && add_tree(cage, &p->items[i], mounts.data) < 0)
-            return -1;
-    return 0;
 }

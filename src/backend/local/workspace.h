@@ -15,6 +15,10 @@
  * devices are left out, and so are denied names. */
 int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item);
 
+/* alone.c: copies the files that are granted writable by themselves into their drawers, and opens
+ * the journals of what comes back. 0, or -1 with the failure written. */
+int tc_workspace_alone(struct tc_cage *cage);
+
 bool tc_workspace_denied(const struct tc_cage *cage, const struct tc_item *item,
                          const char *relative);
 /* The /proc of a chroot, say: a directory on the way, with nothing below it that is data. */
