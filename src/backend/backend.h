@@ -41,6 +41,7 @@ char *tc_front_names(void);
  */
 
 struct tc_works;
+struct tc_trees;
 
 /* How long prepare() may take. */
 enum tc_pace {
@@ -56,6 +57,7 @@ struct tc_cage {
     const struct tc_plan *plan;
     struct tc_outcome *outcome; /* denials, enforcement, timings and failures are written here */
     void *priv;
+    struct tc_trees *trees; /* in `priv`, where the backend shows paths of the host's */
     int stdin_fd; /* in: read end for the tool, or -1 (then it reads end-of-file); start() takes it
                    */
     /* out: read end of the tool's standard output, non-blocking; or, from some event() on, the

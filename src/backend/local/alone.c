@@ -20,7 +20,7 @@ static int copy_in(struct tc_process_cage *p, struct tc_item *item)
         tc_workspace_copy_file(item->fd, item->host_name, item->copy, item->name, host.stx_mode) <
             0)
         return -1;
-    if (tc_process_own(p, item->copy, item->name) < 0 ||
+    if (tc_process_own(&p->trees, item->copy, item->name) < 0 ||
         tc_workspace_copy_times(item->copy, item->name, &host) < 0 ||
         statx(item->copy, item->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &copy) < 0)
         return -1;
@@ -50,12 +50,12 @@ static int open_journals(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const char *where;
-    for (size_t i = 0; i < p->item_count && p->journals < 0; i++) {
-        const struct tc_item *item = &p->items[i];
+    for (size_t i = 0; i < p->trees.item_count && p->journals < 0; i++) {
+        const struct tc_item *item = &p->trees.items[i];
         if (!(item->name && !item->part) && !tc_process_copied(cage->plan, item))
             continue;
-        p->journals = tc_process_keep(p, tc_journal_open(&where));
-        p->held = p->journals < 0 ? -1 : tc_process_keep(p, tc_held_open(&where));
+        p->journals = tc_process_keep(&p->trees, tc_journal_open(&where));
+        p->held = p->journals < 0 ? -1 : tc_process_keep(&p->trees, tc_held_open(&where));
         if (p->held < 0)
             return tc_cage_fail(cage,
                                 &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
@@ -73,8 +73,8 @@ static int open_journals(struct tc_cage *cage)
 int tc_workspace_alone(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    for (size_t i = 0; i < p->item_count; i++)
-        if (p->items[i].name && !p->items[i].part && copy_in(p, &p->items[i]) < 0)
-            return tc_drawer_fail(cage, &p->items[i], errno, "cannot copy ", "");
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (p->trees.items[i].name && !p->trees.items[i].part && copy_in(p, &p->trees.items[i]) < 0)
+            return tc_drawer_fail(cage, &p->trees.items[i], errno, "cannot copy ", "");
     return open_journals(cage);
 }

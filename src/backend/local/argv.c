@@ -28,7 +28,7 @@ static int list_programs(struct tc_cage *cage)
     size_t places = 2;
     for (const char *c = path; *c; c++)
         places += *c == ':';
-    const char **list = tc_arena_alloc(&p->arena, (places + 1) * sizeof(*list));
+    const char **list = tc_arena_alloc(&p->trees.arena, (places + 1) * sizeof(*list));
     if (!list)
         return out_of_memory(cage);
     p->box.programs = list;
@@ -39,7 +39,7 @@ static int list_programs(struct tc_cage *cage)
     for (size_t n = 0; *path;) {
         size_t len = strcspn(path, ":");
         if (len && path[0] == '/') { /* "" and relative entries would mean the working directory */
-            list[n] = tc_arena_format(&p->arena, "%.*s/%s", (int)len, path, command);
+            list[n] = tc_arena_format(&p->trees.arena, "%.*s/%s", (int)len, path, command);
             if (!list[n++])
                 return out_of_memory(cage);
         }
@@ -80,8 +80,8 @@ static void add_limit(struct tc_process_cage *p, struct tc_box_limit *list, int 
 static bool all_private(const struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    for (size_t i = 0; i < p->item_count; i++) {
-        const struct tc_item *item = &p->items[i];
+    for (size_t i = 0; i < p->trees.item_count; i++) {
+        const struct tc_item *item = &p->trees.items[i];
         if (item->writable && item->directory && !item->drawer &&
             !tc_process_copied(cage->plan, item))
             return false;
@@ -93,7 +93,7 @@ int tc_process_limits(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_limits *l = &cage->plan->limits;
-    struct tc_box_limit *list = tc_arena_alloc(&p->arena, 8 * sizeof(*list));
+    struct tc_box_limit *list = tc_arena_alloc(&p->trees.arena, 8 * sizeof(*list));
     if (!list)
         return out_of_memory(cage);
     /* 1 and not 0: the kernel starts a core handler of the host's even at 0, and at 1 it does not

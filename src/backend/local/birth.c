@@ -20,16 +20,16 @@ enum { INSIDE = 1000 };
 
 unsigned tc_process_inside(const struct tc_process_host *h, unsigned id)
 {
-    return h->privileged || id == 0 ? INSIDE : id;
+    return h->tree->privileged || id == 0 ? INSIDE : id;
 }
 
 void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_box *box)
 {
-    box->wait_for_maps = host->privileged;
-    box->uid = tc_process_inside(host, host->uid);
-    box->gid = tc_process_inside(host, host->gid);
-    tc_id_map(box->uid_map, box->uid, host->privileged ? id : host->uid);
-    tc_id_map(box->gid_map, box->gid, host->privileged ? id : host->gid);
+    box->wait_for_maps = host->tree->privileged;
+    box->uid = tc_process_inside(host, host->tree->uid);
+    box->gid = tc_process_inside(host, host->tree->gid);
+    tc_id_map(box->uid_map, box->uid, host->tree->privileged ? id : host->tree->uid);
+    tc_id_map(box->gid_map, box->gid, host->tree->privileged ? id : host->tree->gid);
 }
 
 static struct tc_spawner *resident(struct tc_cgroup *group)

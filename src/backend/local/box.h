@@ -15,28 +15,9 @@
 #include <sys/types.h>
 
 #include "egress/door.h"
-#include "linux/landlock_rules.h"
 #include "linux/seccomp_filter.h"
 #include "linux/userns.h"
-
-/* A detached mount and where it goes, in the order of attaching (parents first). */
-struct tc_box_mount {
-    int fd;           /* -1: the tree is part of the root already */
-    const char *path; /* relative to the new root */
-    /* What must be found at the path, for places inside a tree that others can change; dev 0: no
-     * matter. */
-    dev_t dev;
-    ino_t ino;
-    enum tc_landlock_kind rights;
-    bool no_rule; /* covered by the rule of a mount above */
-    bool frozen;  /* what stood there at the start is read-only over itself, with all below */
-    /* names below that a read-only tree must not show, relative to it, NULL-terminated: an overlay
-     * of whiteouts goes over the tree. NULL: none. */
-    const char *const *hide;
-    /* an overlay goes over the tree, and what is written stays in this tmpfs ("u", work in "w") */
-    bool layered;
-    int layers;
-};
+#include "tree/mount.h"
 
 /* What is made in the network namespace of a cage with an allowlist, for the proxy outside. */
 struct tc_box_network {

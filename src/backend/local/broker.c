@@ -68,21 +68,22 @@ static bool add_overlay(const struct tc_item *item)
  * through it. */
 static bool add_storage(const struct tc_process_cage *p)
 {
-    bool fine = add_device(p->storage);
-    for (size_t i = 0; fine && i < p->item_count; i++)
-        fine = p->items[i].layers < 0 ? add_device(p->items[i].copy) : add_overlay(&p->items[i]);
+    bool fine = add_device(p->trees.storage);
+    for (size_t i = 0; fine && i < p->trees.item_count; i++)
+        fine = p->trees.items[i].layers < 0 ? add_device(p->trees.items[i].copy)
+                                            : add_overlay(&p->trees.items[i]);
     return fine;
 }
 
 static bool add_granted(const struct tc_process_cage *p)
 {
-    for (size_t i = 0; i < p->item_count; i++) {
-        if (p->items[i].mount->kind != TC_MOUNT_SOCKET)
+    for (size_t i = 0; i < p->trees.item_count; i++) {
+        if (p->trees.items[i].mount->kind != TC_MOUNT_SOCKET)
             continue;
         struct tc_file_id *id = TC_PUSH(rules.sockets, rules.socket_count);
         if (!id)
             return false;
-        *id = p->items[i].id;
+        *id = p->trees.items[i].id;
     }
     return true;
 }

@@ -22,7 +22,6 @@
 #include "backend/local/overlay.h"
 #include "backend/local/reading.h"
 #include "backend/local/session.h"
-#include "backend/local/steering.h"
 #include "backend/local/ungathered.h"
 #include "backend/local/workspace.h"
 #include "base/clock.h"
@@ -30,6 +29,7 @@
 #include "base/path.h"
 #include "base/sys.h"
 #include "linux/walk.h"
+#include "tree/steering.h"
 
 /* What lies deeper stays behind, so that the next call can look at what came. */
 enum { DEEPEST = 400 };
@@ -72,9 +72,9 @@ static bool collected(const struct tc_plan *plan, const char *name)
 static bool covered(const struct gathering *g, const char *path)
 {
     const struct tc_process_cage *p = TC_PRIV(g->cage);
-    for (size_t i = 0; i < p->item_count; i++)
-        if (!p->items[i].part && strlen(p->items[i].path) > strlen(g->item->path) &&
-            tc_path_within(p->items[i].path, path))
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (!p->trees.items[i].part && strlen(p->trees.items[i].path) > strlen(g->item->path) &&
+            tc_path_within(p->trees.items[i].path, path))
             return true;
     return false;
 }
@@ -85,8 +85,8 @@ static bool readable(const struct gathering *g, const struct statx *st)
 {
     const struct tc_process_cage *p = TC_PRIV(g->cage);
     const struct tc_item *item = g->item;
-    return item->copy >= 0 || !p->host->privileged || st->stx_uid == item->uid ||
-           st->stx_uid == p->id || (st->stx_mode & S_IROTH) ||
+    return item->copy >= 0 || !p->trees.host->privileged || st->stx_uid == item->uid ||
+           st->stx_uid == p->trees.id || (st->stx_mode & S_IROTH) ||
            (st->stx_gid == item->gid && (st->stx_mode & S_IRGRP));
 }
 
@@ -181,8 +181,8 @@ static bool moved_away(const struct gathering *g, const struct tc_walk_entry *e)
 {
     const struct tc_process_cage *p = TC_PRIV(g->cage);
     dev_t dev = makedev(e->st->stx_dev_major, e->st->stx_dev_minor);
-    for (size_t i = 0; i < p->masked_count; i++)
-        if (p->masked[i].id.ino == e->st->stx_ino && p->masked[i].id.dev == dev)
+    for (size_t i = 0; i < p->trees.masked_count; i++)
+        if (p->trees.masked[i].id.ino == e->st->stx_ino && p->trees.masked[i].id.dev == dev)
             return !tc_workspace_denied(g->cage, g->item, e->relative);
     return false;
 }
@@ -273,7 +273,7 @@ static bool learned(const struct gathering *g, const char *relative)
 {
     struct tc_process_cage *p = TC_PRIV(g->cage);
     return !g->item->context ||
-           tc_item_learn_above(p, &p->items[g->item - p->items], relative) == 0;
+           tc_item_learn_above(&p->trees, &p->trees.items[g->item - p->trees.items], relative) == 0;
 }
 
 /* An entry of a copied or overlaid workspace: compared with what the tool was given. */
@@ -354,9 +354,9 @@ static void gather_file(struct gathering *g)
 static bool granted_in(const struct tc_process_cage *p, const struct tc_item *drawer,
                        const char *relative)
 {
-    for (size_t i = 0; i < p->item_count; i++)
-        if (p->items[i].name && p->items[i].copy == drawer->copy &&
-            strcmp(p->items[i].name, relative) == 0)
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (p->trees.items[i].name && p->trees.items[i].copy == drawer->copy &&
+            strcmp(p->trees.items[i].name, relative) == 0)
             return true;
     return false;
 }
@@ -408,8 +408,8 @@ static bool commits(const struct tc_cage *cage, bool commit)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     bool bind = cage->plan->workspace == TC_WORKSPACE_BIND;
-    for (size_t i = 0; i < p->item_count; i++)
-        if (p->items[i].copy >= 0 && (commit || (bind && p->items[i].name)))
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (p->trees.items[i].copy >= 0 && (commit || (bind && p->trees.items[i].name)))
             return true;
     return false;
 }
@@ -418,9 +418,9 @@ static bool commits(const struct tc_cage *cage, bool commit)
 static int compare_overlays(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    for (size_t i = 0; i < p->item_count; i++)
-        if (p->items[i].layers >= 0 && !p->items[i].drawer &&
-            tc_overlay_compare(cage, &p->items[i]) < 0)
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (p->trees.items[i].layers >= 0 && !p->trees.items[i].drawer &&
+            tc_overlay_compare(cage, &p->trees.items[i]) < 0)
             return -1;
     return 0;
 }
@@ -446,8 +446,8 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
     }
     tc_commit_begin(p);
     tc_session_keep_begin(&g.session, cage);
-    for (size_t i = 0; i < p->item_count; i++) {
-        const struct tc_item *item = g.item = &p->items[i];
+    for (size_t i = 0; i < p->trees.item_count; i++) {
+        const struct tc_item *item = g.item = &p->trees.items[i];
         /* a bound file would have had every change, however the tool ended */
         g.commit = commit || (item->name && cage->plan->workspace == TC_WORKSPACE_BIND);
         int rc = 0;
@@ -517,8 +517,8 @@ static bool stands(const struct tc_masked *m)
 static void check_masks(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    for (size_t i = 0; i < p->masked_count; i++) {
-        const struct tc_masked *m = &p->masked[i];
+    for (size_t i = 0; i < p->trees.masked_count; i++) {
+        const struct tc_masked *m = &p->trees.masked[i];
         if (stands(m) || cage->outcome->failure.code)
             continue;
         (void)tc_cage_fail(
@@ -543,9 +543,9 @@ static int by_number(const void *a, const void *b)
 static void close_others(struct tc_process_cage *p)
 {
     unsigned next = 0;
-    qsort(p->fds, p->fd_count, sizeof(*p->fds), by_number);
-    for (size_t i = 0; i < p->fd_count; i++) {
-        unsigned fd = (unsigned)p->fds[i];
+    qsort(p->trees.fds, p->trees.fd_count, sizeof(*p->trees.fds), by_number);
+    for (size_t i = 0; i < p->trees.fd_count; i++) {
+        unsigned fd = (unsigned)p->trees.fds[i];
         if (fd > next)
             (void)tc_close_range(next, fd - 1, 0);
         next = fd + 1;
@@ -581,14 +581,14 @@ int tc_process_collect(struct tc_cage *cage, bool commit)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     size_t writable = 0, copies = 0;
-    for (size_t i = 0; i < p->item_count; i++) {
-        writable += p->items[i].writable;
-        copies += p->items[i].copy >= 0;
+    for (size_t i = 0; i < p->trees.item_count; i++) {
+        writable += p->trees.items[i].writable;
+        copies += p->trees.items[i].copy >= 0;
     }
     if (!writable && !p->session)
         return -1;
     commit = commit && copies && !cage->outcome->failure.code;
-    p->changes_fd = tc_process_keep(p, memfd_create("changes", MFD_CLOEXEC));
+    p->changes_fd = tc_process_keep(&p->trees, memfd_create("changes", MFD_CLOEXEC));
     /* by fork(), which leaves the child an allocator that no worker was in the middle of */
     p->collector = p->changes_fd < 0 ? -1 : fork();
     if (p->collector == 0)
@@ -598,7 +598,7 @@ int tc_process_collect(struct tc_cage *cage, bool commit)
         return tc_not_gathered(p, cage->outcome);
     }
     p->committing = goes_on(cage, commit);
-    p->collector_fd = tc_process_keep(p, tc_pidfd_open(p->collector));
+    p->collector_fd = tc_process_keep(&p->trees, tc_pidfd_open(p->collector));
     if (p->collector_fd < 0) /* no memory to wait later */
         tc_process_collected(cage);
     return p->collector_fd;

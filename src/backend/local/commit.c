@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 
 #include "backend/local/journal.h"
-#include "backend/local/steering.h"
 #include "backend/local/workspace.h"
 #include "base/path.h"
+#include "tree/steering.h"
 
 const char tc_commit_conflict[] = "conflict";
 const char tc_commit_steering[] = "steers the host";
@@ -155,8 +155,8 @@ static bool named(const struct tc_process_cage *p, const struct tc_item *item, c
     if (item->name)
         return true;
     _autofree_ char *path = tc_path_join(item->path, relative);
-    for (size_t i = 0; path && i < p->item_count; i++)
-        if (p->items[i].part && strcmp(p->items[i].path, path) == 0)
+    for (size_t i = 0; path && i < p->trees.item_count; i++)
+        if (p->trees.items[i].part && strcmp(p->trees.items[i].path, path) == 0)
             return true;
     return false;
 }
@@ -187,7 +187,8 @@ static int make_version(const struct tc_process_cage *p, const struct tc_item *i
                  : tc_workspace_copy_file(e->dirfd, e->name, dir, name, e->st->stx_mode);
     if (rc == 0)
         rc = tc_workspace_copy_times(dir, name, e->st);
-    return rc == 0 && p->host->privileged ? give(item, dir, name, e->st->stx_mode & S_IFMT) : rc;
+    return rc == 0 && p->trees.host->privileged ? give(item, dir, name, e->st->stx_mode & S_IFMT)
+                                                : rc;
 }
 
 static const char *commit_directory(const struct tc_item *item, const struct tc_walk_entry *e,
@@ -309,7 +310,7 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
     if (tc_journal_write(p->journal, item, e->relative) < 0)
         return tc_commit_undone;
     if (S_ISDIR(mode))
-        return commit_directory(item, e, dir, p->host->privileged);
+        return commit_directory(item, e, dir, p->trees.host->privileged);
     return replace(p, item, e, dir);
 }
 

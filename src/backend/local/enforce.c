@@ -56,10 +56,10 @@ const char *tc_process_mechanism(const struct tc_process_host *h, enum tc_clause
 {
     switch ((int)clause) {
     case TC_CLAUSE_IDS_UNPRIVILEGED:
-        return h->privileged ? "user namespace, an id leased for this cage"
-                             : "user namespace, the caller's own id";
+        return h->tree->privileged ? "user namespace, an id leased for this cage"
+                                   : "user namespace, the caller's own id";
     case TC_CLAUSE_IDS_GROUPS:
-        return h->privileged ? "cleared" : "the caller's groups act on granted paths only";
+        return h->tree->privileged ? "cleared" : "the caller's groups act on granted paths only";
     case TC_CLAUSE_FS_READ:
     case TC_CLAUSE_FS_WRITE:
         return h->landlock_abi ? "mount namespace, Landlock" : "mount namespace";
@@ -82,11 +82,11 @@ static char *how_written(const struct tc_cage *cage, const char *how)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     bool files = false, layers = false, copies = false;
-    for (size_t i = 0; i < p->item_count; i++) {
-        bool copied = tc_process_copied(cage->plan, &p->items[i]);
-        files = files || (p->items[i].name && !p->items[i].part);
-        layers = layers || (copied && p->items[i].layers >= 0);
-        copies = copies || (copied && p->items[i].layers < 0);
+    for (size_t i = 0; i < p->trees.item_count; i++) {
+        bool copied = tc_process_copied(cage->plan, &p->trees.items[i]);
+        files = files || (p->trees.items[i].name && !p->trees.items[i].part);
+        layers = layers || (copied && p->trees.items[i].layers >= 0);
+        copies = copies || (copied && p->trees.items[i].layers < 0);
     }
     return tc_format("%s%s%s%s", how, layers ? "; in a private layer" : "",
                      copies ? "; in a private copy" : "",

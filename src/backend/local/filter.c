@@ -33,9 +33,9 @@ static int change(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const char *bad = "syscalls";
-    struct tc_seccomp_changes *changes = tc_arena_alloc(&p->arena, sizeof(*changes));
-    struct sock_fprog *program = tc_arena_alloc(&p->arena, sizeof(*program));
-    struct sock_filter *code = tc_arena_alloc(&p->arena, TC_SECCOMP_CODE_MAX * sizeof(*code));
+    struct tc_seccomp_changes *changes = tc_arena_alloc(&p->trees.arena, sizeof(*changes));
+    struct sock_fprog *program = tc_arena_alloc(&p->trees.arena, sizeof(*program));
+    struct sock_filter *code = tc_arena_alloc(&p->trees.arena, TC_SECCOMP_CODE_MAX * sizeof(*code));
     if (!changes || !program || !code)
         return tc_cage_fail_memory(cage, "seccomp");
     if (!tc_seccomp_changes(changes, &cage->plan->syscalls_deny, &cage->plan->syscalls_allow, &bad))

@@ -208,7 +208,7 @@ static int restore_item(struct past *past, int own, size_t index, const struct t
     (void)snprintf(number, sizeof(number), "%zu", index);
     past->mounts[index] =
         (struct tc_mount){.kind = TC_MOUNT_WRITE, .path = tree->path, .from = tree->from};
-    struct tc_item *item = &p->items[p->item_count++];
+    struct tc_item *item = &p->trees.items[p->trees.item_count++];
     *item = (struct tc_item){.mount = &past->mounts[index],
                              .path = tree->path,
                              .writable = true,
@@ -218,11 +218,12 @@ static int restore_item(struct past *past, int own, size_t index, const struct t
                              .gid = (gid_t)tree->gid,
                              .name = tree->name,
                              .host_name = tree->host_name};
-    item->fd = tc_process_keep(p, open_root(tree));
-    item->copy = item->fd < 0
-                     ? -1
-                     : tc_process_keep(
-                           p, openat(own, number, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    item->fd = tc_process_keep(&p->trees, open_root(tree));
+    item->copy =
+        item->fd < 0
+            ? -1
+            : tc_process_keep(&p->trees,
+                              openat(own, number, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     return item->copy < 0 ? -1 : 0;
 }
 
@@ -230,11 +231,11 @@ static int restore(struct past *past, int own, struct tc_held_list *list)
 {
     struct tc_process_cage *p = &past->p;
     size_t count = list->tree_count + list->named.count;
-    past->mounts = tc_arena_alloc(&p->arena, (count + 1) * sizeof(*past->mounts));
-    p->items = tc_arena_alloc(&p->arena, (count + 1) * sizeof(*p->items));
+    past->mounts = tc_arena_alloc(&p->trees.arena, (count + 1) * sizeof(*past->mounts));
+    p->trees.items = tc_arena_alloc(&p->trees.arena, (count + 1) * sizeof(*p->trees.items));
     past->plan.denies =
-        tc_arena_alloc(&p->arena, (list->denies.count + 1) * sizeof(*past->plan.denies));
-    if (!past->mounts || !p->items || !past->plan.denies)
+        tc_arena_alloc(&p->trees.arena, (list->denies.count + 1) * sizeof(*past->plan.denies));
+    if (!past->mounts || !p->trees.items || !past->plan.denies)
         return -1;
     for (size_t i = 0; i < list->denies.count; i++)
         past->plan.denies[past->plan.deny_count++].path = list->denies.items[i];
@@ -242,7 +243,7 @@ static int restore(struct past *past, int own, struct tc_held_list *list)
         if (restore_item(past, own, i, &list->trees[i]) < 0)
             return -1;
     for (size_t i = 0; i < list->named.count; i++)
-        p->items[p->item_count++] = (struct tc_item){
+        p->trees.items[p->trees.item_count++] = (struct tc_item){
             .path = list->named.items[i], .part = true, .fd = -1, .copy = -1, .layers = -1};
     for (size_t i = 0; i < list->row_count; i++) {
         const struct tc_held_row *row = &list->rows[i];
@@ -250,7 +251,7 @@ static int restore(struct past *past, int own, struct tc_held_list *list)
         if (row->was && !entry)
             return -1;
         if (entry)
-            *entry = (struct tc_copied){.item = &p->items[row->tree],
+            *entry = (struct tc_copied){.item = &p->trees.items[row->tree],
                                         .relative = row->relative,
                                         .copy.mode = row->host.mode,
                                         .host = row->host};
@@ -260,25 +261,23 @@ static int restore(struct past *past, int own, struct tc_held_list *list)
 
 static void past_done(struct past *past)
 {
-    while (past->p.fd_count)
-        (void)close(past->p.fds[--past->p.fd_count]);
-    free(past->p.fds);
     free(past->p.copied);
-    tc_arena_done(&past->p.arena);
+    tc_trees_done(&past->p.trees);
 }
 
 static int bring_back(int own, struct tc_held_list *list, bool overwrite,
                       struct tc_outcome *outcome)
 {
-    struct past past = {.p = {.host = tc_process_host_known(), .overwrite = overwrite}};
+    struct past past = {.p = {.trees.host = &tc_tree_host, .overwrite = overwrite}};
     const char *where = "";
     past.plan.call = list->call;
     past.plan.tool = list->tool;
     past.plan.workspace = TC_WORKSPACE_COPY;
     past.plan.commit = TC_COMMIT_ASK; /* nothing of it may be lost */
-    past.p.journals = tc_process_keep(&past.p, tc_journal_open(&where));
-    past.p.held = tc_process_keep(&past.p, tc_held_open(NULL));
-    past.cage = (struct tc_cage){.plan = &past.plan, .outcome = outcome, .priv = &past.p};
+    past.p.journals = tc_process_keep(&past.p.trees, tc_journal_open(&where));
+    past.p.held = tc_process_keep(&past.p.trees, tc_held_open(NULL));
+    past.cage = (struct tc_cage){
+        .plan = &past.plan, .outcome = outcome, .priv = &past.p, .trees = &past.p.trees};
     int rc = 0;
     if (past.p.journals < 0 || past.p.held < 0)
         rc = fail(outcome, list->call, TOOLCAGE_EPATH, "make the state directory writable",

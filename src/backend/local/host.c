@@ -3,15 +3,13 @@
  *
  * What the process backend has once a helper: its own mount namespace, where roots are prepared and
  * paths are resolved; id leases; control groups. One static record: the loop's thread alone makes
- * and changes it, and what the workers see of it stays as it is once the host was entered. The id
- * maps are the exception, and have a lock; no file system is waited for under it.
+ * and changes it, and what the workers see of it stays as it is once the host was entered.
  *
  * The helper enters before it has a second thread: a user namespace can be entered by a process of
  * one thread only, and threads are born where their maker is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,10 +24,8 @@
 #include "linux/mounts.h"
 #include "linux/needs.h"
 
-enum { IDMAPS_MAX = 128 }; /* each holds a descriptor */
-
 static struct tc_process_host the_host = {
-    .shelf = -1, .mask_file = -1, .mask_dir = -1, .mounts = -1, .ids.lock_fd = -1};
+    .tree = &tc_tree_host, .shelf = -1, .mounts = -1, .ids.lock_fd = -1};
 
 static int fail(struct tc_outcome *outcome, const struct tc_why *why, int clause,
                 const char *message)
@@ -61,8 +57,8 @@ static int check_needs(struct tc_outcome *outcome)
 static int enter_user(const struct tc_process_host *h, struct tc_outcome *outcome)
 {
     char uid_map[TC_ID_MAP_SIZE], gid_map[TC_ID_MAP_SIZE];
-    tc_id_map(uid_map, h->uid, h->uid);
-    tc_id_map(gid_map, h->gid, h->gid);
+    tc_id_map(uid_map, h->tree->uid, h->tree->uid);
+    tc_id_map(gid_map, h->tree->gid, h->tree->gid);
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
         return fail(outcome,
                     &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
@@ -133,9 +129,9 @@ static int fill_shelf(struct tc_process_host *h)
     }
     if (mkdirat(h->shelf, "directory", 0) < 0 || tc_put_file(h->shelf, "file", "", 0, 0) < 0)
         return -1;
-    h->mask_dir = openat(h->shelf, "directory", O_PATH | O_CLOEXEC);
-    h->mask_file = openat(h->shelf, "file", O_PATH | O_CLOEXEC);
-    return h->mask_dir < 0 || h->mask_file < 0 ? -1 : 0;
+    h->tree->mask_dir = openat(h->shelf, "directory", O_PATH | O_CLOEXEC);
+    h->tree->mask_file = openat(h->shelf, "file", O_PATH | O_CLOEXEC);
+    return h->tree->mask_dir < 0 || h->tree->mask_file < 0 ? -1 : 0;
 }
 
 /* Opened anew, because the table is that of the namespace in which it was opened. */
@@ -163,7 +159,7 @@ static int make_shelf(struct tc_process_host *h)
         return -1;
     if (fill_shelf(h) == 0 && place_shelf(h->shelf) == 0)
         return 0;
-    int saved = errno, *fds[] = {&h->shelf, &h->mask_dir, &h->mask_file};
+    int saved = errno, *fds[] = {&h->shelf, &h->tree->mask_dir, &h->tree->mask_file};
     for (size_t i = 0; i < TC_COUNT(fds); i++) {
         if (*fds[i] >= 0)
             (void)close(*fds[i]);
@@ -176,12 +172,12 @@ static int make_shelf(struct tc_process_host *h)
 /* Who we are, and namespaces of our own. */
 static int enter(struct tc_process_host *h, struct tc_outcome *outcome)
 {
-    h->uid = geteuid();
-    h->gid = getegid();
+    h->tree->uid = geteuid();
+    h->tree->gid = getegid();
     struct tc_root root = tc_machine_root();
     h->landlock_abi = tc_landlock_abi();
-    h->privileged = h->uid == root.uid;
-    if (!h->privileged && h->gid == root.gid)
+    h->tree->privileged = h->tree->uid == root.uid;
+    if (!h->tree->privileged && h->tree->gid == root.gid)
         return fail(outcome,
                     &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
                                      .stage = "ids",
@@ -196,7 +192,7 @@ static int enter(struct tc_process_host *h, struct tc_outcome *outcome)
                                      .errnum = errno,
                                      .hint = "mount it: mount -t proc proc /proc"},
                     TC_CLAUSE_PROC_OWN, "no cage can be built where /proc is not mounted");
-    if ((h->privileged ? enter_root(h, outcome) : enter_user(h, outcome)) < 0)
+    if ((h->tree->privileged ? enter_root(h, outcome) : enter_user(h, outcome)) < 0)
         return -1;
     h->entered = true;
     return 0;
@@ -241,70 +237,6 @@ int tc_process_host_get(struct tc_outcome *outcome, struct tc_process_host **ret
     if (tc_process_host_enter(outcome, ret) < 0)
         return -1;
     return the_host.ready ? 0 : furnish(&the_host, outcome);
-}
-
-/* ---- id maps
- * -------------------------------------------------------------------------------------- */
-
-static pthread_mutex_t idmap_lock = PTHREAD_MUTEX_INITIALIZER;
-
-void tc_process_reap_carriers(struct tc_process_host *h)
-{
-    (void)pthread_mutex_lock(&idmap_lock);
-    for (size_t i = 0; i < h->idmap_count; i++)
-        tc_carrier_reap(&h->idmaps[i].carrier);
-    (void)pthread_mutex_unlock(&idmap_lock);
-}
-
-static struct tc_idmap *find_idmap(struct tc_process_host *h, const struct tc_idmap *like)
-{
-    for (size_t i = 0; i < h->idmap_count; i++) {
-        struct tc_idmap *m = &h->idmaps[i];
-        if (m->file_uid == like->file_uid && m->file_gid == like->file_gid &&
-            m->cage_uid == like->cage_uid)
-            return m;
-    }
-    return NULL;
-}
-
-static struct tc_idmap *make_idmap(struct tc_process_host *h, const struct tc_idmap *like)
-{
-    if (h->idmap_count == IDMAPS_MAX) { /* a mount made with it keeps what it needs */
-        tc_carrier_reap(&h->idmaps[0].carrier);
-        (void)close(h->idmaps[0].fd);
-        memmove(&h->idmaps[0], &h->idmaps[1], --h->idmap_count * sizeof(*h->idmaps));
-    }
-    struct tc_idmap *m = TC_PUSH(h->idmaps, h->idmap_count);
-    if (!m) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    *m = *like;
-    m->fd = tc_idmap_userns(m->file_uid, m->file_gid, m->cage_uid, m->cage_gid, &m->carrier);
-    if (m->fd >= 0)
-        return m;
-    int saved = errno;
-    tc_carrier_reap(&m->carrier);
-    h->idmap_count--;
-    errno = saved;
-    return NULL;
-}
-
-int tc_process_idmap(struct tc_process_host *h, uid_t file_uid, gid_t file_gid, uid_t cage_id)
-{
-    const struct tc_idmap like = {.file_uid = file_uid,
-                                  .cage_uid = cage_id,
-                                  .file_gid = file_gid,
-                                  .cage_gid = (gid_t)cage_id,
-                                  .fd = -1};
-    (void)pthread_mutex_lock(&idmap_lock);
-    struct tc_idmap *m = find_idmap(h, &like);
-    if (!m)
-        m = make_idmap(h, &like);
-    int fd = m ? fcntl(m->fd, F_DUPFD_CLOEXEC, 3) : -1, saved = errno;
-    (void)pthread_mutex_unlock(&idmap_lock);
-    errno = saved;
-    return fd;
 }
 
 struct tc_process_host *tc_process_host_opened(void)

@@ -47,8 +47,8 @@ static bool add_names(struct tc_held_list *list, const struct tc_cage *cage)
     for (size_t i = 0; i < cage->plan->deny_count; i++)
         if (!tc_strv_add(&list->denies, cage->plan->denies[i].path))
             return false;
-    for (size_t i = 0; i < p->item_count; i++)
-        if (p->items[i].part && !tc_strv_add(&list->named, p->items[i].path))
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (p->trees.items[i].part && !tc_strv_add(&list->named, p->trees.items[i].path))
             return false;
     return true;
 }

@@ -68,7 +68,7 @@ static int note_name(void *userdata, const struct tc_walk_entry *e)
     }
     if (tc_workspace_denied(c->cage, c->item, e->relative))
         return 1;
-    char *relative = tc_arena_format(&p->arena, "%s", e->relative);
+    char *relative = tc_arena_format(&p->trees.arena, "%s", e->relative);
     struct tc_place *place = relative ? TC_PUSH(p->places, p->place_count) : NULL;
     if (!place) {
         errno = ENOMEM;
@@ -130,10 +130,10 @@ static int make_layer(struct tc_cage *cage, struct tc_item *item)
     struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_limits *l = &cage->plan->limits;
     struct stat st;
-    int storage = tc_process_keep(p, tc_tmpfs(l->disk, l->inodes, "0755", true));
-    int upper = storage < 0 ? -1 : tc_process_own_directory(p, storage, "u");
-    if (upper < 0 || tc_process_own_directory(p, storage, "w") < 0 || fstat(item->fd, &st) < 0 ||
-        fchmod(upper, st.st_mode & 0777) < 0)
+    int storage = tc_process_keep(&p->trees, tc_tmpfs(l->disk, l->inodes, "0755", true));
+    int upper = storage < 0 ? -1 : tc_process_own_directory(&p->trees, storage, "u");
+    if (upper < 0 || tc_process_own_directory(&p->trees, storage, "w") < 0 ||
+        fstat(item->fd, &st) < 0 || fchmod(upper, st.st_mode & 0777) < 0)
         return fail(cage, item, errno, "check the size of `disk` in the policy",
                     "cannot make room for the changes of");
     if (!keeps_attributes(upper))
@@ -239,7 +239,7 @@ static bool untouched(const struct comparison *c, const char *relative, int dir,
 static int note(struct comparison *c, const char *relative, int dir, const struct statx *host,
                 const struct tc_version *copy)
 {
-    char *name = tc_arena_format(&c->p->arena, "%s", relative);
+    char *name = tc_arena_format(&c->p->trees.arena, "%s", relative);
     struct tc_copied *entry = name ? TC_PUSH(c->p->copied, c->p->copied_count) : NULL;
     if (!entry) {
         errno = ENOMEM;

@@ -44,7 +44,7 @@ static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *moun
     if (tree < 0)
         return -1;
     struct tc_box_mount *m =
-        tc_process_mount(p, tree, item->path, tc_process_rights(cage->plan, item));
+        tc_process_mount(&p->trees, tree, item->path, tc_process_rights(cage->plan, item));
     if (!m)
         return tc_cage_fail_memory(cage, "trees");
     m->dev = item->point.dev;
@@ -62,8 +62,8 @@ static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *moun
 /* Mounts below a granted path need a directory to be below of. */
 static bool any_directory(const struct tc_process_cage *p)
 {
-    for (size_t i = 0; i < p->item_count; i++)
-        if (p->items[i].directory)
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (p->trees.items[i].directory)
             return true;
     return false;
 }
@@ -74,10 +74,10 @@ int tc_process_trees(struct tc_cage *cage)
     _autobuf_ struct tc_buf mounts = TC_BUF_INIT;
     mounts.max = MOUNTS_MAX;
     if (any_directory(p) && tc_read_file(AT_FDCWD, "/proc/self/mountinfo", &mounts) < 0)
-        return tc_process_refuse(cage, p->items[0].mount, errno, "mount /proc",
+        return tc_process_refuse(cage, p->trees.items[0].mount, errno, "mount /proc",
                                  "mounts below granted path ", " cannot be listed");
-    for (size_t i = 0; i < p->item_count; i++)
-        if (!p->items[i].name && add_tree(cage, &p->items[i], mounts.data) < 0)
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (!p->trees.items[i].name && add_tree(cage, &p->trees.items[i], mounts.data) < 0)
             return -1;
     return 0;
 }

@@ -33,10 +33,10 @@ static int out_of_memory(struct tc_cage *cage)
 static int take_id(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    if (!p->host->privileged)
+    if (!p->trees.host->privileged)
         return 0;
-    p->id = tc_ids_take(&p->host->ids);
-    if (p->id != (uid_t)-1)
+    p->trees.id = tc_ids_take(&p->host->ids);
+    if (p->trees.id != (uid_t)-1)
         return 0;
     return tc_cage_fail(cage,
                         &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
@@ -174,11 +174,11 @@ static int put_point(struct tc_cage *cage, const struct tc_item *item, const str
         const char *below = item->path + strlen(in->path) + 1;
         _autofd_ int fd = in->layers < 0 ? -1 : tc_resolve_beneath(in->fd, below);
         bool there = fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) == item->directory;
-        rc = there ? 0 : tc_drawer_point(p, in, below, item->directory);
+        rc = there ? 0 : tc_drawer_point(&p->trees, in, below, item->directory);
     } else {
         const char *below = item->path + strlen("/tmp/");
-        rc = item->directory ? tc_mkdirs(p->storage, below)
-                             : tc_put_file(p->storage, below, "", 0, 0444);
+        rc = item->directory ? tc_mkdirs(p->trees.storage, below)
+                             : tc_put_file(p->trees.storage, below, "", 0, 0444);
     }
     if (rc == 0)
         return 0;
@@ -193,14 +193,15 @@ static int collect_points(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     size_t more = p->form ? p->form->point_count : 0;
-    p->points = tc_arena_alloc(&p->arena, (p->item_count + more + 1) * sizeof(*p->points));
+    p->points =
+        tc_arena_alloc(&p->trees.arena, (p->trees.item_count + more + 1) * sizeof(*p->points));
     if (!p->points)
         return out_of_memory(cage);
     for (size_t i = 0; i < more; i++)
         p->points[p->point_count++] = p->form->points[i];
-    for (size_t i = 0; i < p->item_count; i++) {
-        struct tc_item *item = &p->items[i];
-        const struct tc_item *in = tc_process_holder(p, item->path);
+    for (size_t i = 0; i < p->trees.item_count; i++) {
+        struct tc_item *item = &p->trees.items[i];
+        const struct tc_item *in = tc_process_holder(&p->trees, item->path);
         int rc = 0;
         if (item->name) /* its directory has it */
             continue;
@@ -249,7 +250,7 @@ static int take_leases(struct tc_cage *cage)
     bool spare = !p->form && tc_spare_claim(p, cage->plan->tool);
     if (!spare && (take_id(cage) < 0 || take_group(cage) < 0))
         return -1;
-    tc_process_set_ids(p->host, p->id, &p->box);
+    tc_process_set_ids(p->host, p->trees.id, &p->box);
     return 0;
 }
 
@@ -278,8 +279,8 @@ static void build_root(void)
         tc_spare_no_first();
     if (host && tc_plan_system(&plan, true)) {
         struct tc_root_spec spec = {.plan = &plan,
-                                    .uid = tc_process_inside(host, host->uid),
-                                    .gid = tc_process_inside(host, host->gid)};
+                                    .uid = tc_process_inside(host, host->tree->uid),
+                                    .gid = tc_process_inside(host, host->tree->gid)};
         tc_spare_root(tc_root_ahead(host->shelf, &spec));
     }
     tc_plan_done(&plan);
@@ -339,9 +340,11 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
     if (!p)
         return out_of_memory(cage);
     cage->priv = p;
+    cage->trees = &p->trees;
+    p->trees.host = &tc_tree_host;
     p->form = form;
-    p->id = (uid_t)-1;
-    p->report = p->child_report = p->pidfd = p->listener = p->storage = p->box.root = -1;
+    p->trees.id = (uid_t)-1;
+    p->report = p->child_report = p->pidfd = p->listener = p->trees.storage = p->box.root = -1;
     p->box.out = p->box.err = p->journals = p->held = -1;
     if ((form ? tc_process_host_get(cage->outcome, &p->host) : tc_process_choose(cage)) < 0)
         return -1;
@@ -366,8 +369,8 @@ static int check_planting(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     bool wall = p->host->landlock_abi > 0;
-    for (size_t i = 0; i < p->item_count && cage->plan->unix_sockets; i++) {
-        const struct tc_item *item = &p->items[i];
+    for (size_t i = 0; i < p->trees.item_count && cage->plan->unix_sockets; i++) {
+        const struct tc_item *item = &p->trees.items[i];
         if (!item->writable || !item->directory || tc_process_copied(cage->plan, item) ||
             (wall && !tc_path_within("/tmp", item->path)))
             continue;
@@ -395,7 +398,7 @@ int tc_process_prepare(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     if (cage->pace != TC_PACE_QUICK &&
-        tc_resolver_init(&p->resolver, p->host->uid, &cage->plan->tool_writable) < 0)
+        tc_resolver_init(&p->trees.resolver, p->trees.host->uid, &cage->plan->tool_writable) < 0)
         return out_of_memory(cage);
     if (tc_session_open(cage) < 0)
         return -1;
@@ -423,7 +426,7 @@ int tc_process_complete(struct tc_cage *cage)
     p->box.landlock_abi = p->host->landlock_abi;
     p->box.segments = tc_local_segments_max(cage);
     p->box.unix_sockets = cage->plan->unix_sockets;
-    p->box.mounts = p->mounts;
-    p->box.mount_count = p->mount_count;
+    p->box.mounts = p->trees.mounts;
+    p->box.mount_count = p->trees.mount_count;
     return tc_process_filter(cage);
 }

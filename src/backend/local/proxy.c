@@ -182,7 +182,7 @@ static int start_process(struct tc_cage *cage, struct tc_proxy *x)
                     "the egress proxy cannot be started");
     x->control = pair[0];
     _autofd_ int control = pair[1];
-    if (host->privileged && (x->id = tc_ids_take(&host->ids)) == (uid_t)-1)
+    if (host->tree->privileged && (x->id = tc_ids_take(&host->ids)) == (uid_t)-1)
         return fail(cage, "/run/toolcage/ids.lock",
                     "wait until some of the running cages have ended",
                     "every unprivileged id is in use");

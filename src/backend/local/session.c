@@ -206,12 +206,12 @@ int tc_session_open(struct tc_cage *cage)
     p->session = s;
     s->own = s->tree = -1;
     _autofd_ int dir = tc_state_open("sessions", &where);
-    s->own = dir < 0 ? -1 : tc_process_keep(p, enter(dir, cage->plan->session));
+    s->own = dir < 0 ? -1 : tc_process_keep(&p->trees, enter(dir, cage->plan->session));
     if (s->own < 0)
         return refuse_entry(cage, where);
     int rc = load(cage, s);
     if (s->tree >= 0)
-        s->tree = tc_process_keep(p, s->tree);
+        s->tree = tc_process_keep(&p->trees, s->tree);
     if (rc == 0)
         rc = check_bounds(cage, &s->record);
     if (rc < 0)

@@ -116,8 +116,8 @@ bool tc_session_base(const struct tc_process_cage *p, const struct tc_item *item
 static int own(const struct putting *put, int dir, const char *name, bool tools)
 {
     const struct tc_process_cage *p = TC_PRIV(put->cage);
-    uid_t id = tools ? p->id : 0;
-    return p->id == (uid_t)-1 ? 0 : fchownat(dir, name, id, (gid_t)id, AT_SYMLINK_NOFOLLOW);
+    uid_t id = tools ? p->trees.id : 0;
+    return p->trees.id == (uid_t)-1 ? 0 : fchownat(dir, name, id, (gid_t)id, AT_SYMLINK_NOFOLLOW);
 }
 
 /* Does another granted path lie at this name or below it? There nothing may stand in its way. */
@@ -125,8 +125,8 @@ static bool leads_to_grant(const struct putting *put, const char *relative)
 {
     const struct tc_process_cage *p = TC_PRIV(put->cage);
     _autofree_ char *path = tc_path_join(put->item ? put->item->path : "/tmp", relative);
-    for (size_t i = 0; path && i < p->item_count; i++)
-        if (&p->items[i] != put->item && tc_path_within(path, p->items[i].path))
+    for (size_t i = 0; path && i < p->trees.item_count; i++)
+        if (&p->trees.items[i] != put->item && tc_path_within(path, p->trees.items[i].path))
             return true;
     return !path;
 }
@@ -219,7 +219,7 @@ static const char why_not[] = "`toolcage session end` throws the session away; `
 int tc_session_restore_tmp(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    struct putting put = {.cage = cage, .to = p->storage};
+    struct putting put = {.cage = cage, .to = p->trees.storage};
     if (!p->session || p->session->tree < 0)
         return 0;
     _autofd_ int from = tc_state_enter(p->session->tree, "tmp");

@@ -119,8 +119,8 @@ static bool is_granted(const struct tc_cage *cage, const char *relative)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     _autofree_ char *path = tc_path_join("/tmp", relative);
-    for (size_t i = 0; path && i < p->item_count; i++)
-        if (strcmp(p->items[i].path, path) == 0)
+    for (size_t i = 0; path && i < p->trees.item_count; i++)
+        if (strcmp(p->trees.items[i].path, path) == 0)
             return true;
     return !path;
 }
@@ -174,12 +174,12 @@ static void keep_tmp(struct tc_session_keeping *s, const struct tc_cage *cage)
     }
     struct tmp t = {.s = s, .cage = cage, .to = to};
     struct tc_walk walk = {.visit = visit_tmp, .userdata = &t, .entries_max = ENTRIES_MAX};
-    if (tc_walk(&walk, TC_PRIV(cage)->storage) < 0)
+    if (tc_walk(&walk, TC_PRIV(cage)->trees.storage) < 0)
         give_up(s, errno, NULL);
     tc_session_keep_skipped(s, walk.skipped);
     walk.visit = set_times;
     if (!s->failed)
-        (void)tc_walk(&walk, TC_PRIV(cage)->storage);
+        (void)tc_walk(&walk, TC_PRIV(cage)->trees.storage);
 }
 
 /* ---- the change from the old to the new

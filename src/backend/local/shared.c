@@ -80,7 +80,7 @@ static bool whole(struct tc_process_host *h)
 
 static int check_place(struct tc_cage *cage, const struct tc_process_host *h, const char *fix)
 {
-    if (h->privileged || geteuid() != h->uid)
+    if (h->tree->privileged || geteuid() != h->tree->uid)
         return refuse(cage, TC_CLAUSE_IDS_UNPRIVILEGED, "uid", fix,
                       "without namespaces no cage of root can be built");
     if (h->landlock_abi < ABI_LEAST)
@@ -110,7 +110,7 @@ int tc_process_choose(struct tc_cage *cage)
         return -1;
     }
     p->host = tc_process_host_known();
-    p->shared = true;
+    p->shared = p->trees.unmounted = true;
     rc = check_place(cage, p->host,
                      f->hint ? f->hint : "docs/places.md says what a full cage needs");
     tc_outcome_done(&found);
@@ -124,8 +124,8 @@ static bool denies_inside(const struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     for (size_t i = 0; i < cage->plan->deny_count; i++)
-        for (size_t k = 0; k < p->item_count; k++)
-            if (tc_path_within(p->items[k].path, cage->plan->denies[i].path))
+        for (size_t k = 0; k < p->trees.item_count; k++)
+            if (tc_path_within(p->trees.items[k].path, cage->plan->denies[i].path))
                 return true;
     return false;
 }
@@ -133,8 +133,8 @@ static bool denies_inside(const struct tc_cage *cage)
 static bool writes(const struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    for (size_t i = 0; i < p->item_count; i++)
-        if (p->items[i].writable)
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (p->trees.items[i].writable)
             return true;
     return false;
 }
@@ -220,8 +220,9 @@ static int check_item(struct tc_cage *cage, const struct tc_item *item)
         return refuse(cage, TC_CLAUSE_FS_READ, item->path,
                       "grant it by its path on the host, without `from`",
                       "without namespaces no path can be shown at another place");
-    for (size_t i = 0; i < p->item_count; i++)
-        if (!item->writable && p->items[i].writable && tc_path_within(p->items[i].path, item->path))
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (!item->writable && p->trees.items[i].writable &&
+            tc_path_within(p->trees.items[i].path, item->path))
             return refuse(cage, TC_CLAUSE_FS_WRITE, item->path,
                           "grant them beside each other, or both in the same way",
                           "without namespaces nothing can be read-only inside a writable path");
@@ -267,8 +268,9 @@ static int fill(struct tc_cage *cage)
             allow_system(p, m->from) < 0)
             return -1;
     }
-    for (size_t i = 0; i < p->item_count; i++)
-        if (allow(p, p->items[i].fd, p->items[i].directory, p->items[i].writable) < 0)
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (allow(p, p->trees.items[i].fd, p->trees.items[i].directory,
+                  p->trees.items[i].writable) < 0)
             return -1;
     return allow_devices(p);
 }
@@ -282,13 +284,13 @@ int tc_shared_prepare(struct tc_cage *cage)
     if (cage->plan->terminal)
         return refuse(cage, TC_CLAUSE_TTY_NONE, "terminal", "run commands with toolcage exec",
                       "without namespaces there is no terminal of the cage's own");
-    for (size_t i = 0; i < p->item_count; i++)
-        if (check_item(cage, &p->items[i]) < 0)
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (check_item(cage, &p->trees.items[i]) < 0)
             return -1;
     if (check_clauses(cage) < 0)
         return -1;
     p->box.shared = true;
-    p->box.ruleset = tc_process_keep(p, tc_landlock_open(p->host->landlock_abi));
+    p->box.ruleset = tc_process_keep(&p->trees, tc_landlock_open(p->host->landlock_abi));
     if (p->box.ruleset >= 0 && fill(cage) == 0)
         return 0;
     return tc_cage_fail(cage,

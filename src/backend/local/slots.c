@@ -99,10 +99,10 @@ static bool full(int fd)
 
 static bool storage_full(const struct tc_process_cage *p)
 {
-    for (size_t i = 0; i < p->item_count; i++)
-        if (full(p->items[i].copy))
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (full(p->trees.items[i].copy))
             return true;
-    return full(p->storage);
+    return full(p->trees.storage);
 }
 
 const char *tc_local_usage(struct tc_cage *cage)
@@ -138,12 +138,12 @@ static bool is_large(int storage)
 bool tc_local_holds_much(const struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    if (!p || p->remote)
+    if (!p || p->trees.remote)
         return p != NULL;
-    for (size_t i = 0; i < p->item_count; i++)
-        if (is_large(p->items[i].copy))
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (is_large(p->trees.items[i].copy))
             return true;
-    return is_large(p->storage);
+    return is_large(p->trees.storage);
 }
 
 void tc_local_release(struct tc_cage *cage)
@@ -156,8 +156,7 @@ void tc_local_release(struct tc_cage *cage)
             (void)close(*own[i]);
         *own[i] = -1;
     }
-    while (p->fd_count)
-        (void)close(p->fds[--p->fd_count]);
+    tc_trees_release(&p->trees);
 }
 
 void tc_local_destroy(struct tc_cage *cage)
@@ -171,21 +170,18 @@ void tc_local_destroy(struct tc_cage *cage)
     tc_local_release(cage);
     tc_spare_leave(p);
     if (p->host)
-        tc_process_reap_carriers(p->host);
+        tc_process_reap_carriers(p->trees.host);
     if (p->group)
         (void)tc_cgroup_give(p->group);
-    if (p->id != (uid_t)-1)
-        tc_ids_give(&p->host->ids, p->id);
-    tc_resolver_done(&p->resolver);
-    free(p->mounts);
-    free(p->masked);
+    if (p->trees.id != (uid_t)-1)
+        tc_ids_give(&p->host->ids, p->trees.id);
     free(p->copied);
     free(p->places);
-    free(p->fds);
     tc_session_free(p);
-    tc_arena_done(&p->arena);
+    tc_trees_done(&p->trees);
     free(p);
     cage->priv = NULL;
+    cage->trees = NULL;
 }
 
 void tc_local_close(void)

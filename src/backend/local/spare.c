@@ -146,7 +146,7 @@ static struct tc_spare *describe(struct tc_process_host *host, const char *tool,
 static bool take_leases(struct tc_spare *s)
 {
     struct toolcage_error *err = NULL;
-    if (s->host->privileged && (s->id = tc_ids_take(&s->host->ids)) == (uid_t)-1)
+    if (s->host->tree->privileged && (s->id = tc_ids_take(&s->host->ids)) == (uid_t)-1)
         return false;
     if (!tc_cgroup_limits_any(&s->limits) ||
         tc_cgroup_take(s->host->cgroups, &s->limits, &s->group, &err) == 0)
@@ -305,7 +305,7 @@ bool tc_spare_claim(struct tc_process_cage *p, const char *tool)
         *at = s->next;
         if (waits(s)) {
             p->spare = s;
-            p->id = s->id;
+            p->trees.id = s->id;
             p->group = s->group;
             s->id = (uid_t)-1;
             s->group = NULL;
@@ -447,9 +447,9 @@ void tc_spare_leave(struct tc_process_cage *p)
     struct tc_spare *s = TAKE(p->spare);
     if (!s)
         return;
-    s->id = p->id;
+    s->id = p->trees.id;
     s->group = TAKE(p->group);
-    p->id = (uid_t)-1;
+    p->trees.id = (uid_t)-1;
     if (!s->lent)
         end_process(s);
     s->lent = false;

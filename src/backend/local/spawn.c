@@ -69,10 +69,10 @@ static int give_streams(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     const int ends[] = {p->box.in, p->box.out, p->box.err};
-    if (p->id == (uid_t)-1 || p->box.terminal)
+    if (p->trees.id == (uid_t)-1 || p->box.terminal)
         return 0;
     for (size_t i = 0; i < TC_COUNT(ends); i++)
-        if (fchown(ends[i], p->id, (gid_t)p->id) < 0)
+        if (fchown(ends[i], p->trees.id, (gid_t)p->trees.id) < 0)
             return fail_system(cage, "standard streams");
     return 0;
 }
@@ -140,7 +140,7 @@ static int start_cold(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     if (open_report(cage) < 0)
         return -1;
-    p->box.root = tc_process_keep(p, tc_root_copy(p->root));
+    p->box.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
     if (p->box.root < 0)
         return fail_root(cage);
     p->pid = tc_process_clone(p->group, &p->box, &p->pidfd);
@@ -156,7 +156,7 @@ static int events_of(struct tc_cage *cage)
     const int fds[] = {p->report, tc_proxy_fd(cage)};
     if (fds[1] < 0)
         return p->report;
-    int both = tc_process_keep(p, epoll_create1(EPOLL_CLOEXEC));
+    int both = tc_process_keep(&p->trees, epoll_create1(EPOLL_CLOEXEC));
     for (size_t i = 0; i < TC_COUNT(fds) && both >= 0; i++)
         if (epoll_ctl(both, EPOLL_CTL_ADD, fds[i], &(struct epoll_event){.events = EPOLLIN}) < 0)
             return -1;

@@ -9,7 +9,7 @@
 void tc_process_left(struct tc_process_cage *p, const struct tc_item *item, const char *relative)
 {
     if (!p->left)
-        p->left = tc_arena_format(&p->arena, "%s/%s", item->path, relative);
+        p->left = tc_arena_format(&p->trees.arena, "%s/%s", item->path, relative);
 }
 
 int tc_not_gathered(const struct tc_process_cage *p, struct tc_outcome *found)

@@ -156,7 +156,7 @@ static int remember(const struct copying *c, const struct tc_walk_entry *e)
     if (tc_workspace_copy_times(c->to, e->relative, e->st) < 0 ||
         statx(c->to, e->relative, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
         return -1;
-    char *relative = tc_arena_format(&p->arena, "%s", e->relative);
+    char *relative = tc_arena_format(&p->trees.arena, "%s", e->relative);
     struct tc_copied *entry = relative ? TC_PUSH(p->copied, p->copied_count) : NULL;
     if (!entry) {
         errno = ENOMEM;
@@ -215,8 +215,9 @@ int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_limits *l = &cage->plan->limits;
-    int copy = tc_process_keep(p, tc_tmpfs(l->disk, l->inodes, "0700", true));
-    struct copying c = {.cage = cage, .item = item, .to = copy, .uid = p->id, .gid = (gid_t)p->id};
+    int copy = tc_process_keep(&p->trees, tc_tmpfs(l->disk, l->inodes, "0700", true));
+    struct copying c = {
+        .cage = cage, .item = item, .to = copy, .uid = p->trees.id, .gid = (gid_t)p->trees.id};
     struct tc_walk walk = {.visit = copy_in, .userdata = &c, .entries_max = ENTRIES_MAX};
     if (copy < 0)
         return fail(cage, item, errno, "cannot make room for a copy of");
@@ -224,7 +225,8 @@ int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)
         return fail(cage, item, errno, "cannot copy");
     if (walk.skipped)
         return fail_at(cage, item, walk.left);
-    if (p->id != (uid_t)-1 && fchownat(copy, "", p->id, (gid_t)p->id, AT_EMPTY_PATH) < 0)
+    if (p->trees.id != (uid_t)-1 &&
+        fchownat(copy, "", p->trees.id, (gid_t)p->trees.id, AT_EMPTY_PATH) < 0)
         return fail(cage, item, errno, "cannot give away the copy of");
     item->copy = copy;
     return copy;

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/local/local.h"
 #include "base/path.h"
 #include "linux/mounts.h"
+#include "tree/tree.h"
 
 static int refuse(struct tc_cage *cage, const struct tc_deny *d, const char *message)
 {
@@ -31,13 +31,13 @@ static int refuse(struct tc_cage *cage, const struct tc_deny *d, const char *mes
     return -1;
 }
 
-static const struct tc_item *deepest_item(const struct tc_process_cage *p, const char *path)
+static const struct tc_item *deepest_item(const struct tc_trees *t, const char *path)
 {
     const struct tc_item *best = NULL;
-    for (size_t i = 0; i < p->item_count; i++)
-        if (p->items[i].directory && tc_path_within(p->items[i].path, path) &&
-            (!best || strlen(p->items[i].path) > strlen(best->path)))
-            best = &p->items[i];
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].directory && tc_path_within(t->items[i].path, path) &&
+            (!best || strlen(t->items[i].path) > strlen(best->path)))
+            best = &t->items[i];
     return best;
 }
 
@@ -50,14 +50,14 @@ static bool covers(const char *name, const char *other)
 
 /* Adds a name to the NULL-terminated list of a mount. What lies below a hidden name is hidden with
  * it: the list keeps the upper one of two. */
-static int hide_in(struct tc_process_cage *p, struct tc_box_mount *m, const char *name)
+static int hide_in(struct tc_trees *t, struct tc_box_mount *m, const char *name)
 {
     size_t n = 0, kept = 0;
     while (m->hide && m->hide[n])
         if (covers(m->hide[n++], name))
             return 0;
-    const char **list = tc_arena_alloc(&p->arena, (n + 2) * sizeof(*list));
-    char *copy = tc_arena_format(&p->arena, "%s", name);
+    const char **list = tc_arena_alloc(&t->arena, (n + 2) * sizeof(*list));
+    char *copy = tc_arena_format(&t->arena, "%s", name);
     if (!list || !copy)
         return -1;
     for (size_t i = 0; i < n; i++)
@@ -69,24 +69,24 @@ static int hide_in(struct tc_process_cage *p, struct tc_box_mount *m, const char
 }
 
 /* The last: a directory may have been mounted on itself before what was granted there. */
-static struct tc_box_mount *mount_at(struct tc_process_cage *p, const char *path)
+static struct tc_box_mount *mount_at(struct tc_trees *t, const char *path)
 {
-    for (size_t i = p->mount_count; i-- > 0;)
-        if (strcmp(p->mounts[i].path, path + 1) == 0)
-            return &p->mounts[i];
+    for (size_t i = t->mount_count; i-- > 0;)
+        if (strcmp(t->mounts[i].path, path + 1) == 0)
+            return &t->mounts[i];
     return NULL;
 }
 
 /* Puts a mount of the root into the list, after /tmp and before every granted path. */
-static struct tc_box_mount *add_system(struct tc_process_cage *p, const char *path)
+static struct tc_box_mount *add_system(struct tc_trees *t, const char *path)
 {
-    struct tc_box_mount *m = tc_process_mount(p, -1, path, TC_LANDLOCK_READ_TREE);
+    struct tc_box_mount *m = tc_process_mount(t, -1, path, TC_LANDLOCK_READ_TREE);
     if (!m)
         return NULL;
     struct tc_box_mount added = *m;
-    memmove(&p->mounts[2], &p->mounts[1], (p->mount_count - 2) * sizeof(*p->mounts));
-    p->mounts[1] = added;
-    return &p->mounts[1];
+    memmove(&t->mounts[2], &t->mounts[1], (t->mount_count - 2) * sizeof(*t->mounts));
+    t->mounts[1] = added;
+    return &t->mounts[1];
 }
 
 /* The part of `name` up to its first component that the tree lacks: hiding that keeps also what may
@@ -106,23 +106,23 @@ static void shorten(int tree, char *name)
 static int hide_below_item(struct tc_cage *cage, const struct tc_item *item,
                            const struct tc_deny *d)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_box_mount *m = mount_at(p, item->path);
+    struct tc_trees *t = cage->trees;
+    struct tc_box_mount *m = mount_at(t, item->path);
     _autofree_ char *name = strdup(d->path + strlen(item->path) + 1);
     if (!m || !name)
         return refuse(cage, d, "out of memory while hiding");
     shorten(item->fd, name);
-    return hide_in(p, m, name) < 0 ? refuse(cage, d, "out of memory while hiding") : 0;
+    return hide_in(t, m, name) < 0 ? refuse(cage, d, "out of memory while hiding") : 0;
 }
 
 static int hide_below_system(struct tc_cage *cage, const char *tree, const char *name,
                              const struct tc_deny *d)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_box_mount *m = mount_at(p, tree);
+    struct tc_trees *t = cage->trees;
+    struct tc_box_mount *m = mount_at(t, tree);
     if (!m)
-        m = add_system(p, tree);
-    return !m || hide_in(p, m, name) < 0 ? refuse(cage, d, "out of memory while hiding") : 0;
+        m = add_system(t, tree);
+    return !m || hide_in(t, m, name) < 0 ? refuse(cage, d, "out of memory while hiding") : 0;
 }
 
 /* A system path may be a link (bin -> usr/bin): the name is hidden where it really is. */
@@ -152,22 +152,22 @@ static int hide_system(struct tc_cage *cage, const struct tc_deny *d)
 }
 
 /* The object stays open, so that no later one can have its number. */
-static int remember(struct tc_process_cage *p, const struct tc_masked *what, int fd)
+static int remember(struct tc_trees *t, const struct tc_masked *what, int fd)
 {
     _autofree_ char *parent = tc_path_parent(what->name);
     struct tc_masked *m =
-        tc_process_keep(p, fd) < 0 || !parent ? NULL : TC_PUSH(p->masked, p->masked_count);
+        tc_process_keep(t, fd) < 0 || !parent ? NULL : TC_PUSH(t->masked, t->masked_count);
     if (!m)
         return -1;
     *m = *what;
-    m->parent = tc_process_keep(p, tc_resolve_beneath(what->tree, parent[0] == '/' ? "." : parent));
+    m->parent = tc_process_keep(t, tc_resolve_beneath(what->tree, parent[0] == '/' ? "." : parent));
     return m->parent < 0 ? -1 : 0;
 }
 
 static int mask_below_item(struct tc_cage *cage, const struct tc_item *item,
                            const struct tc_deny *d)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     const char *name = d->path + strlen(item->path) + 1;
     struct stat st;
     _autofd_ int fd = tc_resolve_beneath(item->fd, name);
@@ -177,13 +177,13 @@ static int mask_below_item(struct tc_cage *cage, const struct tc_item *item,
         return 0;
     if (fd < 0 || fstat(fd, &st) < 0)
         return refuse(cage, d, "cannot examine the denied name");
-    int over = S_ISDIR(st.st_mode) ? p->host->mask_dir : p->host->mask_file;
-    int tree = tc_process_keep(p, tc_tree_open(over, &(struct tc_tree){.userns = -1}, NULL));
+    int over = S_ISDIR(st.st_mode) ? t->host->mask_dir : t->host->mask_file;
+    int tree = tc_process_keep(t, tc_tree_open(over, &(struct tc_tree){.userns = -1}, NULL));
     struct tc_box_mount *m =
-        tree < 0 ? NULL : tc_process_mount(p, tree, d->path, TC_LANDLOCK_READ_TREE);
+        tree < 0 ? NULL : tc_process_mount(t, tree, d->path, TC_LANDLOCK_READ_TREE);
     struct tc_masked masked = {
         .deny = d, .tree = item->fd, .name = name, .id = {st.st_dev, st.st_ino}};
-    if (!m || remember(p, &masked, TAKE_FD(fd)) < 0)
+    if (!m || remember(t, &masked, TAKE_FD(fd)) < 0)
         return refuse(cage, d, "cannot mask the denied name");
     m->no_rule = true;
     m->dev = st.st_dev;
@@ -194,13 +194,13 @@ static int mask_below_item(struct tc_cage *cage, const struct tc_item *item,
 /* In a private directory the name is taken, so that nothing of the host shows there. */
 static int mask_in_drawer(struct tc_cage *cage, const struct tc_item *item, const struct tc_deny *d)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     const char *name = d->path + strlen(item->path) + 1;
     int tree =
-        tc_process_keep(p, tc_tree_open(p->host->mask_file, &(struct tc_tree){.userns = -1}, NULL));
-    if (tree < 0 || tc_drawer_point(p, item, name, false) < 0)
+        tc_process_keep(t, tc_tree_open(t->host->mask_file, &(struct tc_tree){.userns = -1}, NULL));
+    if (tree < 0 || tc_drawer_point(t, item, name, false) < 0)
         return refuse(cage, d, "cannot hide the denied name");
-    struct tc_box_mount *m = tc_process_mount(p, tree, d->path, TC_LANDLOCK_READ_TREE);
+    struct tc_box_mount *m = tc_process_mount(t, tree, d->path, TC_LANDLOCK_READ_TREE);
     if (!m)
         return refuse(cage, d, "out of memory while hiding");
     m->no_rule = true;
@@ -220,10 +220,10 @@ static bool covered(const struct tc_plan *plan, size_t index)
 
 int tc_process_hide(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     for (size_t i = 0; i < cage->plan->deny_count; i++) {
         const struct tc_deny *d = &cage->plan->denies[i];
-        const struct tc_item *item = deepest_item(p, d->path);
+        const struct tc_item *item = deepest_item(t, d->path);
         int rc;
         if (covered(cage->plan, i))
             continue;

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/local/local.h"
 #include "base/path.h"
 #include "linux/mounts.h"
 #include "policy/system_paths.h"
+#include "tree/tree.h"
 
 int tc_drawer_fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *before,
                    const char *after)
@@ -38,7 +38,7 @@ static bool shown_by(const struct tc_item *tree, const struct tc_item *item, con
  * that is like the old. */
 static int check_writable(struct tc_cage *cage, const struct tc_item *item)
 {
-    const struct tc_process_host *host = TC_PRIV(cage)->host;
+    const struct tc_tree_host *host = cage->trees->host;
     if (faccessat(item->fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
         return tc_drawer_fail(cage, item, errno, "the directory that holds ", " cannot be written");
     if (host->privileged || !item->id.dev)
@@ -52,8 +52,8 @@ static int check_writable(struct tc_cage *cage, const struct tc_item *item)
 }
 
 /* An overlay marks the directories that it merges, so all of them must be the tool's. */
-int tc_drawer_point(const struct tc_process_cage *p, const struct tc_item *drawer,
-                    const char *relative, bool directory)
+int tc_drawer_point(const struct tc_trees *t, const struct tc_item *drawer, const char *relative,
+                    bool directory)
 {
     _autofree_ char *path = strdup(relative);
     for (char *slash = path; slash; *slash = '/') {
@@ -62,56 +62,56 @@ int tc_drawer_point(const struct tc_process_cage *p, const struct tc_item *drawe
             break;
         *slash = '\0';
         if (mkdirat(drawer->copy, path, 0755) < 0 ? errno != EEXIST
-                                                  : tc_process_own(p, drawer->copy, path) < 0)
+                                                  : tc_process_own(t, drawer->copy, path) < 0)
             return -1;
     }
     int rc = !path       ? -1
              : directory ? (mkdirat(drawer->copy, path, 0755) < 0 && errno != EEXIST ? -1 : 0)
                          : mknodat(drawer->copy, path, S_IFREG, 0);
-    return rc < 0 ? -1 : tc_process_own(p, drawer->copy, path);
+    return rc < 0 ? -1 : tc_process_own(t, drawer->copy, path);
 }
 
 static int open_drawer(struct tc_cage *cage, struct tc_item *drawer)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     const struct tc_limits *l = &cage->plan->limits;
-    int storage = tc_process_keep(p, tc_tmpfs(l->disk, l->inodes, "0755", true));
+    int storage = tc_process_keep(t, tc_tmpfs(l->disk, l->inodes, "0755", true));
     if (storage < 0)
         return -1;
     drawer->drawer = true;
     if (drawer->fd < 0) {
         drawer->copy = storage;
-        return tc_process_own(p, storage, "");
+        return tc_process_own(t, storage, "");
     }
     drawer->layers = storage;
-    drawer->copy = tc_process_own_directory(p, storage, "u");
-    return drawer->copy < 0 || tc_process_own_directory(p, storage, "w") < 0 ? -1 : 0;
+    drawer->copy = tc_process_own_directory(t, storage, "u");
+    return drawer->copy < 0 || tc_process_own_directory(t, storage, "w") < 0 ? -1 : 0;
 }
 
-static struct tc_item *find(const struct tc_process_cage *p, const char *path)
+static struct tc_item *find(const struct tc_trees *t, const char *path)
 {
-    for (size_t i = 0; i < p->item_count; i++)
-        if (strcmp(p->items[i].path, path) == 0)
-            return &p->items[i];
+    for (size_t i = 0; i < t->item_count; i++)
+        if (strcmp(t->items[i].path, path) == 0)
+            return &t->items[i];
     return NULL;
 }
 
 /* The item of the file's directory; made where the grant names none. NULL with errno. */
 static struct tc_item *drawer_at(struct tc_cage *cage, const struct tc_item *file, char *path)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_item *at = find(p, path);
-    const struct tc_item *in = tc_process_holder(p, file->path);
-    struct stat st = {.st_uid = p->host->uid, .st_gid = p->host->gid};
+    struct tc_trees *t = cage->trees;
+    struct tc_item *at = find(t, path);
+    const struct tc_item *in = tc_process_holder(t, file->path);
+    struct stat st = {.st_uid = t->host->uid, .st_gid = t->host->gid};
     int fd = -1;
     if (at)
         return at->drawer || open_drawer(cage, at) == 0 ? at : NULL;
     if (in && in->fd >= 0) {
-        fd = tc_process_keep(p, tc_resolve_beneath(in->fd, path + strlen(in->path) + 1));
+        fd = tc_process_keep(t, tc_resolve_beneath(in->fd, path + strlen(in->path) + 1));
         if (fd < 0 ? !in->drawer || errno != ENOENT : fstat(fd, &st) < 0)
             return NULL;
     }
-    at = &p->items[p->item_count];
+    at = &t->items[t->item_count];
     *at = (struct tc_item){.mount = file->mount,
                            .path = path,
                            .fd = fd,
@@ -122,7 +122,7 @@ static struct tc_item *drawer_at(struct tc_cage *cage, const struct tc_item *fil
                            .gid = st.st_gid};
     if (open_drawer(cage, at) < 0)
         return NULL;
-    p->item_count++;
+    t->item_count++;
     return at;
 }
 
@@ -139,10 +139,10 @@ static int refuse_place(struct tc_cage *cage, const struct tc_item *item, const 
 /* Finds the directory in which the tool will see the file. */
 static int place(struct tc_cage *cage, struct tc_item *item)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     _autofree_ char *parent = tc_path_parent(item->path);
-    char *path = parent ? tc_arena_format(&p->arena, "%s", parent) : NULL;
-    const struct tc_item *in = tc_process_holder(p, item->path);
+    char *path = parent ? tc_arena_format(&t->arena, "%s", parent) : NULL;
+    const struct tc_item *in = tc_process_holder(t, item->path);
     if (!path)
         return tc_drawer_fail(cage, item, ENOMEM, "granted path ", " cannot be placed");
     if (in && in->writable) {
@@ -155,7 +155,7 @@ static int place(struct tc_cage *cage, struct tc_item *item)
     if (check_writable(cage, item) < 0)
         return -1;
     if (!in && tc_path_within("/tmp", path)) {
-        item->copy = path[4] ? tc_process_own_directory(p, p->storage, path + 5) : p->storage;
+        item->copy = path[4] ? tc_process_own_directory(t, t->storage, path + 5) : t->storage;
     } else if (tc_process_reserved(path) || tc_system_path_find(path) ||
                tc_system_path_below(path)) {
         return refuse_place(cage, item, path);
@@ -170,12 +170,12 @@ static int place(struct tc_cage *cage, struct tc_item *item)
 
 int tc_process_drawers(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    size_t files = p->item_count;
+    struct tc_trees *t = cage->trees;
+    size_t files = t->item_count;
     for (size_t i = 0; i < files; i++)
-        if (p->items[i].name && place(cage, &p->items[i]) < 0)
+        if (t->items[i].name && place(cage, &t->items[i]) < 0)
             return -1;
-    if (p->item_count != files)
-        tc_process_sort(p);
+    if (t->item_count != files)
+        tc_process_sort(t);
     return 0;
 }

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/local/local.h"
-#include "backend/local/steering.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "tree/steering.h"
+#include "tree/tree.h"
 
 static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const char *where)
 {
@@ -45,13 +45,13 @@ struct found {
 
 /* A value that a model chose, beneath its bound and never through a link. What is to be written
  * need not be there yet, but its directory must. */
-static int find_beneath(struct tc_process_cage *p, const struct tc_mount *m, struct found *ret)
+static int find_beneath(struct tc_trees *t, const struct tc_mount *m, struct found *ret)
 {
     const char *rest = m->from + strlen(m->bound);
     rest += *rest == '/';
     if (!*rest)
-        return ret->fd = tc_resolve_in(&p->resolver, m->bound, ret->name, &ret->dir);
-    _autofd_ int bound = tc_resolve(&p->resolver, m->bound, ret->name);
+        return ret->fd = tc_resolve_in(&t->resolver, m->bound, ret->name, &ret->dir);
+    _autofd_ int bound = tc_resolve(&t->resolver, m->bound, ret->name);
     if (bound < 0)
         return -1;
     _autofree_ char *parent = tc_path_parent(rest);
@@ -64,11 +64,11 @@ static int find_beneath(struct tc_process_cage *p, const struct tc_mount *m, str
     return ret->fd < 0 && errno == ENOENT && m->kind == TC_MOUNT_WRITE ? 0 : ret->fd;
 }
 
-static int find_path(struct tc_process_cage *p, const struct tc_mount *m, struct found *ret)
+static int find_path(struct tc_trees *t, const struct tc_mount *m, struct found *ret)
 {
     *ret = (struct found){.fd = -1, .dir = -1};
-    int rc = m->bound ? find_beneath(p, m, ret)
-                      : (ret->fd = tc_resolve_in(&p->resolver, m->from, ret->name, &ret->dir));
+    int rc = m->bound ? find_beneath(t, m, ret)
+                      : (ret->fd = tc_resolve_in(&t->resolver, m->from, ret->name, &ret->dir));
     if (rc >= 0)
         return 0;
     int saved = errno;
@@ -89,11 +89,11 @@ static bool steers(const struct tc_plan *plan, const struct tc_mount *m, const s
 }
 
 /* A file that may be written, or one to be: it stands in its directory by name. */
-static int add_file(struct tc_process_cage *p, struct tc_item *item, const struct found *f)
+static int add_file(struct tc_trees *t, struct tc_item *item, const struct found *f)
 {
     struct stat st;
     item->name = tc_path_base(item->path);
-    item->host_name = tc_arena_format(&p->arena, "%s", f->name);
+    item->host_name = tc_arena_format(&t->arena, "%s", f->name);
     item->fd = f->dir;
     if (!item->host_name || fstat(f->dir, &st) < 0)
         return -1;
@@ -105,22 +105,22 @@ static int add_file(struct tc_process_cage *p, struct tc_item *item, const struc
 }
 
 /* Where the directory is, whatever links led to it. */
-static int note_context(struct tc_process_cage *p, struct tc_item *item)
+static int note_context(struct tc_trees *t, struct tc_item *item)
 {
     char place[PATH_MAX];
     if (tc_resolve_name(item->fd, place) < 0)
         return -1;
-    item->context = tc_arena_format(&p->arena, "%s", place);
-    return item->context ? tc_item_learn_around(p, item) : -1;
+    item->context = tc_arena_format(&t->arena, "%s", place);
+    return item->context ? tc_item_learn_around(t, item) : -1;
 }
 
 static int add_item(struct tc_cage *cage, const struct tc_mount *m, const struct found *f)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     struct stat st = {.st_mode = S_IFREG};
     if (f->fd >= 0 && fstat(f->fd, &st) < 0)
         return tc_process_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
-    p->remote = p->remote || tc_process_remote_fs(f->fd >= 0 ? f->fd : f->dir);
+    t->remote = t->remote || tc_process_remote_fs(f->fd >= 0 ? f->fd : f->dir);
     int kernel = f->fd < 0 ? 0 : tc_process_kernel_fs(f->fd);
     if (kernel < 0)
         return tc_process_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
@@ -135,7 +135,7 @@ static int add_item(struct tc_cage *cage, const struct tc_mount *m, const struct
         return tc_process_refuse(
             cage, m, 0, "grant the directory that it is needed for, or copy the data into a file",
             "granted path ", " is neither a directory nor a regular file");
-    struct tc_item *item = &p->items[p->item_count];
+    struct tc_item *item = &t->items[t->item_count];
     *item = (struct tc_item){.mount = m,
                              .path = m->path,
                              .fd = f->fd,
@@ -147,34 +147,34 @@ static int add_item(struct tc_cage *cage, const struct tc_mount *m, const struct
                              .gid = st.st_gid,
                              .steering = &cage->plan->steering,
                              .id = {st.st_dev, st.st_ino}};
-    if (item->writable && !item->directory && add_file(p, item, f) < 0)
+    if (item->writable && !item->directory && add_file(t, item, f) < 0)
         return tc_process_refuse(cage, m, errno, NULL, "the directory of ", " cannot be examined");
-    if (item->writable && item->directory && note_context(p, item) < 0)
+    if (item->writable && item->directory && note_context(t, item) < 0)
         return tc_process_refuse(cage, m, errno, NULL, "the place of ", " cannot be examined");
-    p->item_count++;
+    t->item_count++;
     return 0;
 }
 
 /* Both are the cage's from here on, also when one of them has no room there and is closed. */
-static int keep_found(struct tc_process_cage *p, const struct found *f)
+static int keep_found(struct tc_trees *t, const struct found *f)
 {
-    int fd = f->fd < 0 ? 0 : tc_process_keep(p, f->fd);
-    int dir = f->dir < 0 ? 0 : tc_process_keep(p, f->dir);
+    int fd = f->fd < 0 ? 0 : tc_process_keep(t, f->fd);
+    int dir = f->dir < 0 ? 0 : tc_process_keep(t, f->dir);
     return fd < 0 || dir < 0 ? -1 : 0;
 }
 
 static int resolve_one(struct tc_cage *cage, const struct tc_mount *m)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     struct found f;
     if (tc_process_reserved(m->path))
         return tc_process_refuse(cage, m, 0,
                                  "grant it at another path: { path = \"/data\", from = \"…\" }", "",
                                  " cannot be shown at a path that belongs to the cage");
-    if (find_path(p, m, &f) < 0)
+    if (find_path(t, m, &f) < 0)
         return m->optional && (errno == ENOENT || errno == ENOTDIR) ? 0
                                                                     : refuse_errno(cage, m, f.name);
-    if (keep_found(p, &f) < 0)
+    if (keep_found(t, &f) < 0)
         return tc_process_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
     if (steers(cage->plan, m, &f))
         return tc_process_refuse(
@@ -186,11 +186,11 @@ static int resolve_one(struct tc_cage *cage, const struct tc_mount *m)
 
 int tc_process_resolve(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     const struct tc_plan *plan = cage->plan;
     /* a file that may be written can need a directory of its own */
-    p->items = tc_arena_alloc(&p->arena, (2 * plan->mount_count + 1) * sizeof(*p->items));
-    if (!p->items)
+    t->items = tc_arena_alloc(&t->arena, (2 * plan->mount_count + 1) * sizeof(*t->items));
+    if (!t->items)
         return tc_cage_fail_memory(cage, "resolve");
     for (size_t i = 0; i < plan->mount_count && !cage->unwanted; i++) {
         const struct tc_mount *m = &plan->mounts[i];
@@ -200,6 +200,6 @@ int tc_process_resolve(struct tc_cage *cage)
         if (resolve_one(cage, m) < 0)
             return -1;
     }
-    tc_process_sort(p);
+    tc_process_sort(t);
     return tc_process_guard(cage);
 }

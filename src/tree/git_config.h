@@ -3,8 +3,8 @@
  *
  * What a repository's configuration makes git obey beside the places that it knows itself: the
  * directory of its hooks (core.hooksPath), and other files of configuration (include.path). */
-#ifndef TC_LOCAL_GIT_CONFIG_H
-#define TC_LOCAL_GIT_CONFIG_H
+#ifndef TC_TREE_GIT_CONFIG_H
+#define TC_TREE_GIT_CONFIG_H
 
 #include <stddef.h>
 

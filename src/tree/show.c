@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/local/local.h"
 #include "linux/mounts.h"
+#include "tree/tree.h"
 
 static int no_idmap(struct tc_cage *cage, const struct tc_item *item)
 {
@@ -33,12 +33,12 @@ static int no_idmap(struct tc_cage *cage, const struct tc_item *item)
  * a stranger there, which is less, not more. */
 int tc_process_show(struct tc_cage *cage, const struct tc_item *item, int fd)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     struct tc_tree how = {.writable = item->writable && item->layers < 0, .userns = -1};
     const char *step = "";
     _autofd_ int map = -1;
-    if (p->host->privileged) {
-        how.userns = map = tc_process_idmap(p->host, item->uid, item->gid, p->id);
+    if (t->host->privileged) {
+        how.userns = map = tc_process_idmap(t->host, item->uid, item->gid, t->id);
         if (map < 0)
             return tc_process_refuse(
                 cage, item->mount, errno,
@@ -57,7 +57,7 @@ int tc_process_show(struct tc_cage *cage, const struct tc_item *item, int fd)
         return tc_process_refuse(cage, item->mount, errno,
                                  "`toolcage doctor` shows what this machine lacks", "granted path ",
                                  " cannot be mounted");
-    return tc_process_keep(p, tree);
+    return tc_process_keep(t, tree);
 }
 
 enum tc_landlock_kind tc_process_rights(const struct tc_plan *plan, const struct tc_item *item)
@@ -73,7 +73,7 @@ enum tc_landlock_kind tc_process_rights(const struct tc_plan *plan, const struct
 int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, const char *path,
                       bool writable)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     struct tc_item self = *item;
     struct stat st;
     if (fstat(fd, &st) < 0)
@@ -83,7 +83,7 @@ int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, 
     int tree = tc_process_show(cage, &self, fd);
     /* no rule of its own: Landlock adds rights up, and this one must not lose the tree's */
     struct tc_box_mount *m =
-        tree < 0 ? NULL : tc_process_mount(p, tree, path, tc_process_rights(cage->plan, &self));
+        tree < 0 ? NULL : tc_process_mount(t, tree, path, tc_process_rights(cage->plan, &self));
     if (!m)
         return -1;
     m->no_rule = true;

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/local/local.h"
-#include "backend/local/steering.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "linux/walk.h"
+#include "tree/steering.h"
+#include "tree/tree.h"
 
 /* Past these bounds the call is refused, because what was not looked at is not protected. */
 enum { DIRECTORIES_MAX = 100000, MOUNTS_MAX = 1000 };
@@ -54,9 +54,9 @@ static void scan_done(struct scan *s)
 
 static bool named(const struct scan *s, const char *path)
 {
-    const struct tc_process_cage *p = TC_PRIV(s->cage);
-    for (size_t i = 0; i < p->item_count; i++)
-        if (p->items[i].writable && &p->items[i] != s->item && strcmp(p->items[i].path, path) == 0)
+    const struct tc_trees *t = s->cage->trees;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].writable && &t->items[i] != s->item && strcmp(t->items[i].path, path) == 0)
             return true;
     return false;
 }
@@ -80,7 +80,7 @@ static int bind_between(struct scan *s, const char *relative)
             return -1;
         if (tc_strv_has(&s->bound, part))
             continue;
-        char *path = tc_arena_format(&TC_PRIV(s->cage)->arena, "%s/%s", s->item->path, part);
+        char *path = tc_arena_format(&s->cage->trees->arena, "%s/%s", s->item->path, part);
         _autofd_ int fd = tc_resolve_beneath(s->item->fd, part);
         if (fd < 0 || !path || tc_process_rebind(s->cage, s->item, fd, path, true) < 0 ||
             !tc_strv_add(&s->bound, part))
@@ -92,11 +92,11 @@ static int bind_between(struct scan *s, const char *relative)
 /* Mounts what `fd` is, `relative` to the item, read-only over itself. */
 static int shield(struct scan *s, int fd, const char *relative)
 {
-    struct tc_process_cage *p = TC_PRIV(s->cage);
+    struct tc_trees *t = s->cage->trees;
     if (is_frozen(s, relative))
         return 0;
-    char *path = tc_arena_format(&p->arena, "%s/%s", s->item->path, relative);
-    if (p->mount_count >= MOUNTS_MAX) {
+    char *path = tc_arena_format(&t->arena, "%s/%s", s->item->path, relative);
+    if (t->mount_count >= MOUNTS_MAX) {
         errno = E2BIG;
         return -1;
     }
@@ -110,7 +110,7 @@ static int shield(struct scan *s, int fd, const char *relative)
  * again; anybody goes through one that may be searched, if not listed. */
 static bool open_to_tool(const struct scan *s, int fd, const struct stat *st)
 {
-    const struct tc_process_host *host = TC_PRIV(s->cage)->host;
+    const struct tc_tree_host *host = s->cage->trees->host;
     struct stat itself;
     return st->st_uid == host->uid || (host->privileged && st->st_uid == s->item->uid) ||
            fstatat(fd, ".", &itself, 0) == 0 || errno != EACCES;
@@ -219,15 +219,14 @@ bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path)
 }
 
 /* Is it below what was read-only over itself, or the business of another granted path? */
-static bool stood_there(const struct tc_process_cage *p, const struct tc_item *item,
-                        const char *path)
+static bool stood_there(const struct tc_trees *t, const struct tc_item *item, const char *path)
 {
-    for (size_t i = 0; i < p->mount_count; i++)
-        if (p->mounts[i].frozen && tc_path_below(p->mounts[i].path, path + 1))
+    for (size_t i = 0; i < t->mount_count; i++)
+        if (t->mounts[i].frozen && tc_path_below(t->mounts[i].path, path + 1))
             return true;
-    for (size_t i = 0; i < p->item_count; i++)
-        if (&p->items[i] != item && strlen(p->items[i].path) > strlen(item->path) &&
-            tc_path_within(p->items[i].path, path))
+    for (size_t i = 0; i < t->item_count; i++)
+        if (&t->items[i] != item && strlen(t->items[i].path) > strlen(item->path) &&
+            tc_path_within(t->items[i].path, path))
             return true;
     return false;
 }
@@ -235,9 +234,9 @@ static bool stood_there(const struct tc_process_cage *p, const struct tc_item *i
 bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
                    const struct tc_walk_entry *e)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_trees *t = cage->trees;
     mode_t mode = e->st->stx_mode;
-    if (p->shared || item->name || (!S_ISDIR(mode) && !S_ISREG(mode) && !S_ISLNK(mode)))
+    if (t->unmounted || item->name || (!S_ISDIR(mode) && !S_ISREG(mode) && !S_ISLNK(mode)))
         return false;
     /* a directory .git is only a place, and the HEAD of any repository moves with its work */
     bool own = strcmp(e->name, "HEAD") == 0 ||
@@ -246,7 +245,7 @@ bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
         tc_process_guards(item, e->relative))
         return false;
     _autofree_ char *path = tc_format("%s/%s", item->path, e->relative);
-    return !path || !stood_there(p, item, path);
+    return !path || !stood_there(t, item, path);
 }
 
 static int search(struct scan *s, int fd, const char *prefix);
@@ -267,10 +266,10 @@ static int inspect_bare(struct scan *s, int dirfd, const char *name, const char 
 /* What else the repository in this directory makes git obey; some of it was passed by already. */
 static int inspect_repository(struct scan *s, const char *prefix)
 {
-    struct tc_process_cage *p = TC_PRIV(s->cage);
-    struct tc_item *item = &p->items[s->item - p->items];
+    struct tc_trees *t = s->cage->trees;
+    struct tc_item *item = &t->items[s->item - t->items];
     const struct tc_obeyed *known = item->obeyed;
-    int rc = tc_item_learn(p, item, prefix);
+    int rc = tc_item_learn(t, item, prefix);
     for (const struct tc_obeyed *o = item->obeyed; o != known && rc == 0; o = o->next)
         rc = protect(s, o->relative, TC_STEERS_HOST, false);
     return rc;
@@ -283,7 +282,7 @@ static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char
     bool place = steers == TC_STEERS_ROOM && e->d_type == DT_DIR;
     if (steers != TC_STEERS_NOT && !place && protect(s, relative, steers, false) < 0)
         return -1;
-    bool policy = tc_process_guards_id(TC_PRIV(s->cage), dirfd, e->d_name, e->d_ino) &&
+    bool policy = tc_process_guards_id(s->cage->trees, dirfd, e->d_name, e->d_ino) &&
                   !tc_process_guards(s->item, relative);
     return policy ? protect(s, relative, TC_STEERS_HOST, true) : 0;
 }
@@ -314,7 +313,7 @@ static bool is_plain(const struct scan *s, int dirfd, const struct dirent *e, co
     return e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && !words &&
            strcmp(e->d_name, "refs") != 0 && !tc_steers_may(e->d_name) && !tc_steers_may(prefix) &&
            !tc_steers_may(item->context) &&
-           !tc_process_guards_id(TC_PRIV(s->cage), dirfd, e->d_name, e->d_ino);
+           !tc_process_guards_id(s->cage->trees, dirfd, e->d_name, e->d_ino);
 }
 
 static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
@@ -380,11 +379,11 @@ static int search_item(struct scan *s)
 static int search_until_still(const struct scan *first)
 {
     enum { TRIES = 16 };
-    struct tc_process_cage *p = TC_PRIV(first->cage);
-    size_t before = p->mount_count;
+    struct tc_trees *t = first->cage->trees;
+    size_t before = t->mount_count;
     for (int i = 0; i < TRIES; i++) {
         struct scan s = {.cage = first->cage, .item = first->item};
-        p->mount_count = before;
+        t->mount_count = before;
         bool copied =
             tc_strv_copy(&s.bound, &first->bound) && tc_strv_copy(&s.frozen, &first->frozen);
         int rc = copied ? search_item(&s) : -1;
@@ -396,10 +395,10 @@ static int search_until_still(const struct scan *first)
 }
 
 /* The rest of a path that lies below this item and no other; NULL: it does not. */
-static const char *below_item(const struct tc_process_cage *p, const struct tc_item *item,
+static const char *below_item(const struct tc_trees *t, const struct tc_item *item,
                               const char *path)
 {
-    return tc_process_holder(p, path) == item ? path + strlen(item->path) + (item->path[1] != '\0')
+    return tc_process_holder(t, path) == item ? path + strlen(item->path) + (item->path[1] != '\0')
                                               : NULL;
 }
 
@@ -425,19 +424,19 @@ static int refuse_own(struct tc_cage *cage, const struct tc_item *item, const ch
 static int pin_names(struct scan *s)
 {
     struct tc_cage *cage = s->cage;
-    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_trees *t = cage->trees;
     const struct tc_item *item = s->item;
     for (size_t i = 0; i < cage->plan->deny_count; i++) {
         const struct tc_deny *d = &cage->plan->denies[i];
-        const char *relative = below_item(p, item, d->path);
+        const char *relative = below_item(t, item, d->path);
         _autofd_ int fd = relative ? tc_resolve_beneath(item->fd, relative) : -1;
         if (!relative || (fd < 0 && !d->own)) /* of those the masks tell */
             continue;
         if (fd < 0 || bind_between(s, relative) < 0)
             return d->own ? refuse_own(cage, item, relative) : -1;
     }
-    for (size_t i = 0; i < p->item_count; i++) {
-        const char *relative = below_item(p, item, p->items[i].path);
+    for (size_t i = 0; i < t->item_count; i++) {
+        const char *relative = below_item(t, item, t->items[i].path);
         if (relative && bind_between(s, relative) < 0)
             return -1;
     }

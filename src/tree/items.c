@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/local/local.h"
 #include "base/path.h"
+#include "tree/tree.h"
 
 int tc_process_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, const char *hint,
                       const char *before, const char *after)
@@ -51,16 +51,16 @@ static int by_depth(const void *a, const void *b)
     return dx != dy ? (dx > dy) - (dx < dy) : strcmp(x->path, y->path);
 }
 
-void tc_process_sort(struct tc_process_cage *p)
+void tc_process_sort(struct tc_trees *t)
 {
-    qsort(p->items, p->item_count, sizeof(*p->items), by_depth);
+    qsort(t->items, t->item_count, sizeof(*t->items), by_depth);
 }
 
-struct tc_item *tc_process_holder(const struct tc_process_cage *p, const char *path)
+struct tc_item *tc_process_holder(const struct tc_trees *t, const char *path)
 {
     struct tc_item *best = NULL;
-    for (size_t i = 0; i < p->item_count; i++) {
-        struct tc_item *item = &p->items[i];
+    for (size_t i = 0; i < t->item_count; i++) {
+        struct tc_item *item = &t->items[i];
         if (item->directory && strcmp(item->path, path) != 0 && tc_path_within(item->path, path) &&
             (!best || strlen(item->path) > strlen(best->path)))
             best = item;

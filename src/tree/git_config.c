@@ -3,7 +3,7 @@
  *
  * The syntax is that of git-config(1). A tool may have written such a file: nothing in it leads to
  * more than a name that is protected. */
-#include "backend/local/git_config.h"
+#include "tree/git_config.h"
 
 #include <ctype.h>
 #include <fcntl.h>

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include "backend/local/local.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "linux/mounts.h"
+#include "tree/tree.h"
 
 #ifndef MQUEUE_MAGIC
 #define MQUEUE_MAGIC 0x19800202 /* linux/magic.h lacks it */
@@ -151,18 +151,18 @@ int tc_process_mount_below(const struct tc_item *item, const char *mounts, char 
 /* An empty object over one of them. */
 static int cover(struct tc_cage *cage, const struct tc_item *item, const char *relative)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     struct stat st;
     _autofd_ int fd = tc_resolve_beneath(item->fd, relative);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0; /* covered on the host, too */
     if (fd < 0 || fstat(fd, &st) < 0)
         return -1;
-    char *path = tc_arena_format(&p->arena, "%s/%s", item->path, relative);
-    int over = S_ISDIR(st.st_mode) ? p->host->mask_dir : p->host->mask_file;
-    int tree = tc_process_keep(p, tc_tree_open(over, &(struct tc_tree){.userns = -1}, NULL));
+    char *path = tc_arena_format(&t->arena, "%s/%s", item->path, relative);
+    int over = S_ISDIR(st.st_mode) ? t->host->mask_dir : t->host->mask_file;
+    int tree = tc_process_keep(t, tc_tree_open(over, &(struct tc_tree){.userns = -1}, NULL));
     struct tc_box_mount *m =
-        tree < 0 || !path ? NULL : tc_process_mount(p, tree, path, TC_LANDLOCK_READ_TREE);
+        tree < 0 || !path ? NULL : tc_process_mount(t, tree, path, TC_LANDLOCK_READ_TREE);
     if (!m)
         return -1;
     m->no_rule = true;

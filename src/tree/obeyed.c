@@ -5,9 +5,9 @@
  * host, whatever they are called. */
 #include <string.h>
 
-#include "backend/local/git_config.h"
-#include "backend/local/local.h"
 #include "base/path.h"
+#include "tree/git_config.h"
+#include "tree/tree.h"
 
 /* The rest of `path` below `above`; NULL: it is not below. */
 static const char *rest_below(const char *above, const char *path)
@@ -17,10 +17,10 @@ static const char *rest_below(const char *above, const char *path)
     return strncmp(above, path, n) == 0 && path[n] == '/' && path[n + 1] ? path + n + 1 : NULL;
 }
 
-static int add(struct tc_process_cage *p, struct tc_item *item, const char *relative)
+static int add(struct tc_trees *t, struct tc_item *item, const char *relative)
 {
-    struct tc_obeyed *o = tc_arena_alloc(&p->arena, sizeof(*o));
-    if (!o || !(o->relative = tc_arena_format(&p->arena, "%s", relative)))
+    struct tc_obeyed *o = tc_arena_alloc(&t->arena, sizeof(*o));
+    if (!o || !(o->relative = tc_arena_format(&t->arena, "%s", relative)))
         return -1;
     o->next = item->obeyed;
     item->obeyed = o;
@@ -37,7 +37,7 @@ bool tc_item_obeyed(const struct tc_item *item, const char *relative)
 
 /* Of a repository with its work tree there. One that has its hooks in a directory around itself
  * would leave nothing to write. */
-static int learn(struct tc_process_cage *p, struct tc_item *item, const char *top)
+static int learn(struct tc_trees *t, struct tc_item *item, const char *top)
 {
     _autostrv_ struct tc_strv paths = {0};
     if (!tc_git_obeys(top, &paths))
@@ -45,23 +45,23 @@ static int learn(struct tc_process_cage *p, struct tc_item *item, const char *to
     for (size_t i = 0; i < paths.count; i++) {
         const char *relative = rest_below(item->context, paths.items[i]);
         if (relative && !tc_path_within(paths.items[i], top) && !tc_item_obeyed(item, relative) &&
-            add(p, item, relative) < 0)
+            add(t, item, relative) < 0)
             return -1;
     }
     return 0;
 }
 
-int tc_item_learn(struct tc_process_cage *p, struct tc_item *item, const char *directory)
+int tc_item_learn(struct tc_trees *t, struct tc_item *item, const char *directory)
 {
     _autofree_ char *top =
         directory[0] ? tc_path_join(item->context, directory) : strdup(item->context);
-    return top ? learn(p, item, top) : -1;
+    return top ? learn(t, item, top) : -1;
 }
 
-int tc_item_learn_around(struct tc_process_cage *p, struct tc_item *item)
+int tc_item_learn_around(struct tc_trees *t, struct tc_item *item)
 {
     _autofree_ char *top = strdup(item->context);
-    while (top && learn(p, item, top) == 0) {
+    while (top && learn(t, item, top) == 0) {
         if (strcmp(top, "/") == 0)
             return 0;
         char *parent = tc_path_parent(top);
@@ -71,7 +71,7 @@ int tc_item_learn_around(struct tc_process_cage *p, struct tc_item *item)
     return -1;
 }
 
-int tc_item_learn_above(struct tc_process_cage *p, struct tc_item *item, const char *relative)
+int tc_item_learn_above(struct tc_trees *t, struct tc_item *item, const char *relative)
 {
     const char *last = item->learned ? item->learned : "";
     const char *base = tc_path_base(relative);
@@ -82,9 +82,9 @@ int tc_item_learn_above(struct tc_process_cage *p, struct tc_item *item, const c
         size_t length = (size_t)(slash - relative);
         bool known = strncmp(relative, last, length + 1) == 0;
         _autofree_ char *directory = known ? NULL : strndup(relative, length);
-        if (!known && (!directory || tc_item_learn(p, item, directory) < 0))
+        if (!known && (!directory || tc_item_learn(t, item, directory) < 0))
             return -1;
     }
-    item->learned = tc_arena_format(&p->arena, "%.*s", (int)n, relative);
+    item->learned = tc_arena_format(&t->arena, "%.*s", (int)n, relative);
     return item->learned ? 0 : -1;
 }

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/local/local.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "tree/tree.h"
 
 static int refuse(struct tc_cage *cage, const struct tc_item *item, const char *path, int errnum,
                   const char *why, const char *hint)
@@ -42,18 +42,18 @@ static bool is(const struct tc_file_id *id, const struct stat *st)
 static int mark(struct tc_cage *cage, const char *path, const struct stat *st, const char *rest,
                 bool *ret_inside)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    for (size_t i = 0; i < p->item_count; i++) {
-        struct tc_item *item = &p->items[i];
+    struct tc_trees *t = cage->trees;
+    for (size_t i = 0; i < t->item_count; i++) {
+        struct tc_item *item = &t->items[i];
         if (!item->writable || !item->directory || !is(&item->id, st))
             continue;
-        if (p->shared)
+        if (t->unmounted)
             return refuse(cage, item, path, 0,
                           "which the tool may write, and without namespaces nothing keeps it from "
                           "that",
                           apart);
-        struct tc_guarded *g = tc_arena_alloc(&p->arena, sizeof(*g));
-        char *relative = g ? tc_arena_format(&p->arena, "%s", rest) : NULL;
+        struct tc_guarded *g = tc_arena_alloc(&t->arena, sizeof(*g));
+        char *relative = g ? tc_arena_format(&t->arena, "%s", rest) : NULL;
         if (!relative)
             return tc_cage_fail_memory(cage, "steering");
         *g = (struct tc_guarded){.relative = relative, .next = item->guarded};
@@ -66,35 +66,35 @@ static int mark(struct tc_cage *cage, const char *path, const struct stat *st, c
 /* The file itself, by any of its names. */
 static int mark_file(struct tc_cage *cage, const char *path, const struct stat *st)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    for (size_t i = 0; i < p->item_count; i++)
-        if (p->items[i].writable && !p->items[i].directory && is(&p->items[i].id, st))
-            return refuse(cage, &p->items[i], path, 0, "and no tool may write that",
+    struct tc_trees *t = cage->trees;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].writable && !t->items[i].directory && is(&t->items[i].id, st))
+            return refuse(cage, &t->items[i], path, 0, "and no tool may write that",
                           "take the file out of what the tool may write");
-    if (p->shared && st->st_nlink > 1)
+    if (t->unmounted && st->st_nlink > 1)
         return refuse(
             cage, NULL, path, 0,
             "which has other names, and without namespaces the tool may write one of them",
             "put a copy in its place, which has one name");
-    struct tc_file_id *ids = tc_arena_alloc(&p->arena, (p->guarded_count + 1) * sizeof(*ids));
+    struct tc_file_id *ids = tc_arena_alloc(&t->arena, (t->guarded_count + 1) * sizeof(*ids));
     if (!ids)
         return tc_cage_fail_memory(cage, "steering");
-    if (p->guarded_count)
-        memcpy(ids, p->guarded, p->guarded_count * sizeof(*ids));
-    ids[p->guarded_count++] = (struct tc_file_id){st->st_dev, st->st_ino};
-    p->guarded = ids;
+    if (t->guarded_count)
+        memcpy(ids, t->guarded, t->guarded_count * sizeof(*ids));
+    ids[t->guarded_count++] = (struct tc_file_id){st->st_dev, st->st_ino};
+    t->guarded = ids;
     return 0;
 }
 
 /* No such file: is it one that the tool may make? */
 static int mark_new(struct tc_cage *cage, const char *path, int dir, const char *name)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     struct stat st, its;
     if (fstat(dir, &st) < 0)
         return refuse(cage, NULL, path, errno, unseen, apart);
-    for (size_t i = 0; i < p->item_count; i++) {
-        const struct tc_item *item = &p->items[i];
+    for (size_t i = 0; i < t->item_count; i++) {
+        const struct tc_item *item = &t->items[i];
         if (item->writable && item->host_name && strcmp(item->host_name, name) == 0 &&
             (fstat(item->fd, &its) < 0 || (its.st_dev == st.st_dev && its.st_ino == st.st_ino)))
             return refuse(cage, item, path, ENOENT, "and no tool may make that", apart);
@@ -145,7 +145,7 @@ static int walk(struct tc_cage *cage, const char *path, const char *real, bool f
 static int guard(struct tc_cage *cage, const char *path, bool must)
 {
     char real[PATH_MAX];
-    int found = tc_resolve_links(&TC_PRIV(cage)->resolver, path, real);
+    int found = tc_resolve_links(&cage->trees->resolver, path, real);
     if (found < 0)
         return refuse(cage, NULL, path, errno,
                       errno == ELOOP ? "through a link that a tool could change"
@@ -154,10 +154,10 @@ static int guard(struct tc_cage *cage, const char *path, bool must)
     return walk(cage, path, real, found, must);
 }
 
-static bool writes(const struct tc_process_cage *p)
+static bool writes(const struct tc_trees *t)
 {
-    for (size_t i = 0; i < p->item_count; i++)
-        if (p->items[i].writable)
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].writable)
             return true;
     return false;
 }
@@ -166,10 +166,10 @@ int tc_process_guard(struct tc_cage *cage)
 {
     const struct tc_plan *plan = cage->plan;
     int rc = 0;
-    if (!writes(TC_PRIV(cage)))
+    if (!writes(cage->trees))
         return 0;
     /* without namespaces it is the policy's own word that gives this up for itself */
-    if (plan->policy_file && !((const struct tc_process_cage *)TC_PRIV(cage))->shared)
+    if (plan->policy_file && !cage->trees->unmounted)
         rc = guard(cage, plan->policy_file, false);
     for (size_t i = 0; rc == 0 && i < plan->extended.count; i++)
         rc = guard(cage, plan->extended.items[i], true);
@@ -192,14 +192,14 @@ bool tc_process_guards_below(const struct tc_item *item, const char *relative)
     return false;
 }
 
-bool tc_process_guards_id(const struct tc_process_cage *p, int dirfd, const char *name, ino_t ino)
+bool tc_process_guards_id(const struct tc_trees *t, int dirfd, const char *name, ino_t ino)
 {
-    for (size_t i = 0; i < p->guarded_count; i++) {
+    for (size_t i = 0; i < t->guarded_count; i++) {
         struct stat st;
-        if (p->guarded[i].ino != ino)
+        if (t->guarded[i].ino != ino)
             continue;
         if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? errno != ENOENT
-                                                               : is(&p->guarded[i], &st))
+                                                               : is(&t->guarded[i], &st))
             return true;
     }
     return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#ifndef TC_LOCAL_STEERING_H
-#define TC_LOCAL_STEERING_H
+#ifndef TC_TREE_STEERING_H
+#define TC_TREE_STEERING_H
 
 #include <stdbool.h>
 

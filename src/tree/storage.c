@@ -6,16 +6,16 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "backend/local/local.h"
 #include "linux/mounts.h"
+#include "tree/tree.h"
 
 /* /tmp is a mount like the others, so that a granted path below it gets its mount point there. */
 int tc_process_storage(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     const struct tc_limits *l = &cage->plan->limits;
-    p->storage = tc_process_keep(p, tc_tmpfs(l->disk, l->inodes, "1777", true));
-    if (p->storage < 0)
+    t->storage = tc_process_keep(t, tc_tmpfs(l->disk, l->inodes, "1777", true));
+    if (t->storage < 0)
         return tc_cage_fail(cage,
                             &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
                                              .stage = "storage",
@@ -25,21 +25,21 @@ int tc_process_storage(struct tc_cage *cage)
                             TC_CLAUSE_TMP_PRIVATE, "cannot make the private /tmp");
     enum tc_landlock_kind rights =
         cage->plan->unix_sockets ? TC_LANDLOCK_OWN_TREE : TC_LANDLOCK_WRITE_TREE;
-    return tc_process_mount(p, p->storage, "/tmp", rights) ? 0
+    return tc_process_mount(t, t->storage, "/tmp", rights) ? 0
                                                            : tc_cage_fail_memory(cage, "prepare");
 }
 
-int tc_process_own(const struct tc_process_cage *p, int dirfd, const char *name)
+int tc_process_own(const struct tc_trees *t, int dirfd, const char *name)
 {
-    return p->id == (uid_t)-1
+    return t->id == (uid_t)-1
                ? 0
-               : fchownat(dirfd, name, p->id, (gid_t)p->id, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
+               : fchownat(dirfd, name, t->id, (gid_t)t->id, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
 }
 
-int tc_process_own_directory(struct tc_process_cage *p, int storage, const char *at)
+int tc_process_own_directory(struct tc_trees *t, int storage, const char *at)
 {
     int fd = tc_mkdirs(storage, at) < 0
                  ? -1
                  : openat(storage, at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return tc_process_keep(p, fd) < 0 || tc_process_own(p, fd, "") < 0 ? -1 : fd;
+    return tc_process_keep(t, fd) < 0 || tc_process_own(t, fd, "") < 0 ? -1 : fd;
 }
