@@ -14,6 +14,7 @@
 #include "linux/ids.h"
 #include "linux/seccomp_changes.h"
 #include "tree/tree.h"
+#include "workspace/workspace.h"
 
 enum { TC_SHELF_PLACES = 8, TC_PORTS_MAX = 8 };
 
@@ -76,23 +77,7 @@ int tc_root_copy(uint64_t serial);
 /* ---- one cage
  * ------------------------------------------------------------------------------------- */
 
-struct tc_journal;
-struct tc_session;
 struct tc_proxy;
-
-/* What tells one state of a file from another. */
-struct tc_version {
-    uint64_t inode, size;
-    unsigned mode;
-    struct statx_timestamp mtime, ctime;
-};
-
-/* One entry of a copied workspace, when it was copied. */
-struct tc_copied {
-    const struct tc_item *item;
-    const char *relative;
-    struct tc_version copy, host;
-};
 
 /* What a backend adds to a cage around which it puts a container runtime. */
 struct tc_local_form {
@@ -104,19 +89,11 @@ struct tc_local_form {
     const char *(*mechanism)(const struct tc_cage *cage, enum tc_clause clause);
 };
 
-/* A name of an overlaid workspace, when the call began. */
-struct tc_place {
-    const struct tc_item *item;
-    const char *relative;
-    uint64_t inode; /* of a directory; of nothing else */
-    dev_t device;
-};
-
 struct tc_process_cage {
     const struct tc_local_form *form; /* NULL: a process cage */
     struct tc_process_host *host;
     struct tc_trees trees;
-    const char *left; /* where the gathering was not; NULL: it was everywhere */
+    struct tc_workspace workspace;
     struct tc_spare
         *spare;       /* the process that becomes this cage; NULL: it is cloned at the start */
     uid_t spoken_uid; /* what the tool sees, where a runtime stands between */
@@ -126,11 +103,6 @@ struct tc_process_cage {
     uint64_t root;
     struct tc_root_point *points;
     size_t point_count;
-    struct tc_copied *copied;
-    size_t copied_count;
-    struct tc_place *places;
-    size_t place_count;
-    int64_t opened_ns, opened_us; /* real and monotonic time before the first look at an overlay */
     struct tc_box box;
     int report; /* our end */
     int child_report;
@@ -149,19 +121,10 @@ struct tc_process_cage {
     bool shared;      /* no namespaces: Landlock and seccomp alone */
     int64_t asked_us; /* when it was asked to end everything; 0: not yet */
     int64_t child_cpu_us, max_rss;
-    int64_t segments;        /* bytes of those that nobody has attached, more than allowed; or 0 */
-    int64_t seen_cpu_us;     /* the last sample */
-    struct timespec started; /* real time, for changes */
-    void *own;               /* of the backend; it frees it */
-    pid_t collector;         /* gathers changes; 0: none */
-    int collector_fd, changes_fd;
-    bool committing;
-    int journals;               /* directory of journals; -1: nothing will come back */
-    int held;                   /* directory of what waits for a person; -1: nothing will */
-    bool overwrite;             /* a person says so of newer work of the host */
-    struct tc_journal *journal; /* in the process that commits */
-    struct tc_session *session; /* NULL: none */
-    struct tc_proxy *proxy;     /* the way out; NULL: there is none */
+    int64_t segments;       /* bytes of those that nobody has attached, more than allowed; or 0 */
+    int64_t seen_cpu_us;    /* the last sample */
+    void *own;              /* of the backend; it frees it */
+    struct tc_proxy *proxy; /* the way out; NULL: there is none */
 };
 
 #define TC_PRIV(cage) ((struct tc_process_cage *)(cage)->priv)
@@ -177,8 +140,6 @@ int tc_process_prepare(struct tc_cage *cage);
 int tc_process_complete(struct tc_cage *cage);
 /* filter.c: the system call filter that the plan asks for. */
 int tc_process_filter(struct tc_cage *cage);
-/* place.c: what stands at each granted path. */
-int tc_process_trees(struct tc_cage *cage);
 /* argv.c */
 int tc_process_argv(struct tc_cage *cage);
 int tc_process_limits(struct tc_cage *cage);
@@ -199,14 +160,6 @@ void tc_process_notify(struct tc_cage *cage);
 /* Has it a process of its own that serves its notifications? */
 bool tc_process_watched(const struct tc_process_cage *p);
 void tc_process_reap(struct tc_cage *cage);
-/* changes.c */
-int tc_process_collect(struct tc_cage *cage, bool commit);
-void tc_process_collected(struct tc_cage *cage);
-/* What was changed in the writable paths, into *found; brings back what was copied. */
-void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *found);
-/* Remembers the first place of which a bound kept the gathering out. */
-void tc_process_left(struct tc_process_cage *p, const struct tc_item *item, const char *relative);
-bool tc_process_uncollect(struct tc_cage *cage);
 /* probe.c */
 bool tc_process_trial(struct tc_plan *ret);
 void tc_process_probe(const struct tc_cage *trial, struct tc_outcome *outcome);

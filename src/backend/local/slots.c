@@ -6,20 +6,19 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statfs.h>
 
-#include "backend/local/held.h"
-#include "backend/local/journal.h"
 #include "backend/local/local.h"
 #include "backend/local/proxy.h"
 #include "backend/local/sample.h"
-#include "backend/local/session.h"
 #include "backend/local/slots.h"
 #include "backend/local/spare.h"
 #include "backend/local/watch.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "workspace/held.h"
+#include "workspace/journal.h"
+#include "workspace/session.h"
 
 enum { PATIENCE_MS = 2000 };
 
@@ -90,21 +89,6 @@ void tc_local_signal(struct tc_cage *cage, bool at_once)
         (void)kill(p->pid, SIGCONT);
 }
 
-/* Is the private storage full, in bytes or in files? */
-static bool full(int fd)
-{
-    struct statfs s;
-    return fd >= 0 && fstatfs(fd, &s) == 0 && (s.f_bfree == 0 || s.f_ffree == 0);
-}
-
-static bool storage_full(const struct tc_process_cage *p)
-{
-    for (size_t i = 0; i < p->trees.item_count; i++)
-        if (full(p->trees.items[i].copy))
-            return true;
-    return full(p->trees.storage);
-}
-
 const char *tc_local_usage(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -120,19 +104,9 @@ const char *tc_local_usage(struct tc_cage *cage)
     o->notice = tc_journal_notice();
     if (u.oom_kills > 0)
         return "memory";
-    if (storage_full(p))
+    if (tc_workspace_full(&p->trees))
         return "disk";
     return u.pids_refused > 0 ? "pids" : NULL;
-}
-
-/* A private storage of this size is freed in less than a millisecond. */
-static bool is_large(int storage)
-{
-    enum { BYTES = 4 << 20, FILES = 1000 };
-    struct statfs s;
-    return storage >= 0 && fstatfs(storage, &s) == 0 &&
-           ((s.f_blocks - s.f_bfree) * (uint64_t)s.f_bsize > BYTES ||
-            s.f_files - s.f_ffree > FILES);
 }
 
 bool tc_local_holds_much(const struct tc_cage *cage)
@@ -140,16 +114,13 @@ bool tc_local_holds_much(const struct tc_cage *cage)
     const struct tc_process_cage *p = TC_PRIV(cage);
     if (!p || p->trees.remote)
         return p != NULL;
-    for (size_t i = 0; i < p->trees.item_count; i++)
-        if (is_large(p->trees.items[i].copy))
-            return true;
-    return is_large(p->trees.storage);
+    return tc_workspace_large(&p->trees);
 }
 
 void tc_local_release(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    tc_session_let_go(p);
+    tc_session_let_go(&p->workspace);
     int *own[] = {&p->report, &p->child_report, &p->pidfd, &p->listener, &p->box.out, &p->box.err};
     for (size_t i = 0; i < TC_COUNT(own); i++) {
         if (*own[i] >= 0)
@@ -175,13 +146,12 @@ void tc_local_destroy(struct tc_cage *cage)
         (void)tc_cgroup_give(p->group);
     if (p->trees.id != (uid_t)-1)
         tc_ids_give(&p->host->ids, p->trees.id);
-    free(p->copied);
-    free(p->places);
-    tc_session_free(p);
+    tc_workspace_done(&p->workspace);
     tc_trees_done(&p->trees);
     free(p);
     cage->priv = NULL;
     cage->trees = NULL;
+    cage->workspace = NULL;
 }
 
 void tc_local_close(void)

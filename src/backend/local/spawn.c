@@ -169,7 +169,7 @@ int tc_process_start(struct tc_cage *cage)
     const struct tc_limits *l = &cage->plan->limits;
     if (open_streams(cage) < 0 || give_streams(cage) < 0)
         return -1;
-    (void)clock_gettime(CLOCK_REALTIME_COARSE, &p->started);
+    tc_workspace_start(&p->workspace);
     if (l->timeout_ms)
         p->box.last_us = cage->begun_us + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;
     int rc = p->shared ? start_shared(cage) : tc_spare_go(p) ? 0 : start_cold(cage);

@@ -10,13 +10,13 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "backend/local/held.h"
-#include "backend/local/state.h"
-#include "backend/local/workspace.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/remove.h"
 #include "base/sys.h"
+#include "workspace/copy.h"
+#include "workspace/held.h"
+#include "workspace/state.h"
 
 static const char store[] = "held"; /* in the state directory */
 
@@ -43,12 +43,12 @@ void tc_keeping_begin(struct tc_keeping *k, int dir, const struct tc_plan *plan)
 
 static bool add_names(struct tc_held_list *list, const struct tc_cage *cage)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_trees *t = cage->trees;
     for (size_t i = 0; i < cage->plan->deny_count; i++)
         if (!tc_strv_add(&list->denies, cage->plan->denies[i].path))
             return false;
-    for (size_t i = 0; i < p->trees.item_count; i++)
-        if (p->trees.items[i].part && !tc_strv_add(&list->named, p->trees.items[i].path))
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].part && !tc_strv_add(&list->named, t->items[i].path))
             return false;
     return true;
 }
@@ -192,7 +192,7 @@ void tc_keep_entry(struct tc_keeping *k, const struct tc_cage *cage, const struc
                  : tc_format("%lld/%s", (long long)tree, item->name ? item->name : e->relative);
     k->failed = !place || !make_way(k, tree, place) || !copy_entry(k, e, place) ||
                 !add_row(k, tree, e->relative, kind, held,
-                         tc_commit_base(TC_PRIV(cage), item, e->relative));
+                         tc_commit_base(cage->workspace, item, e->relative));
 }
 
 void tc_keep_removal(struct tc_keeping *k, const struct tc_cage *cage,

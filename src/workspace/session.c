@@ -3,7 +3,7 @@
  *
  * The directory of a session: found, locked, looked at, listed, thrown away. Never in the loop: a
  * state directory may be slow. */
-#include "backend/local/session.h"
+#include "workspace/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "backend/local/state.h"
 #include "base/fd.h"
 #include "base/remove.h"
+#include "workspace/state.h"
 
 enum { SESSIONS_MAX = 64, TRIES = 20, PAUSE_NS = 10000000, SHOWN = 12 };
 
@@ -176,9 +176,8 @@ static int refuse_entry(struct tc_cage *cage, const char *where)
 
 static int check_form(struct tc_cage *cage)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
     errno = 0;
-    if (p->shared)
+    if (cage->trees->unmounted)
         return fail(cage, TOOLCAGE_EUNENFORCEABLE, cage->plan->session,
                     "run where namespaces can be made, or without a session",
                     "without namespaces there is no private /tmp for session");
@@ -194,7 +193,8 @@ static int check_form(struct tc_cage *cage)
 
 int tc_session_open(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
+    struct tc_workspace *w = cage->workspace;
     const char *where = "";
     if (!cage->plan->session)
         return 0;
@@ -203,33 +203,33 @@ int tc_session_open(struct tc_cage *cage)
     struct tc_session *s = calloc(1, sizeof(*s));
     if (!s)
         return tc_cage_fail_memory(cage, "session");
-    p->session = s;
+    w->session = s;
     s->own = s->tree = -1;
     _autofd_ int dir = tc_state_open("sessions", &where);
-    s->own = dir < 0 ? -1 : tc_process_keep(&p->trees, enter(dir, cage->plan->session));
+    s->own = dir < 0 ? -1 : tc_process_keep(t, enter(dir, cage->plan->session));
     if (s->own < 0)
         return refuse_entry(cage, where);
     int rc = load(cage, s);
     if (s->tree >= 0)
-        s->tree = tc_process_keep(&p->trees, s->tree);
+        s->tree = tc_process_keep(t, s->tree);
     if (rc == 0)
         rc = check_bounds(cage, &s->record);
     if (rc < 0)
-        tc_session_let_go(p);
+        tc_session_let_go(w);
     return rc;
 }
 
-void tc_session_let_go(struct tc_process_cage *p)
+void tc_session_let_go(struct tc_workspace *w)
 {
-    if (p->session && p->session->own >= 0)
-        (void)flock(TAKE_FD(p->session->own), LOCK_UN); /* closed with the cage's others */
+    if (w->session && w->session->own >= 0)
+        (void)flock(TAKE_FD(w->session->own), LOCK_UN); /* closed with the cage's others */
 }
 
-void tc_session_free(struct tc_process_cage *p)
+void tc_session_free(struct tc_workspace *w)
 {
-    if (p->session)
-        tc_session_record_done(&p->session->record);
-    free(TAKE(p->session));
+    if (w->session)
+        tc_session_record_done(&w->session->record);
+    free(TAKE(w->session));
 }
 
 /* ---- between calls

@@ -4,11 +4,11 @@
  * A copied workspace: the tool works on a private copy, and what it changed comes back when the
  * call succeeds. The copy lives in a tmpfs that nobody else can reach, so nothing of it can be left
  * behind. */
-#ifndef TC_LOCAL_WORKSPACE_H
-#define TC_LOCAL_WORKSPACE_H
+#ifndef TC_WORKSPACE_COPY_H
+#define TC_WORKSPACE_COPY_H
 
-#include "backend/local/local.h"
 #include "linux/walk.h"
+#include "workspace/workspace.h"
 
 /* workspace.c: copies the item's tree; a detached, writable mount of the copy (kept by the cage),
  * also in item->copy. -1 with the failure written. Links are copied as links; sockets, pipes and
@@ -36,16 +36,16 @@ int tc_workspace_copy_link(int from_dir, const char *from_name, int to_dir, cons
  * meantime is not touched, and what steers the host is held back. */
 
 /* Once, before the others. */
-void tc_commit_begin(struct tc_process_cage *p);
+void tc_commit_begin(struct tc_workspace *w);
 /* What the tool did to an entry of the copy: "added", "modified", or NULL: nothing. */
-const char *tc_commit_kind(const struct tc_process_cage *p, const struct tc_item *item,
+const char *tc_commit_kind(const struct tc_workspace *w, const struct tc_item *item,
                            const struct tc_walk_entry *e);
 /* What could not be brought back for no fault of anybody: then the call has failed. */
 extern const char tc_commit_undone[];
 /* What may be kept for a person to decide: these two, and what only waits for that. */
 extern const char tc_commit_conflict[], tc_commit_steering[], tc_commit_waits[];
 /* What stood there when the call began; NULL: nothing, or nobody asked. */
-const struct tc_copied *tc_commit_base(const struct tc_process_cage *p, const struct tc_item *item,
+const struct tc_copied *tc_commit_base(const struct tc_workspace *w, const struct tc_item *item,
                                        const char *relative);
 /* Is it what the policy is made from, or would a directory that leads there be none? */
 bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigned mode);
@@ -58,6 +58,6 @@ enum tc_commit_fate { TC_COMMIT_STAYS, TC_COMMIT_GONE, TC_COMMIT_REPLACED, TC_CO
  * with errno: that cannot be told. */
 enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry);
 /* Removes it on the host: NULL, or why not. Names below a directory go before it. */
-const char *tc_commit_removal(const struct tc_process_cage *p, const struct tc_copied *entry);
+const char *tc_commit_removal(const struct tc_cage *cage, const struct tc_copied *entry);
 
 #endif

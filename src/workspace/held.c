@@ -3,7 +3,7 @@
  *
  * Held changes, afterwards: shown, brought to the host, or thrown away. They come back by the same
  * code as those of a call that has just ended. */
-#include "backend/local/held.h"
+#include "workspace/held.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +12,12 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "backend/local/journal.h"
-#include "backend/local/reading.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/remove.h"
 #include "base/sys.h"
+#include "workspace/journal.h"
+#include "workspace/reading.h"
 
 enum { LIST_MAX = 512 << 20, ID_LENGTH = 26 };
 
@@ -181,7 +181,8 @@ static int show(int own, const struct tc_held_list *list, struct tc_outcome *o)
 /* A cage that has ended, of which nothing is left but its workspace. */
 struct past {
     struct tc_plan plan;
-    struct tc_process_cage p;
+    struct tc_trees trees;
+    struct tc_workspace workspace;
     struct tc_cage cage;
     struct tc_mount *mounts;
 };
@@ -203,12 +204,12 @@ static int open_root(const struct tc_held_tree *tree)
 
 static int restore_item(struct past *past, int own, size_t index, const struct tc_held_tree *tree)
 {
-    struct tc_process_cage *p = &past->p;
+    struct tc_trees *t = &past->trees;
     char number[24];
     (void)snprintf(number, sizeof(number), "%zu", index);
     past->mounts[index] =
         (struct tc_mount){.kind = TC_MOUNT_WRITE, .path = tree->path, .from = tree->from};
-    struct tc_item *item = &p->trees.items[p->trees.item_count++];
+    struct tc_item *item = &t->items[t->item_count++];
     *item = (struct tc_item){.mount = &past->mounts[index],
                              .path = tree->path,
                              .writable = true,
@@ -218,24 +219,24 @@ static int restore_item(struct past *past, int own, size_t index, const struct t
                              .gid = (gid_t)tree->gid,
                              .name = tree->name,
                              .host_name = tree->host_name};
-    item->fd = tc_process_keep(&p->trees, open_root(tree));
-    item->copy =
-        item->fd < 0
-            ? -1
-            : tc_process_keep(&p->trees,
-                              openat(own, number, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    item->fd = tc_process_keep(t, open_root(tree));
+    item->copy = item->fd < 0
+                     ? -1
+                     : tc_process_keep(
+                           t, openat(own, number, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     return item->copy < 0 ? -1 : 0;
 }
 
 static int restore(struct past *past, int own, struct tc_held_list *list)
 {
-    struct tc_process_cage *p = &past->p;
+    struct tc_trees *t = &past->trees;
+    struct tc_workspace *w = &past->workspace;
     size_t count = list->tree_count + list->named.count;
-    past->mounts = tc_arena_alloc(&p->trees.arena, (count + 1) * sizeof(*past->mounts));
-    p->trees.items = tc_arena_alloc(&p->trees.arena, (count + 1) * sizeof(*p->trees.items));
+    past->mounts = tc_arena_alloc(&t->arena, (count + 1) * sizeof(*past->mounts));
+    t->items = tc_arena_alloc(&t->arena, (count + 1) * sizeof(*t->items));
     past->plan.denies =
-        tc_arena_alloc(&p->trees.arena, (list->denies.count + 1) * sizeof(*past->plan.denies));
-    if (!past->mounts || !p->trees.items || !past->plan.denies)
+        tc_arena_alloc(&t->arena, (list->denies.count + 1) * sizeof(*past->plan.denies));
+    if (!past->mounts || !t->items || !past->plan.denies)
         return -1;
     for (size_t i = 0; i < list->denies.count; i++)
         past->plan.denies[past->plan.deny_count++].path = list->denies.items[i];
@@ -243,15 +244,15 @@ static int restore(struct past *past, int own, struct tc_held_list *list)
         if (restore_item(past, own, i, &list->trees[i]) < 0)
             return -1;
     for (size_t i = 0; i < list->named.count; i++)
-        p->trees.items[p->trees.item_count++] = (struct tc_item){
+        t->items[t->item_count++] = (struct tc_item){
             .path = list->named.items[i], .part = true, .fd = -1, .copy = -1, .layers = -1};
     for (size_t i = 0; i < list->row_count; i++) {
         const struct tc_held_row *row = &list->rows[i];
-        struct tc_copied *entry = row->was ? TC_PUSH(p->copied, p->copied_count) : NULL;
+        struct tc_copied *entry = row->was ? TC_PUSH(w->copied, w->copied_count) : NULL;
         if (row->was && !entry)
             return -1;
         if (entry)
-            *entry = (struct tc_copied){.item = &p->trees.items[row->tree],
+            *entry = (struct tc_copied){.item = &t->items[row->tree],
                                         .relative = row->relative,
                                         .copy.mode = row->host.mode,
                                         .host = row->host};
@@ -261,25 +262,25 @@ static int restore(struct past *past, int own, struct tc_held_list *list)
 
 static void past_done(struct past *past)
 {
-    free(past->p.copied);
-    tc_trees_done(&past->p.trees);
+    free(past->workspace.copied);
+    tc_trees_done(&past->trees);
 }
 
 static int bring_back(int own, struct tc_held_list *list, bool overwrite,
                       struct tc_outcome *outcome)
 {
-    struct past past = {.p = {.trees.host = &tc_tree_host, .overwrite = overwrite}};
+    struct past past = {.trees.host = &tc_tree_host, .workspace.overwrite = overwrite};
     const char *where = "";
     past.plan.call = list->call;
     past.plan.tool = list->tool;
     past.plan.workspace = TC_WORKSPACE_COPY;
     past.plan.commit = TC_COMMIT_ASK; /* nothing of it may be lost */
-    past.p.journals = tc_process_keep(&past.p.trees, tc_journal_open(&where));
-    past.p.held = tc_process_keep(&past.p.trees, tc_held_open(NULL));
+    past.workspace.journals = tc_process_keep(&past.trees, tc_journal_open(&where));
+    past.workspace.held = tc_process_keep(&past.trees, tc_held_open(NULL));
     past.cage = (struct tc_cage){
-        .plan = &past.plan, .outcome = outcome, .priv = &past.p, .trees = &past.p.trees};
+        .plan = &past.plan, .outcome = outcome, .workspace = &past.workspace, .trees = &past.trees};
     int rc = 0;
-    if (past.p.journals < 0 || past.p.held < 0)
+    if (past.workspace.journals < 0 || past.workspace.held < 0)
         rc = fail(outcome, list->call, TOOLCAGE_EPATH, "make the state directory writable",
                   "cannot keep a journal of what comes back of call");
     else if (restore(&past, own, list) < 0)

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/local/session.h"
-#include "backend/local/state.h"
-#include "backend/local/workspace.h"
 #include "base/path.h"
 #include "linux/walk.h"
+#include "workspace/copy.h"
+#include "workspace/session.h"
+#include "workspace/state.h"
 
 enum { ENTRIES_MAX = 2000000 };
 
@@ -60,10 +60,10 @@ static int against(const void *key, const void *row)
     return strcmp(k->relative, r->relative);
 }
 
-const struct tc_held_row *tc_session_row(const struct tc_process_cage *p,
-                                         const struct tc_item *item, const char *relative)
+const struct tc_held_row *tc_session_row(const struct tc_workspace *w, const struct tc_item *item,
+                                         const char *relative)
 {
-    const struct tc_session *s = p->session;
+    const struct tc_session *s = w->session;
     const struct tc_held_list *list = s ? &s->record.list : NULL;
     struct key key = {.relative = relative};
     if (!list || !list->rows || item->layers < 0 || (key.tree = tree_of(s, item)) < 0)
@@ -84,28 +84,28 @@ static bool closes(const struct tc_session *s, const struct tc_held_row *row)
 }
 
 /* What the host has below such a name now, and no row speaks of, is newer. */
-static bool closed_above(const struct tc_process_cage *p, const struct tc_item *item,
+static bool closed_above(const struct tc_workspace *w, const struct tc_item *item,
                          const char *relative)
 {
     char above[PATH_MAX];
     tc_strcopy(above, sizeof(above), relative);
     for (char *slash = strrchr(above, '/'); slash; slash = strrchr(above, '/')) {
         *slash = '\0';
-        const struct tc_held_row *row = tc_session_row(p, item, above);
-        if (row && closes(p->session, row))
+        const struct tc_held_row *row = tc_session_row(w, item, above);
+        if (row && closes(w->session, row))
             return true;
     }
     return false;
 }
 
-bool tc_session_base(const struct tc_process_cage *p, const struct tc_item *item,
-                     const char *relative, unsigned mode, struct tc_version *ret)
+bool tc_session_base(const struct tc_workspace *w, const struct tc_item *item, const char *relative,
+                     unsigned mode, struct tc_version *ret)
 {
-    const struct tc_held_row *row = tc_session_row(p, item, relative);
+    const struct tc_held_row *row = tc_session_row(w, item, relative);
     *ret = (struct tc_version){.mode = S_ISDIR(mode) ? 0 : mode};
     if (row && row->kind && row->was)
         *ret = row->host;
-    else if (row ? !row->kind && S_ISDIR(mode) : !p->session || !closed_above(p, item, relative))
+    else if (row ? !row->kind && S_ISDIR(mode) : !w->session || !closed_above(w, item, relative))
         return false;
     return true;
 }
@@ -115,18 +115,18 @@ bool tc_session_base(const struct tc_process_cage *p, const struct tc_item *item
 
 static int own(const struct putting *put, int dir, const char *name, bool tools)
 {
-    const struct tc_process_cage *p = TC_PRIV(put->cage);
-    uid_t id = tools ? p->trees.id : 0;
-    return p->trees.id == (uid_t)-1 ? 0 : fchownat(dir, name, id, (gid_t)id, AT_SYMLINK_NOFOLLOW);
+    const struct tc_trees *t = put->cage->trees;
+    uid_t id = tools ? t->id : 0;
+    return t->id == (uid_t)-1 ? 0 : fchownat(dir, name, id, (gid_t)id, AT_SYMLINK_NOFOLLOW);
 }
 
 /* Does another granted path lie at this name or below it? There nothing may stand in its way. */
 static bool leads_to_grant(const struct putting *put, const char *relative)
 {
-    const struct tc_process_cage *p = TC_PRIV(put->cage);
+    const struct tc_trees *t = put->cage->trees;
     _autofree_ char *path = tc_path_join(put->item ? put->item->path : "/tmp", relative);
-    for (size_t i = 0; path && i < p->trees.item_count; i++)
-        if (&p->trees.items[i] != put->item && tc_path_within(path, p->trees.items[i].path))
+    for (size_t i = 0; path && i < t->item_count; i++)
+        if (&t->items[i] != put->item && tc_path_within(path, t->items[i].path))
             return true;
     return !path;
 }
@@ -147,9 +147,9 @@ static int make_like(const struct putting *put, int dir, const char *relative)
 
 static int put_directory(const struct putting *put, const struct tc_walk_entry *e, int dir)
 {
-    const struct tc_process_cage *p = TC_PRIV(put->cage);
+    const struct tc_workspace *w = put->cage->workspace;
     const char *name = tc_path_base(e->relative);
-    const struct tc_held_row *row = put->item ? tc_session_row(p, put->item, e->relative) : NULL;
+    const struct tc_held_row *row = put->item ? tc_session_row(w, put->item, e->relative) : NULL;
     struct stat st;
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return !S_ISDIR(st.st_mode); /* the grant's own */
@@ -218,11 +218,12 @@ static const char why_not[] = "`toolcage session end` throws the session away; `
 
 int tc_session_restore_tmp(struct tc_cage *cage)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    struct putting put = {.cage = cage, .to = p->trees.storage};
-    if (!p->session || p->session->tree < 0)
+    const struct tc_trees *t = cage->trees;
+    const struct tc_workspace *w = cage->workspace;
+    struct putting put = {.cage = cage, .to = t->storage};
+    if (!w->session || w->session->tree < 0)
         return 0;
-    _autofd_ int from = tc_state_enter(p->session->tree, "tmp");
+    _autofd_ int from = tc_state_enter(w->session->tree, "tmp");
     return from >= 0 && put_tree(&put, from) == 0 ? 0 : fail(cage, "/tmp", why_not);
 }
 
@@ -277,9 +278,9 @@ static int put_removal(const struct putting *put, const struct tc_held_row *row)
 
 int tc_session_restore_layer(struct tc_cage *cage, const struct tc_item *item)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_workspace *w = cage->workspace;
     struct putting put = {.cage = cage, .item = item, .to = item->copy};
-    struct tc_session *s = p->session;
+    struct tc_session *s = w->session;
     int64_t tree = s && s->tree >= 0 ? tree_of(s, item) : -1;
     if (tree < 0)
         return 0;
@@ -297,7 +298,7 @@ int tc_session_restore_layer(struct tc_cage *cage, const struct tc_item *item)
 
 int tc_session_restored(struct tc_cage *cage)
 {
-    const struct tc_session *s = TC_PRIV(cage)->session;
+    const struct tc_session *s = cage->workspace->session;
     if (!s || s->restored == s->record.list.tree_count)
         return 0;
     errno = 0;

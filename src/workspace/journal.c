@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "backend/local/journal.h"
+#include "workspace/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,12 +11,12 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#include "backend/local/state.h"
-#include "backend/local/workspace.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "linux/mounts.h"
+#include "workspace/copy.h"
+#include "workspace/state.h"
 
 /* Records: a letter, then a text that ends with NUL. The directory on the host, the name in it that
  * is about to change, the tool. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/local/held.h"
+#include "workspace/held.h"
 
 static const char format[] = "toolcage held changes 1";
 enum { TREES_MAX = 2048, ROWS_MAX = 2000000 };

@@ -5,11 +5,11 @@
  * work of the host or would steer it. They are kept in the state directory, a directory a call: a
  * list, and what the tool made as a tree of its own. From there they come back in the same way as
  * from a workspace, compared with what the host was when the call began. */
-#ifndef TC_LOCAL_HELD_H
-#define TC_LOCAL_HELD_H
+#ifndef TC_WORKSPACE_HELD_H
+#define TC_WORKSPACE_HELD_H
 
-#include "backend/local/local.h"
 #include "linux/walk.h"
+#include "workspace/workspace.h"
 
 /* ---- while a call's changes are gathered
  * -------------------------------------------------------------- */

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/local/journal.h"
-#include "backend/local/workspace.h"
 #include "base/path.h"
 #include "tree/steering.h"
+#include "workspace/copy.h"
+#include "workspace/journal.h"
 
 const char tc_commit_conflict[] = "conflict";
 const char tc_commit_steering[] = "steers the host";
@@ -28,17 +28,17 @@ static int by_place(const void *a, const void *b)
     return strcmp(x->relative, y->relative);
 }
 
-void tc_commit_begin(struct tc_process_cage *p)
+void tc_commit_begin(struct tc_workspace *w)
 {
-    if (p->copied)
-        qsort(p->copied, p->copied_count, sizeof(*p->copied), by_place);
+    if (w->copied)
+        qsort(w->copied, w->copied_count, sizeof(*w->copied), by_place);
 }
 
-const struct tc_copied *tc_commit_base(const struct tc_process_cage *p, const struct tc_item *item,
+const struct tc_copied *tc_commit_base(const struct tc_workspace *w, const struct tc_item *item,
                                        const char *relative)
 {
     struct tc_copied key = {.item = item, .relative = relative};
-    return p->copied ? bsearch(&key, p->copied, p->copied_count, sizeof(key), by_place) : NULL;
+    return w->copied ? bsearch(&key, w->copied, w->copied_count, sizeof(key), by_place) : NULL;
 }
 
 static bool same_type(const struct tc_version *version, unsigned mode)
@@ -46,10 +46,10 @@ static bool same_type(const struct tc_version *version, unsigned mode)
     return (version->mode & S_IFMT) == (mode & S_IFMT);
 }
 
-const char *tc_commit_kind(const struct tc_process_cage *p, const struct tc_item *item,
+const char *tc_commit_kind(const struct tc_workspace *w, const struct tc_item *item,
                            const struct tc_walk_entry *e)
 {
-    const struct tc_copied *entry = tc_commit_base(p, item, e->relative);
+    const struct tc_copied *entry = tc_commit_base(w, item, e->relative);
     struct tc_version now = tc_workspace_version(e->st);
     if (!entry)
         return "added";
@@ -150,13 +150,13 @@ bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigne
 }
 
 /* The grant's own word for it frees a file that steers the host. */
-static bool named(const struct tc_process_cage *p, const struct tc_item *item, const char *relative)
+static bool named(const struct tc_trees *t, const struct tc_item *item, const char *relative)
 {
     if (item->name)
         return true;
     _autofree_ char *path = tc_path_join(item->path, relative);
-    for (size_t i = 0; path && i < p->trees.item_count; i++)
-        if (p->trees.items[i].part && strcmp(p->trees.items[i].path, path) == 0)
+    for (size_t i = 0; path && i < t->item_count; i++)
+        if (t->items[i].part && strcmp(t->items[i].path, path) == 0)
             return true;
     return false;
 }
@@ -178,17 +178,18 @@ static int give(const struct tc_item *item, int dir, const char *name, unsigned 
 }
 
 /* A new version beside the old one. */
-static int make_version(const struct tc_process_cage *p, const struct tc_item *item,
+static int make_version(const struct tc_cage *cage, const struct tc_item *item,
                         const struct tc_walk_entry *e, int dir)
 {
-    const char *name = p->journal->temporary;
+    const char *name = cage->workspace->journal->temporary;
     int rc = S_ISLNK(e->st->stx_mode)
                  ? tc_workspace_copy_link(e->dirfd, e->name, dir, name)
                  : tc_workspace_copy_file(e->dirfd, e->name, dir, name, e->st->stx_mode);
     if (rc == 0)
         rc = tc_workspace_copy_times(dir, name, e->st);
-    return rc == 0 && p->trees.host->privileged ? give(item, dir, name, e->st->stx_mode & S_IFMT)
-                                                : rc;
+    return rc == 0 && cage->trees->host->privileged
+               ? give(item, dir, name, e->st->stx_mode & S_IFMT)
+               : rc;
 }
 
 static const char *commit_directory(const struct tc_item *item, const struct tc_walk_entry *e,
@@ -207,7 +208,7 @@ static const char *commit_directory(const struct tc_item *item, const struct tc_
 
 /* Is the target on the host still what the copy was made from? NULL: yes, and *ret says what it is;
  * inode 0: nothing is there. */
-static const char *check_target(const struct tc_process_cage *p, const struct tc_copied *entry,
+static const char *check_target(const struct tc_workspace *w, const struct tc_copied *entry,
                                 int dir, const char *name, unsigned mode, struct tc_version *ret)
 {
     struct statx st;
@@ -215,12 +216,12 @@ static const char *check_target(const struct tc_process_cage *p, const struct tc
     *ret = (struct tc_version){0};
     if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
         return errno != ENOENT                       ? elsewhere()
-               : entry && !replaced && !p->overwrite ? tc_commit_conflict
+               : entry && !replaced && !w->overwrite ? tc_commit_conflict
                                                      : NULL;
     *ret = tc_workspace_version(&st);
     if (replaced)
         return tc_commit_conflict; /* something in it had to stay */
-    if (p->overwrite && !S_ISDIR(ret->mode))
+    if (w->overwrite && !S_ISDIR(ret->mode))
         return NULL;
     return entry && tc_version_same(&entry->host, ret) ? NULL : tc_commit_conflict;
 }
@@ -270,18 +271,19 @@ static void begin_writing(int dir, const char *temporary)
 
 /* What comes back is made first, and the look at the target is the last thing before it is put
  * there. */
-static const char *replace(const struct tc_process_cage *p, const struct tc_item *item,
+static const char *replace(const struct tc_cage *cage, const struct tc_item *item,
                            const struct tc_walk_entry *e, int dir)
 {
-    const char *name = tc_path_base(e->relative), *temporary = p->journal->temporary;
-    const struct tc_copied *entry = tc_commit_base(p, item, e->relative);
+    const struct tc_workspace *w = cage->workspace;
+    const char *name = tc_path_base(e->relative), *temporary = w->journal->temporary;
+    const struct tc_copied *entry = tc_commit_base(w, item, e->relative);
     struct tc_version old;
-    const char *problem = check_target(p, entry, dir, name, e->st->stx_mode, &old);
+    const char *problem = check_target(w, entry, dir, name, e->st->stx_mode, &old);
     if (problem)
         return problem;
-    problem = make_version(p, item, e, dir) < 0
+    problem = make_version(cage, item, e, dir) < 0
                   ? tc_commit_undone
-                  : check_target(p, entry, dir, name, e->st->stx_mode, &old);
+                  : check_target(w, entry, dir, name, e->st->stx_mode, &old);
     if (!problem && old.inode && S_ISREG(e->st->stx_mode))
         begin_writing(dir, temporary);
     if (!problem)
@@ -295,23 +297,24 @@ static const char *replace(const struct tc_process_cage *p, const struct tc_item
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
                             const struct tc_walk_entry *e)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_trees *t = cage->trees;
+    const struct tc_workspace *w = cage->workspace;
     unsigned mode = e->st->stx_mode;
     if (!S_ISREG(mode) && (item->name || (!S_ISLNK(mode) && !S_ISDIR(mode))))
         return left_out;
     if (!item->name && tc_workspace_denied(cage, item, e->relative))
         return "denied";
     if (tc_commit_guarded(item, e->relative, mode) ||
-        (!named(p, item, e->relative) && steers(item, e->relative, mode)))
+        (!named(t, item, e->relative) && steers(item, e->relative, mode)))
         return tc_commit_steering;
     _autofd_ int dir = parent_of(item->fd, e->relative);
     if (dir < 0)
         return elsewhere();
-    if (tc_journal_write(p->journal, item, e->relative) < 0)
+    if (tc_journal_write(w->journal, item, e->relative) < 0)
         return tc_commit_undone;
     if (S_ISDIR(mode))
-        return commit_directory(item, e, dir, p->trees.host->privileged);
-    return replace(p, item, e, dir);
+        return commit_directory(item, e, dir, t->host->privileged);
+    return replace(cage, item, e, dir);
 }
 
 /* A file alone does not give way to anything else; a whiteout stands for nothing. */
@@ -338,13 +341,15 @@ enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry)
     return same_type(&entry->copy, st.st_mode) ? TC_COMMIT_STAYS : TC_COMMIT_REPLACED;
 }
 
-const char *tc_commit_removal(const struct tc_process_cage *p, const struct tc_copied *entry)
+const char *tc_commit_removal(const struct tc_cage *cage, const struct tc_copied *entry)
 {
+    const struct tc_trees *t = cage->trees;
+    const struct tc_workspace *w = cage->workspace;
     const char *name = tc_path_base(entry->relative);
     bool directory = S_ISDIR(entry->host.mode);
     struct statx st;
     if (tc_process_guards_below(entry->item, entry->relative) ||
-        (!named(p, entry->item, entry->relative) &&
+        (!named(t, entry->item, entry->relative) &&
          steers(entry->item, entry->relative, entry->host.mode)))
         return tc_commit_steering;
     _autofd_ int dir = parent_of(entry->item->fd, entry->relative);
@@ -354,9 +359,9 @@ const char *tc_commit_removal(const struct tc_process_cage *p, const struct tc_c
         return errno == ENOENT ? NULL : elsewhere();
     struct tc_version now = tc_workspace_version(&st);
     if (!same_type(&entry->host, now.mode) ||
-        (!directory && !p->overwrite && !tc_version_same(&entry->host, &now)))
+        (!directory && !w->overwrite && !tc_version_same(&entry->host, &now)))
         return tc_commit_conflict;
-    if (tc_journal_write(p->journal, entry->item, entry->relative) < 0)
+    if (tc_journal_write(w->journal, entry->item, entry->relative) < 0)
         return tc_commit_undone;
     if (unlinkat(dir, name, directory ? AT_REMOVEDIR : 0) == 0)
         return NULL;

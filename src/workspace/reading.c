@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "backend/local/reading.h"
+#include "workspace/reading.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "backend/local/local.h"
-#include "backend/local/overlay.h"
-#include "backend/local/workspace.h"
 #include "base/fd.h"
+#include "workspace/copy.h"
+#include "workspace/overlay.h"
+#include "workspace/workspace.h"
 
 enum { MOUNTS_MAX = 16 << 20 }; /* of text */
 
@@ -39,12 +39,12 @@ static int open_item(struct tc_cage *cage, struct tc_item *item, const char *mou
 
 static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     int tree = open_item(cage, item, mounts);
     if (tree < 0)
         return -1;
     struct tc_box_mount *m =
-        tc_process_mount(&p->trees, tree, item->path, tc_process_rights(cage->plan, item));
+        tc_process_mount(t, tree, item->path, tc_process_rights(cage->plan, item));
     if (!m)
         return tc_cage_fail_memory(cage, "trees");
     m->dev = item->point.dev;
@@ -60,24 +60,24 @@ static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *moun
 }
 
 /* Mounts below a granted path need a directory to be below of. */
-static bool any_directory(const struct tc_process_cage *p)
+static bool any_directory(const struct tc_trees *t)
 {
-    for (size_t i = 0; i < p->trees.item_count; i++)
-        if (p->trees.items[i].directory)
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].directory)
             return true;
     return false;
 }
 
 int tc_process_trees(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     _autobuf_ struct tc_buf mounts = TC_BUF_INIT;
     mounts.max = MOUNTS_MAX;
-    if (any_directory(p) && tc_read_file(AT_FDCWD, "/proc/self/mountinfo", &mounts) < 0)
-        return tc_process_refuse(cage, p->trees.items[0].mount, errno, "mount /proc",
+    if (any_directory(t) && tc_read_file(AT_FDCWD, "/proc/self/mountinfo", &mounts) < 0)
+        return tc_process_refuse(cage, t->items[0].mount, errno, "mount /proc",
                                  "mounts below granted path ", " cannot be listed");
-    for (size_t i = 0; i < p->trees.item_count; i++)
-        if (!p->trees.items[i].name && add_tree(cage, &p->trees.items[i], mounts.data) < 0)
+    for (size_t i = 0; i < t->item_count; i++)
+        if (!t->items[i].name && add_tree(cage, &t->items[i], mounts.data) < 0)
             return -1;
     return 0;
 }

@@ -4,8 +4,8 @@
  * Reading a changed file, once: its digest and its bytes are of the same reading, so that they
  * agree whoever writes to the file meanwhile. Never through a link, never waiting for a pipe or a
  * device, and bounded for each file and for the call. Runs in the collector. */
-#ifndef TC_LOCAL_READING_H
-#define TC_LOCAL_READING_H
+#ifndef TC_WORKSPACE_READING_H
+#define TC_WORKSPACE_READING_H
 
 #include <stddef.h>
 

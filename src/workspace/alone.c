@@ -6,13 +6,15 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "backend/local/held.h"
-#include "backend/local/journal.h"
-#include "backend/local/workspace.h"
+#include "workspace/copy.h"
+#include "workspace/held.h"
+#include "workspace/journal.h"
 
 /* As it is on the host, and remembered as it was. */
-static int copy_in(struct tc_process_cage *p, struct tc_item *item)
+static int copy_in(struct tc_cage *cage, struct tc_item *item)
 {
+    struct tc_trees *t = cage->trees;
+    struct tc_workspace *w = cage->workspace;
     struct statx host, after, copy;
     if (!item->id.dev)
         return 0;
@@ -20,7 +22,7 @@ static int copy_in(struct tc_process_cage *p, struct tc_item *item)
         tc_workspace_copy_file(item->fd, item->host_name, item->copy, item->name, host.stx_mode) <
             0)
         return -1;
-    if (tc_process_own(&p->trees, item->copy, item->name) < 0 ||
+    if (tc_process_own(t, item->copy, item->name) < 0 ||
         tc_workspace_copy_times(item->copy, item->name, &host) < 0 ||
         statx(item->copy, item->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &copy) < 0)
         return -1;
@@ -33,7 +35,7 @@ static int copy_in(struct tc_process_cage *p, struct tc_item *item)
         errno = ESTALE;
         return -1;
     }
-    struct tc_copied *entry = TC_PUSH(p->copied, p->copied_count);
+    struct tc_copied *entry = TC_PUSH(w->copied, w->copied_count);
     if (!entry) {
         errno = ENOMEM;
         return -1;
@@ -48,15 +50,16 @@ static int copy_in(struct tc_process_cage *p, struct tc_item *item)
 /* What was cut on its way back is told later, so a place for that is needed now. */
 static int open_journals(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
+    struct tc_workspace *w = cage->workspace;
     const char *where;
-    for (size_t i = 0; i < p->trees.item_count && p->journals < 0; i++) {
-        const struct tc_item *item = &p->trees.items[i];
+    for (size_t i = 0; i < t->item_count && w->journals < 0; i++) {
+        const struct tc_item *item = &t->items[i];
         if (!(item->name && !item->part) && !tc_process_copied(cage->plan, item))
             continue;
-        p->journals = tc_process_keep(&p->trees, tc_journal_open(&where));
-        p->held = p->journals < 0 ? -1 : tc_process_keep(&p->trees, tc_held_open(&where));
-        if (p->held < 0)
+        w->journals = tc_process_keep(t, tc_journal_open(&where));
+        w->held = w->journals < 0 ? -1 : tc_process_keep(t, tc_held_open(&where));
+        if (w->held < 0)
             return tc_cage_fail(cage,
                                 &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
                                                  .stage = "journal",
@@ -72,9 +75,9 @@ static int open_journals(struct tc_cage *cage)
 
 int tc_workspace_alone(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    for (size_t i = 0; i < p->trees.item_count; i++)
-        if (p->trees.items[i].name && !p->trees.items[i].part && copy_in(p, &p->trees.items[i]) < 0)
-            return tc_drawer_fail(cage, &p->trees.items[i], errno, "cannot copy ", "");
+    struct tc_trees *t = cage->trees;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].name && !t->items[i].part && copy_in(cage, &t->items[i]) < 0)
+            return tc_drawer_fail(cage, &t->items[i], errno, "cannot copy ", "");
     return open_journals(cage);
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "backend/local/ungathered.h"
+#include "workspace/ungathered.h"
 
 #include <errno.h>
 
-#include "backend/local/local.h"
+#include "workspace/workspace.h"
 
-void tc_process_left(struct tc_process_cage *p, const struct tc_item *item, const char *relative)
+void tc_process_left(struct tc_cage *cage, const struct tc_item *item, const char *relative)
 {
-    if (!p->left)
-        p->left = tc_arena_format(&p->trees.arena, "%s/%s", item->path, relative);
+    struct tc_workspace *w = cage->workspace;
+    if (!w->left)
+        w->left = tc_arena_format(&cage->trees->arena, "%s/%s", item->path, relative);
 }
 
-int tc_not_gathered(const struct tc_process_cage *p, struct tc_outcome *found)
+int tc_not_gathered(const struct tc_workspace *w, struct tc_outcome *found)
 {
-    const char *left = p->left;
+    const char *left = w->left;
     return tc_cage_fail(
         &(struct tc_cage){.outcome = found},
         &(struct tc_why){.code = TOOLCAGE_EBACKEND,

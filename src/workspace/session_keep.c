@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "backend/local/session.h"
-#include "backend/local/workspace.h"
 #include "base/path.h"
 #include "base/remove.h"
 #include "linux/walk.h"
+#include "workspace/copy.h"
+#include "workspace/session.h"
 
 enum { ENTRIES_MAX = 2000000, BLOCK = 512 };
 
@@ -29,7 +29,7 @@ static void give_up(struct tc_session_keeping *s, int errnum, const char *over)
 
 void tc_session_keep_begin(struct tc_session_keeping *s, const struct tc_cage *cage)
 {
-    const struct tc_session *session = TC_PRIV(cage)->session;
+    const struct tc_session *session = cage->workspace->session;
     *s = (struct tc_session_keeping){.active = session != NULL, .k = {.dir = -1, .own = -1}};
     if (!session)
         return;
@@ -117,10 +117,10 @@ struct tmp {
 /* What the grant put there comes from the grant again. */
 static bool is_granted(const struct tc_cage *cage, const char *relative)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_trees *t = cage->trees;
     _autofree_ char *path = tc_path_join("/tmp", relative);
-    for (size_t i = 0; path && i < p->trees.item_count; i++)
-        if (strcmp(p->trees.items[i].path, path) == 0)
+    for (size_t i = 0; path && i < t->item_count; i++)
+        if (strcmp(t->items[i].path, path) == 0)
             return true;
     return !path;
 }
@@ -174,12 +174,12 @@ static void keep_tmp(struct tc_session_keeping *s, const struct tc_cage *cage)
     }
     struct tmp t = {.s = s, .cage = cage, .to = to};
     struct tc_walk walk = {.visit = visit_tmp, .userdata = &t, .entries_max = ENTRIES_MAX};
-    if (tc_walk(&walk, TC_PRIV(cage)->trees.storage) < 0)
+    if (tc_walk(&walk, cage->trees->storage) < 0)
         give_up(s, errno, NULL);
     tc_session_keep_skipped(s, walk.skipped);
     walk.visit = set_times;
     if (!s->failed)
-        (void)tc_walk(&walk, TC_PRIV(cage)->trees.storage);
+        (void)tc_walk(&walk, cage->trees->storage);
 }
 
 /* ---- the change from the old to the new
@@ -193,7 +193,7 @@ static char *copy(const char *text)
 static int put_record(struct tc_session_keeping *s, const struct tc_cage *cage,
                       struct tc_session_record *record)
 {
-    const struct tc_session *session = TC_PRIV(cage)->session;
+    const struct tc_session *session = cage->workspace->session;
     const struct tc_plan *plan = cage->plan;
     int64_t now = (int64_t)time(NULL);
     *record = (struct tc_session_record){.name = copy(plan->session),
@@ -253,7 +253,7 @@ static void fail(const struct tc_session_keeping *s, const struct tc_cage *cage,
 void tc_session_keep_end(struct tc_session_keeping *s, struct tc_cage *cage,
                          struct tc_outcome *found)
 {
-    struct tc_session *session = TC_PRIV(cage)->session;
+    struct tc_session *session = cage->workspace->session;
     struct tc_session_record record = {0};
     char old[24];
     if (!s->active)

@@ -4,10 +4,10 @@
  * The journal of what comes back to the host. Each commit keeps one file, locked while its process
  * lives and gone at its regular end. One without a living owner is a commit that was cut: its
  * temporary file is removed, and what came back is told until somebody says that he knows. */
-#ifndef TC_LOCAL_JOURNAL_H
-#define TC_LOCAL_JOURNAL_H
+#ifndef TC_WORKSPACE_JOURNAL_H
+#define TC_WORKSPACE_JOURNAL_H
 
-#include "backend/local/local.h"
+#include "workspace/workspace.h"
 
 /* The directory of journals, made where it is missing. A descriptor, or -1 with errno and
  * *ret_where (may be NULL) naming it. From any thread. */

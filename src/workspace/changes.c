@@ -16,20 +16,20 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
-#include "backend/local/held.h"
-#include "backend/local/journal.h"
-#include "backend/local/local.h"
-#include "backend/local/overlay.h"
-#include "backend/local/reading.h"
-#include "backend/local/session.h"
-#include "backend/local/ungathered.h"
-#include "backend/local/workspace.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "linux/walk.h"
 #include "tree/steering.h"
+#include "workspace/copy.h"
+#include "workspace/held.h"
+#include "workspace/journal.h"
+#include "workspace/overlay.h"
+#include "workspace/reading.h"
+#include "workspace/session.h"
+#include "workspace/ungathered.h"
+#include "workspace/workspace.h"
 
 /* What lies deeper stays behind, so that the next call can look at what came. */
 enum { DEEPEST = 400 };
@@ -54,10 +54,10 @@ struct gathering {
     bool told[TC_WALK_DEEPEST + 2];
 };
 
-static bool since(const struct tc_process_cage *p, const struct statx_timestamp *t)
+static bool since(const struct tc_workspace *w, const struct statx_timestamp *at)
 {
-    return t->tv_sec != p->started.tv_sec ? t->tv_sec > p->started.tv_sec
-                                          : (long)t->tv_nsec >= p->started.tv_nsec;
+    return at->tv_sec != w->started.tv_sec ? at->tv_sec > w->started.tv_sec
+                                           : (long)at->tv_nsec >= w->started.tv_nsec;
 }
 
 static bool collected(const struct tc_plan *plan, const char *name)
@@ -71,10 +71,10 @@ static bool collected(const struct tc_plan *plan, const char *name)
 /* Does another granted path stand over this one? Then what the tool saw at it is told there. */
 static bool covered(const struct gathering *g, const char *path)
 {
-    const struct tc_process_cage *p = TC_PRIV(g->cage);
-    for (size_t i = 0; i < p->trees.item_count; i++)
-        if (!p->trees.items[i].part && strlen(p->trees.items[i].path) > strlen(g->item->path) &&
-            tc_path_within(p->trees.items[i].path, path))
+    const struct tc_trees *t = g->cage->trees;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (!t->items[i].part && strlen(t->items[i].path) > strlen(g->item->path) &&
+            tc_path_within(t->items[i].path, path))
             return true;
     return false;
 }
@@ -83,10 +83,10 @@ static bool covered(const struct gathering *g, const char *path)
  * read for it. */
 static bool readable(const struct gathering *g, const struct statx *st)
 {
-    const struct tc_process_cage *p = TC_PRIV(g->cage);
+    const struct tc_trees *t = g->cage->trees;
     const struct tc_item *item = g->item;
-    return item->copy >= 0 || !p->trees.host->privileged || st->stx_uid == item->uid ||
-           st->stx_uid == p->trees.id || (st->stx_mode & S_IROTH) ||
+    return item->copy >= 0 || !t->host->privileged || st->stx_uid == item->uid ||
+           st->stx_uid == t->id || (st->stx_mode & S_IROTH) ||
            (st->stx_gid == item->gid && (st->stx_mode & S_IRGRP));
 }
 
@@ -179,17 +179,17 @@ static void note(struct gathering *g, const struct tc_walk_entry *e, const struc
  * nothing of it, so nothing of it is told. */
 static bool moved_away(const struct gathering *g, const struct tc_walk_entry *e)
 {
-    const struct tc_process_cage *p = TC_PRIV(g->cage);
+    const struct tc_trees *t = g->cage->trees;
     dev_t dev = makedev(e->st->stx_dev_major, e->st->stx_dev_minor);
-    for (size_t i = 0; i < p->trees.masked_count; i++)
-        if (p->trees.masked[i].id.ino == e->st->stx_ino && p->trees.masked[i].id.dev == dev)
+    for (size_t i = 0; i < t->masked_count; i++)
+        if (t->masked[i].id.ino == e->st->stx_ino && t->masked[i].id.dev == dev)
             return !tc_workspace_denied(g->cage, g->item, e->relative);
     return false;
 }
 
-static bool is_added(const struct tc_process_cage *p, const struct statx *st)
+static bool is_added(const struct tc_workspace *w, const struct statx *st)
 {
-    return (st->stx_mask & STATX_BTIME) && since(p, &st->stx_btime);
+    return (st->stx_mask & STATX_BTIME) && since(w, &st->stx_btime);
 }
 
 /* Was the directory itself changed: renamed, its mode or list of rights set, or something in it
@@ -198,14 +198,14 @@ static bool is_changed(const struct gathering *g, const struct statx *st, bool t
 {
     bool alone = st->stx_ctime.tv_sec != st->stx_mtime.tv_sec ||
                  st->stx_ctime.tv_nsec != st->stx_mtime.tv_nsec;
-    return since(TC_PRIV(g->cage), &st->stx_ctime) && (alone || !told);
+    return since(g->cage->workspace, &st->stx_ctime) && (alone || !told);
 }
 
 static void leave(void *userdata, const struct tc_walk_entry *e)
 {
     struct gathering *g = userdata;
     bool told = g->told[e->depth + 1];
-    if (!is_added(TC_PRIV(g->cage), e->st) && is_changed(g, e->st, told) &&
+    if (!is_added(g->cage->workspace, e->st) && is_changed(g, e->st, told) &&
         !tc_steers_new(g->cage, g->item, e))
         note(g, e, &(struct change){.kind = "modified", .by_time = true});
 }
@@ -227,13 +227,13 @@ static void visit_root(struct gathering *g)
 static int visit(void *userdata, const struct tc_walk_entry *e)
 {
     struct gathering *g = userdata;
-    const struct tc_process_cage *p = TC_PRIV(g->cage);
+    const struct tc_workspace *w = g->cage->workspace;
     if (moved_away(g, e)) {
         g->found->omitted_changes++;
         return 1;
     }
-    bool added = is_added(p, e->st);
-    if (added || (since(p, &e->st->stx_ctime) && !S_ISDIR(e->st->stx_mode)))
+    bool added = is_added(w, e->st);
+    if (added || (since(w, &e->st->stx_ctime) && !S_ISDIR(e->st->stx_mode)))
         note(g, e, &(struct change){.kind = added ? "added" : "modified", .by_time = true});
     else if (tc_steers_new(g->cage, g->item, e))
         note(g, e, &(struct change){.kind = "added", .by_time = true});
@@ -271,16 +271,16 @@ static void count_undone(struct gathering *g, const char *relative, const char *
 /* Repositories on the way to it say what else git obeys. False: out of memory. */
 static bool learned(const struct gathering *g, const char *relative)
 {
-    struct tc_process_cage *p = TC_PRIV(g->cage);
+    struct tc_trees *t = g->cage->trees;
     return !g->item->context ||
-           tc_item_learn_above(&p->trees, &p->trees.items[g->item - p->trees.items], relative) == 0;
+           tc_item_learn_above(t, &t->items[g->item - t->items], relative) == 0;
 }
 
 /* An entry of a copied or overlaid workspace: compared with what the tool was given. */
 static int visit_copy(void *userdata, const struct tc_walk_entry *e)
 {
     struct gathering *g = userdata;
-    struct change change = {.kind = tc_commit_kind(TC_PRIV(g->cage), g->item, e)};
+    struct change change = {.kind = tc_commit_kind(g->cage->workspace, g->item, e)};
     if (!change.kind || S_ISCHR(e->st->stx_mode)) /* a whiteout is a removal */
         return 0;
     if (!learned(g, e->relative))
@@ -303,9 +303,9 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *e)
 /* What the copy has no more, from the leaves up. */
 static void gather_removals(struct gathering *g)
 {
-    struct tc_process_cage *p = TC_PRIV(g->cage);
-    for (size_t i = p->copied_count; i-- > 0;) {
-        const struct tc_copied *entry = &p->copied[i];
+    struct tc_workspace *w = g->cage->workspace;
+    for (size_t i = w->copied_count; i-- > 0;) {
+        const struct tc_copied *entry = &w->copied[i];
         enum tc_commit_fate fate = entry->item == g->item ? tc_commit_fate(entry) : TC_COMMIT_STAYS;
         if (fate == TC_COMMIT_STAYS)
             continue;
@@ -320,7 +320,7 @@ static void gather_removals(struct gathering *g)
             continue;
         }
         bool guarded = tc_process_guards_below(g->item, entry->relative);
-        change.held = g->commit ? tc_commit_removal(p, entry) : stays_away(g, guarded);
+        change.held = g->commit ? tc_commit_removal(g->cage, entry) : stays_away(g, guarded);
         count_undone(g, entry->relative, change.held);
         if (fate == TC_COMMIT_REPLACED)
             continue; /* what took its place is listed */
@@ -351,12 +351,11 @@ static void gather_file(struct gathering *g)
 }
 
 /* Does a file that was granted by itself stand at this name of the drawer? */
-static bool granted_in(const struct tc_process_cage *p, const struct tc_item *drawer,
-                       const char *relative)
+static bool granted_in(const struct tc_trees *t, const struct tc_item *drawer, const char *relative)
 {
-    for (size_t i = 0; i < p->trees.item_count; i++)
-        if (p->trees.items[i].name && p->trees.items[i].copy == drawer->copy &&
-            strcmp(p->trees.items[i].name, relative) == 0)
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].name && t->items[i].copy == drawer->copy &&
+            strcmp(t->items[i].name, relative) == 0)
             return true;
     return false;
 }
@@ -365,7 +364,7 @@ static bool granted_in(const struct tc_process_cage *p, const struct tc_item *dr
 static int visit_drawer(void *userdata, const struct tc_walk_entry *e)
 {
     struct gathering *g = userdata;
-    if (S_ISDIR(e->st->stx_mode) || granted_in(TC_PRIV(g->cage), g->item, e->relative) ||
+    if (S_ISDIR(e->st->stx_mode) || granted_in(g->cage->trees, g->item, e->relative) ||
         tc_workspace_denied(g->cage, g->item, e->relative))
         return 0;
     _autofd_ int below = tc_resolve_beneath(g->item->fd, e->relative);
@@ -394,7 +393,7 @@ static int gather_tree(struct gathering *g)
     if (tc_walk(&walk, copied ? g->item->copy : g->item->fd) < 0)
         walk.skipped++;
     else if (walk.skipped && copied)
-        tc_process_left(TC_PRIV(g->cage), g->item, walk.left);
+        tc_process_left(g->cage, g->item, walk.left);
     if (!copied)
         visit_root(g);
     g->found->omitted_changes += walk.skipped;
@@ -406,10 +405,10 @@ static int gather_tree(struct gathering *g)
 /* Will anything come back to the host? */
 static bool commits(const struct tc_cage *cage, bool commit)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_trees *t = cage->trees;
     bool bind = cage->plan->workspace == TC_WORKSPACE_BIND;
-    for (size_t i = 0; i < p->trees.item_count; i++)
-        if (p->trees.items[i].copy >= 0 && (commit || (bind && p->trees.items[i].name)))
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].copy >= 0 && (commit || (bind && t->items[i].name)))
             return true;
     return false;
 }
@@ -417,10 +416,10 @@ static bool commits(const struct tc_cage *cage, bool commit)
 /* What stood on the host where the layers say something else. 0, or -1: it is not known whole. */
 static int compare_overlays(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    for (size_t i = 0; i < p->trees.item_count; i++)
-        if (p->trees.items[i].layers >= 0 && !p->trees.items[i].drawer &&
-            tc_overlay_compare(cage, &p->trees.items[i]) < 0)
+    struct tc_trees *t = cage->trees;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].layers >= 0 && !t->items[i].drawer &&
+            tc_overlay_compare(cage, &t->items[i]) < 0)
             return -1;
     return 0;
 }
@@ -433,21 +432,22 @@ static void gathering_done(struct gathering *g)
 
 static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
+    struct tc_workspace *w = cage->workspace;
     _auto_(gathering_done) struct gathering g = {
         .cage = cage,
         .found = found,
         .asks = !commit && cage->plan->workspace != TC_WORKSPACE_BIND &&
                 cage->plan->commit == TC_COMMIT_ASK};
-    tc_keeping_begin(&g.keeping, p->held, cage->plan);
+    tc_keeping_begin(&g.keeping, w->held, cage->plan);
     if (compare_overlays(cage) < 0) {
-        (void)tc_not_gathered(p, found);
+        (void)tc_not_gathered(w, found);
         return;
     }
-    tc_commit_begin(p);
+    tc_commit_begin(w);
     tc_session_keep_begin(&g.session, cage);
-    for (size_t i = 0; i < p->trees.item_count; i++) {
-        const struct tc_item *item = g.item = &p->trees.items[i];
+    for (size_t i = 0; i < t->item_count; i++) {
+        const struct tc_item *item = g.item = &t->items[i];
         /* a bound file would have had every change, however the tool ended */
         g.commit = commit || (item->name && cage->plan->workspace == TC_WORKSPACE_BIND);
         int rc = 0;
@@ -456,7 +456,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         else if ((item->writable && !item->part) || item->layers >= 0)
             rc = gather_tree(&g);
         if (rc < 0)
-            (void)tc_not_gathered(p, found);
+            (void)tc_not_gathered(w, found);
     }
     if (g.undone)
         (void)tc_not_brought_back(found, g.undone_path, g.undone_errno, g.undone);
@@ -468,16 +468,16 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
 /* Without a journal nothing comes back: a cut would go untold. */
 void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_workspace *w = cage->workspace;
     struct tc_journal journal = {.fd = -1};
-    p->journal = &journal;
+    w->journal = &journal;
     int rc = commits(cage, commit) ? -1 : 0;
     for (int tries = 0; rc < 0 && tries < 8; tries++) {
         tc_journal_end(&journal);
-        rc = tc_journal_begin(&journal, p->journals, cage->plan->tool);
+        rc = tc_journal_begin(&journal, w->journals, cage->plan->tool);
     }
     if (rc < 0)
-        (void)tc_not_gathered(p, found);
+        (void)tc_not_gathered(w, found);
     gather_all(cage, commit, found);
     tc_journal_end(&journal);
 }
@@ -516,9 +516,9 @@ static bool stands(const struct tc_masked *m)
  * the policy denies, and the call must say so. */
 static void check_masks(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    for (size_t i = 0; i < p->trees.masked_count; i++) {
-        const struct tc_masked *m = &p->trees.masked[i];
+    struct tc_trees *t = cage->trees;
+    for (size_t i = 0; i < t->masked_count; i++) {
+        const struct tc_masked *m = &t->masked[i];
         if (stands(m) || cage->outcome->failure.code)
             continue;
         (void)tc_cage_fail(
@@ -540,12 +540,12 @@ static int by_number(const void *a, const void *b)
 
 /* Closes what belongs to other cages: the write end of an input that would not end, a listener that
  * would seem to be served. What this cage keeps is all that is needed here. */
-static void close_others(struct tc_process_cage *p)
+static void close_others(struct tc_trees *t)
 {
     unsigned next = 0;
-    qsort(p->trees.fds, p->trees.fd_count, sizeof(*p->trees.fds), by_number);
-    for (size_t i = 0; i < p->trees.fd_count; i++) {
-        unsigned fd = (unsigned)p->trees.fds[i];
+    qsort(t->fds, t->fd_count, sizeof(*t->fds), by_number);
+    for (size_t i = 0; i < t->fd_count; i++) {
+        unsigned fd = (unsigned)t->fds[i];
         if (fd > next)
             (void)tc_close_range(next, fd - 1, 0);
         next = fd + 1;
@@ -557,7 +557,7 @@ static void close_others(struct tc_process_cage *p)
  * to keep of it. */
 static bool goes_on(const struct tc_cage *cage, bool commit)
 {
-    return commits(cage, commit) || TC_PRIV(cage)->session;
+    return commits(cage, commit) || cage->workspace->session;
 }
 
 /* A commit that has begun goes on when the helper dies: half of it would be worse. Without one
@@ -568,7 +568,7 @@ static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memor
     struct tc_wire w = TC_WIRE_PUT_INIT;
     if (!goes_on(cage, commit))
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    close_others(TC_PRIV(cage));
+    close_others(cage->trees);
     (void)umask(0); /* modes are the tool's */
     cage->outcome = &found;
     check_masks(cage);
@@ -579,29 +579,30 @@ static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memor
 
 int tc_process_collect(struct tc_cage *cage, bool commit)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
+    struct tc_workspace *w = cage->workspace;
     size_t writable = 0, copies = 0;
-    for (size_t i = 0; i < p->trees.item_count; i++) {
-        writable += p->trees.items[i].writable;
-        copies += p->trees.items[i].copy >= 0;
+    for (size_t i = 0; i < t->item_count; i++) {
+        writable += t->items[i].writable;
+        copies += t->items[i].copy >= 0;
     }
-    if (!writable && !p->session)
+    if (!writable && !w->session)
         return -1;
     commit = commit && copies && !cage->outcome->failure.code;
-    p->changes_fd = tc_process_keep(&p->trees, memfd_create("changes", MFD_CLOEXEC));
+    w->changes_fd = tc_process_keep(t, memfd_create("changes", MFD_CLOEXEC));
     /* by fork(), which leaves the child an allocator that no worker was in the middle of */
-    p->collector = p->changes_fd < 0 ? -1 : fork();
-    if (p->collector == 0)
-        run_collector(cage, commit, p->changes_fd);
-    if (p->collector < 0) {
-        p->collector = 0;
-        return tc_not_gathered(p, cage->outcome);
+    w->collector = w->changes_fd < 0 ? -1 : fork();
+    if (w->collector == 0)
+        run_collector(cage, commit, w->changes_fd);
+    if (w->collector < 0) {
+        w->collector = 0;
+        return tc_not_gathered(w, cage->outcome);
     }
-    p->committing = goes_on(cage, commit);
-    p->collector_fd = tc_process_keep(&p->trees, tc_pidfd_open(p->collector));
-    if (p->collector_fd < 0) /* no memory to wait later */
+    w->committing = goes_on(cage, commit);
+    w->collector_fd = tc_process_keep(t, tc_pidfd_open(w->collector));
+    if (w->collector_fd < 0) /* no memory to wait later */
         tc_process_collected(cage);
-    return p->collector_fd;
+    return w->collector_fd;
 }
 
 static void merge(struct tc_outcome *to, struct tc_outcome *from)
@@ -627,31 +628,31 @@ static void merge(struct tc_outcome *to, struct tc_outcome *from)
 
 bool tc_process_uncollect(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    return !p->committing && p->collector > 0 && kill(p->collector, SIGKILL) == 0;
+    struct tc_workspace *w = cage->workspace;
+    return !w->committing && w->collector > 0 && kill(w->collector, SIGKILL) == 0;
 }
 
 void tc_process_collected(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_workspace *w = cage->workspace;
     struct tc_outcome found = {0};
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     int status = 0;
-    if (!p->collector)
+    if (!w->collector)
         return;
-    while (waitpid(p->collector, &status, 0) < 0 && errno == EINTR)
+    while (waitpid(w->collector, &status, 0) < 0 && errno == EINTR)
         ;
-    p->collector = 0;
-    tc_session_let_go(p);
-    bool read = lseek(p->changes_fd, 0, SEEK_SET) == 0 && tc_read_all(p->changes_fd, &text) == 0;
-    struct tc_wire w = TC_WIRE_GET_INIT(text.data, text.len);
+    w->collector = 0;
+    tc_session_let_go(w);
+    bool read = lseek(w->changes_fd, 0, SEEK_SET) == 0 && tc_read_all(w->changes_fd, &text) == 0;
+    struct tc_wire wire = TC_WIRE_GET_INIT(text.data, text.len);
     if (read && status == 0)
-        tc_outcome_visit(&w, &found);
+        tc_outcome_visit(&wire, &found);
     if (status != 0)
         (void)tc_journal_sweep();
     errno = 0;
-    if (!read || status != 0 || w.failed)
-        (void)tc_not_gathered(p, cage->outcome);
+    if (!read || status != 0 || wire.failed)
+        (void)tc_not_gathered(w, cage->outcome);
     else
         merge(cage->outcome, &found);
     tc_outcome_done(&found);

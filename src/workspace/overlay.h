@@ -3,10 +3,10 @@
  *
  * An overlaid workspace: the tool sees the host's tree, and what it changes goes into a layer of
  * private storage above it. Nothing is copied that the tool does not write. */
-#ifndef TC_LOCAL_OVERLAY_H
-#define TC_LOCAL_OVERLAY_H
+#ifndef TC_WORKSPACE_OVERLAY_H
+#define TC_WORKSPACE_OVERLAY_H
 
-#include "backend/local/local.h"
+#include "workspace/workspace.h"
 
 /* Does the tool work on an overlay of this item? */
 bool tc_overlay_wanted(const struct tc_plan *plan, const struct tc_item *item);

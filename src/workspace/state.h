@@ -3,8 +3,8 @@
  *
  * The directory of what outlives a helper: /run/toolcage for root, the caller's own state directory
  * for everybody else. */
-#ifndef TC_LOCAL_STATE_H
-#define TC_LOCAL_STATE_H
+#ifndef TC_WORKSPACE_STATE_H
+#define TC_WORKSPACE_STATE_H
 
 #include <stdbool.h>
 #include <sys/types.h>

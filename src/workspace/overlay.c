@@ -5,7 +5,7 @@
  * is written, made or put into a directory gets a new ctime. A directory that took another one's
  * place brings old files along, so the directories are noted at the start; and the names, which
  * tell what was removed. */
-#include "backend/local/overlay.h"
+#include "workspace/overlay.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,12 +14,12 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-#include "backend/local/session.h"
-#include "backend/local/workspace.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "linux/mounts.h"
+#include "workspace/copy.h"
+#include "workspace/session.h"
 
 enum { NAMES_MAX = 1000000, ENTRIES_MAX = 2000000 };
 
@@ -60,7 +60,8 @@ struct census {
 static int note_name(void *userdata, const struct tc_walk_entry *e)
 {
     const struct census *c = userdata;
-    struct tc_process_cage *p = TC_PRIV(c->cage);
+    struct tc_trees *t = c->cage->trees;
+    struct tc_workspace *w = c->cage->workspace;
     bool directory = S_ISDIR(e->st->stx_mode);
     if (c->cage->unwanted) {
         errno = ECANCELED;
@@ -68,8 +69,8 @@ static int note_name(void *userdata, const struct tc_walk_entry *e)
     }
     if (tc_workspace_denied(c->cage, c->item, e->relative))
         return 1;
-    char *relative = tc_arena_format(&p->trees.arena, "%s", e->relative);
-    struct tc_place *place = relative ? TC_PUSH(p->places, p->place_count) : NULL;
+    char *relative = tc_arena_format(&t->arena, "%s", e->relative);
+    struct tc_place *place = relative ? TC_PUSH(w->places, w->place_count) : NULL;
     if (!place) {
         errno = ENOMEM;
         return -1;
@@ -127,13 +128,13 @@ static void wait_for_tick(int64_t opened)
 
 static int make_layer(struct tc_cage *cage, struct tc_item *item)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     const struct tc_limits *l = &cage->plan->limits;
     struct stat st;
-    int storage = tc_process_keep(&p->trees, tc_tmpfs(l->disk, l->inodes, "0755", true));
-    int upper = storage < 0 ? -1 : tc_process_own_directory(&p->trees, storage, "u");
-    if (upper < 0 || tc_process_own_directory(&p->trees, storage, "w") < 0 ||
-        fstat(item->fd, &st) < 0 || fchmod(upper, st.st_mode & 0777) < 0)
+    int storage = tc_process_keep(t, tc_tmpfs(l->disk, l->inodes, "0755", true));
+    int upper = storage < 0 ? -1 : tc_process_own_directory(t, storage, "u");
+    if (upper < 0 || tc_process_own_directory(t, storage, "w") < 0 || fstat(item->fd, &st) < 0 ||
+        fchmod(upper, st.st_mode & 0777) < 0)
         return fail(cage, item, errno, "check the size of `disk` in the policy",
                     "cannot make room for the changes of");
     if (!keeps_attributes(upper))
@@ -149,18 +150,18 @@ static int make_layer(struct tc_cage *cage, struct tc_item *item)
 
 int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_workspace *w = cage->workspace;
     if (tc_process_remote_fs(item->fd))
         return fail(cage, item, 0, use_copy,
                     "an overlay needs the times of a file system of this machine's own, not of");
-    if (!p->opened_ns) {
-        p->opened_ns = clock_ns(CLOCK_REALTIME);
-        p->opened_us = tc_now_us();
+    if (!w->opened_ns) {
+        w->opened_ns = clock_ns(CLOCK_REALTIME);
+        w->opened_us = tc_now_us();
     }
     if (refuse_mounts(cage, item, mounts) < 0 || make_layer(cage, item) < 0 ||
         take_census(cage, item) < 0 || tc_session_restore_layer(cage, item) < 0)
         return -1;
-    wait_for_tick(p->opened_ns);
+    wait_for_tick(w->opened_ns);
     return 0;
 }
 
@@ -169,17 +170,17 @@ int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *moun
 
 struct comparison {
     struct tc_cage *cage;
-    struct tc_process_cage *p;
+    struct tc_workspace *w;
     const struct tc_item *item;
     bool clock_held;        /* nobody set the clock back */
     char covered[PATH_MAX]; /* everything of the host below this is noted already; "": none */
 };
 
 /* Somebody who sets the clock back takes the meaning from every time since. */
-static bool clock_held(const struct tc_process_cage *p)
+static bool clock_held(const struct tc_workspace *w)
 {
-    int64_t real = clock_ns(CLOCK_REALTIME) - p->opened_ns;
-    int64_t passed = (tc_now_us() - p->opened_us) * 1000;
+    int64_t real = clock_ns(CLOCK_REALTIME) - w->opened_ns;
+    int64_t passed = (tc_now_us() - w->opened_us) * 1000;
     return real > passed - passed / 1000 - 10000000;
 }
 
@@ -194,8 +195,8 @@ static int by_place(const void *a, const void *b)
 static const struct tc_place *place_of(const struct comparison *c, const char *relative)
 {
     struct tc_place key = {.item = c->item, .relative = relative};
-    const struct tc_process_cage *p = c->p;
-    return p->places ? bsearch(&key, p->places, p->place_count, sizeof(key), by_place) : NULL;
+    const struct tc_workspace *w = c->w;
+    return w->places ? bsearch(&key, w->places, w->place_count, sizeof(key), by_place) : NULL;
 }
 
 /* Is this directory the one that stood there at the start? */
@@ -219,7 +220,7 @@ static bool same_parent(const struct comparison *c, const char *relative, int di
 static bool is_older(const struct comparison *c, const struct statx_timestamp *t)
 {
     int64_t at = ns_of(t->tv_sec, t->tv_nsec), coarse = t->tv_nsec ? 0 : 2000000000;
-    return at + coarse < c->p->opened_ns;
+    return at + coarse < c->w->opened_ns;
 }
 
 /* Has the host left it alone since the start? `dir` holds it. */
@@ -239,14 +240,14 @@ static bool untouched(const struct comparison *c, const char *relative, int dir,
 static int note(struct comparison *c, const char *relative, int dir, const struct statx *host,
                 const struct tc_version *copy)
 {
-    char *name = tc_arena_format(&c->p->trees.arena, "%s", relative);
-    struct tc_copied *entry = name ? TC_PUSH(c->p->copied, c->p->copied_count) : NULL;
+    char *name = tc_arena_format(&c->cage->trees->arena, "%s", relative);
+    struct tc_copied *entry = name ? TC_PUSH(c->w->copied, c->w->copied_count) : NULL;
     if (!entry) {
         errno = ENOMEM;
         return -1;
     }
     *entry = (struct tc_copied){.item = c->item, .relative = name};
-    bool told = tc_session_base(c->p, c->item, relative, host->stx_mode, &entry->host);
+    bool told = tc_session_base(c->w, c->item, relative, host->stx_mode, &entry->host);
     if (!told && untouched(c, relative, dir, host))
         entry->host = tc_workspace_version(host);
     entry->copy.mode = host->stx_mode;
@@ -354,7 +355,7 @@ static bool same_content(const struct tc_walk_entry *e, int dir, const struct st
 static int note_gone(struct comparison *c, const struct tc_walk_entry *e)
 {
     const struct statx was = {.stx_mode = e->st->stx_mode};
-    const struct tc_held_row *row = tc_session_row(c->p, c->item, e->relative);
+    const struct tc_held_row *row = tc_session_row(c->w, c->item, e->relative);
     if (S_ISCHR(e->st->stx_mode) || (row && row->kind ? !row->was : !place_of(c, e->relative)))
         return 0;
     return note(c, e->relative, -1, &was, NULL);
@@ -364,7 +365,7 @@ static int compare(struct comparison *c, const struct tc_walk_entry *e, int dir,
                    const struct statx *host)
 {
     bool directory = S_ISDIR(e->st->stx_mode), was_directory = S_ISDIR(host->stx_mode);
-    const struct tc_held_row *row = tc_session_row(c->p, c->item, e->relative);
+    const struct tc_held_row *row = tc_session_row(c->w, c->item, e->relative);
     if (!place_of(c, e->relative) || (row && row->kind && !row->was))
         return 0; /* the host's own, and new */
     struct tc_version now = tc_workspace_version(e->st);
@@ -399,15 +400,15 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
 
 int tc_overlay_compare(struct tc_cage *cage, const struct tc_item *item)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    struct comparison c = {.cage = cage, .p = p, .item = item, .clock_held = clock_held(p)};
+    struct tc_workspace *w = cage->workspace;
+    struct comparison c = {.cage = cage, .w = w, .item = item, .clock_held = clock_held(w)};
     struct tc_walk walk = {.visit = visit, .userdata = &c, .entries_max = ENTRIES_MAX};
-    if (p->places)
-        qsort(p->places, p->place_count, sizeof(*p->places), by_place);
+    if (w->places)
+        qsort(w->places, w->place_count, sizeof(*w->places), by_place);
     if (tc_walk(&walk, item->copy) < 0)
         return -1;
     if (walk.skipped) {
-        tc_process_left(p, item, walk.left);
+        tc_process_left(cage, item, walk.left);
         errno = E2BIG;
         return -1;
     }

@@ -5,10 +5,10 @@
  * again for the next one. Between the calls there is a directory in the state directory and nothing
  * else: a record, and a tree that the record names. A tree that no record names is nothing, so the
  * one rename of the record is the whole change from one call's state to the next. */
-#ifndef TC_LOCAL_SESSION_H
-#define TC_LOCAL_SESSION_H
+#ifndef TC_WORKSPACE_SESSION_H
+#define TC_WORKSPACE_SESSION_H
 
-#include "backend/local/held.h"
+#include "workspace/held.h"
 
 struct tc_session_record {
     char *name, *tool, *bounds;
@@ -41,8 +41,8 @@ struct tc_session {
  * failure written. */
 int tc_session_open(struct tc_cage *cage);
 /* The call goes on without the lock; what was to be kept is kept. */
-void tc_session_let_go(struct tc_process_cage *p);
-void tc_session_free(struct tc_process_cage *p);
+void tc_session_let_go(struct tc_workspace *w);
+void tc_session_free(struct tc_workspace *w);
 
 /* All of them into outcome->sessions. */
 int tc_session_list(struct tc_outcome *outcome);
@@ -61,13 +61,13 @@ int tc_session_restore_layer(struct tc_cage *cage, const struct tc_item *item);
 /* Was every tree put back? */
 int tc_session_restored(struct tc_cage *cage);
 /* What the session says of this name; NULL: nothing. */
-const struct tc_held_row *tc_session_row(const struct tc_process_cage *p,
-                                         const struct tc_item *item, const char *relative);
+const struct tc_held_row *tc_session_row(const struct tc_workspace *w, const struct tc_item *item,
+                                         const char *relative);
 /* Does an earlier call of the session say what stood on the host under this name, of which `mode`
  * stands there now? A version that nothing can equal stands for what is newer than the change, and
  * is in *ret also where nothing is said. */
-bool tc_session_base(const struct tc_process_cage *p, const struct tc_item *item,
-                     const char *relative, unsigned mode, struct tc_version *ret);
+bool tc_session_base(const struct tc_workspace *w, const struct tc_item *item, const char *relative,
+                     unsigned mode, struct tc_version *ret);
 
 /* ---- session_keep.c: in the process that gathers the changes
  * ----------------------------------------------------------------------------------- */

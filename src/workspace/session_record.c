@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/local/session.h"
-#include "backend/local/state.h"
 #include "base/fd.h"
+#include "workspace/session.h"
+#include "workspace/state.h"
 
 static const char format[] = "toolcage session 1";
 enum { RECORD_MAX = 512 << 20 };

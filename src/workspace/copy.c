@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "backend/local/workspace.h"
+#include "workspace/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -151,13 +151,14 @@ int tc_workspace_copy_times(int dir, const char *name, const struct statx *st)
  * the last change comes along: a change within the kernel's clock tick still shows. */
 static int remember(const struct copying *c, const struct tc_walk_entry *e)
 {
-    struct tc_process_cage *p = TC_PRIV(c->cage);
+    struct tc_trees *t = c->cage->trees;
+    struct tc_workspace *w = c->cage->workspace;
     struct statx st;
     if (tc_workspace_copy_times(c->to, e->relative, e->st) < 0 ||
         statx(c->to, e->relative, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
         return -1;
-    char *relative = tc_arena_format(&p->trees.arena, "%s", e->relative);
-    struct tc_copied *entry = relative ? TC_PUSH(p->copied, p->copied_count) : NULL;
+    char *relative = tc_arena_format(&t->arena, "%s", e->relative);
+    struct tc_copied *entry = relative ? TC_PUSH(w->copied, w->copied_count) : NULL;
     if (!entry) {
         errno = ENOMEM;
         return -1;
@@ -213,11 +214,10 @@ static int copy_in(void *userdata, const struct tc_walk_entry *e)
 
 int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_trees *t = cage->trees;
     const struct tc_limits *l = &cage->plan->limits;
-    int copy = tc_process_keep(&p->trees, tc_tmpfs(l->disk, l->inodes, "0700", true));
-    struct copying c = {
-        .cage = cage, .item = item, .to = copy, .uid = p->trees.id, .gid = (gid_t)p->trees.id};
+    int copy = tc_process_keep(t, tc_tmpfs(l->disk, l->inodes, "0700", true));
+    struct copying c = {.cage = cage, .item = item, .to = copy, .uid = t->id, .gid = (gid_t)t->id};
     struct tc_walk walk = {.visit = copy_in, .userdata = &c, .entries_max = ENTRIES_MAX};
     if (copy < 0)
         return fail(cage, item, errno, "cannot make room for a copy of");
@@ -225,8 +225,7 @@ int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)
         return fail(cage, item, errno, "cannot copy");
     if (walk.skipped)
         return fail_at(cage, item, walk.left);
-    if (p->trees.id != (uid_t)-1 &&
-        fchownat(copy, "", p->trees.id, (gid_t)p->trees.id, AT_EMPTY_PATH) < 0)
+    if (t->id != (uid_t)-1 && fchownat(copy, "", t->id, (gid_t)t->id, AT_EMPTY_PATH) < 0)
         return fail(cage, item, errno, "cannot give away the copy of");
     item->copy = copy;
     return copy;
