@@ -43,6 +43,7 @@ char *tc_front_names(void);
 struct tc_works;
 struct tc_trees;
 struct tc_workspace;
+struct tc_observer;
 
 /* How long prepare() may take. */
 enum tc_pace {
@@ -59,7 +60,8 @@ struct tc_cage {
     struct tc_outcome *outcome; /* denials, enforcement, timings and failures are written here */
     void *priv;
     struct tc_trees *trees;         /* in `priv`, where the backend shows paths of the host's */
-    struct tc_workspace *workspace; /* the same */
+    struct tc_workspace *workspace; /* the same, what its tool changes there */
+    struct tc_observer *observer;   /* the same, what its tool is refused */
     int stdin_fd; /* in: read end for the tool, or -1 (then it reads end-of-file); start() takes it
                    */
     /* out: read end of the tool's standard output, non-blocking; or, from some event() on, the

@@ -12,11 +12,11 @@
 #include "backend/local/box.h"
 #include "linux/cgroup.h"
 #include "linux/ids.h"
-#include "linux/seccomp_changes.h"
+#include "observe/observe.h"
 #include "tree/tree.h"
 #include "workspace/workspace.h"
 
-enum { TC_SHELF_PLACES = 8, TC_PORTS_MAX = 8 };
+enum { TC_SHELF_PLACES = 8 };
 
 /* ---- host.c: once a helper
  * ----------------------------------------------------------------------- */
@@ -94,6 +94,7 @@ struct tc_process_cage {
     struct tc_process_host *host;
     struct tc_trees trees;
     struct tc_workspace workspace;
+    struct tc_observer observer;
     struct tc_spare
         *spare;       /* the process that becomes this cage; NULL: it is cloned at the start */
     uid_t spoken_uid; /* what the tool sees, where a runtime stands between */
@@ -108,15 +109,7 @@ struct tc_process_cage {
     int child_report;
     int pidfd;
     pid_t pid;
-    int listener;
-    int refused;                        /* notifications answered with a refusal */
     struct tc_seccomp_changes *changes; /* of the profile; in the arena. NULL: none */
-    /* of its loopback: ports that were seen listened on, and how often the tables were read */
-    uint16_t ports[TC_PORTS_MAX];
-    unsigned port_count, port_looks;
-    /* what is listed by whoever serves this cage alone, and has the listener then; NULL: nobody */
-    struct tc_seen *seen;
-    pid_t watcher_pid;
     bool ready, reaped;
     bool shared;      /* no namespaces: Landlock and seccomp alone */
     int64_t asked_us; /* when it was asked to end everything; 0: not yet */
@@ -157,8 +150,6 @@ int tc_process_map_ids(pid_t pid, const struct tc_box *box, int report);
 int tc_process_start(struct tc_cage *cage);
 int tc_process_event(struct tc_cage *cage);
 void tc_process_notify(struct tc_cage *cage);
-/* Has it a process of its own that serves its notifications? */
-bool tc_process_watched(const struct tc_process_cage *p);
 void tc_process_reap(struct tc_cage *cage);
 /* probe.c */
 bool tc_process_trial(struct tc_plan *ret);

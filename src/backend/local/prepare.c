@@ -9,16 +9,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/local/broker.h"
 #include "backend/local/local.h"
 #include "backend/local/proxy.h"
 #include "backend/local/slots.h"
 #include "backend/local/spare.h"
 #include "backend/local/system.h"
-#include "backend/local/watch.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "linux/mounts.h"
+#include "observe/observe.h"
 #include "workspace/copy.h"
 #include "workspace/session.h"
 
@@ -344,9 +343,11 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
     cage->workspace = &p->workspace;
     p->trees.host = &tc_tree_host;
     p->workspace = TC_WORKSPACE_NEW;
+    cage->observer = &p->observer;
+    p->observer = TC_OBSERVER_NEW;
     p->form = form;
     p->trees.id = (uid_t)-1;
-    p->report = p->child_report = p->pidfd = p->listener = p->trees.storage = p->box.root = -1;
+    p->report = p->child_report = p->pidfd = p->trees.storage = p->box.root = -1;
     p->box.out = p->box.err = -1;
     if ((form ? tc_process_host_get(cage->outcome, &p->host) : tc_process_choose(cage)) < 0)
         return -1;

@@ -5,11 +5,11 @@
  * there; what fails names the clause. Control groups are looked at one by one. */
 #include <string.h>
 
-#include "backend/local/broker.h"
 #include "backend/local/enforce.h"
 #include "backend/local/local.h"
 #include "backend/local/proxy.h"
 #include "base/sys.h"
+#include "observe/observe.h"
 
 static struct tc_probe *row(struct tc_outcome *o, int clause)
 {

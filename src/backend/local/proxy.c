@@ -13,12 +13,12 @@
 #include <sys/wait.h>
 
 #include "backend/local/local.h"
-#include "backend/local/watch.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/root.h"
 #include "base/sys.h"
 #include "egress/egress.h"
+#include "observe/observe.h"
 
 enum { CONNECTIONS = 1024, LEFT_MAX = 64 };
 

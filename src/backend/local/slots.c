@@ -12,10 +12,10 @@
 #include "backend/local/sample.h"
 #include "backend/local/slots.h"
 #include "backend/local/spare.h"
-#include "backend/local/watch.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "observe/observe.h"
 #include "workspace/held.h"
 #include "workspace/journal.h"
 #include "workspace/session.h"
@@ -121,12 +121,13 @@ void tc_local_release(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     tc_session_let_go(&p->workspace);
-    int *own[] = {&p->report, &p->child_report, &p->pidfd, &p->listener, &p->box.out, &p->box.err};
+    int *own[] = {&p->report, &p->child_report, &p->pidfd, &p->box.out, &p->box.err};
     for (size_t i = 0; i < TC_COUNT(own); i++) {
         if (*own[i] >= 0)
             (void)close(*own[i]);
         *own[i] = -1;
     }
+    tc_observe_release(&p->observer);
     tc_trees_release(&p->trees);
 }
 
@@ -152,6 +153,7 @@ void tc_local_destroy(struct tc_cage *cage)
     cage->priv = NULL;
     cage->trees = NULL;
     cage->workspace = NULL;
+    cage->observer = NULL;
 }
 
 void tc_local_close(void)

@@ -15,11 +15,11 @@
 #include "backend/local/local.h"
 #include "backend/local/proxy.h"
 #include "backend/local/spare.h"
-#include "backend/local/watch.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
 #include "linux/seccomp_filter.h"
+#include "observe/observe.h"
 
 enum { LATE_MS = 500 }; /* that a helper may be late with a deadline */
 
@@ -163,12 +163,25 @@ static int events_of(struct tc_cage *cage)
     return both;
 }
 
+static void tell_observer(struct tc_process_cage *p)
+{
+    const struct tc_box *box = &p->box;
+    p->observer.of = (struct tc_observed){.watch = box->watch,
+                                          .unix_sockets = box->unix_sockets,
+                                          .mounts = !p->shared,
+                                          .uid = box->uid,
+                                          .gid = box->gid,
+                                          .clear_groups = box->wait_for_maps,
+                                          .changes = p->changes};
+}
+
 int tc_process_start(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_limits *l = &cage->plan->limits;
     if (open_streams(cage) < 0 || give_streams(cage) < 0)
         return -1;
+    tell_observer(p);
     tc_workspace_start(&p->workspace);
     if (l->timeout_ms)
         p->box.last_us = cage->begun_us + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;
@@ -278,16 +291,11 @@ static int take_terminal(struct tc_cage *cage, int fd)
     return fail_system(cage, "terminal");
 }
 
-bool tc_process_watched(const struct tc_process_cage *p)
-{
-    return p->box.watch >= TC_WATCH_PATHS || p->box.unix_sockets;
-}
-
 static int note_ready(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     p->ready = true;
-    if (tc_process_watched(p) && tc_watcher_start(cage) < 0)
+    if (tc_observe_begin(cage) < 0)
         return fail_system(cage, "process that observes the tool");
     cage->running = true;
     return 1;
@@ -337,9 +345,7 @@ static int take_report(struct tc_cage *cage)
     drop(fds + one, count > one ? count - one : 0);
     switch (r.kind) {
     case TC_REPORT_LISTENER:
-        p->listener = count ? fd : -1;
-        cage->notify_fd = tc_process_watched(p) ? -1 : p->listener;
-        tc_seccomp_wake_here(p->listener);
+        tc_observe_take(cage, count ? fd : -1);
         return 1;
     case TC_REPORT_TERMINAL:
         return take_terminal(cage, count ? fd : -1);

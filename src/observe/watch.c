@@ -4,7 +4,7 @@
  * From a call to the path that it means, in the cage's view, and whether the grant covers that. A
  * path is followed with the cage's own root, never through a magic link, and nothing is opened but
  * for its name. */
-#include "backend/local/watch.h"
+#include "observe/watch.h"
 
 #include <limits.h>
 #include <linux/seccomp.h>
@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#include "backend/local/local.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "linux/seccomp_watched.h"
+#include "observe/observe.h"
 #include "policy/system_paths.h"
 
 enum { LINKS_MAX = 40 };
@@ -137,7 +137,7 @@ static bool leads(const struct tc_plan *plan, const char *path)
 
 static bool refused(const struct tc_cage *cage, const struct place *at, bool write)
 {
-    bool mounts = !TC_PRIV(cage)->shared; /* else Landlock decides by the rules alone */
+    bool mounts = cage->observer->of.mounts; /* else Landlock decides by the rules alone */
     if (tc_path_within("/proc", at->path) || tc_path_within("/dev", at->path))
         return false;
     if (tc_process_denied(cage->plan, at->path))
@@ -243,7 +243,7 @@ static bool follows(const struct tc_seccomp_watched *row, const uint64_t *args)
 static void note(struct tc_cage *cage, const char *operation, const char *said,
                  const struct place *at)
 {
-    struct tc_seen *w = TC_PRIV(cage)->seen;
+    struct tc_seen *w = cage->observer->seen;
     bool all = cage->plan->denials == TC_DENIALS_ACCESSES;
     bool no = refused(cage, at, strcmp(operation, "write") == 0);
     bool look = strcmp(operation, "look") == 0;
@@ -277,7 +277,7 @@ static void watch(struct tc_cage *cage, const struct seccomp_notif *n,
     _autofree_ char *said = spoken(pid, dir, args[row->path]);
     _autofd_ int root = said ? root_of(pid) : -1;
     if (root < 0 || !locate(root, said, follows(row, args), &at) ||
-        !tc_notify_waits(TC_PRIV(cage)->listener, n))
+        !tc_notify_waits(cage->observer->listener, n))
         return;
     note(cage, operation ? operation : operation_of(row, args, at.exists), said, &at);
 }

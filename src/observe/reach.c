@@ -11,11 +11,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "backend/local/local.h"
-#include "backend/local/watch.h"
 #include "base/fd.h"
 #include "base/sys.h"
 #include "egress/door.h"
+#include "observe/observe.h"
+#include "observe/watch.h"
 
 enum {
     TABLE_MAX = 128 * 1024, /* of sockets, as text */
@@ -49,18 +49,18 @@ static bool find_listener(pid_t pid, unsigned port)
 /* Does something in the cage listen on this port? Then a loopback connection is its own affair. The
  * kernel walks the whole machine's table to tell, some milliseconds of everybody's time: a port is
  * looked for until it is found, and of a tool that goes on asking no more is listed. */
-static bool listens(struct tc_process_cage *p, pid_t pid, unsigned port)
+static bool listens(struct tc_observer *o, pid_t pid, unsigned port)
 {
-    unsigned known = p->port_count < TC_PORTS_MAX ? p->port_count : TC_PORTS_MAX;
+    unsigned known = o->port_count < TC_PORTS_MAX ? o->port_count : TC_PORTS_MAX;
     for (unsigned i = 0; i < known; i++)
-        if (p->ports[i] == port)
+        if (o->ports[i] == port)
             return true;
-    if (p->port_looks == LOOKS_MAX)
+    if (o->port_looks == LOOKS_MAX)
         return true;
-    p->port_looks++;
+    o->port_looks++;
     if (!find_listener(pid, port))
         return false;
-    p->ports[p->port_count++ % TC_PORTS_MAX] = (uint16_t)port;
+    o->ports[o->port_count++ % TC_PORTS_MAX] = (uint16_t)port;
     return true;
 }
 
@@ -78,7 +78,7 @@ static bool connect_target(const struct tc_cage *cage, pid_t pid, const uint64_t
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
     } a = {0};
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_observer *o = cage->observer;
     const struct tc_plan *plan = cage->plan;
     char host[TC_EGRESS_TARGET_MAX];
     size_t len = args[2] < sizeof(a) ? (size_t)args[2] : sizeof(a);
@@ -90,7 +90,7 @@ static bool connect_target(const struct tc_cage *cage, pid_t pid, const uint64_t
     unsigned port = ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port);
     bool local =
         v6 ? IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr) : ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
-    if (port == 0 || (local && listens(p, pid, port)))
+    if (port == 0 || (local && listens(o, pid, port)))
         return false;
     if (tc_door_leads(plan->net, plan->net_count, &a.any, host, sizeof(host)))
         return false;
@@ -105,13 +105,13 @@ static bool connect_target(const struct tc_cage *cage, pid_t pid, const uint64_t
 
 void tc_notify_connect(struct tc_cage *cage, const struct seccomp_notif *n)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_observer *o = cage->observer;
     char target[TC_EGRESS_TARGET_MAX + 16];
     const char *hint = NULL;
-    if (!p->ready || n->pid == 0)
+    if (!o->running || n->pid == 0)
         return;
     if (connect_target(cage, (pid_t)n->pid, (const uint64_t *)n->data.args, target, sizeof(target),
                        &hint) &&
-        tc_notify_waits(p->listener, n))
+        tc_notify_waits(o->listener, n))
         tc_notify_note(cage, &(struct tc_listed){"connect", target, hint, false, false});
 }

@@ -8,18 +8,15 @@
  * the one that serves the cage's notifications: one that waits holds up nobody. It has the cage's
  * ids, mounts and root and no capability, so that it finds what the tool would find, and a server
  * sees whom it would see. */
-#ifndef TC_LOCAL_BROKER_H
-#define TC_LOCAL_BROKER_H
+#ifndef TC_OBSERVE_BROKER_H
+#define TC_OBSERVE_BROKER_H
 
-#include "backend/backend.h"
+#include "observe/observe.h"
 
 struct seccomp_notif;
 struct pollfd;
 
 enum { TC_BROKER_MAX = 64 }; /* connects under way in one cage; one more is EAGAIN */
-
-/* What this machine lacks for it, and what to do; NULL: nothing. */
-const char *tc_broker_lacks(const char **ret_fix);
 
 /* In the process that serves one cage. */
 /* While the cage's descriptors are open. False: no connect can be done. */

@@ -2,8 +2,8 @@
  * Copyright The toolcage authors
  *
  * One connect in the place of a tool, in a process that was made for it and does nothing else. */
-#ifndef TC_LOCAL_CONNECT_H
-#define TC_LOCAL_CONNECT_H
+#ifndef TC_OBSERVE_CONNECT_H
+#define TC_OBSERVE_CONNECT_H
 
 #include <stdbool.h>
 #include <stddef.h>

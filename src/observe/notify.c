@@ -12,12 +12,12 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "backend/local/broker.h"
-#include "backend/local/local.h"
-#include "backend/local/watch.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "linux/seccomp_filter.h"
+#include "observe/broker.h"
+#include "observe/observe.h"
+#include "observe/watch.h"
 
 enum {
     SHARE = 32, /* notifications served in one go */
@@ -40,20 +40,20 @@ static bool exec_target(const struct tc_plan *plan, pid_t pid, uint64_t at, char
 
 static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const char *name)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_observer *o = cage->observer;
     pid_t pid = (pid_t)n->pid;
     char target[PATH_MAX];
-    if (!p->ready || pid == 0)
+    if (!o->running || pid == 0)
         return; /* our own first exec */
     if (strcmp(name, "connect") == 0) {
         tc_notify_connect(cage, n);
-    } else if (p->seen && strcmp(name, "execve") == 0) {
+    } else if (o->seen && strcmp(name, "execve") == 0) {
         tc_watch_exec(cage, n);
-    } else if (p->seen) {
+    } else if (o->seen) {
         tc_watch_call(cage, n);
     } else if (strcmp(name, "execve") == 0) {
         if (exec_target(cage->plan, pid, n->data.args[0], target, sizeof(target)) &&
-            tc_notify_waits(p->listener, n))
+            tc_notify_waits(o->listener, n))
             tc_notify_note(cage,
                            &(struct tc_listed){"exec", target, "the cage does not show this path",
                                                false, false});
@@ -63,7 +63,7 @@ static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const c
 /* By the policy, whatever the profile says. */
 static bool is_denied(const struct tc_cage *cage, const struct seccomp_notif *n)
 {
-    const struct tc_seccomp_changes *changes = TC_PRIV(cage)->changes;
+    const struct tc_seccomp_changes *changes = cage->observer->of.changes;
     return changes && tc_seccomp_denied(changes, n->data.nr);
 }
 
@@ -71,10 +71,10 @@ static bool answer(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
 {
     const char *name = "?";
     bool probe = false, denied = is_denied(cage, n);
-    int refusal = tc_seccomp_answer(TC_PRIV(cage)->box.unix_sockets, n->data.nr,
+    int refusal = tc_seccomp_answer(cage->observer->of.unix_sockets, n->data.nr,
                                     (const uint64_t *)n->data.args, &name, &probe);
     if (denied) {
-        TC_PRIV(cage)->refused++;
+        cage->observer->refused++;
         tc_notify_note(cage, &(struct tc_listed){"syscall", name,
                                                  "syscalls.deny of the policy takes it away", false,
                                                  false});
@@ -91,7 +91,7 @@ static bool answer(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
                                            "grants the tool's own"
                                          : NULL,
                              probe, false});
-    TC_PRIV(cage)->refused++;
+    cage->observer->refused++;
     return tc_notify_send(fd, n->id, refusal, 0);
 }
 
@@ -100,7 +100,7 @@ bool tc_notify_serve(struct tc_cage *cage, int listener)
     struct seccomp_notif n = {0};
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0)
         return errno == ENOENT || errno == EINTR;
-    bool brokered = TC_PRIV(cage)->box.unix_sockets && n.data.nr == SYS_connect;
+    bool brokered = cage->observer->of.unix_sockets && n.data.nr == SYS_connect;
     if (!brokered || is_denied(cage, &n))
         return answer(cage, listener, &n);
     tc_broker_take(cage, listener, &n);
@@ -109,17 +109,17 @@ bool tc_notify_serve(struct tc_cage *cage, int listener)
 
 void tc_notify_share(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    for (int i = 0; i < SHARE && p->listener >= 0; i++) {
-        struct pollfd ready = {.fd = p->listener, .events = POLLIN};
+    struct tc_observer *o = cage->observer;
+    for (int i = 0; i < SHARE && o->listener >= 0; i++) {
+        struct pollfd ready = {.fd = o->listener, .events = POLLIN};
         if (poll(&ready, 1, 0) <= 0)
             return;
-        bool ended = (ready.revents & POLLHUP) || p->refused >= REFUSED_MAX;
-        if (!ended && tc_notify_serve(cage, p->listener))
+        bool ended = (ready.revents & POLLHUP) || o->refused >= REFUSED_MAX;
+        if (!ended && tc_notify_serve(cage, o->listener))
             continue;
         if (!ended)
             tc_notify_lost(cage, errno, "the helper could not answer a system call of the tool");
-        (void)close(p->listener); /* whoever waits gets ENOSYS, so nobody hangs */
-        cage->notify_fd = p->listener = -1;
+        (void)close(o->listener); /* whoever waits gets ENOSYS, so nobody hangs */
+        cage->notify_fd = o->listener = -1;
     }
 }

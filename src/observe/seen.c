@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "backend/local/local.h"
-#include "backend/local/watch.h"
+#include "observe/observe.h"
+#include "observe/watch.h"
 
 enum { SEEN_MAX = 4096, TEXT_MAX = 1 << 20, SLOTS = 2 * SEEN_MAX, DENIALS_MAX = 100 };
 
@@ -107,14 +107,14 @@ void tc_seen_list(struct tc_seen *w, const struct tc_listed *what)
 /* Said before our descriptors are closed: then the tool goes on, and may end before we have. */
 void tc_seen_break(struct tc_cage *cage)
 {
-    atomic_store(&TC_PRIV(cage)->seen->broken, true);
+    atomic_store(&cage->observer->seen->broken, true);
     _exit(1);
 }
 
 void tc_notify_note(struct tc_cage *cage, const struct tc_listed *what)
 {
-    if (TC_PRIV(cage)->seen)
-        tc_seen_list(TC_PRIV(cage)->seen, what);
+    if (cage->observer->seen)
+        tc_seen_list(cage->observer->seen, what);
     else
         tc_notify_list(cage, what, 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "backend/local/connect.h"
+#include "observe/connect.h"
 
 #include <linux/capability.h>
 #include <linux/kcmp.h>
@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "backend/local/watch.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "observe/watch.h"
 
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL

@@ -4,19 +4,12 @@
  * Notifications. The paths of a call, observed: which of the paths that its calls name lie outside
  * of the grant. The walls have decided that already, or will; what is told here is a hint for
  * people and models, from memory that the tool can change meanwhile. */
-#ifndef TC_LOCAL_WATCH_H
-#define TC_LOCAL_WATCH_H
+#ifndef TC_OBSERVE_WATCH_H
+#define TC_OBSERVE_WATCH_H
 
-#include "backend/backend.h"
+#include "observe/observe.h"
 
 struct seccomp_notif;
-
-/* One thing to be listed. Operation and hint are static. */
-struct tc_listed {
-    const char *operation, *target, *hint;
-    bool probe;
-    bool allowed; /* an access that nothing refused */
-};
 
 /* asked.c */
 /* Answers a notification: the call fails with the error, returns 0, or goes on where `flags` say
@@ -32,7 +25,6 @@ bool tc_notify_text(pid_t pid, uint64_t at, char *to, size_t size);
 
 /* seen.c: what the process that serves one cage lists lies in memory that it shares with the
  * helper, so there is nothing to wait for at the end. */
-struct tc_seen;
 /* NULL with errno. */
 struct tc_seen *tc_seen_new(void);
 void tc_seen_free(struct tc_seen *w);
@@ -44,8 +36,6 @@ _Noreturn void tc_seen_break(struct tc_cage *cage);
 bool tc_seen_broken(const struct tc_seen *w);
 /* All of it into the outcome. */
 void tc_seen_tell(struct tc_cage *cage, const struct tc_seen *w);
-/* Into the outcome; the same thing again is counted. */
-void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t count);
 /* One of either, as the cage is served. */
 void tc_notify_note(struct tc_cage *cage, const struct tc_listed *what);
 /* Nobody answers any more: calls of the tool fail that the grant allows, and whatever comes of that
@@ -65,18 +55,9 @@ void tc_watch_exec(struct tc_cage *cage, const struct seccomp_notif *n);
 /* notify.c */
 /* Takes one notification and answers it. False: the listener serves no more. */
 bool tc_notify_serve(struct tc_cage *cage, int listener);
-/* A bounded share of those that wait, in the helper. */
-void tc_notify_share(struct tc_cage *cage);
-
 /* watcher.c: a process of its own for each cage whose paths are observed, or whose connects are
  * done in its place; a slow look-up holds up that cage and nobody else. */
 /* Takes the cage's listener over. 0, or -1 with errno. */
 int tc_watcher_start(struct tc_cage *cage);
-/* Everything of the tool has ended: what was listed goes into the outcome. */
-void tc_watcher_finish(struct tc_cage *cage);
-/* Ends it; fine when there is none. */
-void tc_watcher_end(struct tc_cage *cage);
-/* Those that ended since. */
-void tc_watcher_reap(void);
 
 #endif

@@ -8,11 +8,11 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "backend/local/broker.h"
-#include "backend/local/local.h"
-#include "backend/local/watch.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "observe/broker.h"
+#include "observe/observe.h"
+#include "observe/watch.h"
 
 enum { LEFT_MAX = 64 };
 
@@ -50,14 +50,14 @@ static int serve(struct tc_cage *cage, int listener)
 
 static _Noreturn void observe(struct tc_cage *cage, pid_t helper)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_observer *o = cage->observer;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (p->box.unix_sockets && !tc_broker_open(cage))
+    if (o->of.unix_sockets && !tc_broker_open(cage))
         tc_seen_break(cage);
-    close_all_but(p->listener);
+    close_all_but(o->listener);
     int rc = SERVED;
     while (getppid() == helper && rc == SERVED)
-        rc = serve(cage, p->listener);
+        rc = serve(cage, o->listener);
     if (rc == BROKEN)
         tc_seen_break(cage);
     _exit(0);
@@ -65,22 +65,22 @@ static _Noreturn void observe(struct tc_cage *cage, pid_t helper)
 
 int tc_watcher_start(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_observer *o = cage->observer;
     pid_t helper = getpid();
-    p->seen = tc_seen_new();
-    if (!p->seen)
+    o->seen = tc_seen_new();
+    if (!o->seen)
         return -1;
     /* by fork(), which leaves the child an allocator that no worker was in the middle of */
-    p->watcher_pid = fork();
-    if (p->watcher_pid == 0)
+    o->watcher_pid = fork();
+    if (o->watcher_pid == 0)
         observe(cage, helper);
-    if (p->watcher_pid < 0) {
-        p->watcher_pid = 0;
+    if (o->watcher_pid < 0) {
+        o->watcher_pid = 0;
         return -1;
     }
     /* ours would keep the tool waiting when the watcher dies */
-    (void)close(p->listener);
-    p->listener = -1;
+    (void)close(o->listener);
+    o->listener = -1;
     return 0;
 }
 
@@ -89,18 +89,18 @@ int tc_watcher_start(struct tc_cage *cage)
 static void check_end(struct tc_cage *cage)
 {
     enum { LOOKS = 100, PAUSE_US = 100 };
-    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_observer *o = cage->observer;
     int status = 0;
-    for (int i = 0; p->watcher_pid && i < LOOKS; i++) {
-        if (waitpid(p->watcher_pid, &status, WNOHANG) == p->watcher_pid)
-            p->watcher_pid = 0;
+    for (int i = 0; o->watcher_pid && i < LOOKS; i++) {
+        if (waitpid(o->watcher_pid, &status, WNOHANG) == o->watcher_pid)
+            o->watcher_pid = 0;
         else
             (void)usleep(PAUSE_US);
     }
-    if ((status == 0 && !tc_seen_broken(p->seen)) || cage->outcome->failure.code)
+    if ((status == 0 && !tc_seen_broken(o->seen)) || cage->outcome->failure.code)
         return;
     tc_notify_lost(cage, 0,
-                   p->box.watch >= TC_WATCH_PATHS
+                   o->of.watch >= TC_WATCH_PATHS
                        ? "the process that observed the tool's paths ended, and from then on no "
                          "path could be opened"
                        : "the process that connected in the tool's place ended, and from then on "
@@ -109,11 +109,11 @@ static void check_end(struct tc_cage *cage)
 
 void tc_watcher_finish(struct tc_cage *cage)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    if (!p->seen)
+    const struct tc_observer *o = cage->observer;
+    if (!o->seen)
         return;
     check_end(cage);
-    tc_seen_tell(cage, p->seen);
+    tc_seen_tell(cage, o->seen);
     tc_watcher_end(cage);
 }
 
@@ -126,14 +126,14 @@ void tc_watcher_reap(void)
 
 void tc_watcher_end(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    tc_seen_free(TAKE(p->seen));
+    struct tc_observer *o = cage->observer;
+    tc_seen_free(TAKE(o->seen));
     tc_watcher_reap();
-    if (!p->watcher_pid)
+    if (!o->watcher_pid)
         return;
-    (void)kill(p->watcher_pid, SIGKILL);
+    (void)kill(o->watcher_pid, SIGKILL);
     /* without room for one more, at the cost of waiting here */
-    if (waitpid(p->watcher_pid, NULL, left_count < LEFT_MAX ? WNOHANG : 0) == 0)
-        left[left_count++] = p->watcher_pid;
-    p->watcher_pid = 0;
+    if (waitpid(o->watcher_pid, NULL, left_count < LEFT_MAX ? WNOHANG : 0) == 0)
+        left[left_count++] = o->watcher_pid;
+    o->watcher_pid = 0;
 }

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Connects under way in one cage, each a process. */
-#include "backend/local/broker.h"
+#include "observe/broker.h"
 
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -16,12 +16,12 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "backend/local/connect.h"
-#include "backend/local/local.h"
-#include "backend/local/watch.h"
 #include "base/fd.h"
 #include "base/sys.h"
 #include "linux/seccomp_filter.h"
+#include "observe/connect.h"
+#include "observe/observe.h"
+#include "observe/watch.h"
 
 /* Between looks whether somebody still waits for them; and how far behind tools in the schedule. */
 enum { LOOK_MS = 100, NICE = 10 };
@@ -66,41 +66,40 @@ static bool add_overlay(const struct tc_item *item)
 /* What only this cage can write, each a tmpfs of its own; a socket there was made by the tool. An
  * overlay's inodes are its own: through it the kernel finds no server but those that were bound
  * through it. */
-static bool add_storage(const struct tc_process_cage *p)
+static bool add_storage(const struct tc_trees *t)
 {
-    bool fine = add_device(p->trees.storage);
-    for (size_t i = 0; fine && i < p->trees.item_count; i++)
-        fine = p->trees.items[i].layers < 0 ? add_device(p->trees.items[i].copy)
-                                            : add_overlay(&p->trees.items[i]);
+    bool fine = add_device(t->storage);
+    for (size_t i = 0; fine && i < t->item_count; i++)
+        fine = t->items[i].layers < 0 ? add_device(t->items[i].copy) : add_overlay(&t->items[i]);
     return fine;
 }
 
-static bool add_granted(const struct tc_process_cage *p)
+static bool add_granted(const struct tc_trees *t)
 {
-    for (size_t i = 0; i < p->trees.item_count; i++) {
-        if (p->trees.items[i].mount->kind != TC_MOUNT_SOCKET)
+    for (size_t i = 0; i < t->item_count; i++) {
+        if (t->items[i].mount->kind != TC_MOUNT_SOCKET)
             continue;
         struct tc_file_id *id = TC_PUSH(rules.sockets, rules.socket_count);
         if (!id)
             return false;
-        *id = p->trees.items[i].id;
+        *id = t->items[i].id;
     }
     return true;
 }
 
 bool tc_broker_open(struct tc_cage *cage)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_observer *o = cage->observer;
     void *memory = mmap(NULL, TC_BROKER_MAX * sizeof(*said), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return false;
     said = memory;
-    rules.uid = p->box.uid;
-    rules.gid = p->box.gid;
-    rules.clear_groups = p->box.wait_for_maps;
+    rules.uid = o->of.uid;
+    rules.gid = o->of.gid;
+    rules.clear_groups = o->of.clear_groups;
     (void)setpriority(PRIO_PROCESS, 0, NICE);
-    return add_storage(p) && add_granted(p);
+    return add_storage(cage->trees) && add_granted(cage->trees);
 }
 
 /* ---- those under way
@@ -169,10 +168,10 @@ static void finish(struct tc_cage *cage, int listener, struct going *g, int stat
     going_count--;
     if (WIFEXITED(status) && WEXITSTATUS(status) == TC_CONNECT_ANSWERED)
         return;
-    if (s->hint && TC_PRIV(cage)->box.watch)
-        tc_seen_list(TC_PRIV(cage)->seen,
+    if (s->hint && cage->observer->of.watch)
+        tc_seen_list(cage->observer->seen,
                      &(struct tc_listed){"connect", s->target, s->hint, false, false});
-    else if (s->errnum && TC_PRIV(cage)->box.watch)
+    else if (s->errnum && cage->observer->of.watch)
         tc_notify_connect(cage, &g->asked);
     answer(cage, listener, g->asked.id, s->errnum ? s->errnum : EAGAIN);
 }

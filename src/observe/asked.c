@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 
-#include "backend/local/watch.h"
+#include "observe/watch.h"
 
 size_t tc_notify_bytes(pid_t pid, uint64_t at, void *to, size_t size)
 {
