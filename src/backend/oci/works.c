@@ -13,10 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/local/enforce.h"
-#include "backend/local/local.h"
-#include "backend/local/proxy.h"
-#include "backend/local/slots.h"
 #include "backend/oci/bundle.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/platform.h"
@@ -24,6 +20,10 @@
 #include "backend/oci/talk.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "cage/cage.h"
+#include "cage/enforce.h"
+#include "cage/proxy.h"
+#include "cage/slots.h"
 #include "linux/mounts.h"
 
 struct oci {

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors */
 #include <toolcage/error.h>
 
-#include "backend/local/lower.h"
+#include "cage/lower.h"
 
 static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err)
 {
