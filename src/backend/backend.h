@@ -18,8 +18,7 @@ enum {
     TC_BACKEND_TERMINAL = 2,    /* can give the tool a terminal of the cage's own */
 };
 
-/* ---- the front (library) ------------------------------------------------------------------------
- */
+/* ---- the front (library) ---- */
 
 struct tc_front {
     const char *name, *summary;
@@ -37,8 +36,7 @@ const struct tc_front *tc_front_at(size_t index);
 /* "process, fake, …" of all fronts; owned. */
 char *tc_front_names(void);
 
-/* ---- the works (helper) -------------------------------------------------------------------------
- */
+/* ---- the works (helper) ---- */
 
 struct tc_works;
 struct tc_trees;

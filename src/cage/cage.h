@@ -18,8 +18,7 @@
 
 enum { TC_SHELF_PLACES = 8 };
 
-/* ---- host.c: once a helper
- * ----------------------------------------------------------------------- */
+/* ---- host.c: once a helper ---- */
 
 struct tc_process_host {
     bool entered, ready;
@@ -47,8 +46,7 @@ bool tc_process_host_local(struct tc_process_host *host);
 struct tc_process_host *tc_process_host_opened(void);
 /* The same whether it was entered or not: ids and Landlock are known. */
 struct tc_process_host *tc_process_host_known(void);
-/* ---- root.c: prepared roots
- * ---------------------------------------------------------------------- */
+/* ---- root.c: prepared roots ---- */
 
 /* What a root must contain beside the system directories: mount points and made files. */
 struct tc_root_point {
@@ -74,8 +72,7 @@ uint64_t tc_root_ready(int shelf, const struct tc_root_spec *spec, const char **
 /* A detached, read-only copy of it; -1 with errno. */
 int tc_root_copy(uint64_t serial);
 
-/* ---- one cage
- * ------------------------------------------------------------------------------------- */
+/* ---- one cage ---- */
 
 struct tc_proxy;
 

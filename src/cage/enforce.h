@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Which clause is held by what, in words. */
 #ifndef TC_CAGE_ENFORCE_H
 #define TC_CAGE_ENFORCE_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * What to do where a cage cannot be built: looks at the place, and picks the words. */
 #include "cage/fix.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * From a grant to the plan of a cage of this machine's kernel; pure. */
 #ifndef TC_CAGE_LOWER_H
 #define TC_CAGE_LOWER_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Ends what a tool started, where no PID namespace does. */
 #include "cage/orphans.h"
 
 #include <fcntl.h>

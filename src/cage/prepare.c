@@ -26,8 +26,7 @@ static int out_of_memory(struct tc_cage *cage)
     return tc_cage_fail_memory(cage, "prepare");
 }
 
-/* ---- ids and control groups
- * ----------------------------------------------------------------------- */
+/* ---- ids and control groups ---- */
 
 static int take_id(struct tc_cage *cage)
 {
@@ -131,8 +130,7 @@ static int take_group(struct tc_cage *cage)
     return -1;
 }
 
-/* ---- the storage, the root, the trees
- * ------------------------------------------------------------- */
+/* ---- the storage, the root, the trees ---- */
 
 static bool in_system(const struct tc_plan *plan, const char *path)
 {
@@ -238,8 +236,7 @@ static int open_root(struct tc_cage *cage)
                         TC_CLAUSE_FS_READ, "cannot prepare %s for the cage", step);
 }
 
-/* ---- the child's words
- * ---------------------------------------------------------------------------- */
+/* ---- the child's words ---- */
 
 /* A process that waits for such a call brings its id and its group. */
 static int take_leases(struct tc_cage *cage)

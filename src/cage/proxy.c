@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * The life of a cage's egress proxy: its program, its process, its words, its end. */
 #include "cage/proxy.h"
 
 #include <errno.h>
@@ -50,8 +52,7 @@ static int fail(struct tc_cage *cage, const char *subject, const char *hint, con
                         TC_CLAUSE_NET_ALLOW, "%s", what);
 }
 
-/* ---- the program --------------------------------------------------------------------------------
- */
+/* ---- the program ---- */
 
 /* Beside this program, or where an installed one has it; nowhere else, whatever PATH says. */
 static char *find_program(void)
@@ -101,8 +102,7 @@ static int open_program(struct tc_cage *cage)
                           lack);
 }
 
-/* ---- its process --------------------------------------------------------------------------------
- */
+/* ---- its process ---- */
 
 struct birth {
     int program, null, control, shared;
@@ -283,8 +283,7 @@ int tc_proxy_event(struct tc_cage *cage)
                         "the egress proxy has ended, and the tool has no network any more");
 }
 
-/* ---- what it has to tell ------------------------------------------------------------------------
- */
+/* ---- what it has to tell ---- */
 
 static const char *const hints[TC_EGRESS_REASONS] = {
     [TC_EGRESS_NOT_PUBLIC] =
@@ -348,8 +347,7 @@ void tc_proxy_finish(struct tc_cage *cage)
     list_destinations(cage->outcome, x->said);
 }
 
-/* ---- its end ------------------------------------------------------------------------------------
- */
+/* ---- its end ---- */
 
 static bool gone(pid_t pid, int flags)
 {

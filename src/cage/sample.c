@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Samples of a cage's processes out of /proc. */
 #include "cage/sample.h"
 
 #include <dirent.h>
@@ -103,8 +105,7 @@ int64_t tc_sample_cpu(pid_t pid)
     return seen ? ticks * 1000000 / sysconf(_SC_CLK_TCK) : -1;
 }
 
-/* ---- memory that processes share
- * ----------------------------------------------------------------- */
+/* ---- memory that processes share ---- */
 
 /* A line of a file of /proc/PID, in kB there; -1: it cannot be read. */
 static int64_t field(pid_t pid, const char *file, const char *name)

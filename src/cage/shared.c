@@ -28,8 +28,7 @@ static int refuse(struct tc_cage *cage, enum tc_clause clause, const char *subje
         clause, "%s", message);
 }
 
-/* ---- full cages, or this
- * -------------------------------------------------------------------------- */
+/* ---- full cages, or this ---- */
 
 /* Does this say that the place forbids namespaces for good? What passes by, like a lack of memory
  * or of free namespaces, must not lead to less cage. */
@@ -117,8 +116,7 @@ int tc_process_choose(struct tc_cage *cage)
     return rc;
 }
 
-/* ---- how the clauses are held
- * --------------------------------------------------------------------- */
+/* ---- how the clauses are held ---- */
 
 static bool denies_inside(const struct tc_cage *cage)
 {
@@ -206,8 +204,7 @@ static int check_clauses(struct tc_cage *cage)
                   message ? message : "out of memory");
 }
 
-/* ---- the ruleset
- * ---------------------------------------------------------------------------------- */
+/* ---- the ruleset ---- */
 
 /* There are no mounts: nothing can be shown elsewhere, nor taken away inside of what is granted. */
 static int check_item(struct tc_cage *cage, const struct tc_item *item)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Spares: made, used, given up. */
 #include "cage/spare.h"
 
 #include <errno.h>
@@ -119,8 +121,7 @@ static void drop(struct tc_spare *s)
     (void)clear_dying(s->until_us, WNOHANG);
 }
 
-/* ---- making one
- * ----------------------------------------------------------------------------------- */
+/* ---- making one ---- */
 
 static struct tc_spare *describe(struct tc_process_host *host, const char *tool, uint64_t root,
                                  const struct tc_cgroup_limits *limits)
@@ -277,8 +278,7 @@ void tc_spare_next(const struct tc_process_cage *p, const char *tool)
     wish->until_us = tc_now_us() + FIRST_US;
 }
 
-/* ---- using one
- * ------------------------------------------------------------------------------------ */
+/* ---- using one ---- */
 
 /* Until its call comes it says nothing unless a stage failed, and its socket is open while it
  * lives. */
@@ -439,8 +439,7 @@ bool tc_spare_go(struct tc_process_cage *p)
     return true;
 }
 
-/* ---- giving them up
- * ------------------------------------------------------------------------------- */
+/* ---- giving them up ---- */
 
 void tc_spare_leave(struct tc_process_cage *p)
 {

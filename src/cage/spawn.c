@@ -198,8 +198,7 @@ int tc_process_start(struct tc_cage *cage)
     return 0;
 }
 
-/* ---- what the child says
- * -------------------------------------------------------------------------- */
+/* ---- what the child says ---- */
 
 /* Somebody else replaced it after it was looked up: an editor that saves, or another cage. */
 static int replaced(struct tc_cage *cage, const struct tc_report *r, const char *stage)

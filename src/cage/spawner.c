@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Births in another control group, with a process that shares our memory. */
 #include "cage/spawner.h"
 
 #include <errno.h>

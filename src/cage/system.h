@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * The host's system directories in a plan; pure. */
 #ifndef TC_CAGE_SYSTEM_H
 #define TC_CAGE_SYSTEM_H
 

@@ -39,8 +39,7 @@ static size_t going_count;
 static struct tc_connect_said *said;
 static struct tc_connect_rules rules;
 
-/* ---- what can be connected to
- * -------------------------------------------------------------------------- */
+/* ---- what can be connected to ---- */
 
 static bool add_device(int fd)
 {
@@ -102,8 +101,7 @@ bool tc_broker_open(struct tc_cage *cage)
     return add_storage(cage->trees) && add_granted(cage->trees);
 }
 
-/* ---- those under way
- * ------------------------------------------------------------------------------------ */
+/* ---- those under way ---- */
 
 /* Nobody waits for an answer that cannot be given: our end lets everybody go on with an error. */
 static void answer(struct tc_cage *cage, int listener, uint64_t id, int errnum)
@@ -190,8 +188,7 @@ void tc_broker_look(struct tc_cage *cage, int listener)
     }
 }
 
-/* ---- can it be done here
- * ------------------------------------------------------------------------- */
+/* ---- can it be done here ---- */
 
 static bool no_attach(void)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * One connect in the place of a tool, from its socket to the answer. */
 #include "observe/connect.h"
 
 #include <linux/capability.h>
@@ -50,8 +52,7 @@ static _Noreturn void refuse(const struct tc_connect_ask *ask, const char *hint)
     _exit(TC_CONNECT_TOLD);
 }
 
-/* ---- out of the tool
- * ------------------------------------------------------------------------------------ */
+/* ---- out of the tool ---- */
 
 /* Threads of a process may have descriptors of their own. Before Linux 6.9 only the first thread
  * can be opened, which will do where it shares them. */
@@ -132,8 +133,7 @@ static int option(const struct tc_connect_ask *ask, const struct taken *t, int n
     return value;
 }
 
-/* ---- as the cage
- * ---------------------------------------------------------------------------------------- */
+/* ---- as the cage ---- */
 
 static bool drop_capabilities(void)
 {
@@ -166,8 +166,7 @@ static void enter(const struct tc_connect_ask *ask, const struct taken *t)
         _exit(TC_CONNECT_FAILED);
 }
 
-/* ---- unix sockets
- * ------------------------------------------------------------------------------------ */
+/* ---- unix sockets ---- */
 
 /* The mount that this is on; 0: unknown. */
 static uint64_t mount_of(int fd)

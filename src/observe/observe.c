@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * The state of this room for one cage, from its listener to its end. */
 #include "observe/observe.h"
 
 #include <unistd.h>

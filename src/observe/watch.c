@@ -27,8 +27,7 @@ struct place {
     bool exists, read_only;
 };
 
-/* ---- from text to place
- * ------------------------------------------------------------------------- */
+/* ---- from text to place ---- */
 
 static bool is_link(int fd)
 {
@@ -114,8 +113,7 @@ static bool locate(int root, const char *path, bool follows, struct place *place
     return false;
 }
 
-/* ---- from place to verdict
- * ---------------------------------------------------------------------- */
+/* ---- from place to verdict ---- */
 
 static bool covered(const struct tc_plan *plan, const char *path, bool write)
 {
@@ -185,8 +183,7 @@ static bool is_probe(const char *path)
     return false;
 }
 
-/* ---- from call to text
- * -------------------------------------------------------------------------- */
+/* ---- from call to text ---- */
 
 static bool start_of(pid_t pid, int dir, char *to, size_t size)
 {

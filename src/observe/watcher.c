@@ -20,8 +20,7 @@ enum { LEFT_MAX = 64 };
 static pid_t left[LEFT_MAX];
 static size_t left_count;
 
-/* ---- the process
- * -------------------------------------------------------------------------------- */
+/* ---- the process ---- */
 
 /* Everything of this and of other cages, but for the one descriptor. */
 static void close_all_but(int fd)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Files and directories that programs of the host obey without being asked. */
 #ifndef TC_TREE_STEERING_H
 #define TC_TREE_STEERING_H
 

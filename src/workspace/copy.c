@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Copies of granted directories, and of single files, links and times in them. */
 #include "workspace/copy.h"
 
 #include <errno.h>

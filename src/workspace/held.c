@@ -52,8 +52,7 @@ static int read_list(int own, struct tc_held_list *ret)
     return -1;
 }
 
-/* ---- which there are
- * -------------------------------------------------------------------------- */
+/* ---- which there are ---- */
 
 static int add_waiting(struct tc_outcome *o, const struct tc_held_list *list)
 {
@@ -107,8 +106,7 @@ unsigned tc_held_sweep(void)
     return gone;
 }
 
-/* ---- one of them
- * ------------------------------------------------------------------------------ */
+/* ---- one of them ---- */
 
 static char *path_of(const struct tc_held_tree *tree, const struct tc_held_row *row)
 {

@@ -11,8 +11,7 @@
 #include "linux/walk.h"
 #include "workspace/workspace.h"
 
-/* ---- while a call's changes are gathered
- * -------------------------------------------------------------- */
+/* ---- while a call's changes are gathered ---- */
 
 struct tc_held_tree {
     char *path, *from, *root; /* in the cage, in the policy's words, on the host */
@@ -65,8 +64,7 @@ void tc_keep_removal(struct tc_keeping *k, const struct tc_cage *cage,
  * errno: something is lost. */
 int tc_keeping_end(struct tc_keeping *k);
 
-/* ---- afterwards
- * ------------------------------------------------------------------------------- */
+/* ---- afterwards ---- */
 
 enum tc_held_action {
     TC_HELD_SHOW,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Journals of commits: what is under way, and what a cut one has left. */
 #include "workspace/journal.h"
 
 #include <errno.h>
@@ -39,8 +41,7 @@ static DIR *look(void)
     return tc_take_dir(tc_state_look(commits));
 }
 
-/* ---- the committing process
- * ----------------------------------------------------------------------- */
+/* ---- the committing process ---- */
 
 static int record(struct tc_journal *j, char kind, const char *text)
 {
@@ -93,8 +94,7 @@ void tc_journal_end(struct tc_journal *j)
     }
 }
 
-/* ---- what dead owners left
- * ------------------------------------------------------------------------ */
+/* ---- what dead owners left ---- */
 
 struct entry {
     const char *tool, *root, *last;

@@ -23,8 +23,7 @@
 
 enum { NAMES_MAX = 1000000, ENTRIES_MAX = 2000000 };
 
-/* ---- before the call
- * ------------------------------------------------------------------------------ */
+/* ---- before the call ---- */
 
 static int fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *hint,
                 const char *what)
@@ -165,8 +164,7 @@ int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *moun
     return 0;
 }
 
-/* ---- after the call
- * ------------------------------------------------------------------------------- */
+/* ---- after the call ---- */
 
 struct comparison {
     struct tc_cage *cage;

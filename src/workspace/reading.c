@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * What stands in changed files: a digest, and the bytes where they are wanted. */
 #include "workspace/reading.h"
 
 #include <errno.h>

@@ -58,8 +58,7 @@ static int lock(int own, bool patient)
     return 0;
 }
 
-/* ---- for a call
- * ------------------------------------------------------------------------------------------ */
+/* ---- for a call ---- */
 
 static int has_room(int dir)
 {
@@ -232,8 +231,7 @@ void tc_session_free(struct tc_workspace *w)
     free(TAKE(w->session));
 }
 
-/* ---- between calls
- * ------------------------------------------------------------------------------- */
+/* ---- between calls ---- */
 
 static int add_row(struct tc_outcome *o, const char *name, const struct tc_session_record *r)
 {

@@ -34,8 +34,7 @@ struct tc_session {
     struct tc_session_record record; /* rows in order of tree and name */
 };
 
-/* ---- session.c: before the tool starts, on a thread that may wait
- * ----------------------------------------------------------------------------------- */
+/* ---- session.c: before the tool starts, on a thread that may wait ---- */
 
 /* Opens and locks the session that the plan names. 0 (also where it names none), or -1 with the
  * failure written. */
@@ -51,8 +50,7 @@ int tc_session_end(const char *name, struct tc_outcome *outcome);
 /* Removes what never came to hold anything; how many. */
 unsigned tc_session_sweep(void);
 
-/* ---- session_back.c
- * ----------------------------------------------------------------------------------- */
+/* ---- session_back.c ---- */
 
 /* The private /tmp, when everything of the grant stands in it. */
 int tc_session_restore_tmp(struct tc_cage *cage);
@@ -69,8 +67,7 @@ const struct tc_held_row *tc_session_row(const struct tc_workspace *w, const str
 bool tc_session_base(const struct tc_workspace *w, const struct tc_item *item, const char *relative,
                      unsigned mode, struct tc_version *ret);
 
-/* ---- session_keep.c: in the process that gathers the changes
- * ----------------------------------------------------------------------------------- */
+/* ---- session_keep.c: in the process that gathers the changes ---- */
 
 struct tc_session_keeping {
     struct tc_keeping k; /* its `own` is the new tree */

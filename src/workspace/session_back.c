@@ -35,8 +35,7 @@ static int fail(struct tc_cage *cage, const char *what, const char *hint)
                         -1, "%s of session %s cannot be put back", what, cage->plan->session);
 }
 
-/* ---- what it says of a name
- * ------------------------------------------------------------------------------ */
+/* ---- what it says of a name ---- */
 
 static int64_t tree_of(const struct tc_session *s, const struct tc_item *item)
 {
@@ -110,8 +109,7 @@ bool tc_session_base(const struct tc_workspace *w, const struct tc_item *item, c
     return true;
 }
 
-/* ---- put back
- * ------------------------------------------------------------------------------ */
+/* ---- put back ---- */
 
 static int own(const struct putting *put, int dir, const char *name, bool tools)
 {

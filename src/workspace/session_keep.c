@@ -105,8 +105,7 @@ void tc_session_keep_skipped(struct tc_session_keeping *s, int64_t count)
         give_up(s, 0, "the depth or the number of names that is looked at");
 }
 
-/* ---- /tmp
- * --------------------------------------------------------------------------------- */
+/* ---- /tmp ---- */
 
 struct tmp {
     struct tc_session_keeping *s;
@@ -182,8 +181,7 @@ static void keep_tmp(struct tc_session_keeping *s, const struct tc_cage *cage)
         (void)tc_walk(&walk, cage->trees->storage);
 }
 
-/* ---- the change from the old to the new
- * ---------------------------------------------------------------------- */
+/* ---- the change from the old to the new ---- */
 
 static char *copy(const char *text)
 {

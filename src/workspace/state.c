@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * The directories below the state directory, made and checked. */
 #include "workspace/state.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * The words for changes that were not seen, not brought back, or not kept. */
 #include "workspace/ungathered.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * The process backend's front: everything but an image. */
 #include <toolcage/error.h>
 
 #include "cage/lower.h"
