@@ -18,8 +18,7 @@ enum {
     TC_BACKEND_TERMINAL = 2,    /* can give the tool a terminal of the cage's own */
 };
 
-/* ---- the front (library) ------------------------------------------------------------------------
- */
+/* ---- the front (library) ---- */
 
 struct tc_front {
     const char *name, *summary;
@@ -37,10 +36,12 @@ const struct tc_front *tc_front_at(size_t index);
 /* "process, fake, …" of all fronts; owned. */
 char *tc_front_names(void);
 
-/* ---- the works (helper) -------------------------------------------------------------------------
- */
+/* ---- the works (helper) ---- */
 
 struct tc_works;
+struct tc_trees;
+struct tc_workspace;
+struct tc_observer;
 
 /* How long prepare() may take. */
 enum tc_pace {
@@ -56,6 +57,9 @@ struct tc_cage {
     const struct tc_plan *plan;
     struct tc_outcome *outcome; /* denials, enforcement, timings and failures are written here */
     void *priv;
+    struct tc_trees *trees;         /* in `priv`, where the backend shows paths of the host's */
+    struct tc_workspace *workspace; /* the same, what its tool changes there */
+    struct tc_observer *observer;   /* the same, what its tool is refused */
     int stdin_fd; /* in: read end for the tool, or -1 (then it reads end-of-file); start() takes it
                    */
     /* out: read end of the tool's standard output, non-blocking; or, from some event() on, the

@@ -10,13 +10,13 @@
 #include <sys/mman.h>
 #include <toolcage/result.h>
 
-#include "backend/local/held.h"
-#include "backend/local/journal.h"
-#include "backend/local/session.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "helper/job.h"
 #include "helper/reserve.h"
+#include "workspace/held.h"
+#include "workspace/journal.h"
+#include "workspace/session.h"
 
 enum {
     SAMPLE_US = 100000,

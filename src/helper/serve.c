@@ -15,12 +15,12 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-#include "backend/local/state.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "helper/inherited.h"
 #include "helper/job.h"
 #include "version.h"
+#include "workspace/state.h"
 
 enum {
     PATIENCE_US = 2000000, /* with what still ends when we end */

@@ -6,7 +6,7 @@
 #ifndef TC_OCI_BUNDLE_H
 #define TC_OCI_BUNDLE_H
 
-#include "backend/local/local.h"
+#include "cage/cage.h"
 
 /* A detached tmpfs for a runtime that runs as this id ((uid_t)-1: our own); -1 with errno. */
 int tc_oci_bundle(uid_t id, const char *config);

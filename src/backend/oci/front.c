@@ -5,10 +5,10 @@
 #include <string.h>
 #include <toolcage/error.h>
 
-#include "backend/local/lower.h"
 #include "backend/oci/config.h"
 #include "base/path.h"
 #include "base/strv.h"
+#include "cage/lower.h"
 
 /* JSON can carry text alone, and a name that the runtime would change is not the one that was
  * granted. */

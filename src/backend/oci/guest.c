@@ -19,13 +19,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "backend/local/stages.h"
 #include "backend/oci/config.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/stages.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "cage/stages.h"
 #include "linux/seccomp_changes.h"
 #include "policy/clauses.h"
 

@@ -13,10 +13,10 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include "backend/local/stages.h"
 #include "backend/oci/config.h"
 #include "backend/oci/stages.h"
 #include "base/sys.h"
+#include "cage/stages.h"
 #include "linux/mounts.h"
 #include "policy/clauses.h"
 

@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/local/state.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/strv.h"
+#include "workspace/state.h"
 
 static const char *const words[] = {[TC_OCI_WORKS] = "works", [TC_OCI_ABSENT] = "absent"};
 

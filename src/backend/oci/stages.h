@@ -3,7 +3,7 @@
 #ifndef TC_OCI_STAGES_H
 #define TC_OCI_STAGES_H
 
-#include "backend/local/box.h"
+#include "cage/box.h"
 
 /* Of the process in which the runtime runs; and, on the same report socket, of our PID 1. */
 extern const struct tc_stages tc_oci_stages, tc_oci_inner_stages;

@@ -103,7 +103,7 @@ enum tc_oci_finding tc_oci_try(const struct tc_cage *cage, const struct tc_oci_r
     const struct tc_process_cage *p = TC_PRIV(cage);
     const char *words[TC_OCI_WORDS];
     _autofree_ char *config = tc_oci_config(&(struct tc_plan){0}, TC_OCI_SENTRY);
-    _autofd_ int bundle = config ? tc_oci_bundle(p->id, config) : -1;
+    _autofd_ int bundle = config ? tc_oci_bundle(p->trees.id, config) : -1;
     _autofd_ int root = make_root(), self = tc_oci_self(),
                  null = open("/dev/null", O_RDWR | O_CLOEXEC);
     const struct tc_box_mount init = {.fd = self, .path = &TC_OCI_INIT[1]};

@@ -13,10 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/local/enforce.h"
-#include "backend/local/local.h"
-#include "backend/local/proxy.h"
-#include "backend/local/slots.h"
 #include "backend/oci/bundle.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/platform.h"
@@ -24,6 +20,10 @@
 #include "backend/oci/talk.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "cage/cage.h"
+#include "cage/enforce.h"
+#include "cage/proxy.h"
+#include "cage/slots.h"
 #include "linux/mounts.h"
 
 struct oci {
@@ -176,10 +176,10 @@ static int fail_bundle(struct tc_cage *cage, const char *what, const char *hint)
 static int put_init(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    int self = tc_process_keep(p, tc_oci_self());
+    int self = tc_process_keep(&p->trees, tc_oci_self());
     if (self < 0)
         return fail_bundle(cage, "PID 1", "the helper's program was replaced: make a new engine");
-    return tc_process_mount(p, self, TC_OCI_INIT, TC_LANDLOCK_READ_FILE)
+    return tc_process_mount(&p->trees, self, TC_OCI_INIT, TC_LANDLOCK_READ_FILE)
                ? 0
                : tc_cage_fail_memory(cage, "bundle");
 }
@@ -188,10 +188,10 @@ static int make_bundle(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct oci *o = own(cage);
-    o->bundle = tc_process_keep(p, tc_oci_bundle(p->id, cage->plan->payload));
+    o->bundle = tc_process_keep(&p->trees, tc_oci_bundle(p->trees.id, cage->plan->payload));
     if (o->bundle < 0)
         return fail_bundle(cage, "bundle", "`toolcage doctor` shows what this machine lacks");
-    if (is_sentry(cage) && tc_oci_talk_open(&o->talk, o->bundle, p->id) < 0)
+    if (is_sentry(cage) && tc_oci_talk_open(&o->talk, o->bundle, p->trees.id) < 0)
         return fail_bundle(cage, "report socket", "try again");
     p->box.bundle = o->bundle;
     p->box.image = o->image;
@@ -265,14 +265,15 @@ static int open_image(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     char where[PATH_MAX];
     struct stat st;
-    _autofd_ int fd = tc_resolve(&p->resolver, cage->plan->image, where);
+    _autofd_ int fd = tc_resolve(&p->trees.resolver, cage->plan->image, where);
     if (fd < 0)
         return refuse_image(cage, "cannot be opened",
                             "name a directory that exists, by its real path");
     errno = ENOTDIR;
     if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
         return refuse_image(cage, "is no directory", "unpack it, and name the directory");
-    own(cage)->image = tc_process_keep(p, tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL));
+    own(cage)->image =
+        tc_process_keep(&p->trees, tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL));
     return own(cage)->image < 0
                ? refuse_image(cage, "cannot be mounted", "copy it to a local file system")
                : 0;

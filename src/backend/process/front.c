@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * The process backend's front: everything but an image. */
 #include <toolcage/error.h>
 
-#include "backend/local/lower.h"
+#include "cage/lower.h"
 
 static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err)
 {

@@ -4,10 +4,10 @@
  * The process backend's works: a cage whose PID 1 is the helper's own child. */
 #include "backend/process/works.h"
 
-#include "backend/local/journal.h"
-#include "backend/local/local.h"
-#include "backend/local/slots.h"
-#include "backend/local/spare.h"
+#include "cage/cage.h"
+#include "cage/slots.h"
+#include "cage/spare.h"
+#include "workspace/journal.h"
 
 /* Will the tool's next call want the same root? Not where an argument says what is mounted, nor
  * where there is no root. */

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * What git reads in its configuration, as git-config(1) says. */
-#include "backend/local/git_config.h"
+#include "tree/git_config.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 
 #include "../linux/tree.h"
-#include "backend/local/local.h"
 #include "base/cleanup.h"
+#include "tree/tree.h"
 
 /* ---- in libc's place: the n-th of these calls fails ---- */
 
@@ -94,7 +94,7 @@ struct scene {
     struct tc_plan plan;
     struct tc_outcome outcome;
     struct tc_item item;
-    struct tc_process_cage process;
+    struct tc_trees trees;
     struct tc_cage cage;
 };
 
@@ -102,14 +102,14 @@ static void begin(struct scene *s, const char *way)
 {
     const struct tc_strv none = {0};
     struct stat st;
-    *s = (struct scene){.cage = {.plan = &s->plan, .outcome = &s->outcome, .priv = &s->process}};
+    *s = (struct scene){.cage = {.plan = &s->plan, .outcome = &s->outcome, .trees = &s->trees}};
     s->item = (struct tc_item){.path = "/ws", .directory = true, .writable = true};
     s->item.fd = open(tree_path("ws"), O_PATH | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(fstat(s->item.fd, &st), 0);
     s->item.id = (struct tc_file_id){st.st_dev, st.st_ino};
-    s->process.items = &s->item;
-    s->process.item_count = 1;
-    assert_int_equal(tc_resolver_init(&s->process.resolver, getuid(), &none), 0);
+    s->trees.items = &s->item;
+    s->trees.item_count = 1;
+    assert_int_equal(tc_resolver_init(&s->trees.resolver, getuid(), &none), 0);
     for (int i = 0; i < FILES; i++) {
         _autofree_ char *path = tc_format("%s/%s/%s", tree_root, way, files[i]);
         assert_non_null(path);
@@ -123,8 +123,8 @@ static void begin(struct scene *s, const char *way)
 static void end(struct scene *s)
 {
     (void)close(s->item.fd);
-    tc_resolver_done(&s->process.resolver);
-    tc_arena_done(&s->process.arena);
+    tc_resolver_done(&s->trees.resolver);
+    tc_arena_done(&s->trees.arena);
     free(s->plan.policy_file);
     tc_strv_done(&s->plan.extended);
     tc_outcome_done(&s->outcome);
@@ -132,7 +132,7 @@ static void end(struct scene *s)
 
 static bool all_marked(const struct scene *s)
 {
-    bool marked = s->process.guarded_count == FILES;
+    bool marked = s->trees.guarded_count == FILES;
     for (int i = 0; i < FILES; i++)
         marked = marked && tc_process_guards(&s->item, files[i]);
     return marked;
@@ -176,13 +176,13 @@ static void an_entry_that_cannot_be_looked_at_is_one(void **state)
     begin(&s, "ws");
     assert_int_equal(tc_process_guard(&s.cage), 0);
     assert_int_equal(fstatat(s.item.fd, "base.toml", &st, 0), 0);
-    assert_true(tc_process_guards_id(&s.process, s.item.fd, "base.toml", st.st_ino));
-    assert_false(tc_process_guards_id(&s.process, s.item.fd, "sub", st.st_ino));
-    assert_false(tc_process_guards_id(&s.process, s.item.fd, "gone", st.st_ino));
+    assert_true(tc_process_guards_id(&s.trees, s.item.fd, "base.toml", st.st_ino));
+    assert_false(tc_process_guards_id(&s.trees, s.item.fd, "sub", st.st_ino));
+    assert_false(tc_process_guards_id(&s.trees, s.item.fd, "gone", st.st_ino));
     fault.at = 1;
     fault.errnum = ENOMEM;
     fault.seen = 0;
-    assert_true(tc_process_guards_id(&s.process, s.item.fd, "base.toml", st.st_ino));
+    assert_true(tc_process_guards_id(&s.trees, s.item.fd, "base.toml", st.st_ino));
     fault.at = 0;
     end(&s);
 }

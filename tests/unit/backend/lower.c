@@ -6,8 +6,8 @@
 #include <toolcage/error.h>
 
 #include "backend/backend.h"
-#include "backend/local/lower.h"
 #include "base/error.h"
+#include "cage/lower.h"
 #include "policy/policy.h"
 #include "policy/system_paths.h"
 #include "test.h"

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Which mount tables speak of nothing but this machine's own disks and memory. */
-#include "backend/local/local.h"
+#include "tree/tree.h"
 
 #include <stdio.h>
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "backend/local/session.h"
+#include "workspace/session.h"
 
 static void names(void **state)
 {

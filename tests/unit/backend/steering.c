@@ -2,16 +2,16 @@
  * Copyright The toolcage authors
  *
  * Which names steer the host. */
-#include "backend/local/steering.h"
+#include "tree/steering.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "backend/local/local.h"
 #include "base/cleanup.h"
 #include "policy/steering_names.h"
 #include "test.h"
+#include "tree/tree.h"
 
 enum { NOT = TC_STEERS_NOT, ROOM = TC_STEERS_ROOM, HOST = TC_STEERS_HOST };
 

@@ -4,9 +4,9 @@
  * Jobs with works that are made here. A cage that cannot be watched, and does not end when it is
  * told to: the job is answered, and the loop does not wait for it. An input that cannot be read. */
 #include "helper/job.h"
-#include "backend/local/held.h"
-#include "backend/local/journal.h"
-#include "backend/local/session.h"
+#include "workspace/held.h"
+#include "workspace/journal.h"
+#include "workspace/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

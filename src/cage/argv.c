@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What the child executes and under which limits, computed before it exists. */
+#include <errno.h>
+#include <string.h>
+
+#include "cage/cage.h"
+
+static int out_of_memory(struct tc_cage *cage)
+{
+    return tc_cage_fail_memory(cage, "argv");
+}
+
+static const char *search_path(const struct tc_plan *plan)
+{
+    for (size_t i = 0; i < plan->env.count; i++)
+        if (tc_startswith(plan->env.items[i], "PATH="))
+            return plan->env.items[i] + 5;
+    return "/usr/local/bin:/usr/bin:/bin";
+}
+
+/* Every place where the command may be, in the order of PATH; the child tries them. */
+static int list_programs(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    const char *command = cage->plan->argv.items[0], *path = search_path(cage->plan);
+    size_t places = 2;
+    for (const char *c = path; *c; c++)
+        places += *c == ':';
+    const char **list = tc_arena_alloc(&p->trees.arena, (places + 1) * sizeof(*list));
+    if (!list)
+        return out_of_memory(cage);
+    p->box.programs = list;
+    if (strchr(command, '/') || !command[0]) {
+        list[0] = command;
+        return 0;
+    }
+    for (size_t n = 0; *path;) {
+        size_t len = strcspn(path, ":");
+        if (len && path[0] == '/') { /* "" and relative entries would mean the working directory */
+            list[n] = tc_arena_format(&p->trees.arena, "%.*s/%s", (int)len, path, command);
+            if (!list[n++])
+                return out_of_memory(cage);
+        }
+        path += len + (path[len] == ':');
+    }
+    return 0;
+}
+
+int tc_process_argv(struct tc_cage *cage)
+{
+    static char *empty[] = {NULL};
+    struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_plan *plan = cage->plan;
+    if (plan->argv.count == 0)
+        return tc_cage_fail(
+            cage,
+            &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                             .stage = "argv",
+                             .hint = "give the tool a `command`, or name one in the call"},
+            -1, "there is no command to run");
+    p->box.argv = plan->argv.items;
+    p->box.envp = plan->env.count ? plan->env.items : empty;
+    p->box.directories = (const char *const *)plan->cwd.items;
+    return list_programs(cage);
+}
+
+static void add_limit(struct tc_process_cage *p, struct tc_box_limit *list, int resource,
+                      int64_t value)
+{
+    rlim_t most = (rlim_t)value;
+    struct rlimit now;
+    if (getrlimit((__rlimit_resource_t)resource, &now) == 0 && now.rlim_max < most)
+        most = now.rlim_max; /* never above what the caller has */
+    list[p->box.limit_count++] = (struct tc_box_limit){resource, {most, most}};
+}
+
+/* Is all that the tool writes in storage that `disk` bounds? */
+static bool all_private(const struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    for (size_t i = 0; i < p->trees.item_count; i++) {
+        const struct tc_item *item = &p->trees.items[i];
+        if (item->writable && item->directory && !item->drawer &&
+            !tc_process_copied(cage->plan, item))
+            return false;
+    }
+    return !p->shared;
+}
+
+int tc_process_limits(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_limits *l = &cage->plan->limits;
+    struct tc_box_limit *list = tc_arena_alloc(&p->trees.arena, 8 * sizeof(*list));
+    if (!list)
+        return out_of_memory(cage);
+    /* 1 and not 0: the kernel starts a core handler of the host's even at 0, and at 1 it does not
+     */
+    add_limit(p, list, RLIMIT_CORE, 1);
+    add_limit(p, list, RLIMIT_NOFILE, l->open_files);
+    add_limit(p, list, RLIMIT_MSGQUEUE, 0);
+    /* a file with holes has room to be larger than the storage; one in memory may be that */
+    if (all_private(cage))
+        add_limit(p, list, RLIMIT_FSIZE, l->disk > l->memory ? l->disk : l->memory);
+    bool grouped = p->group != NULL;
+    if (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_MEMORY))
+        add_limit(p, list, RLIMIT_DATA, l->memory);
+    /* without a user namespace it would count every process of the user */
+    if (!p->shared && (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_PIDS)))
+        add_limit(p, list, RLIMIT_NPROC, l->pids + 1);
+    p->box.limits = list;
+    return 0;
+}

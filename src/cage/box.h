@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The box: everything the child of a process cage needs, computed beforehand in the helper. The
+ * child is a copy of the helper's memory, so it reads this in place; it computes nothing and
+ * allocates nothing. */
+#ifndef TC_CAGE_BOX_H
+#define TC_CAGE_BOX_H
+
+#include <linux/filter.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "egress/door.h"
+#include "linux/seccomp_filter.h"
+#include "linux/userns.h"
+#include "tree/mount.h"
+
+/* What is made in the network namespace of a cage with an allowlist, for the proxy outside. */
+struct tc_box_network {
+    const char *v4, *v6; /* netlink requests, one after another; those of IPv6 may fail */
+    size_t v4_len, v6_len;
+    const struct tc_door_listener *listeners;
+    size_t listener_count;
+};
+
+struct tc_box_limit {
+    int resource;
+    struct rlimit value;
+};
+
+struct tc_box;
+
+/* One step of a child's way to the tool. */
+struct tc_stage {
+    const char *name;
+    int (*run)(const struct tc_box *box); /* 0, or -1 with errno: then nothing later happens */
+    int clause;                           /* what is not enforced when it fails */
+};
+
+struct tc_stages {
+    const struct tc_stage *items;
+    size_t count;
+    int base;                               /* added to the numbers in its reports */
+    void (*then)(const struct tc_box *box); /* never returns */
+    const struct tc_stages *inner; /* whoever comes after it on the same socket; NULL: nobody */
+};
+
+struct tc_box {
+    const struct tc_stages *stages; /* NULL: those of a process cage */
+    int report;                     /* our end of the report socket */
+    int helper;                     /* the helper's end, of which the child has a copy at first */
+    /* Cloned ahead: waits for its call where the table of stages says so. The box then lies in
+     * memory that helper and child share; what is needed before that is there at the clone, the
+     * rest when the message comes that carries the descriptors. */
+    bool parks;
+    size_t handed;      /* their number; in the child they stand from TC_BOX_HANDED on */
+    bool wait_for_maps; /* a privileged helper writes the id maps; else we write them ourselves */
+    char uid_map[TC_ID_MAP_SIZE], gid_map[TC_ID_MAP_SIZE];
+    uid_t uid;
+    gid_t gid;
+    int root;                   /* the prepared root, detached; one that parks is sent it instead */
+    int bundle;                 /* a container runtime's private directory, detached; else unused */
+    int image;                  /* the tree under the root there, detached; -1: none */
+    const char *const *runtime; /* its command, NULL-terminated */
+    bool hides_groups;          /* it is to see no control groups */
+    const struct tc_box_mount *mounts;
+    size_t mount_count;
+    const struct tc_box_limit *limits;
+    size_t limit_count;
+    int in, out, err;                     /* the tool's ends */
+    const struct tc_box_network *network; /* NULL: no way out */
+    /* In place of them, a terminal in a devpts of the cage's own; its other end is sent out. */
+    bool terminal;
+    uint16_t rows, columns;
+    /* No namespaces: the tool goes under the Landlock ruleset, and PID 1, which then is none, stays
+     * outside of it. */
+    bool shared;
+    int ruleset;
+    int landlock_abi; /* 0: the kernel has none */
+    const struct sock_fprog *filter;
+    const struct sock_fprog *changed; /* the same where the policy changes it; NULL: static */
+    enum tc_seccomp_watch watch;
+    bool unix_sockets;              /* granted: the supervisor connects in the tool's place */
+    const char *const *directories; /* working directories to try, NULL-terminated */
+    const char *const *programs;    /* paths to execute, in order, NULL-terminated */
+    char *const *argv;
+    char *const *envp;
+    /* Monotonic; 0: none. When the cage ends itself, should the helper be kept from ending it. */
+    int64_t last_us;
+    /* The most bytes in segments of System V that nobody has attached; 0: somebody else bounds
+     * them. */
+    int64_t segments;
+};
+
+enum { TC_BOX_REPORT = 3, TC_BOX_HANDED, TC_BOX_RULESET = TC_BOX_HANDED };
+
+/* To PID 1 where it is none: end everything. SIGKILL would end it alone. */
+#define TC_BOX_END SIGUSR1
+
+/* What the child says on the report socket: fixed records. */
+enum tc_report_kind {
+    TC_REPORT_LISTENER = 1, /* carries the seccomp listener */
+    TC_REPORT_NETWORK,      /* carries listeners, the first of which has the number in `status` */
+    TC_REPORT_TERMINAL,     /* carries the other end of the tool's terminal */
+    TC_REPORT_READY,        /* every wall stands; exec comes next */
+    TC_REPORT_FAILED,       /* a stage failed: stage, errnum */
+    TC_REPORT_EXEC_FAILED,  /* after READY: errnum */
+    TC_REPORT_SEGMENTS,     /* more of them than the box allows: how many bytes, as max_rss */
+    TC_REPORT_EXITED,       /* wait status and usage: the tool and all that it started have ended */
+};
+
+struct tc_report {
+    int32_t kind;
+    int32_t stage;
+    int32_t errnum;
+    int32_t status; /* how the tool ended; of a failed stage: the mount that it was at, or -1 */
+    int64_t us;     /* monotonic time */
+    int64_t cpu_us, max_rss; /* of everything that PID 1 reaped; bytes */
+};
+
+/* The child: never returns. */
+_Noreturn void tc_box_enter(const struct tc_box *box);
+/* The stages alone, for who is no copy of the helper. */
+_Noreturn void tc_box_go(const struct tc_box *box);
+/* PID 1 after every wall stands: starts the tool, forwards signals, reaps, reports. */
+_Noreturn void tc_box_init(const struct tc_box *box);
+
+/* PID 1 could not start the tool; a tool without namespaces could not be put under Landlock. */
+enum { TC_BOX_STAGE_FORK = -1, TC_BOX_STAGE_RULESET = -2 };
+
+/* PID 1's exit code when what the tool came to could not be reported; the tool's own is not known
+ * then. */
+enum { TC_BOX_MUTE = 2 };
+
+/* Name of a stage, for messages; the clause it serves, or -1. */
+const char *tc_box_stage_name(const struct tc_box *box, int stage);
+int tc_box_stage_clause(const struct tc_box *box, int stage);
+
+#endif

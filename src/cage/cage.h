@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Cages that are processes of this machine, inside the helper: what their backends keep for the
+ * helper's life, and what they keep for one cage. How the tool is run in it is each backend's. */
+#ifndef TC_CAGE_CAGE_H
+#define TC_CAGE_CAGE_H
+
+#include <sys/stat.h>
+
+#include "backend/backend.h"
+#include "cage/box.h"
+#include "linux/cgroup.h"
+#include "linux/ids.h"
+#include "observe/observe.h"
+#include "tree/tree.h"
+#include "workspace/workspace.h"
+
+enum { TC_SHELF_PLACES = 8 };
+
+/* ---- host.c: once a helper ---- */
+
+struct tc_process_host {
+    bool entered, ready;
+    struct tc_tree_host *tree;
+    int landlock_abi;
+    int whole; /* can a full cage be built: 0 not known yet, 1, -1 */
+    struct tc_ids ids;
+    struct tc_cgroups *cgroups;
+    /* A tmpfs at a place where no grant leads: prepared roots stand on it, and beside them an
+     * unreadable file and directory to put over denied names. */
+    int shelf;
+    int mounts; /* /proc/self/mountinfo, which tells when it changes */
+    bool local; /* what it said last */
+};
+
+/* Enters the helper's own mount namespace (an ordinary caller's: with a user namespace around it),
+ * once. 0, or -1 with the failure written. */
+int tc_process_host_get(struct tc_outcome *outcome, struct tc_process_host **ret);
+/* Only that far: processes can be cloned then. */
+int tc_process_host_enter(struct tc_outcome *outcome, struct tc_process_host **ret);
+/* May looking up a path wait for another machine or for a process? Looks again when something was
+ * mounted since. */
+bool tc_process_host_local(struct tc_process_host *host);
+/* The same when it was entered already, else NULL. */
+struct tc_process_host *tc_process_host_opened(void);
+/* The same whether it was entered or not: ids and Landlock are known. */
+struct tc_process_host *tc_process_host_known(void);
+/* ---- root.c: prepared roots ---- */
+
+/* What a root must contain beside the system directories: mount points and made files. */
+struct tc_root_point {
+    const char *path; /* clean, absolute */
+    bool directory;
+};
+
+struct tc_root_spec {
+    const struct tc_plan *plan; /* SYSTEM, COPY and FILE mounts are built in */
+    const struct tc_root_point *points;
+    size_t point_count;
+    uid_t uid; /* for passwd and group */
+    gid_t gid;
+    bool terminal; /* places for the cage's own devpts, and /dev/tty */
+};
+
+/* A prepared root is known by a number that is never used again; 0: none. */
+
+/* Builds one that has no mount points yet, for the first call that fits; 0 when it cannot. */
+uint64_t tc_root_ahead(int shelf, const struct tc_root_spec *spec);
+/* The root of a spec; built once for each different one. 0 with errno and *ret_step. */
+uint64_t tc_root_ready(int shelf, const struct tc_root_spec *spec, const char **ret_step);
+/* A detached, read-only copy of it; -1 with errno. */
+int tc_root_copy(uint64_t serial);
+
+/* ---- one cage ---- */
+
+struct tc_proxy;
+
+/* What a backend adds to a cage around which it puts a container runtime. */
+struct tc_local_form {
+    bool sentry; /* a kernel of its own between the tool and ours, which keeps the tool's memory */
+    int64_t memory, pids;               /* what the runtime needs of the control group for itself */
+    const struct tc_root_point *points; /* of the root, beside those of the grant */
+    size_t point_count;
+    /* The words for how it holds a clause; "" or NULL: not at all. */
+    const char *(*mechanism)(const struct tc_cage *cage, enum tc_clause clause);
+};
+
+struct tc_process_cage {
+    const struct tc_local_form *form; /* NULL: a process cage */
+    struct tc_process_host *host;
+    struct tc_trees trees;
+    struct tc_workspace workspace;
+    struct tc_observer observer;
+    struct tc_spare
+        *spare;       /* the process that becomes this cage; NULL: it is cloned at the start */
+    uid_t spoken_uid; /* what the tool sees, where a runtime stands between */
+    gid_t spoken_gid;
+    struct tc_cgroup *group;
+    struct tc_cgroup_limits group_limits; /* those of the group that was asked for */
+    uint64_t root;
+    struct tc_root_point *points;
+    size_t point_count;
+    struct tc_box box;
+    int report; /* our end */
+    int child_report;
+    int pidfd;
+    pid_t pid;
+    struct tc_seccomp_changes *changes; /* of the profile; in the arena. NULL: none */
+    bool ready, reaped;
+    bool shared;      /* no namespaces: Landlock and seccomp alone */
+    int64_t asked_us; /* when it was asked to end everything; 0: not yet */
+    int64_t child_cpu_us, max_rss;
+    int64_t segments;       /* bytes of those that nobody has attached, more than allowed; or 0 */
+    int64_t seen_cpu_us;    /* the last sample */
+    void *own;              /* of the backend; it frees it */
+    struct tc_proxy *proxy; /* the way out; NULL: there is none */
+};
+
+#define TC_PRIV(cage) ((struct tc_process_cage *)(cage)->priv)
+
+/* prepare.c */
+/* Before the first call: what it will need whatever it is. */
+void tc_process_ahead(void);
+int64_t tc_process_tick(int64_t now_us);
+int tc_process_lease(struct tc_cage *cage);
+int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form);
+int tc_process_prepare(struct tc_cage *cage);
+/* What is left of it when the files are there. */
+int tc_process_complete(struct tc_cage *cage);
+/* filter.c: the system call filter that the plan asks for. */
+int tc_process_filter(struct tc_cage *cage);
+/* argv.c */
+int tc_process_argv(struct tc_cage *cage);
+int tc_process_limits(struct tc_cage *cage);
+/* birth.c */
+/* The id that the tool sees for one of the caller's. */
+unsigned tc_process_inside(const struct tc_process_host *h, unsigned id);
+/* What the maps of a cage's user namespace say. */
+void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_box *box);
+/* Clones a process into a cage's namespaces and the group (NULL: none; then from any thread), where
+ * it enters the box. Its pid, or -1 with errno; the descriptor may be there then, too. */
+pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_box *box, int *ret_pidfd);
+/* A root caller's child waits until its ids exist. 0, or -1 with errno. */
+int tc_process_map_ids(pid_t pid, const struct tc_box *box, int report);
+/* spawn.c */
+int tc_process_start(struct tc_cage *cage);
+int tc_process_event(struct tc_cage *cage);
+void tc_process_notify(struct tc_cage *cage);
+void tc_process_reap(struct tc_cage *cage);
+/* probe.c */
+bool tc_process_trial(struct tc_plan *ret);
+void tc_process_probe(const struct tc_cage *trial, struct tc_outcome *outcome);
+/* shared.c: full cages, or the form without namespaces where the policy says so and nothing else
+ * can be built */
+int tc_process_choose(struct tc_cage *cage);
+int tc_shared_prepare(struct tc_cage *cage);
+/* The words for how the form holds a clause; NULL: not at all. */
+const char *tc_shared_mechanism(const struct tc_cage *cage, enum tc_clause clause);
+/* enforce.c */
+int tc_process_enforced(struct tc_cage *cage);
+
+#endif

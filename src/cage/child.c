@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The child of a process cage, from clone3 to the moment when every wall stands. The table at the
+ * end is the whole story, one line a stage. A stage returns -1 with errno; then nothing later
+ * happens: the child reports the stage and exits. Runs as PID 1 of the cage. It is a copy of one
+ * thread of the helper, whose others may have held any lock: no allocation, no logging, nothing of
+ * libc that waits for a lock or for other threads. A child that was cloned ahead of its call stops
+ * between two stages until the call is there; otherwise there is no difference. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/sys.h"
+#include "cage/box.h"
+#include "cage/stages.h"
+#include "linux/mounts.h"
+#include "linux/seccomp_filter.h"
+#include "linux/seccomp_shared.h"
+#include "policy/clauses.h"
+
+enum { HIDES_MAX = 64 };
+
+/* Roots of the overlays that hide names, in the order of the mounts, for the Landlock rules. The
+ * child's own copy. */
+static int hide_fds[HIDES_MAX];
+static int report;        /* our end of the report socket, wherever it stands by now */
+static int terminal = -1; /* the tool's */
+static int mounting = -1; /* which of the trees is being attached */
+
+/* They belong to the user namespace that the child was born in. */
+static int make_namespaces(const struct tc_box *box)
+{
+    (void)box;
+    return unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS);
+}
+
+/* No terminal of the caller can be ours, and no signal state of the helper survives. */
+int tc_stage_session(const struct tc_box *box)
+{
+    (void)box;
+    (void)umask(0022);
+    (void)signal(SIGPIPE, SIG_DFL);
+    /* when the machine runs out of memory, cages go first */
+    if (tc_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "1000") < 0)
+        return -1;
+    return setsid() < 0 ? -1 : 0;
+}
+
+/* A privileged helper writes the maps and then says so with one byte; else we map our own ids. By
+ * raw system calls: libc's would wait for the helper's other threads, which do not exist here. */
+int tc_stage_ids(const struct tc_box *box)
+{
+    if (box->wait_for_maps) {
+        char go;
+        if (recv(report, &go, 1, 0) != 1) {
+            errno = EPIPE; /* the helper has gone */
+            return -1;
+        }
+        if (tc_sys(SYS_setgroups, 0, 0, 0, 0, 0, 0) < 0)
+            return -1;
+    } else if (tc_write_id_maps("self", box->uid_map, box->gid_map, 1) < 0) {
+        return -1;
+    }
+    if (tc_sys(SYS_setresgid, box->gid, box->gid, box->gid, 0, 0, 0) < 0)
+        return -1;
+    return (int)tc_sys(SYS_setresuid, box->uid, box->uid, box->uid, 0, 0, 0);
+}
+
+/* One that is cloned ahead gets it by message: it is made while the namespaces are. */
+static int take_root(const struct tc_box *box)
+{
+    int fd = -1;
+    size_t count = 0;
+    char go;
+    if (!box->parks)
+        return box->root;
+    if (tc_recv(report, &go, 1, &fd, 1, &count, NULL, NULL, true) == 1 && count == 1)
+        return fd;
+    errno = EPIPE;
+    return -1;
+}
+
+/* Nothing that is mounted from here on is seen outside, nor the other way round. The root goes on
+ * top of the old one, and everything later is relative to it. */
+static int attach_root(const struct tc_box *box)
+{
+    int root = take_root(box);
+    if (root < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return -1;
+    if (tc_move_mount(root, AT_FDCWD, "/") < 0)
+        return -1;
+    return fchdir(root);
+}
+
+/* A directory that holds nothing but whiteouts for the names. */
+static int whiteouts(const char *const *names)
+{
+    _autofd_ int fd = tc_tmpfs(1 << 20, 0, "0755", false);
+    if (fd < 0 || tc_move_mount(fd, AT_FDCWD, "mnt") < 0)
+        return -1;
+    for (; *names; names++) {
+        char parent[PATH_MAX];
+        const char *slash = strrchr(*names, '/');
+        size_t n = slash ? (size_t)(slash - *names) : 0;
+        if (n >= sizeof(parent))
+            return -1;
+        memcpy(parent, *names, n);
+        parent[n] = '\0';
+        if (n && tc_mkdirs(fd, parent) < 0)
+            return -1;
+        if (mknodat(fd, *names, S_IFCHR, 0) < 0 && errno != EEXIST)
+            return -1;
+    }
+    return TAKE_FD(fd);
+}
+
+/* The layers are named through /proc, so that no character of a path needs escaping. */
+static int set_layer(int fs, const char *key, int fd, const char *below)
+{
+    char text[64];
+    (void)snprintf(text, sizeof(text), "/proc/self/fd/%d%s", fd, below);
+    return tc_fsconfig(fs, FSCONFIG_SET_STRING, key, text);
+}
+
+/* The tree, below the names that are hidden; what the tool may write there goes into the upper
+ * directory. */
+static int set_layers(const struct tc_box_mount *m, int fs, int top, int tree)
+{
+    char below[32];
+    (void)snprintf(below, sizeof(below), ":/proc/self/fd/%d", tree);
+    if ((top < 0 ? set_layer(fs, "lowerdir", tree, "") : set_layer(fs, "lowerdir", top, below)) < 0)
+        return -1;
+    if (!m->layered)
+        return 0;
+    if (tc_move_mount(m->layers, AT_FDCWD, "mnt") < 0 ||
+        set_layer(fs, "upperdir", m->layers, "/u") < 0)
+        return -1;
+    return set_layer(fs, "workdir", m->layers, "/w");
+}
+
+/* The layers were attached only for as long as the overlay was made of them. */
+static int detach_layers(const struct tc_box_mount *m, int top)
+{
+    int rc = 0;
+    for (int i = 0; i < m->layered + (top >= 0) && rc == 0; i++)
+        rc = umount2("mnt", MNT_DETACH);
+    return rc;
+}
+
+/* Over what was attached, by its descriptor: the path may lead elsewhere by now. Directories of our
+ * own root have none. */
+static int cover(const struct tc_box_mount *m)
+{
+    unsigned attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+    _autofd_ int top = m->hide ? whiteouts(m->hide) : -1;
+    _autofd_ int own = m->fd < 0 ? open(m->path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    int tree = m->fd < 0 ? own : m->fd;
+    _autofd_ int fs = tc_fsopen("overlay");
+    if ((top < 0 && m->hide) || tree < 0 || fs < 0)
+        return -1;
+    if (set_layers(m, fs, top, tree) < 0 ||
+        tc_fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL) < 0 ||
+        tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
+        return -1;
+    _autofd_ int overlay = tc_fsmount(fs, attributes | (m->layered ? 0 : MOUNT_ATTR_RDONLY));
+    if (overlay < 0 || detach_layers(m, top) < 0 || tc_move_mount(overlay, tree, "") < 0)
+        return -1;
+    return TAKE_FD(overlay);
+}
+
+/* A place inside a granted tree may have been swapped since it was looked up (by another cage with
+ * the same directory, say): no link is followed, and the mount goes onto the very object that was
+ * meant. */
+static int attach_at(const struct tc_box_mount *m)
+{
+    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    struct stat st;
+    if (m->dev == 0)
+        return tc_move_mount(m->fd, AT_FDCWD, m->path);
+    _autofd_ int target = tc_openat2(AT_FDCWD, m->path, &how);
+    if (target < 0 || fstat(target, &st) < 0)
+        return -1;
+    if (st.st_dev != m->dev || st.st_ino != m->ino) {
+        errno = ESTALE;
+        return -1;
+    }
+    return tc_move_mount(m->fd, target, "");
+}
+
+int tc_stage_trees(const struct tc_box *box)
+{
+    size_t hidden = 0;
+    for (size_t i = 0; i < box->mount_count; i++) {
+        const struct tc_box_mount *m = &box->mounts[i];
+        mounting = (int)i;
+        if (m->fd >= 0 && attach_at(m) < 0)
+            return -1;
+        if (!m->hide && !m->layered)
+            continue;
+        if (hidden == HIDES_MAX) {
+            errno = E2BIG;
+            return -1;
+        }
+        if ((hide_fds[hidden++] = cover(m)) < 0)
+            return -1;
+    }
+    mounting = -1;
+    return 0;
+}
+
+/* Terminals take kernel memory that belongs to nobody, and their number is one for the machine. */
+static int mount_terminals(void)
+{
+    static const char *const options[][2] = {{"mode", "0600"}, {"ptmxmode", "0666"}, {"max", "32"}};
+    _autofd_ int fs = tc_fsopen("devpts");
+    for (size_t i = 0; fs >= 0 && i < TC_COUNT(options); i++)
+        if (tc_fsconfig(fs, FSCONFIG_SET_STRING, options[i][0], options[i][1]) < 0)
+            return -1;
+    if (fs < 0 || tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
+        return -1;
+    _autofd_ int mounted = tc_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    return mounted < 0 ? -1 : tc_move_mount(mounted, AT_FDCWD, "dev/pts");
+}
+
+/* A terminal in a devpts of the cage's own, so that it has a name there and no way leads from it to
+ * one of the caller's. The tool gets this end, the helper the other. */
+static int open_terminal(const struct tc_box *box)
+{
+    const struct winsize size = {.ws_row = box->rows, .ws_col = box->columns};
+    int unlocked = 0;
+    if (!box->terminal)
+        return 0;
+    if (mount_terminals() < 0)
+        return -1;
+    _autofd_ int other = open("dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (other < 0 || ioctl(other, TIOCSPTLCK, &unlocked) < 0)
+        return -1;
+    terminal = ioctl(other, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal < 0 || ioctl(terminal, TIOCSWINSZ, &size) < 0)
+        return -1;
+    struct tc_report said = {.kind = TC_REPORT_TERMINAL, .us = tc_now_us()};
+    return tc_send(report, &said, sizeof(said), &other, 1);
+}
+
+/* Mounts a fresh copy of `what` over `name`; a name that this kernel lacks needs none. */
+static int mask(const char *what, const char *name)
+{
+    if (access(name, F_OK) < 0)
+        return errno == ENOENT ? 0 : -1;
+    _autofd_ int fd = tc_open_tree(AT_FDCWD, what, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    return fd < 0 ? -1 : tc_move_mount(fd, AT_FDCWD, name);
+}
+
+/* The cage's own processes and no others. What speaks of the machine is masked, the same names as
+ * in OCI runtimes. Read-only as a whole: what OCI freezes name by name, and the rest costs no tool
+ * anything. */
+static int own_proc(const struct tc_box *box)
+{
+    static const char *const files[] = {"proc/kcore",         "proc/keys",       "proc/key-users",
+                                        "proc/latency_stats", "proc/timer_list", "proc/timer_stats",
+                                        "proc/sched_debug",   "proc/interrupts"};
+    static const char *const directories[] = {"proc/acpi", "proc/asound", "proc/scsi"};
+    (void)box;
+    _autofd_ int fs = tc_fsopen("proc");
+    if (fs < 0 || tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
+        return -1;
+    _autofd_ int proc = tc_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+                                           MOUNT_ATTR_NOEXEC);
+    if (proc < 0 || tc_move_mount(proc, AT_FDCWD, "proc") < 0)
+        return -1;
+    int rc = 0;
+    for (size_t i = 0; i < TC_COUNT(files) && rc == 0; i++)
+        rc = mask("dev/null", files[i]);
+    for (size_t i = 0; i < TC_COUNT(directories) && rc == 0; i++)
+        rc = mask("mnt", directories[i]);
+    return rc;
+}
+
+/* From here on the host's tree is out of reach: nothing in this mount namespace leads to it. */
+static int leave_host(const struct tc_box *box)
+{
+    (void)box;
+    if (tc_pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
+        return -1;
+    return chdir("/");
+}
+
+static int name_host(const struct tc_box *box)
+{
+    (void)box;
+    return sethostname("cage", 4);
+}
+
+int tc_stage_rlimits(const struct tc_box *box)
+{
+    for (size_t i = 0; i < box->limit_count; i++)
+        if (setrlimit((__rlimit_resource_t)box->limits[i].resource, &box->limits[i].value) < 0)
+            return -1;
+    return 0;
+}
+
+/* The first working directory that exists and can be entered; the last failure speaks when none
+ * can. */
+int tc_stage_cwd(const struct tc_box *box)
+{
+    for (const char *const *d = box->directories; *d; d++) {
+        if (chdir(*d) == 0)
+            return 0;
+        if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+            return -1; /* it is there: to start elsewhere would surprise */
+    }
+    return -1;
+}
+
+int tc_empty_bounding_set(void)
+{
+    int cap = 0;
+    while (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
+        cap++;
+    return errno == EINVAL && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) < 0 ? 0 : -1;
+}
+
+/* No capability is left, and neither exec nor a set-id file can bring one back. */
+int tc_stage_privileges(const struct tc_box *box)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    (void)box;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -1;
+    if (prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0) < 0)
+        return -1;
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || tc_empty_bounding_set() < 0)
+        return -1;
+    if (tc_sys(SYS_capset, TC_ARG(&header), TC_ARG(none), 0, 0, 0, 0) < 0)
+        return -1;
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static int allow_path(int ruleset, int abi, const char *path, enum tc_landlock_kind kind)
+{
+    _autofd_ int fd = open(path, O_PATH | O_CLOEXEC);
+    return fd < 0 ? -1 : tc_landlock_allow(ruleset, abi, fd, kind);
+}
+
+/* The second wall behind the mounts: the same paths once more, by their descriptors. */
+static int raise_landlock(const struct tc_box *box)
+{
+    static const char *const readable[] = {"/usr", "/etc"};
+    int abi = box->landlock_abi;
+    if (abi == 0)
+        return 0;
+    _autofd_ int ruleset = tc_landlock_open(abi);
+    if (ruleset < 0 || allow_path(ruleset, abi, "/", TC_LANDLOCK_LIST) < 0 ||
+        allow_path(ruleset, abi, "/proc", TC_LANDLOCK_READ_TREE) < 0 ||
+        allow_path(ruleset, abi, "/dev", TC_LANDLOCK_DEVICE) < 0)
+        return -1;
+    for (size_t i = 0; i < TC_COUNT(readable); i++)
+        if (allow_path(ruleset, abi, readable[i], TC_LANDLOCK_READ_TREE) < 0 && errno != ENOENT)
+            return -1;
+    for (size_t i = 0, hidden = 0; i < box->mount_count; i++) {
+        const struct tc_box_mount *m = &box->mounts[i];
+        int fd = m->hide || m->layered ? hide_fds[hidden++] : m->fd;
+        if (!m->no_rule && tc_landlock_allow(ruleset, abi, fd, m->rights) < 0)
+            return -1;
+    }
+    return tc_landlock_restrict(ruleset);
+}
+
+/* Closes everything above it. */
+static int keep_report(void)
+{
+    if (report != TC_BOX_REPORT && dup3(report, TC_BOX_REPORT, O_CLOEXEC) < 0)
+        return -1;
+    report = TC_BOX_REPORT;
+    return tc_close_range(TC_BOX_REPORT + 1, ~0U, 0);
+}
+
+/* 0, 1 and 2 are the call's own pipes or its terminal, 3 is the report socket (closed by exec), and
+ * nothing else is. */
+int tc_stage_descriptors(const struct tc_box *box)
+{
+    /* the helper always has 0 to 4 open, so none of these is below 5; ahead of its call the child
+     * has 0 to 3, and was handed the box's before it opened a terminal */
+    int ends[] = {box->in, box->out, box->err};
+    for (int i = 0; i < 3; i++)
+        if (dup2(box->terminal ? terminal : ends[i], i) < 0)
+            return -1;
+    if (!box->shared)
+        return keep_report();
+    if (dup3(report, TC_BOX_REPORT, O_CLOEXEC) < 0)
+        return -1;
+    report = TC_BOX_REPORT;
+    if (dup3(box->ruleset, TC_BOX_RULESET, O_CLOEXEC) < 0)
+        return -1;
+    return tc_close_range(TC_BOX_RULESET + 1, ~0U, 0);
+}
+
+/* Set after the last change of credentials, which would clear it; then look whether the parent went
+ * before: its end of the socket would be closed, now or soon, and PID 1 looks again. (getppid() is
+ * 0 here, whoever lives.) */
+int tc_stage_parent(const struct tc_box *box)
+{
+    (void)box;
+    struct pollfd p = {.fd = TC_BOX_REPORT};
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || poll(&p, 1, 0) < 0)
+        return -1;
+    if (p.revents & (POLLHUP | POLLERR)) {
+        errno = EPIPE;
+        return -1;
+    }
+    return 0;
+}
+
+/* Ahead of its call the child has run nothing but this file, sees what every cage sees, and holds
+ * no descriptor of anybody's. What it waits for is one message; or the helper's end, which closes
+ * the socket. */
+static int wait_for_call(const struct tc_box *box)
+{
+    int fds[TC_FDS_MAX];
+    size_t count = 0;
+    char go;
+    if (!box->parks)
+        return 0;
+    if (keep_report() < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || tc_stage_parent(box) < 0)
+        return -1;
+    if (tc_recv(report, &go, 1, fds, TC_FDS_MAX, &count, NULL, NULL, true) != 1)
+        _exit(1);
+    for (size_t i = 0; i < count && fds[i] == TC_BOX_HANDED + (int)i; i++)
+        if (i + 1 == box->handed)
+            return 0;
+    errno = EBADF;
+    return -1;
+}
+
+static int open_network(const struct tc_box *box)
+{
+    return tc_stage_network(box, report);
+}
+
+/* Last, because the filter forbids most of the above. The listener goes to the helper. */
+int tc_stage_filter(const struct tc_box *box)
+{
+    bool listens = box->watch || box->unix_sockets;
+    int listener = tc_seccomp_install(box->filter, listens);
+    if (listener < 0)
+        return -1;
+    if (!listens)
+        return 0;
+    struct tc_report said = {.kind = TC_REPORT_LISTENER, .us = tc_now_us()};
+    int rc = tc_send(TC_BOX_REPORT, &said, sizeof(said), &listener, 1);
+    (void)close(listener);
+    return rc;
+}
+
+/* Without namespaces of its own the caller is an ordinary user with no capabilities, or the helper
+ * stands in a user namespace and has them there. */
+static int drop_shared(const struct tc_box *box)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    (void)box;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -1;
+    if (prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0) < 0 && geteuid() == 0)
+        return -1;
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
+        tc_sys(SYS_capset, TC_ARG(&header), TC_ARG(none), 0, 0, 0, 0) < 0)
+        return -1;
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/* What mounts and namespaces would stop; the other filter comes after it, because it reports. */
+static int raise_second_filter(const struct tc_box *box)
+{
+    (void)box;
+    return tc_seccomp_install(tc_seccomp_shared(), false);
+}
+
+static const struct tc_stage whole[] = {
+    {"namespaces", make_namespaces, TC_CLAUSE_PRIV_NONE}, /* whatever is done is done in them */
+    {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},   /* before anything could open a terminal */
+    {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED},   /* first: mounts act with the cage's ids */
+    {"loopback", tc_stage_loopback, TC_CLAUSE_NET_NONE}, /* needs the namespace's capabilities */
+    {"hostname", name_host, TC_CLAUSE_PROC_OWN},
+    {"root", attach_root, TC_CLAUSE_FS_READ},          /* system directories and mount points */
+    {"proc", own_proc, TC_CLAUSE_PROC_OWN},            /* needs the host's /proc still mounted */
+    {"pivot", leave_host, TC_CLAUSE_FS_READ},          /* the host's tree is gone after this */
+    {"call", wait_for_call, TC_CLAUSE_PROC_SURVIVORS}, /* above: nothing of the call's own */
+    {"network", open_network, TC_CLAUSE_NET_ALLOW},    /* needs the namespace's capabilities */
+    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ},    /* detached mounts, so no way back is needed */
+    {"terminal", open_terminal, TC_CLAUSE_TTY_NONE}, /* mounts, and opens before Landlock */
+    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},        /* before Landlock: a clear errno */
+    {"privileges", tc_stage_privileges, TC_CLAUSE_PRIV_NONE},   /* Landlock needs no_new_privs */
+    {"landlock", raise_landlock, TC_CLAUSE_FS_WRITE},           /* uses the trees' descriptors */
+    {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN}, /* nothing needs them any more */
+    {"rlimits", tc_stage_rlimits,
+     TC_CLAUSE_LIMIT_OPEN_FILES},                          /* no descriptor is opened any more */
+    {"parent", tc_stage_parent, TC_CLAUSE_PROC_SURVIVORS}, /* after the last credential change */
+    {"seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},      /* last: it forbids what stands above */
+};
+
+/* Without namespaces. Landlock comes last, in the tool alone (init.c): PID 1 stays outside of it,
+ * so that no signal of the tool reaches it, and so that it sees whom it has to end. */
+static const struct tc_stage shared[] = {
+    {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},
+    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},
+    {"privileges", drop_shared, TC_CLAUSE_PRIV_NONE}, /* Landlock and seccomp need no_new_privs */
+    {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN},
+    {"rlimits", tc_stage_rlimits, TC_CLAUSE_LIMIT_OPEN_FILES},
+    {"second filter", raise_second_filter, TC_CLAUSE_FS_WRITE},
+    {"seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},
+};
+
+static const struct tc_stages shared_stages = {shared, TC_COUNT(shared), 100, tc_box_init, NULL};
+static const struct tc_stages whole_stages = {whole, TC_COUNT(whole), 0, tc_box_init,
+                                              &shared_stages};
+
+static const struct tc_stages *stages_of(const struct tc_box *box)
+{
+    if (box->stages)
+        return box->stages;
+    return box->shared ? &shared_stages : &whole_stages;
+}
+
+static const struct tc_stage *find_stage(const struct tc_stages *tables, int stage)
+{
+    for (const struct tc_stages *t = tables; t; t = t->inner)
+        if (stage >= t->base && (size_t)(stage - t->base) < t->count)
+            return &t->items[stage - t->base];
+    return NULL;
+}
+
+const char *tc_box_stage_name(const struct tc_box *box, int stage)
+{
+    const struct tc_stage *s = find_stage(stages_of(box), stage);
+    if (stage == TC_BOX_STAGE_FORK)
+        return "fork";
+    if (stage == TC_BOX_STAGE_RULESET)
+        return "landlock";
+    return s ? s->name : "unknown";
+}
+
+int tc_box_stage_clause(const struct tc_box *box, int stage)
+{
+    const struct tc_stage *s = find_stage(stages_of(box), stage);
+    if (stage == TC_BOX_STAGE_RULESET)
+        return TC_CLAUSE_FS_READ;
+    return s ? s->clause : -1;
+}
+
+void tc_box_go(const struct tc_box *box)
+{
+    const struct tc_stages *t = stages_of(box);
+    report = box->report;
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->items[i].run(box) == 0)
+            continue;
+        struct tc_report failed = {.kind = TC_REPORT_FAILED,
+                                   .stage = t->base + (int)i,
+                                   .errnum = errno,
+                                   .status = mounting,
+                                   .us = tc_now_us()};
+        (void)tc_send(report, &failed, sizeof(failed), NULL, 0);
+        _exit(1);
+    }
+    t->then(box);
+    _exit(1);
+}
+
+void tc_box_enter(const struct tc_box *box)
+{
+    (void)close(box->helper); /* with it open, a wait for a helper that was killed would not end */
+    tc_box_go(box);
+}

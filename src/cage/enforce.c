@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Which mechanism holds each clause, said for a call that is about to run and for the doctor. */
+#include "cage/enforce.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *group_word(const struct tc_process_host *h, enum tc_cgroup_controller controller,
+                              bool grouped, const char *otherwise)
+{
+    const char *word = grouped ? tc_cgroups_describe(h->cgroups, controller).mechanism : NULL;
+    return word ? word : otherwise;
+}
+
+/* Those that are held in the same way in every full cage. */
+static const char *const words[TC_CLAUSE_COUNT] = {
+    [TC_CLAUSE_PRIV_NONE] = "no_new_privs, empty capability sets, locked securebits",
+    [TC_CLAUSE_PROC_OWN] = "pid namespace, own procfs",
+    [TC_CLAUSE_PROC_SURVIVORS] = "pid namespace ends with PID 1, parent-death signal",
+    [TC_CLAUSE_IPC_NONE] = "ipc namespace",
+    [TC_CLAUSE_TMP_PRIVATE] = "tmpfs",
+    [TC_CLAUSE_DEV_MINIMAL] = "bind mounts of five devices, nodev elsewhere",
+    [TC_CLAUSE_ENV_CLEAN] = "environment made by toolcage",
+    [TC_CLAUSE_FDS_CLEAN] = "close_range, three pipes",
+    [TC_CLAUSE_TTY_NONE] = "setsid, no terminal device, seccomp",
+    [TC_CLAUSE_SYSCALLS] = "seccomp allowlist",
+    [TC_CLAUSE_SETID_NONE] = "seccomp, nosuid mounts",
+    [TC_CLAUSE_FS_STAT] = "mount namespace",
+    [TC_CLAUSE_FS_DENIED] = "overlay of whiteouts below read-only paths; masks over existing names "
+                            "below writable ones, until the host replaces them",
+    [TC_CLAUSE_FS_STEERING] = "read-only mounts over existing names",
+    [TC_CLAUSE_NET_NONE] = "network namespace without interfaces",
+    [TC_CLAUSE_NET_ALLOW] =
+        "network namespace without interfaces; an egress proxy outside is the only way out",
+    [TC_CLAUSE_NET_UNIX] = "seccomp",
+    [TC_CLAUSE_LIMIT_TIMEOUT] = "timer in the helper",
+    [TC_CLAUSE_LIMIT_DISK] = "size and inodes of a tmpfs",
+    [TC_CLAUSE_LIMIT_OPEN_FILES] = "RLIMIT_NOFILE",
+    [TC_CLAUSE_LIMIT_OUTPUT] = "bounded buffers in the helper",
+};
+
+/* Version 1 counts memory of the kernel's sockets apart, and we bound none of it. */
+static const char *memory_word(const struct tc_process_host *h, bool grouped)
+{
+    const char *word = group_word(h, TC_CGROUP_MEMORY, grouped,
+                                  "RLIMIT_DATA, private memory of each process; what they share, "
+                                  "sampled every 100 ms");
+    return word && strcmp(word, "cgroup v1") == 0 ? "cgroup v1, buffers of sockets not counted"
+                                                  : word;
+}
+
+const char *tc_process_mechanism(const struct tc_process_host *h, enum tc_clause clause,
+                                 bool grouped)
+{
+    switch ((int)clause) {
+    case TC_CLAUSE_IDS_UNPRIVILEGED:
+        return h->tree->privileged ? "user namespace, an id leased for this cage"
+                                   : "user namespace, the caller's own id";
+    case TC_CLAUSE_IDS_GROUPS:
+        return h->tree->privileged ? "cleared" : "the caller's groups act on granted paths only";
+    case TC_CLAUSE_FS_READ:
+    case TC_CLAUSE_FS_WRITE:
+        return h->landlock_abi ? "mount namespace, Landlock" : "mount namespace";
+    case TC_CLAUSE_LIMIT_MEMORY:
+        return memory_word(h, grouped);
+    case TC_CLAUSE_LIMIT_PIDS:
+        return group_word(h, TC_CGROUP_PIDS, grouped, "RLIMIT_NPROC in the cage's user namespace");
+    case TC_CLAUSE_LIMIT_CPU_TIME:
+        return group_word(h, TC_CGROUP_CPUACCT, grouped,
+                          "times of the cage's processes, sampled every 100 ms");
+    case TC_CLAUSE_LIMIT_CPUS:
+        return group_word(h, TC_CGROUP_CPU, grouped, NULL);
+    default:
+        return words[clause];
+    }
+}
+
+/* Said of the call: where what is written goes at first. */
+static char *how_written(const struct tc_cage *cage, const char *how)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    bool files = false, layers = false, copies = false;
+    for (size_t i = 0; i < p->trees.item_count; i++) {
+        bool copied = tc_process_copied(cage->plan, &p->trees.items[i]);
+        files = files || (p->trees.items[i].name && !p->trees.items[i].part);
+        layers = layers || (copied && p->trees.items[i].layers >= 0);
+        copies = copies || (copied && p->trees.items[i].layers < 0);
+    }
+    return tc_format("%s%s%s%s", how, layers ? "; in a private layer" : "",
+                     copies ? "; in a private copy" : "",
+                     files ? "; single files in a private directory, brought back one by one" : "");
+}
+
+/* Said of the call: what it may connect to, and who does that. */
+static char *how_connected(const struct tc_cage *cage, const char *how)
+{
+    size_t granted = 0;
+    for (size_t i = 0; i < cage->plan->mount_count; i++)
+        granted += cage->plan->mounts[i].kind == TC_MOUNT_SOCKET;
+    return tc_format("%s; the cage's own%s are connected by a process with its ids", how,
+                     granted ? " and granted ones" : "");
+}
+
+/* The same walls, with a door that is the cage's own. */
+static const char *at_terminal(enum tc_clause clause)
+{
+    switch ((int)clause) {
+    case TC_CLAUSE_TTY_NONE:
+        return "setsid, a terminal of the cage's own devpts, seccomp";
+    case TC_CLAUSE_FDS_CLEAN:
+        return "close_range, a terminal of the cage's own";
+    case TC_CLAUSE_DEV_MINIMAL:
+        return "bind mounts of five devices and of /dev/tty, a devpts of the cage's own, nodev "
+               "elsewhere";
+    default:
+        return NULL;
+    }
+}
+
+/* Said of the call: the policy's changes stand in the same program as the profile. */
+static char *how_filtered(const struct tc_plan *plan, const char *how)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    const struct tc_strv *lists[] = {&plan->syscalls_deny, &plan->syscalls_allow};
+    tc_buf_adds(&out, how);
+    for (size_t i = 0; i < TC_COUNT(lists); i++)
+        for (size_t j = 0; j < lists[i]->count; j++)
+            tc_buf_addf(&out, "%s%s",
+                        j   ? ", "
+                        : i ? "; allowed: "
+                            : "; denied: ",
+                        lists[i]->items[j]);
+    return tc_buf_steal(&out);
+}
+
+static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const char *how)
+{
+    if (cage->plan->terminal && at_terminal(clause))
+        return strdup(at_terminal(clause));
+    if (clause == TC_CLAUSE_FS_WRITE)
+        return how_written(cage, how);
+    if (clause == TC_CLAUSE_SYSCALLS)
+        return how_filtered(cage->plan, how);
+    if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets)
+        return how_connected(cage, how);
+    if (clause == TC_CLAUSE_FS_STEERING && cage->plan->workspace != TC_WORKSPACE_BIND)
+        return strdup("held back when changes come back");
+    return strdup(how);
+}
+
+static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    if (p->form)
+        return p->form->mechanism(cage, clause);
+    return p->shared ? tc_shared_mechanism(cage, clause)
+                     : tc_process_mechanism(p->host, clause, p->group != NULL);
+}
+
+int tc_process_enforced(struct tc_cage *cage)
+{
+    struct tc_outcome *o = cage->outcome;
+    for (int clause = 0; clause < TC_CLAUSE_COUNT; clause++) {
+        if (!(cage->plan->clauses & TC_CLAUSE_BIT(clause)))
+            continue;
+        const char *how = mechanism(cage, (enum tc_clause)clause);
+        if (!how || !how[0])
+            return tc_cage_fail(cage,
+                                &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                                 .stage = "enforce",
+                                                 .subject = tc_clause_name((enum tc_clause)clause),
+                                                 .hint = "name another backend for this tool"},
+                                clause, "nothing here enforces %s",
+                                tc_clause_name((enum tc_clause)clause));
+        struct tc_enforced *e = TC_PUSH(o->enforced, o->enforced_count);
+        if (e)
+            *e = (struct tc_enforced){.clause = clause,
+                                      .mechanism = how_here(cage, (enum tc_clause)clause, how)};
+        if (!e || !e->mechanism) /* a wall that the result would not name is not claimed */
+            return tc_cage_fail_memory(cage, "enforce");
+    }
+    return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What to do where a cage cannot be built: looks at the place, and picks the words. */
+#include "cage/fix.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/fd.h"
+
+/* The flags are docker's and podman's; docs/places.md has other engines. */
+#define CONTAINER                                                                         \
+    "--security-opt seccomp=unconfined --security-opt systempaths=unconfined (podman: "   \
+    "unmask=ALL; "                                                                        \
+    "Kubernetes: seccompProfile Unconfined, procMount Unmasked, hostUsers false); where " \
+    "AppArmor is on also --security-opt apparmor=unconfined"
+
+static const char too_many[] =
+    "allow more user namespaces: sysctl user.max_user_namespaces=15000; a sandbox that sets it to "
+    "0 (bwrap --disable-userns) must leave that out";
+static const char apparmor[] =
+    "install the AppArmor profiles that toolcage ships (packaging/apparmor-toolcage, see "
+    "docs/places.md), or: sysctl kernel.apparmor_restrict_unprivileged_userns=0";
+static const char forbidden[] = "sysctl kernel.unprivileged_userns_clone=1";
+static const char filtered[] =
+    "a seccomp filter is over this process, as in a container: start the container with " CONTAINER;
+static const char userns[] =
+    "allow user namespaces to ordinary users (docs/places.md lists what forbids them); a container "
+    "needs " CONTAINER;
+static const char privilege[] =
+    "start the container as an ordinary user (--user 1000:1000) with " CONTAINER
+    "; root needs --cap-add SYS_ADMIN beside these";
+static const char covered[] =
+    "the kernel gives no new /proc where parts of the old one are covered: unmount what covers "
+    "them; "
+    "start a container with " CONTAINER;
+static const char other[] = "`toolcage doctor` shows what this machine lacks; docs/places.md says "
+                            "what each kind of place needs";
+
+static bool says(const char *path, const char *text)
+{
+    _autobuf_ struct tc_buf found = TC_BUF_INIT;
+    return tc_read_file(AT_FDCWD, path, &found) == 0 && found.data && strstr(found.data, text);
+}
+
+static bool is_filtered(void)
+{
+    return says("/proc/self/status", "\nSeccomp:\t2");
+}
+
+static const char *user_namespace(int errnum)
+{
+    if (errnum == ENOSPC || errnum == EUSERS)
+        return too_many;
+    if (says("/proc/sys/kernel/unprivileged_userns_clone", "0"))
+        return forbidden;
+    if (says("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"))
+        return apparmor;
+    return is_filtered() ? filtered : userns;
+}
+
+static const char *choose(enum tc_process_lack lack, int errnum)
+{
+    switch (lack) {
+    case TC_LACK_USER_NAMESPACE:
+        return user_namespace(errnum);
+    case TC_LACK_PRIVILEGE:
+        return privilege;
+    case TC_LACK_PROC:
+        return errnum == EPERM ? covered : other;
+    case TC_LACK_OTHER:
+        break;
+    }
+    if (errnum == ENOSPC || errnum == EUSERS)
+        return too_many;
+    return (errnum == EPERM || errnum == ENOSYS) && is_filtered() ? filtered : other;
+}
+
+/* The caller goes on speaking of its errno. */
+const char *tc_process_fix(enum tc_process_lack lack, int errnum)
+{
+    int saved = errno;
+    const char *fix = choose(lack, errnum);
+    errno = saved;
+    return fix;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What the process backend has once a helper: its own mount namespace, where roots are prepared and
+ * paths are resolved; id leases; control groups. One static record: the loop's thread alone makes
+ * and changes it, and what the workers see of it stays as it is once the host was entered.
+ *
+ * The helper enters before it has a second thread: a user namespace can be entered by a process of
+ * one thread only, and threads are born where their maker is. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/root.h"
+#include "base/sys.h"
+#include "cage/cage.h"
+#include "cage/fix.h"
+#include "linux/mounts.h"
+#include "linux/needs.h"
+
+static struct tc_process_host the_host = {
+    .tree = &tc_tree_host, .shelf = -1, .mounts = -1, .ids.lock_fd = -1};
+
+static int fail(struct tc_outcome *outcome, const struct tc_why *why, int clause,
+                const char *message)
+{
+    struct tc_cage cage = {.outcome = outcome};
+    return tc_cage_fail(&cage, why, clause, "%s", message);
+}
+
+static int check_needs(struct tc_outcome *outcome)
+{
+    const char *missing = tc_needs_missing();
+    struct tc_cage cage = {.outcome = outcome};
+    if (!missing)
+        return 0;
+    return tc_cage_fail(
+        &cage,
+        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                         .stage = "namespaces",
+                         .subject = missing,
+                         .errnum = errno,
+                         .hint = "Linux 5.12 and newer have it; in a container, run that with "
+                                 "--security-opt seccomp=unconfined"},
+        TC_CLAUSE_PRIV_NONE,
+        "this machine refuses the system call %s, without which no cage can be built", missing);
+}
+
+/* An ordinary caller gets the rights over mounts in a user namespace where only its own ids exist.
+ */
+static int enter_user(const struct tc_process_host *h, struct tc_outcome *outcome)
+{
+    char uid_map[TC_ID_MAP_SIZE], gid_map[TC_ID_MAP_SIZE];
+    tc_id_map(uid_map, h->tree->uid, h->tree->uid);
+    tc_id_map(gid_map, h->tree->gid, h->tree->gid);
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        return fail(outcome,
+                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                     .stage = "namespaces",
+                                     .subject = "user namespace",
+                                     .errnum = errno,
+                                     .hint = tc_process_fix(TC_LACK_USER_NAMESPACE, errno)},
+                    TC_CLAUSE_PRIV_NONE,
+                    "this machine does not let an ordinary user make a user namespace");
+    if (tc_write_id_maps("self", uid_map, gid_map, 1) < 0)
+        return fail(outcome,
+                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                     .stage = "namespaces",
+                                     .subject = "id maps",
+                                     .errnum = errno,
+                                     .hint = tc_process_fix(TC_LACK_USER_NAMESPACE, errno)},
+                    TC_CLAUSE_IDS_UNPRIVILEGED,
+                    "the id maps of a new user namespace cannot be written");
+    return 0;
+}
+
+static int enter_root(struct tc_process_host *h, struct tc_outcome *outcome)
+{
+    if (unshare(CLONE_NEWNS) < 0)
+        return fail(outcome,
+                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                     .stage = "namespaces",
+                                     .subject = "mount namespace",
+                                     .errnum = errno,
+                                     .hint = tc_process_fix(TC_LACK_PRIVILEGE, errno)},
+                    TC_CLAUSE_IDS_UNPRIVILEGED, "root may not make a mount namespace here");
+    tc_ids_close(&h->ids); /* of an earlier try */
+    if (tc_ids_open(&h->ids) < 0)
+        return fail(outcome,
+                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                     .stage = "ids",
+                                     .subject = "/run/toolcage",
+                                     .errnum = errno,
+                                     .hint =
+                                         "root's cages run as unprivileged ids leased under "
+                                         "/run/toolcage: make it writable for root only, and give "
+                                         "this user namespace at least 4,096 ids"},
+                    TC_CLAUSE_IDS_UNPRIVILEGED, "no unprivileged ids for the cages");
+    return 0;
+}
+
+/* Puts the shelf where no grant leads. Not over "/": a process whose root is covered counts as
+ * chrooted and may make no user namespace. Not in /proc: a covered procfs lets no cage mount its
+ * own. */
+static int place_shelf(int shelf)
+{
+    static const char *const places[] = {"/sys/kernel/debug", "/sys/kernel/security",
+                                         "/sys/firmware", "/sys/kernel", "/dev/mqueue"};
+    for (size_t i = 0; i < TC_COUNT(places); i++)
+        if (tc_move_mount(shelf, AT_FDCWD, places[i]) == 0)
+            return 0;
+    return -1;
+}
+
+/* Filled before it is placed: a try that fails leaves nothing, and the next call tries again. */
+static int fill_shelf(struct tc_process_host *h)
+{
+    for (int i = 0; i < TC_SHELF_PLACES; i++) {
+        char place[8];
+        (void)snprintf(place, sizeof(place), "%d", i);
+        if (mkdirat(h->shelf, place, 0700) < 0)
+            return -1;
+    }
+    if (mkdirat(h->shelf, "directory", 0) < 0 || tc_put_file(h->shelf, "file", "", 0, 0) < 0)
+        return -1;
+    h->tree->mask_dir = openat(h->shelf, "directory", O_PATH | O_CLOEXEC);
+    h->tree->mask_file = openat(h->shelf, "file", O_PATH | O_CLOEXEC);
+    return h->tree->mask_dir < 0 || h->tree->mask_file < 0 ? -1 : 0;
+}
+
+/* Opened anew, because the table is that of the namespace in which it was opened. */
+static void read_mounts(struct tc_process_host *h, struct tc_buf *text)
+{
+    tc_cleanup_fd(&h->mounts);
+    h->mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+    h->local = h->mounts >= 0 && tc_read_all(h->mounts, text) == 0 && text->data &&
+               tc_process_mounts_local(text->data);
+}
+
+bool tc_process_host_local(struct tc_process_host *h)
+{
+    struct pollfd changed = {.fd = h->mounts, .events = POLLPRI};
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    if (h->mounts < 0 || poll(&changed, 1, 0) != 0)
+        read_mounts(h, &text);
+    return h->local;
+}
+
+static int make_shelf(struct tc_process_host *h)
+{
+    h->shelf = tc_tmpfs(1 << 20, 0, "0700", false);
+    if (h->shelf < 0)
+        return -1;
+    if (fill_shelf(h) == 0 && place_shelf(h->shelf) == 0)
+        return 0;
+    int saved = errno, *fds[] = {&h->shelf, &h->tree->mask_dir, &h->tree->mask_file};
+    for (size_t i = 0; i < TC_COUNT(fds); i++) {
+        if (*fds[i] >= 0)
+            (void)close(*fds[i]);
+        *fds[i] = -1;
+    }
+    errno = saved;
+    return -1;
+}
+
+/* Who we are, and namespaces of our own. */
+static int enter(struct tc_process_host *h, struct tc_outcome *outcome)
+{
+    h->tree->uid = geteuid();
+    h->tree->gid = getegid();
+    struct tc_root root = tc_machine_root();
+    h->landlock_abi = tc_landlock_abi();
+    h->tree->privileged = h->tree->uid == root.uid;
+    if (!h->tree->privileged && h->tree->gid == root.gid)
+        return fail(outcome,
+                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                     .stage = "ids",
+                                     .subject = "gid 0",
+                                     .hint = "run toolcage with a primary group other than root's"},
+                    TC_CLAUSE_IDS_UNPRIVILEGED, "a cage would have the host's gid 0");
+    if (access("/proc/self/ns/user", F_OK) < 0)
+        return fail(outcome,
+                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                     .stage = "namespaces",
+                                     .subject = "/proc",
+                                     .errnum = errno,
+                                     .hint = "mount it: mount -t proc proc /proc"},
+                    TC_CLAUSE_PROC_OWN, "no cage can be built where /proc is not mounted");
+    if ((h->tree->privileged ? enter_root(h, outcome) : enter_user(h, outcome)) < 0)
+        return -1;
+    h->entered = true;
+    return 0;
+}
+
+/* What cages are built with. */
+static int furnish(struct tc_process_host *h, struct tc_outcome *outcome)
+{
+    if (check_needs(outcome) < 0)
+        return -1;
+    /* what is mounted on the host later shows up here; nothing goes the other way */
+    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 || (h->shelf < 0 && make_shelf(h) < 0))
+        return fail(outcome,
+                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                     .stage = "namespaces",
+                                     .subject = "mount",
+                                     .errnum = errno,
+                                     .hint =
+                                         "the helper needs the kernel's mount API (5.12 or newer); "
+                                         "`toolcage doctor` tells what is missing"},
+                    TC_CLAUSE_FS_READ, "the helper cannot mount in its own namespace");
+    struct toolcage_error *err = NULL;
+    _autobuf_ struct tc_buf mounts = TC_BUF_INIT;
+    read_mounts(h, &mounts);
+    if (tc_cgroups_open(mounts.data, &h->cgroups, &err) < 0) {
+        tc_error_free(err);
+        return fail(outcome, &(struct tc_why){.code = TOOLCAGE_EMEMORY, .stage = "cgroups"}, -1,
+                    "out of memory");
+    }
+    h->ready = true;
+    return 0;
+}
+
+int tc_process_host_enter(struct tc_outcome *outcome, struct tc_process_host **ret)
+{
+    *ret = &the_host;
+    return the_host.entered ? 0 : enter(&the_host, outcome);
+}
+
+int tc_process_host_get(struct tc_outcome *outcome, struct tc_process_host **ret)
+{
+    if (tc_process_host_enter(outcome, ret) < 0)
+        return -1;
+    return the_host.ready ? 0 : furnish(&the_host, outcome);
+}
+
+struct tc_process_host *tc_process_host_opened(void)
+{
+    return the_host.ready ? &the_host : NULL;
+}
+
+struct tc_process_host *tc_process_host_known(void)
+{
+    return &the_host;
+}

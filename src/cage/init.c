@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * PID 1 of a cage, after every wall stands. It starts the tool as PID 2, passes signals on and
+ * reaps whatever is left to it. When the tool ends it ends everything else and then reports; when
+ * it exits itself, the kernel does. It runs under the same filter as the tool and cannot be dumped
+ * or traced.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "cage/box.h"
+#include "cage/orphans.h"
+#include "linux/landlock_rules.h"
+
+/* Shared with the tool until its exec: neither a start nor an end that nobody was told of counts.
+ */
+static volatile bool mute;
+
+static void send_report(const struct tc_report *report)
+{
+    if (tc_send(TC_BOX_REPORT, report, sizeof(*report), NULL, 0) == 0)
+        return;
+    mute = true; /* nothing may run that the helper does not know of */
+    _exit(TC_BOX_MUTE);
+}
+
+static void say_at(int stage, int kind, int errnum)
+{
+    send_report(
+        &(struct tc_report){.kind = kind, .stage = stage, .errnum = errnum, .us = tc_now_us()});
+}
+
+static void say(int kind, int errnum)
+{
+    say_at(TC_BOX_STAGE_FORK, kind, errnum);
+}
+
+/* Tries the paths in order, as execvp does: the first that exists and is a program runs. What says
+ * more than "not there" is remembered. */
+static int execute(const struct tc_box *box)
+{
+    int worst = ENOENT;
+    for (const char *const *path = box->programs; *path; path++) {
+        struct stat st;
+        if (stat(*path, &st) < 0) {
+            worst = errno == ENOENT || errno == ENOTDIR ? worst : errno;
+            continue;
+        }
+        if (S_ISDIR(st.st_mode)) {
+            worst = EACCES;
+            continue;
+        }
+        /* not execve, which the filter asks the helper about */
+        (void)execveat(AT_FDCWD, *path, box->argv, box->envp, 0);
+        if (errno != ENOENT || !*(path + 1))
+            worst = errno;
+        if (errno != EACCES && errno != ENOENT)
+            break;
+    }
+    return worst;
+}
+
+static _Noreturn void become_tool(const struct tc_box *box)
+{
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    if (setsid() < 0 || (box->terminal && ioctl(0, TIOCSCTTY, 0) < 0)) {
+        say(TC_REPORT_FAILED, errno);
+        _exit(1);
+    }
+    if (box->shared && tc_landlock_restrict(TC_BOX_RULESET) < 0) {
+        say_at(TC_BOX_STAGE_RULESET, TC_REPORT_FAILED, errno);
+        _exit(1);
+    }
+    say(TC_REPORT_READY, 0);
+    say(TC_REPORT_EXEC_FAILED, execute(box));
+    _exit(127);
+}
+
+/* Reaps all there is; true once the tool itself has ended. */
+static bool reap(pid_t tool, int *status)
+{
+    bool ended = false;
+    pid_t pid;
+    int one;
+    while ((pid = waitpid(-1, &one, WNOHANG)) > 0) {
+        if (pid == tool) {
+            *status = one;
+            ended = true;
+        }
+    }
+    return ended;
+}
+
+/* The kernel ends the rest with PID 1; who only stands for it has to do that. */
+static _Noreturn void give_up(bool shared)
+{
+    if (shared)
+        (void)tc_orphans_end();
+    _exit(1);
+}
+
+enum { WATCH_US = 1000000, WATCH_OFTEN_US = 100000 };
+
+/* Memory that no process of the cage maps, so that nobody outside sees whose it is; in here one can
+ * ask. False: there is nothing more to look for: it was told, or the policy denies the call. */
+static bool look_for_segments(int64_t most)
+{
+    struct shm_info all;
+    struct shmid_ds one;
+    int64_t bytes = 0;
+    int last = shmctl(0, SHM_INFO, (struct shmid_ds *)&all);
+    if (last < 0)
+        return false;
+    for (int i = 0; i <= last && all.used_ids > 0 && bytes <= most; i++)
+        if (shmctl(i, SHM_STAT_ANY, &one) >= 0 && one.shm_nattch == 0)
+            bytes += one.shm_segsz < (size_t)most ? (int64_t)one.shm_segsz : most + 1;
+    if (bytes <= most)
+        return true;
+    send_report(
+        &(struct tc_report){.kind = TC_REPORT_SEGMENTS, .us = tc_now_us(), .max_rss = bytes});
+    return false;
+}
+
+/* Has the helper gone? Without namespaces no parent-death signal is set, because it would end us
+ * before we could end the tool. With them it is lost when the helper dies before it is set, and the
+ * helper's end of the socket may stay open a moment longer, in a spawner that dies with it. */
+static bool alone(void)
+{
+    struct pollfd p = {.fd = TC_BOX_REPORT};
+    return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
+}
+
+/* The deadline is the helper's; but one that is stopped, or held up by a file system that does not
+ * answer, must not give the tool more time than that. */
+static int wait_signal(const sigset_t *set, const struct tc_box *box, bool often)
+{
+    int64_t left = often ? WATCH_OFTEN_US : WATCH_US;
+    if (box->last_us && box->last_us - tc_now_us() < left)
+        left = box->last_us - tc_now_us();
+    if (left <= 0 || alone())
+        give_up(box->shared);
+    struct timespec patience = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
+    return sigtimedwait(set, NULL, &patience);
+}
+
+/* The helper takes the result when it hears of the end, so nothing of the tool's may run then. A
+ * process that is being forked while the signal goes round dies with its parent's. */
+static void end_rest(bool shared)
+{
+    if (shared && !tc_orphans_end())
+        _exit(1); /* it cannot be said that nothing runs any more */
+    if (shared)
+        return;
+    /* who has no children is alone: an orphan would be its child. To ask is cheaper than a signal
+     * to all, for which the kernel goes through every process of the machine. */
+    while (waitpid(-1, NULL, WNOHANG) >= 0) {
+        (void)kill(-1, SIGKILL);
+        (void)waitpid(-1, NULL, 0);
+    }
+}
+
+static _Noreturn void finish(int status, bool shared)
+{
+
+    struct rusage used;
+    if (mute && !shared)
+        _exit(TC_BOX_MUTE);
+    end_rest(shared);
+    if (mute)
+        _exit(TC_BOX_MUTE);
+    (void)getrusage(RUSAGE_CHILDREN, &used);
+    send_report(&(struct tc_report){
+        .kind = TC_REPORT_EXITED,
+        .status = status,
+        .us = tc_now_us(),
+        .cpu_us = ((int64_t)used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
+                  used.ru_utime.tv_usec + used.ru_stime.tv_usec,
+        .max_rss = (int64_t)used.ru_maxrss * 1024});
+    _exit(0);
+}
+
+/* SIGTERM goes to all; without namespaces to the tool's own group and to who was orphaned. A shell
+ * at a terminal ends when that hangs up, and ignores SIGTERM; who is stopped hears nothing. */
+static void pass_on(pid_t tool, const struct tc_box *box)
+{
+    if (!box->shared) {
+        (void)kill(-1, SIGTERM);
+        if (box->terminal && kill(-1, SIGHUP) == 0)
+            (void)kill(-1, SIGCONT);
+        return;
+    }
+    (void)kill(-tool, SIGTERM);
+    tc_orphans_signal(SIGTERM);
+}
+
+void tc_box_init(const struct tc_box *box)
+{
+    bool shared = box->shared;
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGCHLD);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, TC_BOX_END);
+    if (shared && tc_orphans_adopt() < 0)
+        _exit(1);
+    if (sigprocmask(SIG_SETMASK, &set, NULL) < 0)
+        _exit(1);
+    /* no copy of our memory, which exec would throw away at once; we sleep until that exec */
+    pid_t tool = vfork();
+    if (tool < 0) {
+        say(TC_REPORT_FAILED, errno);
+        _exit(1);
+    }
+    if (tool == 0)
+        become_tool(box);
+    /* a terminal that nobody has open tells the helper that it has ended */
+    for (int fd = box->terminal ? 1 : 0; fd < TC_BOX_REPORT; fd++)
+        (void)close(fd);
+    for (bool look = box->segments > 0;;) {
+        int status = 0, sig = wait_signal(&set, box, shared || look);
+        look = look && look_for_segments(box->segments);
+        if (sig == SIGTERM)
+            pass_on(tool, box);
+        if (sig == TC_BOX_END)
+            finish(SIGKILL, shared);
+        if (reap(tool, &status))
+            finish(status, shared);
+    }
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Grant -> plan for the backends of this machine. Pure. */
+#include "cage/lower.h"
+
+#include <string.h>
+#include <toolcage/error.h>
+
+#include "base/path.h"
+#include "base/strv.h"
+#include "cage/system.h"
+#include "egress/door.h"
+#include "policy/endpoint.h"
+
+static bool copy_text(char **to, const char *from)
+{
+    *to = from ? strdup(from) : NULL;
+    return *to || !from;
+}
+
+static bool add_entry(struct tc_plan *plan, const struct tc_fs_entry *e)
+{
+    if (e->access == TC_ACCESS_DENY) {
+        struct tc_deny *d = TC_PUSH(plan->denies, plan->deny_count);
+        if (!d)
+            return false;
+        d->line = e->origin.line;
+        d->own = e->own;
+        return copy_text(&d->path, e->path) && copy_text(&d->key, e->origin.key);
+    }
+    struct tc_mount *m = tc_plan_mount(
+        plan, e->access == TC_ACCESS_WRITE ? TC_MOUNT_WRITE : TC_MOUNT_READ, e->path, e->from);
+    if (!m)
+        return false;
+    m->optional = e->optional;
+    m->workspace = e->access == TC_ACCESS_WRITE;
+    m->line = e->origin.line;
+    return copy_text(&m->key, e->origin.key) && copy_text(&m->bound, e->argument ? e->bound : NULL);
+}
+
+static bool add_entries(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (!add_entry(plan, &grant->fs[i]))
+            return false;
+    return true;
+}
+
+/* Where its network leads, and what tells programs of the proxy there. */
+static bool add_network(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->net_count; i++) {
+        struct tc_net_entry *entry = TC_PUSH(plan->net, plan->net_count);
+        if (!entry || !tc_net_entry_copy(entry, &grant->net[i]))
+            return false;
+    }
+    return !plan->net_count || tc_door_environment(plan->net, plan->net_count, &plan->env);
+}
+
+static bool add_sockets(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    plan->unix_sockets = grant->unix_sockets;
+    for (size_t i = 0; i < grant->socket_count; i++) {
+        const struct tc_fs_entry *e = &grant->sockets[i];
+        struct tc_mount *m = tc_plan_mount(plan, TC_MOUNT_SOCKET, e->path, e->from);
+        if (!m || !copy_text(&m->key, e->origin.key))
+            return false;
+        m->optional = e->optional;
+        m->line = e->origin.line;
+    }
+    return true;
+}
+
+static bool granted(const struct tc_grant *grant, const char *path)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].access != TC_ACCESS_DENY && tc_path_within(grant->fs[i].path, path))
+            return true;
+    return false;
+}
+
+/* Where the tool starts: what was asked for and nothing else, or the first of the usual places. */
+static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    if (grant->cwd)
+        return tc_strv_add(&plan->cwd, grant->cwd);
+    if (granted(grant, "/workspace") && !tc_strv_add(&plan->cwd, "/workspace"))
+        return false;
+    if (grant->caller_cwd && granted(grant, grant->caller_cwd) &&
+        !tc_strv_add(&plan->cwd, grant->caller_cwd))
+        return false;
+    return tc_strv_add(&plan->cwd, "/");
+}
+
+static bool add_lists(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    return tc_strv_copy(&plan->argv, &grant->argv) && tc_strv_copy(&plan->env, &grant->env) &&
+           tc_grant_tool_writable(grant, &plan->tool_writable) &&
+           tc_strv_copy(&plan->collect, &grant->collect) &&
+           tc_strv_copy(&plan->syscalls_allow, &grant->syscalls_allow) &&
+           tc_strv_copy(&plan->syscalls_deny, &grant->syscalls_deny) &&
+           tc_steering_copy(&plan->steering, &grant->steering);
+}
+
+/* The policy's own word, by its very path, frees the file; never those that it extends. */
+static bool frees(const struct tc_grant *grant, const char *path)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].access == TC_ACCESS_WRITE && !grant->fs[i].argument &&
+            tc_streq(grant->fs[i].from, path))
+            return true;
+    return false;
+}
+
+static bool add_policy(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    const char *path;
+    for (size_t i = 0; (path = tc_grant_policy_path(grant, i)); i++)
+        if (i == 0 && (!path[0] || frees(grant, path)))
+            continue;
+        else if (i ? !tc_strv_add(&plan->extended, path) : !copy_text(&plan->policy_file, path))
+            return false;
+    return true;
+}
+
+static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char *backend)
+{
+    plan->clauses = grant->clauses;
+    plan->without = grant->without & grant->clauses;
+    plan->limits = grant->limits;
+    plan->denials = grant->denials;
+    plan->workspace = grant->workspace;
+    plan->commit = grant->commit;
+    plan->overlay_or_copy = grant->overlay_or_copy;
+    return copy_text(&plan->tool, grant->tool) && copy_text(&plan->backend, backend) &&
+           copy_text(&plan->grant, grant->digest) && copy_text(&plan->image, grant->image) &&
+           copy_text(&plan->runtime, grant->runtime) &&
+           copy_text(&plan->platform, grant->platform) && tc_plan_system(plan, !grant->image) &&
+           add_entries(plan, grant) && add_sockets(plan, grant) && add_directories(plan, grant) &&
+           add_lists(plan, grant) && add_network(plan, grant) && add_policy(plan, grant);
+}
+
+int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,
+                   struct toolcage_error **err)
+{
+    if (grant->workspace == TC_WORKSPACE_BIND && grant->limits.disk_set) {
+        for (size_t i = 0; i < grant->fs_count; i++)
+            if (grant->fs[i].access == TC_ACCESS_WRITE)
+                return tc_fail(
+                    err,
+                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                     .stage = "lower",
+                                     .subject = "disk",
+                                     .hint = "use workspace = { mode = \"overlay\" }, or take "
+                                             "`disk` out"},
+                    "`disk` cannot bound %s, which is bound writable from the host",
+                    grant->fs[i].path);
+    }
+    return fill(ret, grant, backend) ? 0 : tc_fail_memory(err);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * From a grant to the plan of a cage of this machine's kernel; pure. */
+#ifndef TC_CAGE_LOWER_H
+#define TC_CAGE_LOWER_H
+
+#include "backend/backend.h"
+
+/* What struct tc_front.lower says, for a backend of this name. */
+int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,
+                   struct toolcage_error **err);
+
+#endif

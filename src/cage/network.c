@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The network of a cage with an allowlist, made in its own namespace by its own first process. No
+ * interface leads out: addresses that stand for granted hosts are this machine's own here, sockets
+ * listen on the granted ports, and who accepts from them is the proxy outside. Nothing of ours is
+ * left inside. Runs in the child, as child.c says. */
+#include <errno.h>
+#include <linux/netlink.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "cage/box.h"
+#include "cage/stages.h"
+
+enum { BACKLOG = 1024, ANSWER = 1024 };
+
+int tc_stage_loopback(const struct tc_box *box)
+{
+    (void)box;
+    _autofd_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+    return fd < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &lo);
+}
+
+/* The kernel acknowledges each request, or says why not. */
+static int ask(int netlink, const struct nlmsghdr *request)
+{
+    union {
+        struct nlmsghdr head;
+        char bytes[ANSWER];
+    } answer;
+    if (send(netlink, request, request->nlmsg_len, 0) < 0)
+        return -1;
+    ssize_t n = recv(netlink, &answer, sizeof(answer), 0);
+    if (n < (ssize_t)NLMSG_LENGTH(sizeof(struct nlmsgerr)) ||
+        answer.head.nlmsg_type != NLMSG_ERROR) {
+        errno = n < 0 ? errno : EPROTO;
+        return -1;
+    }
+    errno = -((const struct nlmsgerr *)NLMSG_DATA(&answer.head))->error;
+    return errno == 0 ? 0 : -1;
+}
+
+static int ask_all(int netlink, const char *requests, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        const struct nlmsghdr *request = (const void *)(requests + at);
+        if (ask(netlink, request) < 0)
+            return -1;
+        at += NLMSG_ALIGN(request->nlmsg_len);
+    }
+    return 0;
+}
+
+static int bound(const struct tc_door_listener *l, int family)
+{
+    const struct sockaddr *at =
+        family == AF_INET6 ? (const struct sockaddr *)&l->v6 : (const struct sockaddr *)&l->v4;
+    _autofd_ int fd = socket(family, l->type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, at, family == AF_INET6 ? sizeof(l->v6) : sizeof(l->v4)) < 0)
+        return -1;
+    if (l->type == SOCK_STREAM && listen(fd, BACKLOG) < 0)
+        return -1;
+    return TAKE_FD(fd);
+}
+
+static int open_listener(const struct tc_door_listener *l)
+{
+    int fd = l->both ? bound(l, AF_INET6) : -1;
+    return fd < 0 ? bound(l, AF_INET) : fd;
+}
+
+/* As many as a message takes, from the number on; how many, or -1. */
+static int send_some(const struct tc_box_network *n, size_t from, int report)
+{
+    int fds[TC_EGRESS_LISTENERS_MAX], count = 0, rc = 0;
+    struct tc_report said = {.kind = TC_REPORT_NETWORK, .status = (int32_t)from, .us = tc_now_us()};
+    for (; rc == 0 && count < TC_EGRESS_LISTENERS_MAX && from < n->listener_count; from++) {
+        fds[count] = open_listener(&n->listeners[from]);
+        rc = fds[count] < 0 ? -1 : 0;
+        count += rc == 0;
+    }
+    if (rc == 0)
+        rc = tc_send(report, &said, sizeof(said), fds, (size_t)count);
+    int saved = errno;
+    for (int i = 0; i < count; i++)
+        (void)close(fds[i]);
+    errno = saved;
+    return rc < 0 ? -1 : count;
+}
+
+int tc_stage_network(const struct tc_box *box, int report)
+{
+    const struct tc_box_network *n = box->network;
+    if (!n)
+        return 0;
+    _autofd_ int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (netlink < 0 || ask_all(netlink, n->v4, n->v4_len) < 0)
+        return -1;
+    (void)ask_all(netlink, n->v6, n->v6_len);
+    for (size_t i = 0; i < n->listener_count;) {
+        int sent = send_some(n, i, report);
+        if (sent < 0)
+            return -1;
+        i += (size_t)sent;
+    }
+    return 0;
+}

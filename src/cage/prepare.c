@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Plan -> box: paths become descriptors, ids and control groups are leased, and everything the
+ * child needs is computed. Nothing of the host changes here but the leases. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/path.h"
+#include "base/sys.h"
+#include "cage/cage.h"
+#include "cage/proxy.h"
+#include "cage/slots.h"
+#include "cage/spare.h"
+#include "cage/system.h"
+#include "linux/mounts.h"
+#include "observe/observe.h"
+#include "workspace/copy.h"
+#include "workspace/session.h"
+
+static int out_of_memory(struct tc_cage *cage)
+{
+    return tc_cage_fail_memory(cage, "prepare");
+}
+
+/* ---- ids and control groups ---- */
+
+static int take_id(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    if (!p->trees.host->privileged)
+        return 0;
+    p->trees.id = tc_ids_take(&p->host->ids);
+    if (p->trees.id != (uid_t)-1)
+        return 0;
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                         .stage = "ids",
+                                         .subject = "/run/toolcage/ids.lock",
+                                         .errnum = errno,
+                                         .hint = "wait until some of the running cages have ended"},
+                        TC_CLAUSE_IDS_UNPRIVILEGED, "every unprivileged id for cages is in use");
+}
+
+/* With version 2 a cage is born in its group for nothing; with version 1 the first call of each
+ * group pays for moving a process there, which is milliseconds. */
+static bool cheap(const struct tc_cgroups *groups, enum tc_cgroup_controller controller)
+{
+    struct tc_cgroup_state state = tc_cgroups_describe(groups, controller);
+    return state.mechanism && strcmp(state.mechanism, "cgroup v2") == 0;
+}
+
+/* With less, the kernel might find nobody to end but the one who clones the cage. */
+enum { SMALLEST_MEMORY = 8 << 20 };
+
+/* The policy leaves the mechanism to us. */
+static bool leaves_choice(const struct tc_limits *l)
+{
+    return l->memory_any && !l->cpus_milli;
+}
+
+/* Nothing set: rlimits then, and said so. */
+static struct tc_cgroup_limits group_limits(const struct tc_cage *cage)
+{
+    const struct tc_limits *l = &cage->plan->limits;
+    const struct tc_cgroups *groups = TC_PRIV(cage)->host->cgroups;
+    struct tc_cgroup_limits limits = {.cpus_milli = l->cpus_milli};
+    if (leaves_choice(l) && !cheap(groups, TC_CGROUP_MEMORY))
+        return limits;
+    if (!l->memory_any || tc_cgroups_has(groups, TC_CGROUP_MEMORY))
+        limits.memory = l->memory; /* pages of the private storage included */
+    if (tc_cgroups_has(groups, TC_CGROUP_PIDS))
+        limits.pids = l->pids + 1; /* PID 1 is ours */
+    return limits;
+}
+
+static struct tc_cgroup_limits limits_with(const struct tc_local_form *form,
+                                           struct tc_cgroup_limits limits)
+{
+    if (form && limits.memory)
+        limits.memory += form->memory;
+    if (form && limits.pids)
+        limits.pids += form->pids;
+    return limits;
+}
+
+static int take_group(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_limits *l = &cage->plan->limits;
+    struct tc_cgroups *groups = p->host->cgroups;
+    struct tc_cgroup_limits limits = p->group_limits;
+    bool any = leaves_choice(l);
+    if (!tc_cgroup_limits_any(&limits))
+        return 0;
+    if (limits.memory && l->memory < SMALLEST_MEMORY)
+        return tc_cage_fail(cage,
+                            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                             .stage = "cgroup",
+                                             .subject = "memory",
+                                             .hint = "grant at least 8MiB"},
+                            TC_CLAUSE_LIMIT_MEMORY,
+                            "a cage's own kernel memory does not fit into %lld bytes",
+                            (long long)l->memory);
+    struct toolcage_error *err = NULL;
+    if (tc_cgroup_take(groups, &limits, &p->group, &err) == 0)
+        return 0;
+    if (any) { /* the fallback that the policy itself names */
+        tc_error_free(err);
+        return 0;
+    }
+    int clause = limits.cpus_milli && !tc_cgroups_has(groups, TC_CGROUP_CPU)
+                     ? TC_CLAUSE_LIMIT_CPUS
+                     : TC_CLAUSE_LIMIT_MEMORY;
+    const char *any_way = clause == TC_CLAUSE_LIMIT_MEMORY && !l->memory_any
+                              ? "; or bound each process by itself: memory = { max = \"…\", by = "
+                                "\"any\" }"
+                              : "";
+    _autofree_ char *hint = tc_format("%s%s", tc_error_hint(err), any_way);
+    (void)tc_cage_fail(cage,
+                       &(struct tc_why){.code = tc_error_code(err),
+                                        .stage = "cgroup",
+                                        .subject = tc_clause_name((enum tc_clause)clause),
+                                        .hint = hint},
+                       clause, "%s", tc_error_message(err));
+    tc_error_free(err);
+    return -1;
+}
+
+/* ---- the storage, the root, the trees ---- */
+
+static bool in_system(const struct tc_plan *plan, const char *path)
+{
+    for (size_t i = 0; i < plan->mount_count; i++)
+        if (plan->mounts[i].kind == TC_MOUNT_SYSTEM && tc_path_within(plan->mounts[i].path, path))
+            return true;
+    return false;
+}
+
+/* A mount point inside another tree must be there already: making it would write into that tree. */
+static int check_point(struct tc_cage *cage, struct tc_item *item, const struct tc_item *in)
+{
+    const char *below = item->path + strlen(in->path) + 1;
+    struct stat st;
+    _autofd_ int fd = tc_resolve_beneath(in->fd, below);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) == item->directory) {
+        if (in->writable && !tc_process_copied(cage->plan, in))
+            item->point = (struct tc_file_id){st.st_dev, st.st_ino};
+        return 0;
+    }
+    return tc_cage_fail(
+        cage,
+        &(struct tc_why){.code = TOOLCAGE_EPATH,
+                         .stage = "trees",
+                         .subject = item->path,
+                         .hint = "make it on the host first, or grant it at a path of its own"},
+        TC_CLAUSE_FS_READ, "%s lies inside %s, which has no such %s to mount it on", item->path,
+        in->path, item->directory ? "directory" : "file");
+}
+
+/* Private storage that holds the path gets a mount point for it. */
+static int put_point(struct tc_cage *cage, const struct tc_item *item, const struct tc_item *in)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    struct stat st;
+    int rc;
+    if (in) {
+        const char *below = item->path + strlen(in->path) + 1;
+        _autofd_ int fd = in->layers < 0 ? -1 : tc_resolve_beneath(in->fd, below);
+        bool there = fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) == item->directory;
+        rc = there ? 0 : tc_drawer_point(&p->trees, in, below, item->directory);
+    } else {
+        const char *below = item->path + strlen("/tmp/");
+        rc = item->directory ? tc_mkdirs(p->trees.storage, below)
+                             : tc_put_file(p->trees.storage, below, "", 0, 0444);
+    }
+    if (rc == 0)
+        return 0;
+    return tc_cage_fail(
+        cage,
+        &(struct tc_why){
+            .code = TOOLCAGE_ESYSTEM, .stage = "trees", .subject = item->path, .errnum = errno},
+        TC_CLAUSE_FS_READ, "cannot make a mount point in private storage");
+}
+
+static int collect_points(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    size_t more = p->form ? p->form->point_count : 0;
+    p->points =
+        tc_arena_alloc(&p->trees.arena, (p->trees.item_count + more + 1) * sizeof(*p->points));
+    if (!p->points)
+        return out_of_memory(cage);
+    for (size_t i = 0; i < more; i++)
+        p->points[p->point_count++] = p->form->points[i];
+    for (size_t i = 0; i < p->trees.item_count; i++) {
+        struct tc_item *item = &p->trees.items[i];
+        const struct tc_item *in = tc_process_holder(&p->trees, item->path);
+        int rc = 0;
+        if (item->name) /* its directory has it */
+            continue;
+        if (in)
+            rc = in->drawer ? put_point(cage, item, in) : check_point(cage, item, in);
+        else if (tc_path_within("/tmp", item->path))
+            rc = put_point(cage, item, NULL);
+        else if (!in_system(cage->plan, item->path))
+            p->points[p->point_count++] = (struct tc_root_point){item->path, item->directory};
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int open_root(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_root_spec spec = {.plan = cage->plan,
+                                .points = p->points,
+                                .point_count = p->point_count,
+                                .uid = p->box.uid,
+                                .gid = p->box.gid,
+                                .terminal = cage->plan->terminal};
+    const char *step = "";
+    p->root = tc_root_ready(p->host->shelf, &spec, &step);
+    if (p->root)
+        return 0;
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                         .stage = "root",
+                                         .subject = step,
+                                         .errnum = errno,
+                                         .hint = "`toolcage doctor` shows what this machine lacks"},
+                        TC_CLAUSE_FS_READ, "cannot prepare %s for the cage", step);
+}
+
+/* ---- the child's words ---- */
+
+/* A process that waits for such a call brings its id and its group. */
+static int take_leases(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    p->group_limits = limits_with(p->form, group_limits(cage));
+    bool spare = !p->form && tc_spare_claim(p, cage->plan->tool);
+    if (!spare && (take_id(cage) < 0 || take_group(cage) < 0))
+        return -1;
+    tc_process_set_ids(p->host, p->trees.id, &p->box);
+    return 0;
+}
+
+/* The first root ahead is built by tick() while a worker prepares the first call, so that neither
+ * waits for the other; by the lease when that call is prepared in the loop. */
+static bool root_is_due;
+
+/* A machine that cannot do it says so at each call, with the reason. */
+void tc_process_ahead(void)
+{
+    struct tc_outcome outcome = {0};
+    struct tc_process_host *host;
+    if (tc_process_host_enter(&outcome, &host) == 0) {
+        tc_spare_first(host);
+        root_is_due = tc_process_host_get(&outcome, &host) == 0;
+    }
+    tc_outcome_done(&outcome);
+}
+
+static void build_root(void)
+{
+    root_is_due = false;
+    const struct tc_process_host *host = tc_process_host_opened();
+    struct tc_plan plan = {0};
+    if (host && cheap(host->cgroups, TC_CGROUP_MEMORY))
+        tc_spare_no_first();
+    if (host && tc_plan_system(&plan, true)) {
+        struct tc_root_spec spec = {.plan = &plan,
+                                    .uid = tc_process_inside(host, host->tree->uid),
+                                    .gid = tc_process_inside(host, host->tree->gid)};
+        tc_spare_root(tc_root_ahead(host->shelf, &spec));
+    }
+    tc_plan_done(&plan);
+}
+
+int64_t tc_process_tick(int64_t now)
+{
+    if (root_is_due)
+        build_root();
+    tc_watcher_reap();
+    int64_t next = tc_proxy_tick(now), spare = tc_spare_tick(now);
+    return next && (!spare || next < spare) ? next : spare;
+}
+
+/* What may be written is searched, and perhaps copied. */
+static enum tc_pace pace(const struct tc_cage *cage)
+{
+    enum tc_pace most = TC_PACE_QUICK;
+    if (cage->plan->image || cage->plan->session)
+        return TC_PACE_LONG;
+    for (size_t i = 0; i < cage->plan->mount_count; i++) {
+        if (cage->plan->mounts[i].kind == TC_MOUNT_WRITE)
+            return TC_PACE_LONG;
+        if (cage->plan->mounts[i].kind == TC_MOUNT_READ ||
+            cage->plan->mounts[i].kind == TC_MOUNT_SOCKET)
+            most = TC_PACE_LOCAL;
+    }
+    if (most == TC_PACE_LOCAL && !tc_process_host_local(TC_PRIV(cage)->host))
+        return TC_PACE_LONG;
+    return most;
+}
+
+int tc_process_lease(struct tc_cage *cage)
+{
+    return tc_local_lease(cage, NULL);
+}
+
+static int check_broker(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    const char *fix = "set unix_sockets = \"none\", or run it where namespaces can be made";
+    const char *lack = p->shared ? "without namespaces nobody can connect in the tool's place"
+                                 : tc_broker_lacks(&fix);
+    if (!lack)
+        return 0;
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                         .stage = "unix sockets",
+                                         .subject = tc_clause_name(TC_CLAUSE_NET_UNIX),
+                                         .hint = fix},
+                        TC_CLAUSE_NET_UNIX, "%s", lack);
+}
+
+int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
+{
+    struct tc_process_cage *p = calloc(1, sizeof(*p));
+    if (!p)
+        return out_of_memory(cage);
+    cage->priv = p;
+    cage->trees = &p->trees;
+    cage->workspace = &p->workspace;
+    p->trees.host = &tc_tree_host;
+    p->workspace = TC_WORKSPACE_NEW;
+    cage->observer = &p->observer;
+    p->observer = TC_OBSERVER_NEW;
+    p->form = form;
+    p->trees.id = (uid_t)-1;
+    p->report = p->child_report = p->pidfd = p->trees.storage = p->box.root = -1;
+    p->box.out = p->box.err = -1;
+    if ((form ? tc_process_host_get(cage->outcome, &p->host) : tc_process_choose(cage)) < 0)
+        return -1;
+    cage->pace = pace(cage);
+    if (cage->plan->unix_sockets && check_broker(cage) < 0)
+        return -1;
+    if (p->shared)
+        return 0;
+    if (take_leases(cage) < 0)
+        return -1;
+    if (root_is_due && cage->pace != TC_PACE_LONG)
+        build_root();
+    cage->sweep = true;
+    return 0;
+}
+
+/* A socket that the tool makes in a directory of the host is one that programs there may connect
+ * to. Landlock lets sockets be made in private storage alone; what is mounted below that has its
+ * rights.
+ */
+static int check_planting(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    bool wall = p->host->landlock_abi > 0;
+    for (size_t i = 0; i < p->trees.item_count && cage->plan->unix_sockets; i++) {
+        const struct tc_item *item = &p->trees.items[i];
+        if (!item->writable || !item->directory || tc_process_copied(cage->plan, item) ||
+            (wall && !tc_path_within("/tmp", item->path)))
+            continue;
+        return tc_cage_fail(
+            cage,
+            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                             .stage = "unix sockets",
+                             .subject = item->path,
+                             .hint = wall ? "show it elsewhere, as in { path = "
+                                            "\"/workspace\", from = \"…\" }, or use "
+                                            "workspace = { mode = \"overlay\" }"
+                                          : "use workspace = { mode = \"overlay\" }"},
+            TC_CLAUSE_NET_UNIX,
+            wall ? "a tool with unix sockets could listen for the host in %s, which "
+                   "it writes below its private /tmp"
+                 : "without Landlock a tool with unix sockets could listen for the "
+                   "host in %s, which it writes",
+            item->path);
+    }
+    return 0;
+}
+
+/* Of the host record only what never changes, and the id maps, which have a lock. */
+int tc_process_prepare(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    if (cage->pace != TC_PACE_QUICK &&
+        tc_resolver_init(&p->trees.resolver, p->trees.host->uid, &cage->plan->tool_writable) < 0)
+        return out_of_memory(cage);
+    if (tc_session_open(cage) < 0)
+        return -1;
+    if (p->shared)
+        return tc_process_resolve(cage) < 0 ? -1 : tc_shared_prepare(cage);
+    if (tc_process_resolve(cage) < 0 || check_planting(cage) < 0 || tc_process_storage(cage) < 0 ||
+        tc_process_drawers(cage) < 0 || tc_workspace_alone(cage) < 0)
+        return -1;
+    if (collect_points(cage) < 0 || tc_session_restore_tmp(cage) < 0 ||
+        tc_process_trees(cage) < 0 || tc_session_restored(cage) < 0)
+        return -1;
+    return tc_process_hide(cage);
+}
+
+int tc_process_complete(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    if (!p->shared && open_root(cage) < 0)
+        return -1;
+    if (tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0 || tc_proxy_start(cage) < 0)
+        return -1;
+    p->box.terminal = cage->plan->terminal;
+    p->box.rows = cage->plan->rows;
+    p->box.columns = cage->plan->columns;
+    p->box.landlock_abi = p->host->landlock_abi;
+    p->box.segments = tc_local_segments_max(cage);
+    p->box.unix_sockets = cage->plan->unix_sockets;
+    p->box.mounts = p->trees.mounts;
+    p->box.mount_count = p->trees.mount_count;
+    return tc_process_filter(cage);
+}

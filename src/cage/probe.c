@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What the doctor asks: a real cage with every clause is built and runs a program that is always
+ * there; what fails names the clause. Control groups are looked at one by one. */
+#include <string.h>
+
+#include "base/sys.h"
+#include "cage/cage.h"
+#include "cage/enforce.h"
+#include "cage/proxy.h"
+#include "observe/observe.h"
+
+static struct tc_probe *row(struct tc_outcome *o, int clause)
+{
+    struct tc_probe *p = TC_PUSH(o->probes, o->probe_count);
+    if (p)
+        *p = (struct tc_probe){.clause = clause, .works = true};
+    return p;
+}
+
+static void set_broken(struct tc_probe *p, const char *reason, const char *fix)
+{
+    p->works = false;
+    p->reason = strdup(reason ? reason : "");
+    p->fix = strdup(fix ? fix : "");
+}
+
+/* The smallest cage: no granted path, the first program that every machine has. One that cannot be
+ * found is no matter of walls. */
+bool tc_process_trial(struct tc_plan *plan)
+{
+    static const char *const system[] = {"/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache"};
+    *plan = (struct tc_plan){.clauses = tc_clauses_always() | TC_CLAUSE_BIT(TC_CLAUSE_NET_NONE),
+                             .limits = {.timeout_ms = 5000,
+                                        .memory = 64 << 20,
+                                        .memory_any = true,
+                                        .pids = 16,
+                                        .disk = 1 << 20,
+                                        .inodes = 64,
+                                        .open_files = 64}};
+    plan->backend = strdup("process");
+    plan->mounts = calloc(TC_COUNT(system), sizeof(*plan->mounts));
+    for (size_t i = 0; plan->mounts && i < TC_COUNT(system); i++)
+        plan->mounts[plan->mount_count++] = (struct tc_mount){
+            .kind = TC_MOUNT_SYSTEM, .path = strdup(system[i]), .from = strdup(system[i])};
+    return plan->mounts && tc_strv_add(&plan->argv, "/bin/true") && tc_strv_add(&plan->cwd, "/") &&
+           tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
+}
+
+static void add_group_row(struct tc_outcome *o, const struct tc_process_host *h, int clause,
+                          enum tc_cgroup_controller controller)
+{
+    struct tc_cgroup_state state = tc_cgroups_describe(h->cgroups, controller);
+    struct tc_probe *p = row(o, clause);
+    if (!p)
+        return;
+    if (state.mechanism)
+        p->mechanism = strdup(tc_process_mechanism(h, (enum tc_clause)clause, true));
+    else
+        set_broken(p, state.reason, state.fix);
+}
+
+static const struct {
+    int clause;
+    enum tc_cgroup_controller controller;
+} grouped[] = {{TC_CLAUSE_LIMIT_MEMORY, TC_CGROUP_MEMORY}, {TC_CLAUSE_LIMIT_CPUS, TC_CGROUP_CPU}};
+
+static bool by_group(int clause)
+{
+    for (size_t i = 0; i < TC_COUNT(grouped); i++)
+        if (grouped[i].clause == clause)
+            return true;
+    return false;
+}
+
+/* None can be made without a grant; and a grant wants more of the machine. */
+static char *about_sockets(const char *how)
+{
+    const char *fix, *lack = tc_broker_lacks(&fix);
+    return lack ? tc_format("%s; none can be granted here, because %s: %s", how, lack, fix)
+                : strdup(how);
+}
+
+/* Every clause but those of control groups: held as said when the trial cage came up; else none is,
+ * because the call would be refused, and the clause that failed says why. */
+static void add_rows(struct tc_outcome *o, const struct tc_cage *trial)
+{
+    const struct tc_failure *f = &trial->outcome->failure;
+    const struct tc_process_host *h = tc_process_host_opened();
+    for (int clause = 0; clause < TC_CLAUSE_COUNT; clause++) {
+        bool no_group = clause == TC_CLAUSE_LIMIT_PIDS || clause == TC_CLAUSE_LIMIT_CPU_TIME;
+        if (by_group(clause) && h)
+            continue;
+        struct tc_probe *p = row(o, clause);
+        if (!p)
+            return;
+        const char *how = h ? tc_process_mechanism(h, (enum tc_clause)clause, no_group) : "";
+        const char *lack = clause == TC_CLAUSE_NET_ALLOW ? tc_proxy_lacks() : NULL;
+        if (lack || !how)
+            set_broken(p, lack ? lack : "not provided yet by this backend",
+                       lack ? "install the whole of toolcage, or network = \"none\""
+                            : "grant host and port alone");
+        else if (!trial->running && (f->clause == clause || f->clause < 0))
+            set_broken(p, f->message ? f->message : "the trial cage did not come up in time",
+                       f->hint ? f->hint : "try again when this machine is less busy");
+        else if (!trial->running)
+            set_broken(p, "no cage can be built here", "see the clause that fails");
+        else
+            p->mechanism = clause == TC_CLAUSE_NET_UNIX ? about_sockets(how) : strdup(how);
+    }
+}
+
+void tc_process_probe(const struct tc_cage *trial, struct tc_outcome *outcome)
+{
+    const struct tc_process_host *h = tc_process_host_opened();
+    add_rows(outcome, trial);
+    for (size_t i = 0; h && i < TC_COUNT(grouped); i++)
+        add_group_row(outcome, h, grouped[i].clause, grouped[i].controller);
+}

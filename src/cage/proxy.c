@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The life of a cage's egress proxy: its program, its process, its words, its end. */
+#include "cage/proxy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/root.h"
+#include "base/sys.h"
+#include "cage/cage.h"
+#include "egress/egress.h"
+#include "observe/observe.h"
+
+enum { CONNECTIONS = 1024, LEFT_MAX = 64 };
+
+struct tc_proxy {
+    struct tc_door door;
+    struct tc_box_network network;
+    struct tc_egress_said *said;
+    int control;          /* our end */
+    bool finishing, done; /* it delivers what the tool sent before its end; has delivered it */
+    pid_t pid;            /* 0: not started, or gone */
+    uid_t id;             /* leased for it; (uid_t)-1: it is the caller's */
+};
+
+/* Without its cage: told to end, or delivering what the tool sent last. An id is nobody else's
+ * before the process is reaped. */
+static struct left {
+    pid_t pid;
+    uid_t id;
+    struct tc_ids *ids;
+    int control;      /* -1: it was told to end at once */
+    int64_t until_us; /* else it is told then */
+} left[LEFT_MAX];
+static size_t left_count;
+
+static int fail(struct tc_cage *cage, const char *subject, const char *hint, const char *what)
+{
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                         .stage = "network",
+                                         .subject = subject,
+                                         .errnum = errno,
+                                         .hint = hint},
+                        TC_CLAUSE_NET_ALLOW, "%s", what);
+}
+
+/* ---- the program ---- */
+
+/* Beside this program, or where an installed one has it; nowhere else, whatever PATH says. */
+static char *find_program(void)
+{
+    static const char *const places[] = {"toolcage-egress", "../libexec/toolcage/toolcage-egress"};
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[n < 0 ? 0 : n] = '\0';
+    char *slash = strrchr(self, '/');
+    for (size_t i = 0; slash && i < TC_COUNT(places); i++) {
+        _autofree_ char *path = tc_format("%.*s/%s", (int)(slash - self), self, places[i]);
+        if (path && access(path, F_OK) == 0)
+            return TAKE(path);
+    }
+    return NULL;
+}
+
+/* A descriptor of it; or -1, and what is wrong. */
+static int look(const char **ret_lack)
+{
+    struct stat st;
+    _autofree_ char *path = find_program();
+    _autofd_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
+    *ret_lack = !path                          ? "toolcage-egress is not installed beside toolcage"
+                : fd < 0 || fstat(fd, &st) < 0 ? "toolcage-egress cannot be opened"
+                : tc_program_unsafe(&st)       ? "toolcage-egress can be changed by others"
+                                               : NULL;
+    return *ret_lack ? -1 : TAKE_FD(fd);
+}
+
+const char *tc_proxy_lacks(void)
+{
+    const char *lack;
+    _autofd_ int fd = look(&lack);
+    return fd < 0 ? lack : NULL;
+}
+
+static int open_program(struct tc_cage *cage)
+{
+    const char *lack;
+    int fd = look(&lack);
+    errno = 0;
+    return fd >= 0 ? fd
+                   : fail(cage, "toolcage-egress",
+                          "reinstall toolcage; its egress proxy is a file of root (or of yours) "
+                          "with mode 0755",
+                          lack);
+}
+
+/* ---- its process ---- */
+
+struct birth {
+    int program, null, control, shared;
+    uid_t id;
+};
+
+/* In the helper's memory until exec: raw system calls alone. Group first, while there is the right
+ * to. */
+static int become(const struct birth *b)
+{
+    const int from[] = {b->null, b->null, b->null, b->control, b->shared};
+    for (int i = 0; i < (int)TC_COUNT(from); i++)
+        if (tc_sys(SYS_dup3, from[i], i, 0, 0, 0, 0) < 0)
+            return -1;
+    if (tc_close_range(TC_EGRESS_SHARED + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ||
+        tc_sys(SYS_setsid, 0, 0, 0, 0, 0, 0) < 0)
+        return -1;
+    if (b->id == (uid_t)-1)
+        return 0;
+    return tc_sys(SYS_setgroups, 0, 0, 0, 0, 0, 0) < 0 ||
+                   tc_sys(SYS_setresgid, b->id, b->id, b->id, 0, 0, 0) < 0 ||
+                   tc_sys(SYS_setresuid, b->id, b->id, b->id, 0, 0, 0) < 0
+               ? -1
+               : 0;
+}
+
+/* No signal of ours reaches it before its exec, and its memory is ours until then. */
+static pid_t give_birth(const struct birth *b)
+{
+    static char name[] = "toolcage-egress";
+    static char *argv[] = {name, NULL}, *envp[] = {NULL};
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, &before);
+    volatile int errnum = 0;
+    pid_t pid = vfork();
+    if (pid == 0) {
+        if (become(b) == 0)
+            (void)tc_sys(SYS_execveat, b->program, TC_ARG(""), TC_ARG(argv), TC_ARG(envp),
+                         AT_EMPTY_PATH, 0);
+        errnum = errno;
+        _exit(127);
+    }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    if (pid > 0 && errnum) {
+        (void)waitpid(pid, NULL, 0);
+        pid = -1;
+        errno = errnum;
+    }
+    return pid;
+}
+
+/* It can be written by the proxy and cut by nobody. */
+static int share(struct tc_proxy *x)
+{
+    _autofd_ int fd = memfd_create("egress", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || ftruncate(fd, sizeof(*x->said)) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        return -1;
+    void *at = mmap(NULL, sizeof(*x->said), PROT_READ, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        return -1;
+    x->said = at;
+    return TAKE_FD(fd);
+}
+
+static int start_process(struct tc_cage *cage, struct tc_proxy *x)
+{
+    struct tc_process_host *host = TC_PRIV(cage)->host;
+    int pair[2];
+    _autofd_ int program = open_program(cage);
+    if (program < 0)
+        return -1;
+    _autofd_ int shared = share(x), null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (shared < 0 || null < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return fail(cage, "toolcage-egress", "free memory or descriptors of this machine",
+                    "the egress proxy cannot be started");
+    x->control = pair[0];
+    _autofd_ int control = pair[1];
+    if (host->tree->privileged && (x->id = tc_ids_take(&host->ids)) == (uid_t)-1)
+        return fail(cage, "/run/toolcage/ids.lock",
+                    "wait until some of the running cages have ended",
+                    "every unprivileged id is in use");
+    x->pid = give_birth(&(struct birth){program, null, control, shared, x->id});
+    if (x->pid > 0)
+        return 0;
+    x->pid = 0;
+    return fail(cage, "toolcage-egress",
+                "raise this process's limits (ulimit -u), or reinstall "
+                "toolcage",
+                "the egress proxy cannot be started");
+}
+
+static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
+{
+    struct tc_egress_config config = {.net = cage->plan->net,
+                                      .net_count = cage->plan->net_count,
+                                      .tool = cage->plan->tool,
+                                      .ipv6 = ipv6,
+                                      .connections = CONNECTIONS};
+    struct tc_egress_message m = {.kind = TC_EGRESS_CONFIG};
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    tc_egress_config_visit(&w, &config);
+    _autobuf_ struct tc_buf bytes = w.out;
+    _autofd_ int file = w.failed ? -1 : tc_memfd("egress-config", bytes.data, bytes.len);
+    if (file >= 0 && tc_send(x->control, &m, sizeof(m), &file, 1) == 0)
+        return 0;
+    return fail(cage, "toolcage-egress", "free memory on this machine",
+                "the egress proxy cannot be told the policy's entries");
+}
+
+int tc_proxy_start(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_plan *plan = cage->plan;
+    bool ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
+    if (!plan->net_count)
+        return 0;
+    struct tc_proxy *x = p->proxy = calloc(1, sizeof(*x));
+    if (!x)
+        return tc_cage_fail_memory(cage, "network");
+    x->control = -1;
+    x->id = (uid_t)-1;
+    if (tc_door_make(plan->net, plan->net_count, ipv6, &x->door) < 0)
+        return tc_cage_fail_memory(cage, "network");
+    x->network = (struct tc_box_network){.v4 = x->door.v4.data,
+                                         .v6 = x->door.v6.data,
+                                         .v4_len = x->door.v4.len,
+                                         .v6_len = x->door.v6.len,
+                                         .listeners = x->door.listeners,
+                                         .listener_count = x->door.listener_count};
+    p->box.network = &x->network;
+    return start_process(cage, x) < 0 ? -1 : send_config(cage, x, ipv6);
+}
+
+int tc_proxy_listen(struct tc_cage *cage, const int *fds, size_t count, int32_t first)
+{
+    struct tc_proxy *x = TC_PRIV(cage)->proxy;
+    struct tc_egress_message m = {.kind = TC_EGRESS_LISTEN, .count = (int32_t)count};
+    bool fine = x && first >= 0 && count <= TC_EGRESS_LISTENERS_MAX &&
+                (size_t)first + count <= x->door.listener_count;
+    for (size_t i = 0; fine && i < count; i++)
+        m.role[i] = (int32_t)x->door.listeners[(size_t)first + i].role;
+    errno = EPROTO;
+    int rc = fine ? tc_send(x->control, &m, sizeof(m), fds, count) : -1;
+    int saved = errno;
+    for (size_t i = 0; i < count; i++)
+        (void)close(fds[i]);
+    errno = saved;
+    return rc == 0 ? 0
+                   : fail(cage, "toolcage-egress", "try again; the machine may be out of memory",
+                          "the egress proxy cannot be handed the cage's sockets");
+}
+
+int tc_proxy_fd(const struct tc_cage *cage)
+{
+    return TC_PRIV(cage)->proxy ? TC_PRIV(cage)->proxy->control : -1;
+}
+
+int tc_proxy_event(struct tc_cage *cage)
+{
+    struct tc_proxy *x = TC_PRIV(cage)->proxy;
+    struct tc_egress_message m;
+    ssize_t n = 0;
+    if (!x || cage->over)
+        return 0;
+    while ((n = recv(x->control, &m, sizeof(m), MSG_DONTWAIT)) > 0)
+        ;
+    if (n < 0 && errno == EAGAIN)
+        return 0;
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                         .stage = "network",
+                                         .subject = "toolcage-egress",
+                                         .hint = "the machine may be out of memory: try again; "
+                                                 "`toolcage doctor` shows what it lacks"},
+                        TC_CLAUSE_NET_ALLOW,
+                        "the egress proxy has ended, and the tool has no network any more");
+}
+
+/* ---- what it has to tell ---- */
+
+static const char *const hints[TC_EGRESS_REASONS] = {
+    [TC_EGRESS_NOT_PUBLIC] =
+        "the name leads to an address inside this machine or its network; only "
+        "an entry with that very address allows it",
+    [TC_EGRESS_OTHER_NAME] = "the connection spoke of another host than the one it was made for",
+    [TC_EGRESS_UNCLEAR] = "the request can be read in two ways",
+    [TC_EGRESS_TOO_MANY] = "too many connections at one time",
+};
+
+/* The proxy has read what strangers wrote: its words are taken as far as they are words. */
+static bool copy_target(char to[TC_EGRESS_TARGET_MAX], const char *from)
+{
+    memcpy(to, from, TC_EGRESS_TARGET_MAX);
+    size_t n = strnlen(to, TC_EGRESS_TARGET_MAX);
+    for (size_t i = 0; i < n; i++)
+        if (to[i] <= ' ' || to[i] > '~')
+            return false;
+    return n > 0 && n < TC_EGRESS_TARGET_MAX;
+}
+
+static void list_denials(struct tc_cage *cage, const struct tc_egress_said *said)
+{
+    uint32_t count = atomic_load(&said->denial_count);
+    for (uint32_t i = 0; i < count && i < TC_EGRESS_DENIALS_MAX; i++) {
+        const struct tc_egress_denial *d = &said->denials[i];
+        char target[TC_EGRESS_TARGET_MAX];
+        int32_t reason = d->reason;
+        if (reason <= 0 || reason >= TC_EGRESS_REASONS || !copy_target(target, d->target))
+            continue;
+        tc_notify_list(cage, &(struct tc_listed){"connect", target, hints[reason], false, false},
+                       atomic_load(&d->count));
+    }
+    cage->outcome->omitted_denials += atomic_load(&said->omitted_denials);
+}
+
+static void list_destinations(struct tc_outcome *o, const struct tc_egress_said *said)
+{
+    uint32_t count = atomic_load(&said->destination_count);
+    for (uint32_t i = 0; i < count && i < TC_EGRESS_DESTINATIONS_MAX; i++) {
+        const struct tc_egress_destination *d = &said->destinations[i];
+        char target[TC_EGRESS_TARGET_MAX];
+        struct tc_destination *to =
+            copy_target(target, d->target) ? TC_PUSH(o->destinations, o->destination_count) : NULL;
+        if (to)
+            *to = (struct tc_destination){.target = strdup(target),
+                                          .connections = atomic_load(&d->connections),
+                                          .sent = (int64_t)atomic_load(&d->sent),
+                                          .received = (int64_t)atomic_load(&d->received)};
+    }
+    o->sent = (int64_t)atomic_load(&said->sent);
+    o->received = (int64_t)atomic_load(&said->received);
+}
+
+/* A tool that has ended by itself may have sent something in its last moment. Most often that takes
+ * no longer than a look; what takes longer goes on without its cage. */
+static void deliver(struct tc_proxy *x)
+{
+    enum { LOOK_MS = 10 };
+    const struct tc_egress_message finish = {.kind = TC_EGRESS_FINISH};
+    struct tc_egress_message m = {0};
+    struct pollfd ready = {.fd = x->control, .events = POLLIN};
+    x->finishing = tc_send(x->control, &finish, sizeof(finish), NULL, 0) == 0;
+    int64_t until = tc_now_us() + LOOK_MS * 1000;
+    while (x->finishing && !x->done && tc_now_us() < until && poll(&ready, 1, LOOK_MS) > 0)
+        x->done = recv(x->control, &m, sizeof(m), MSG_DONTWAIT) <= 0 || m.kind == TC_EGRESS_DONE;
+}
+
+void tc_proxy_finish(struct tc_cage *cage)
+{
+    struct tc_proxy *x = TC_PRIV(cage)->proxy;
+    if (!x || !x->said)
+        return;
+    if (cage->over && x->control >= 0)
+        deliver(x);
+    list_denials(cage, x->said);
+    list_destinations(cage->outcome, x->said);
+}
+
+/* ---- its end ---- */
+
+static bool gone(pid_t pid, int flags)
+{
+    return waitpid(pid, NULL, flags) != 0;
+}
+
+static void give_back(struct tc_ids *ids, uid_t id)
+{
+    if (id != (uid_t)-1)
+        tc_ids_give(ids, id);
+}
+
+static void hang_up(struct left *l)
+{
+    if (l->control < 0)
+        return;
+    (void)kill(l->pid, SIGKILL);
+    (void)close(l->control);
+    l->control = -1;
+}
+
+int64_t tc_proxy_tick(int64_t now)
+{
+    enum { AGAIN_US = 20000 };
+    for (size_t i = 0; i < left_count;) {
+        if (now >= left[i].until_us)
+            hang_up(&left[i]);
+        if (!gone(left[i].pid, WNOHANG)) {
+            i++;
+            continue;
+        }
+        if (left[i].control >= 0) /* it ended by itself, and its pid may be somebody else's */
+            (void)close(left[i].control);
+        give_back(left[i].ids, left[i].id);
+        left[i] = left[--left_count];
+    }
+    return left_count ? now + AGAIN_US : 0;
+}
+
+void tc_proxy_close(void)
+{
+    enum { PAUSE_US = 1000 };
+    while (tc_proxy_tick(tc_now_us()))
+        (void)usleep(PAUSE_US);
+}
+
+/* Told to end at once, or left to what it still delivers. Where there is no place to remember it,
+ * somebody has to wait. */
+static void let_go(struct tc_proxy *x, struct tc_ids *ids)
+{
+    bool stays = x->finishing && !x->done;
+    struct left l = {x->pid, x->id, ids, TAKE_FD(x->control),
+                     stays ? tc_now_us() + TC_EGRESS_FINISH_US + TC_EGRESS_FINISH_US / 4 : 0};
+    if (!stays || left_count == LEFT_MAX)
+        hang_up(&l);
+    if (gone(x->pid, left_count < LEFT_MAX ? WNOHANG : 0))
+        give_back(ids, x->id);
+    else
+        left[left_count++] = l;
+}
+
+void tc_proxy_end(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_proxy *x = p ? TAKE(p->proxy) : NULL;
+    if (!x)
+        return;
+    p->box.network = NULL;
+    if (x->pid > 0)
+        let_go(x, &p->host->ids);
+    else
+        give_back(&p->host->ids, x->id);
+    if (x->control >= 0)
+        (void)close(x->control);
+    if (x->said)
+        (void)munmap(x->said, sizeof(*x->said));
+    tc_door_done(&x->door);
+    free(x);
+}

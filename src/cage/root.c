@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Prepared roots. A root is a small tmpfs with the system directories bound read-only, synthesised
+ * files of /etc, a minimal /dev and the mount points of a grant. It is built once for each
+ * different set of these, kept on the helper's shelf, and every cage gets a detached copy: one
+ * system call in place of thirty. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/sys.h"
+#include "cage/cage.h"
+#include "linux/mounts.h"
+
+enum { COPY_MAX = 4 << 20, ROOT_BYTES = 32 << 20 };
+
+static struct root {
+    char *base;   /* what it is made of; NULL: a free place */
+    char *points; /* its mount points; NULL: none yet, and no cage has seen it */
+    int fd;
+    uint64_t serial; /* its name, never used again */
+    uint64_t used;   /* when, for giving up the oldest */
+} roots[TC_SHELF_PLACES];
+static uint64_t uses, serials;
+
+static int fail_at(const char *step, const char **ret_step)
+{
+    *ret_step = step;
+    return -1;
+}
+
+static const char *relative(const char *path)
+{
+    return path[1] ? path + 1 : ".";
+}
+
+/* A system directory or link, as the host has it. */
+static int put_system(int root, const struct tc_mount *m)
+{
+    struct stat st;
+    const char *at = relative(m->path);
+    if (lstat(m->from, &st) < 0)
+        return errno == ENOENT || errno == EACCES ? 0 : -1;
+    if (S_ISLNK(st.st_mode)) {
+        char target[PATH_MAX];
+        ssize_t n = readlink(m->from, target, sizeof(target) - 1);
+        if (n < 0)
+            return -1;
+        target[n] = '\0';
+        return symlinkat(target, root, at);
+    }
+    _autofd_ int from = open(m->from, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    _autofd_ int tree = from < 0 ? -1 : tc_tree_open(from, &(struct tc_tree){.userns = -1}, NULL);
+    if (tree < 0)
+        return -1;
+    int made = S_ISDIR(st.st_mode) ? tc_mkdirs(root, at) : tc_put_file(root, at, "", 0, 0444);
+    return made < 0 ? -1 : tc_move_mount(tree, root, at);
+}
+
+/* Small files are copied, so that replacing them on the host cannot be seen half-way. A link is
+ * followed: localtime is one. */
+static int put_copy(int root, const struct tc_mount *m)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    text.max = COPY_MAX;
+    if (tc_read_file(AT_FDCWD, m->from, &text) < 0)
+        return errno == ENOENT || errno == EACCES ? 0 : -1;
+    return tc_put_file(root, relative(m->path), text.data, text.len, 0444);
+}
+
+static int put_users(int root, const struct tc_root_spec *spec)
+{
+    char passwd[256], group[256];
+    (void)snprintf(
+        passwd, sizeof(passwd),
+        "tool:x:%u:%u:tool:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+        spec->uid, spec->gid);
+    (void)snprintf(group, sizeof(group), "tool:x:%u:\nnogroup:x:65534:\n", spec->gid);
+    if (!tc_process_denied(spec->plan, "/etc/passwd") &&
+        tc_put_file(root, "etc/passwd", passwd, strlen(passwd), 0444) < 0)
+        return -1;
+    if (tc_process_denied(spec->plan, "/etc/group"))
+        return 0;
+    return tc_put_file(root, "etc/group", group, strlen(group), 0444);
+}
+
+static int put_device(int root, const char *name)
+{
+    char host[32], at[32];
+    (void)snprintf(host, sizeof(host), "/dev/%s", name);
+    (void)snprintf(at, sizeof(at), "dev/%s", name);
+    _autofd_ int from = open(host, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+    if (from < 0 || fstat(from, &st) < 0)
+        return -1;
+    if (!S_ISCHR(st.st_mode)) {
+        errno = ENODEV;
+        return -1;
+    }
+    _autofd_ int tree =
+        tc_tree_open(from, &(struct tc_tree){.writable = true, .device = true, .userns = -1}, NULL);
+    if (tree < 0 || tc_put_file(root, at, "", 0, 0666) < 0)
+        return -1;
+    return tc_move_mount(tree, root, at);
+}
+
+/* Of a call with a terminal. /dev/tty stands for whatever controls who opens it, so it is no way to
+ * anybody else's. */
+static int put_terminal(int root)
+{
+    if (tc_mkdirs(root, "dev/pts") < 0 || symlinkat("pts/ptmx", root, "dev/ptmx") < 0)
+        return -1;
+    return put_device(root, "tty");
+}
+
+static int put_devices(int root)
+{
+    static const char *const names[] = {"null", "zero", "full", "random", "urandom"};
+    static const char *const links[][2] = {{"/proc/self/fd", "dev/fd"},
+                                           {"/proc/self/fd/0", "dev/stdin"},
+                                           {"/proc/self/fd/1", "dev/stdout"},
+                                           {"/proc/self/fd/2", "dev/stderr"},
+                                           {"/tmp", "dev/shm"}};
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (put_device(root, names[i]) < 0)
+            return -1;
+    for (size_t i = 0; i < TC_COUNT(links); i++)
+        if (symlinkat(links[i][0], root, links[i][1]) < 0)
+            return -1;
+    return 0;
+}
+
+static int put_point(int root, const struct tc_root_point *point)
+{
+    const char *at = relative(point->path);
+    if (point->directory)
+        return tc_mkdirs(root, at);
+    return tc_put_file(root, at, "", 0, 0444) < 0 && errno != EEXIST ? -1 : 0;
+}
+
+/* Part of the root, and not denied? */
+static bool shown(const struct tc_root_spec *spec, const struct tc_mount *m)
+{
+    return m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE && m->kind != TC_MOUNT_SOCKET &&
+           !tc_process_denied(spec->plan, m->path);
+}
+
+static int put_mount(int root, const struct tc_mount *m)
+{
+    switch (m->kind) {
+    case TC_MOUNT_SYSTEM:
+        return put_system(root, m);
+    case TC_MOUNT_COPY:
+        return put_copy(root, m);
+    case TC_MOUNT_FILE:
+        return tc_put_file(root, relative(m->path), m->content, strlen(m->content), 0444);
+    case TC_MOUNT_READ:
+    case TC_MOUNT_WRITE:
+    case TC_MOUNT_SOCKET:
+        break;
+    }
+    return 0;
+}
+
+static int fill(int root, const struct tc_root_spec *spec, const char **ret_step)
+{
+    static const char *const directories[] = {"proc", "tmp", "dev", "etc", "mnt"};
+    for (size_t i = 0; i < TC_COUNT(directories); i++)
+        if (tc_mkdirs(root, directories[i]) < 0)
+            return fail_at(directories[i], ret_step);
+    for (size_t i = 0; i < spec->plan->mount_count; i++)
+        if (shown(spec, &spec->plan->mounts[i]) && put_mount(root, &spec->plan->mounts[i]) < 0)
+            return fail_at(spec->plan->mounts[i].path, ret_step);
+    if (put_users(root, spec) < 0)
+        return fail_at("/etc/passwd", ret_step);
+    if (put_devices(root) < 0 || (spec->terminal && put_terminal(root) < 0))
+        return fail_at("/dev", ret_step);
+    return 0;
+}
+
+static void unmount(int fd)
+{
+    int saved = errno;
+    char at[32];
+    (void)snprintf(at, sizeof(at), "/proc/self/fd/%d", fd);
+    (void)umount2(at, MNT_DETACH);
+    errno = saved;
+}
+
+static int mount_root(int shelf, size_t place, const struct tc_root_spec *spec,
+                      const char **ret_step)
+{
+    char at[8];
+    (void)snprintf(at, sizeof(at), "%zu", place);
+    _autofd_ int root = tc_tmpfs(ROOT_BYTES, 0, "0755", true);
+    if (root < 0 || tc_move_mount(root, shelf, at) < 0)
+        return fail_at("tmpfs", ret_step);
+    if (fill(root, spec, ret_step) < 0) {
+        unmount(root);
+        return -1;
+    }
+    return TAKE_FD(root);
+}
+
+/* Two specs with the same words have the same root. */
+static char *base_words(const struct tc_root_spec *spec)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    tc_buf_addf(&buf, "%u:%u:%d:%d:%d", spec->uid, spec->gid, spec->terminal,
+                tc_process_denied(spec->plan, "/etc/passwd"),
+                tc_process_denied(spec->plan, "/etc/group"));
+    for (size_t i = 0; i < spec->plan->mount_count; i++) {
+        const struct tc_mount *m = &spec->plan->mounts[i];
+        if (shown(spec, m))
+            tc_buf_addf(&buf, "\n%d %s\n%s\n%s", m->kind, m->path, m->from ? m->from : "",
+                        m->content ? m->content : "");
+    }
+    return tc_buf_steal(&buf);
+}
+
+static char *point_words(const struct tc_root_spec *spec)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    for (size_t i = 0; i < spec->point_count; i++)
+        tc_buf_addf(&buf, "%d %s\n", spec->points[i].directory, spec->points[i].path);
+    return tc_buf_steal(&buf);
+}
+
+static void drop(struct root *r)
+{
+    if (!r->base)
+        return;
+    unmount(r->fd);
+    (void)close(r->fd);
+    free(r->base);
+    free(r->points);
+    *r = (struct root){0};
+}
+
+static struct root *find(const char *base, const char *points)
+{
+    for (size_t i = 0; i < TC_SHELF_PLACES; i++)
+        if (tc_streq(roots[i].base, base) &&
+            (!roots[i].points || tc_streq(roots[i].points, points)))
+            return &roots[i];
+    return NULL;
+}
+
+/* A free place, if need be by giving up the root that was not used for longest. */
+static struct root *make_place(void)
+{
+    struct root *oldest = &roots[0];
+    for (size_t i = 0; i < TC_SHELF_PLACES; i++)
+        if (!roots[i].base || (oldest->base && roots[i].used < oldest->used))
+            oldest = &roots[i];
+    drop(oldest);
+    return oldest;
+}
+
+static struct root *build(int shelf, const struct tc_root_spec *spec, char *base,
+                          const char **ret_step)
+{
+    struct root *r = make_place();
+    _autofree_ char *owned = base;
+    int fd = mount_root(shelf, (size_t)(r - roots), spec, ret_step);
+    if (fd < 0)
+        return NULL;
+    *r = (struct root){.base = TAKE(owned), .fd = fd, .serial = ++serials, .used = ++uses};
+    return r;
+}
+
+static int put_points(struct root *r, const struct tc_root_spec *spec, char *points,
+                      const char **ret_step)
+{
+    for (size_t i = 0; i < spec->point_count; i++) {
+        if (put_point(r->fd, &spec->points[i]) < 0) {
+            int saved = errno;
+            drop(r);
+            free(points);
+            errno = saved;
+            return fail_at(spec->points[i].path, ret_step);
+        }
+    }
+    r->points = points;
+    return 0;
+}
+
+uint64_t tc_root_ahead(int shelf, const struct tc_root_spec *spec)
+{
+    const char *step;
+    char *base = base_words(spec);
+    struct root *r = base ? build(shelf, spec, base, &step) : NULL;
+    return r ? r->serial : 0;
+}
+
+/* Zero, with *ret_step. */
+static uint64_t fail_root(const char *step, const char **ret_step)
+{
+    (void)fail_at(step, ret_step);
+    return 0;
+}
+
+uint64_t tc_root_ready(int shelf, const struct tc_root_spec *spec, const char **ret_step)
+{
+    _autofree_ char *base = base_words(spec);
+    _autofree_ char *points = point_words(spec);
+    if (!base || !points) {
+        errno = ENOMEM;
+        return fail_root("root", ret_step);
+    }
+    struct root *r = find(base, points);
+    if (!r)
+        r = build(shelf, spec, TAKE(base), ret_step);
+    if (!r || (!r->points && put_points(r, spec, TAKE(points), ret_step) < 0))
+        return 0;
+    r->used = ++uses;
+    return r->serial;
+}
+
+int tc_root_copy(uint64_t serial)
+{
+    size_t i = 0;
+    while (i < TC_SHELF_PLACES && roots[i].serial != serial)
+        i++;
+    if (!serial || i == TC_SHELF_PLACES) {
+        errno = ESTALE;
+        return -1;
+    }
+    _autofd_ int copy = tc_open_tree(
+        roots[i].fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+                              .propagation = MS_PRIVATE};
+    if (copy < 0 || tc_mount_setattr(copy, 0, &attr) < 0)
+        return -1;
+    return TAKE_FD(copy);
+}

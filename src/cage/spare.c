@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Spares: made, used, given up. */
+#include "cage/spare.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/spread.h"
+#include "base/sys.h"
+
+/* The shared memory has room for common boxes; pages are there once they are written to. */
+enum { SPARES_MAX = 4, ROOM = 256 << 10 };
+/* A helper of one call (the command line's) is gone before it would make a spare for a second. */
+enum { IDLE_US = 10000000, FIRST_US = 5000 };
+/* Between looks at one that was killed, at first. */
+enum { LOOK_US = 1000 };
+
+struct tc_spare {
+    struct tc_spare *next;
+    struct tc_process_host *host;
+    char *tool;    /* whose call it waits for; NULL: anybody's */
+    uint64_t root; /* 0: it has none yet */
+    struct tc_cgroup_limits limits;
+    struct tc_cgroup *group;
+    uid_t id;
+    pid_t pid;
+    int pidfd, report;
+    struct tc_box *box; /* shared with it, at one address, and with nobody else */
+    int64_t until_us;   /* when it goes if nobody needs it; of a killed one: since when it is */
+    bool lent;          /* id and group are a cage's that goes on without it */
+};
+
+/* Newest first. */
+static struct tc_spare *spares;
+/* The one of before the first call, listed or claimed, until it has a root. */
+static struct tc_spare *rootless;
+static bool warm; /* the first call has been */
+/* The first call's wish: a spare without a process. */
+static struct tc_spare *wish;
+
+/* Killed, and perhaps not gone yet. */
+static struct tc_spare *dying;
+
+/* What it has goes back only now that it is gone. */
+static void let_go(struct tc_spare *s)
+{
+    int fds[] = {s->pidfd, s->report};
+    for (size_t i = 0; i < TC_COUNT(fds); i++)
+        if (fds[i] >= 0)
+            (void)close(fds[i]);
+    if (s->group)
+        (void)tc_cgroup_give(s->group);
+    if (s->id != (uid_t)-1)
+        tc_ids_give(&s->host->ids, s->id);
+    if (s->box != MAP_FAILED)
+        (void)munmap(s->box, ROOM);
+    free(s->tool);
+    free(s);
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return !a || (b && b < a) ? b : a;
+}
+
+static bool gone(struct tc_spare *s, int flags)
+{
+    pid_t pid = 0;
+    while (s->pid > 0 && (pid = waitpid(s->pid, NULL, flags)) < 0 && errno == EINTR)
+        ;
+    if (pid != 0)
+        s->pid = -1;
+    return s->pid <= 0;
+}
+
+/* Lets go of those that are gone. When to look again, the later the longer it takes; 0: none is
+ * left. */
+static int64_t clear_dying(int64_t now, int flags)
+{
+    int64_t next = 0;
+    for (struct tc_spare **at = &dying; *at;) {
+        struct tc_spare *s = *at;
+        if (!gone(s, flags)) {
+            int64_t since = now - s->until_us;
+            next = sooner(next, now + (since > LOOK_US ? since : LOOK_US));
+        } else if (!s->lent) {
+            *at = s->next;
+            let_go(s);
+            continue;
+        }
+        at = &s->next;
+    }
+    return next;
+}
+
+/* The loop waits for nobody's end. */
+static void end_process(struct tc_spare *s)
+{
+    if (s == rootless)
+        rootless = NULL;
+    if (s->pid > 0)
+        (void)kill(s->pid, SIGKILL); /* our child, not yet reaped */
+    s->until_us = tc_now_us();
+    s->next = dying;
+    dying = s;
+}
+
+static void drop(struct tc_spare *s)
+{
+    if (!s)
+        return;
+    end_process(s);
+    (void)clear_dying(s->until_us, WNOHANG);
+}
+
+/* ---- making one ---- */
+
+static struct tc_spare *describe(struct tc_process_host *host, const char *tool, uint64_t root,
+                                 const struct tc_cgroup_limits *limits)
+{
+    struct tc_spare *s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    *s = (struct tc_spare){.host = host,
+                           .root = root,
+                           .limits = *limits,
+                           .id = (uid_t)-1,
+                           .pid = -1,
+                           .pidfd = -1,
+                           .report = -1,
+                           .box = MAP_FAILED};
+    s->tool = tool ? strdup(tool) : NULL;
+    if (!tool || s->tool)
+        return s;
+    drop(s);
+    return NULL;
+}
+
+static bool take_leases(struct tc_spare *s)
+{
+    struct toolcage_error *err = NULL;
+    if (s->host->tree->privileged && (s->id = tc_ids_take(&s->host->ids)) == (uid_t)-1)
+        return false;
+    if (!tc_cgroup_limits_any(&s->limits) ||
+        tc_cgroup_take(s->host->cgroups, &s->limits, &s->group, &err) == 0)
+        return true;
+    tc_error_free(err);
+    return false;
+}
+
+static bool give_birth(struct tc_spare *s, int child_report)
+{
+    *s->box =
+        (struct tc_box){.report = child_report, .helper = s->report, .parks = true, .root = -1};
+    tc_process_set_ids(s->host, s->id, s->box);
+    s->pid = tc_process_clone(s->group, s->box, &s->pidfd);
+    /* no later child may see, or write, what this one will run with */
+    return s->pid > 0 && madvise(s->box, ROOM, MADV_DONTFORK) == 0 &&
+           tc_process_map_ids(s->pid, s->box, s->report) == 0;
+}
+
+static bool bring_up(struct tc_spare *s)
+{
+    int pair[2];
+    s->box =
+        mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (s->box == MAP_FAILED || !take_leases(s) ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return false;
+    s->report = pair[0];
+    bool born = give_birth(s, pair[1]);
+    (void)close(pair[1]);
+    return born;
+}
+
+static void drop_oldest(size_t keep)
+{
+    struct tc_spare **at = &spares;
+    while (*at && keep--)
+        at = &(*at)->next;
+    while (*at) {
+        struct tc_spare *s = *at;
+        *at = s->next;
+        drop(s);
+    }
+}
+
+static bool alike(const struct tc_spare *a, const struct tc_spare *b)
+{
+    return a->root == b->root && tc_streq(a->tool, b->tool) &&
+           memcmp(&a->limits, &b->limits, sizeof(a->limits)) == 0;
+}
+
+static int send_root(struct tc_spare *s, uint64_t root)
+{
+    _autofd_ int copy = tc_root_copy(root);
+    if (s == rootless)
+        rootless = NULL;
+    if (copy < 0 || tc_send(s->report, "", 1, &copy, 1) < 0)
+        return -1;
+    s->root = root;
+    return 0;
+}
+
+static void list(struct tc_spare *s)
+{
+    s->until_us = tc_now_us() + IDLE_US;
+    s->next = spares;
+    spares = s;
+}
+
+/* Takes `like`. */
+static void make(struct tc_spare *like)
+{
+    for (const struct tc_spare *s = spares; like && s; s = s->next) {
+        if (alike(s, like)) {
+            drop(like);
+            return;
+        }
+    }
+    if (!like)
+        return;
+    drop_oldest(SPARES_MAX - 1);
+    if (bring_up(like) && send_root(like, like->root) == 0)
+        list(like);
+    else /* then the next call says what is wrong */
+        drop(like);
+}
+
+void tc_spare_first(struct tc_process_host *host)
+{
+    struct tc_spare *s = describe(host, NULL, 0, &(struct tc_cgroup_limits){0});
+    if (s && bring_up(s)) {
+        tc_spread(s->pid); /* its first call waits for both of us */
+        rootless = s;
+        list(s);
+        return;
+    }
+    drop(s);
+}
+
+void tc_spare_root(uint64_t root)
+{
+    if (rootless)
+        (void)send_root(rootless, root); /* if not, it gets one with its call, or goes */
+}
+
+void tc_spare_no_first(void)
+{
+    for (struct tc_spare **at = &spares; *at; at = &(*at)->next) {
+        struct tc_spare *s = *at;
+        if (s != rootless)
+            continue;
+        *at = s->next;
+        drop(s);
+        return;
+    }
+}
+
+void tc_spare_next(const struct tc_process_cage *p, const char *tool)
+{
+    struct tc_cgroup_limits limits = p->group ? p->group_limits : (struct tc_cgroup_limits){0};
+    struct tc_spare *like = describe(p->host, tool, p->root, &limits);
+    if (warm || !like) {
+        make(like);
+        return;
+    }
+    warm = true;
+    wish = like;
+    wish->until_us = tc_now_us() + FIRST_US;
+}
+
+/* ---- using one ---- */
+
+/* Until its call comes it says nothing unless a stage failed, and its socket is open while it
+ * lives. */
+static bool waits(const struct tc_spare *s)
+{
+    struct tc_report r;
+    return recv(s->report, &r, sizeof(r), MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
+}
+
+static bool suits(const struct tc_spare *s, const struct tc_process_cage *p, const char *tool)
+{
+    return (!s->tool || tc_streq(s->tool, tool)) &&
+           memcmp(&s->limits, &p->group_limits, sizeof(s->limits)) == 0;
+}
+
+bool tc_spare_claim(struct tc_process_cage *p, const char *tool)
+{
+    for (struct tc_spare **at = &spares; *at;) {
+        struct tc_spare *s = *at;
+        if (!suits(s, p, tool)) {
+            at = &s->next;
+            continue;
+        }
+        *at = s->next;
+        if (waits(s)) {
+            p->spare = s;
+            p->trees.id = s->id;
+            p->group = s->group;
+            s->id = (uid_t)-1;
+            s->group = NULL;
+            return true;
+        }
+        drop(s);
+    }
+    return false;
+}
+
+/* Memory that the spare sees too. Once full it gives nothing more. */
+struct room {
+    char *at, *end;
+    bool full;
+};
+
+static void *place(struct room *r, const void *from, size_t size)
+{
+    size_t whole = (size + 15) & ~(size_t)15;
+    r->full = r->full || whole < size || (size_t)(r->end - r->at) < whole;
+    if (r->full)
+        return NULL;
+    void *to = r->at;
+    r->at += whole;
+    memcpy(to, from, size);
+    return to;
+}
+
+static char **place_list(struct room *r, const char *const *list)
+{
+    size_t count = 0;
+    while (list[count])
+        count++;
+    char **to = place(r, list, (count + 1) * sizeof(*to));
+    for (size_t i = 0; to && i < count; i++)
+        to[i] = place(r, list[i], strlen(list[i]) + 1);
+    return to;
+}
+
+struct handed {
+    int fds[TC_FDS_MAX];
+    size_t count;
+};
+
+/* The number that it will have there. */
+static int hand(struct handed *h, int fd)
+{
+    if (h->count < TC_FDS_MAX)
+        h->fds[h->count] = fd;
+    return TC_BOX_HANDED + (int)h->count++;
+}
+
+static struct tc_box_mount *place_mounts(struct room *r, const struct tc_box *box, struct handed *h)
+{
+    struct tc_box_mount *mounts =
+        place(r, box->mounts, box->mount_count * sizeof(struct tc_box_mount));
+    for (size_t i = 0; mounts && i < box->mount_count; i++) {
+        struct tc_box_mount *m = &mounts[i];
+        m->fd = m->fd < 0 ? -1 : hand(h, m->fd);
+        m->layers = m->layered ? hand(h, m->layers) : -1;
+        m->path = place(r, m->path, strlen(m->path) + 1);
+        m->hide = m->hide ? (const char *const *)place_list(r, m->hide) : NULL;
+    }
+    return mounts;
+}
+
+static const struct sock_fprog *place_filter(struct room *r, const struct sock_fprog *changed)
+{
+    struct sock_fprog program = {
+        .len = changed->len,
+        .filter = place(r, changed->filter, changed->len * sizeof(*changed->filter))};
+    return place(r, &program, sizeof(program));
+}
+
+static const struct tc_box_network *place_network(struct room *r, const struct tc_box_network *from)
+{
+    struct tc_box_network network = *from;
+    network.v4 = place(r, from->v4, from->v4_len);
+    network.v6 = place(r, from->v6, from->v6_len);
+    network.listeners = place(r, from->listeners, from->listener_count * sizeof(*from->listeners));
+    return place(r, &network, sizeof(network));
+}
+
+/* What is static in the program (the filter, where the policy changes nothing in it) is at the same
+ * place in the spare. */
+static bool fill(struct tc_spare *s, const struct tc_box *box, struct handed *h)
+{
+    struct room r = {.at = (char *)(s->box + 1), .end = (char *)s->box + ROOM};
+    struct tc_box b = *box;
+    r.at += -(uintptr_t)r.at & 15;
+    /* it may still be on its way to the place where it waits: what it reads until then stays */
+    b.report = s->box->report;
+    b.helper = s->box->helper;
+    b.parks = true;
+    if (!b.terminal) {
+        b.in = hand(h, b.in);
+        b.out = hand(h, b.out);
+        b.err = hand(h, b.err);
+    }
+    b.mounts = place_mounts(&r, box, h);
+    b.limits = place(&r, b.limits, b.limit_count * sizeof(*b.limits));
+    b.directories = (const char *const *)place_list(&r, b.directories);
+    b.programs = (const char *const *)place_list(&r, b.programs);
+    b.argv = place_list(&r, (const char *const *)b.argv);
+    b.envp = place_list(&r, (const char *const *)b.envp);
+    b.network = b.network ? place_network(&r, b.network) : NULL;
+    if (b.changed)
+        b.filter = b.changed = place_filter(&r, b.changed);
+    b.handed = h->count;
+    *s->box = b;
+    return !r.full && h->count <= TC_FDS_MAX;
+}
+
+bool tc_spare_go(struct tc_process_cage *p)
+{
+    struct tc_spare *s = p->spare;
+    struct handed h = {.count = 0};
+    if (!s)
+        return false;
+    if (!s->root)
+        (void)send_root(s, p->root);
+    if (s->root != p->root || !fill(s, &p->box, &h) || tc_send(s->report, "", 1, h.fds, h.count)) {
+        s->lent = true;
+        end_process(s);
+        return false;
+    }
+    p->pid = s->pid;
+    p->pidfd = TAKE_FD(s->pidfd);
+    p->report = TAKE_FD(s->report);
+    s->pid = -1;
+    return true;
+}
+
+/* ---- giving them up ---- */
+
+void tc_spare_leave(struct tc_process_cage *p)
+{
+    struct tc_spare *s = TAKE(p->spare);
+    if (!s)
+        return;
+    s->id = p->trees.id;
+    s->group = TAKE(p->group);
+    p->trees.id = (uid_t)-1;
+    if (!s->lent)
+        end_process(s);
+    s->lent = false;
+    (void)clear_dying(tc_now_us(), WNOHANG);
+}
+
+int64_t tc_spare_tick(int64_t now)
+{
+    if (wish && now >= wish->until_us)
+        make(TAKE(wish));
+    int64_t next = wish ? wish->until_us : 0;
+    size_t fresh = 0; /* the newest come first */
+    for (const struct tc_spare *s = spares; s && s->until_us > now; s = s->next) {
+        next = sooner(next, s->until_us);
+        fresh++;
+    }
+    drop_oldest(fresh);
+    return sooner(next, clear_dying(now, WNOHANG));
+}
+
+void tc_spare_close(void)
+{
+    drop_oldest(0);
+    drop(TAKE(wish));
+    (void)clear_dying(0, 0);
+}

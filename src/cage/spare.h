@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Spares: processes cloned ahead of the calls that they are for. A spare has done the stages that
+ * are the same for every call in its root (namespaces, ids, private root, /proc) and waits. It has
+ * run nothing but our own code, holds nothing of any call, serves one call at most, and ends with
+ * the helper or when it was not needed for some seconds. A call that finds none that fits is cloned
+ * on the spot: then it goes through the same stages, only without the waiting. */
+#ifndef TC_CAGE_SPARE_H
+#define TC_CAGE_SPARE_H
+
+#include "cage/cage.h"
+
+/* Before the first call: for a call of any tool that needs no control group. It makes its
+ * namespaces while its root is built. */
+void tc_spare_first(struct tc_process_host *host);
+/* Sends that one, whosever it is by now, the root that most calls want. */
+void tc_spare_root(uint64_t root);
+/* Nearly every call will have a control group here: drops it, if no call has claimed it. */
+void tc_spare_no_first(void);
+/* Gives the cage a spare for a call of this tool with its p->group_limits, and with that its id and
+ * its control group; false when there is none. */
+bool tc_spare_claim(struct tc_process_cage *p, const char *tool);
+/* Hands the box over: the spare becomes the cage's PID 1. False: there is none, it does not fit
+ * after all, or has been killed; id and group are still the cage's. */
+bool tc_spare_go(struct tc_process_cage *p);
+/* After the start of a call: makes one like it for the next, now or soon. */
+void tc_spare_next(const struct tc_process_cage *p, const char *tool);
+/* The cage goes, whatever became of the spare that it claimed, if any. It has no id and no group
+ * from here on: they are given back when the spare has ended, too. */
+void tc_spare_leave(struct tc_process_cage *p);
+/* Ends those that nobody needed, lets go of those that have ended, makes what is due. When to come
+ * again; 0: no matter. */
+int64_t tc_spare_tick(int64_t now_us);
+/* The helper ends. */
+void tc_spare_close(void);
+
+#endif

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * From a prepared box to a running tool, and from there to its end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/sys.h"
+#include "cage/cage.h"
+#include "cage/fix.h"
+#include "cage/proxy.h"
+#include "cage/spare.h"
+#include "linux/seccomp_filter.h"
+#include "observe/observe.h"
+
+enum { LATE_MS = 500 }; /* that a helper may be late with a deadline */
+
+static int fail_system(struct tc_cage *cage, const char *what)
+{
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                         .stage = "start",
+                                         .subject = what,
+                                         .errnum = errno,
+                                         .hint = "`toolcage doctor` shows what this machine lacks"},
+                        -1, "cannot make the cage's %s", what);
+}
+
+static int open_pipe(struct tc_cage *cage, int *ret_ours, int *ret_theirs)
+{
+    int pair[2];
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return fail_system(cage, "output pipe");
+    *ret_ours = pair[0];
+    *ret_theirs = pair[1];
+    /* to wait for a tool's words would hold up every other call */
+    return fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ? fail_system(cage, "output pipe") : 0;
+}
+
+/* Without an input of the call's, the tool reads end-of-file from a pipe of its own. */
+static int open_streams(struct tc_cage *cage)
+{
+    struct tc_box *box = &TC_PRIV(cage)->box;
+    if (box->terminal)
+        return 0;
+    if (cage->stdin_fd < 0) {
+        int pair[2];
+        if (pipe2(pair, O_CLOEXEC) < 0)
+            return fail_system(cage, "input pipe");
+        (void)close(pair[1]);
+        cage->stdin_fd = pair[0];
+    }
+    box->in = cage->stdin_fd;
+    if (open_pipe(cage, &cage->out_fd, &box->out) < 0)
+        return -1;
+    return open_pipe(cage, &cage->err_fd, &box->err);
+}
+
+/* A program that opens /dev/stdout once more is checked against the owner of the pipe. */
+static int give_streams(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    const int ends[] = {p->box.in, p->box.out, p->box.err};
+    if (p->trees.id == (uid_t)-1 || p->box.terminal)
+        return 0;
+    for (size_t i = 0; i < TC_COUNT(ends); i++)
+        if (fchown(ends[i], p->trees.id, (gid_t)p->trees.id) < 0)
+            return fail_system(cage, "standard streams");
+    return 0;
+}
+
+static void close_child_ends(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    int *ends[] = {&cage->stdin_fd, &p->box.out, &p->box.err, &p->child_report};
+    for (size_t i = 0; i < TC_COUNT(ends); i++) {
+        if (*ends[i] >= 0)
+            (void)close(*ends[i]);
+        *ends[i] = -1;
+    }
+}
+
+static int refuse_namespaces(struct tc_cage *cage, const char *call)
+{
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                         .stage = "namespaces",
+                                         .subject = call,
+                                         .errnum = errno,
+                                         .hint = tc_process_fix(TC_LACK_USER_NAMESPACE, errno)},
+                        TC_CLAUSE_PRIV_NONE,
+                        "this machine does not let us make the cage's namespaces");
+}
+
+static int fail_root(struct tc_cage *cage)
+{
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                         .stage = "root",
+                                         .subject = "root",
+                                         .errnum = errno,
+                                         .hint = "`toolcage doctor` shows what this machine lacks"},
+                        TC_CLAUSE_FS_READ, "cannot prepare a root for the cage");
+}
+
+static int open_report(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return fail_system(cage, "report socket");
+    p->report = pair[0];
+    p->child_report = p->box.report = pair[1];
+    p->box.helper = pair[0];
+    return 0;
+}
+
+static int start_shared(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    if (open_report(cage) < 0)
+        return -1;
+    p->pid = tc_fork(&p->pidfd);
+    if (p->pid == 0)
+        tc_box_enter(&p->box);
+    return p->pid < 0 ? fail_system(cage, "process") : 0;
+}
+
+/* Nobody waits for this call: its process is cloned now. */
+static int start_cold(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    if (open_report(cage) < 0)
+        return -1;
+    p->box.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
+    if (p->box.root < 0)
+        return fail_root(cage);
+    p->pid = tc_process_clone(p->group, &p->box, &p->pidfd);
+    if (p->pid < 0)
+        return refuse_namespaces(cage, "clone3");
+    return tc_process_map_ids(p->pid, &p->box, p->report) < 0 ? fail_system(cage, "id maps") : 0;
+}
+
+/* Two descriptors to wait for are one of the kernel's. */
+static int events_of(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    const int fds[] = {p->report, tc_proxy_fd(cage)};
+    if (fds[1] < 0)
+        return p->report;
+    int both = tc_process_keep(&p->trees, epoll_create1(EPOLL_CLOEXEC));
+    for (size_t i = 0; i < TC_COUNT(fds) && both >= 0; i++)
+        if (epoll_ctl(both, EPOLL_CTL_ADD, fds[i], &(struct epoll_event){.events = EPOLLIN}) < 0)
+            return -1;
+    return both;
+}
+
+static void tell_observer(struct tc_process_cage *p)
+{
+    const struct tc_box *box = &p->box;
+    p->observer.of = (struct tc_observed){.watch = box->watch,
+                                          .unix_sockets = box->unix_sockets,
+                                          .mounts = !p->shared,
+                                          .uid = box->uid,
+                                          .gid = box->gid,
+                                          .clear_groups = box->wait_for_maps,
+                                          .changes = p->changes};
+}
+
+int tc_process_start(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_limits *l = &cage->plan->limits;
+    if (open_streams(cage) < 0 || give_streams(cage) < 0)
+        return -1;
+    tell_observer(p);
+    tc_workspace_start(&p->workspace);
+    if (l->timeout_ms)
+        p->box.last_us = cage->begun_us + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;
+    int rc = p->shared ? start_shared(cage) : tc_spare_go(p) ? 0 : start_cold(cage);
+    cage->exit_fd = p->pid > 0 ? p->pidfd : -1;
+    if (rc < 0)
+        return -1;
+    close_child_ends(cage);
+    cage->event_fd = events_of(cage);
+    if (cage->event_fd < 0)
+        return fail_system(cage, "event descriptor");
+    if (p->group)
+        cage->oom_fd = tc_cgroup_oom_fd(p->group, &cage->oom_events);
+    return 0;
+}
+
+/* ---- what the child says ---- */
+
+/* Somebody else replaced it after it was looked up: an editor that saves, or another cage. */
+static int replaced(struct tc_cage *cage, const struct tc_report *r, const char *stage)
+{
+    const char *path = TC_PRIV(cage)->box.mounts[r->status].path;
+    _autofree_ char *shown = tc_format("/%s", path + strspn(path, "/"));
+    return tc_cage_fail(
+        cage,
+        &(struct tc_why){.code = TOOLCAGE_EPATH,
+                         .stage = stage,
+                         .subject = shown ? shown : path,
+                         .errnum = r->errnum,
+                         .hint = "call it again; a path that always changes is better copied: "
+                                 "workspace = { mode = \"copy\" }"},
+        tc_box_stage_clause(&TC_PRIV(cage)->box, r->stage),
+        "%s was replaced while the cage was being built", shown ? shown : path);
+}
+
+static bool is_replaced(const struct tc_cage *cage, const struct tc_report *r, const char *stage)
+{
+    return strcmp(stage, "trees") == 0 && r->status >= 0 &&
+           (size_t)r->status < TC_PRIV(cage)->box.mount_count &&
+           (r->errnum == ESTALE || r->errnum == ENOENT || r->errnum == ENOTDIR ||
+            r->errnum == ELOOP);
+}
+
+static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
+{
+    const char *stage = tc_box_stage_name(&TC_PRIV(cage)->box, r->stage);
+    errno = r->errnum;
+    if (is_replaced(cage, r, stage))
+        return replaced(cage, r, stage);
+    if (strcmp(stage, "namespaces") == 0)
+        return refuse_namespaces(cage, "unshare");
+    if (strcmp(stage, "cwd") == 0)
+        return tc_cage_fail(
+            cage,
+            &(struct tc_why){.code = TOOLCAGE_EPATH,
+                             .stage = stage,
+                             .subject = cage->plan->cwd.items[cage->plan->cwd.count - 1],
+                             .errnum = r->errnum,
+                             .hint = "grant it to the tool, or name another directory "
+                                     "with --cwd"},
+            -1, "the working directory %s does not exist in the cage",
+            cage->plan->cwd.items[cage->plan->cwd.count - 1]);
+    return tc_cage_fail(
+        cage,
+        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                         .stage = stage,
+                         .subject = stage,
+                         .errnum = r->errnum,
+                         .hint = tc_process_fix(
+                             strcmp(stage, "proc") == 0 ? TC_LACK_PROC : TC_LACK_OTHER, r->errnum)},
+        tc_box_stage_clause(&TC_PRIV(cage)->box, r->stage), "the cage's stage \"%s\" failed",
+        stage);
+}
+
+static int exec_failed(struct tc_cage *cage, int errnum)
+{
+    const char *command = cage->plan->argv.items[0];
+    bool missing = errnum == ENOENT || errnum == ENOTDIR;
+    struct tc_why why = {.code = missing ? TOOLCAGE_ECOMMAND_NOT_FOUND : TOOLCAGE_ENOT_EXECUTABLE,
+                         .stage = "exec",
+                         .subject = command,
+                         .errnum = errnum};
+    if (missing)
+        why.hint =
+            "the cage sees the system directories and granted paths only; grant the program's "
+            "directory, or name it in `programs`";
+    else if (errnum == ENOEXEC)
+        why.hint = "it is of a wrong format: another architecture, or a script without a #! line";
+    else
+        why.hint = "check its mode and the interpreter that it names";
+    return tc_cage_fail(cage, &why, -1,
+                        missing ? "command not found in the cage: %s" : "cannot execute %s",
+                        command);
+}
+
+/* Both ways; to wait for it would hold up every other call. */
+static int take_terminal(struct tc_cage *cage, int fd)
+{
+    if (fd >= 0 && cage->plan->terminal && cage->out_fd < 0) {
+        cage->out_fd = fd;
+        if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+            return 1;
+    } else if (fd >= 0) {
+        (void)close(fd);
+    }
+    return fail_system(cage, "terminal");
+}
+
+static int note_ready(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    p->ready = true;
+    if (tc_observe_begin(cage) < 0)
+        return fail_system(cage, "process that observes the tool");
+    cage->running = true;
+    return 1;
+}
+
+/* The last word of PID 1, which has ended and reaped everything else. */
+static void set_exit(struct tc_cage *cage, const struct tc_report *r)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    cage->over = true;
+    p->child_cpu_us = r->cpu_us;
+    p->max_rss = r->max_rss;
+    cage->outcome->exit_code = WIFEXITED(r->status) ? WEXITSTATUS(r->status) : -1;
+    cage->outcome->signal = WIFSIGNALED(r->status) ? WTERMSIG(r->status) : 0;
+}
+
+/* What came with a report; of a kind that carries nothing it is dropped. */
+static void drop(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        (void)close(fds[i]);
+}
+
+/* One report; 0 when there was none, 1 when there was, -1 when the cage failed. */
+static int take_report(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_report r;
+    size_t count = 0;
+    int fds[TC_FDS_MAX];
+    ssize_t n = tc_recv(p->report, &r, sizeof(r), fds, TC_FDS_MAX, &count, NULL, NULL, false);
+    int fd = count ? fds[0] : -1;
+    if (n < 0 && errno == EMSGSIZE) /* the descriptor found no free number, and was dropped */
+        return tc_cage_fail(cage,
+                            &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                             .stage = "start",
+                                             .subject = "listener",
+                                             .errnum = EMFILE},
+                            -1, "the helper cannot take the cage's listener");
+    if (n == 0)
+        cage->event_fd = -1; /* closed: the end is told by exit_fd */
+    if (n != (ssize_t)sizeof(r))
+        return 0;
+    if (r.kind == TC_REPORT_NETWORK)
+        return tc_proxy_listen(cage, fds, count, r.status) < 0 ? -1 : 1;
+    bool one = r.kind == TC_REPORT_LISTENER || r.kind == TC_REPORT_TERMINAL;
+    drop(fds + one, count > one ? count - one : 0);
+    switch (r.kind) {
+    case TC_REPORT_LISTENER:
+        tc_observe_take(cage, count ? fd : -1);
+        return 1;
+    case TC_REPORT_TERMINAL:
+        return take_terminal(cage, count ? fd : -1);
+    case TC_REPORT_READY:
+        return note_ready(cage);
+    case TC_REPORT_FAILED:
+        return stage_failed(cage, &r);
+    case TC_REPORT_EXEC_FAILED:
+        return exec_failed(cage, r.errnum);
+    case TC_REPORT_SEGMENTS:
+        p->segments = r.max_rss;
+        return 1;
+    case TC_REPORT_EXITED:
+        if (!p->ready) /* killed before it was the tool: nothing ran, which reap() says */
+            return 0;
+        set_exit(cage, &r);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int tc_process_event(struct tc_cage *cage)
+{
+    int rc;
+    while ((rc = take_report(cage)) > 0)
+        ;
+    return rc < 0 ? rc : tc_proxy_event(cage);
+}
+
+void tc_process_notify(struct tc_cage *cage)
+{
+    /* exec of the tool itself comes right after READY: take that first */
+    if (!TC_PRIV(cage)->ready)
+        (void)tc_process_event(cage);
+    tc_notify_share(cage);
+}
+
+/* Did it end by itself without a last word? A runtime does when the kernel ended its container for
+ * memory. */
+static bool lost_word(const struct tc_process_cage *p, int status)
+{
+    if (!p->form)
+        return WEXITSTATUS(status) == TC_BOX_MUTE;
+    return p->ready && !(p->group && tc_cgroup_oomed(p->group));
+}
+
+/* PID 1 has ended, and with it everything in the cage. */
+void tc_process_reap(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct rusage usage = {0};
+    int status = 0;
+    if (!cage->outcome->failure.code)
+        (void)tc_process_event(cage);
+    while (wait4(p->pid, &status, 0, &usage) < 0 && errno == EINTR)
+        ;
+    p->reaped = true;
+    cage->exit_fd = -1;
+    if (cage->over)
+        return;
+    p->child_cpu_us = ((int64_t)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+                      usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+    p->max_rss = (int64_t)usage.ru_maxrss * 1024;
+    if (cage->outcome->failure.code)
+        return;
+    if (WIFEXITED(status) && lost_word(p, status)) {
+        (void)tc_cage_fail(cage,
+                           &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                            .stage = "supervise",
+                                            .subject = "PID 1",
+                                            .hint = "the machine may be out of memory: try again"},
+                           -1, "the cage could not tell how the tool began or ended");
+        return;
+    }
+    if (p->ready) { /* killed from outside, by us or by the kernel */
+        cage->outcome->exit_code = -1;
+        cage->outcome->signal = WIFSIGNALED(status) ? WTERMSIG(status) : SIGKILL;
+        return;
+    }
+    (void)tc_cage_fail(
+        cage,
+        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                         .stage = "start",
+                         .subject = "PID 1",
+                         .hint = "the machine may be out of memory: raise `memory`, or look "
+                                 "at the kernel's log"},
+        -1, "the cage ended before its walls stood");
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Stages that more than one kind of child goes through. Each returns 0, or -1 with errno; child.c
+ * says why they stand in the order in which they do. */
+#ifndef TC_CAGE_STAGES_H
+#define TC_CAGE_STAGES_H
+
+#include "cage/box.h"
+
+int tc_stage_session(const struct tc_box *box);
+int tc_stage_ids(const struct tc_box *box);
+/* Into the working directory, which is the new root. */
+/* network.c */
+int tc_stage_loopback(const struct tc_box *box);
+/* Routes and listeners of a cage that has a proxy; these go out by the socket, which the
+ * child has at this number. */
+int tc_stage_network(const struct tc_box *box, int report);
+int tc_stage_trees(const struct tc_box *box);
+int tc_stage_cwd(const struct tc_box *box);
+int tc_stage_privileges(const struct tc_box *box);
+/* Of the capabilities that an exec could bring back none is left. How many there are, the running
+ * kernel says, not the headers of the build: the first that it does not know ends them. */
+int tc_empty_bounding_set(void);
+int tc_stage_descriptors(const struct tc_box *box);
+int tc_stage_rlimits(const struct tc_box *box);
+int tc_stage_parent(const struct tc_box *box);
+int tc_stage_filter(const struct tc_box *box);
+
+#endif

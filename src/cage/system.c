@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What every cage shows beside its grant: the system directories and the made-up files of
+ * /etc. Pure; the library puts it into each plan, and the helper prepares a root with it before the
+ * first plan comes. */
+#include "cage/system.h"
+
+#include <string.h>
+
+#include "policy/system_paths.h"
+
+static bool copy_text(char **to, const char *from)
+{
+    *to = from ? strdup(from) : NULL;
+    return *to || !from;
+}
+
+struct tc_mount *tc_plan_mount(struct tc_plan *plan, enum tc_mount_kind kind, const char *path,
+                               const char *from)
+{
+    struct tc_mount *m = TC_PUSH(plan->mounts, plan->mount_count);
+    if (!m)
+        return NULL;
+    m->kind = kind;
+    return copy_text(&m->path, path) && copy_text(&m->from, from) ? m : NULL;
+}
+
+/* Small files are copied, directories bound. The list names no directory of /etc that holds
+ * secrets. */
+static bool is_file(const char *path)
+{
+    static const char *const files[] = {"/etc/ld.so.cache", "/etc/localtime",
+                                        "/etc/ssl/openssl.cnf", "/etc/pki/tls/cert.pem",
+                                        "/etc/pki/tls/openssl.cnf"};
+    for (size_t i = 0; i < TC_COUNT(files); i++)
+        if (strcmp(files[i], path) == 0)
+            return true;
+    return false;
+}
+
+static bool add_system(struct tc_plan *plan)
+{
+    for (const struct tc_system_path *s = tc_system_paths; s->path; s++)
+        if (!s->made && !tc_plan_mount(plan, is_file(s->path) ? TC_MOUNT_COPY : TC_MOUNT_SYSTEM,
+                                       s->path, s->path))
+            return false;
+    return true;
+}
+
+/* passwd and group depend on the ids that the helper leases; the rest is the same everywhere. */
+static bool add_made(struct tc_plan *plan)
+{
+    static const struct {
+        const char *path, *content;
+    } made[] = {{"/etc/hosts", "127.0.0.1 localhost cage\n::1 localhost\n"},
+                {"/etc/resolv.conf",
+                 "# answers to names of an allowlist and to no others\nnameserver 127.0.0.1\n"},
+                {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"}};
+    for (size_t i = 0; i < TC_COUNT(made); i++) {
+        struct tc_mount *m = tc_plan_mount(plan, TC_MOUNT_FILE, made[i].path, NULL);
+        if (!m || !copy_text(&m->content, made[i].content))
+            return false;
+    }
+    return true;
+}
+
+bool tc_plan_system(struct tc_plan *plan, bool hosts)
+{
+    return (!hosts || add_system(plan)) && add_made(plan);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Seccomp notifications: they list what was refused, and decide nothing that the filter or another
+ * wall does not decide. What is read from the tool's memory is a hint for people and models only.
+ * Connects of a cage with unix sockets are the exception: those are done by the broker. */
+#include <errno.h>
+#include <limits.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "base/path.h"
+#include "base/sys.h"
+#include "linux/seccomp_filter.h"
+#include "observe/broker.h"
+#include "observe/observe.h"
+#include "observe/watch.h"
+
+enum {
+    SHARE = 32, /* notifications served in one go */
+    REFUSED_MAX =
+        1000, /* then the listener is closed: every refused call is ENOSYS from there on */
+};
+
+/* A program outside of everything that the cage shows. */
+static bool exec_target(const struct tc_plan *plan, pid_t pid, uint64_t at, char *to, size_t size)
+{
+    if (!tc_notify_text(pid, at, to, size) || to[0] != '/')
+        return false;
+    if (tc_path_within("/tmp", to) || tc_path_within("/proc", to) || tc_path_within("/dev", to))
+        return false;
+    for (size_t i = 0; i < plan->mount_count; i++)
+        if (tc_path_within(plan->mounts[i].path, to))
+            return false;
+    return true;
+}
+
+static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const char *name)
+{
+    const struct tc_observer *o = cage->observer;
+    pid_t pid = (pid_t)n->pid;
+    char target[PATH_MAX];
+    if (!o->running || pid == 0)
+        return; /* our own first exec */
+    if (strcmp(name, "connect") == 0) {
+        tc_notify_connect(cage, n);
+    } else if (o->seen && strcmp(name, "execve") == 0) {
+        tc_watch_exec(cage, n);
+    } else if (o->seen) {
+        tc_watch_call(cage, n);
+    } else if (strcmp(name, "execve") == 0) {
+        if (exec_target(cage->plan, pid, n->data.args[0], target, sizeof(target)) &&
+            tc_notify_waits(o->listener, n))
+            tc_notify_note(cage,
+                           &(struct tc_listed){"exec", target, "the cage does not show this path",
+                                               false, false});
+    }
+}
+
+/* By the policy, whatever the profile says. */
+static bool is_denied(const struct tc_cage *cage, const struct seccomp_notif *n)
+{
+    const struct tc_seccomp_changes *changes = cage->observer->of.changes;
+    return changes && tc_seccomp_denied(changes, n->data.nr);
+}
+
+static bool answer(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
+{
+    const char *name = "?";
+    bool probe = false, denied = is_denied(cage, n);
+    int refusal = tc_seccomp_answer(cage->observer->of.unix_sockets, n->data.nr,
+                                    (const uint64_t *)n->data.args, &name, &probe);
+    if (denied) {
+        cage->observer->refused++;
+        tc_notify_note(cage, &(struct tc_listed){"syscall", name,
+                                                 "syscalls.deny of the policy takes it away", false,
+                                                 false});
+        return tc_notify_send(fd, n->id, EPERM, 0);
+    }
+    if (refusal == 0) {
+        observe(cage, n, name);
+        return tc_notify_send(fd, n->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
+    }
+    bool unix_socket = strcmp(name, "socket") == 0 && n->data.args[0] == AF_UNIX;
+    tc_notify_note(cage, &(struct tc_listed){
+                             "syscall", unix_socket ? "socket(AF_UNIX)" : name,
+                             unix_socket ? "unix sockets are not granted; unix_sockets = \"own\" "
+                                           "grants the tool's own"
+                                         : NULL,
+                             probe, false});
+    cage->observer->refused++;
+    return tc_notify_send(fd, n->id, refusal, 0);
+}
+
+bool tc_notify_serve(struct tc_cage *cage, int listener)
+{
+    struct seccomp_notif n = {0};
+    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0)
+        return errno == ENOENT || errno == EINTR;
+    bool brokered = cage->observer->of.unix_sockets && n.data.nr == SYS_connect;
+    if (!brokered || is_denied(cage, &n))
+        return answer(cage, listener, &n);
+    tc_broker_take(cage, listener, &n);
+    return true;
+}
+
+void tc_notify_share(struct tc_cage *cage)
+{
+    struct tc_observer *o = cage->observer;
+    for (int i = 0; i < SHARE && o->listener >= 0; i++) {
+        struct pollfd ready = {.fd = o->listener, .events = POLLIN};
+        if (poll(&ready, 1, 0) <= 0)
+            return;
+        bool ended = (ready.revents & POLLHUP) || o->refused >= REFUSED_MAX;
+        if (!ended && tc_notify_serve(cage, o->listener))
+            continue;
+        if (!ended)
+            tc_notify_lost(cage, errno, "the helper could not answer a system call of the tool");
+        (void)close(o->listener); /* whoever waits gets ENOSYS, so nobody hangs */
+        cage->notify_fd = o->listener = -1;
+    }
+}

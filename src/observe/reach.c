@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Where a connect of a cage goes, when nothing answers there: for people and models, read from the
+ * tool's memory. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "egress/door.h"
+#include "observe/observe.h"
+#include "observe/watch.h"
+
+enum {
+    TABLE_MAX = 128 * 1024, /* of sockets, as text */
+    LOOKS_MAX = 100,        /* into these of one cage */
+};
+
+/* Of tables that a tool has blown up nothing is read: they would hold up every other cage. */
+static bool find_listener(pid_t pid, unsigned port)
+{
+    static const char *const tables[] = {"tcp", "tcp6"};
+    for (size_t i = 0; i < TC_COUNT(tables); i++) {
+        char path[64];
+        _autobuf_ struct tc_buf text = TC_BUF_INIT;
+        text.max = TABLE_MAX;
+        (void)snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, tables[i]);
+        if (tc_read_file(AT_FDCWD, path, &text) < 0) {
+            if (errno == EFBIG)
+                return true;
+            continue;
+        }
+        for (char *line = strchr(text.data, '\n'); line; line = strchr(line + 1, '\n')) {
+            unsigned local, state;
+            if (sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x", &local, &state) == 2 &&
+                state == 0x0a && local == port)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Does something in the cage listen on this port? Then a loopback connection is its own affair. The
+ * kernel walks the whole machine's table to tell, some milliseconds of everybody's time: a port is
+ * looked for until it is found, and of a tool that goes on asking no more is listed. */
+static bool listens(struct tc_observer *o, pid_t pid, unsigned port)
+{
+    unsigned known = o->port_count < TC_PORTS_MAX ? o->port_count : TC_PORTS_MAX;
+    for (unsigned i = 0; i < known; i++)
+        if (o->ports[i] == port)
+            return true;
+    if (o->port_looks == LOOKS_MAX)
+        return true;
+    o->port_looks++;
+    if (!find_listener(pid, port))
+        return false;
+    o->ports[o->port_count++ % TC_PORTS_MAX] = (uint16_t)port;
+    return true;
+}
+
+static void format_target(char *to, size_t size, const char *host, unsigned port, bool v6)
+{
+    (void)snprintf(to, size, v6 ? "[%s]:%u" : "%s:%u", host, port);
+}
+
+/* Where a connect goes; false when it is not worth listing. */
+static bool connect_target(const struct tc_cage *cage, pid_t pid, const uint64_t *args, char *to,
+                           size_t size, const char **hint)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } a = {0};
+    struct tc_observer *o = cage->observer;
+    const struct tc_plan *plan = cage->plan;
+    char host[TC_EGRESS_TARGET_MAX];
+    size_t len = args[2] < sizeof(a) ? (size_t)args[2] : sizeof(a);
+    if (tc_notify_bytes(pid, args[1], &a, len) < sizeof(struct sockaddr_in) - 8)
+        return false;
+    bool v6 = a.any.sa_family == AF_INET6;
+    if (!v6 && a.any.sa_family != AF_INET)
+        return false;
+    unsigned port = ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port);
+    bool local =
+        v6 ? IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr) : ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
+    if (port == 0 || (local && listens(o, pid, port)))
+        return false;
+    if (tc_door_leads(plan->net, plan->net_count, &a.any, host, sizeof(host)))
+        return false;
+    format_target(to, size, host, port, strchr(host, ':'));
+    *hint = plan->net_count ? NULL : "the tool has no network";
+    if (local)
+        *hint = port == 53 && !plan->net_count
+                    ? "the tool has no network, so no host name can be resolved"
+                    : "this is the cage's own loopback; the host's is not reachable";
+    return true;
+}
+
+void tc_notify_connect(struct tc_cage *cage, const struct seccomp_notif *n)
+{
+    const struct tc_observer *o = cage->observer;
+    char target[TC_EGRESS_TARGET_MAX + 16];
+    const char *hint = NULL;
+    if (!o->running || n->pid == 0)
+        return;
+    if (connect_target(cage, (pid_t)n->pid, (const uint64_t *)n->data.args, target, sizeof(target),
+                       &hint) &&
+        tc_notify_waits(o->listener, n))
+        tc_notify_note(cage, &(struct tc_listed){"connect", target, hint, false, false});
+}

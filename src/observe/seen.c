@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What is seen of a tool: a list in the outcome; or, in a process of its own that observes one
+ * cage, in memory that it shares with the helper. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "observe/observe.h"
+#include "observe/watch.h"
+
+enum { SEEN_MAX = 4096, TEXT_MAX = 1 << 20, SLOTS = 2 * SEEN_MAX, DENIALS_MAX = 100 };
+
+struct row {
+    const char *operation, *hint; /* static: the process is a copy of the helper */
+    uint32_t text;
+    bool probe, allowed;
+    _Atomic uint32_t count;
+};
+
+/* Written by the watcher, read by the helper: what stands below `count` is whole. */
+struct tc_seen {
+    _Atomic bool broken; /* it ended before the cage */
+    _Atomic uint32_t count;
+    _Atomic uint32_t refused_more, allowed_more; /* for which there was no room */
+    uint32_t text_used;
+    uint32_t slots[SLOTS]; /* index + 1 by hash */
+    struct row seen[SEEN_MAX];
+    char text[TEXT_MAX];
+};
+
+void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t count)
+{
+    struct tc_outcome *o = cage->outcome;
+    for (size_t i = 0; i < o->denial_count; i++) {
+        struct tc_denial *d = &o->denials[i];
+        if (tc_streq(d->operation, what->operation) && tc_streq(d->target, what->target)) {
+            d->count += count;
+            d->probe = d->probe && what->probe;
+            return;
+        }
+    }
+    struct tc_denial *d =
+        o->denial_count < DENIALS_MAX ? TC_PUSH(o->denials, o->denial_count) : NULL;
+    if (!d) {
+        o->omitted_denials++;
+        return;
+    }
+    bool net = strcmp(what->operation, "connect") == 0;
+    const char *word = strncmp(what->target, "unix:", 5) == 0 ? "unix_sockets" : "network";
+    const char *tool = cage->plan->tool;
+    *d = (struct tc_denial){.operation = strdup(what->operation),
+                            .target = strdup(what->target),
+                            .count = count,
+                            .hint = what->hint ? strdup(what->hint) : NULL,
+                            .probe = what->probe};
+    if (net)
+        d->key = tool ? tc_format("tool.%s.%s", tool, word) : strdup(word);
+}
+
+static uint32_t hash_of(const struct tc_listed *what)
+{
+    uint32_t h = 2166136261u;
+    for (const char *c = what->operation; *c; c++)
+        h = (h ^ (unsigned char)*c) * 16777619u;
+    for (const char *c = what->target; *c; c++)
+        h = (h ^ (unsigned char)*c) * 16777619u;
+    return h;
+}
+
+static bool is_same(const struct tc_seen *w, const struct row *s, const struct tc_listed *what)
+{
+    return s->allowed == what->allowed && strcmp(s->operation, what->operation) == 0 &&
+           strcmp(w->text + s->text, what->target) == 0;
+}
+
+void tc_seen_list(struct tc_seen *w, const struct tc_listed *what)
+{
+    size_t size = strlen(what->target) + 1;
+    uint32_t at = hash_of(what) % SLOTS, count = atomic_load(&w->count);
+    for (; w->slots[at]; at = (at + 1) % SLOTS) {
+        struct row *s = &w->seen[w->slots[at] - 1];
+        if (is_same(w, s, what)) {
+            (void)atomic_fetch_add(&s->count, 1);
+            return;
+        }
+    }
+    if (count == SEEN_MAX || size > TEXT_MAX - w->text_used) {
+        (void)atomic_fetch_add(what->allowed ? &w->allowed_more : &w->refused_more, 1);
+        return;
+    }
+    struct row *s = &w->seen[count];
+    memcpy(w->text + w->text_used, what->target, size);
+    s->operation = what->operation;
+    s->hint = what->hint;
+    s->text = w->text_used;
+    s->probe = what->probe;
+    s->allowed = what->allowed;
+    atomic_store(&s->count, 1);
+    w->text_used += (uint32_t)size;
+    w->slots[at] = count + 1;
+    atomic_store(&w->count, count + 1);
+}
+
+/* Said before our descriptors are closed: then the tool goes on, and may end before we have. */
+void tc_seen_break(struct tc_cage *cage)
+{
+    atomic_store(&cage->observer->seen->broken, true);
+    _exit(1);
+}
+
+void tc_notify_note(struct tc_cage *cage, const struct tc_listed *what)
+{
+    if (cage->observer->seen)
+        tc_seen_list(cage->observer->seen, what);
+    else
+        tc_notify_list(cage, what, 1);
+}
+
+void tc_notify_lost(struct tc_cage *cage, int errnum, const char *what)
+{
+    (void)tc_cage_fail(cage,
+                       &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                        .stage = "supervise",
+                                        .subject = "observer",
+                                        .hint = "the machine may be out of memory: try again",
+                                        .errnum = errnum},
+                       -1, "%s", what);
+}
+
+struct tc_seen *tc_seen_new(void)
+{
+    void *memory = mmap(NULL, sizeof(struct tc_seen), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void tc_seen_free(struct tc_seen *w)
+{
+    if (w)
+        (void)munmap(w, sizeof(*w));
+}
+
+bool tc_seen_broken(const struct tc_seen *w)
+{
+    return atomic_load(&w->broken);
+}
+
+static void add_access(struct tc_outcome *o, const struct tc_seen *w, const struct row *s)
+{
+    struct tc_access_seen *a = TC_PUSH(o->accesses, o->access_count);
+    if (!a) {
+        o->omitted_accesses++;
+        return;
+    }
+    *a = (struct tc_access_seen){.operation = strdup(s->operation),
+                                 .target = strdup(w->text + s->text),
+                                 .count = atomic_load(&s->count)};
+}
+
+void tc_seen_tell(struct tc_cage *cage, const struct tc_seen *w)
+{
+    uint32_t count = atomic_load(&w->count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct row *s = &w->seen[i];
+        struct tc_listed what = {.operation = s->operation,
+                                 .target = w->text + s->text,
+                                 .hint = s->hint,
+                                 .probe = s->probe};
+        if (s->allowed)
+            add_access(cage->outcome, w, s);
+        else
+            tc_notify_list(cage, &what, atomic_load(&s->count));
+    }
+    cage->outcome->omitted_denials += atomic_load(&w->refused_more);
+    cage->outcome->omitted_accesses += atomic_load(&w->allowed_more);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * From a call to the path that it means, in the cage's view, and whether the grant covers that. A
+ * path is followed with the cage's own root, never through a magic link, and nothing is opened but
+ * for its name. */
+#include "observe/watch.h"
+
+#include <limits.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "base/path.h"
+#include "base/sys.h"
+#include "linux/seccomp_watched.h"
+#include "observe/observe.h"
+#include "policy/system_paths.h"
+
+enum { LINKS_MAX = 40 };
+
+/* Where a path leads in the cage. */
+struct place {
+    char path[PATH_MAX];
+    bool exists, read_only;
+};
+
+/* ---- from text to place ---- */
+
+static bool is_link(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* The path of what a link of /proc stands for, in its own mount namespace. */
+static bool read_path(const char *link, char *to, size_t size)
+{
+    ssize_t n = readlink(link, to, size - 1);
+    if (n <= 0 || to[0] != '/')
+        return false;
+    to[n] = '\0';
+    return true;
+}
+
+/* head is a link: it is replaced by what it points to, from the directory where it stands. */
+static bool follow(int fd, char *head, size_t size)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlinkat(fd, "", target, sizeof(target) - 1);
+    if (n <= 0)
+        return false;
+    target[n] = '\0';
+    _autofree_ char *dir = tc_path_parent(head);
+    _autofree_ char *whole = dir ? tc_path_absolute(dir, target) : NULL;
+    return whole && (size_t)snprintf(head, size, "%s", whole) < size;
+}
+
+/* Moves the last component of head before tail. */
+static bool cut(char *head, char *tail, size_t size)
+{
+    char longer[PATH_MAX];
+    char *slash = strrchr(head, '/');
+    if (!slash || !slash[1] ||
+        (size_t)snprintf(longer, sizeof(longer), "%s%s", slash, tail) >= sizeof(longer))
+        return false;
+    (void)snprintf(tail, size, "%s", longer);
+    *(slash == head ? slash + 1 : slash) = '\0';
+    return true;
+}
+
+static void settle(struct place *place, int fd, const char *tail)
+{
+    char link[64], dir[PATH_MAX];
+    struct statvfs fs;
+    place->read_only = fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+    place->exists = !tail[0];
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    if (!read_path(link, dir, sizeof(dir)))
+        return;
+    _autofree_ char *whole =
+        tail[0] ? tc_path_absolute(dir, tail[0] == '/' ? tail + 1 : tail) : strdup(dir);
+    if (whole && strlen(whole) < sizeof(place->path))
+        (void)snprintf(place->path, sizeof(place->path), "%s", whole);
+}
+
+/* The last part that exists, and the rest as it was written; links that lead to nothing are
+ * followed, too. */
+static bool locate(int root, const char *path, bool follows, struct place *place)
+{
+    char head[PATH_MAX], tail[PATH_MAX] = "";
+    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    if ((size_t)snprintf(head, sizeof(head), "%s", path) >= sizeof(head))
+        return false;
+    place->path[0] = '\0';
+    for (int links = 0; links < LINKS_MAX;) {
+        _autofd_ int fd = tc_openat2(root, head, &how);
+        if (fd < 0) {
+            if (!cut(head, tail, sizeof(tail)))
+                return false;
+        } else if ((follows || tail[0]) && is_link(fd)) {
+            if (!follow(fd, head, sizeof(head)))
+                return false;
+            links++;
+        } else {
+            settle(place, fd, tail);
+            return place->path[0] != '\0';
+        }
+    }
+    return false;
+}
+
+/* ---- from place to verdict ---- */
+
+static bool covered(const struct tc_plan *plan, const char *path, bool write)
+{
+    for (size_t i = 0; i < plan->mount_count; i++)
+        if (tc_path_within(plan->mounts[i].path, path) &&
+            (!write || plan->mounts[i].kind == TC_MOUNT_WRITE))
+            return true;
+    return tc_system_path_private(path);
+}
+
+/* A directory on the way to something that the cage shows. */
+static bool leads(const struct tc_plan *plan, const char *path)
+{
+    for (size_t i = 0; i < plan->mount_count; i++)
+        if (tc_path_within(path, plan->mounts[i].path))
+            return true;
+    return tc_path_within(path, "/tmp");
+}
+
+static bool refused(const struct tc_cage *cage, const struct place *at, bool write)
+{
+    bool mounts = cage->observer->of.mounts; /* else Landlock decides by the rules alone */
+    if (tc_path_within("/proc", at->path) || tc_path_within("/dev", at->path))
+        return false;
+    if (tc_process_denied(cage->plan, at->path))
+        return true;
+    if (write)
+        return mounts ? at->read_only : !covered(cage->plan, at->path, true);
+    return !(mounts && at->exists) && !covered(cage->plan, at->path, false) &&
+           !leads(cage->plan, at->path);
+}
+
+/* Files that programs look for in passing, and do without. */
+static bool is_probe(const char *path)
+{
+    static const char *const trees[] = {"/sys",
+                                        "/etc/ld.so.preload",
+                                        "/etc/gitconfig",
+                                        "/etc/gitattributes",
+                                        "/etc/pip.conf",
+                                        "/etc/xdg",
+                                        "/etc/host.conf",
+                                        "/etc/gai.conf",
+                                        "/etc/services",
+                                        "/etc/protocols",
+                                        "/etc/mime.types",
+                                        "/etc/mailcap",
+                                        "/etc/inputrc",
+                                        "/etc/profile",
+                                        "/etc/bash.bashrc",
+                                        "/etc/locale.alias",
+                                        "/etc/timezone",
+                                        "/etc/machine-id",
+                                        "/etc/os-release",
+                                        "/etc/debian_version",
+                                        "/etc/lsb-release",
+                                        "/etc/npmrc",
+                                        "/etc/ldap",
+                                        "/etc/netsvc.conf",
+                                        "/etc/svc.conf",
+                                        "/run/systemd",
+                                        "/run/nscd",
+                                        "/var/run/nscd"};
+    for (size_t i = 0; i < TC_COUNT(trees); i++)
+        if (tc_path_within(trees[i], path))
+            return true;
+    return false;
+}
+
+/* ---- from call to text ---- */
+
+static bool start_of(pid_t pid, int dir, char *to, size_t size)
+{
+    char link[64];
+    if (dir == AT_FDCWD)
+        (void)snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
+    else
+        (void)snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, dir);
+    return read_path(link, to, size);
+}
+
+/* The path as the tool said it, absolute. */
+static char *spoken(pid_t pid, int dir, uint64_t at)
+{
+    char text[PATH_MAX], start[PATH_MAX];
+    if (!tc_notify_text(pid, at, text, sizeof(text)) || !text[0])
+        return NULL;
+    if (text[0] != '/' && !start_of(pid, dir, start, sizeof(start)))
+        return NULL;
+    return text[0] == '/' ? strdup(text) : tc_path_join(start, text);
+}
+
+static const char *operation_of(const struct tc_seccomp_watched *row, const uint64_t *args,
+                                bool exists)
+{
+    uint64_t flags = args[(row->path + 1) % 6];
+    switch (row->use) {
+    case TC_SECCOMP_READS:
+        return "read";
+    case TC_SECCOMP_LOOKS:
+        return "look";
+    case TC_SECCOMP_OPENS:
+        if (flags & O_PATH)
+            return "look";
+        if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) || (!exists && (flags & O_CREAT)))
+            return "write";
+        return "read";
+    case TC_SECCOMP_MAKES:
+        return exists ? "look" : "write";
+    case TC_SECCOMP_WRITES:
+    case TC_SECCOMP_NAMES:
+    default:
+        return "write";
+    }
+}
+
+static bool follows(const struct tc_seccomp_watched *row, const uint64_t *args)
+{
+    if (row->use == TC_SECCOMP_OPENS)
+        return !(args[(row->path + 1) % 6] & O_NOFOLLOW);
+    return row->use != TC_SECCOMP_NAMES && row->use != TC_SECCOMP_MAKES;
+}
+
+static void note(struct tc_cage *cage, const char *operation, const char *said,
+                 const struct place *at)
+{
+    struct tc_seen *w = cage->observer->seen;
+    bool all = cage->plan->denials == TC_DENIALS_ACCESSES;
+    bool no = refused(cage, at, strcmp(operation, "write") == 0);
+    bool look = strcmp(operation, "look") == 0;
+    if (no && (!look || all))
+        tc_seen_list(w, &(struct tc_listed){.operation = operation,
+                                            .target = at->path,
+                                            .probe = look || is_probe(at->path)});
+    if (no || !all || (!at->exists && strcmp(operation, "write") != 0))
+        return;
+    tc_seen_list(w,
+                 &(struct tc_listed){.operation = operation, .target = at->path, .allowed = true});
+    _autofree_ char *clean = tc_path_absolute("/", said);
+    if (clean && strcmp(clean, at->path) != 0) /* a link led there, and is needed as well */
+        tc_seen_list(w, &(struct tc_listed){.operation = "look", .target = clean, .allowed = true});
+}
+
+static int root_of(pid_t pid)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void watch(struct tc_cage *cage, const struct seccomp_notif *n,
+                  const struct tc_seccomp_watched *row, const char *operation)
+{
+    const uint64_t *args = (const uint64_t *)n->data.args;
+    struct place at = {.path = ""};
+    pid_t pid = (pid_t)n->pid;
+    int dir = row->dir < 0 ? AT_FDCWD : (int)args[row->dir];
+    _autofree_ char *said = spoken(pid, dir, args[row->path]);
+    _autofd_ int root = said ? root_of(pid) : -1;
+    if (root < 0 || !locate(root, said, follows(row, args), &at) ||
+        !tc_notify_waits(cage->observer->listener, n))
+        return;
+    note(cage, operation ? operation : operation_of(row, args, at.exists), said, &at);
+}
+
+void tc_watch_call(struct tc_cage *cage, const struct seccomp_notif *n)
+{
+    size_t count = 0;
+    const struct tc_seccomp_watched *rows = tc_seccomp_paths(n->data.nr, &count);
+    for (size_t i = 0; i < count; i++)
+        watch(cage, n, &rows[i], NULL);
+}
+
+void tc_watch_exec(struct tc_cage *cage, const struct seccomp_notif *n)
+{
+    static const struct tc_seccomp_watched row = {"execve", TC_SECCOMP_READS, -1, 0};
+    watch(cage, n, &row, "exec");
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Files that are granted writable by themselves. A file that is bound cannot be replaced, and most
+ * programs save by replacing, so such a file stands as a copy in a private directory, its drawer:
+ * what the tool does there is its own, and only the file comes back. Where the directory is
+ * readable as well, an overlay shows the rest of it below. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/path.h"
+#include "linux/mounts.h"
+#include "policy/system_paths.h"
+#include "tree/tree.h"
+
+int tc_drawer_fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *before,
+                   const char *after)
+{
+    const char *hint = errnum == ENOSPC ? "the copy must fit into `disk`: raise it"
+                                        : "grant the directory that holds it";
+    return tc_process_refuse(cage, item->mount, errnum, hint, before, after);
+}
+
+/* Does the writable tree show this very file at this very place? */
+static bool shown_by(const struct tc_item *tree, const struct tc_item *item, const char *parent)
+{
+    const char *below = parent + strlen(tree->path);
+    struct stat here, there;
+    _autofd_ int fd = tc_resolve_beneath(tree->fd, below + (*below == '/'));
+    return fd >= 0 && fstat(fd, &here) == 0 && fstat(item->fd, &there) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino &&
+           strcmp(item->name, item->host_name) == 0;
+}
+
+/* The file comes back as a new version beside the old one, so the caller must be able to make one
+ * that is like the old. */
+static int check_writable(struct tc_cage *cage, const struct tc_item *item)
+{
+    const struct tc_tree_host *host = cage->trees->host;
+    if (faccessat(item->fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
+        return tc_drawer_fail(cage, item, errno, "the directory that holds ", " cannot be written");
+    if (host->privileged || !item->id.dev)
+        return 0;
+    if (item->uid != host->uid)
+        return tc_drawer_fail(cage, item, 0, "",
+                              " belongs to somebody else, and a new version would not");
+    if (faccessat(item->fd, item->host_name, W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) < 0)
+        return tc_drawer_fail(cage, item, errno, "granted path ", " cannot be written");
+    return 0;
+}
+
+/* An overlay marks the directories that it merges, so all of them must be the tool's. */
+int tc_drawer_point(const struct tc_trees *t, const struct tc_item *drawer, const char *relative,
+                    bool directory)
+{
+    _autofree_ char *path = strdup(relative);
+    for (char *slash = path; slash; *slash = '/') {
+        slash = strchr(slash + 1, '/');
+        if (!slash)
+            break;
+        *slash = '\0';
+        if (mkdirat(drawer->copy, path, 0755) < 0 ? errno != EEXIST
+                                                  : tc_process_own(t, drawer->copy, path) < 0)
+            return -1;
+    }
+    int rc = !path       ? -1
+             : directory ? (mkdirat(drawer->copy, path, 0755) < 0 && errno != EEXIST ? -1 : 0)
+                         : mknodat(drawer->copy, path, S_IFREG, 0);
+    return rc < 0 ? -1 : tc_process_own(t, drawer->copy, path);
+}
+
+static int open_drawer(struct tc_cage *cage, struct tc_item *drawer)
+{
+    struct tc_trees *t = cage->trees;
+    const struct tc_limits *l = &cage->plan->limits;
+    int storage = tc_process_keep(t, tc_tmpfs(l->disk, l->inodes, "0755", true));
+    if (storage < 0)
+        return -1;
+    drawer->drawer = true;
+    if (drawer->fd < 0) {
+        drawer->copy = storage;
+        return tc_process_own(t, storage, "");
+    }
+    drawer->layers = storage;
+    drawer->copy = tc_process_own_directory(t, storage, "u");
+    return drawer->copy < 0 || tc_process_own_directory(t, storage, "w") < 0 ? -1 : 0;
+}
+
+static struct tc_item *find(const struct tc_trees *t, const char *path)
+{
+    for (size_t i = 0; i < t->item_count; i++)
+        if (strcmp(t->items[i].path, path) == 0)
+            return &t->items[i];
+    return NULL;
+}
+
+/* The item of the file's directory; made where the grant names none. NULL with errno. */
+static struct tc_item *drawer_at(struct tc_cage *cage, const struct tc_item *file, char *path)
+{
+    struct tc_trees *t = cage->trees;
+    struct tc_item *at = find(t, path);
+    const struct tc_item *in = tc_process_holder(t, file->path);
+    struct stat st = {.st_uid = t->host->uid, .st_gid = t->host->gid};
+    int fd = -1;
+    if (at)
+        return at->drawer || open_drawer(cage, at) == 0 ? at : NULL;
+    if (in && in->fd >= 0) {
+        fd = tc_process_keep(t, tc_resolve_beneath(in->fd, path + strlen(in->path) + 1));
+        if (fd < 0 ? !in->drawer || errno != ENOENT : fstat(fd, &st) < 0)
+            return NULL;
+    }
+    at = &t->items[t->item_count];
+    *at = (struct tc_item){.mount = file->mount,
+                           .path = path,
+                           .fd = fd,
+                           .directory = true,
+                           .copy = -1,
+                           .layers = -1,
+                           .uid = st.st_uid,
+                           .gid = st.st_gid};
+    if (open_drawer(cage, at) < 0)
+        return NULL;
+    t->item_count++;
+    return at;
+}
+
+static int refuse_place(struct tc_cage *cage, const struct tc_item *item, const char *parent)
+{
+    _autofree_ char *after =
+        tc_format(" is to be written, but its directory %s is the cage's own", parent);
+    return tc_process_refuse(
+        cage, item->mount, 0,
+        "grant it in a directory of its own: { path = \"/data/name\", from = \"…\" }", "",
+        after ? after : " is in a directory of the cage");
+}
+
+/* Finds the directory in which the tool will see the file. */
+static int place(struct tc_cage *cage, struct tc_item *item)
+{
+    struct tc_trees *t = cage->trees;
+    _autofree_ char *parent = tc_path_parent(item->path);
+    char *path = parent ? tc_arena_format(&t->arena, "%s", parent) : NULL;
+    const struct tc_item *in = tc_process_holder(t, item->path);
+    if (!path)
+        return tc_drawer_fail(cage, item, ENOMEM, "granted path ", " cannot be placed");
+    if (in && in->writable) {
+        item->part = shown_by(in, item, path);
+        return item->part ? 0
+                          : tc_drawer_fail(cage, item, 0, "",
+                                           " lies in a writable directory that shows "
+                                           "something else there");
+    }
+    if (check_writable(cage, item) < 0)
+        return -1;
+    if (!in && tc_path_within("/tmp", path)) {
+        item->copy = path[4] ? tc_process_own_directory(t, t->storage, path + 5) : t->storage;
+    } else if (tc_process_reserved(path) || tc_system_path_find(path) ||
+               tc_system_path_below(path)) {
+        return refuse_place(cage, item, path);
+    } else {
+        const struct tc_item *drawer = drawer_at(cage, item, path);
+        item->copy = drawer ? drawer->copy : -1;
+    }
+    return item->copy >= 0
+               ? 0
+               : tc_drawer_fail(cage, item, errno, "the private directory of ", " cannot be made");
+}
+
+int tc_process_drawers(struct tc_cage *cage)
+{
+    struct tc_trees *t = cage->trees;
+    size_t files = t->item_count;
+    for (size_t i = 0; i < files; i++)
+        if (t->items[i].name && place(cage, &t->items[i]) < 0)
+            return -1;
+    if (t->item_count != files)
+        tc_process_sort(t);
+    return 0;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The syntax is that of git-config(1). A tool may have written such a file: nothing in it leads to
+ * more than a name that is protected. */
+#include "tree/git_config.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/sys.h"
+
+enum { FILE_MAX = 1 << 18, FILES_MAX = 16, WORD_MAX = 32 };
+
+struct reader {
+    const char *at, *end;
+    char section[WORD_MAX], key[WORD_MAX]; /* what is longer is none of ours */
+};
+
+static int next(struct reader *r)
+{
+    return r->at < r->end ? (unsigned char)*r->at++ : -1;
+}
+
+static int peek(const struct reader *r)
+{
+    return r->at < r->end ? (unsigned char)*r->at : -1;
+}
+
+static void skip_blanks(struct reader *r)
+{
+    while (peek(r) == ' ' || peek(r) == '\t' || peek(r) == '\r')
+        r->at++;
+}
+
+static void skip_line(struct reader *r)
+{
+    for (int c = next(r); c != '\n' && c >= 0;)
+        c = next(r);
+}
+
+static void read_word(struct reader *r, char *word)
+{
+    size_t n = 0;
+    for (int c = peek(r); c >= 0 && (isalnum(c) || c == '-' || c == '.'); c = peek(r)) {
+        word[n] = (char)tolower(c);
+        n += n + 1 < WORD_MAX;
+        r->at++;
+    }
+    word[n] = '\0';
+}
+
+/* [section "and more"] */
+static void read_section(struct reader *r)
+{
+    bool quoted = false;
+    read_word(r, r->section);
+    for (int c = next(r); c >= 0 && c != '\n' && (quoted || c != ']'); c = next(r)) {
+        if (c == '\\')
+            (void)next(r);
+        quoted = quoted != (c == '"');
+    }
+}
+
+/* The character that a backslash and this one stand for; 0: none, the line goes on. */
+static char escaped(struct reader *r)
+{
+    int c = next(r);
+    if (c == '\r' && peek(r) == '\n')
+        c = next(r);
+    switch (c) {
+    case '\n':
+        return '\0';
+    case 'n':
+        return '\n';
+    case 't':
+        return '\t';
+    case 'b':
+        return '\b';
+    default:
+        return (char)(c < 0 ? '\0' : c);
+    }
+}
+
+/* Up to the line's end, without what stands behind a comment's sign or as blanks at the end. */
+static void read_value(struct reader *r, struct tc_buf *value)
+{
+    bool quoted = false;
+    size_t kept = 0;
+    int c;
+    for (c = next(r); c >= 0 && c != '\n' && (quoted || (c != '#' && c != ';')); c = next(r)) {
+        char plain = c == '\\' ? escaped(r) : (char)c;
+        if (c == '"') {
+            quoted = !quoted;
+            kept = value->len;
+        } else if (plain) {
+            tc_buf_addc(value, plain);
+            kept = quoted || c == '\\' || !isspace(c) ? value->len : kept;
+        }
+    }
+    if (c == '#' || c == ';')
+        skip_line(r);
+    if (!value->failed && value->len > kept)
+        value->data[value->len = kept] = '\0';
+}
+
+/* key = value, or key alone, which is no path */
+static bool read_variable(struct reader *r, struct tc_strv *hooks, struct tc_strv *includes)
+{
+    _autobuf_ struct tc_buf value = TC_BUF_INIT;
+    read_word(r, r->key);
+    skip_blanks(r);
+    if (peek(r) != '=') {
+        skip_line(r);
+        return true;
+    }
+    r->at++;
+    skip_blanks(r);
+    read_value(r, &value);
+    if (value.failed)
+        return false;
+    bool hook = !strcmp(r->section, "core") && !strcmp(r->key, "hookspath"),
+         include = (!strcmp(r->section, "include") || !strcmp(r->section, "includeif")) &&
+                   !strcmp(r->key, "path");
+    if (!value.len || (!hook && !include))
+        return true;
+    return tc_strv_add(hook ? hooks : includes, value.data);
+}
+
+bool tc_git_config_read(const char *text, size_t length, struct tc_strv *hooks,
+                        struct tc_strv *includes)
+{
+    static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8; git skips it */
+    struct reader r = {.at = text, .end = text + length};
+    if (length >= sizeof(mark) - 1 && memcmp(text, mark, sizeof(mark) - 1) == 0)
+        r.at += sizeof(mark) - 1;
+    while (r.at < r.end) {
+        skip_blanks(&r);
+        int c = peek(&r);
+        if (c == '[') {
+            r.at++;
+            read_section(&r);
+        } else if (c >= 0 && isalpha(c)) {
+            if (!read_variable(&r, hooks, includes))
+                return false;
+        } else if (next(&r) != '\n') {
+            r.at--;
+            skip_line(&r);
+        }
+    }
+    return true;
+}
+
+/* A plain file, and none that a link leads to. False: there is none, or no memory. */
+static bool read_plain(const char *path, struct tc_buf *text)
+{
+    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    struct stat st;
+    _autofd_ int fd = tc_openat2(AT_FDCWD, path, &how);
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= FILE_MAX &&
+           tc_read_all(fd, text) == 0 && text->data;
+}
+
+/* Relative paths begin at `base`; those in a home, at a home that is not known here. */
+static bool add_paths(struct tc_strv *to, const char *base, const struct tc_strv *values)
+{
+    for (size_t i = 0; i < values->count; i++) {
+        if (values->items[i][0] == '~' || values->items[i][0] == '%')
+            continue;
+        _autofree_ char *path = tc_path_absolute(base, values->items[i]);
+        if (!path || (!tc_strv_has(to, path) && !tc_strv_add(to, path)))
+            return false;
+    }
+    return true;
+}
+
+/* The files of `files`, which grow by those that they include, up to a bound; all are obeyed. */
+static bool follow(const char *top, struct tc_strv *files, struct tc_strv *paths)
+{
+    for (size_t i = 0; i < files->count && i < FILES_MAX; i++) {
+        _autobuf_ struct tc_buf text = {.max = FILE_MAX};
+        _autostrv_ struct tc_strv hooks = {0}, includes = {0};
+        if (!read_plain(files->items[i], &text))
+            continue;
+        _autofree_ char *base = tc_path_parent(files->items[i]);
+        if (!base || !tc_git_config_read(text.data, text.len, &hooks, &includes) ||
+            !add_paths(paths, top, &hooks) || !add_paths(paths, base, &includes) ||
+            !add_paths(files, base, &includes))
+            return false;
+    }
+    return true;
+}
+
+/* The first line of a file that says where to look instead: its path from `base` on. */
+static char *leads_to(const char *file, const char *before, const char *base)
+{
+    _autobuf_ struct tc_buf text = {.max = FILE_MAX};
+    size_t n = strlen(before);
+    if (!read_plain(file, &text) || text.len <= n || strncmp(text.data, before, n) != 0)
+        return NULL;
+    text.data[n + strcspn(text.data + n, "\r\n")] = '\0';
+    return tc_path_absolute(base, text.data + n);
+}
+
+/* Where a repository keeps its configuration. Of a work tree beside the first, or of a submodule,
+ * .git is a file that says where. */
+static bool add_configs(const char *top, struct tc_strv *files)
+{
+    _autofree_ char *git = tc_path_join(top, ".git");
+    _autofree_ char *elsewhere = git ? leads_to(git, "gitdir: ", top) : NULL;
+    const char *directory = elsewhere ? elsewhere : git;
+    _autofree_ char *common = directory ? tc_path_join(directory, "commondir") : NULL;
+    _autofree_ char *shared = common ? leads_to(common, "", directory) : NULL;
+    if (!common)
+        return false;
+    const char *const places[] = {directory, shared};
+    for (size_t i = 0; i < TC_COUNT(places) && places[i]; i++)
+        if (!tc_strv_take(files, tc_path_join(places[i], "config")) ||
+            !tc_strv_take(files, tc_path_join(places[i], "config.worktree")))
+            return false;
+    return true;
+}
+
+bool tc_git_obeys(const char *top, struct tc_strv *paths)
+{
+    _autostrv_ struct tc_strv files = {0};
+    _autofree_ char *git = tc_path_join(top, ".git");
+    if (git && faccessat(AT_FDCWD, git, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return true;
+    return git && add_configs(top, &files) && follow(top, &files, paths);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The granted paths of a cage, resolved to descriptors at each call. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "tree/steering.h"
+#include "tree/tree.h"
+
+static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const char *where)
+{
+    switch (errno) {
+    case ENOENT:
+    case ENOTDIR:
+        return tc_process_refuse(
+            cage, m, 0,
+            "create it, write it as { path = \"…\", optional = true }, or take it out of the "
+            "policy",
+            "granted path ", " does not exist");
+    case ELOOP: {
+        _autofree_ char *hint = tc_format(
+            "\"%s\" is a symbolic link in a place that a tool can write or that somebody else "
+            "owns; name the real path instead",
+            where);
+        return tc_process_refuse(cage, m, 0, hint, "granted path ",
+                                 " leads through a link that is not followed");
+    }
+    default:
+        return tc_process_refuse(cage, m, errno, "check its permissions", "granted path ",
+                                 " cannot be opened");
+    }
+}
+
+/* A granted path on the host. */
+struct found {
+    int fd;              /* -1: not there yet */
+    int dir;             /* the directory that holds it; -1: not needed */
+    char name[PATH_MAX]; /* in that directory; or what stopped the search */
+};
+
+/* A value that a model chose, beneath its bound and never through a link. What is to be written
+ * need not be there yet, but its directory must. */
+static int find_beneath(struct tc_trees *t, const struct tc_mount *m, struct found *ret)
+{
+    const char *rest = m->from + strlen(m->bound);
+    rest += *rest == '/';
+    if (!*rest)
+        return ret->fd = tc_resolve_in(&t->resolver, m->bound, ret->name, &ret->dir);
+    _autofd_ int bound = tc_resolve(&t->resolver, m->bound, ret->name);
+    if (bound < 0)
+        return -1;
+    _autofree_ char *parent = tc_path_parent(rest);
+    tc_strcopy(ret->name, sizeof(ret->name), rest);
+    ret->dir = parent ? tc_resolve_beneath(bound, parent[0] == '/' ? "." : parent) : -1;
+    if (ret->dir < 0)
+        return -1;
+    tc_strcopy(ret->name, sizeof(ret->name), tc_path_base(rest));
+    ret->fd = tc_resolve_beneath(ret->dir, ret->name);
+    return ret->fd < 0 && errno == ENOENT && m->kind == TC_MOUNT_WRITE ? 0 : ret->fd;
+}
+
+static int find_path(struct tc_trees *t, const struct tc_mount *m, struct found *ret)
+{
+    *ret = (struct found){.fd = -1, .dir = -1};
+    int rc = m->bound ? find_beneath(t, m, ret)
+                      : (ret->fd = tc_resolve_in(&t->resolver, m->from, ret->name, &ret->dir));
+    if (rc >= 0)
+        return 0;
+    int saved = errno;
+    if (ret->dir >= 0)
+        (void)close(TAKE_FD(ret->dir));
+    errno = saved;
+    return -1;
+}
+
+/* A model may not choose what a program of the user obeys unasked; the operator's bound may. */
+static bool steers(const struct tc_plan *plan, const struct tc_mount *m, const struct found *f)
+{
+    if (m->kind != TC_MOUNT_WRITE || !m->bound)
+        return false;
+    const struct tc_item beneath = {.steering = &plan->steering, .context = m->bound};
+    const char *rest = m->from + strlen(m->bound);
+    return !tc_steers_named(m->bound) && tc_steers_place(&beneath, f->dir, rest + (*rest == '/'));
+}
+
+/* A file that may be written, or one to be: it stands in its directory by name. */
+static int add_file(struct tc_trees *t, struct tc_item *item, const struct found *f)
+{
+    struct stat st;
+    item->name = tc_path_base(item->path);
+    item->host_name = tc_arena_format(&t->arena, "%s", f->name);
+    item->fd = f->dir;
+    if (!item->host_name || fstat(f->dir, &st) < 0)
+        return -1;
+    if (!item->id.dev) {
+        item->uid = st.st_uid;
+        item->gid = st.st_gid;
+    }
+    return 0;
+}
+
+/* Where the directory is, whatever links led to it. */
+static int note_context(struct tc_trees *t, struct tc_item *item)
+{
+    char place[PATH_MAX];
+    if (tc_resolve_name(item->fd, place) < 0)
+        return -1;
+    item->context = tc_arena_format(&t->arena, "%s", place);
+    return item->context ? tc_item_learn_around(t, item) : -1;
+}
+
+static int add_item(struct tc_cage *cage, const struct tc_mount *m, const struct found *f)
+{
+    struct tc_trees *t = cage->trees;
+    struct stat st = {.st_mode = S_IFREG};
+    if (f->fd >= 0 && fstat(f->fd, &st) < 0)
+        return tc_process_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
+    t->remote = t->remote || tc_process_remote_fs(f->fd >= 0 ? f->fd : f->dir);
+    int kernel = f->fd < 0 ? 0 : tc_process_kernel_fs(f->fd);
+    if (kernel < 0)
+        return tc_process_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
+    if (kernel > 0)
+        return tc_process_refuse(cage, m, 0, "grant a directory with files", "granted path ",
+                                 " leads to a file system that shows the host's kernel");
+    bool socket = m->kind == TC_MOUNT_SOCKET;
+    if (socket && !S_ISSOCK(st.st_mode))
+        return tc_process_refuse(cage, m, 0, "name the socket itself, and start its server before",
+                                 "granted unix socket ", " is no socket");
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode) && !socket)
+        return tc_process_refuse(
+            cage, m, 0, "grant the directory that it is needed for, or copy the data into a file",
+            "granted path ", " is neither a directory nor a regular file");
+    struct tc_item *item = &t->items[t->item_count];
+    *item = (struct tc_item){.mount = m,
+                             .path = m->path,
+                             .fd = f->fd,
+                             .directory = S_ISDIR(st.st_mode),
+                             .writable = m->kind == TC_MOUNT_WRITE,
+                             .copy = -1,
+                             .layers = -1,
+                             .uid = st.st_uid,
+                             .gid = st.st_gid,
+                             .steering = &cage->plan->steering,
+                             .id = {st.st_dev, st.st_ino}};
+    if (item->writable && !item->directory && add_file(t, item, f) < 0)
+        return tc_process_refuse(cage, m, errno, NULL, "the directory of ", " cannot be examined");
+    if (item->writable && item->directory && note_context(t, item) < 0)
+        return tc_process_refuse(cage, m, errno, NULL, "the place of ", " cannot be examined");
+    t->item_count++;
+    return 0;
+}
+
+/* Both are the cage's from here on, also when one of them has no room there and is closed. */
+static int keep_found(struct tc_trees *t, const struct found *f)
+{
+    int fd = f->fd < 0 ? 0 : tc_process_keep(t, f->fd);
+    int dir = f->dir < 0 ? 0 : tc_process_keep(t, f->dir);
+    return fd < 0 || dir < 0 ? -1 : 0;
+}
+
+static int resolve_one(struct tc_cage *cage, const struct tc_mount *m)
+{
+    struct tc_trees *t = cage->trees;
+    struct found f;
+    if (tc_process_reserved(m->path))
+        return tc_process_refuse(cage, m, 0,
+                                 "grant it at another path: { path = \"/data\", from = \"…\" }", "",
+                                 " cannot be shown at a path that belongs to the cage");
+    if (find_path(t, m, &f) < 0)
+        return m->optional && (errno == ENOENT || errno == ENOTDIR) ? 0
+                                                                    : refuse_errno(cage, m, f.name);
+    if (keep_found(t, &f) < 0)
+        return tc_process_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
+    if (steers(cage->plan, m, &f))
+        return tc_process_refuse(
+            cage, m, 0,
+            "name another path; only the policy's own word, filesystem.steering, grants such files",
+            "", " steers the host: a program there obeys it without being asked");
+    return add_item(cage, m, &f);
+}
+
+int tc_process_resolve(struct tc_cage *cage)
+{
+    struct tc_trees *t = cage->trees;
+    const struct tc_plan *plan = cage->plan;
+    /* a file that may be written can need a directory of its own */
+    t->items = tc_arena_alloc(&t->arena, (2 * plan->mount_count + 1) * sizeof(*t->items));
+    if (!t->items)
+        return tc_cage_fail_memory(cage, "resolve");
+    for (size_t i = 0; i < plan->mount_count && !cage->unwanted; i++) {
+        const struct tc_mount *m = &plan->mounts[i];
+        if ((m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE && m->kind != TC_MOUNT_SOCKET) ||
+            tc_process_denied(plan, m->path))
+            continue;
+        if (resolve_one(cage, m) < 0)
+            return -1;
+    }
+    tc_process_sort(t);
+    return tc_process_guard(cage);
+}

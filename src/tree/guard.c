@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The files of the policy itself: what a tool could write there would be the grant of the next
+ * call. They are found by where they lie at this call, whatever their names and whatever the grant
+ * says, and are read-only wherever a writable grant reaches them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "tree/tree.h"
+
+static int refuse(struct tc_cage *cage, const struct tc_item *item, const char *path, int errnum,
+                  const char *why, const char *hint)
+{
+    (void)tc_cage_fail(cage,
+                       &(struct tc_why){.code = TOOLCAGE_EDENIED,
+                                        .stage = "steering",
+                                        .subject = path,
+                                        .errnum = errnum,
+                                        .hint = hint},
+                       TC_CLAUSE_FS_STEERING, "the policy is made from %s, %s", path, why);
+    if (item && item->mount->key) {
+        cage->outcome->failure.key = strdup(item->mount->key);
+        cage->outcome->failure.line = item->mount->line;
+    }
+    return -1;
+}
+
+static const char unseen[] = "which cannot be looked at";
+static const char apart[] = "keep the policy's files outside of what tools write";
+
+static bool is(const struct tc_file_id *id, const struct stat *st)
+{
+    return id->dev == st->st_dev && id->ino == st->st_ino;
+}
+
+/* `rest` leads from this directory to the file. */
+static int mark(struct tc_cage *cage, const char *path, const struct stat *st, const char *rest,
+                bool *ret_inside)
+{
+    struct tc_trees *t = cage->trees;
+    for (size_t i = 0; i < t->item_count; i++) {
+        struct tc_item *item = &t->items[i];
+        if (!item->writable || !item->directory || !is(&item->id, st))
+            continue;
+        if (t->unmounted)
+            return refuse(cage, item, path, 0,
+                          "which the tool may write, and without namespaces nothing keeps it from "
+                          "that",
+                          apart);
+        struct tc_guarded *g = tc_arena_alloc(&t->arena, sizeof(*g));
+        char *relative = g ? tc_arena_format(&t->arena, "%s", rest) : NULL;
+        if (!relative)
+            return tc_cage_fail_memory(cage, "steering");
+        *g = (struct tc_guarded){.relative = relative, .next = item->guarded};
+        item->guarded = g;
+        *ret_inside = true;
+    }
+    return 0;
+}
+
+/* The file itself, by any of its names. */
+static int mark_file(struct tc_cage *cage, const char *path, const struct stat *st)
+{
+    struct tc_trees *t = cage->trees;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].writable && !t->items[i].directory && is(&t->items[i].id, st))
+            return refuse(cage, &t->items[i], path, 0, "and no tool may write that",
+                          "take the file out of what the tool may write");
+    if (t->unmounted && st->st_nlink > 1)
+        return refuse(
+            cage, NULL, path, 0,
+            "which has other names, and without namespaces the tool may write one of them",
+            "put a copy in its place, which has one name");
+    struct tc_file_id *ids = tc_arena_alloc(&t->arena, (t->guarded_count + 1) * sizeof(*ids));
+    if (!ids)
+        return tc_cage_fail_memory(cage, "steering");
+    if (t->guarded_count)
+        memcpy(ids, t->guarded, t->guarded_count * sizeof(*ids));
+    ids[t->guarded_count++] = (struct tc_file_id){st->st_dev, st->st_ino};
+    t->guarded = ids;
+    return 0;
+}
+
+/* No such file: is it one that the tool may make? */
+static int mark_new(struct tc_cage *cage, const char *path, int dir, const char *name)
+{
+    struct tc_trees *t = cage->trees;
+    struct stat st, its;
+    if (fstat(dir, &st) < 0)
+        return refuse(cage, NULL, path, errno, unseen, apart);
+    for (size_t i = 0; i < t->item_count; i++) {
+        const struct tc_item *item = &t->items[i];
+        if (item->writable && item->host_name && strcmp(item->host_name, name) == 0 &&
+            (fstat(item->fd, &its) < 0 || (its.st_dev == st.st_dev && its.st_ino == st.st_ino)))
+            return refuse(cage, item, path, ENOENT, "and no tool may make that", apart);
+    }
+    errno = ENOENT;
+    return 0;
+}
+
+/* From the root down, by descriptors: which grants lie on the way? The path has no links. A file
+ * that was found is marked or refused; only one that is not there may be neither. */
+static int walk(struct tc_cage *cage, const char *path, const char *real, bool found, bool must)
+{
+    _autofd_ int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool inside = false;
+    struct stat st;
+    int rc = dir < 0 ? -1 : 0;
+    for (const char *at = real + 1; rc == 0; at += strcspn(at, "/") + 1) {
+        char name[NAME_MAX + 1];
+        size_t n = strcspn(at, "/");
+        if (n > NAME_MAX || fstat(dir, &st) < 0)
+            return refuse(cage, NULL, path, n > NAME_MAX ? ENAMETOOLONG : errno, unseen, apart);
+        if (mark(cage, path, &st, at, &inside) < 0)
+            return -1;
+        memcpy(name, at, n);
+        name[n] = '\0';
+        if (!at[n]) {
+            rc = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW);
+            if (rc == 0)
+                return mark_file(cage, path, &st);
+            if (errno == ENOENT && mark_new(cage, path, dir, name) < 0)
+                return -1;
+            break;
+        }
+        int next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        rc = next < 0 ? -1 : 0;
+        (void)close(dir);
+        dir = next;
+    }
+    if (found || (errno != ENOENT && errno != ENOTDIR))
+        return refuse(cage, NULL, path, errno, unseen, apart);
+    return inside && must ? refuse(cage, NULL, path, errno,
+                                   "which is gone, and the tool could write another one there",
+                                   "put it back, or load the policy again")
+                          : 0;
+}
+
+/* Links on the way are followed as those of a granted path: only where no tool can change them. */
+static int guard(struct tc_cage *cage, const char *path, bool must)
+{
+    char real[PATH_MAX];
+    int found = tc_resolve_links(&cage->trees->resolver, path, real);
+    if (found < 0)
+        return refuse(cage, NULL, path, errno,
+                      errno == ELOOP ? "through a link that a tool could change"
+                                     : "which cannot be found again",
+                      errno == ELOOP ? "name the file itself, not a link to it" : apart);
+    return walk(cage, path, real, found, must);
+}
+
+static bool writes(const struct tc_trees *t)
+{
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].writable)
+            return true;
+    return false;
+}
+
+int tc_process_guard(struct tc_cage *cage)
+{
+    const struct tc_plan *plan = cage->plan;
+    int rc = 0;
+    if (!writes(cage->trees))
+        return 0;
+    /* without namespaces it is the policy's own word that gives this up for itself */
+    if (plan->policy_file && !cage->trees->unmounted)
+        rc = guard(cage, plan->policy_file, false);
+    for (size_t i = 0; rc == 0 && i < plan->extended.count; i++)
+        rc = guard(cage, plan->extended.items[i], true);
+    return rc;
+}
+
+bool tc_process_guards(const struct tc_item *item, const char *relative)
+{
+    for (const struct tc_guarded *g = item->guarded; g; g = g->next)
+        if (strcmp(g->relative, relative) == 0)
+            return true;
+    return false;
+}
+
+bool tc_process_guards_below(const struct tc_item *item, const char *relative)
+{
+    for (const struct tc_guarded *g = item->guarded; g; g = g->next)
+        if (tc_path_within(relative, g->relative))
+            return true;
+    return false;
+}
+
+bool tc_process_guards_id(const struct tc_trees *t, int dirfd, const char *name, ino_t ino)
+{
+    for (size_t i = 0; i < t->guarded_count; i++) {
+        struct stat st;
+        if (t->guarded[i].ino != ino)
+            continue;
+        if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? errno != ENOENT
+                                                               : is(&t->guarded[i], &st))
+            return true;
+    }
+    return false;
+}

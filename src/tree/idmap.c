@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Whom the paths of all cages are shown for, and the id maps with which a root caller's are: one
+ * record a helper. It is filled before a second thread is; the maps change later, and have a lock.
+ * No file system is waited for under it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/strv.h"
+#include "linux/userns.h"
+#include "tree/tree.h"
+
+enum { IDMAPS_MAX = 128 }; /* each holds a descriptor */
+
+struct tc_idmap {
+    uid_t file_uid, cage_uid;
+    gid_t file_gid, cage_gid;
+    int fd;
+    struct tc_carrier carrier;
+};
+
+struct tc_tree_host tc_tree_host = {.mask_file = -1, .mask_dir = -1};
+
+static pthread_mutex_t idmap_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void tc_process_reap_carriers(struct tc_tree_host *h)
+{
+    (void)pthread_mutex_lock(&idmap_lock);
+    for (size_t i = 0; i < h->idmap_count; i++)
+        tc_carrier_reap(&h->idmaps[i].carrier);
+    (void)pthread_mutex_unlock(&idmap_lock);
+}
+
+static struct tc_idmap *find_idmap(struct tc_tree_host *h, const struct tc_idmap *like)
+{
+    for (size_t i = 0; i < h->idmap_count; i++) {
+        struct tc_idmap *m = &h->idmaps[i];
+        if (m->file_uid == like->file_uid && m->file_gid == like->file_gid &&
+            m->cage_uid == like->cage_uid)
+            return m;
+    }
+    return NULL;
+}
+
+static struct tc_idmap *make_idmap(struct tc_tree_host *h, const struct tc_idmap *like)
+{
+    if (h->idmap_count == IDMAPS_MAX) { /* a mount made with it keeps what it needs */
+        tc_carrier_reap(&h->idmaps[0].carrier);
+        (void)close(h->idmaps[0].fd);
+        memmove(&h->idmaps[0], &h->idmaps[1], --h->idmap_count * sizeof(*h->idmaps));
+    }
+    struct tc_idmap *m = TC_PUSH(h->idmaps, h->idmap_count);
+    if (!m) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    *m = *like;
+    m->fd = tc_idmap_userns(m->file_uid, m->file_gid, m->cage_uid, m->cage_gid, &m->carrier);
+    if (m->fd >= 0)
+        return m;
+    int saved = errno;
+    tc_carrier_reap(&m->carrier);
+    h->idmap_count--;
+    errno = saved;
+    return NULL;
+}
+
+int tc_process_idmap(struct tc_tree_host *h, uid_t file_uid, gid_t file_gid, uid_t cage_id)
+{
+    const struct tc_idmap like = {.file_uid = file_uid,
+                                  .cage_uid = cage_id,
+                                  .file_gid = file_gid,
+                                  .cage_gid = (gid_t)cage_id,
+                                  .fd = -1};
+    (void)pthread_mutex_lock(&idmap_lock);
+    struct tc_idmap *m = find_idmap(h, &like);
+    if (!m)
+        m = make_idmap(h, &like);
+    int fd = m ? fcntl(m->fd, F_DUPFD_CLOEXEC, 3) : -1, saved = errno;
+    (void)pthread_mutex_unlock(&idmap_lock);
+    errno = saved;
+    return fd;
+}

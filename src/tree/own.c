@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What a cage owns until it goes: descriptors, and the mounts that its first process attaches. */
+#include <errno.h>
+
+#include "tree/tree.h"
+
+int tc_process_keep(struct tc_trees *t, int fd)
+{
+    int *slot = fd < 0 ? NULL : TC_PUSH(t->fds, t->fd_count);
+    if (!slot) {
+        int saved = fd < 0 ? errno : ENOMEM;
+        if (fd >= 0)
+            (void)close(fd);
+        errno = saved;
+        return -1;
+    }
+    return *slot = fd;
+}
+
+struct tc_box_mount *tc_process_mount(struct tc_trees *t, int fd, const char *path,
+                                      enum tc_landlock_kind rights)
+{
+    struct tc_box_mount *m = TC_PUSH(t->mounts, t->mount_count);
+    if (m)
+        *m = (struct tc_box_mount){.fd = fd, .path = path[1] ? path + 1 : ".", .rights = rights};
+    return m;
+}
+
+void tc_trees_release(struct tc_trees *t)
+{
+    while (t->fd_count)
+        (void)close(t->fds[--t->fd_count]);
+}
+
+void tc_trees_done(struct tc_trees *t)
+{
+    tc_trees_release(t);
+    tc_resolver_done(&t->resolver);
+    free(t->mounts);
+    free(t->masked);
+    free(t->fds);
+    tc_arena_done(&t->arena);
+}

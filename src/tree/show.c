@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What is granted, as detached mounts with the rights that Landlock gives them. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "linux/mounts.h"
+#include "tree/tree.h"
+
+static int no_idmap(struct tc_cage *cage, const struct tc_item *item)
+{
+    struct tc_failure *f = &cage->outcome->failure;
+    (void)tc_cage_fail(
+        cage,
+        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                         .stage = "idmap",
+                         .subject = item->mount->from,
+                         .errnum = errno,
+                         .hint = "use workspace = { mode = \"copy\" }, run as an ordinary "
+                                 "user, or put it on ext4, xfs, btrfs or tmpfs"},
+        TC_CLAUSE_IDS_UNPRIVILEGED,
+        "root's cages write through id-mapped mounts, and the file system of %s has none",
+        item->mount->from);
+    f->key = item->mount->key ? strdup(item->mount->key) : NULL;
+    f->line = item->mount->line;
+    return -1;
+}
+
+/* The detached mount of one item. A root caller's paths are id-mapped: their owner becomes the
+ * cage's id. A read-only tree on a file system without id maps is shown as it is: the cage's id is
+ * a stranger there, which is less, not more. */
+int tc_process_show(struct tc_cage *cage, const struct tc_item *item, int fd)
+{
+    struct tc_trees *t = cage->trees;
+    struct tc_tree how = {.writable = item->writable && item->layers < 0, .userns = -1};
+    const char *step = "";
+    _autofd_ int map = -1;
+    if (t->host->privileged) {
+        how.userns = map = tc_process_idmap(t->host, item->uid, item->gid, t->id);
+        if (map < 0)
+            return tc_process_refuse(
+                cage, item->mount, errno,
+                "`toolcage doctor` shows what this machine lacks; ENOSPC means that "
+                "user.max_user_namespaces is too low",
+                "no id map can be made for ", "");
+    }
+    int tree = tc_tree_open(fd, &how, &step);
+    if (tree < 0 && strcmp(step, "idmap") == 0) {
+        if (item->writable)
+            return no_idmap(cage, item);
+        how.userns = -1;
+        tree = tc_tree_open(fd, &how, &step);
+    }
+    if (tree < 0)
+        return tc_process_refuse(cage, item->mount, errno,
+                                 "`toolcage doctor` shows what this machine lacks", "granted path ",
+                                 " cannot be mounted");
+    return tc_process_keep(t, tree);
+}
+
+enum tc_landlock_kind tc_process_rights(const struct tc_plan *plan, const struct tc_item *item)
+{
+    if (plan->unix_sockets && item->directory && (item->copy >= 0 || item->layers >= 0))
+        return TC_LANDLOCK_OWN_TREE;
+    if (item->directory)
+        return item->writable || item->drawer ? TC_LANDLOCK_WRITE_TREE : TC_LANDLOCK_READ_TREE;
+    return item->writable ? TC_LANDLOCK_WRITE_FILE : TC_LANDLOCK_READ_FILE;
+}
+
+/* Shows one object below a writable item once more, read-only or as it is, on top of itself. */
+int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, const char *path,
+                      bool writable)
+{
+    struct tc_trees *t = cage->trees;
+    struct tc_item self = *item;
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -1;
+    self.writable = writable;
+    self.directory = S_ISDIR(st.st_mode);
+    int tree = tc_process_show(cage, &self, fd);
+    /* no rule of its own: Landlock adds rights up, and this one must not lose the tree's */
+    struct tc_box_mount *m =
+        tree < 0 ? NULL : tc_process_mount(t, tree, path, tc_process_rights(cage->plan, &self));
+    if (!m)
+        return -1;
+    m->no_rule = true;
+    m->frozen = !writable;
+    m->dev = st.st_dev;
+    m->ino = st.st_ino;
+    return 0;
+}

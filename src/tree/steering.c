@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Files that steer the host: what a program of the user runs or obeys without being asked. Those
+ * that exist below a writable tree are mounted read-only over themselves, and every directory
+ * between the tree and them is mounted on itself, because a mount point cannot be renamed away. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "linux/walk.h"
+#include "tree/steering.h"
+#include "tree/tree.h"
+
+/* Past these bounds the call is refused, because what was not looked at is not protected. */
+enum { DIRECTORIES_MAX = 100000, MOUNTS_MAX = 1000 };
+
+/* What lies deeper, or has a longer name, is read-only as a whole. */
+enum { DEEPEST = 200, LONGEST = PATH_MAX / 2 };
+
+/* What a search answers beside 0 and -1: the directory may not be listed or searched. */
+enum { CLOSED = 1 };
+
+/* A file that was granted by itself is known by the directory that holds it. */
+enum tc_steers tc_item_steers(const struct tc_item *item, const char *relative)
+{
+    if (!item->name && tc_item_obeyed(item, relative))
+        return TC_STEERS_HOST;
+    if (!item->name)
+        return tc_steers(item->steering, item->context ? item->context : "", relative);
+    _autofree_ char *parent = tc_path_parent(item->mount->from);
+    return parent ? tc_steers(item->steering, parent, tc_path_base(item->mount->from))
+                  : TC_STEERS_HOST;
+}
+
+struct scan {
+    struct tc_cage *cage;
+    const struct tc_item *item;
+    struct tc_strv bound;  /* directories mounted on themselves already */
+    struct tc_strv frozen; /* what is read-only over itself, with all below */
+    int directories, depth;
+    dev_t device; /* of the item; elsewhere may be views of the kernel, which are covered */
+};
+
+static void scan_done(struct scan *s)
+{
+    tc_strv_done(&s->bound);
+    tc_strv_done(&s->frozen);
+}
+
+static bool named(const struct scan *s, const char *path)
+{
+    const struct tc_trees *t = s->cage->trees;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].writable && &t->items[i] != s->item && strcmp(t->items[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+static bool is_frozen(const struct scan *s, const char *relative)
+{
+    for (size_t i = 0; i < s->frozen.count; i++)
+        if (tc_path_below(s->frozen.items[i], relative))
+            return true;
+    return false;
+}
+
+/* Mounts every directory strictly between the item and `relative` on itself. */
+static int bind_between(struct scan *s, const char *relative)
+{
+    if (is_frozen(s, relative)) /* a writable mount of what is above it would lie over that */
+        return 0;
+    for (const char *slash = strchr(relative, '/'); slash; slash = strchr(slash + 1, '/')) {
+        _autofree_ char *part = strndup(relative, (size_t)(slash - relative));
+        if (!part)
+            return -1;
+        if (tc_strv_has(&s->bound, part))
+            continue;
+        char *path = tc_arena_format(&s->cage->trees->arena, "%s/%s", s->item->path, part);
+        _autofd_ int fd = tc_resolve_beneath(s->item->fd, part);
+        if (fd < 0 || !path || tc_process_rebind(s->cage, s->item, fd, path, true) < 0 ||
+            !tc_strv_add(&s->bound, part))
+            return -1;
+    }
+    return 0;
+}
+
+/* Mounts what `fd` is, `relative` to the item, read-only over itself. */
+static int shield(struct scan *s, int fd, const char *relative)
+{
+    struct tc_trees *t = s->cage->trees;
+    if (is_frozen(s, relative))
+        return 0;
+    char *path = tc_arena_format(&t->arena, "%s/%s", s->item->path, relative);
+    if (t->mount_count >= MOUNTS_MAX) {
+        errno = E2BIG;
+        return -1;
+    }
+    if (!path || bind_between(s, relative) < 0 ||
+        tc_process_rebind(s->cage, s->item, fd, path, false) < 0)
+        return -1;
+    return tc_strv_add(&s->frozen, relative) ? 0 : -1;
+}
+
+/* Can the tool get into this directory, into which the caller could not look? Its owner can open it
+ * again; anybody goes through one that may be searched, if not listed. */
+static bool open_to_tool(const struct scan *s, int fd, const struct stat *st)
+{
+    const struct tc_tree_host *host = s->cage->trees->host;
+    struct stat itself;
+    return st->st_uid == host->uid || (host->privileged && st->st_uid == s->item->uid) ||
+           fstatat(fd, ".", &itself, 0) == 0 || errno != EACCES;
+}
+
+/* The caller may not list or search the directory `relative`, or one above it: it is read-only as
+ * a whole where the tool gets into it. */
+static int close_off(struct scan *s, const char *relative)
+{
+    _autofree_ char *at = strdup(relative);
+    while (at) {
+        struct stat st;
+        _autofd_ int below = at[0] ? tc_resolve_beneath(s->item->fd, at) : -1;
+        int fd = at[0] ? below : s->item->fd;
+        if (fd < 0 && errno != EACCES) {
+            errno = errno == ENOENT || errno == ENOTDIR ? ESTALE : errno;
+            return -1;
+        }
+        if (fd < 0) {
+            char *slash = strrchr(at, '/');
+            *(slash ? slash : at) = '\0';
+            continue;
+        }
+        if (fstat(fd, &st) < 0) /* of a file system that shows itself to one user only */
+            return errno == EACCES ? 0 : -1;
+        if (!open_to_tool(s, fd, &st))
+            return 0;
+        errno = EACCES;
+        return at[0] ? shield(s, fd, at) : -1;
+    }
+    return -1;
+}
+
+/* One object that steers the host, `relative` to the item; the grant's own word frees it, unless
+ * `always`. A link is mounted over itself, and what it leads to is content. */
+static int protect(struct scan *s, const char *relative, enum tc_steers steers, bool always)
+{
+    _autofree_ char *path = tc_format("%s/%s", s->item->path, relative);
+    if (!path)
+        return -1;
+    if (!always && (named(s, path) || tc_process_guards(s->item, relative)))
+        return 0;
+    _autofd_ int fd = tc_resolve_object(s->item->fd, relative);
+    struct stat st;
+    if (fd < 0 && errno == EACCES)
+        return close_off(s, relative);
+    if (fd < 0) /* a link in the middle: somebody moves things about, so the call is refused */
+        return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+    if (fstat(fd, &st) < 0)
+        return -1;
+    bool free = S_ISDIR(st.st_mode) ? steers == TC_STEERS_ROOM
+                                    : !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode);
+    return free ? 0 : shield(s, fd, relative);
+}
+
+static char *below(const char *prefix, const char *name)
+{
+    return prefix[0] ? tc_path_join(prefix, name) : strdup(name);
+}
+
+static int protect_below(struct scan *s, const char *prefix, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        _autofree_ char *relative = below(prefix, list[i]);
+        if (!relative || protect(s, relative, TC_STEERS_HOST, false) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A directory that shall not be moved: what lies in it, or beside it, counts by its name. */
+static int pin(struct scan *s, const char *prefix, const char *name)
+{
+    _autofree_ char *relative = below(prefix, name);
+    return relative ? bind_between(s, relative) : -1;
+}
+
+bool tc_steers_there(int dirfd, const char *name)
+{
+    struct stat st;
+    return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+           (errno != ENOENT && errno != ENOTDIR);
+}
+
+bool tc_steers_bare(int dirfd)
+{
+    return tc_steers_there(dirfd, "objects") && tc_steers_there(dirfd, "refs");
+}
+
+bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path)
+{
+    static const char *const pieces[] = {"HEAD",      "config", "config.worktree",
+                                         "commondir", "hooks",  "worktrees"};
+    if (tc_item_steers(item, path) != TC_STEERS_NOT)
+        return true;
+    for (size_t i = 0; i < TC_COUNT(pieces); i++)
+        if (strcmp(pieces[i], tc_path_base(path)) == 0 && tc_steers_bare(dirfd))
+            return true;
+    if (!path[0] || (strchr(path, '/') && !strstr(path, "hooks/")))
+        return false;
+    _autofree_ char *parent = tc_path_parent(path);
+    if (parent && strcmp(tc_path_base(parent), "hooks") != 0)
+        return false;
+    _autofd_ int above = openat(dirfd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return !parent || above < 0 || tc_steers_bare(above);
+}
+
+/* Is it below what was read-only over itself, or the business of another granted path? */
+static bool stood_there(const struct tc_trees *t, const struct tc_item *item, const char *path)
+{
+    for (size_t i = 0; i < t->mount_count; i++)
+        if (t->mounts[i].frozen && tc_path_below(t->mounts[i].path, path + 1))
+            return true;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (&t->items[i] != item && strlen(t->items[i].path) > strlen(item->path) &&
+            tc_path_within(t->items[i].path, path))
+            return true;
+    return false;
+}
+
+bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
+                   const struct tc_walk_entry *e)
+{
+    const struct tc_trees *t = cage->trees;
+    mode_t mode = e->st->stx_mode;
+    if (t->unmounted || item->name || (!S_ISDIR(mode) && !S_ISREG(mode) && !S_ISLNK(mode)))
+        return false;
+    /* a directory .git is only a place, and the HEAD of any repository moves with its work */
+    bool own = strcmp(e->name, "HEAD") == 0 ||
+               (S_ISDIR(mode) && tc_item_steers(item, e->relative) == TC_STEERS_ROOM);
+    if (own || !tc_steers_place(item, e->dirfd, e->relative) ||
+        tc_process_guards(item, e->relative))
+        return false;
+    _autofree_ char *path = tc_format("%s/%s", item->path, e->relative);
+    return !path || !stood_there(t, item, path);
+}
+
+static int search(struct scan *s, int fd, const char *prefix);
+
+/* A repository without a work tree keeps config and hooks beside HEAD, and git finds it unasked. */
+static int inspect_bare(struct scan *s, int dirfd, const char *name, const char *prefix)
+{
+    static const char *const bare[] = {"config",    "config.worktree", "hooks",
+                                       "commondir", "worktrees",       "info/attributes"};
+    if (strcmp(name, "refs") != 0 || strcmp(tc_path_base(prefix), ".git") == 0 ||
+        !tc_steers_bare(dirfd))
+        return 0;
+    return pin(s, prefix, "objects/.") < 0 || pin(s, prefix, "refs/.") < 0
+               ? -1
+               : protect_below(s, prefix, bare, TC_COUNT(bare));
+}
+
+/* What else the repository in this directory makes git obey; some of it was passed by already. */
+static int inspect_repository(struct scan *s, const char *prefix)
+{
+    struct tc_trees *t = s->cage->trees;
+    struct tc_item *item = &t->items[s->item - t->items];
+    const struct tc_obeyed *known = item->obeyed;
+    int rc = tc_item_learn(t, item, prefix);
+    for (const struct tc_obeyed *o = item->obeyed; o != known && rc == 0; o = o->next)
+        rc = protect(s, o->relative, TC_STEERS_HOST, false);
+    return rc;
+}
+
+/* One entry of a directory. */
+static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char *relative)
+{
+    enum tc_steers steers = tc_item_steers(s->item, relative);
+    bool place = steers == TC_STEERS_ROOM && e->d_type == DT_DIR;
+    if (steers != TC_STEERS_NOT && !place && protect(s, relative, steers, false) < 0)
+        return -1;
+    bool policy = tc_process_guards_id(s->cage->trees, dirfd, e->d_name, e->d_ino) &&
+                  !tc_process_guards(s->item, relative);
+    return policy ? protect(s, relative, TC_STEERS_HOST, true) : 0;
+}
+
+static int search_below(struct scan *s, int dirfd, const struct dirent *e, const char *relative)
+{
+    int fd = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && e->d_type == DT_UNKNOWN && (errno == ENOTDIR || errno == ELOOP))
+        return 0;
+    if (fd < 0 && errno == EACCES)
+        return CLOSED;
+    if (fd < 0) { /* it was a directory a moment ago: somebody moves things about */
+        errno = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : ESTALE;
+        return -1;
+    }
+    int kernel = tc_process_kernel_fs(fd);
+    if (kernel == 0)
+        return search(s, fd, relative);
+    (void)close(fd);
+    return kernel < 0 ? -1 : 0; /* covered as a whole, and never still */
+}
+
+/* Most files are none of this search's business, and need not even be named. */
+static bool is_plain(const struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
+{
+    const struct tc_item *item = s->item;
+    bool words = item->obeyed || !item->steering || item->steering->add.count;
+    return e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && !words &&
+           strcmp(e->d_name, "refs") != 0 && !tc_steers_may(e->d_name) && !tc_steers_may(prefix) &&
+           !tc_steers_may(item->context) &&
+           !tc_process_guards_id(s->cage->trees, dirfd, e->d_name, e->d_ino);
+}
+
+static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
+{
+    if (is_plain(s, dirfd, e, prefix))
+        return 0;
+    _autofree_ char *relative = below(prefix, e->d_name);
+    if (!relative || inspect(s, dirfd, e, relative) < 0 ||
+        inspect_bare(s, dirfd, e->d_name, prefix) < 0 ||
+        (strcmp(e->d_name, ".git") == 0 && inspect_repository(s, prefix) < 0))
+        return -1;
+    if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) || is_frozen(s, relative))
+        return 0;
+    if (e->d_type == DT_DIR && (s->depth >= DEEPEST || strlen(relative) > LONGEST))
+        return protect(s, relative, TC_STEERS_HOST, true);
+    int rc = search_below(s, dirfd, e, relative);
+    return rc == CLOSED ? close_off(s, relative) : rc;
+}
+
+/* Owns fd. */
+static int search(struct scan *s, int fd, const char *prefix)
+{
+    _autodir_ DIR *dir = tc_take_dir(fd);
+    struct dirent *e;
+    if (!dir)
+        return -1;
+    if (++s->directories > DIRECTORIES_MAX || s->cage->unwanted) {
+        errno = E2BIG;
+        return -1;
+    }
+    struct stat before, after;
+    if (fstatat(dirfd(dir), ".", &before, 0) < 0)
+        return errno == EACCES ? CLOSED : -1;
+    int covered = before.st_dev != s->device ? tc_process_kernel_fs(dirfd(dir)) : 0;
+    int rc = covered < 0 ? -1 : 0, more = 0;
+    s->depth++;
+    while (rc == 0 && !covered && (more = tc_next_entry(dir, &e)) > 0)
+        rc = search_entry(s, dirfd(dir), e, prefix);
+    s->depth--;
+    if (more < 0)
+        return -1;
+    if (rc == 0)
+        rc = fstat(dirfd(dir), &after);
+    if (rc == 0 && memcmp(&before.st_mtim, &after.st_mtim, sizeof(before.st_mtim)) != 0) {
+        errno = ESTALE;
+        rc = -1;
+    }
+    return rc;
+}
+
+static int search_item(struct scan *s)
+{
+    int fd = openat(s->item->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0)
+        return errno == EACCES ? close_off(s, "") : -1;
+    s->device = fstat(fd, &st) == 0 ? st.st_dev : 0;
+    int rc = search(s, fd, "");
+    return rc == CLOSED ? close_off(s, "") : rc;
+}
+
+/* A tree that changes under the search is searched again; one that never holds still is refused. */
+static int search_until_still(const struct scan *first)
+{
+    enum { TRIES = 16 };
+    struct tc_trees *t = first->cage->trees;
+    size_t before = t->mount_count;
+    for (int i = 0; i < TRIES; i++) {
+        struct scan s = {.cage = first->cage, .item = first->item};
+        t->mount_count = before;
+        bool copied =
+            tc_strv_copy(&s.bound, &first->bound) && tc_strv_copy(&s.frozen, &first->frozen);
+        int rc = copied ? search_item(&s) : -1;
+        scan_done(&s);
+        if (rc == 0 || errno != ESTALE)
+            return rc;
+    }
+    return -1;
+}
+
+/* The rest of a path that lies below this item and no other; NULL: it does not. */
+static const char *below_item(const struct tc_trees *t, const struct tc_item *item,
+                              const char *path)
+{
+    return tc_process_holder(t, path) == item ? path + strlen(item->path) + (item->path[1] != '\0')
+                                              : NULL;
+}
+
+static int refuse_own(struct tc_cage *cage, const struct tc_item *item, const char *relative)
+{
+    _autofree_ char *place = tc_path_join(item->mount->from, relative);
+    _autofree_ char *hint =
+        tc_format("mkdir -p '%s', or grant less than the directory around it", place ? place : "");
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                         .stage = "steering",
+                                         .subject = place,
+                                         .errnum = errno,
+                                         .hint = hint},
+                        TC_CLAUSE_FS_STEERING,
+                        "the tool may write %s and could make toolcage's own directory %s there",
+                        item->mount->from, relative);
+}
+
+/* What is mounted over a name below stands there only as long as no directory above it is moved: a
+ * mask of a denied name, and another granted path. What toolcage keeps for itself decides about
+ * later calls, so that it must be there, too. */
+static int pin_names(struct scan *s)
+{
+    struct tc_cage *cage = s->cage;
+    const struct tc_trees *t = cage->trees;
+    const struct tc_item *item = s->item;
+    for (size_t i = 0; i < cage->plan->deny_count; i++) {
+        const struct tc_deny *d = &cage->plan->denies[i];
+        const char *relative = below_item(t, item, d->path);
+        _autofd_ int fd = relative ? tc_resolve_beneath(item->fd, relative) : -1;
+        if (!relative || (fd < 0 && !d->own)) /* of those the masks tell */
+            continue;
+        if (fd < 0 || bind_between(s, relative) < 0)
+            return d->own ? refuse_own(cage, item, relative) : -1;
+    }
+    for (size_t i = 0; i < t->item_count; i++) {
+        const char *relative = below_item(t, item, t->items[i].path);
+        if (relative && bind_between(s, relative) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What the policy is made from, whatever it is called. */
+static int guard_policy(struct scan *s)
+{
+    int rc = 0;
+    for (const struct tc_guarded *g = s->item->guarded; g && rc == 0; g = g->next)
+        rc = protect(s, g->relative, TC_STEERS_HOST, true);
+    return rc;
+}
+
+int tc_process_steering(struct tc_cage *cage, const struct tc_item *item)
+{
+    /* a directory that is mounted on itself twice would hide what is mounted below the first */
+    struct scan s = {.cage = cage, .item = item};
+    int rc = pin_names(&s);
+    if (rc == 0)
+        rc = guard_policy(&s);
+    if (rc == 0)
+        rc = search_until_still(&s);
+    scan_done(&s);
+    if (rc == 0 || cage->outcome->failure.code)
+        return rc;
+    return tc_cage_fail(
+        cage,
+        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                         .stage = "steering",
+                         .subject = item->mount->from,
+                         .errnum = errno,
+                         .hint = errno == EACCES ? "make it listable (chmod u+rwx), or grant the "
+                                                   "directories inside it one by one"
+                                                 : "use workspace = { mode = \"copy\" }"},
+        TC_CLAUSE_FS_STEERING, "cannot protect the files in %s that steer the host",
+        item->mount->from);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Files and directories that programs of the host obey without being asked. */
+#ifndef TC_TREE_STEERING_H
+#define TC_TREE_STEERING_H
+
+#include <stdbool.h>
+
+#include "policy/steering.h"
+
+struct tc_item;
+
+/* Does it steer the host, at this place below the item? */
+enum tc_steers tc_item_steers(const struct tc_item *item, const char *relative);
+
+/* Is there such an entry? What cannot be looked at may be there. */
+bool tc_steers_there(int dirfd, const char *name);
+
+/* Is this directory laid out as a repository without a work tree? */
+bool tc_steers_bare(int dirfd);
+
+/* The same of an entry of a directory; a repository without a work tree may have been laid out in
+ * it just now, and then its pieces steer the host, too. */
+bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path);
+
+struct tc_cage;
+struct tc_walk_entry;
+
+/* Does this entry of a bound tree steer the host now, and did not stand there when the call began?
+ * What did is read-only, and nothing can be put in its place. Only where the tree was searched at
+ * the start. */
+bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
+                   const struct tc_walk_entry *e);
+
+#endif

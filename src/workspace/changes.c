@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What changed in the writable paths. A child of the helper walks them, so that a large tree delays
+ * nobody else's deadline. Binds are compared by time: what changed since the start is listed,
+ * whoever changed it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/sys.h"
+#include "linux/walk.h"
+#include "tree/steering.h"
+#include "workspace/copy.h"
+#include "workspace/held.h"
+#include "workspace/journal.h"
+#include "workspace/overlay.h"
+#include "workspace/reading.h"
+#include "workspace/session.h"
+#include "workspace/ungathered.h"
+#include "workspace/workspace.h"
+
+/* What lies deeper stays behind, so that the next call can look at what came. */
+enum { DEEPEST = 400 };
+
+enum { LISTED_MAX = 10000, ENTRIES_MAX = 2000000, SECONDS_MAX = 60 };
+
+struct gathering {
+    struct tc_cage *cage;
+    const struct tc_item *item;
+    struct tc_outcome *found;
+    bool commit;   /* copies come back */
+    size_t undone; /* and these did not; the first, and why: */
+    char *undone_path;
+    int undone_errno;
+    bool asks; /* nothing comes back before a person says so */
+    struct tc_keeping keeping;
+    struct tc_session_keeping session;
+    struct tc_reader reader;
+    size_t steering; /* listed rows that steer the host: they have a cap of their own */
+    /* of the directory that is being looked at, and those above: is something listed in it that
+     * tells why its time moved? */
+    bool told[TC_WALK_DEEPEST + 2];
+};
+
+static bool since(const struct tc_workspace *w, const struct statx_timestamp *at)
+{
+    return at->tv_sec != w->started.tv_sec ? at->tv_sec > w->started.tv_sec
+                                           : (long)at->tv_nsec >= w->started.tv_nsec;
+}
+
+static bool collected(const struct tc_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->collect.count; i++)
+        if (fnmatch(plan->collect.items[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+/* Does another granted path stand over this one? Then what the tool saw at it is told there. */
+static bool covered(const struct gathering *g, const char *path)
+{
+    const struct tc_trees *t = g->cage->trees;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (!t->items[i].part && strlen(t->items[i].path) > strlen(g->item->path) &&
+            tc_path_within(t->items[i].path, path))
+            return true;
+    return false;
+}
+
+/* A bound tree may hold files of others, changed by others: what the tool could not read is not
+ * read for it. */
+static bool readable(const struct gathering *g, const struct statx *st)
+{
+    const struct tc_trees *t = g->cage->trees;
+    const struct tc_item *item = g->item;
+    return item->copy >= 0 || !t->host->privileged || st->stx_uid == item->uid ||
+           st->stx_uid == t->id || (st->stx_mode & S_IROTH) ||
+           (st->stx_gid == item->gid && (st->stx_mode & S_IRGRP));
+}
+
+/* Is it one of the files that `collect` names, and the tool's to show? */
+static bool offered(const struct gathering *g, const char *path, const struct statx *st)
+{
+    return S_ISREG(st->stx_mode) && collected(g->cage->plan, tc_path_base(path)) &&
+           !tc_process_denied(g->cage->plan, path) && !covered(g, path) && readable(g, st);
+}
+
+/* As the tool sees it; owned. */
+static char *path_in(const struct tc_item *item, const char *relative)
+{
+    return item->name || !relative[0] ? strdup(item->path) : tc_path_join(item->path, relative);
+}
+
+/* What happened to an entry, and why the host did not see it; NULL: it did. */
+struct change {
+    const char *kind, *held;
+    bool by_time; /* it may have been somebody else's */
+    bool steers;  /* the host */
+};
+
+/* One more row, or NULL: there are too many, or no memory; a row without a name would tell nothing.
+ */
+static struct tc_change *list(struct gathering *g, const char *relative,
+                              const struct change *change)
+{
+    struct tc_outcome *o = g->found;
+    _autofree_ char *path = path_in(g->item, relative);
+    _autofree_ char *word = strdup(change->kind);
+    _autofree_ char *held = change->held ? strdup(change->held) : NULL;
+    size_t alike = change->steers ? g->steering : o->change_count - g->steering;
+    bool whole = path && word && !change->held == !held && alike < LISTED_MAX;
+    struct tc_change *c = whole ? TC_PUSH(o->changes, o->change_count) : NULL;
+    if (c)
+        *c = (struct tc_change){.path = TAKE(path),
+                                .kind = TAKE(word),
+                                .held = TAKE(held),
+                                .steers_host = change->steers};
+    else
+        o->omitted_changes++;
+    g->steering += c && change->steers;
+    return c;
+}
+
+/* A file for the result, with its bytes where they were kept. */
+static void collect(struct gathering *g, const struct tc_change *c, struct tc_reading *reading)
+{
+    struct tc_outcome *o = g->found;
+    _autofree_ char *path = strdup(c->path);
+    _autofree_ char *sha256 = c->sha256 ? strdup(c->sha256) : NULL;
+    bool whole = path && !c->sha256 == !sha256 && !reading->no_memory;
+    struct tc_file *f = whole ? TC_PUSH(o->files, o->file_count) : NULL;
+    if (!f) {
+        o->omitted_files++;
+        return;
+    }
+    *f = (struct tc_file){.path = TAKE(path),
+                          .bytes = c->bytes,
+                          .sha256 = TAKE(sha256),
+                          .steers_host = c->steers_host};
+    f->content_len = reading->content ? (size_t)reading->bytes : 0;
+    f->content = TAKE(reading->content);
+}
+
+static void note(struct gathering *g, const struct tc_walk_entry *e, const struct change *said)
+{
+    struct change change = *said;
+    change.steers = tc_steers_place(g->item, e->dirfd, e->relative);
+    g->told[e->depth] = true;
+    struct tc_change *c = list(g, e->relative, &change);
+    if (!c)
+        return;
+    bool wanted = offered(g, c->path, e->st);
+    _auto_(tc_reading_done) struct tc_reading reading;
+    tc_reading_make(&g->reader, e, wanted, &reading);
+    c->bytes = reading.sha256 ? reading.bytes : (int64_t)e->st->stx_size;
+    c->sha256 = TAKE(reading.sha256);
+    c->attribution = change.by_time ? strdup("time") : NULL;
+    if (e->st->stx_nlink > 1 && S_ISREG(e->st->stx_mode))
+        c->links = (int64_t)e->st->stx_nlink;
+    if (S_ISLNK(e->st->stx_mode))
+        c->target = tc_link_target(e->dirfd, e->name);
+    if (wanted)
+        collect(g, c, &reading);
+}
+
+/* Is it a denied object that went, with its directory, to a name that is not denied? The tool saw
+ * nothing of it, so nothing of it is told. */
+static bool moved_away(const struct gathering *g, const struct tc_walk_entry *e)
+{
+    const struct tc_trees *t = g->cage->trees;
+    dev_t dev = makedev(e->st->stx_dev_major, e->st->stx_dev_minor);
+    for (size_t i = 0; i < t->masked_count; i++)
+        if (t->masked[i].id.ino == e->st->stx_ino && t->masked[i].id.dev == dev)
+            return !tc_workspace_denied(g->cage, g->item, e->relative);
+    return false;
+}
+
+static bool is_added(const struct tc_workspace *w, const struct statx *st)
+{
+    return (st->stx_mask & STATX_BTIME) && since(w, &st->stx_btime);
+}
+
+/* Was the directory itself changed: renamed, its mode or list of rights set, or something in it
+ * that is not listed, because it went? What is made in it moves both times. */
+static bool is_changed(const struct gathering *g, const struct statx *st, bool told)
+{
+    bool alone = st->stx_ctime.tv_sec != st->stx_mtime.tv_sec ||
+                 st->stx_ctime.tv_nsec != st->stx_mtime.tv_nsec;
+    return since(g->cage->workspace, &st->stx_ctime) && (alone || !told);
+}
+
+static void leave(void *userdata, const struct tc_walk_entry *e)
+{
+    struct gathering *g = userdata;
+    bool told = g->told[e->depth + 1];
+    if (!is_added(g->cage->workspace, e->st) && is_changed(g, e->st, told) &&
+        !tc_steers_new(g->cage, g->item, e))
+        note(g, e, &(struct change){.kind = "modified", .by_time = true});
+}
+
+/* The granted directory itself has no entry in the walk. */
+static void visit_root(struct gathering *g)
+{
+    struct statx st;
+    struct tc_walk_entry e = {.dirfd = g->item->fd, .name = "", .relative = "", .st = &st};
+    if (statx(g->item->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
+        g->found->omitted_changes++;
+    else if (is_changed(g, &st, g->told[0]))
+        note(g, &e, &(struct change){.kind = "modified", .by_time = true});
+}
+
+/* A directory is listed when it is new, and by leave() when something else of it changed. What
+ * steers the host, and did not stand there before, is listed whatever its times say: a directory
+ * that is moved keeps those of all that it holds. */
+static int visit(void *userdata, const struct tc_walk_entry *e)
+{
+    struct gathering *g = userdata;
+    const struct tc_workspace *w = g->cage->workspace;
+    if (moved_away(g, e)) {
+        g->found->omitted_changes++;
+        return 1;
+    }
+    bool added = is_added(w, e->st);
+    if (added || (since(w, &e->st->stx_ctime) && !S_ISDIR(e->st->stx_mode)))
+        note(g, e, &(struct change){.kind = added ? "added" : "modified", .by_time = true});
+    else if (tc_steers_new(g->cage, g->item, e))
+        note(g, e, &(struct change){.kind = "added", .by_time = true});
+    g->told[e->depth + 1] = false;
+    return S_ISDIR(e->st->stx_mode) ? tc_workspace_kernel_fs(e) : 0;
+}
+
+/* Why a change does not reach the host, where no look at it is needed to say so. */
+static const char *stays_away(const struct gathering *g, bool guarded)
+{
+    if (guarded)
+        return tc_commit_steering;
+    return g->asks ? tc_commit_waits : tc_commit_undone;
+}
+
+/* Is it for a person to decide about it? Never what the policy is made from: a yes to the work is
+ * none to the next call's grant. What steers the host is where somebody asked for all. */
+static bool is_kept(const struct gathering *g, const char *held)
+{
+    return held == tc_commit_conflict || held == tc_commit_waits ||
+           (held == tc_commit_steering && g->keeping.must);
+}
+
+static void count_undone(struct gathering *g, const char *relative, const char *held)
+{
+    int errnum = errno;
+    if (!g->commit || held != tc_commit_undone)
+        return;
+    if (g->undone++ == 0) {
+        g->undone_path = path_in(g->item, relative);
+        g->undone_errno = errnum;
+    }
+}
+
+/* Repositories on the way to it say what else git obeys. False: out of memory. */
+static bool learned(const struct gathering *g, const char *relative)
+{
+    struct tc_trees *t = g->cage->trees;
+    return !g->item->context ||
+           tc_item_learn_above(t, &t->items[g->item - t->items], relative) == 0;
+}
+
+/* An entry of a copied or overlaid workspace: compared with what the tool was given. */
+static int visit_copy(void *userdata, const struct tc_walk_entry *e)
+{
+    struct gathering *g = userdata;
+    struct change change = {.kind = tc_commit_kind(g->cage->workspace, g->item, e)};
+    if (!change.kind || S_ISCHR(e->st->stx_mode)) /* a whiteout is a removal */
+        return 0;
+    if (!learned(g, e->relative))
+        return -1;
+    bool guarded = tc_commit_guarded(g->item, e->relative, e->st->stx_mode);
+    bool deep = e->depth >= DEEPEST;
+    errno = deep ? ENAMETOOLONG : 0;
+    change.held = deep        ? tc_commit_undone
+                  : g->commit ? tc_commit_entry(g->cage, g->item, e)
+                              : stays_away(g, guarded);
+    count_undone(g, e->relative, change.held);
+    if (!guarded && is_kept(g, change.held))
+        tc_keep_entry(&g->keeping, g->cage, g->item, e, change.kind, change.held);
+    if (change.held)
+        tc_session_keep_entry(&g->session, g->cage, g->item, e, change.kind, change.held);
+    note(g, e, &change);
+    return deep;
+}
+
+/* What the copy has no more, from the leaves up. */
+static void gather_removals(struct gathering *g)
+{
+    struct tc_workspace *w = g->cage->workspace;
+    for (size_t i = w->copied_count; i-- > 0;) {
+        const struct tc_copied *entry = &w->copied[i];
+        enum tc_commit_fate fate = entry->item == g->item ? tc_commit_fate(entry) : TC_COMMIT_STAYS;
+        if (fate == TC_COMMIT_STAYS)
+            continue;
+        if (fate == TC_COMMIT_UNSEEN) {
+            count_undone(g, entry->relative, tc_commit_undone);
+            g->found->omitted_changes++;
+            continue;
+        }
+        struct change change = {.kind = "deleted"};
+        if (!learned(g, entry->relative)) {
+            g->found->omitted_changes++;
+            continue;
+        }
+        bool guarded = tc_process_guards_below(g->item, entry->relative);
+        change.held = g->commit ? tc_commit_removal(g->cage, entry) : stays_away(g, guarded);
+        count_undone(g, entry->relative, change.held);
+        if (fate == TC_COMMIT_REPLACED)
+            continue; /* what took its place is listed */
+        if (!guarded && is_kept(g, change.held))
+            tc_keep_removal(&g->keeping, g->cage, entry, change.held);
+        if (change.held)
+            tc_session_keep_removal(&g->session, g->cage, entry, change.held);
+        change.steers = tc_item_steers(g->item, entry->relative) != TC_STEERS_NOT;
+        (void)list(g, entry->relative, &change);
+    }
+}
+
+/* A file that was granted by itself, in its private directory. */
+static void gather_file(struct gathering *g)
+{
+    const struct tc_item *item = g->item;
+    struct statx st;
+    gather_removals(g);
+    if (statx(item->copy, item->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0) {
+        g->undone += errno != ENOENT; /* it was removed */
+        return;
+    }
+    if (S_ISCHR(st.stx_mode)) /* a whiteout */
+        return;
+    struct tc_walk_entry e = {
+        .dirfd = item->copy, .name = item->name, .relative = item->host_name, .st = &st};
+    (void)visit_copy(g, &e);
+}
+
+/* Does a file that was granted by itself stand at this name of the drawer? */
+static bool granted_in(const struct tc_trees *t, const struct tc_item *drawer, const char *relative)
+{
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].name && t->items[i].copy == drawer->copy &&
+            strcmp(t->items[i].name, relative) == 0)
+            return true;
+    return false;
+}
+
+/* What the tool wrote over what it could only read stays behind, and the result says so. */
+static int visit_drawer(void *userdata, const struct tc_walk_entry *e)
+{
+    struct gathering *g = userdata;
+    if (S_ISDIR(e->st->stx_mode) || granted_in(g->cage->trees, g->item, e->relative) ||
+        tc_workspace_denied(g->cage, g->item, e->relative))
+        return 0;
+    _autofd_ int below = tc_resolve_beneath(g->item->fd, e->relative);
+    if (below >= 0 || !tc_resolve_gone(errno))
+        note(g, e, &(struct change){.kind = "modified", .held = tc_commit_undone});
+    return 0;
+}
+
+/* A workspace that may not have come back is no success. */
+/* 0, or -1 when not everything was seen. */
+static int gather_tree(struct gathering *g)
+{
+    bool copied = g->item->copy >= 0;
+    if (copied && g->item->writable)
+        gather_removals(g);
+    /* a copy is bounded by `disk`, and half a commit is none */
+    struct tc_walk walk = {.visit = g->item->drawer ? visit_drawer
+                                    : copied        ? visit_copy
+                                                    : visit,
+                           .leave = copied ? NULL : leave,
+                           .userdata = g,
+                           .entries_max = ENTRIES_MAX,
+                           .deadline_us =
+                               copied ? 0 : tc_now_us() + (int64_t)SECONDS_MAX * 1000000};
+    g->told[0] = false;
+    if (tc_walk(&walk, copied ? g->item->copy : g->item->fd) < 0)
+        walk.skipped++;
+    else if (walk.skipped && copied)
+        tc_process_left(g->cage, g->item, walk.left);
+    if (!copied)
+        visit_root(g);
+    g->found->omitted_changes += walk.skipped;
+    if (g->item->layers >= 0 && !g->item->drawer)
+        tc_session_keep_skipped(&g->session, walk.skipped);
+    return copied && g->commit && walk.skipped ? -1 : 0;
+}
+
+/* Will anything come back to the host? */
+static bool commits(const struct tc_cage *cage, bool commit)
+{
+    const struct tc_trees *t = cage->trees;
+    bool bind = cage->plan->workspace == TC_WORKSPACE_BIND;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].copy >= 0 && (commit || (bind && t->items[i].name)))
+            return true;
+    return false;
+}
+
+/* What stood on the host where the layers say something else. 0, or -1: it is not known whole. */
+static int compare_overlays(struct tc_cage *cage)
+{
+    struct tc_trees *t = cage->trees;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].layers >= 0 && !t->items[i].drawer &&
+            tc_overlay_compare(cage, &t->items[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static void gathering_done(struct gathering *g)
+{
+    tc_reader_done(&g->reader);
+    free(g->undone_path);
+}
+
+static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
+{
+    struct tc_trees *t = cage->trees;
+    struct tc_workspace *w = cage->workspace;
+    _auto_(gathering_done) struct gathering g = {
+        .cage = cage,
+        .found = found,
+        .asks = !commit && cage->plan->workspace != TC_WORKSPACE_BIND &&
+                cage->plan->commit == TC_COMMIT_ASK};
+    tc_keeping_begin(&g.keeping, w->held, cage->plan);
+    if (compare_overlays(cage) < 0) {
+        (void)tc_not_gathered(w, found);
+        return;
+    }
+    tc_commit_begin(w);
+    tc_session_keep_begin(&g.session, cage);
+    for (size_t i = 0; i < t->item_count; i++) {
+        const struct tc_item *item = g.item = &t->items[i];
+        /* a bound file would have had every change, however the tool ended */
+        g.commit = commit || (item->name && cage->plan->workspace == TC_WORKSPACE_BIND);
+        int rc = 0;
+        if (item->name && !item->part)
+            gather_file(&g);
+        else if ((item->writable && !item->part) || item->layers >= 0)
+            rc = gather_tree(&g);
+        if (rc < 0)
+            (void)tc_not_gathered(w, found);
+    }
+    if (g.undone)
+        (void)tc_not_brought_back(found, g.undone_path, g.undone_errno, g.undone);
+    if (tc_keeping_end(&g.keeping) < 0)
+        (void)tc_not_kept(found);
+    tc_session_keep_end(&g.session, cage, found);
+}
+
+/* Without a journal nothing comes back: a cut would go untold. */
+void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *found)
+{
+    struct tc_workspace *w = cage->workspace;
+    struct tc_journal journal = {.fd = -1};
+    w->journal = &journal;
+    int rc = commits(cage, commit) ? -1 : 0;
+    for (int tries = 0; rc < 0 && tries < 8; tries++) {
+        tc_journal_end(&journal);
+        rc = tc_journal_begin(&journal, w->journals, cage->plan->tool);
+    }
+    if (rc < 0)
+        (void)tc_not_gathered(w, found);
+    gather_all(cage, commit, found);
+    tc_journal_end(&journal);
+}
+
+static bool is_object(const struct stat *st, const struct tc_masked *m)
+{
+    return st->st_dev == m->id.dev && st->st_ino == m->id.ino;
+}
+
+/* A rename takes the mask from the old file before the name leads to the new one, and holds its
+ * directory's lock until both are done: whoever reads the directory waits for that. */
+static void outlast_renames(int dirfd)
+{
+    _autofd_ int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char entries[1024];
+    if (fd >= 0)
+        (void)syscall(SYS_getdents64, fd, entries, sizeof(entries));
+}
+
+/* The mask hangs on the name in its directory, which may have been moved; then it went along, and
+ * nothing else may stand at the denied path. */
+static bool stands(const struct tc_masked *m)
+{
+    struct stat st;
+    outlast_renames(m->parent);
+    if (fstatat(m->parent, tc_path_base(m->name), &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !is_object(&st, m))
+        return false;
+    _autofd_ int fd = tc_resolve_beneath(m->tree, m->name);
+    if (fd < 0)
+        return tc_resolve_gone(errno);
+    return fstat(fd, &st) == 0 && is_object(&st, m);
+}
+
+/* A mask vanishes when a host program replaces the name under it; then the tool may have seen what
+ * the policy denies, and the call must say so. */
+static void check_masks(struct tc_cage *cage)
+{
+    struct tc_trees *t = cage->trees;
+    for (size_t i = 0; i < t->masked_count; i++) {
+        const struct tc_masked *m = &t->masked[i];
+        if (stands(m) || cage->outcome->failure.code)
+            continue;
+        (void)tc_cage_fail(
+            cage,
+            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                             .stage = "collect",
+                             .subject = m->deny->path,
+                             .hint = "do not edit denied files while a tool runs, or move "
+                                     "them out of the writable directory"},
+            TC_CLAUSE_FS_DENIED,
+            "%s was replaced on the host during the call, which took its mask away", m->deny->path);
+    }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Closes what belongs to other cages: the write end of an input that would not end, a listener that
+ * would seem to be served. What this cage keeps is all that is needed here. */
+static void close_others(struct tc_trees *t)
+{
+    unsigned next = 0;
+    qsort(t->fds, t->fd_count, sizeof(*t->fds), by_number);
+    for (size_t i = 0; i < t->fd_count; i++) {
+        unsigned fd = (unsigned)t->fds[i];
+        if (fd > next)
+            (void)tc_close_range(next, fd - 1, 0);
+        next = fd + 1;
+    }
+    (void)tc_close_range(next, ~0U, 0);
+}
+
+/* Half a commit would be worse than a late one, and so would a commit without what the session was
+ * to keep of it. */
+static bool goes_on(const struct tc_cage *cage, bool commit)
+{
+    return commits(cage, commit) || cage->workspace->session;
+}
+
+/* A commit that has begun goes on when the helper dies: half of it would be worse. Without one
+ * nobody is left to read what is found. */
+static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memory)
+{
+    struct tc_outcome found = {0};
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    if (!goes_on(cage, commit))
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    close_others(cage->trees);
+    (void)umask(0); /* modes are the tool's */
+    cage->outcome = &found;
+    check_masks(cage);
+    tc_process_gather(cage, commit && !found.failure.code, &found);
+    tc_outcome_visit(&w, &found);
+    _exit(!w.failed && tc_write_all(memory, w.out.data, w.out.len) == 0 ? 0 : 1);
+}
+
+int tc_process_collect(struct tc_cage *cage, bool commit)
+{
+    struct tc_trees *t = cage->trees;
+    struct tc_workspace *w = cage->workspace;
+    size_t writable = 0, copies = 0;
+    for (size_t i = 0; i < t->item_count; i++) {
+        writable += t->items[i].writable;
+        copies += t->items[i].copy >= 0;
+    }
+    if (!writable && !w->session)
+        return -1;
+    commit = commit && copies && !cage->outcome->failure.code;
+    w->changes_fd = tc_process_keep(t, memfd_create("changes", MFD_CLOEXEC));
+    /* by fork(), which leaves the child an allocator that no worker was in the middle of */
+    w->collector = w->changes_fd < 0 ? -1 : fork();
+    if (w->collector == 0)
+        run_collector(cage, commit, w->changes_fd);
+    if (w->collector < 0) {
+        w->collector = 0;
+        return tc_not_gathered(w, cage->outcome);
+    }
+    w->committing = goes_on(cage, commit);
+    w->collector_fd = tc_process_keep(t, tc_pidfd_open(w->collector));
+    if (w->collector_fd < 0) /* no memory to wait later */
+        tc_process_collected(cage);
+    return w->collector_fd;
+}
+
+static void merge(struct tc_outcome *to, struct tc_outcome *from)
+{
+    to->changes = TAKE(from->changes);
+    to->change_count = from->change_count;
+    to->files = TAKE(from->files);
+    to->file_count = from->file_count;
+    to->omitted_changes += from->omitted_changes;
+    to->omitted_files += from->omitted_files;
+    from->change_count = from->file_count = 0;
+    to->sessions = TAKE(from->sessions);
+    to->session_count = from->session_count;
+    from->session_count = 0;
+    if (!to->note)
+        to->note = TAKE(from->note);
+    if (from->failure.code && !to->failure.code) {
+        to->failure = from->failure;
+        from->failure = (struct tc_failure){0};
+        to->status = from->status;
+    }
+}
+
+bool tc_process_uncollect(struct tc_cage *cage)
+{
+    struct tc_workspace *w = cage->workspace;
+    return !w->committing && w->collector > 0 && kill(w->collector, SIGKILL) == 0;
+}
+
+void tc_process_collected(struct tc_cage *cage)
+{
+    struct tc_workspace *w = cage->workspace;
+    struct tc_outcome found = {0};
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    int status = 0;
+    if (!w->collector)
+        return;
+    while (waitpid(w->collector, &status, 0) < 0 && errno == EINTR)
+        ;
+    w->collector = 0;
+    tc_session_let_go(w);
+    bool read = lseek(w->changes_fd, 0, SEEK_SET) == 0 && tc_read_all(w->changes_fd, &text) == 0;
+    struct tc_wire wire = TC_WIRE_GET_INIT(text.data, text.len);
+    if (read && status == 0)
+        tc_outcome_visit(&wire, &found);
+    if (status != 0)
+        (void)tc_journal_sweep();
+    errno = 0;
+    if (!read || status != 0 || wire.failed)
+        (void)tc_not_gathered(w, cage->outcome);
+    else
+        merge(cage->outcome, &found);
+    tc_outcome_done(&found);
+}

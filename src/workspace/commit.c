@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * From a copied workspace back to the host. Runs in the collector, a child of the helper, after the
+ * tool has ended. Every target is compared with what it was when it was copied. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/path.h"
+#include "tree/steering.h"
+#include "workspace/copy.h"
+#include "workspace/journal.h"
+
+const char tc_commit_conflict[] = "conflict";
+const char tc_commit_steering[] = "steers the host";
+const char tc_commit_waits[] = "waits for a yes";
+static const char left_out[] = "not committed"; /* its type never is, so that is no failure */
+const char tc_commit_undone[] = "not committed";
+
+static int by_place(const void *a, const void *b)
+{
+    const struct tc_copied *x = a, *y = b;
+    if (x->item != y->item)
+        return x->item < y->item ? -1 : 1;
+    return strcmp(x->relative, y->relative);
+}
+
+void tc_commit_begin(struct tc_workspace *w)
+{
+    if (w->copied)
+        qsort(w->copied, w->copied_count, sizeof(*w->copied), by_place);
+}
+
+const struct tc_copied *tc_commit_base(const struct tc_workspace *w, const struct tc_item *item,
+                                       const char *relative)
+{
+    struct tc_copied key = {.item = item, .relative = relative};
+    return w->copied ? bsearch(&key, w->copied, w->copied_count, sizeof(key), by_place) : NULL;
+}
+
+static bool same_type(const struct tc_version *version, unsigned mode)
+{
+    return (version->mode & S_IFMT) == (mode & S_IFMT);
+}
+
+const char *tc_commit_kind(const struct tc_workspace *w, const struct tc_item *item,
+                           const struct tc_walk_entry *e)
+{
+    const struct tc_copied *entry = tc_commit_base(w, item, e->relative);
+    struct tc_version now = tc_workspace_version(e->st);
+    if (!entry)
+        return "added";
+    if (!same_type(&entry->copy, now.mode))
+        return "modified";
+    return S_ISDIR(now.mode) || tc_version_same(&entry->copy, &now) ? NULL : "modified";
+}
+
+/* The directory below `root` that holds `relative`, never through a link. */
+static int parent_of(int root, const char *relative)
+{
+    _autofree_ char *parent = tc_path_parent(relative);
+    return parent ? tc_resolve_beneath(root, parent[0] == '/' ? "." : parent) : -1;
+}
+
+/* The directory on the host is not what it was, or could not be looked at. */
+static const char *elsewhere(void)
+{
+    return tc_resolve_gone(errno) || errno == EXDEV ? tc_commit_conflict : tc_commit_undone;
+}
+
+/* A directory of the workspace, on the host and in what comes back; -1 where it is not. */
+struct both {
+    int hosts, ours;
+};
+
+static bool has(const struct both *b, const char *name)
+{
+    return (b->hosts >= 0 && tc_steers_there(b->hosts, name)) ||
+           (b->ours >= 0 && tc_steers_there(b->ours, name));
+}
+
+/* Does git take it for a repository without a work tree? */
+static bool is_bare(const struct both *b)
+{
+    return has(b, "HEAD") && ((has(b, "objects") && has(b, "refs")) || has(b, "commondir"));
+}
+
+/* In a repository without a work tree, which git finds unasked: its configuration; and whatever
+ * would make one of a directory that has configuration on the host already. What makes it may be
+ * there, in what comes back, or half here and half there. */
+static bool steers_in(const struct tc_item *item, const char *place, const char *name)
+{
+    static const char *const steer[] = {"config", "config.worktree", "hooks", "commondir",
+                                        "worktrees"};
+    static const char *const make[] = {"HEAD", "objects", "refs"};
+    bool steering = false, making = false, steered = false;
+    for (size_t i = 0; i < TC_COUNT(steer); i++)
+        steering = steering || strcmp(name, steer[i]) == 0;
+    for (size_t i = 0; i < TC_COUNT(make); i++)
+        making = making || strcmp(name, make[i]) == 0;
+    if ((!steering && !making) || strcmp(tc_path_base(place), ".git") == 0)
+        return false; /* what steers in .git does so by its name */
+    _autofd_ int hosts = tc_resolve_beneath(item->fd, place);
+    bool seen = hosts >= 0 || tc_resolve_gone(errno);
+    _autofd_ int ours = tc_resolve_beneath(item->copy, place);
+    if (!seen || (ours < 0 && !tc_resolve_gone(errno)))
+        return true;
+    const struct both b = {hosts, ours}, alone = {hosts, -1};
+    for (size_t i = 0; i < TC_COUNT(steer); i++)
+        steered = steered || has(&alone, steer[i]);
+    return is_bare(&b) && (steering || (steered && !is_bare(&alone)));
+}
+
+/* Any component of the path may be such a name. */
+static bool steers_bare(const struct tc_item *item, const char *relative)
+{
+    char place[PATH_MAX], name[NAME_MAX + 1];
+    tc_strcopy(place, sizeof(place), relative);
+    for (char *at = place; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL) {
+        char kept = *at;
+        (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "/"), at);
+        *at = '\0';
+        if (at > place) /* the slash before it, too: the place is a name of its own */
+            at[-1] = '\0';
+        bool found = steers_in(item, place[0] ? place : ".", name);
+        if (at > place)
+            at[-1] = '/';
+        *at = kept;
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+/* A directory .git is no more than a place; as a file or a link it leads elsewhere. */
+static bool steers(const struct tc_item *item, const char *relative, unsigned mode)
+{
+    enum tc_steers steers = tc_item_steers(item, relative);
+    return steers == TC_STEERS_HOST || (steers == TC_STEERS_ROOM && !S_ISDIR(mode)) ||
+           steers_bare(item, relative);
+}
+
+bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigned mode)
+{
+    return tc_process_guards(item, relative) ||
+           (!S_ISDIR(mode) && tc_process_guards_below(item, relative));
+}
+
+/* The grant's own word for it frees a file that steers the host. */
+static bool named(const struct tc_trees *t, const struct tc_item *item, const char *relative)
+{
+    if (item->name)
+        return true;
+    _autofree_ char *path = tc_path_join(item->path, relative);
+    for (size_t i = 0; path && i < t->item_count; i++)
+        if (t->items[i].part && strcmp(t->items[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+/* To the workspace's owner, who may have swapped the name meanwhile: only what was just made, and
+ * is known by one name, changes hands. */
+static int give(const struct tc_item *item, int dir, const char *name, unsigned type)
+{
+    struct stat st;
+    _autofd_ int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    if ((st.st_mode & S_IFMT) != type || st.st_uid != geteuid() ||
+        (type != S_IFDIR && st.st_nlink != 1)) {
+        errno = ESTALE;
+        return -1;
+    }
+    return fchownat(fd, "", item->uid, item->gid, AT_EMPTY_PATH);
+}
+
+/* A new version beside the old one. */
+static int make_version(const struct tc_cage *cage, const struct tc_item *item,
+                        const struct tc_walk_entry *e, int dir)
+{
+    const char *name = cage->workspace->journal->temporary;
+    int rc = S_ISLNK(e->st->stx_mode)
+                 ? tc_workspace_copy_link(e->dirfd, e->name, dir, name)
+                 : tc_workspace_copy_file(e->dirfd, e->name, dir, name, e->st->stx_mode);
+    if (rc == 0)
+        rc = tc_workspace_copy_times(dir, name, e->st);
+    return rc == 0 && cage->trees->host->privileged
+               ? give(item, dir, name, e->st->stx_mode & S_IFMT)
+               : rc;
+}
+
+static const char *commit_directory(const struct tc_item *item, const struct tc_walk_entry *e,
+                                    int dir, bool given)
+{
+    const char *name = tc_path_base(e->relative);
+    struct stat st;
+    if (mkdirat(dir, name, e->st->stx_mode & 0777) < 0) {
+        bool there = errno == EEXIST && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+        return !there ? elsewhere() : S_ISDIR(st.st_mode) ? NULL : tc_commit_conflict;
+    }
+    if (given && give(item, dir, name, S_IFDIR) < 0)
+        return tc_commit_undone;
+    return NULL;
+}
+
+/* Is the target on the host still what the copy was made from? NULL: yes, and *ret says what it is;
+ * inode 0: nothing is there. */
+static const char *check_target(const struct tc_workspace *w, const struct tc_copied *entry,
+                                int dir, const char *name, unsigned mode, struct tc_version *ret)
+{
+    struct statx st;
+    bool replaced = entry && !same_type(&entry->copy, mode);
+    *ret = (struct tc_version){0};
+    if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
+        return errno != ENOENT                       ? elsewhere()
+               : entry && !replaced && !w->overwrite ? tc_commit_conflict
+                                                     : NULL;
+    *ret = tc_workspace_version(&st);
+    if (replaced)
+        return tc_commit_conflict; /* something in it had to stay */
+    if (w->overwrite && !S_ISDIR(ret->mode))
+        return NULL;
+    return entry && tc_version_same(&entry->host, ret) ? NULL : tc_commit_conflict;
+}
+
+/* Is it the version that was looked at? The exchange itself gave it a new ctime. */
+static bool was_exchanged(int dir, const char *name, struct tc_version expected)
+{
+    struct statx st;
+    if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
+        return false;
+    struct tc_version now = tc_workspace_version(&st);
+    expected.ctime = now.ctime;
+    return tc_version_same(&expected, &now);
+}
+
+/* One rename, so that readers see either version; and none that loses what somebody puts there at
+ * this very moment. */
+static const char *put(int dir, const char *temporary, const char *name, struct tc_version old)
+{
+    if (!old.inode) {
+        if (renameat2(dir, temporary, dir, name, RENAME_NOREPLACE) == 0)
+            return NULL;
+        if (errno != EINVAL) /* of a file system that cannot say so */
+            return errno == EEXIST ? tc_commit_conflict : elsewhere();
+    } else {
+        if (renameat2(dir, temporary, dir, name, RENAME_EXCHANGE) == 0) {
+            if (was_exchanged(dir, temporary, old))
+                return NULL;
+            if (renameat2(dir, temporary, dir, name, RENAME_EXCHANGE) < 0)
+                (void)renameat2(dir, temporary, dir, name, RENAME_NOREPLACE);
+            return tc_commit_conflict;
+        }
+        if (errno != EINVAL)
+            return elsewhere();
+    }
+    return renameat(dir, temporary, dir, name) == 0 ? NULL : elsewhere();
+}
+
+/* A machine that loses its power shall find the old version or the new one, not an empty file: file
+ * systems see to that when a file is renamed over another, but not when two change places. */
+static void begin_writing(int dir, const char *temporary)
+{
+    _autofd_ int fd = openat(dir, temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+/* What comes back is made first, and the look at the target is the last thing before it is put
+ * there. */
+static const char *replace(const struct tc_cage *cage, const struct tc_item *item,
+                           const struct tc_walk_entry *e, int dir)
+{
+    const struct tc_workspace *w = cage->workspace;
+    const char *name = tc_path_base(e->relative), *temporary = w->journal->temporary;
+    const struct tc_copied *entry = tc_commit_base(w, item, e->relative);
+    struct tc_version old;
+    const char *problem = check_target(w, entry, dir, name, e->st->stx_mode, &old);
+    if (problem)
+        return problem;
+    problem = make_version(cage, item, e, dir) < 0
+                  ? tc_commit_undone
+                  : check_target(w, entry, dir, name, e->st->stx_mode, &old);
+    if (!problem && old.inode && S_ISREG(e->st->stx_mode))
+        begin_writing(dir, temporary);
+    if (!problem)
+        problem = put(dir, temporary, name, old);
+    int saved = errno;
+    (void)unlinkat(dir, temporary, 0);
+    errno = saved;
+    return problem;
+}
+
+const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
+                            const struct tc_walk_entry *e)
+{
+    const struct tc_trees *t = cage->trees;
+    const struct tc_workspace *w = cage->workspace;
+    unsigned mode = e->st->stx_mode;
+    if (!S_ISREG(mode) && (item->name || (!S_ISLNK(mode) && !S_ISDIR(mode))))
+        return left_out;
+    if (!item->name && tc_workspace_denied(cage, item, e->relative))
+        return "denied";
+    if (tc_commit_guarded(item, e->relative, mode) ||
+        (!named(t, item, e->relative) && steers(item, e->relative, mode)))
+        return tc_commit_steering;
+    _autofd_ int dir = parent_of(item->fd, e->relative);
+    if (dir < 0)
+        return elsewhere();
+    if (tc_journal_write(w->journal, item, e->relative) < 0)
+        return tc_commit_undone;
+    if (S_ISDIR(mode))
+        return commit_directory(item, e, dir, t->host->privileged);
+    return replace(cage, item, e, dir);
+}
+
+/* A file alone does not give way to anything else; a whiteout stands for nothing. */
+static enum tc_commit_fate file_fate(const struct tc_item *item)
+{
+    struct stat st;
+    if (fstatat(item->copy, item->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? TC_COMMIT_GONE : TC_COMMIT_UNSEEN;
+    return S_ISCHR(st.st_mode) ? TC_COMMIT_GONE : TC_COMMIT_STAYS;
+}
+
+enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry)
+{
+    struct stat st;
+    if (entry->item->name)
+        return file_fate(entry->item);
+    _autofd_ int dir = parent_of(entry->item->copy, entry->relative);
+    if (dir < 0 || fstatat(dir, tc_path_base(entry->relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return tc_resolve_gone(errno) ? TC_COMMIT_GONE : TC_COMMIT_UNSEEN;
+    if (S_ISCHR(st.st_mode)) /* a whiteout */
+        return TC_COMMIT_GONE;
+    if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode))
+        return TC_COMMIT_STAYS; /* what took its place cannot come back */
+    return same_type(&entry->copy, st.st_mode) ? TC_COMMIT_STAYS : TC_COMMIT_REPLACED;
+}
+
+const char *tc_commit_removal(const struct tc_cage *cage, const struct tc_copied *entry)
+{
+    const struct tc_trees *t = cage->trees;
+    const struct tc_workspace *w = cage->workspace;
+    const char *name = tc_path_base(entry->relative);
+    bool directory = S_ISDIR(entry->host.mode);
+    struct statx st;
+    if (tc_process_guards_below(entry->item, entry->relative) ||
+        (!named(t, entry->item, entry->relative) &&
+         steers(entry->item, entry->relative, entry->host.mode)))
+        return tc_commit_steering;
+    _autofd_ int dir = parent_of(entry->item->fd, entry->relative);
+    if (dir < 0)
+        return elsewhere();
+    if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
+        return errno == ENOENT ? NULL : elsewhere();
+    struct tc_version now = tc_workspace_version(&st);
+    if (!same_type(&entry->host, now.mode) ||
+        (!directory && !w->overwrite && !tc_version_same(&entry->host, &now)))
+        return tc_commit_conflict;
+    if (tc_journal_write(w->journal, entry->item, entry->relative) < 0)
+        return tc_commit_undone;
+    if (unlinkat(dir, name, directory ? AT_REMOVEDIR : 0) == 0)
+        return NULL;
+    return errno == ENOTEMPTY || errno == EEXIST ? tc_commit_conflict : tc_commit_undone;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Copies of granted directories, and of single files, links and times in them. */
+#include "workspace/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/sys.h"
+#include "linux/mounts.h"
+#include "linux/walk.h"
+
+enum { ENTRIES_MAX = 1000000 };
+
+static int fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *what)
+{
+    const char *hint = "check the permissions below it";
+    if (errnum == ENOSPC)
+        hint = "the copy must fit into `disk`: raise it, or use workspace = { mode = \"bind\" }";
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EPATH,
+                                         .stage = "workspace",
+                                         .subject = item->mount->from,
+                                         .errnum = errnum,
+                                         .hint = hint},
+                        TC_CLAUSE_FS_WRITE, "%s %s", what, item->mount->from);
+}
+
+/* Something below the item was not seen. */
+static int fail_at(struct tc_cage *cage, const struct tc_item *item, const char *relative)
+{
+    _autofree_ char *place = tc_path_join(item->mount->from, relative);
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EPATH,
+                                         .stage = "workspace",
+                                         .subject = place,
+                                         .hint = "make it readable, or move it out: directories "
+                                                 "are copied 500 deep"},
+                        TC_CLAUSE_FS_WRITE, "not everything can be read in %s",
+                        place ? place : item->mount->from);
+}
+
+struct copying {
+    struct tc_cage *cage;
+    const struct tc_item *item;
+    int to; /* root of the copy */
+    uid_t uid;
+    gid_t gid;
+};
+
+bool tc_workspace_denied(const struct tc_cage *cage, const struct tc_item *item,
+                         const char *relative)
+{
+    const struct tc_plan *plan = cage->plan;
+    if (plan->deny_count == 0)
+        return false;
+    char path[2 * PATH_MAX];
+    int n = snprintf(path, sizeof(path), "%s/%s", item->path, relative);
+    return n < 0 || (size_t)n >= sizeof(path) || tc_process_denied(plan, path);
+}
+
+struct tc_version tc_workspace_version(const struct statx *st)
+{
+    return (struct tc_version){.inode = st->stx_ino,
+                               .size = st->stx_size,
+                               .mode = st->stx_mode,
+                               .mtime = st->stx_mtime,
+                               .ctime = st->stx_ctime};
+}
+
+static bool same_time(const struct statx_timestamp *a, const struct statx_timestamp *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool tc_version_same(const struct tc_version *a, const struct tc_version *b)
+{
+    return a->inode == b->inode && a->size == b->size && a->mode == b->mode &&
+           same_time(&a->mtime, &b->mtime) && same_time(&a->ctime, &b->ctime);
+}
+
+static int copy_range(int from, int to, off_t at, off_t end)
+{
+    char block[65536];
+    if (lseek(from, at, SEEK_SET) < 0 || lseek(to, at, SEEK_SET) < 0)
+        return -1;
+    while (at < end) {
+        size_t want = (size_t)(end - at) < sizeof(block) ? (size_t)(end - at) : sizeof(block);
+        ssize_t n = read(from, block, want);
+        if (n < 0 || (n > 0 && tc_write_all(to, block, (size_t)n) < 0))
+            return -1;
+        if (n == 0)
+            return 0; /* it became shorter */
+        at += n;
+    }
+    return 0;
+}
+
+/* Holes stay holes: a file of a terabyte that takes no room in the copy must not fill the host's
+ * disk. */
+static int copy_bytes(int from, int to)
+{
+    off_t end = lseek(from, 0, SEEK_END);
+    for (off_t at = 0; at < end;) {
+        off_t data = lseek(from, at, SEEK_DATA);
+        if (data < 0 && errno == ENXIO)
+            break;
+        off_t hole = data < 0 ? -1 : lseek(from, data, SEEK_HOLE);
+        if (hole < 0 || copy_range(from, to, data, hole) < 0)
+            return -1;
+        at = hole;
+    }
+    return end < 0 ? -1 : ftruncate(to, end);
+}
+
+int tc_workspace_copy_file(int from_dir, const char *from_name, int to_dir, const char *to_name,
+                           mode_t mode)
+{
+    _autofd_ int from = openat(from_dir, from_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    _autofd_ int to = from < 0 ? -1
+                               : openat(to_dir, to_name,
+                                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (to < 0 || copy_bytes(from, to) < 0)
+        return -1;
+    return fchmod(to, mode & 0777);
+}
+
+int tc_workspace_copy_link(int from_dir, const char *from_name, int to_dir, const char *to_name)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlinkat(from_dir, from_name, target, sizeof(target) - 1);
+    if (n < 0)
+        return -1;
+    target[n] = '\0';
+    return symlinkat(target, to_dir, to_name);
+}
+
+int tc_workspace_copy_times(int dir, const char *name, const struct statx *st)
+{
+    const struct timespec times[2] = {
+        {.tv_sec = st->stx_atime.tv_sec, .tv_nsec = st->stx_atime.tv_nsec},
+        {.tv_sec = st->stx_mtime.tv_sec, .tv_nsec = st->stx_mtime.tv_nsec}};
+    return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW);
+}
+
+/* What the tool was given, to know at the end what it changed, and what the host did. The time of
+ * the last change comes along: a change within the kernel's clock tick still shows. */
+static int remember(const struct copying *c, const struct tc_walk_entry *e)
+{
+    struct tc_trees *t = c->cage->trees;
+    struct tc_workspace *w = c->cage->workspace;
+    struct statx st;
+    if (tc_workspace_copy_times(c->to, e->relative, e->st) < 0 ||
+        statx(c->to, e->relative, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
+        return -1;
+    char *relative = tc_arena_format(&t->arena, "%s", e->relative);
+    struct tc_copied *entry = relative ? TC_PUSH(w->copied, w->copied_count) : NULL;
+    if (!entry) {
+        errno = ENOMEM;
+        return -1;
+    }
+    *entry = (struct tc_copied){.item = c->item,
+                                .relative = relative,
+                                .copy = tc_workspace_version(&st),
+                                .host = tc_workspace_version(e->st)};
+    return 0;
+}
+
+/* What belongs to the workspace's owner is the cage's; other owners' entries stay somebody else's,
+ * as in a bound workspace. */
+static int give(const struct copying *c, const struct tc_walk_entry *e)
+{
+    uid_t uid = e->st->stx_uid == c->item->uid ? c->uid : 0;
+    gid_t gid = e->st->stx_gid == c->item->gid ? c->gid : 0;
+    return fchownat(c->to, e->relative, uid, gid, AT_SYMLINK_NOFOLLOW);
+}
+
+int tc_workspace_kernel_fs(const struct tc_walk_entry *e)
+{
+    if (!(e->st->stx_attributes & STATX_ATTR_MOUNT_ROOT))
+        return 0;
+    _autofd_ int fd = openat(e->dirfd, e->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -1 : tc_process_kernel_fs(fd);
+}
+
+static int copy_in(void *userdata, const struct tc_walk_entry *e)
+{
+    struct copying *c = userdata;
+    if (c->cage->unwanted) {
+        errno = ECANCELED;
+        return -1;
+    }
+    if (tc_workspace_denied(c->cage, c->item, e->relative))
+        return 1;
+    int rc = 0;
+    if (S_ISDIR(e->st->stx_mode)) /* writable, whatever it is on the host: it must be filled */
+        rc = mkdirat(c->to, e->relative, (e->st->stx_mode & 0777) | 0700);
+    else if (S_ISREG(e->st->stx_mode))
+        rc = tc_workspace_copy_file(e->dirfd, e->name, c->to, e->relative, e->st->stx_mode);
+    else if (S_ISLNK(e->st->stx_mode))
+        rc = tc_workspace_copy_link(e->dirfd, e->name, c->to, e->relative);
+    else
+        return 0;
+    if (rc == 0 && c->uid != (uid_t)-1)
+        rc = give(c, e);
+    if (rc < 0 || remember(c, e) < 0)
+        return -1;
+    return S_ISDIR(e->st->stx_mode) ? tc_workspace_kernel_fs(e) : 0;
+}
+
+int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)
+{
+    struct tc_trees *t = cage->trees;
+    const struct tc_limits *l = &cage->plan->limits;
+    int copy = tc_process_keep(t, tc_tmpfs(l->disk, l->inodes, "0700", true));
+    struct copying c = {.cage = cage, .item = item, .to = copy, .uid = t->id, .gid = (gid_t)t->id};
+    struct tc_walk walk = {.visit = copy_in, .userdata = &c, .entries_max = ENTRIES_MAX};
+    if (copy < 0)
+        return fail(cage, item, errno, "cannot make room for a copy of");
+    if (tc_walk(&walk, item->fd) < 0)
+        return fail(cage, item, errno, "cannot copy");
+    if (walk.skipped)
+        return fail_at(cage, item, walk.left);
+    if (t->id != (uid_t)-1 && fchownat(copy, "", t->id, (gid_t)t->id, AT_EMPTY_PATH) < 0)
+        return fail(cage, item, errno, "cannot give away the copy of");
+    item->copy = copy;
+    return copy;
+}

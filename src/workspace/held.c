@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Held changes, afterwards: shown, brought to the host, or thrown away. They come back by the same
+ * code as those of a call that has just ended. */
+#include "workspace/held.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/remove.h"
+#include "base/sys.h"
+#include "workspace/journal.h"
+#include "workspace/reading.h"
+
+enum { LIST_MAX = 512 << 20, ID_LENGTH = 26 };
+
+static int fail(struct tc_outcome *outcome, const char *call, int code, const char *hint,
+                const char *what)
+{
+    return tc_cage_fail(
+        &(struct tc_cage){.outcome = outcome},
+        &(struct tc_why){
+            .code = code, .stage = "changes", .subject = call, .errnum = errno, .hint = hint},
+        -1, "%s %s", what, call);
+}
+
+/* An id is 26 letters and digits; so nothing else of the directory can be meant. */
+static bool is_id(const char *name)
+{
+    return strlen(name) == ID_LENGTH &&
+           strspn(name, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ID_LENGTH;
+}
+
+static int read_list(int own, struct tc_held_list *ret)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    text.max = LIST_MAX;
+    if (tc_read_file(own, "list", &text) < 0)
+        return -1;
+    struct tc_wire w = TC_WIRE_GET_INIT(text.data, text.len);
+    tc_held_visit(&w, ret);
+    if (!w.failed && !w.left)
+        return 0;
+    errno = EBADMSG;
+    return -1;
+}
+
+/* ---- which there are ---- */
+
+static int add_waiting(struct tc_outcome *o, const struct tc_held_list *list)
+{
+    struct tc_waiting *w = TC_PUSH(o->waiting, o->waiting_count);
+    if (!w)
+        return -1;
+    *w = (struct tc_waiting){
+        .call = strdup(list->call), .tool = list->tool ? strdup(list->tool) : NULL, .at = list->at};
+    for (size_t i = 0; i < list->row_count; i++)
+        w->changes += list->rows[i].kind != NULL;
+    return w->call && !w->tool == !list->tool ? 0 : -1;
+}
+
+int tc_held_calls(struct tc_outcome *outcome)
+{
+    int fd = tc_held_look();
+    _autodir_ DIR *dir = tc_take_dir(fd);
+    struct dirent *e;
+    int more = dir || errno == ENOENT ? 0 : -1; /* or nothing was ever held */
+    while (dir && (more = tc_next_entry(dir, &e)) > 0) {
+        if (!is_id(e->d_name))
+            continue;
+        _autofd_ int own = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (own < 0 && errno != ENOENT)
+            return fail(outcome, e->d_name, TOOLCAGE_ESYSTEM, "look into the state directory",
+                        "cannot look at the changes of call");
+        struct tc_held_list list = {0};
+        int rc = own >= 0 && read_list(own, &list) == 0 ? add_waiting(outcome, &list) : 0;
+        tc_held_list_done(&list);
+        if (rc < 0)
+            return tc_cage_fail_memory(&(struct tc_cage){.outcome = outcome}, "changes");
+    }
+    return more == 0 ? 0
+                     : fail(outcome, "held", TOOLCAGE_ESYSTEM, "look into the state directory",
+                            "cannot list the changes that are");
+}
+
+unsigned tc_held_sweep(void)
+{
+    int fd = tc_held_look();
+    _autodir_ DIR *dir = tc_take_dir(fd);
+    struct dirent *e;
+    unsigned gone = 0;
+    while (dir && tc_next_entry(dir, &e) > 0) {
+        if (!tc_endswith(e->d_name, ".new"))
+            continue;
+        _autofd_ int own = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        gone +=
+            own >= 0 && flock(own, LOCK_EX | LOCK_NB) == 0 && tc_remove_tree(fd, e->d_name) == 0;
+    }
+    return gone;
+}
+
+/* ---- one of them ---- */
+
+static char *path_of(const struct tc_held_tree *tree, const struct tc_held_row *row)
+{
+    return tree->name ? strdup(tree->path) : tc_path_join(tree->path, row->relative);
+}
+
+/* What the tool made of an entry: its type and rights, where a link leads, and the bytes of a file,
+ * where they are few. */
+static bool add_content(int own, const struct tc_held_list *list, const struct tc_held_row *row,
+                        struct tc_reader *reader, struct tc_outcome *o)
+{
+    const struct tc_held_tree *tree = &list->trees[row->tree];
+    struct tc_change *c = &o->changes[o->change_count - 1];
+    struct statx st;
+    _autofree_ char *place =
+        tc_format("%lld/%s", (long long)row->tree, tree->name ? tree->name : row->relative);
+    _autofree_ char *parent = place ? tc_path_parent(place) : NULL;
+    if (!parent)
+        return false;
+    /* where a directory was, the tool may have left a link: what went is not looked for behind it
+     */
+    const char *name = tc_path_base(place);
+    _autofd_ int dir = tc_resolve_beneath(own, parent);
+    if (dir < 0 || statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
+        return tc_resolve_gone(errno); /* a removal */
+    c->bytes = (int64_t)st.stx_size;
+    c->mode = st.stx_mode;
+    if (S_ISLNK(st.stx_mode))
+        return (c->target = tc_link_target(dir, name)) != NULL;
+    if (!S_ISREG(st.stx_mode))
+        return true;
+    struct tc_walk_entry e = {.dirfd = dir, .name = name, .relative = place, .st = &st};
+    struct tc_reading reading;
+    tc_reading_make(reader, &e, true, &reading);
+    struct tc_file *f = reading.no_memory ? NULL : TC_PUSH(o->files, o->file_count);
+    if (f) {
+        c->sha256 = reading.sha256 ? strdup(reading.sha256) : NULL;
+        *f = (struct tc_file){.path = strdup(c->path),
+                              .bytes = reading.bytes,
+                              .sha256 = TAKE(reading.sha256),
+                              .content = TAKE(reading.content),
+                              .content_len = (size_t)reading.bytes};
+    }
+    tc_reading_done(&reading);
+    return f && f->path && !c->sha256 == !f->sha256;
+}
+
+static int show(int own, const struct tc_held_list *list, struct tc_outcome *o)
+{
+    struct tc_reader reader = {0};
+    bool fine = true;
+    for (size_t i = 0; i < list->row_count && fine; i++) {
+        const struct tc_held_row *row = &list->rows[i];
+        const struct tc_held_tree *tree = &list->trees[row->tree];
+        if (!row->kind)
+            continue;
+        struct tc_change *c = TC_PUSH(o->changes, o->change_count);
+        if (c)
+            *c = (struct tc_change){.path = path_of(tree, row),
+                                    .kind = strdup(row->kind),
+                                    .held = row->held ? strdup(row->held) : NULL,
+                                    .was_mode = row->was ? row->host.mode : 0,
+                                    .host = tc_path_join(tree->root, row->relative)};
+        fine = c && c->path && c->kind && c->host && add_content(own, list, row, &reader, o);
+    }
+    tc_reader_done(&reader);
+    return fine ? 0 : tc_cage_fail_memory(&(struct tc_cage){.outcome = o}, "changes");
+}
+
+/* A cage that has ended, of which nothing is left but its workspace. */
+struct past {
+    struct tc_plan plan;
+    struct tc_trees trees;
+    struct tc_workspace workspace;
+    struct tc_cage cage;
+    struct tc_mount *mounts;
+};
+
+static int open_root(const struct tc_held_tree *tree)
+{
+    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    struct stat st;
+    _autofd_ int fd = tc_openat2(AT_FDCWD, tree->root, &how);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    if ((int64_t)st.st_ino != tree->inode) {
+        errno = ESTALE;
+        return -1;
+    }
+    return TAKE_FD(fd);
+}
+
+static int restore_item(struct past *past, int own, size_t index, const struct tc_held_tree *tree)
+{
+    struct tc_trees *t = &past->trees;
+    char number[24];
+    (void)snprintf(number, sizeof(number), "%zu", index);
+    past->mounts[index] =
+        (struct tc_mount){.kind = TC_MOUNT_WRITE, .path = tree->path, .from = tree->from};
+    struct tc_item *item = &t->items[t->item_count++];
+    *item = (struct tc_item){.mount = &past->mounts[index],
+                             .path = tree->path,
+                             .writable = true,
+                             .directory = !tree->name,
+                             .layers = -1,
+                             .uid = (uid_t)tree->uid,
+                             .gid = (gid_t)tree->gid,
+                             .name = tree->name,
+                             .host_name = tree->host_name};
+    item->fd = tc_process_keep(t, open_root(tree));
+    item->copy = item->fd < 0
+                     ? -1
+                     : tc_process_keep(
+                           t, openat(own, number, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    return item->copy < 0 ? -1 : 0;
+}
+
+static int restore(struct past *past, int own, struct tc_held_list *list)
+{
+    struct tc_trees *t = &past->trees;
+    struct tc_workspace *w = &past->workspace;
+    size_t count = list->tree_count + list->named.count;
+    past->mounts = tc_arena_alloc(&t->arena, (count + 1) * sizeof(*past->mounts));
+    t->items = tc_arena_alloc(&t->arena, (count + 1) * sizeof(*t->items));
+    past->plan.denies =
+        tc_arena_alloc(&t->arena, (list->denies.count + 1) * sizeof(*past->plan.denies));
+    if (!past->mounts || !t->items || !past->plan.denies)
+        return -1;
+    for (size_t i = 0; i < list->denies.count; i++)
+        past->plan.denies[past->plan.deny_count++].path = list->denies.items[i];
+    for (size_t i = 0; i < list->tree_count; i++)
+        if (restore_item(past, own, i, &list->trees[i]) < 0)
+            return -1;
+    for (size_t i = 0; i < list->named.count; i++)
+        t->items[t->item_count++] = (struct tc_item){
+            .path = list->named.items[i], .part = true, .fd = -1, .copy = -1, .layers = -1};
+    for (size_t i = 0; i < list->row_count; i++) {
+        const struct tc_held_row *row = &list->rows[i];
+        struct tc_copied *entry = row->was ? TC_PUSH(w->copied, w->copied_count) : NULL;
+        if (row->was && !entry)
+            return -1;
+        if (entry)
+            *entry = (struct tc_copied){.item = &t->items[row->tree],
+                                        .relative = row->relative,
+                                        .copy.mode = row->host.mode,
+                                        .host = row->host};
+    }
+    return 0;
+}
+
+static void past_done(struct past *past)
+{
+    free(past->workspace.copied);
+    tc_trees_done(&past->trees);
+}
+
+static int bring_back(int own, struct tc_held_list *list, bool overwrite,
+                      struct tc_outcome *outcome)
+{
+    struct past past = {.trees.host = &tc_tree_host, .workspace.overwrite = overwrite};
+    const char *where = "";
+    past.plan.call = list->call;
+    past.plan.tool = list->tool;
+    past.plan.workspace = TC_WORKSPACE_COPY;
+    past.plan.commit = TC_COMMIT_ASK; /* nothing of it may be lost */
+    past.workspace.journals = tc_process_keep(&past.trees, tc_journal_open(&where));
+    past.workspace.held = tc_process_keep(&past.trees, tc_held_open(NULL));
+    past.cage = (struct tc_cage){
+        .plan = &past.plan, .outcome = outcome, .workspace = &past.workspace, .trees = &past.trees};
+    int rc = 0;
+    if (past.workspace.journals < 0 || past.workspace.held < 0)
+        rc = fail(outcome, list->call, TOOLCAGE_EPATH, "make the state directory writable",
+                  "cannot keep a journal of what comes back of call");
+    else if (restore(&past, own, list) < 0)
+        rc = fail(outcome, list->call, TOOLCAGE_EPATH,
+                  "the directories that the call worked in must be where they were",
+                  "cannot bring back the changes of call");
+    else
+        tc_process_gather(&past.cage, true, outcome);
+    past_done(&past);
+    return rc;
+}
+
+int tc_held_settle(const char *call, enum tc_held_action action, struct tc_outcome *outcome)
+{
+    struct tc_held_list list = {0};
+    _autofd_ int dir = is_id(call) ? tc_held_look() : (errno = ENOENT, -1);
+    _autofd_ int own =
+        dir < 0 ? -1 : openat(dir, call, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = -1;
+    if (own < 0) {
+        if (errno != ENOENT)
+            return fail(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
+                        "cannot look at the changes of call");
+        errno = 0;
+        return fail(outcome, call, TOOLCAGE_EUSAGE, "`toolcage changes` lists those that wait",
+                    "no changes are held of a call");
+    }
+    if (flock(own, LOCK_EX | LOCK_NB) < 0)
+        return fail(outcome, call, TOOLCAGE_EBACKEND, "try again when it has ended",
+                    "another program settles the changes of call");
+    if (action == TC_HELD_DISCARD)
+        rc = tc_remove_tree(dir, call) == 0
+                 ? 0
+                 : fail(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
+                        "cannot remove the changes of call");
+    else if (read_list(own, &list) < 0)
+        rc = fail(outcome, call, TOOLCAGE_EBACKEND,
+                  "discard them; their files are in the state directory, below held",
+                  "cannot read the list of changes of call");
+    else if (action == TC_HELD_SHOW)
+        rc = show(own, &list, outcome);
+    else
+        rc = bring_back(own, &list, action == TC_HELD_OVERWRITE, outcome);
+    tc_held_list_done(&list);
+    return rc;
+}

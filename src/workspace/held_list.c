@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The list of a held call, as it stands on disk. Another build may read it: the format has a name,
+ * which changes with everything below. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "workspace/held.h"
+
+static const char format[] = "toolcage held changes 1";
+enum { TREES_MAX = 2048, ROWS_MAX = 2000000 };
+
+static void visit_time(struct tc_wire *w, struct statx_timestamp *t)
+{
+    TC_WIRE_INT(w, t->tv_sec);
+    TC_WIRE_INT(w, t->tv_nsec);
+}
+
+static void visit_version(struct tc_wire *w, struct tc_version *v)
+{
+    TC_WIRE_INT(w, v->inode);
+    TC_WIRE_INT(w, v->size);
+    TC_WIRE_INT(w, v->mode);
+    visit_time(w, &v->mtime);
+    visit_time(w, &v->ctime);
+}
+
+#define TREE_TEXTS(t)                                                   \
+    {                                                                   \
+        &(t)->path, &(t)->from, &(t)->root, &(t)->name, &(t)->host_name \
+    }
+#define ROW_TEXTS(r)                           \
+    {                                          \
+        &(r)->relative, &(r)->kind, &(r)->held \
+    }
+
+static void visit_tree(struct tc_wire *w, struct tc_held_tree *t)
+{
+    char **const texts[] = TREE_TEXTS(t);
+    for (size_t i = 0; i < TC_COUNT(texts); i++)
+        tc_wire_str(w, texts[i]);
+    tc_wire_i64(w, &t->inode);
+    tc_wire_i64(w, &t->uid);
+    tc_wire_i64(w, &t->gid);
+    if (!t->path || !t->from || !t->root || !t->name != !t->host_name)
+        w->failed = true;
+}
+
+static void visit_row(struct tc_wire *w, struct tc_held_row *r)
+{
+    char **const texts[] = ROW_TEXTS(r);
+    for (size_t i = 0; i < TC_COUNT(texts); i++)
+        tc_wire_str(w, texts[i]);
+    tc_wire_i64(w, &r->tree);
+    TC_WIRE_INT(w, r->was);
+    visit_version(w, &r->host);
+    if (!r->relative)
+        w->failed = true;
+}
+
+void tc_held_visit(struct tc_wire *w, struct tc_held_list *list)
+{
+    tc_wire_format(w, format);
+    tc_wire_str(w, &list->call);
+    tc_wire_str(w, &list->tool);
+    tc_wire_i64(w, &list->at);
+    TC_WIRE_EACH(w, list->trees, list->tree_count, TREES_MAX, visit_tree);
+    TC_WIRE_EACH(w, list->rows, list->row_count, ROWS_MAX, visit_row);
+    tc_wire_strv(w, &list->denies);
+    tc_wire_strv(w, &list->named);
+    for (size_t i = 0; i < list->row_count && !w->failed; i++)
+        if (list->rows[i].tree < 0 || (size_t)list->rows[i].tree >= list->tree_count)
+            w->failed = true;
+}
+
+void tc_held_list_done(struct tc_held_list *list)
+{
+    for (size_t i = 0; i < list->tree_count; i++) {
+        char **const texts[] = TREE_TEXTS(&list->trees[i]);
+        for (size_t k = 0; k < TC_COUNT(texts); k++)
+            free(*texts[k]);
+    }
+    for (size_t i = 0; i < list->row_count; i++) {
+        char **const texts[] = ROW_TEXTS(&list->rows[i]);
+        for (size_t k = 0; k < TC_COUNT(texts); k++)
+            free(*texts[k]);
+    }
+    free(list->trees);
+    free(list->rows);
+    free(list->call);
+    free(list->tool);
+    tc_strv_done(&list->denies);
+    tc_strv_done(&list->named);
+    *list = (struct tc_held_list){0};
+}

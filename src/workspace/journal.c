@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Journals of commits: what is under way, and what a cut one has left. */
+#include "workspace/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/sys.h"
+#include "linux/mounts.h"
+#include "workspace/copy.h"
+#include "workspace/state.h"
+
+/* Records: a letter, then a text that ends with NUL. The directory on the host, the name in it that
+ * is about to change, the tool. */
+enum { TOOL = 'T', ROOT = 'R', WRITES = 'W', ID_LENGTH = 16, TEXT_MAX = 64 << 20 };
+enum mark { LIVE, CUT, TOLD };
+static const char *const suffixes[] = {[LIVE] = "", [CUT] = ".cut", [TOLD] = ".told"};
+static const char prefix[] = ".toolcage-";
+
+static _Atomic bool untold; /* a sweep found something that no call has told yet */
+
+static const char commits[] = "commits"; /* in the state directory */
+
+int tc_journal_open(const char **ret_where)
+{
+    return tc_state_open(commits, ret_where);
+}
+
+static DIR *look(void)
+{
+    return tc_take_dir(tc_state_look(commits));
+}
+
+/* ---- the committing process ---- */
+
+static int record(struct tc_journal *j, char kind, const char *text)
+{
+    char line[PATH_MAX + 2];
+    size_t n = strlen(text);
+    if (n > PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    line[0] = kind;
+    memcpy(line + 1, text, n + 1);
+    return tc_write_all(j->fd, line, n + 2);
+}
+
+int tc_journal_begin(struct tc_journal *j, int dir, const char *tool)
+{
+    uint64_t random;
+    *j = (struct tc_journal){.dir = dir, .fd = -1};
+    if (dir < 0 || getrandom(&random, sizeof(random), 0) != sizeof(random))
+        return -1;
+    (void)snprintf(j->name, sizeof(j->name), "%016llx", (unsigned long long)random);
+    (void)snprintf(j->temporary, sizeof(j->temporary), "%s%s", prefix, j->name);
+    j->fd = openat(dir, j->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    struct stat st;
+    if (j->fd < 0 || flock(j->fd, LOCK_EX | LOCK_NB) < 0 || fstat(j->fd, &st) < 0)
+        return -1;
+    if (st.st_nlink == 0) { /* a sweep was quicker than our lock */
+        errno = EAGAIN;
+        return -1;
+    }
+    return record(j, TOOL, tool ? tool : "");
+}
+
+int tc_journal_write(struct tc_journal *j, const struct tc_item *item, const char *relative)
+{
+    if (j->item != item) {
+        char root[PATH_MAX];
+        if (tc_resolve_name(item->fd, root) < 0 || record(j, ROOT, root) < 0)
+            return -1;
+        j->item = item;
+    }
+    return record(j, WRITES, relative);
+}
+
+void tc_journal_end(struct tc_journal *j)
+{
+    if (j->fd >= 0) {
+        (void)unlinkat(j->dir, j->name, 0);
+        (void)close(TAKE_FD(j->fd));
+    }
+}
+
+/* ---- what dead owners left ---- */
+
+struct entry {
+    const char *tool, *root, *last;
+    size_t begun;
+};
+
+static void parse(const struct tc_buf *text, struct entry *e)
+{
+    *e = (struct entry){.tool = "", .root = ""};
+    const char *end = text->data + text->len;
+    for (const char *at = text->data; at && at < end && memchr(at, '\0', (size_t)(end - at));
+         at += strlen(at) + 1) {
+        e->tool = *at == TOOL ? at + 1 : e->tool;
+        e->root = *at == ROOT ? at + 1 : e->root;
+        e->last = *at == WRITES ? at + 1 : e->last;
+        e->begun += *at == WRITES;
+    }
+}
+
+/* Only the last file can have been under way. Never through a link. */
+static void remove_temporary(const struct entry *e, const char *id)
+{
+    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    char name[sizeof(prefix) + ID_LENGTH];
+    _autofree_ char *parent = e->last && e->root[0] == '/' ? tc_path_parent(e->last) : NULL;
+    _autofd_ int root = parent ? tc_openat2(AT_FDCWD, e->root, &how) : -1;
+    _autofd_ int dir = root < 0 ? -1 : tc_resolve_beneath(root, parent[0] == '/' ? "." : parent);
+    (void)snprintf(name, sizeof(name), "%s%.16s", prefix, id);
+    if (dir >= 0)
+        (void)unlinkat(dir, name, 0);
+}
+
+static int is_mark(const char *name, enum mark mark)
+{
+    return strspn(name, "0123456789abcdef") == ID_LENGTH &&
+           strcmp(name + ID_LENGTH, suffixes[mark]) == 0;
+}
+
+static int read_journal(int fd, struct tc_buf *text)
+{
+    text->max = TEXT_MAX;
+    return lseek(fd, 0, SEEK_SET) == 0 ? tc_read_all(fd, text) : -1;
+}
+
+static int set_mark(int dir, const char *name, enum mark mark)
+{
+    char marked[ID_LENGTH + 8];
+    (void)snprintf(marked, sizeof(marked), "%.16s%s", name, suffixes[mark]);
+    return renameat(dir, name, dir, marked);
+}
+
+/* Was this a commit that was cut? The lock is held until its file has its new name. */
+static bool handle(int dir, const char *name)
+{
+    struct stat st;
+    struct entry e;
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    _autofd_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 || !st.st_nlink ||
+        !S_ISREG(st.st_mode) || read_journal(fd, &text) < 0)
+        return false;
+    parse(&text, &e);
+    remove_temporary(&e, name);
+    if (!e.begun) /* nothing had come back yet */
+        return unlinkat(dir, name, 0) == 0;
+    return set_mark(dir, name, CUT) == 0;
+}
+
+unsigned tc_journal_sweep(void)
+{
+    _autodir_ DIR *dir = look();
+    const struct dirent *e;
+    unsigned found = 0;
+    bool cut = false;
+    while (dir && (e = readdir(dir))) {
+        found += is_mark(e->d_name, LIVE) && handle(dirfd(dir), e->d_name);
+        cut = cut || is_mark(e->d_name, CUT);
+    }
+    if (cut || found)
+        atomic_store(&untold, true);
+    return found;
+}
+
+static void describe(struct tc_buf *out, int dir, const char *name)
+{
+    struct entry e;
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    _autofd_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || read_journal(fd, &text) < 0)
+        return;
+    parse(&text, &e);
+    if (!e.last)
+        return;
+    size_t from = out->len;
+    tc_buf_addf(
+        out,
+        "a commit to %s%s%s was cut: what it listed before %s has come back (%zu names), %s "
+        "itself may have, and nothing after it",
+        e.root, e.tool[0] ? " by tool " : "", e.tool, e.last, e.begun - 1, e.last);
+    for (size_t i = from; !out->failed && i < out->len; i++)
+        if ((unsigned char)out->data[i] < 0x20 || (unsigned char)out->data[i] >= 0x7f)
+            out->data[i] = '?';
+    tc_buf_addc(out, '\n');
+}
+
+char *tc_journal_cuts(void)
+{
+    _autodir_ DIR *dir = look();
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    struct dirent *e;
+    int more = dir || errno == ENOENT ? 0 : -1;
+    while (dir && (more = tc_next_entry(dir, &e)) > 0)
+        if (is_mark(e->d_name, CUT) || is_mark(e->d_name, TOLD))
+            describe(&out, dirfd(dir), e->d_name);
+    if (more < 0)
+        tc_buf_addf(&out, "the journals of commits cannot be read: %s\n", strerror(errno));
+    return out.len ? tc_buf_steal(&out) : NULL;
+}
+
+char *tc_journal_notice(void)
+{
+    if (!atomic_exchange(&untold, false))
+        return NULL;
+    _autodir_ DIR *dir = look();
+    struct dirent *e;
+    size_t told = 0;
+    int more = dir || errno == ENOENT ? 0 : -1;
+    while (dir && (more = tc_next_entry(dir, &e)) > 0)
+        told += is_mark(e->d_name, CUT) && set_mark(dirfd(dir), e->d_name, TOLD) == 0;
+    if (more < 0)
+        atomic_store(&untold, true); /* by the next call */
+    return told ? tc_format("%zu earlier commit%s to the host %s cut: `toolcage doctor` tells what "
+                            "came back, `toolcage doctor --clean` forgets it",
+                            told, told == 1 ? "" : "s", told == 1 ? "was" : "were")
+                : NULL;
+}
+
+unsigned tc_journal_forget(void)
+{
+    _autodir_ DIR *dir = look();
+    const struct dirent *e;
+    unsigned gone = 0;
+    while (dir && (e = readdir(dir)))
+        gone += (is_mark(e->d_name, CUT) || is_mark(e->d_name, TOLD)) &&
+                unlinkat(dirfd(dir), e->d_name, 0) == 0;
+    return gone;
+}

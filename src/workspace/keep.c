@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Keeping changes: in the process that gathers them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/remove.h"
+#include "base/sys.h"
+#include "workspace/copy.h"
+#include "workspace/held.h"
+#include "workspace/state.h"
+
+static const char store[] = "held"; /* in the state directory */
+
+int tc_held_open(const char **ret_where)
+{
+    return tc_state_open(store, ret_where);
+}
+
+int tc_held_look(void)
+{
+    return tc_state_look(store);
+}
+
+void tc_keeping_begin(struct tc_keeping *k, int dir, const struct tc_plan *plan)
+{
+    const char *call = plan->call, *tool = plan->tool;
+    *k = (struct tc_keeping){.dir = dir, .own = -1, .must = plan->commit == TC_COMMIT_ASK};
+    (void)snprintf(k->name, sizeof(k->name), "%.30s.new", call ? call : "");
+    k->list.call = strdup(call ? call : "");
+    k->list.tool = tool ? strdup(tool) : NULL;
+    k->list.at = (int64_t)time(NULL);
+    k->failed = !k->list.call || (tool && !k->list.tool);
+}
+
+static bool add_names(struct tc_held_list *list, const struct tc_cage *cage)
+{
+    const struct tc_trees *t = cage->trees;
+    for (size_t i = 0; i < cage->plan->deny_count; i++)
+        if (!tc_strv_add(&list->denies, cage->plan->denies[i].path))
+            return false;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].part && !tc_strv_add(&list->named, t->items[i].path))
+            return false;
+    return true;
+}
+
+/* A program that nobody looks after shall not fill the disk. */
+static bool has_room(int dir)
+{
+    enum { CALLS_MAX = 256 };
+    _autodir_ DIR *all = tc_take_dir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct dirent *e;
+    int calls = 0;
+    while (all && tc_next_entry(all, &e) > 0)
+        calls++;
+    errno = EDQUOT;
+    return all && calls < CALLS_MAX;
+}
+
+/* Its lock tells a sweep that somebody is at work; one that was quicker than the lock has removed
+ * it again. */
+static int make_own(const struct tc_keeping *k)
+{
+    enum { TRIES = 8 };
+    for (int i = 0; i < TRIES; i++) {
+        struct stat st;
+        if (mkdirat(k->dir, k->name, 0700) < 0 && errno != EEXIST)
+            return -1;
+        _autofd_ int fd = openat(k->dir, k->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT)
+            continue;
+        if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &st) < 0)
+            return -1;
+        if (st.st_nlink > 0)
+            return TAKE_FD(fd);
+    }
+    errno = EAGAIN;
+    return -1;
+}
+
+static bool open_own(struct tc_keeping *k, const struct tc_cage *cage)
+{
+    if (k->own >= 0)
+        return true;
+    if (k->dir < 0 || !has_room(k->dir))
+        return false;
+    k->own = make_own(k);
+    return k->own >= 0 && add_names(&k->list, cage);
+}
+
+static char *root_of(const struct tc_item *item)
+{
+    char root[PATH_MAX];
+    return tc_resolve_name(item->fd, root) < 0 ? NULL : strdup(root);
+}
+
+static char *copy_or_null(const char *text, bool *failed)
+{
+    char *copy = text ? strdup(text) : NULL;
+    *failed = *failed || (text && !copy);
+    return copy;
+}
+
+/* The number of the item's tree, or -1. */
+static int64_t tree_of(struct tc_keeping *k, const struct tc_item *item)
+{
+    struct stat st;
+    char number[24];
+    for (size_t i = 0; i < k->list.tree_count; i++)
+        if (strcmp(k->list.trees[i].path, item->path) == 0)
+            return (int64_t)i;
+    struct tc_held_tree *t =
+        fstat(item->fd, &st) < 0 ? NULL : TC_PUSH(k->list.trees, k->list.tree_count);
+    if (!t)
+        return -1;
+    bool failed = false;
+    *t = (struct tc_held_tree){.path = copy_or_null(item->path, &failed),
+                               .from = copy_or_null(item->mount->from, &failed),
+                               .root = root_of(item),
+                               .name = copy_or_null(item->name, &failed),
+                               .host_name = copy_or_null(item->host_name, &failed),
+                               .inode = (int64_t)st.st_ino,
+                               .uid = item->uid,
+                               .gid = item->gid};
+    (void)snprintf(number, sizeof(number), "%zu", k->list.tree_count - 1);
+    if (failed || !t->root || mkdirat(k->own, number, 0700) < 0)
+        return -1;
+    return (int64_t)k->list.tree_count - 1;
+}
+
+static bool add_row(struct tc_keeping *k, int64_t tree, const char *relative, const char *kind,
+                    const char *held, const struct tc_copied *base)
+{
+    struct tc_held_row *row = TC_PUSH(k->list.rows, k->list.row_count);
+    bool failed = !row;
+    if (!row)
+        return false;
+    *row = (struct tc_held_row){.tree = tree,
+                                .relative = copy_or_null(relative, &failed),
+                                .kind = copy_or_null(kind, &failed),
+                                .held = copy_or_null(held, &failed),
+                                .was = base != NULL};
+    if (base) {
+        row->host = base->host;
+        row->host.mode = base->host.mode ? base->host.mode : base->copy.mode;
+    }
+    return !failed;
+}
+
+/* The directories on the way; those that are new here are noted as nothing of the tool's. */
+static bool make_way(struct tc_keeping *k, int64_t tree, char *place)
+{
+    static const struct tc_copied directory = {.host.mode = S_IFDIR};
+    char *start = strchr(place, '/') + 1;
+    for (char *slash = strchr(start, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        int rc = mkdirat(k->own, place, 0700);
+        bool fine = rc == 0 ? add_row(k, tree, start, NULL, NULL, &directory) : errno == EEXIST;
+        *slash = '/';
+        if (!fine)
+            return false;
+    }
+    return true;
+}
+
+static bool copy_entry(struct tc_keeping *k, const struct tc_walk_entry *e, const char *place)
+{
+    if (S_ISREG(e->st->stx_mode))
+        return tc_workspace_copy_file(e->dirfd, e->name, k->own, place, e->st->stx_mode) == 0 &&
+               tc_workspace_copy_times(k->own, place, e->st) == 0;
+    if (S_ISLNK(e->st->stx_mode))
+        return tc_workspace_copy_link(e->dirfd, e->name, k->own, place) == 0;
+    return S_ISDIR(e->st->stx_mode) && mkdirat(k->own, place, (e->st->stx_mode & 0777) | 0700) == 0;
+}
+
+void tc_keep_entry(struct tc_keeping *k, const struct tc_cage *cage, const struct tc_item *item,
+                   const struct tc_walk_entry *e, const char *kind, const char *held)
+{
+    bool fine = !k->failed && open_own(k, cage);
+    int64_t tree = fine ? tree_of(k, item) : -1;
+    _autofree_ char *place =
+        tree < 0 ? NULL
+                 : tc_format("%lld/%s", (long long)tree, item->name ? item->name : e->relative);
+    k->failed = !place || !make_way(k, tree, place) || !copy_entry(k, e, place) ||
+                !add_row(k, tree, e->relative, kind, held,
+                         tc_commit_base(cage->workspace, item, e->relative));
+}
+
+void tc_keep_removal(struct tc_keeping *k, const struct tc_cage *cage,
+                     const struct tc_copied *entry, const char *held)
+{
+    bool fine = !k->failed && open_own(k, cage);
+    int64_t tree = fine ? tree_of(k, entry->item) : -1;
+    k->failed = tree < 0 || !add_row(k, tree, entry->relative, "deleted", held, entry);
+}
+
+static int write_list(struct tc_keeping *k)
+{
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    tc_held_visit(&w, &k->list);
+    _autofd_ int fd =
+        w.failed
+            ? -1
+            : openat(k->own, "list", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int rc = fd < 0 ? -1 : tc_write_all(fd, w.out.data, w.out.len);
+    tc_buf_done(&w.out);
+    return rc;
+}
+
+/* Replaces what is kept of the call by what was just written. */
+static int finish(struct tc_keeping *k)
+{
+    const char *call = k->list.call;
+    if (k->failed || k->dir < 0)
+        return k->failed ? -1 : 0;
+    if (k->own >= 0 && write_list(k) < 0)
+        return -1;
+    if (tc_remove_tree(k->dir, call) < 0 && errno != ENOENT)
+        return -1;
+    return k->own < 0 ? 0 : renameat(k->dir, k->name, k->dir, call);
+}
+
+int tc_keeping_end(struct tc_keeping *k)
+{
+    int rc = finish(k), saved = errno;
+    if (rc < 0 && k->own >= 0)
+        (void)tc_remove_tree(k->dir, k->name);
+    if (k->own >= 0)
+        (void)close(k->own);
+    rc = k->must ? rc : 0;
+    tc_held_list_done(&k->list);
+    *k = (struct tc_keeping){.dir = -1, .own = -1};
+    errno = saved;
+    return rc;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What the host changed during the call is told by time, not by a copy of everything: a file that
+ * is written, made or put into a directory gets a new ctime. A directory that took another one's
+ * place brings old files along, so the directories are noted at the start; and the names, which
+ * tell what was removed. */
+#include "workspace/overlay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "linux/mounts.h"
+#include "workspace/copy.h"
+#include "workspace/session.h"
+
+enum { NAMES_MAX = 1000000, ENTRIES_MAX = 2000000 };
+
+/* ---- before the call ---- */
+
+static int fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *hint,
+                const char *what)
+{
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                         .stage = "overlay",
+                                         .subject = item->mount->from,
+                                         .errnum = errnum,
+                                         .hint = hint},
+                        TC_CLAUSE_FS_WRITE, "%s %s", what, item->mount->from);
+}
+
+static const char use_copy[] = "use workspace = { mode = \"copy\" }";
+
+bool tc_overlay_wanted(const struct tc_plan *plan, const struct tc_item *item)
+{
+    return plan->workspace == TC_WORKSPACE_OVERLAY && tc_process_copied(plan, item);
+}
+
+/* A directory whose content was replaced is marked by an attribute. */
+static bool keeps_attributes(int dir)
+{
+    static const char name[] = "user.toolcage";
+    return fsetxattr(dir, name, "", 0, 0) == 0 && fremovexattr(dir, name) == 0;
+}
+
+struct census {
+    struct tc_cage *cage;
+    const struct tc_item *item;
+};
+
+static int note_name(void *userdata, const struct tc_walk_entry *e)
+{
+    const struct census *c = userdata;
+    struct tc_trees *t = c->cage->trees;
+    struct tc_workspace *w = c->cage->workspace;
+    bool directory = S_ISDIR(e->st->stx_mode);
+    if (c->cage->unwanted) {
+        errno = ECANCELED;
+        return -1;
+    }
+    if (tc_workspace_denied(c->cage, c->item, e->relative))
+        return 1;
+    char *relative = tc_arena_format(&t->arena, "%s", e->relative);
+    struct tc_place *place = relative ? TC_PUSH(w->places, w->place_count) : NULL;
+    if (!place) {
+        errno = ENOMEM;
+        return -1;
+    }
+    *place = (struct tc_place){.item = c->item, .relative = relative};
+    if (!directory)
+        return 0;
+    place->inode = e->st->stx_ino;
+    place->device = makedev(e->st->stx_dev_major, e->st->stx_dev_minor);
+    return tc_workspace_kernel_fs(e);
+}
+
+static int take_census(struct tc_cage *cage, const struct tc_item *item)
+{
+    struct census c = {.cage = cage, .item = item};
+    struct tc_walk walk = {
+        .visit = note_name, .userdata = &c, .names_only = true, .entries_max = NAMES_MAX};
+    if (tc_walk(&walk, item->fd) < 0)
+        return fail(cage, item, errno, use_copy, "cannot list the names in");
+    /* what cannot be listed cannot be changed by the tool either */
+    return walk.seen < NAMES_MAX ? 0
+                                 : fail(cage, item, E2BIG, use_copy, "there are too many names in");
+}
+
+static int refuse_mounts(struct tc_cage *cage, const struct tc_item *item, const char *mounts)
+{
+    _autofree_ char *below = NULL;
+    if (tc_process_mount_below(item, mounts, &below) < 0)
+        return fail(cage, item, errno, use_copy, "cannot list what is mounted below");
+    _autofree_ char *hint =
+        below ? tc_format("%s, or unmount %s/%s", use_copy, item->mount->from, below) : NULL;
+    return below ? fail(cage, item, 0, hint, "an overlay does not show what is mounted below") : 0;
+}
+
+static int64_t ns_of(int64_t seconds, int64_t nanoseconds)
+{
+    return seconds * 1000000000 + nanoseconds;
+}
+
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    (void)clock_gettime(clock, &now);
+    return ns_of(now.tv_sec, now.tv_nsec);
+}
+
+/* Files are stamped by a clock that moves in ticks. Past the next one, whatever is changed gets a
+ * later time than `opened`, and whatever was changed before has an earlier one. */
+static void wait_for_tick(int64_t opened)
+{
+    enum { TICKS = 1000, STEP_NS = 200000 };
+    for (int i = 0; i < TICKS && clock_ns(CLOCK_REALTIME_COARSE) < opened; i++)
+        (void)nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+}
+
+static int make_layer(struct tc_cage *cage, struct tc_item *item)
+{
+    struct tc_trees *t = cage->trees;
+    const struct tc_limits *l = &cage->plan->limits;
+    struct stat st;
+    int storage = tc_process_keep(t, tc_tmpfs(l->disk, l->inodes, "0755", true));
+    int upper = storage < 0 ? -1 : tc_process_own_directory(t, storage, "u");
+    if (upper < 0 || tc_process_own_directory(t, storage, "w") < 0 || fstat(item->fd, &st) < 0 ||
+        fchmod(upper, st.st_mode & 0777) < 0)
+        return fail(cage, item, errno, "check the size of `disk` in the policy",
+                    "cannot make room for the changes of");
+    if (!keeps_attributes(upper))
+        return fail(
+            cage, item, errno,
+            "use workspace = { mode = \"copy\" }, or a kernel from Linux 6.6 on, whose tmpfs "
+            "keeps user attributes",
+            "this kernel's tmpfs cannot hold an overlay of");
+    item->layers = storage;
+    item->copy = upper;
+    return 0;
+}
+
+int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *mounts)
+{
+    struct tc_workspace *w = cage->workspace;
+    if (tc_process_remote_fs(item->fd))
+        return fail(cage, item, 0, use_copy,
+                    "an overlay needs the times of a file system of this machine's own, not of");
+    if (!w->opened_ns) {
+        w->opened_ns = clock_ns(CLOCK_REALTIME);
+        w->opened_us = tc_now_us();
+    }
+    if (refuse_mounts(cage, item, mounts) < 0 || make_layer(cage, item) < 0 ||
+        take_census(cage, item) < 0 || tc_session_restore_layer(cage, item) < 0)
+        return -1;
+    wait_for_tick(w->opened_ns);
+    return 0;
+}
+
+/* ---- after the call ---- */
+
+struct comparison {
+    struct tc_cage *cage;
+    struct tc_workspace *w;
+    const struct tc_item *item;
+    bool clock_held;        /* nobody set the clock back */
+    char covered[PATH_MAX]; /* everything of the host below this is noted already; "": none */
+};
+
+/* Somebody who sets the clock back takes the meaning from every time since. */
+static bool clock_held(const struct tc_workspace *w)
+{
+    int64_t real = clock_ns(CLOCK_REALTIME) - w->opened_ns;
+    int64_t passed = (tc_now_us() - w->opened_us) * 1000;
+    return real > passed - passed / 1000 - 10000000;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct tc_place *x = a, *y = b;
+    if (x->item != y->item)
+        return x->item < y->item ? -1 : 1;
+    return strcmp(x->relative, y->relative);
+}
+
+static const struct tc_place *place_of(const struct comparison *c, const char *relative)
+{
+    struct tc_place key = {.item = c->item, .relative = relative};
+    const struct tc_workspace *w = c->w;
+    return w->places ? bsearch(&key, w->places, w->place_count, sizeof(key), by_place) : NULL;
+}
+
+/* Is this directory the one that stood there at the start? */
+static bool same_directory(const struct comparison *c, const char *relative, uint64_t inode,
+                           dev_t device)
+{
+    const struct tc_place *was = place_of(c, relative);
+    return was && was->inode == inode && was->device == device;
+}
+
+static bool same_parent(const struct comparison *c, const char *relative, int dir)
+{
+    _autofree_ char *parent = tc_path_parent(relative);
+    struct stat st;
+    if (!parent || fstat(dir, &st) < 0)
+        return false;
+    return parent[0] == '/' || same_directory(c, parent, st.st_ino, st.st_dev);
+}
+
+/* Not every file system counts in nanoseconds: two seconds are the coarsest. */
+static bool is_older(const struct comparison *c, const struct statx_timestamp *t)
+{
+    int64_t at = ns_of(t->tv_sec, t->tv_nsec), coarse = t->tv_nsec ? 0 : 2000000000;
+    return at + coarse < c->w->opened_ns;
+}
+
+/* Has the host left it alone since the start? `dir` holds it. */
+static bool untouched(const struct comparison *c, const char *relative, int dir,
+                      const struct statx *host)
+{
+    if (!c->clock_held)
+        return false;
+    if (S_ISDIR(host->stx_mode))
+        return same_directory(c, relative, host->stx_ino,
+                              makedev(host->stx_dev_major, host->stx_dev_minor));
+    return is_older(c, &host->stx_ctime) && same_parent(c, relative, dir);
+}
+
+/* What stood there, and what the layer has of it when that is the same. A version that nothing can
+ * equal stands for what the host changed. */
+static int note(struct comparison *c, const char *relative, int dir, const struct statx *host,
+                const struct tc_version *copy)
+{
+    char *name = tc_arena_format(&c->cage->trees->arena, "%s", relative);
+    struct tc_copied *entry = name ? TC_PUSH(c->w->copied, c->w->copied_count) : NULL;
+    if (!entry) {
+        errno = ENOMEM;
+        return -1;
+    }
+    *entry = (struct tc_copied){.item = c->item, .relative = name};
+    bool told = tc_session_base(c->w, c->item, relative, host->stx_mode, &entry->host);
+    if (!told && untouched(c, relative, dir, host))
+        entry->host = tc_workspace_version(host);
+    entry->copy.mode = host->stx_mode;
+    if (copy)
+        entry->copy = *copy;
+    return 0;
+}
+
+struct below {
+    struct comparison *comparison;
+    const char *start;
+};
+
+static int note_below(void *userdata, const struct tc_walk_entry *e)
+{
+    const struct below *b = userdata;
+    struct comparison *c = b->comparison;
+    _autofree_ char *relative = tc_path_join(b->start, e->relative);
+    if (!relative) {
+        errno = ENOMEM;
+        return -1;
+    }
+    if (tc_workspace_denied(c->cage, c->item, relative))
+        return 1; /* the tool never saw it, so it stays */
+    if (S_ISDIR(e->st->stx_mode) && e->st->stx_attributes & STATX_ATTR_MOUNT_ROOT)
+        return 1;
+    return note(c, relative, e->dirfd, e->st, NULL);
+}
+
+/* Everything of a directory of the host that the layer does not show any more. */
+static int cover(struct comparison *c, const char *relative, int dir)
+{
+    struct below below = {.comparison = c, .start = relative};
+    struct tc_walk walk = {.visit = note_below, .userdata = &below, .entries_max = ENTRIES_MAX};
+    _autofd_ int fd =
+        openat(dir, tc_path_base(relative), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || tc_walk(&walk, fd) < 0)
+        return -1;
+    if (walk.skipped) { /* it stays: what was not seen cannot be removed */
+        errno = E2BIG;
+        return -1;
+    }
+    tc_strcopy(c->covered, sizeof(c->covered), relative);
+    return 0;
+}
+
+/* 1, 0, or -1 with errno. */
+static int has_attribute(const struct tc_walk_entry *e, const char *name)
+{
+    char path[64 + NAME_MAX];
+    char value[8];
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", e->dirfd, e->name);
+    if (lgetxattr(path, name, value, sizeof(value)) >= 0 || errno == ERANGE)
+        return 1;
+    return errno == ENODATA || errno == ENOTSUP ? 0 : -1;
+}
+
+/* Of two files of one size. */
+static bool same_bytes(int a, int b, uint64_t size)
+{
+    enum { BLOCK = 65536 };
+    char left[BLOCK], right[BLOCK];
+    for (uint64_t at = 0; at < size; at += BLOCK) {
+        ssize_t want = (ssize_t)(size - at < BLOCK ? size - at : BLOCK);
+        if (pread(a, left, (size_t)want, (off_t)at) != want ||
+            pread(b, right, (size_t)want, (off_t)at) != want ||
+            memcmp(left, right, (size_t)want) != 0)
+            return false;
+    }
+    return true;
+}
+
+static int open_file(int dir, const char *name)
+{
+    return openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+static bool same_link(const struct tc_walk_entry *e, int dir)
+{
+    char left[PATH_MAX], right[PATH_MAX];
+    ssize_t n = readlinkat(e->dirfd, e->name, left, sizeof(left));
+    return n >= 0 && readlinkat(dir, e->name, right, sizeof(right)) == n &&
+           memcmp(left, right, (size_t)n) == 0;
+}
+
+/* A file is copied as soon as somebody opens it for writing, whether that writes or not. A large
+ * one is taken for changed then: to compare it would hold up the answer. */
+static bool same_content(const struct tc_walk_entry *e, int dir, const struct statx *host)
+{
+    enum { COMPARED_MAX = 64 << 20 };
+    const struct statx *st = e->st;
+    if (S_ISLNK(st->stx_mode) && S_ISLNK(host->stx_mode))
+        return same_link(e, dir);
+    if (!S_ISREG(st->stx_mode) || st->stx_mode != host->stx_mode ||
+        st->stx_size != host->stx_size || st->stx_size > COMPARED_MAX ||
+        ns_of(st->stx_mtime.tv_sec, st->stx_mtime.tv_nsec) !=
+            ns_of(host->stx_mtime.tv_sec, host->stx_mtime.tv_nsec))
+        return false;
+    _autofd_ int layer = open_file(e->dirfd, e->name);
+    _autofd_ int below = open_file(dir, e->name);
+    return layer >= 0 && below >= 0 && same_bytes(layer, below, st->stx_size);
+}
+
+/* The host has it no more; had it? */
+static int note_gone(struct comparison *c, const struct tc_walk_entry *e)
+{
+    const struct statx was = {.stx_mode = e->st->stx_mode};
+    const struct tc_held_row *row = tc_session_row(c->w, c->item, e->relative);
+    if (S_ISCHR(e->st->stx_mode) || (row && row->kind ? !row->was : !place_of(c, e->relative)))
+        return 0;
+    return note(c, e->relative, -1, &was, NULL);
+}
+
+static int compare(struct comparison *c, const struct tc_walk_entry *e, int dir,
+                   const struct statx *host)
+{
+    bool directory = S_ISDIR(e->st->stx_mode), was_directory = S_ISDIR(host->stx_mode);
+    const struct tc_held_row *row = tc_session_row(c->w, c->item, e->relative);
+    if (!place_of(c, e->relative) || (row && row->kind && !row->was))
+        return 0; /* the host's own, and new */
+    struct tc_version now = tc_workspace_version(e->st);
+    bool same = !directory && !was_directory && same_content(e, dir, host);
+    if (note(c, e->relative, dir, host, same ? &now : NULL) < 0)
+        return -1;
+    if (!was_directory || !untouched(c, e->relative, dir, host))
+        return 0;
+    int opaque = directory ? has_attribute(e, "user.overlay.opaque") : 1;
+    return opaque > 0 ? cover(c, e->relative, dir) : opaque;
+}
+
+static int visit(void *userdata, const struct tc_walk_entry *e)
+{
+    struct comparison *c = userdata;
+    struct statx host;
+    _autofree_ char *parent = tc_path_parent(e->relative);
+    if (c->covered[0] && tc_path_within(c->covered, e->relative))
+        return 0;
+    if (tc_workspace_denied(c->cage, c->item, e->relative))
+        return 1;
+    _autofd_ int dir =
+        parent ? tc_resolve_beneath(c->item->fd, parent[0] == '/' ? "." : parent) : -1;
+    if (dir < 0 && tc_resolve_gone(errno))
+        return note_gone(c, e);
+    if (dir < 0)
+        return -1;
+    if (statx(dir, e->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &host) == 0)
+        return compare(c, e, dir, &host);
+    return errno == ENOENT || errno == ENOTDIR ? note_gone(c, e) : -1;
+}
+
+int tc_overlay_compare(struct tc_cage *cage, const struct tc_item *item)
+{
+    struct tc_workspace *w = cage->workspace;
+    struct comparison c = {.cage = cage, .w = w, .item = item, .clock_held = clock_held(w)};
+    struct tc_walk walk = {.visit = visit, .userdata = &c, .entries_max = ENTRIES_MAX};
+    if (w->places)
+        qsort(w->places, w->place_count, sizeof(*w->places), by_place);
+    if (tc_walk(&walk, item->copy) < 0)
+        return -1;
+    if (walk.skipped) {
+        tc_process_left(cage, item, walk.left);
+        errno = E2BIG;
+        return -1;
+    }
+    return 0;
+}

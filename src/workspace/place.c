@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What stands at each granted path: a copy, an overlay, private storage, or the host's own. */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/fd.h"
+#include "workspace/copy.h"
+#include "workspace/overlay.h"
+#include "workspace/workspace.h"
+
+enum { MOUNTS_MAX = 16 << 20 }; /* of text */
+
+/* An overlay; or a copy, where none can be had and the call leaves the choice. */
+static int open_layers(struct tc_cage *cage, struct tc_item *item, const char *mounts)
+{
+    if (tc_overlay_open(cage, item, mounts) == 0)
+        return tc_process_show(cage, item, item->fd);
+    if (!cage->plan->overlay_or_copy || cage->plan->session || cage->unwanted)
+        return -1;
+    tc_failure_clear(&cage->outcome->failure);
+    cage->outcome->status = 0;
+    item->layers = item->copy = -1;
+    return tc_workspace_copy(cage, item);
+}
+
+/* What stands at the item's path: a copy, private storage, or the host's own. */
+static int open_item(struct tc_cage *cage, struct tc_item *item, const char *mounts)
+{
+    if (tc_overlay_wanted(cage->plan, item))
+        return open_layers(cage, item, mounts);
+    if (tc_process_copied(cage->plan, item))
+        return tc_workspace_copy(cage, item);
+    if (item->drawer && item->layers < 0)
+        return item->copy;
+    return tc_process_show(cage, item, item->fd);
+}
+
+static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *mounts)
+{
+    struct tc_trees *t = cage->trees;
+    int tree = open_item(cage, item, mounts);
+    if (tree < 0)
+        return -1;
+    struct tc_box_mount *m =
+        tc_process_mount(t, tree, item->path, tc_process_rights(cage->plan, item));
+    if (!m)
+        return tc_cage_fail_memory(cage, "trees");
+    m->dev = item->point.dev;
+    m->ino = item->point.ino;
+    m->layered = item->layers >= 0;
+    m->layers = item->layers;
+    if (!item->directory || (item->copy >= 0 && !(item->drawer && m->layered)))
+        return 0;
+    if (tc_process_cover_kernel(cage, item, mounts) < 0)
+        return tc_process_refuse(cage, item->mount, errno, "unmount them",
+                                 "kernel file systems below ", " cannot be covered");
+    return item->writable ? tc_process_steering(cage, item) : 0;
+}
+
+/* Mounts below a granted path need a directory to be below of. */
+static bool any_directory(const struct tc_trees *t)
+{
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].directory)
+            return true;
+    return false;
+}
+
+int tc_process_trees(struct tc_cage *cage)
+{
+    struct tc_trees *t = cage->trees;
+    _autobuf_ struct tc_buf mounts = TC_BUF_INIT;
+    mounts.max = MOUNTS_MAX;
+    if (any_directory(t) && tc_read_file(AT_FDCWD, "/proc/self/mountinfo", &mounts) < 0)
+        return tc_process_refuse(cage, t->items[0].mount, errno, "mount /proc",
+                                 "mounts below granted path ", " cannot be listed");
+    for (size_t i = 0; i < t->item_count; i++)
+        if (!t->items[i].name && add_tree(cage, &t->items[i], mounts.data) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The directory of a session: found, locked, looked at, listed, thrown away. Never in the loop: a
+ * state directory may be slow. */
+#include "workspace/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "base/remove.h"
+#include "workspace/state.h"
+
+enum { SESSIONS_MAX = 64, TRIES = 20, PAUSE_NS = 10000000, SHOWN = 12 };
+
+static int fail(struct tc_cage *cage, int code, const char *name, const char *hint,
+                const char *what)
+{
+    return tc_cage_fail(
+        cage,
+        &(struct tc_why){
+            .code = code, .stage = "session", .subject = name, .errnum = errno, .hint = hint},
+        -1, "%s %s", what, name);
+}
+
+static int cannot(struct tc_outcome *outcome, const char *name, const char *what)
+{
+    return fail(&(struct tc_cage){.outcome = outcome}, TOOLCAGE_ESYSTEM, name,
+                "look into the state directory", what);
+}
+
+/* NULL with ENOENT: there never was a session. */
+static DIR *open_all(void)
+{
+    return tc_take_dir(tc_state_look("sessions"));
+}
+
+static bool has_record(int own)
+{
+    struct stat st;
+    return fstatat(own, "record", &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+/* A call that has been answered may need a moment to let go of it. */
+static int lock(int own, bool patient)
+{
+    for (int i = 0; flock(own, LOCK_EX | LOCK_NB) < 0; i++) {
+        if (errno != EWOULDBLOCK || !patient || i == TRIES)
+            return -1;
+        (void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    return 0;
+}
+
+/* ---- for a call ---- */
+
+static int has_room(int dir)
+{
+    _autodir_ DIR *all = tc_take_dir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct dirent *e;
+    int count = 0;
+    if (!all)
+        return -1;
+    while (tc_next_entry(all, &e) > 0)
+        count++;
+    errno = EDQUOT;
+    return count < SESSIONS_MAX ? 0 : -1;
+}
+
+/* Open and locked; one that is removed between the two is made again. */
+static int enter(int dir, const char *name)
+{
+    for (int i = 0; i < TRIES; i++) {
+        struct stat st;
+        _autofd_ int fd = tc_state_enter(dir, name);
+        if (fd < 0 && errno == ENOENT) {
+            if (has_room(dir) < 0 || (mkdirat(dir, name, 0700) < 0 && errno != EEXIST))
+                return -1;
+            continue;
+        }
+        if (fd < 0 || lock(fd, true) < 0 || fstat(fd, &st) < 0)
+            return -1;
+        if (st.st_nlink > 0)
+            return TAKE_FD(fd);
+    }
+    errno = EAGAIN;
+    return -1;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct tc_held_row *x = a, *y = b;
+    if (x->tree != y->tree)
+        return x->tree < y->tree ? -1 : 1;
+    return strcmp(x->relative, y->relative);
+}
+
+/* What a call that was cut left of its own. */
+static void remove_others(int own, const char *tree)
+{
+    int fd = openat(own, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _autodir_ DIR *dir = tc_take_dir(fd);
+    struct dirent *e;
+    while (dir && tc_next_entry(dir, &e) > 0)
+        if (strcmp(e->d_name, "record") != 0 && strcmp(e->d_name, tree) != 0)
+            (void)tc_remove_tree(fd, e->d_name);
+}
+
+static int load(struct tc_cage *cage, struct tc_session *s)
+{
+    const char *name = cage->plan->session;
+    char tree[24] = "";
+    if (tc_session_read(s->own, &s->record) < 0) {
+        if (errno != ENOENT)
+            return fail(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` throws it away",
+                        "cannot read what is kept of session");
+        remove_others(s->own, "");
+        return 0;
+    }
+    struct tc_held_list *list = &s->record.list;
+    tc_session_tree(s->record.generation, tree);
+    remove_others(s->own, tree);
+    if (list->rows)
+        qsort(list->rows, list->row_count, sizeof(*list->rows), by_place);
+    s->tree = tc_state_enter(s->own, tree);
+    return s->tree >= 0
+               ? 0
+               : fail(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` throws it away",
+                      "cannot open what is kept of session");
+}
+
+/* What one grant's calls left is for that grant alone. */
+static int check_bounds(struct tc_cage *cage, const struct tc_session_record *r)
+{
+    const struct tc_plan *plan = cage->plan;
+    const struct tc_why why = {.code = TOOLCAGE_EDENIED,
+                               .stage = "session",
+                               .subject = plan->session,
+                               .hint = "`toolcage session end NAME` throws it away; or use another "
+                                       "name"};
+    if (!r->bounds || tc_streq(r->bounds, plan->bounds))
+        return 0;
+    if (!tc_streq(r->tool, plan->tool))
+        return tc_cage_fail(cage, &why, -1, "session %s is of %s%s, and this call is of %s%s",
+                            plan->session, r->tool ? "tool " : "a bare command",
+                            r->tool ? r->tool : "", plan->tool ? "tool " : "a bare command",
+                            plan->tool ? plan->tool : "");
+    return tc_cage_fail(cage, &why, -1,
+                        "session %s was begun under another grant (%.*s), and this call's is "
+                        "%.*s: policy, options, directory and path arguments must be the same",
+                        plan->session, SHOWN, r->bounds, SHOWN, plan->bounds ? plan->bounds : "");
+}
+
+static int refuse_entry(struct tc_cage *cage, const char *where)
+{
+    const char *name = cage->plan->session;
+    if (errno == EWOULDBLOCK)
+        return errno = 0, fail(cage, TOOLCAGE_EBACKEND, name,
+                               "wait until that call has ended, or use another name",
+                               "another call is using session");
+    if (errno == EDQUOT)
+        return errno = 0, fail(cage, TOOLCAGE_EBACKEND, name,
+                               "`toolcage session list` shows them, `toolcage session end` throws "
+                               "one away",
+                               "there are 64 sessions already, which leaves no room for");
+    _autofree_ char *hint = tc_format("make %s writable for you alone", where);
+    return fail(cage, TOOLCAGE_EPATH, name, hint, "cannot keep session");
+}
+
+static int check_form(struct tc_cage *cage)
+{
+    errno = 0;
+    if (cage->trees->unmounted)
+        return fail(cage, TOOLCAGE_EUNENFORCEABLE, cage->plan->session,
+                    "run where namespaces can be made, or without a session",
+                    "without namespaces there is no private /tmp for session");
+    if (cage->plan->workspace == TC_WORKSPACE_COPY)
+        return fail(cage, TOOLCAGE_EUNENFORCEABLE, cage->plan->session,
+                    "use workspace = { mode = \"overlay\" }, or no session",
+                    "a copied workspace is made anew for each call, also for one of session");
+    if (!tc_session_name(cage->plan->session))
+        return fail(cage, TOOLCAGE_EUSAGE, "session", "use letters and digits",
+                    "no session can have the name of this");
+    return 0;
+}
+
+int tc_session_open(struct tc_cage *cage)
+{
+    struct tc_trees *t = cage->trees;
+    struct tc_workspace *w = cage->workspace;
+    const char *where = "";
+    if (!cage->plan->session)
+        return 0;
+    if (check_form(cage) < 0)
+        return -1;
+    struct tc_session *s = calloc(1, sizeof(*s));
+    if (!s)
+        return tc_cage_fail_memory(cage, "session");
+    w->session = s;
+    s->own = s->tree = -1;
+    _autofd_ int dir = tc_state_open("sessions", &where);
+    s->own = dir < 0 ? -1 : tc_process_keep(t, enter(dir, cage->plan->session));
+    if (s->own < 0)
+        return refuse_entry(cage, where);
+    int rc = load(cage, s);
+    if (s->tree >= 0)
+        s->tree = tc_process_keep(t, s->tree);
+    if (rc == 0)
+        rc = check_bounds(cage, &s->record);
+    if (rc < 0)
+        tc_session_let_go(w);
+    return rc;
+}
+
+void tc_session_let_go(struct tc_workspace *w)
+{
+    if (w->session && w->session->own >= 0)
+        (void)flock(TAKE_FD(w->session->own), LOCK_UN); /* closed with the cage's others */
+}
+
+void tc_session_free(struct tc_workspace *w)
+{
+    if (w->session)
+        tc_session_record_done(&w->session->record);
+    free(TAKE(w->session));
+}
+
+/* ---- between calls ---- */
+
+static int add_row(struct tc_outcome *o, const char *name, const struct tc_session_record *r)
+{
+    struct tc_session_row *row = TC_PUSH(o->sessions, o->session_count);
+    if (!row)
+        return tc_cage_fail_memory(&(struct tc_cage){.outcome = o}, "session");
+    *row = (struct tc_session_row){.name = strdup(name),
+                                   .tool = r->tool ? strdup(r->tool) : NULL,
+                                   .bounds = strdup(r->bounds ? r->bounds : ""),
+                                   .calls = r->calls,
+                                   .bytes = r->bytes,
+                                   .made = r->made,
+                                   .used = r->used};
+    bool whole = row->name && row->bounds && !row->tool == !r->tool;
+    return whole ? 0 : tc_cage_fail_memory(&(struct tc_cage){.outcome = o}, "session");
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct tc_session_row *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+/* One whose record cannot be read is listed all the same, so that it can be ended. */
+int tc_session_list(struct tc_outcome *outcome)
+{
+    _autodir_ DIR *dir = open_all();
+    struct dirent *e;
+    int rc = 0, more = dir || errno == ENOENT ? 0 : -1;
+    while (dir && rc == 0 && (more = tc_next_entry(dir, &e)) > 0) {
+        if (!tc_session_name(e->d_name))
+            continue;
+        _autofd_ int own = tc_state_enter(dirfd(dir), e->d_name);
+        struct tc_session_record r = {0};
+        if ((own < 0 || tc_session_read(own, &r) < 0) && errno == ENOENT)
+            continue; /* it has just been ended */
+        rc = add_row(outcome, e->d_name, &r);
+        tc_session_record_done(&r);
+    }
+    if (rc == 0 && more < 0)
+        return cannot(outcome, "sessions", "cannot list the");
+    if (rc == 0 && outcome->sessions)
+        qsort(outcome->sessions, outcome->session_count, sizeof(*outcome->sessions), by_name);
+    return rc;
+}
+
+/* Without its record the rest is nothing, whoever is cut in the middle. 1: it is in use. */
+static int end_one(int dir, const char *name, struct tc_outcome *outcome)
+{
+    struct tc_session_record r = {0};
+    _autofd_ int own = tc_state_enter(dir, name);
+    if (own < 0)
+        return -1;
+    if (lock(own, false) < 0)
+        return 1;
+    bool kept = has_record(own);
+    (void)tc_session_read(own, &r);
+    int rc = kept ? add_row(outcome, name, &r) : 0;
+    tc_session_record_done(&r);
+    if (rc < 0 || (kept && unlinkat(own, "record", 0) < 0))
+        return -1;
+    return tc_remove_tree(dir, name);
+}
+
+/* Every one that no call is using; the first that cannot be ended is the failure. */
+static int end_all(struct tc_outcome *outcome)
+{
+    _autodir_ DIR *dir = open_all();
+    struct dirent *e;
+    int all = 0, more = dir || errno == ENOENT ? 0 : -1;
+    while (dir && (more = tc_next_entry(dir, &e)) > 0) {
+        int rc = tc_session_name(e->d_name) ? end_one(dirfd(dir), e->d_name, outcome) : 0;
+        if (rc >= 0 || errno == ENOENT)
+            continue;
+        if (!outcome->failure.code)
+            (void)cannot(outcome, e->d_name, "cannot end session");
+        all = -1;
+    }
+    return all == 0 && more < 0 ? cannot(outcome, "sessions", "cannot list the") : all;
+}
+
+int tc_session_end(const char *name, struct tc_outcome *outcome)
+{
+    struct tc_cage cage = {.outcome = outcome};
+    if (!name[0])
+        return end_all(outcome);
+    _autofd_ int dir = tc_session_name(name) ? tc_state_look("sessions") : (errno = ENOENT, -1);
+    int rc = dir < 0 ? -1 : end_one(dir, name, outcome);
+    if (rc == 0 || outcome->failure.code)
+        return rc;
+    if (rc > 0)
+        return errno = 0, fail(&cage, TOOLCAGE_EBACKEND, name, "wait until that call has ended",
+                               "a call is using session");
+    if (errno == ENOENT)
+        return errno = 0, fail(&cage, TOOLCAGE_EUSAGE, name,
+                               "`toolcage session list` has the names", "there is no session");
+    return cannot(outcome, name, "cannot end session");
+}
+
+unsigned tc_session_sweep(void)
+{
+    _autodir_ DIR *dir = open_all();
+    struct dirent *e;
+    unsigned gone = 0;
+    while (dir && tc_next_entry(dir, &e) > 0) {
+        _autofd_ int own = tc_session_name(e->d_name) ? tc_state_enter(dirfd(dir), e->d_name) : -1;
+        gone += own >= 0 && !has_record(own) && lock(own, false) == 0 && !has_record(own) &&
+                tc_remove_tree(dirfd(dir), e->d_name) == 0;
+    }
+    return gone;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What a call leaves to its session: in the process that gathers its changes, when nothing of the
+ * tool runs any more. The names and the number of what is copied are a tool's; the room that it may
+ * take is the call's own `disk`, once for each storage. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/path.h"
+#include "base/remove.h"
+#include "linux/walk.h"
+#include "workspace/copy.h"
+#include "workspace/session.h"
+
+enum { ENTRIES_MAX = 2000000, BLOCK = 512 };
+
+static void give_up(struct tc_session_keeping *s, int errnum, const char *over)
+{
+    if (s->failed)
+        return;
+    s->failed = true;
+    s->errnum = errnum;
+    s->over = over;
+}
+
+void tc_session_keep_begin(struct tc_session_keeping *s, const struct tc_cage *cage)
+{
+    const struct tc_session *session = cage->workspace->session;
+    *s = (struct tc_session_keeping){.active = session != NULL, .k = {.dir = -1, .own = -1}};
+    if (!session)
+        return;
+    tc_session_tree(session->record.generation + 1, s->tree);
+    if (mkdirat(session->own, s->tree, 0700) == 0)
+        s->k.own = openat(session->own, s->tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (s->k.own < 0)
+        give_up(s, errno, NULL);
+}
+
+/* Hard links come as files of their own, so the blocks of each count. */
+static bool fits(struct tc_session_keeping *s, const struct tc_cage *cage,
+                 const struct tc_walk_entry *e)
+{
+    const struct tc_limits *l = &cage->plan->limits;
+    int64_t bytes = S_ISREG(e->st->stx_mode) ? (int64_t)e->st->stx_blocks * BLOCK : 0;
+    s->bytes += bytes;
+    s->all += bytes;
+    s->entries++;
+    if (s->bytes > l->disk)
+        give_up(s, 0, "`disk`");
+    else if (l->inodes && s->entries > l->inodes)
+        give_up(s, 0, "the number of files that `disk` stands for");
+    return !s->failed;
+}
+
+static bool is_kept(const struct tc_walk_entry *e)
+{
+    return S_ISREG(e->st->stx_mode) || S_ISDIR(e->st->stx_mode) || S_ISLNK(e->st->stx_mode);
+}
+
+static bool of_layer(struct tc_session_keeping *s, const struct tc_item *item)
+{
+    if (!s->active || s->failed || item->layers < 0 || item->drawer || item->name)
+        return false;
+    if (s->item != item) {
+        s->item = item;
+        s->bytes = s->entries = 0;
+    }
+    return true;
+}
+
+void tc_session_keep_entry(struct tc_session_keeping *s, const struct tc_cage *cage,
+                           const struct tc_item *item, const struct tc_walk_entry *e,
+                           const char *kind, const char *held)
+{
+    if (!of_layer(s, item) || tc_workspace_denied(cage, item, e->relative))
+        return;
+    if (!is_kept(e)) {
+        s->dropped++;
+        return;
+    }
+    if (!fits(s, cage, e))
+        return;
+    tc_keep_entry(&s->k, cage, item, e, kind, held);
+    if (s->k.failed)
+        give_up(s, errno, NULL);
+}
+
+void tc_session_keep_removal(struct tc_session_keeping *s, const struct tc_cage *cage,
+                             const struct tc_copied *entry, const char *held)
+{
+    if (!of_layer(s, entry->item))
+        return;
+    tc_keep_removal(&s->k, cage, entry, held);
+    if (s->k.failed)
+        give_up(s, errno, NULL);
+}
+
+void tc_session_keep_skipped(struct tc_session_keeping *s, int64_t count)
+{
+    if (s->active && count)
+        give_up(s, 0, "the depth or the number of names that is looked at");
+}
+
+/* ---- /tmp ---- */
+
+struct tmp {
+    struct tc_session_keeping *s;
+    const struct tc_cage *cage;
+    int to;
+};
+
+/* What the grant put there comes from the grant again. */
+static bool is_granted(const struct tc_cage *cage, const char *relative)
+{
+    const struct tc_trees *t = cage->trees;
+    _autofree_ char *path = tc_path_join("/tmp", relative);
+    for (size_t i = 0; path && i < t->item_count; i++)
+        if (strcmp(t->items[i].path, path) == 0)
+            return true;
+    return !path;
+}
+
+static int copy_entry(const struct tmp *t, const struct tc_walk_entry *e)
+{
+    if (S_ISDIR(e->st->stx_mode))
+        return mkdirat(t->to, e->relative, (e->st->stx_mode & 0777) | 0700);
+    int rc = S_ISREG(e->st->stx_mode)
+                 ? tc_workspace_copy_file(e->dirfd, e->name, t->to, e->relative, e->st->stx_mode)
+                 : tc_workspace_copy_link(e->dirfd, e->name, t->to, e->relative);
+    return rc < 0 ? -1 : tc_workspace_copy_times(t->to, e->relative, e->st);
+}
+
+static int visit_tmp(void *userdata, const struct tc_walk_entry *e)
+{
+    const struct tmp *t = userdata;
+    if (is_granted(t->cage, e->relative))
+        return 1;
+    if (!is_kept(e)) {
+        t->s->dropped++;
+        return 0;
+    }
+    if (!fits(t->s, t->cage, e))
+        return -1;
+    if (copy_entry(t, e) == 0)
+        return 0;
+    give_up(t->s, errno, NULL);
+    return -1;
+}
+
+/* When everything is in them. */
+static int set_times(void *userdata, const struct tc_walk_entry *e)
+{
+    const struct tmp *t = userdata;
+    if (S_ISDIR(e->st->stx_mode) && !is_granted(t->cage, e->relative))
+        (void)tc_workspace_copy_times(t->to, e->relative, e->st);
+    return 0;
+}
+
+static void keep_tmp(struct tc_session_keeping *s, const struct tc_cage *cage)
+{
+    s->bytes = s->entries = 0;
+    _autofd_ int to =
+        s->failed || mkdirat(s->k.own, "tmp", 0700) < 0
+            ? -1
+            : openat(s->k.own, "tmp", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (to < 0) {
+        give_up(s, errno, NULL);
+        return;
+    }
+    struct tmp t = {.s = s, .cage = cage, .to = to};
+    struct tc_walk walk = {.visit = visit_tmp, .userdata = &t, .entries_max = ENTRIES_MAX};
+    if (tc_walk(&walk, cage->trees->storage) < 0)
+        give_up(s, errno, NULL);
+    tc_session_keep_skipped(s, walk.skipped);
+    walk.visit = set_times;
+    if (!s->failed)
+        (void)tc_walk(&walk, cage->trees->storage);
+}
+
+/* ---- the change from the old to the new ---- */
+
+static char *copy(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+static int put_record(struct tc_session_keeping *s, const struct tc_cage *cage,
+                      struct tc_session_record *record)
+{
+    const struct tc_session *session = cage->workspace->session;
+    const struct tc_plan *plan = cage->plan;
+    int64_t now = (int64_t)time(NULL);
+    *record = (struct tc_session_record){.name = copy(plan->session),
+                                         .tool = copy(plan->tool),
+                                         .bounds = copy(plan->bounds),
+                                         .generation = session->record.generation + 1,
+                                         .calls = session->record.calls + 1,
+                                         .bytes = s->all,
+                                         .made = session->record.calls ? session->record.made : now,
+                                         .used = now,
+                                         .list = s->k.list};
+    s->k.list = (struct tc_held_list){0};
+    if (record->name && record->bounds && !record->tool == !plan->tool)
+        return tc_session_write(session->own, record);
+    errno = ENOMEM;
+    return -1;
+}
+
+static int tell(const struct tc_session_record *record, const struct tc_session_keeping *s,
+                struct tc_outcome *found)
+{
+    struct tc_session_row *row = TC_PUSH(found->sessions, found->session_count);
+    if (row)
+        *row = (struct tc_session_row){.name = copy(record->name),
+                                       .tool = copy(record->tool),
+                                       .bounds = copy(record->bounds),
+                                       .calls = record->calls,
+                                       .bytes = record->bytes,
+                                       .made = record->made,
+                                       .used = record->used};
+    if (s->dropped && !found->note)
+        found->note = tc_format("session %s does not keep %zu sockets, pipes or devices",
+                                record->name, s->dropped);
+    return row && row->name && row->bounds ? 0 : -1;
+}
+
+static void fail(const struct tc_session_keeping *s, const struct tc_cage *cage,
+                 struct tc_outcome *found)
+{
+    const char *name = cage->plan->session;
+    struct tc_why why = {.code = TOOLCAGE_EBACKEND,
+                         .stage = "session",
+                         .subject = name,
+                         .errnum = s->errnum,
+                         .hint = s->over ? "leave less behind in the call, or raise `disk`"
+                                         : "make room in the state directory, then call again"};
+    struct tc_cage aside = {.outcome = found};
+    if (s->over)
+        (void)tc_cage_fail(&aside, &why, -1,
+                           "session %s would go over %s, so it is as it was before this call", name,
+                           s->over);
+    else
+        (void)tc_cage_fail(&aside, &why, -1,
+                           "session %s could not be kept, and is as it was before this call", name);
+}
+
+void tc_session_keep_end(struct tc_session_keeping *s, struct tc_cage *cage,
+                         struct tc_outcome *found)
+{
+    struct tc_session *session = cage->workspace->session;
+    struct tc_session_record record = {0};
+    char old[24];
+    if (!s->active)
+        return;
+    keep_tmp(s, cage);
+    if (!s->failed && put_record(s, cage, &record) < 0)
+        give_up(s, errno, NULL);
+    tc_session_tree(session->record.generation, old);
+    (void)tc_remove_tree(session->own, s->failed ? s->tree : old);
+    if (s->failed || tell(&record, s, found) < 0)
+        fail(s, cage, found);
+    tc_session_record_done(&record);
+    tc_held_list_done(&s->k.list);
+    if (s->k.own >= 0)
+        (void)close(s->k.own);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The directories below the state directory, made and checked. */
+#include "workspace/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/strv.h"
+#include "linux/mounts.h"
+
+static const char *state;
+
+void tc_state_set(const char *directory)
+{
+    state = directory;
+}
+
+bool tc_state_own(int fd, mode_t type)
+{
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return false;
+    errno = EPERM;
+    return (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
+           !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int tc_state_enter(int dirfd, const char *name)
+{
+    _autofd_ int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return tc_state_own(fd, S_IFDIR) ? TAKE_FD(fd) : -1;
+}
+
+static const char *base(void)
+{
+    return geteuid() == 0 ? "/run/toolcage" : state;
+}
+
+static int open_checked(const char *part, bool make)
+{
+    _autofree_ char *path = tc_format("%s/%s", base(), part);
+    _autofd_ int root = path && make ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (!path || (make && (root < 0 || (tc_mkdirs(root, path + 1) < 0 && errno != EEXIST))))
+        return -1;
+    return tc_state_enter(AT_FDCWD, path);
+}
+
+int tc_state_open(const char *part, const char **ret_where)
+{
+    if (ret_where)
+        *ret_where = base() ? base() : "a state directory (neither HOME nor XDG_STATE_HOME is set)";
+    if (!base())
+        errno = ENOENT;
+    return base() ? open_checked(part, true) : -1;
+}
+
+int tc_state_look(const char *part)
+{
+    struct stat st;
+    int fd = base() ? open_checked(part, false) : -1;
+    if (fd < 0 && (!base() || (errno == ENOTDIR && stat(base(), &st) < 0 && errno == ENOTDIR)))
+        errno = ENOENT;
+    return fd;
+}

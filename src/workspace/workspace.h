@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What a tool works on, and what becomes of it: copies and overlays of granted directories, changes
+ * that are listed, brought back, held for a person, or kept for the next call of a session. Needs
+ * the granted paths of a cage, but no cage: what was held is brought back when that is long gone.
+ */
+#ifndef TC_WORKSPACE_WORKSPACE_H
+#define TC_WORKSPACE_WORKSPACE_H
+
+#include "tree/tree.h"
+
+struct tc_journal;
+struct tc_session;
+
+/* What tells one state of a file from another. */
+struct tc_version {
+    uint64_t inode, size;
+    unsigned mode;
+    struct statx_timestamp mtime, ctime;
+};
+
+/* One entry of a copied workspace, when it was copied. */
+struct tc_copied {
+    const struct tc_item *item;
+    const char *relative;
+    struct tc_version copy, host;
+};
+
+/* A name of an overlaid workspace, when the call began. */
+struct tc_place {
+    const struct tc_item *item;
+    const char *relative;
+    uint64_t inode; /* of a directory; of nothing else */
+    dev_t device;
+};
+
+/* The state of this room for one cage, at cage->workspace. */
+struct tc_workspace {
+    struct timespec started; /* real time */
+    struct tc_copied *copied;
+    size_t copied_count;
+    struct tc_place *places;
+    size_t place_count;
+    int64_t opened_ns, opened_us; /* real and monotonic time before the first look at an overlay */
+    const char *left;             /* where the gathering was not; NULL: it was everywhere */
+    pid_t collector;              /* gathers changes; 0: none */
+    int collector_fd, changes_fd;
+    bool committing;
+    int journals;               /* directory of journals; -1: nothing will come back */
+    int held;                   /* directory of what waits for a person; -1: nothing will */
+    bool overwrite;             /* a person says so of newer work of the host */
+    struct tc_journal *journal; /* in the process that commits */
+    struct tc_session *session; /* NULL: none */
+};
+
+/* What a new one is. */
+#define TC_WORKSPACE_NEW ((struct tc_workspace){.journals = -1, .held = -1})
+
+/* The tool starts: what is changed from here on is its work, or the host's meanwhile. */
+void tc_workspace_start(struct tc_workspace *w);
+/* Is private storage of the cage full, in bytes or in files? */
+bool tc_workspace_full(const struct tc_trees *t);
+/* Does it take long to free? */
+bool tc_workspace_large(const struct tc_trees *t);
+/* Frees all but descriptors, which are the cage's. */
+void tc_workspace_done(struct tc_workspace *w);
+
+/* place.c: what stands at each granted path. */
+int tc_process_trees(struct tc_cage *cage);
+/* changes.c */
+int tc_process_collect(struct tc_cage *cage, bool commit);
+void tc_process_collected(struct tc_cage *cage);
+/* What was changed in the writable paths, into *found; brings back what was copied. */
+void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *found);
+/* Remembers the first place of which a bound kept the gathering out. */
+void tc_process_left(struct tc_cage *cage, const struct tc_item *item, const char *relative);
+bool tc_process_uncollect(struct tc_cage *cage);
+
+#endif
