@@ -8,6 +8,7 @@ usage: egress.py DRIVER EGRESS names|words|load
 import json
 import os
 import pathlib
+import random
 import select
 import shutil
 import socket
@@ -278,6 +279,18 @@ def test_dns():
         check(ask(p, "one.example", 28)[:2] == (0, 0), "no AAAA without IPv6")
 
 
+def test_another_resolver():
+    conf = SCRATCH / "resolv.conf"
+    before = conf.read_text()
+    with Proxy("ok.example:80") as p:
+        ask_for = b"GET http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\n\r\n"
+        check("200 OK" in raw(p, ask_for) and not w.moved.asked, "the name server of the start")
+        conf.write_text("nameserver 127.0.0.53\n")
+        time.sleep(1.2)
+        check("200 OK" in raw(p, ask_for) and w.moved.asked, "and the one that the machine has now", w.moved.asked)
+        conf.write_text(before)
+
+
 # ---- words -------------------------------------------------------------------------------------------------------------------
 
 
@@ -546,6 +559,49 @@ def test_bad_ends():
             flow.close()
 
 
+def test_chaos():
+    """Clients that begin, stop, break and vanish at random; nothing of them may stay."""
+    dice = random.Random(tap.seed(7))
+    words = [b"", b"\x05", b"\x05\x01\x00", b"\x05\x01\x00\x05\x01\x00\x03\x0aok.example\x00\x07", b"\x04\x01", b"GET ", b"GET http://ok.example/ HTTP/1.1\r\n",
+             b"GET http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\n\r\n", b"CONNECT ok.example:7 HTTP/1.1\r\nHost: ok.example:7\r\n\r\n",
+             b"CONNECT ok.example:19 HTTP/1.1\r\nHost: ok.example:19\r\n\r\n900000\n", b"CONNECT dead.example:80 HTTP/1.1\r\nHost: dead.example:80\r\n\r\n",
+             b"POST http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\nContent-Length: 100\r\n\r\nabc", b"CONNECT x.evil:1 HTTP/1.1\r\nHost: x.evil:1\r\n\r\n"]
+    more = [b"", b"", dice.randbytes(20), hello("ok.example"), bytes(50000)]
+    with Proxy("ok.example:7", "ok.example:19", "ok.example:80", "dead.example:80", "ok.example:443", options=["--connections", "120"]) as p:
+        count = lambda: len(os.listdir(f"/proc/{p.pid}/fd"))  # noqa: E731
+        tunnel(p, "ok.example:7")[0].close()  # its listeners have come
+        time.sleep(0.3)
+        base, flows = count(), []
+        for _ in range(3000):
+            try:
+                sock = p.connect()
+                sock.setblocking(False)
+                sock.send(dice.choice(words) + dice.choice(more))
+                if dice.random() < 0.3:
+                    sock.shutdown(socket.SHUT_WR)
+                flows.append(sock)
+            except OSError:
+                pass
+            if len(flows) > 100:
+                sock = flows.pop(dice.randrange(len(flows)))
+                if dice.random() < 0.5:
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                if dice.random() < 0.5:
+                    try:
+                        sock.recv(1 << 20)
+                    except OSError:
+                        pass
+                sock.close()
+        for sock in flows:
+            sock.close()
+        until = time.monotonic() + 15
+        while count() > base and time.monotonic() < until:
+            time.sleep(0.1)
+        check(count() == base, "no descriptor stays behind", (base, count()))
+        tap.note(f"VmRSS after 3,000 bad clients: {p.status('VmRSS')}")
+        check(tunnel(p, "ok.example:7")[1].startswith("HTTP/1.1 200"), "and it serves on")
+
+
 def test_death():
     p = Proxy("ok.example:7")
     p.asked = True
@@ -568,9 +624,9 @@ def test_death():
 
 
 def main():
-    parts = {"names": [test_clients, test_refusals, test_addresses, test_dns],
+    parts = {"names": [test_clients, test_refusals, test_addresses, test_dns, test_another_resolver],
              "words": [test_smuggling, test_tunnels, test_direct, test_rules_of_requests, test_websockets],
-             "load": [test_walls, test_parallel, test_streams, test_bad_ends, test_death]}
+             "load": [test_walls, test_parallel, test_streams, test_bad_ends, test_chaos, test_death]}
     for test in parts[PART]:
         tap.note(test.__name__)
         test()

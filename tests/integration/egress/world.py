@@ -116,7 +116,7 @@ class Names(asyncio.DatagramProtocol):
 class World:
     """The servers, in a thread of their own; what they saw is in `requests`."""
     def __init__(self, scratch):
-        self.requests, self.opened, self.names = [], 0, Names()
+        self.requests, self.opened, self.names, self.moved = [], 0, Names(), Names()
         self.scratch = scratch
         self.loop = asyncio.new_event_loop()
         started = threading.Event()
@@ -125,6 +125,7 @@ class World:
 
     def run(self, started):
         asyncio.set_event_loop(self.loop)
+        self.loop.set_exception_handler(lambda *_: None)  # clients break off here
         self.loop.run_until_complete(self.open())
         started.set()
         self.loop.run_forever()
@@ -132,6 +133,7 @@ class World:
     async def open(self):
         await self.loop.create_datagram_endpoint(lambda: self.names, local_addr=("127.0.0.1", 53))
         await asyncio.start_server(self.names.stream, "127.0.0.1", 53)
+        await self.loop.create_datagram_endpoint(lambda: self.moved, local_addr=("127.0.0.53", 53))
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(self.scratch / "cert.pem", self.scratch / "key.pem")
         for host in (PUBLIC, SIX, "127.0.0.7", "10.0.0.1", "127.0.0.1", "169.254.169.254"):
