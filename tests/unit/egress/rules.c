@@ -35,6 +35,11 @@ static void streams_need_a_plain_entry(void **state)
     assert_false(tc_egress_may_stream(&config, "10.0.0.1", 8080));
     assert_true(tc_egress_may_stream(&config, "10.0.0.1", 80));
     assert_false(tc_egress_may_stream(&config, "169.254.169.254", 8080));
+    /* what localhost is */
+    assert_true(tc_egress_may_stream(&config, "127.0.0.1", 5432));
+    assert_true(tc_egress_may_stream(&config, "::1", 5432));
+    assert_false(tc_egress_may_stream(&config, "127.0.0.2", 5432));
+    assert_false(tc_egress_may_stream(&config, "127.0.0.1", 8080));
 }
 
 static bool may(const char *host, unsigned port, const char *method, const char *path)
