@@ -44,18 +44,19 @@ static bool grow(struct tc_egress_names *names)
 
 static uint32_t add(struct tc_egress_names *names, const char *name)
 {
-    _autofree_ char *copy = strdup(name);
-    if (!copy || names->count + TC_SYNTHETIC_FIRST >= TC_SYNTHETIC_MAX)
+    if (names->count + TC_SYNTHETIC_FIRST >= TC_SYNTHETIC_MAX)
         return 0;
     char **place = TC_PUSH(names->names, names->count);
     if (!place)
         return 0;
     names->count--; /* not among those that grow() looks at */
-    if (!grow(names))
+    *place = strdup(name);
+    if (!*place || !grow(names)) {
+        free(TAKE(*place));
         return 0;
-    uint32_t number = (uint32_t)(names->count + TC_SYNTHETIC_FIRST);
-    *slot_of(names, copy) = number;
-    names->names[names->count++] = TAKE(copy);
+    }
+    uint32_t number = (uint32_t)(names->count++ + TC_SYNTHETIC_FIRST);
+    *slot_of(names, name) = number;
     return number;
 }
 

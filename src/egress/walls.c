@@ -40,7 +40,8 @@ static bool drop_capabilities(void)
     struct __user_cap_data_struct data[2] = {{0}};
     enum { BEYOND = 64 };
     for (unsigned long cap = 0; cap < BEYOND; cap++)
-        (void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+            break; /* there are no more, or none may be dropped */
     (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     if (tc_sys(SYS_capset, TC_ARG(&head), TC_ARG(data), 0, 0, 0, 0) < 0)
         return false;
