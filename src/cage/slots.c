@@ -54,7 +54,10 @@ int64_t tc_local_segments_max(const struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_limits *l = &cage->plan->limits;
-    return l->memory_any && !p->shared && is_sampled(p) ? l->memory : 0;
+    /* PID 1 stands under the tool's filter: what the policy takes away is refused to it, too, and
+     * would be listed as the tool's */
+    bool can = !tc_strv_has(&cage->plan->syscalls_deny, "shmctl");
+    return l->memory_any && !p->shared && can && is_sampled(p) ? l->memory : 0;
 }
 
 int64_t tc_local_shared_bytes(struct tc_cage *cage)

@@ -23,35 +23,15 @@ static const struct tc_net_entry *next_entry(const struct tc_egress_config *conf
     return NULL;
 }
 
-static bool is_named(const struct tc_egress_config *config, const char *host, unsigned port)
-{
-    for (size_t i = 0; i < config->net_count; i++)
-        if (config->net[i].port == port && tc_streq(config->net[i].host, host))
-            return true;
-    return false;
-}
-
-/* The addresses of this machine itself are what "localhost" in the grant means: programs know them
- * without asking a resolver. */
-static const struct tc_net_entry *find(const struct tc_egress_config *config, const char *host,
-                                       unsigned port)
-{
-    const struct tc_net_entry *entry = tc_endpoint_find(config->net, config->net_count, host, port);
-    if (entry || (!tc_streq(host, "127.0.0.1") && !tc_streq(host, "::1")))
-        return entry;
-    return is_named(config, "localhost", port)
-               ? tc_endpoint_find(config->net, config->net_count, "localhost", port)
-               : NULL;
-}
-
 bool tc_egress_may_some(const struct tc_egress_config *config, const char *host, unsigned port)
 {
-    return find(config, host, port) != NULL;
+    return tc_endpoint_find(config->net, config->net_count, host, port) != NULL;
 }
 
 bool tc_egress_may_stream(const struct tc_egress_config *config, const char *host, unsigned port)
 {
-    const struct tc_net_entry *entry, *first = find(config, host, port);
+    const struct tc_net_entry *entry,
+        *first = tc_endpoint_find(config->net, config->net_count, host, port);
     size_t at = 0;
     while ((entry = next_entry(config, first, &at)))
         if (!entry->methods.count && !entry->paths.count)
@@ -102,7 +82,8 @@ static bool path_fits(const struct tc_strv *paths, struct tc_http_text path)
 bool tc_egress_may_request(const struct tc_egress_config *config, const char *host, unsigned port,
                            const struct tc_http_head *head)
 {
-    const struct tc_net_entry *entry, *first = find(config, host, port);
+    const struct tc_net_entry *entry,
+        *first = tc_endpoint_find(config->net, config->net_count, host, port);
     size_t at = 0;
     while ((entry = next_entry(config, first, &at)))
         if (method_fits(&entry->methods, head->method) && path_fits(&entry->paths, head->path))
@@ -113,6 +94,14 @@ bool tc_egress_may_request(const struct tc_egress_config *config, const char *ho
 bool tc_egress_is_local_name(const char *host)
 {
     return tc_streq(host, "localhost") || tc_endswith(host, ".localhost");
+}
+
+static bool is_named(const struct tc_egress_config *config, const char *host, unsigned port)
+{
+    for (size_t i = 0; i < config->net_count; i++)
+        if (config->net[i].port == port && tc_streq(config->net[i].host, host))
+            return true;
+    return false;
 }
 
 static enum tc_address_class class_of(const struct sockaddr *address)
