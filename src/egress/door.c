@@ -196,20 +196,26 @@ static void put_own(struct tc_door *door)
     put_route(&door->v6, AF_INET6, &range6, sizeof(range6), V6_BITS);
 }
 
-/* An address that is granted itself; "*" may be any. Loopback ones are there already. */
+/* An address or a range that is granted itself; "*" may be any. Loopback is there already. */
 static void put_entry(struct tc_door *door, const char *host)
 {
     struct in_addr v4;
     struct in6_addr v6;
+    char address[INET6_ADDRSTRLEN];
+    size_t len = strcspn(host, "/");
+    unsigned bits = host[len] ? (unsigned)strtoul(host + len + 1, NULL, 10) : 128;
     if (strcmp(host, "*") == 0) {
         put_route(&door->v4, AF_INET, NULL, 0, 0);
         put_route(&door->v6, AF_INET6, NULL, 0, 0);
-    } else if (inet_pton(AF_INET, host, &v4) == 1) {
-        if (ntohl(v4.s_addr) >> 24 != 127)
-            put_route(&door->v4, AF_INET, &v4, sizeof(v4), 32);
-    } else if (inet_pton(AF_INET6, host, &v6) == 1 && !IN6_IS_ADDR_LOOPBACK(&v6)) {
-        put_route(&door->v6, AF_INET6, &v6, sizeof(v6), 128);
     }
+    if (len >= sizeof(address))
+        return;
+    memcpy(address, host, len);
+    address[len] = '\0';
+    if (inet_pton(AF_INET, address, &v4) == 1 && ntohl(v4.s_addr) >> 24 != 127)
+        put_route(&door->v4, AF_INET, &v4, sizeof(v4), bits > 32 ? 32 : bits);
+    else if (inet_pton(AF_INET6, address, &v6) == 1 && !IN6_IS_ADDR_LOOPBACK(&v6))
+        put_route(&door->v6, AF_INET6, &v6, sizeof(v6), bits);
 }
 
 int tc_door_make(const struct tc_net_entry *net, size_t count, bool ipv6, struct tc_door *ret)

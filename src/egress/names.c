@@ -62,13 +62,12 @@ static uint32_t add(struct tc_egress_names *names, const char *name)
 
 bool tc_egress_names_open(struct tc_egress_names *names, const struct tc_egress_config *config)
 {
-    *names = (struct tc_egress_names){0};
+    *names = (struct tc_egress_names){.config = config};
     if (!grow(names))
         return false;
     for (size_t i = 0; i < config->net_count; i++) {
         const char *host = config->net[i].host;
-        names->any |= tc_streq(host, "*");
-        if (tc_streq(host, "*") || tc_host_is_address(host) || *slot_of(names, host))
+        if (tc_host_is_pattern(host) || tc_host_is_address(host) || *slot_of(names, host))
             continue;
         if (!add(names, host))
             return false;
@@ -85,10 +84,19 @@ void tc_egress_names_done(struct tc_egress_names *names)
     *names = (struct tc_egress_names){0};
 }
 
+/* Does a pattern of the grant speak of it, at whatever port? */
+static bool is_covered(const struct tc_egress_names *names, const char *name)
+{
+    for (size_t i = 0; i < names->config->net_count; i++)
+        if (tc_host_covers(names->config->net[i].host, name))
+            return true;
+    return false;
+}
+
 uint32_t tc_egress_names_number(struct tc_egress_names *names, const char *name)
 {
     uint32_t number = *slot_of(names, name);
-    return number || !names->any ? number : add(names, name);
+    return number || !is_covered(names, name) ? number : add(names, name);
 }
 
 const char *tc_egress_names_name(const struct tc_egress_names *names, uint32_t number)

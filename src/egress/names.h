@@ -14,7 +14,7 @@ struct tc_egress_names {
     size_t count;
     uint32_t *slots; /* by hash; 0: free */
     size_t slot_count;
-    bool any; /* the grant has a "*" */
+    const struct tc_egress_config *config; /* borrowed */
 };
 
 /* False: out of memory. */

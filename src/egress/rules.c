@@ -99,7 +99,8 @@ bool tc_egress_is_local_name(const char *host)
 static bool is_named(const struct tc_egress_config *config, const char *host, unsigned port)
 {
     for (size_t i = 0; i < config->net_count; i++)
-        if (config->net[i].port == port && tc_streq(config->net[i].host, host))
+        if (config->net[i].port == port && !tc_streq(config->net[i].host, "*") &&
+            tc_host_covers(config->net[i].host, host))
             return true;
     return false;
 }

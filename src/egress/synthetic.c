@@ -46,7 +46,7 @@ uint32_t tc_synthetic_of_v6(const struct in6_addr *address)
 /* Does entry i bring a name that none before it has? */
 static bool is_first(const struct tc_net_entry *net, size_t i)
 {
-    if (tc_streq(net[i].host, "*") || tc_host_is_address(net[i].host))
+    if (tc_host_is_pattern(net[i].host) || tc_host_is_address(net[i].host))
         return false;
     for (size_t k = 0; k < i; k++)
         if (tc_streq(net[k].host, net[i].host))

@@ -263,9 +263,12 @@ static void add_host(struct tc_import *im, const char *place, const char *said, 
         im->rc = TOOLCAGE_EMEMORY;
         return;
     }
-    if (rc || tc_startswith(said, "allowlist:") || tc_streq(entry.host, "*"))
+    if (rc || tc_startswith(said, "allowlist:") || tc_host_is_pattern(entry.host))
         tc_import_leave(im, "%snetwork.allowedDomains %.200s: %s", place, said,
-                        rc ? c.what : "no host by name");
+                        rc                               ? c.what
+                        : tc_host_is_pattern(entry.host) ? "a pattern; here \"*.\" is one label, "
+                                                           "so name what is meant"
+                                                         : "no host by name");
     else if (denied(no, entry.host))
         tc_import_leave(im, "%snetwork.allowedDomains %.200s: deniedDomains holds it", place, said);
     else {

@@ -163,8 +163,7 @@ static bool covered(const struct tc_grant *grant, const struct tc_net_entry *ent
     bool exact = names_host(grant, host, entry->port);
     for (size_t i = 0; i < grant->net_count; i++) {
         const struct tc_net_entry *outer = &grant->net[i];
-        bool speaks =
-            exact ? tc_streq(outer->host, host) : tc_streq(outer->host, "*") && tc_host_any(host);
+        bool speaks = exact ? tc_streq(outer->host, host) : tc_host_covers(outer->host, host);
         if (speaks && outer->port == entry->port &&
             words_within(&outer->methods, &entry->methods) &&
             paths_within(&outer->paths, &entry->paths))
@@ -181,8 +180,7 @@ static void compare_host(struct tc_differences *changes, const struct tc_grant *
     bool exact = names_host(to, host, port);
     for (size_t i = 0; i < to->net_count; i++) {
         const struct tc_net_entry *entry = &to->net[i];
-        bool speaks =
-            exact ? tc_streq(entry->host, host) : tc_streq(entry->host, "*") && tc_host_any(host);
+        bool speaks = exact ? tc_streq(entry->host, host) : tc_host_covers(entry->host, host);
         if (!speaks || entry->port != port || covered(from, entry, host))
             continue;
         tc_differences_add(

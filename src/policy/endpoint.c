@@ -58,7 +58,7 @@ bool tc_host_is_local(const char *host)
 bool tc_host_any(const char *host)
 {
     enum tc_address_class class;
-    return !tc_address_class_of(host, &class) || class == TC_ADDRESS_PUBLIC;
+    return !strchr(host, '/') && (!tc_address_class_of(host, &class) || class == TC_ADDRESS_PUBLIC);
 }
 
 static char *canonical_v6(const char *host)
@@ -74,11 +74,12 @@ int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *
 {
     struct in_addr v4;
     char host[256];
-    if (len == 1 && text[0] == '*')
-        return (*ret = strdup("*")) ? 0 : TOOLCAGE_EMEMORY;
     if (memchr(text, '*', len) || memchr(text, '?', len))
-        return refuse(c, text, len, "name each host; \"*\" alone means all public addresses",
-                      "is a pattern");
+        return refuse(
+            c, text, len,
+            "name each host; \"*.example.com\" means any one label before it, \"*\" alone "
+            "all public addresses",
+            "is a pattern");
     if (!len || len >= sizeof(host))
         return refuse(c, text, len, "write it as in \"api.example.com:443\"",
                       len ? "is too long for a host" : "has no host");
@@ -103,6 +104,139 @@ int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *
     return (*ret = strdup(host)) ? 0 : TOOLCAGE_EMEMORY;
 }
 
+/* ---- patterns -----------------------------------------------------------------------------------
+ */
+
+bool tc_host_is_pattern(const char *host)
+{
+    return host[0] == '*' || strchr(host, '/');
+}
+
+/* The suffix of a wildcard needs two labels: below one everybody may have a name. */
+static int read_wildcard(const char *text, size_t len, char **ret, struct tc_complaint *c)
+{
+    _autofree_ char *suffix = NULL;
+    int rc = tc_host_read(text + 2, len - 2, &suffix, c);
+    if (rc)
+        return rc;
+    if (tc_host_is_address(suffix) || !strchr(suffix, '.'))
+        return refuse(c, text, len, "write it as in \"*.example.com:443\"",
+                      "is wider than the names of one owner");
+    return (*ret = tc_format("*.%s", suffix)) ? 0 : TOOLCAGE_EMEMORY;
+}
+
+struct range {
+    int family;
+    unsigned bits;
+    unsigned char bytes[16];
+};
+
+static unsigned width(const struct range *r)
+{
+    return r->family == AF_INET ? 32 : 128;
+}
+
+/* Of an address it is the whole of it. */
+static bool range_of(const char *host, struct range *ret)
+{
+    char address[INET6_ADDRSTRLEN];
+    const char *slash = strchr(host, '/');
+    size_t len = slash ? (size_t)(slash - host) : strlen(host);
+    if (len >= sizeof(address))
+        return false;
+    memcpy(address, host, len);
+    address[len] = '\0';
+    ret->family = strchr(address, ':') ? AF_INET6 : AF_INET;
+    if (inet_pton(ret->family, address, ret->bytes) != 1)
+        return false;
+    ret->bits = width(ret);
+    size_t digits = slash ? strspn(slash + 1, "0123456789") : 0;
+    if (!slash)
+        return true;
+    if (digits < 1 || digits > 3 || slash[1 + digits])
+        return false;
+    ret->bits = (unsigned)strtoul(slash + 1, NULL, 10);
+    return ret->bits <= width(ret);
+}
+
+static bool bit(const struct range *r, unsigned at)
+{
+    return r->bytes[at / 8] >> (7 - at % 8) & 1;
+}
+
+static bool is_base(const struct range *r)
+{
+    for (unsigned i = r->bits; i < width(r); i++)
+        if (bit(r, i))
+            return false;
+    return true;
+}
+
+static bool holds(const struct range *outer, const struct range *inner)
+{
+    if (outer->family != inner->family || outer->bits > inner->bits)
+        return false;
+    for (unsigned i = 0; i < outer->bits; i++)
+        if (bit(outer, i) != bit(inner, i))
+            return false;
+    return true;
+}
+
+static int read_range(const char *text, size_t len, char **ret, struct tc_complaint *c)
+{
+    enum { WIDEST_V4 = 8, WIDEST_V6 = 16 };
+    struct range r;
+    char shown[INET6_ADDRSTRLEN];
+    _autofree_ char *host = strndup(text, len);
+    if (!host)
+        return TOOLCAGE_EMEMORY;
+    if (!range_of(host, &r))
+        return refuse(c, text, len, "write it as in \"10.0.0.0/8:5432\"",
+                      "is no range of addresses");
+    if (r.bits < (r.family == AF_INET ? WIDEST_V4 : WIDEST_V6))
+        return refuse(c, text, len, "\"*\" means all public addresses", "is too wide a range");
+    if (!is_base(&r))
+        return refuse(c, text, len, "set the bits behind its prefix to zero",
+                      "has an address inside of its range");
+    (void)inet_ntop(r.family, r.bytes, shown, sizeof(shown));
+    return (*ret = tc_format("%s/%u", shown, r.bits)) ? 0 : TOOLCAGE_EMEMORY;
+}
+
+int tc_host_pattern_read(const char *text, size_t len, char **ret, struct tc_complaint *c)
+{
+    if (len == 1 && text[0] == '*')
+        return (*ret = strdup("*")) ? 0 : TOOLCAGE_EMEMORY;
+    if (len > 2 && text[0] == '*' && text[1] == '.')
+        return read_wildcard(text, len, ret, c);
+    return memchr(text, '/', len) ? read_range(text, len, ret, c) : tc_host_read(text, len, ret, c);
+}
+
+static bool in_range(const char *range, const char *host)
+{
+    struct range outer, inner;
+    enum tc_address_class class;
+    if (tc_address_class_of(host, &class) && class == TC_ADDRESS_METADATA)
+        return false;
+    return range_of(range, &outer) && range_of(host, &inner) && holds(&outer, &inner);
+}
+
+bool tc_host_covers(const char *pattern, const char *host)
+{
+    const char *dot = strchr(host, '.');
+    if (tc_streq(pattern, host))
+        return true;
+    if (tc_streq(pattern, "*"))
+        return tc_host_any(host);
+    if (tc_streq(pattern, "localhost"))
+        return tc_host_is_local(host);
+    if (pattern[0] == '*')
+        return dot && dot > host && host[0] != '*' && tc_streq(dot, pattern + 1);
+    return strchr(pattern, '/') && in_range(pattern, host);
+}
+
+/* ---- endpoints ----------------------------------------------------------------------------------
+ */
+
 static int read_port(const char *text, const char *whole, uint16_t *ret, struct tc_complaint *c)
 {
     size_t n = strspn(text, "0123456789");
@@ -116,13 +250,35 @@ static int read_port(const char *text, const char *whole, uint16_t *ret, struct 
     return 0;
 }
 
+/* "10.0.0.0/8:443": digits, and a port or nothing behind them. */
+static bool is_length(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    return digits && (!text[digits] || text[digits] == ':');
+}
+
+/* "[2001:db8::]/32:443"; the address in brackets, and what is behind them. */
+static int read_v6_range(const char *text, const char *address, const char *rest,
+                         struct tc_net_entry *ret, struct tc_complaint *c)
+{
+    size_t len = strcspn(rest, ":");
+    _autofree_ char *range =
+        tc_format("%.*s%.*s", (int)(rest - 1 - address), address, (int)len, rest);
+    ret->port = TC_PORT_DEFAULT;
+    int rc = rest[len] ? read_port(rest + len + 1, text, &ret->port, c) : 0;
+    if (!range)
+        return TOOLCAGE_EMEMORY;
+    return rc ? rc : tc_host_pattern_read(range, strlen(range), &ret->host, c);
+}
+
 int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_complaint *c)
 {
     const char *host = tc_startswith(text, "allowlist:") ? text + strlen("allowlist:") : text;
     if (strstr(host, "://"))
         return refuse(c, text, strlen(text),
                       "write only host and port, as in \"api.example.com:443\"", "is a URL");
-    if (strchr(host, '/'))
+    const char *slash = strchr(host, '/');
+    if (slash && !is_length(slash + 1))
         return refuse(c, text, strlen(text),
                       "use { host = \"...\", paths = [\"/...\"] } to name paths", "holds a path");
     size_t len = strcspn(host, ":");
@@ -135,6 +291,8 @@ int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_compl
         host++;
         len = (size_t)(close - host);
         rest = close + 1;
+        if (*rest == '/')
+            return read_v6_range(text, host, rest, ret, c);
     } else if (strchr(rest + (*rest != '\0'), ':')) {
         return refuse(c, text, strlen(text),
                       "put IPv6 addresses in brackets, as in \"[2001:db8::1]:443\"",
@@ -146,7 +304,7 @@ int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_compl
                       "has something after its host");
     int rc = *rest ? read_port(rest + 1, text, &port, c) : 0;
     if (!rc)
-        rc = tc_host_read(host, len, &ret->host, c);
+        rc = tc_host_pattern_read(host, len, &ret->host, c);
     ret->port = port;
     return rc;
 }
@@ -154,23 +312,24 @@ int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_compl
 char *tc_endpoint_write(const char *host, unsigned port)
 {
     bool v6 = strchr(host, ':');
-    return tc_format("%s%s%s:%u", v6 ? "[" : "", host, v6 ? "]" : "", port);
+    int len = (int)strcspn(host, "/");
+    return tc_format("%s%.*s%s%s:%u", v6 ? "[" : "", len, host, v6 ? "]" : "", host + len, port);
 }
 
 const struct tc_net_entry *tc_endpoint_find(const struct tc_net_entry *entries, size_t count,
                                             const char *host, unsigned port)
 {
-    const struct tc_net_entry *any = NULL;
+    const struct tc_net_entry *found = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (entries[i].port != port)
+        const struct tc_net_entry *e = &entries[i];
+        if (e->port != port || !tc_host_covers(e->host, host))
             continue;
-        if (tc_streq(entries[i].host, host))
-            return &entries[i];
-        if ((tc_streq(entries[i].host, "*") && tc_host_any(host)) ||
-            (tc_streq(entries[i].host, "localhost") && tc_host_is_local(host)))
-            any = &entries[i];
+        if (tc_streq(e->host, host))
+            return e;
+        if (!found || tc_streq(found->host, "*"))
+            found = e;
     }
-    return any;
+    return found;
 }
 
 void tc_net_entry_done(struct tc_net_entry *entry)

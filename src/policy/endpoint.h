@@ -20,17 +20,25 @@ void tc_net_entry_visit(struct tc_wire *w, struct tc_net_entry *entry);
  * and port of a zeroed entry. 0, TOOLCAGE_EPOLICY after filling the complaint, or TOOLCAGE_EMEMORY.
  */
 int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_complaint *c);
-/* A host alone, in canonical form (lower case, addresses as inet_ntop writes them). */
+/* A host alone, in canonical form (lower case, addresses as inet_ntop writes them): a name or an
+ * address, never a pattern. */
 int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *c);
+/* What an entry may say in place of a host: also "*", "*.example.com" and "10.0.0.0/8". */
+int tc_host_pattern_read(const char *text, size_t len, char **ret, struct tc_complaint *c);
 bool tc_host_is_address(const char *host);
+bool tc_host_is_pattern(const char *host);
+/* Does an entry of `pattern` speak of `host`? "*" of names and public addresses; "*.example.com" of
+ * names with one label more; a range of the addresses in it, but of no metadata service. `host` may
+ * be a pattern itself: then of all that it speaks of. */
+bool tc_host_covers(const char *pattern, const char *host);
 /* Is it an address that the entry "localhost" means? */
 bool tc_host_is_local(const char *host);
 /* Does "*" speak of this host: a name, or an address that is public? */
 bool tc_host_any(const char *host);
 /* "host:port", with brackets where needed; owned, NULL when out of memory. */
 char *tc_endpoint_write(const char *host, unsigned port);
-/* The entry that covers this endpoint, or NULL. "*" covers names (where a name leads is judged when
- * it is known) and public addresses: any other address must be named itself. */
+/* The entry that covers this endpoint, or NULL: that of the host itself, else of a pattern that is
+ * not "*", else "*". (Where a name leads is judged when it is known.) */
 const struct tc_net_entry *tc_endpoint_find(const struct tc_net_entry *entries, size_t count,
                                             const char *host, unsigned port);
 

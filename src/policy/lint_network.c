@@ -99,9 +99,10 @@ static enum kind kind_of(const char *host)
 {
     static const char *const metadata[] = {"metadata.google.internal", "metadata.goog", NULL};
     enum tc_address_class class;
+    _autofree_ char *address = strndup(host, strcspn(host, "/")); /* of a range, its first */
     if (is_one_of(host, metadata))
         return KIND_METADATA;
-    if (!tc_address_class_of(host, &class))
+    if (!address || !tc_address_class_of(address, &class))
         return tc_streq(host, "localhost") || tc_endswith(host, ".localhost") ? KIND_PRIVATE
                                                                               : KIND_NAME;
     if (class == TC_ADDRESS_METADATA)

@@ -64,7 +64,7 @@ static bool read_table(struct tc_parse *p, struct tc_node *node, struct tc_net_e
         return false;
     }
     struct tc_node *host_node = tc_node_get(node, "host");
-    int rc = tc_host_read(host, strlen(host), &ret->host, &c);
+    int rc = tc_host_pattern_read(host, strlen(host), &ret->host, &c);
     if (rc == TOOLCAGE_EMEMORY)
         p->diag.memory = true;
     else if (rc)

@@ -64,12 +64,12 @@ void tc_set_secret_hosts(struct tc_parse *p, const struct tc_key *key, struct tc
         if (!tc_parse_is(p, item, TC_NODE_STRING))
             continue;
         int rc = tc_endpoint_read(item->text, &entry, &c);
-        bool every = !rc && tc_streq(entry.host, "*");
+        bool every = !rc && tc_host_is_pattern(entry.host);
         if (rc == TOOLCAGE_EPOLICY)
             tc_parse_complaint(p, item, &c);
         else if (every)
             tc_parse_bad_in(p, node, item, "name each host that may have it",
-                            "a secret does not go to every host");
+                            "a secret goes to named hosts, and \"%s\" is a pattern", entry.host);
         _autofree_ char *text = rc || every ? NULL : tc_endpoint_write(entry.host, entry.port);
         if (text)
             p->diag.memory |=
@@ -168,14 +168,10 @@ void tc_set_secrets(struct tc_parse *p, const struct tc_key *key, struct tc_node
 
 bool tc_secret_reaches(const struct tc_net_entry *net, size_t count, const char *host)
 {
-    for (size_t i = 0; i < count; i++) {
-        _autofree_ char *text = tc_endpoint_write(net[i].host, net[i].port);
-        const char *port = strrchr(host, ':');
-        if (text && (tc_streq(text, host) ||
-                     (tc_streq(net[i].host, "*") && port && tc_streq(strrchr(text, ':'), port))))
-            return true;
-    }
-    return false;
+    struct tc_complaint c;
+    _auto_(tc_net_entry_done) struct tc_net_entry entry = {0};
+    return tc_endpoint_read(host, &entry, &c) == 0 &&
+           tc_endpoint_find(net, count, entry.host, entry.port);
 }
 
 /* The defaults are whole only at the end of the file. */

@@ -248,9 +248,9 @@ static int take_host(struct tc_resolve *r, const struct tc_argument *argument, c
     int rc = read_host(json_string_value(value), &wanted, &c);
     if (rc == TOOLCAGE_EMEMORY)
         return tc_resolve_memory(r);
-    if (rc || tc_streq(wanted.host, "*"))
+    if (rc || tc_host_is_pattern(wanted.host))
         return refuse(r, argument, 0, rc ? c.hint : "give one host",
-                      rc ? c.what : "\"*\" is not a host");
+                      rc ? c.what : "a pattern is not a host");
     for (size_t i = 0; i < argument->bound_count; i++) {
         const struct tc_bound *bound = &argument->bounds[i];
         if (tc_endpoint_find(&bound->host, 1, wanted.host, wanted.port))

@@ -211,6 +211,11 @@ static int judge_connect(const struct toolcage_policy *policy, const struct tc_g
     int rc = tc_endpoint_read(text, &wanted, &c);
     if (rc == TOOLCAGE_EMEMORY)
         return tc_fail_memory(err);
+    if (!rc && tc_host_is_pattern(wanted.host)) {
+        tc_complain(&c, "ask for one host, as in \"connect api.example.com:443\"",
+                    "%.80s is a pattern", wanted.host);
+        rc = TOOLCAGE_EPOLICY;
+    }
     if (rc)
         return tc_fail(
             err,

@@ -251,6 +251,19 @@ def any_public(s):
     check('"path"' not in answer.out, "and no private one", answer)
 
 
+def patterns(s):
+    s.works("net.allow")
+    entries = '["*.example.com:80", "10.0.0.0/8:80"]'
+    answer = shell(s, "curl -sS http://api.example.com/ && curl -sS --noproxy '*' http://files.example.com/", entries)
+    check(answer.status == "ok" and answer.out.count('"path"') == 2, "a label in place of a star, with and without the proxy", answer)
+    answer = shell(s, "curl -sS -m 5 --noproxy '*' http://a.b.example.com/; curl -sS -m 5 http://example.com/; curl -sS -m 5 --noproxy '*' http://evil.example/", entries)
+    check('"path": ' not in answer.out and "example.com:80" in target(answer), "and no more than one", answer)
+    answer = shell(s, f"curl -sS --noproxy '*' http://{PRIVATE}/ && curl -sS http://{PRIVATE}/ && curl -sS http://db.example.com/", entries)
+    check(answer.status == "ok" and answer.out.count('"path"') == 3, "a range, by its addresses and by a name that leads there", answer)
+    answer = shell(s, "curl -sS -m 5 --noproxy '*' http://11.1.2.3/; curl -sS -m 5 http://meta.example.com/; curl -sS -m 5 'http://*.example.com/'; curl -sS -m 5 http://10.0.0.0/8:80/", entries)
+    check('"path": ' not in answer.out and "11.1.2.3:80" in target(answer) and "meta.example.com:80" in target(answer), "and nothing beside them", answer)
+
+
 PROGRAMS = {
     "wget": f"wget -q -O- --ca-certificate=/ca/cert.pem https://api.example.com/ && wget -q -O- --no-proxy --ca-certificate=/ca/cert.pem https://api.example.com/",
     "python3": "python3 -c \"import urllib.request,ssl; c=ssl.create_default_context(cafile='/ca/cert.pem'); print(urllib.request.urlopen('https://api.example.com/',context=c).read().decode());"
@@ -299,4 +312,4 @@ def gone(pids):
     return until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
 
 
-run(named_hosts, last_words, everything_else, inside, any_public, programs, ends)
+run(named_hosts, last_words, everything_else, inside, any_public, patterns, programs, ends)

@@ -109,7 +109,12 @@ static void read_endpoints(void **state)
                 {"[::1]", "::1", 443},
                 {"*", "*", 443},
                 {"*:80", "*", 80},
-                {"a_b.example.com", "a_b.example.com", 443}};
+                {"a_b.example.com", "a_b.example.com", 443},
+                {"*.Example.com", "*.example.com", 443},
+                {"*.a.example.com:80", "*.a.example.com", 80},
+                {"10.0.0.0/8:5432", "10.0.0.0/8", 5432},
+                {"[2001:DB8::]/32:80", "2001:db8::/32", 80},
+                {"[2001:db8::]/32", "2001:db8::/32", 443}};
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct tc_complaint c;
         struct tc_net_entry entry = {0};
@@ -124,7 +129,22 @@ static void refuse_endpoints(void **state)
 {
     static const char *const rows[] = {"",
                                        "none:x",
-                                       "*.example.com",
+                                       "a*.example.com",
+                                       "*.com",
+                                       "*.",
+                                       "*.*.example.com",
+                                       "*.1.2.3.4",
+                                       "**.example.com",
+                                       "0.0.0.0/0",
+                                       "10.0.0.0/7",
+                                       "10.1.0.0/8",
+                                       "10.0.0.0/33",
+                                       "10.0.0.0/",
+                                       "10.0.0.0/8/9",
+                                       "a.example/8",
+                                       "[2001:db8::1]/32:443",
+                                       "[2001::]/8",
+                                       "[2001:db8::]/129",
                                        "api.*:443",
                                        "https://example.com",
                                        "example.com/path",
@@ -159,6 +179,55 @@ static void refuse_endpoints(void **state)
         assert_null(entry.host);
         assert_true(c.what[0] && c.hint[0]);
     }
+}
+
+static void patterns_cover(void **state)
+{
+    static const struct {
+        const char *pattern, *host;
+        bool covers;
+    } rows[] = {{"*.example.com", "a.example.com", true},
+                {"*.example.com", "a.b.example.com", false},
+                {"*.example.com", "example.com", false},
+                {"*.example.com", ".example.com", false},
+                {"*.example.com", "aexample.com", false},
+                {"*.example.com", "a.example.com.evil.example", false},
+                {"*.example.com", "*.example.com", true},
+                {"*.b.example.com", "*.example.com", false},
+                {"*.example.com", "*.b.example.com", false},
+                {"*", "*.example.com", true},
+                {"*", "10.0.0.0/8", false},
+                {"10.0.0.0/8", "10.1.2.3", true},
+                {"10.0.0.0/8", "11.1.2.3", false},
+                {"10.0.0.0/8", "10.1.0.0/16", true},
+                {"10.1.0.0/16", "10.0.0.0/8", false},
+                {"10.0.0.0/8", "a.example.com", false},
+                {"169.254.0.0/16", "169.254.169.254", false},
+                {"169.254.169.254/32", "169.254.169.254", false},
+                {"169.254.0.0/16", "169.254.1.1", true},
+                {"2001:db8::/32", "2001:db8:1::9", true},
+                {"2001:db8::/32", "2001:db9::9", false},
+                {"2001:db8::/32", "10.0.0.1", false},
+                {"10.0.0.0/8", "::ffff:10.0.0.1", false},
+                {"localhost", "127.0.0.1", true},
+                {"localhost", "127.0.0.2", false}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        if (tc_host_covers(rows[i].pattern, rows[i].host) != rows[i].covers)
+            fail_msg("%s, %s", rows[i].pattern, rows[i].host);
+}
+
+static void the_entry_nearest_to_the_host_counts(void **state)
+{
+    struct tc_net_entry entries[] = {{.host = (char *)"*", .port = 443},
+                                     {.host = (char *)"*.example.com", .port = 443},
+                                     {.host = (char *)"a.example.com", .port = 443},
+                                     {.host = (char *)"10.0.0.0/8", .port = 443}};
+    assert_ptr_equal(tc_endpoint_find(entries, 4, "a.example.com", 443), &entries[2]);
+    assert_ptr_equal(tc_endpoint_find(entries, 4, "b.example.com", 443), &entries[1]);
+    assert_ptr_equal(tc_endpoint_find(entries, 4, "b.example.org", 443), &entries[0]);
+    assert_ptr_equal(tc_endpoint_find(entries, 4, "10.1.1.1", 443), &entries[3]);
+    assert_null(tc_endpoint_find(entries, 4, "192.168.1.1", 443));
+    assert_null(tc_endpoint_find(entries, 4, "a.example.com", 80));
 }
 
 static void a_host_ends_where_it_says(void **state)
@@ -244,6 +313,8 @@ int main(void)
         cmocka_unit_test(read_endpoints),
         cmocka_unit_test(refuse_endpoints),
         cmocka_unit_test(a_host_ends_where_it_says),
+        cmocka_unit_test(patterns_cover),
+        cmocka_unit_test(the_entry_nearest_to_the_host_counts),
         cmocka_unit_test(any_is_names_and_public_addresses),
         cmocka_unit_test(judge_paths),
         cmocka_unit_test(find_holes),
