@@ -86,6 +86,16 @@ struct tc_local_form {
     const char *(*mechanism)(const struct tc_cage *cage, enum tc_clause clause);
 };
 
+/* Its first process: spawn.c's, but for a birth that a spare gives up to it. */
+struct tc_child {
+    int report, theirs; /* our end of the report socket, and its own until it has that */
+    int pidfd;
+    pid_t pid;
+    bool ready, reaped;      /* the tool runs; it has ended, and been waited for */
+    int64_t cpu_us, max_rss; /* of all that it was */
+    int64_t segments;        /* bytes of those that nobody has attached, more than allowed; or 0 */
+};
+
 struct tc_process_cage {
     const struct tc_local_form *form; /* NULL: a process cage */
     struct tc_process_host *host;
@@ -93,28 +103,20 @@ struct tc_process_cage {
     struct tc_workspace workspace;
     struct tc_observer observer;
     struct tc_spare
-        *spare;       /* the process that becomes this cage; NULL: it is cloned at the start */
-    uid_t spoken_uid; /* what the tool sees, where a runtime stands between */
-    gid_t spoken_gid;
+        *spare; /* the process that becomes this cage; NULL: it is cloned at the start */
     struct tc_cgroup *group;
     struct tc_cgroup_limits group_limits; /* those of the group that was asked for */
     uint64_t root;
     struct tc_root_point *points;
     size_t point_count;
     struct tc_box box;
-    int report; /* our end */
-    int child_report;
-    int pidfd;
-    pid_t pid;
+    struct tc_child child;
     struct tc_seccomp_changes *changes; /* of the profile; in the arena. NULL: none */
-    bool ready, reaped;
-    bool shared;      /* no namespaces: Landlock and seccomp alone */
-    int64_t asked_us; /* when it was asked to end everything; 0: not yet */
-    int64_t child_cpu_us, max_rss;
-    int64_t segments;       /* bytes of those that nobody has attached, more than allowed; or 0 */
-    int64_t seen_cpu_us;    /* the last sample */
-    void *own;              /* of the backend; it frees it */
-    struct tc_proxy *proxy; /* the way out; NULL: there is none */
+    bool shared;                        /* no namespaces: Landlock and seccomp alone */
+    int64_t asked_us;                   /* when it was asked to end everything; 0: not yet */
+    int64_t seen_cpu_us;                /* the last sample */
+    void *own;                          /* of the backend; it frees it */
+    struct tc_proxy *proxy;             /* the way out; NULL: there is none */
 };
 
 #define TC_PRIV(cage) ((struct tc_process_cage *)(cage)->priv)

@@ -338,13 +338,12 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
     cage->priv = p;
     cage->trees = &p->trees;
     cage->workspace = &p->workspace;
-    p->trees.host = &tc_tree_host;
+    p->trees = TC_TREES_NEW;
     p->workspace = TC_WORKSPACE_NEW;
     cage->observer = &p->observer;
     p->observer = TC_OBSERVER_NEW;
     p->form = form;
-    p->trees.id = (uid_t)-1;
-    p->report = p->child_report = p->pidfd = p->trees.storage = p->box.root = -1;
+    p->child.report = p->child.theirs = p->child.pidfd = p->box.root = -1;
     p->box.out = p->box.err = -1;
     if ((form ? tc_process_host_get(cage->outcome, &p->host) : tc_process_choose(cage)) < 0)
         return -1;
@@ -397,8 +396,7 @@ static int check_planting(struct tc_cage *cage)
 int tc_process_prepare(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    if (cage->pace != TC_PACE_QUICK &&
-        tc_resolver_init(&p->trees.resolver, p->trees.host->uid, &cage->plan->tool_writable) < 0)
+    if (cage->pace != TC_PACE_QUICK && tc_trees_open(&p->trees, &cage->plan->tool_writable) < 0)
         return out_of_memory(cage);
     if (tc_session_open(cage) < 0)
         return -1;

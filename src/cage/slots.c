@@ -32,13 +32,13 @@ int64_t tc_local_cpu_us(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct tc_cgroup_usage usage = {.cpu_us = -1};
-    if (cage->over || p->reaped)
-        return p->child_cpu_us;
+    if (cage->over || p->child.reaped)
+        return p->child.cpu_us;
     if (p->group) {
         tc_cgroup_sample(p->group);
         tc_cgroup_usage(p->group, &usage);
     }
-    int64_t now = usage.cpu_us >= 0 ? usage.cpu_us : tc_sample_cpu(p->pid);
+    int64_t now = usage.cpu_us >= 0 ? usage.cpu_us : tc_sample_cpu(p->child.pid);
     p->seen_cpu_us = now > p->seen_cpu_us ? now : p->seen_cpu_us;
     return now;
 }
@@ -63,10 +63,10 @@ int64_t tc_local_segments_max(const struct tc_cage *cage)
 int64_t tc_local_shared_bytes(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    if (cage->over || p->reaped || !is_sampled(p))
+    if (cage->over || p->child.reaped || !is_sampled(p))
         return 0;
-    int64_t seen = tc_sample_shared(p->pid, cage->plan->limits.memory);
-    return seen > p->segments ? seen : p->segments;
+    int64_t seen = tc_sample_shared(p->child.pid, cage->plan->limits.memory);
+    return seen > p->child.segments ? seen : p->child.segments;
 }
 
 /* What is no PID 1 has to end the rest itself, and gets time for it. */
@@ -83,13 +83,13 @@ static int end_signal(struct tc_process_cage *p)
 void tc_local_signal(struct tc_cage *cage, bool at_once)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    if (p->pid <= 0 || p->reaped)
+    if (p->child.pid <= 0 || p->child.reaped)
         return;
     if (at_once) /* whom the kernel ends with PID 1 nobody reaps, so their times would be lost */
         (void)tc_local_cpu_us(cage);
-    (void)kill(p->pid, at_once ? end_signal(p) : SIGTERM);
+    (void)kill(p->child.pid, at_once ? end_signal(p) : SIGTERM);
     if (p->shared) /* somebody outside may have stopped it */
-        (void)kill(p->pid, SIGCONT);
+        (void)kill(p->child.pid, SIGCONT);
 }
 
 const char *tc_local_usage(struct tc_cage *cage)
@@ -101,8 +101,8 @@ const char *tc_local_usage(struct tc_cage *cage)
         tc_cgroup_usage(p->group, &u);
     tc_watcher_finish(cage);
     tc_proxy_finish(cage);
-    o->cpu_us = p->child_cpu_us > p->seen_cpu_us ? p->child_cpu_us : p->seen_cpu_us;
-    o->memory_peak = u.memory_peak >= 0 ? u.memory_peak : p->max_rss;
+    o->cpu_us = p->child.cpu_us > p->seen_cpu_us ? p->child.cpu_us : p->seen_cpu_us;
+    o->memory_peak = u.memory_peak >= 0 ? u.memory_peak : p->child.max_rss;
     o->pids_peak = u.pids_peak;
     o->notice = tc_journal_notice();
     if (u.oom_kills > 0)
@@ -124,7 +124,7 @@ void tc_local_release(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     tc_session_let_go(&p->workspace);
-    int *own[] = {&p->report, &p->child_report, &p->pidfd, &p->box.out, &p->box.err};
+    int *own[] = {&p->child.report, &p->child.theirs, &p->child.pidfd, &p->box.out, &p->box.err};
     for (size_t i = 0; i < TC_COUNT(own); i++) {
         if (*own[i] >= 0)
             (void)close(*own[i]);

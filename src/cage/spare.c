@@ -432,9 +432,9 @@ bool tc_spare_go(struct tc_process_cage *p)
         end_process(s);
         return false;
     }
-    p->pid = s->pid;
-    p->pidfd = TAKE_FD(s->pidfd);
-    p->report = TAKE_FD(s->report);
+    p->child.pid = s->pid;
+    p->child.pidfd = TAKE_FD(s->pidfd);
+    p->child.report = TAKE_FD(s->report);
     s->pid = -1;
     return true;
 }

@@ -80,7 +80,7 @@ static int give_streams(struct tc_cage *cage)
 static void close_child_ends(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    int *ends[] = {&cage->stdin_fd, &p->box.out, &p->box.err, &p->child_report};
+    int *ends[] = {&cage->stdin_fd, &p->box.out, &p->box.err, &p->child.theirs};
     for (size_t i = 0; i < TC_COUNT(ends); i++) {
         if (*ends[i] >= 0)
             (void)close(*ends[i]);
@@ -117,8 +117,8 @@ static int open_report(struct tc_cage *cage)
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return fail_system(cage, "report socket");
-    p->report = pair[0];
-    p->child_report = p->box.report = pair[1];
+    p->child.report = pair[0];
+    p->child.theirs = p->box.report = pair[1];
     p->box.helper = pair[0];
     return 0;
 }
@@ -128,10 +128,10 @@ static int start_shared(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     if (open_report(cage) < 0)
         return -1;
-    p->pid = tc_fork(&p->pidfd);
-    if (p->pid == 0)
+    p->child.pid = tc_fork(&p->child.pidfd);
+    if (p->child.pid == 0)
         tc_box_enter(&p->box);
-    return p->pid < 0 ? fail_system(cage, "process") : 0;
+    return p->child.pid < 0 ? fail_system(cage, "process") : 0;
 }
 
 /* Nobody waits for this call: its process is cloned now. */
@@ -143,19 +143,21 @@ static int start_cold(struct tc_cage *cage)
     p->box.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
     if (p->box.root < 0)
         return fail_root(cage);
-    p->pid = tc_process_clone(p->group, &p->box, &p->pidfd);
-    if (p->pid < 0)
+    p->child.pid = tc_process_clone(p->group, &p->box, &p->child.pidfd);
+    if (p->child.pid < 0)
         return refuse_namespaces(cage, "clone3");
-    return tc_process_map_ids(p->pid, &p->box, p->report) < 0 ? fail_system(cage, "id maps") : 0;
+    return tc_process_map_ids(p->child.pid, &p->box, p->child.report) < 0
+               ? fail_system(cage, "id maps")
+               : 0;
 }
 
 /* Two descriptors to wait for are one of the kernel's. */
 static int events_of(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    const int fds[] = {p->report, tc_proxy_fd(cage)};
+    const int fds[] = {p->child.report, tc_proxy_fd(cage)};
     if (fds[1] < 0)
-        return p->report;
+        return p->child.report;
     int both = tc_process_keep(&p->trees, epoll_create1(EPOLL_CLOEXEC));
     for (size_t i = 0; i < TC_COUNT(fds) && both >= 0; i++)
         if (epoll_ctl(both, EPOLL_CTL_ADD, fds[i], &(struct epoll_event){.events = EPOLLIN}) < 0)
@@ -186,7 +188,7 @@ int tc_process_start(struct tc_cage *cage)
     if (l->timeout_ms)
         p->box.last_us = cage->begun_us + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;
     int rc = p->shared ? start_shared(cage) : tc_spare_go(p) ? 0 : start_cold(cage);
-    cage->exit_fd = p->pid > 0 ? p->pidfd : -1;
+    cage->exit_fd = p->child.pid > 0 ? p->child.pidfd : -1;
     if (rc < 0)
         return -1;
     close_child_ends(cage);
@@ -293,7 +295,7 @@ static int take_terminal(struct tc_cage *cage, int fd)
 static int note_ready(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    p->ready = true;
+    p->child.ready = true;
     if (tc_observe_begin(cage) < 0)
         return fail_system(cage, "process that observes the tool");
     cage->running = true;
@@ -305,8 +307,8 @@ static void set_exit(struct tc_cage *cage, const struct tc_report *r)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     cage->over = true;
-    p->child_cpu_us = r->cpu_us;
-    p->max_rss = r->max_rss;
+    p->child.cpu_us = r->cpu_us;
+    p->child.max_rss = r->max_rss;
     cage->outcome->exit_code = WIFEXITED(r->status) ? WEXITSTATUS(r->status) : -1;
     cage->outcome->signal = WIFSIGNALED(r->status) ? WTERMSIG(r->status) : 0;
 }
@@ -325,7 +327,7 @@ static int take_report(struct tc_cage *cage)
     struct tc_report r;
     size_t count = 0;
     int fds[TC_FDS_MAX];
-    ssize_t n = tc_recv(p->report, &r, sizeof(r), fds, TC_FDS_MAX, &count, NULL, NULL, false);
+    ssize_t n = tc_recv(p->child.report, &r, sizeof(r), fds, TC_FDS_MAX, &count, NULL, NULL, false);
     int fd = count ? fds[0] : -1;
     if (n < 0 && errno == EMSGSIZE) /* the descriptor found no free number, and was dropped */
         return tc_cage_fail(cage,
@@ -355,10 +357,10 @@ static int take_report(struct tc_cage *cage)
     case TC_REPORT_EXEC_FAILED:
         return exec_failed(cage, r.errnum);
     case TC_REPORT_SEGMENTS:
-        p->segments = r.max_rss;
+        p->child.segments = r.max_rss;
         return 1;
     case TC_REPORT_EXITED:
-        if (!p->ready) /* killed before it was the tool: nothing ran, which reap() says */
+        if (!p->child.ready) /* killed before it was the tool: nothing ran, which reap() says */
             return 0;
         set_exit(cage, &r);
         return 1;
@@ -378,7 +380,7 @@ int tc_process_event(struct tc_cage *cage)
 void tc_process_notify(struct tc_cage *cage)
 {
     /* exec of the tool itself comes right after READY: take that first */
-    if (!TC_PRIV(cage)->ready)
+    if (!TC_PRIV(cage)->child.ready)
         (void)tc_process_event(cage);
     tc_notify_share(cage);
 }
@@ -389,7 +391,7 @@ static bool lost_word(const struct tc_process_cage *p, int status)
 {
     if (!p->form)
         return WEXITSTATUS(status) == TC_BOX_MUTE;
-    return p->ready && !(p->group && tc_cgroup_oomed(p->group));
+    return p->child.ready && !(p->group && tc_cgroup_oomed(p->group));
 }
 
 /* PID 1 has ended, and with it everything in the cage. */
@@ -400,15 +402,15 @@ void tc_process_reap(struct tc_cage *cage)
     int status = 0;
     if (!cage->outcome->failure.code)
         (void)tc_process_event(cage);
-    while (wait4(p->pid, &status, 0, &usage) < 0 && errno == EINTR)
+    while (wait4(p->child.pid, &status, 0, &usage) < 0 && errno == EINTR)
         ;
-    p->reaped = true;
+    p->child.reaped = true;
     cage->exit_fd = -1;
     if (cage->over)
         return;
-    p->child_cpu_us = ((int64_t)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+    p->child.cpu_us = ((int64_t)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
                       usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
-    p->max_rss = (int64_t)usage.ru_maxrss * 1024;
+    p->child.max_rss = (int64_t)usage.ru_maxrss * 1024;
     if (cage->outcome->failure.code)
         return;
     if (WIFEXITED(status) && lost_word(p, status)) {
@@ -420,7 +422,7 @@ void tc_process_reap(struct tc_cage *cage)
                            -1, "the cage could not tell how the tool began or ended");
         return;
     }
-    if (p->ready) { /* killed from outside, by us or by the kernel */
+    if (p->child.ready) { /* killed from outside, by us or by the kernel */
         cage->outcome->exit_code = -1;
         cage->outcome->signal = WIFSIGNALED(status) ? WTERMSIG(status) : SIGKILL;
         return;

@@ -6,6 +6,11 @@
 
 #include "tree/tree.h"
 
+int tc_trees_open(struct tc_trees *t, const struct tc_strv *writable)
+{
+    return tc_resolver_init(&t->resolver, t->host->uid, writable);
+}
+
 int tc_process_keep(struct tc_trees *t, int fd)
 {
     int *slot = fd < 0 ? NULL : TC_PUSH(t->fds, t->fd_count);

@@ -66,7 +66,7 @@ struct tc_item {
     const char *path; /* in the cage */
     int fd;           /* O_PATH, on the host */
     bool directory, writable;
-    int copy;  /* root of the private copy; -1: none */
+    int copy;  /* root of the private copy, when there is one; -1: none */
     uid_t uid; /* owner on the host */
     gid_t gid;
     struct tc_file_id point; /* its mount point inside a writable item; dev 0: it has none */
@@ -85,7 +85,7 @@ struct tc_item {
     const char *learned; /* the directory that was last looked at for that, with a slash */
 };
 
-/* The state of this room for one cage, at cage->trees. Who makes the cage sets the first four. */
+/* The state of this room for one cage, at cage->trees. Who makes the cage sets the first three. */
 struct tc_trees {
     struct tc_tree_host *host;
     uid_t id;       /* leased, for what is the tool's own; (uid_t)-1: none */
@@ -106,7 +106,12 @@ struct tc_trees {
     size_t masked_count;
 };
 
+/* What a new one is. */
+#define TC_TREES_NEW ((struct tc_trees){.host = &tc_tree_host, .id = (uid_t)-1, .storage = -1})
+
 /* own.c */
+/* Before paths are looked up for a tool that may write these. 0, or -1: no memory. */
+int tc_trees_open(struct tc_trees *t, const struct tc_strv *writable);
 /* Keeps a descriptor until the cage goes; returns it, or -1 when fd is -1 or memory ran out. */
 int tc_process_keep(struct tc_trees *t, int fd);
 /* One more mount for its first process; NULL: no memory. */

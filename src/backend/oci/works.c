@@ -35,6 +35,8 @@ struct oci {
     int bundle; /* a copy of the descriptor that the child attaches, kept for the log */
     struct tc_oci_talk talk;
     int image; /* detached; -1: none */
+    uid_t uid; /* what the tool sees; the runtime is root of its own */
+    gid_t gid;
     bool told; /* the tool has ended, which is not said before the runtime has passed all on */
 };
 
@@ -230,8 +232,8 @@ static bool fill_inner(const struct tc_cage *cage, struct tc_inner *inner)
 static int tell_inner(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_inner inner = {.uid = p->spoken_uid,
-                             .gid = p->spoken_gid,
+    struct tc_inner inner = {.uid = own(cage)->uid,
+                             .gid = own(cage)->gid,
                              .segments = p->box.segments,
                              .left_us = p->box.last_us ? p->box.last_us - tc_now_us() : 0,
                              .watch = is_sentry(cage) ? TC_WATCH_NOTHING : p->box.watch,
@@ -241,7 +243,7 @@ static int tell_inner(struct tc_cage *cage)
     if (good)
         tc_inner_visit(&w, &inner);
     int rc = good && !w.failed && !w.out.failed && w.out.len < TC_INNER_MAX
-                 ? tc_send(p->report, w.out.data, w.out.len, NULL, 0)
+                 ? tc_send(p->child.report, w.out.data, w.out.len, NULL, 0)
                  : -1;
     tc_buf_done(&w.out);
     tc_inner_done(&inner);
@@ -296,15 +298,15 @@ static int start(struct tc_cage *cage)
     if (put_init(cage) < 0 || tc_process_complete(cage) < 0 || make_bundle(cage) < 0 ||
         tc_process_enforced(cage) < 0)
         return -1;
-    p->spoken_uid = p->box.uid;
-    p->spoken_gid = p->box.gid;
+    own(cage)->uid = p->box.uid;
+    own(cage)->gid = p->box.gid;
     tc_oci_root_ids(p, &p->box);
     p->box.stages = &tc_oci_stages;
     if (tc_process_start(cage) < 0)
         return -1;
     if (!is_sentry(cage))
         return tell_inner(cage);
-    if (tc_oci_talk_watch(&own(cage)->talk, p->report, tc_proxy_fd(cage)) < 0)
+    if (tc_oci_talk_watch(&own(cage)->talk, p->child.report, tc_proxy_fd(cage)) < 0)
         return fail_bundle(cage, "report socket", "try again");
     cage->event_fd = own(cage)->talk.poll;
     return 0;
@@ -318,7 +320,7 @@ static int event(struct tc_cage *cage)
     struct oci *o = own(cage);
     /* what the runtime's process said before, on the socket that PID 1's takes the place of */
     int rc = tc_process_event(cage);
-    if (rc == 0 && tc_oci_talk_accept(&o->talk, TC_PRIV(cage)->report))
+    if (rc == 0 && tc_oci_talk_accept(&o->talk, TC_PRIV(cage)->child.report))
         rc = tell_inner(cage) < 0 ? -1 : tc_process_event(cage);
     if (cage->over && o->runtime->copies) {
         o->told = true;
@@ -333,8 +335,8 @@ static void ask_to_end(struct tc_cage *cage, bool at_once)
     struct tc_process_cage *p = TC_PRIV(cage);
     if (at_once || !is_sentry(cage))
         tc_local_signal(cage, at_once);
-    else if (p->ready)
-        (void)tc_send(p->report, "", 1, NULL, 0);
+    else if (p->child.ready)
+        (void)tc_send(p->child.report, "", 1, NULL, 0);
 }
 
 static void reap(struct tc_cage *cage)
@@ -344,7 +346,7 @@ static void reap(struct tc_cage *cage)
     if (!cage->outcome->failure.code)
         (void)event(cage);
     cage->over = cage->over || o->told;
-    if (!cage->over && !p->ready && !cage->outcome->failure.code && !p->asked_us) {
+    if (!cage->over && !p->child.ready && !cage->outcome->failure.code && !p->asked_us) {
         _autofree_ char *words = tc_oci_last_words(o->bundle);
         (void)tc_cage_fail(
             cage,

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../backend/test.h"
 #include "base/buf.h"
-#include "test.h"
 
 static const struct {
     const char *text, *hooks, *includes; /* each value with a bar behind it */

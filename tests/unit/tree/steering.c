@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../backend/test.h"
 #include "base/cleanup.h"
 #include "policy/steering_names.h"
-#include "test.h"
 #include "tree/tree.h"
 
 enum { NOT = TC_STEERS_NOT, ROOM = TC_STEERS_ROOM, HOST = TC_STEERS_HOST };

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "test.h"
+#include "../backend/test.h"
 
 #define ROOT "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
 
