@@ -4,7 +4,6 @@
  * The process backend's works: a cage whose PID 1 is the helper's own child. */
 #include "backend/process/works.h"
 
-#include "backend/local/journal.h"
 #include "backend/local/local.h"
 #include "backend/local/slots.h"
 #include "backend/local/spare.h"
@@ -55,5 +54,4 @@ const struct tc_works tc_process_works = {
     .tick = tc_process_tick,
     .close = tc_local_close,
     .sweep = tc_local_sweep,
-    .forget = tc_journal_forget,
 };
