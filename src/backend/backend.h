@@ -139,9 +139,6 @@ struct tc_works {
     /* Once, when the helper ends; and for leftovers of dead helpers: how many went. */
     void (*close)(void);
     unsigned (*sweep)(void);
-    /* The person has read what sweep() left to be told, and what was noted of the machine is to be
-     * found out anew; how many files went. */
-    unsigned (*forget)(void);
 };
 
 const struct tc_works *tc_works_find(const char *name);

@@ -292,8 +292,7 @@ static unsigned sweep_nothing(void)
     .notify = notify, .oomed = oomed, .signal = end, .reap = reap, .cpu_us = cpu_us,          \
     .shared_bytes = shared_bytes, .collect = collect, .collected = collected,                 \
     .uncollect = uncollect, .holds_much = holds_much, .release = release, .destroy = destroy, \
-    .open = do_nothing, .tick = never, .close = do_nothing, .sweep = sweep_nothing,           \
-    .forget = sweep_nothing
+    .open = do_nothing, .tick = never, .close = do_nothing, .sweep = sweep_nothing
 
 const struct tc_works tc_fake_works = {
     .name = "fake", .start = start_fake, .usage = usage_fake, PLAIN_SLOTS};

@@ -13,6 +13,7 @@
 
 #include "backend/oci/config.h"
 #include "backend/oci/inner.h"
+#include "backend/oci/platform.h"
 #include "base/cleanup.h"
 #include "call/launch.h"
 #include "helper/serve.h"
@@ -46,6 +47,8 @@ void tc_companion_offer(int argc, char **argv)
     static const char *const verbs[] = {"exec", "run", "call"};
     if (argc > 0 && strcmp(argv[0], TC_OCI_INIT) == 0)
         tc_inner_main(argc, argv);
+    if (argc > 0 && strcmp(argv[0], TC_OCI_KEEPER) == 0)
+        tc_oci_keep_main(argv);
     if (argc < 2)
         return;
     words_begin = words_end = argv[0];

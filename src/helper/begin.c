@@ -197,8 +197,8 @@ void tc_job_abandon(struct tc_running *j)
     if (tc_workers_take_back(j->workers, &j->task))
         take_over(j);
     j->outcome.wall_us = tc_now_us() - j->begun_us;
-    j->outcome.note = strdup("the cage was still being prepared: a file system is slow, what is "
-                             "granted is large, or a platform of gVisor was being tried");
+    j->outcome.note = strdup("the cage was still being prepared: a file system is slow, or what is "
+                             "granted is large");
     tc_job_judge(j, NULL);
     tc_job_answer(j);
 }
@@ -356,10 +356,7 @@ bool tc_job_next_trial(struct tc_running *j)
 static void work_clean(struct tc_task *task)
 {
     struct tc_running *j = task->owner;
-    const struct tc_works *w;
-    j->removed = sweep_all();
-    for (size_t i = 0; (w = tc_works_at(i)); i++)
-        j->removed += w->forget();
+    j->removed = sweep_all() + tc_journal_forget();
 }
 
 static void on_clean(struct tc_task *task)

@@ -6,11 +6,14 @@
 
 #include "backend/oci/config.h"
 #include "backend/oci/inner.h"
+#include "backend/oci/platform.h"
 #include "helper/serve.h"
 
 int main(int argc, char **argv)
 {
     if (argc > 0 && strcmp(argv[0], TC_OCI_INIT) == 0)
         tc_inner_main(argc, argv);
+    if (argc > 0 && strcmp(argv[0], TC_OCI_KEEPER) == 0)
+        tc_oci_keep_main(argv);
     tc_helper_serve(argc > 1 ? argv[1] : NULL);
 }

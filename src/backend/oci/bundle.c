@@ -16,21 +16,20 @@
 
 enum { BUNDLE_BYTES = 8 << 20, LOG_MAX = 64 << 10 };
 
-/* Only the runtime's state and its log may be written by it. */
+/* Only the runtime's state and its log may be written by it, of each platform another; none may be
+ * replaced. */
 static int fill(int fd, uid_t id, const char *config)
 {
     static const char *const directories[] = {"rootfs", "state", "talk", "base", "image"};
+    static const char *const written[] = {"log", "systrap", "ptrace", "kvm", "failed", "state"};
     for (size_t i = 0; i < TC_COUNT(directories); i++)
         if (mkdirat(fd, directories[i], 0700) < 0)
             return -1;
-    if (tc_put_file(fd, "config.json", config, strlen(config), 0444) < 0 ||
-        tc_put_file(fd, "log", "", 0, 0600) < 0)
-        return -1;
-    if (id == (uid_t)-1)
-        return 0;
-    return fchownat(fd, "state", id, (gid_t)id, 0) < 0 || fchownat(fd, "log", id, (gid_t)id, 0) < 0
-               ? -1
-               : 0;
+    for (size_t i = 0; i < TC_COUNT(written); i++)
+        if ((strcmp(written[i], "state") != 0 && tc_put_file(fd, written[i], "", 0, 0600) < 0) ||
+            (id != (uid_t)-1 && fchownat(fd, written[i], id, (gid_t)id, 0) < 0))
+            return -1;
+    return tc_put_file(fd, "config.json", config, strlen(config), 0444);
 }
 
 int tc_oci_bundle(uid_t id, const char *config)
@@ -85,11 +84,11 @@ static const char *said_in(char *line)
     return text;
 }
 
-char *tc_oci_last_words(int bundle)
+char *tc_oci_last_words(int bundle, const char *log)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     text.max = LOG_MAX;
-    if (tc_read_file(bundle, "log", &text) < 0 || !text.len)
+    if (tc_read_file(bundle, log, &text) < 0 || !text.len)
         return strdup("it did not say why");
     while (text.len && (unsigned char)text.data[text.len - 1] <= ' ')
         text.data[--text.len] = '\0';

@@ -14,7 +14,7 @@ int tc_oci_bundle(uid_t id, const char *config);
 int tc_oci_self(void);
 /* It is root of its own user namespace, and the cage's id outside of it. */
 void tc_oci_root_ids(const struct tc_process_cage *p, struct tc_box *box);
-/* The last line of the runtime's log; owned, NULL when out of memory. */
-char *tc_oci_last_words(int bundle);
+/* The last line of a log in the bundle, by its path there; owned, NULL when out of memory. */
+char *tc_oci_last_words(int bundle, const char *log);
 
 #endif

@@ -19,12 +19,12 @@
 #define TC_OCI_IMAGE TC_OCI_BUNDLE "/image"
 #define TC_OCI_STATE TC_OCI_BUNDLE "/state"
 #define TC_OCI_LOG TC_OCI_BUNDLE "/log"
+/* Not empty: the first platform failed, and another was taken. */
+#define TC_OCI_FAILED TC_OCI_BUNDLE "/failed"
 /* In the container: our program, and for gVisor the directory of its report socket. */
 #define TC_OCI_OURS "/.toolcage"
 #define TC_OCI_INIT TC_OCI_OURS "/init"
 #define TC_OCI_TALK TC_OCI_OURS "/talk"
-/* The exit code of that program where it is given no command: it ran, and nothing else did. */
-#define TC_OCI_NOTHING 77
 
 enum tc_oci_kind {
     TC_OCI_KERNEL, /* crun, runc: namespaces of this kernel */

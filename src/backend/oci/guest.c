@@ -232,9 +232,7 @@ void tc_inner_main(int argc, char **argv)
 {
     static const char *nothing[] = {NULL};
     struct tc_inner said = {0};
-    if (argc == 1)
-        _exit(TC_OCI_NOTHING);
-    if (!find_report() || !hear(&said))
+    if (argc < 2 || !find_report() || !hear(&said))
         _exit(1);
     struct tc_box box = {.stages = said.sentry ? &sentry_stages : &tc_oci_inner_stages,
                          .report = TC_BOX_REPORT,

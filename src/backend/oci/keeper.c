@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The process that becomes the container runtime. It is PID 1 of namespaces around the runtime's
- * own: whoever ends it ends the runtime, the container and all that either started, and nothing
- * that they mount or leave is ever seen outside. There the runtime is root of a user namespace
- * whose only id is the cage's: were it taken over, it had no more rights on the machine than the
- * tool has.
- * As in every child of the helper: no allocation, and nothing of libc that waits for a lock. */
+ * The process that becomes the container runtime, or the program around it (keep.c). It is PID 1 of
+ * namespaces around the runtime's own: whoever ends it ends the runtime, the container and all that
+ * either started, and nothing that they mount or leave is ever seen outside. There the runtime is
+ * root of a user namespace whose only id is the cage's: were it taken over, it had no more rights
+ * on the machine than the tool has. As in every child of the helper: no allocation, and nothing of
+ * libc that waits for a lock. */
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>

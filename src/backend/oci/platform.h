@@ -2,40 +2,27 @@
  * Copyright The toolcage authors
  *
  * The platforms of runsc: by what it stops the tool's system calls. Which of them works on a
- * machine is known when a container has run on it, and one may hang. So each is tried once in a
- * helper's life, under a time limit, when a call comes that could use it. ptrace needs nothing of
- * the machine: there the call's own container is the trial. */
+ * machine is known when a container has run on it, and one may hang. So the call's own container is
+ * the trial: a process of ours around runsc takes the next platform where one does not answer. */
 #ifndef TC_OCI_PLATFORM_H
 #define TC_OCI_PLATFORM_H
 
-#include "backend/oci/trial.h"
+#include "backend/oci/config.h"
 
-enum tc_oci_platform {
-    TC_OCI_PTRACE,
-    TC_OCI_SYSTRAP,
-    TC_OCI_KVM,
-    TC_OCI_PLATFORMS,
-};
+/* Until our PID 1 must have answered; ptrace needs nothing of the machine, and has no limit. */
+enum { TC_OCI_ANSWER_MS = 5000 };
+#define TC_OCI_PTRACE "ptrace"
 
-struct tc_oci_choice {
-    enum tc_oci_act { TC_OCI_USE, TC_OCI_TRY, TC_OCI_REFUSE } act;
-    enum tc_oci_platform platform;
-};
+/* What a call gets for its policy's word (NULL: it says none), in order, NULL-terminated: the named
+ * one, or systrap and ptrace. NULL: there is none of this name. */
+const char *const *tc_oci_platforms(const char *wish);
+/* ptrace had to be taken: systrap is not tried again in this helper's life. */
+void tc_oci_first_failed(void);
 
-/* For a policy's word (NULL: it says none), when this much is known of each platform; pure. */
-struct tc_oci_choice tc_oci_choose(const char *wish, const enum tc_oci_finding *findings);
-/* May the program know this platform? */
-bool tc_oci_may_know(const char *program, const char *platform);
-
-/* Is it known already what a call with this wish gets? */
-bool tc_oci_settled(const char *wish);
-/* Chooses for a cage that has its leases, after trials where they are needed: on a worker, unless
- * it is settled. The platform's name, or NULL with the failure written. */
-const char *tc_oci_settle(struct tc_cage *cage, const struct tc_oci_runtime *runtime,
-                          const char *path);
-/* Forgets what is noted of all; how many notes went. */
-unsigned tc_oci_forget_all(void);
-/* Why not the one that would be preferred; NULL: that was not found out. */
-const char *tc_oci_instead(const char *option);
+/* The process around runsc: the file of our PID 1 by its other name. Its words are the platforms,
+ * "--", and runsc's command, in which the word "-" is where the platform goes. It is PID 1 of the
+ * namespaces around runsc and ends with its exit code. Never returns. */
+#define TC_OCI_KEEPER TC_OCI_ROOT TC_OCI_INIT
+_Noreturn void tc_oci_keep_main(char **argv);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/oci/platform.h"
 #include "base/path.h"
 #include "base/strv.h"
 
@@ -81,14 +82,20 @@ const struct tc_oci_runtime *tc_oci_find(enum tc_oci_kind kind, const char *wish
 
 /* A kernel of its own has a network of its own, in which nothing leads out; or uses that of the
  * namespace around it, which is the cage's. */
-void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path, const char *option,
-                    bool network, const char **ret)
+void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path,
+                    const char *const *platforms, bool network, const char **ret)
 {
-    *ret++ = path;
+    *ret++ = platforms ? TC_OCI_KEEPER : path;
+    for (const char *const *one = platforms; one && *one; one++)
+        *ret++ = *one;
+    if (platforms) {
+        *ret++ = "--";
+        *ret++ = path;
+    }
     if (runtime->kind == TC_OCI_SENTRY)
         *ret++ = network ? "--network=host" : "--network=none";
-    if (option)
-        *ret++ = option;
+    if (platforms)
+        *ret++ = "-";
     for (const char *const *word = runtime->words; *word; word++)
         *ret++ = *word;
     *ret++ = "cage";

@@ -21,11 +21,11 @@ struct tc_oci_runtime {
 /* The first that is there, in the order of our preference, or the one of this name or path (NULL:
  * any); its path goes to *ret_path (owned). NULL with errno: ENOENT, or ENOMEM. */
 const struct tc_oci_runtime *tc_oci_find(enum tc_oci_kind kind, const char *wish, char **ret_path);
-/* Its whole command, NULL-terminated; `option` (NULL: none) is of its own kind; with a
- * `network` it is to use that around it. */
-enum { TC_OCI_WORDS = 16 };
-void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path, const char *option,
-                    bool network, const char **ret);
+/* Its whole command, NULL-terminated, on the first of these platforms that answers (NULL: it has
+ * none); with a `network` it is to use that around it. */
+enum { TC_OCI_WORDS = 24 };
+void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path,
+                    const char *const *platforms, bool network, const char **ret);
 /* "crun, runc" */
 const char *tc_oci_names(enum tc_oci_kind kind);
 

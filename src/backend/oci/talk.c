@@ -44,7 +44,12 @@ int tc_oci_talk_watch(struct tc_oci_talk *talk, int report, int more)
 bool tc_oci_talk_accept(struct tc_oci_talk *talk, int report)
 {
     _autofd_ int fd = talk->listener < 0 ? -1 : accept4(talk->listener, NULL, NULL, SOCK_CLOEXEC);
-    if (fd < 0 || dup3(fd, report, O_CLOEXEC) < 0)
+    if (fd < 0)
+        return false;
+    /* at once, and whoever has a copy of it: the keeper is to hear of this */
+    (void)epoll_ctl(talk->poll, EPOLL_CTL_DEL, report, NULL);
+    (void)shutdown(report, SHUT_RDWR);
+    if (dup3(fd, report, O_CLOEXEC) < 0)
         return false;
     (void)close(TAKE_FD(talk->listener));
     return add(talk->poll, report) == 0;

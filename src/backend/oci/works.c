@@ -7,6 +7,7 @@
 #include "backend/oci/works.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "backend/oci/bundle.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/platform.h"
+#include "backend/oci/runtime.h"
 #include "backend/oci/stages.h"
 #include "backend/oci/talk.h"
 #include "base/clock.h"
@@ -30,7 +32,7 @@ struct oci {
     struct tc_local_form form;
     const struct tc_oci_runtime *runtime;
     char *path;
-    const char *option; /* of runsc: its platform; NULL: none */
+    const char *const *platforms; /* of runsc: in the order of trying; NULL: not its kind */
     const char *argv[TC_OCI_WORDS];
     int bundle; /* a copy of the descriptor that the child attaches, kept for the log */
     struct tc_oci_talk talk;
@@ -159,8 +161,6 @@ static int lease(struct tc_cage *cage)
         TC_PRIV(cage)->own = o;
     else
         free(o);
-    if (rc == 0 && kind == TC_OCI_SENTRY && !tc_oci_settled(cage->plan->platform))
-        cage->pace = TC_PACE_LONG; /* containers may be tried */
     return rc;
 }
 
@@ -197,7 +197,7 @@ static int make_bundle(struct tc_cage *cage)
         return fail_bundle(cage, "report socket", "try again");
     p->box.bundle = o->bundle;
     p->box.image = o->image;
-    tc_oci_command(o->runtime, o->path, o->option, cage->plan->net_count > 0, o->argv);
+    tc_oci_command(o->runtime, o->path, o->platforms, cage->plan->net_count > 0, o->argv);
     p->box.runtime = o->argv;
     p->box.hides_groups = o->runtime->hides_groups;
     return 0;
@@ -281,15 +281,27 @@ static int open_image(struct tc_cage *cage)
                : 0;
 }
 
-/* The platform comes last: to try one takes longest. */
+static int refuse_platform(struct tc_cage *cage, const char *why)
+{
+    const char *platform = cage->plan->platform;
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                         .stage = "platform",
+                                         .subject = platform,
+                                         .hint = "leave [backend.gvisor] platform out: then "
+                                                 "systrap is used where it works, else ptrace"},
+                        -1, "gVisor's platform %s does not work on this machine: %s", platform,
+                        why);
+}
+
 static int prepare(struct tc_cage *cage)
 {
-    struct oci *o = own(cage);
-    if (tc_process_prepare(cage) < 0 || (cage->plan->image && open_image(cage) < 0))
+    const char *wish = cage->plan->platform;
+    if (is_sentry(cage) && !(own(cage)->platforms = tc_oci_platforms(wish)))
+        return refuse_platform(cage, "there is none of this name");
+    if (tc_process_prepare(cage) < 0)
         return -1;
-    if (is_sentry(cage))
-        o->option = tc_oci_settle(cage, o->runtime, o->path);
-    return cage->outcome->failure.code ? -1 : 0;
+    return cage->plan->image ? open_image(cage) : 0;
 }
 
 static int start(struct tc_cage *cage)
@@ -315,13 +327,25 @@ static int start(struct tc_cage *cage)
 /* ---- while it runs, and after
  * --------------------------------------------------------------------- */
 
+/* The platform that the container runs on. */
+static const char *platform_of(const struct oci *o, bool *ret_other)
+{
+    struct stat st;
+    *ret_other = fstatat(o->bundle, "failed", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size > 0;
+    return o->platforms[o->platforms[1] && *ret_other ? 1 : 0];
+}
+
 static int event(struct tc_cage *cage)
 {
     struct oci *o = own(cage);
     /* what the runtime's process said before, on the socket that PID 1's takes the place of */
     int rc = tc_process_event(cage);
-    if (rc == 0 && tc_oci_talk_accept(&o->talk, TC_PRIV(cage)->child.report))
+    if (rc == 0 && tc_oci_talk_accept(&o->talk, TC_PRIV(cage)->child.report)) {
+        bool other;
+        if (platform_of(o, &other) && other)
+            tc_oci_first_failed();
         rc = tell_inner(cage) < 0 ? -1 : tc_process_event(cage);
+    }
     if (cage->over && o->runtime->copies) {
         o->told = true;
         cage->over = false;
@@ -339,6 +363,27 @@ static void ask_to_end(struct tc_cage *cage, bool at_once)
         (void)tc_send(p->child.report, "", 1, NULL, 0);
 }
 
+/* The runtime ended before PID 1 had spoken. */
+static void fail_runtime(struct tc_cage *cage)
+{
+    const struct oci *o = own(cage);
+    bool other = false;
+    const char *platform = o->platforms ? platform_of(o, &other) : NULL;
+    _autofree_ char *words = tc_oci_last_words(o->bundle, platform ? platform : "log");
+    const char *why = words ? words : "";
+    if (platform && cage->plan->platform && !tc_streq(platform, TC_OCI_PTRACE)) {
+        (void)refuse_platform(cage, why);
+        return;
+    }
+    (void)tc_cage_fail(cage,
+                       &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                        .stage = "runtime",
+                                        .subject = o->path,
+                                        .hint = "`toolcage doctor` shows what this machine lacks; "
+                                                "or use backend = \"process\""},
+                       -1, "%s did not run the container: %s", o->path, why);
+}
+
 static void reap(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -346,17 +391,8 @@ static void reap(struct tc_cage *cage)
     if (!cage->outcome->failure.code)
         (void)event(cage);
     cage->over = cage->over || o->told;
-    if (!cage->over && !p->child.ready && !cage->outcome->failure.code && !p->asked_us) {
-        _autofree_ char *words = tc_oci_last_words(o->bundle);
-        (void)tc_cage_fail(
-            cage,
-            &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                             .stage = "runtime",
-                             .subject = o->path,
-                             .hint = "`toolcage doctor` shows what this machine lacks; or use "
-                                     "backend = \"process\""},
-            -1, "%s did not run the container: %s", o->path, words ? words : "");
-    }
+    if (!cage->over && !p->child.ready && !cage->outcome->failure.code && !p->asked_us)
+        fail_runtime(cage);
     tc_process_reap(cage);
 }
 
@@ -396,16 +432,20 @@ static bool trial_oci(struct tc_plan *ret)
 static bool trial_gvisor(struct tc_plan *ret)
 {
     bool any = trial("gvisor", TC_OCI_SENTRY, ret);
-    ret->limits.timeout_ms += TC_OCI_TRIAL_MS; /* of its platform */
+    ret->limits.timeout_ms += TC_OCI_ANSWER_MS; /* of the first platform */
     return any;
 }
 
 /* The program, and how it stops system calls. */
 static char *tell(const struct oci *o)
 {
-    const char *why = o->option ? tc_oci_instead(o->option) : NULL;
-    return tc_format("%s%s%s%s%s", o->path, o->option ? " " : "", o->option ? o->option : "",
-                     why ? "; systrap: " : "", why ? why : "");
+    bool other = false;
+    if (!o->platforms)
+        return strdup(o->path);
+    const char *platform = platform_of(o, &other);
+    _autofree_ char *why = other ? tc_oci_last_words(o->bundle, o->platforms[0]) : NULL;
+    return why ? tc_format("%s --platform=%s; %s: %s", o->path, platform, o->platforms[0], why)
+               : tc_format("%s --platform=%s", o->path, platform);
 }
 
 /* One row: a container comes up with every wall, or the clause that failed says why not. */
@@ -451,6 +491,5 @@ static unsigned none(void)
     .close = nothing, .sweep = none,
 
 /* what is the machine's goes with the process backend's */
-const struct tc_works tc_oci_works = {.name = "oci", .trial = trial_oci, .forget = none, WORKS};
-const struct tc_works tc_gvisor_works = {
-    .name = "gvisor", .trial = trial_gvisor, .forget = tc_oci_forget_all, WORKS};
+const struct tc_works tc_oci_works = {.name = "oci", .trial = trial_oci, WORKS};
+const struct tc_works tc_gvisor_works = {.name = "gvisor", .trial = trial_gvisor, WORKS};

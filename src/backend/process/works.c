@@ -7,7 +7,6 @@
 #include "cage/cage.h"
 #include "cage/slots.h"
 #include "cage/spare.h"
-#include "workspace/journal.h"
 
 /* Will the tool's next call want the same root? Not where an argument says what is mounted, nor
  * where there is no root. */
@@ -55,5 +54,4 @@ const struct tc_works tc_process_works = {
     .tick = tc_process_tick,
     .close = tc_local_close,
     .sweep = tc_local_sweep,
-    .forget = tc_journal_forget,
 };

@@ -37,7 +37,7 @@ def leftovers():
         # in directories of the product; other tests name theirs after it
         sockets = sorted(line.split()[-1] for line in file if "/toolcage/" in line and "/var/tmp/" not in line)
     # directories of what stays, which whoever needs one first makes
-    files = set(glob.glob("/dev/shm/*") + glob.glob("/run/toolcage/*")) - {"/run/toolcage/commits", "/run/toolcage/platforms"}
+    files = set(glob.glob("/dev/shm/*") + glob.glob("/run/toolcage/*")) - {"/run/toolcage/commits"}
     return {"mounts": mounts(), "sockets": sockets, "files": sorted(files)}
 
 
