@@ -47,6 +47,7 @@ static TC_FIELDS(deny_fields, DENY);
     F(LIST, extended)                                                                  \
     F(LIST, collect)                                                                   \
     F(ARRAY, net, TC_COUNTED(net_count), TC_OF(tc_net_entry_fields), .most = NET_MAX)  \
+    F(ONE, asks_network)                                                               \
     F(LIST, syscalls_allow)                                                            \
     F(LIST, syscalls_deny)                                                             \
     F(STRUCT, steering, TC_OF(tc_steering_fields))                                     \

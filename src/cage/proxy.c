@@ -225,7 +225,8 @@ int tc_proxy_start(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_plan *plan = cage->plan;
     bool ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
-    if (!plan->net_count)
+    /* what is only asked for is not missed */
+    if (!plan->net_count && (!plan->asks_network || tc_proxy_lacks()))
         return 0;
     struct tc_proxy *x = p->proxy = calloc(1, sizeof(*x));
     if (!x)

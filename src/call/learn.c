@@ -121,6 +121,14 @@ static bool add_touched(struct tc_lesson *l, const struct toolcage_call *call,
     return true;
 }
 
+static bool add_reached(struct tc_strv *list, const struct tc_outcome *o)
+{
+    for (size_t i = 0; i < o->destination_count; i++)
+        if (o->destinations[i].target && !tc_strv_add(list, o->destinations[i].target))
+            return false;
+    return true;
+}
+
 static bool add_endpoints(struct tc_strv *list, const struct tc_outcome *o, bool *ret_unix)
 {
     for (size_t i = 0; i < o->denial_count; i++) {
@@ -195,16 +203,20 @@ static char *write_policy(const struct toolcage_call *call, const char *name,
 {
     _autosurroundings_ struct tc_surroundings around = {0};
     _auto_(tc_grant_done) struct tc_grant programs = {0};
-    _autostrv_ struct tc_strv endpoints = {0};
+    _autostrv_ struct tc_strv endpoints = {0}, reached = {0};
     _autofree_ char *own = name ? strdup(name) : name_of(&call->grant.argv);
     _autofree_ char *ending = ending_of(call);
     _autofree_ char *timeout = NULL, *memory = NULL;
-    struct tc_lesson l = {
-        .name = own, .ending = ending, .argv = &call->grant.argv, .endpoints = &endpoints};
+    struct tc_lesson l = {.name = own,
+                          .ending = ending,
+                          .argv = &call->grant.argv,
+                          .reached = &reached,
+                          .endpoints = &endpoints};
     if (tc_surroundings_gather(&around, err) < 0 ||
         resolve_programs(call, &around.facts, &programs, err) < 0)
         return NULL;
     bool fine = own && ending && add_touched(&l, call, &programs) &&
+                add_reached(&reached, &call->result->outcome) &&
                 add_endpoints(&endpoints, &call->result->outcome, &l.unix_sockets) &&
                 limits(&call->result->outcome, &timeout, &memory);
     l.cwd = call->grant.caller_cwd ? call->grant.caller_cwd : around.cwd;

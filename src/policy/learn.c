@@ -207,16 +207,37 @@ static bool needs_cwd(const struct tc_lesson *l, const struct tc_strv *readable,
     return below;
 }
 
+/* A name alone was asked for; with a port it was to be connected to, which says more. */
+static bool said_with_port(const struct tc_strv *endpoints, const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < endpoints->count; i++)
+        if (strncmp(endpoints->items[i], name, len) == 0 && endpoints->items[i][len] == ':')
+            return true;
+    return false;
+}
+
+/* What it reached it had been granted; what it only tried is for a person to choose from. */
 static void add_network(struct tc_buf *out, const struct tc_lesson *l)
 {
-    tc_buf_adds(out, "network = \"none\"\n");
+    if (l->reached->count)
+        add_array(out, "network", l->reached);
+    else
+        tc_buf_adds(out, "network = \"none\"\n");
+    size_t tried = 0;
     for (size_t i = 0; i < l->endpoints->count; i++) {
-        bool names = strcmp(l->endpoints->items[i], "127.0.0.1:53") == 0 ||
-                     strcmp(l->endpoints->items[i], "[::1]:53") == 0;
-        add_line(out,
-                 names ? "note: it tried to resolve host names at " : "danger: it tried to reach ",
-                 l->endpoints->items[i]);
+        const char *endpoint = l->endpoints->items[i];
+        bool names = strcmp(endpoint, "127.0.0.1:53") == 0 || strcmp(endpoint, "[::1]:53") == 0;
+        bool more = !names && said_with_port(l->endpoints, endpoint);
+        tried += !names;
+        if (!more)
+            add_line(out,
+                     names ? "note: it tried to resolve host names at "
+                           : "danger: it tried to reach ",
+                     endpoint);
     }
+    if (tried)
+        add_line(out, "to allow some of them, name them: network = [\"HOST:PORT\", ...]", NULL);
     if (l->unix_sockets)
         add_line(out, "note: it tried to make a unix socket", NULL);
 }

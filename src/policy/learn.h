@@ -34,7 +34,8 @@ struct tc_lesson {
     const char *memory;             /* the same */
     struct tc_touched *touched;     /* sorted here */
     size_t count;
-    const struct tc_strv *endpoints; /* "host:port" that it tried to reach */
+    const struct tc_strv *reached;   /* "host:port" */
+    const struct tc_strv *endpoints; /* the same, or "host", that it tried to reach */
     bool unix_sockets;               /* it tried to make one */
 };
 

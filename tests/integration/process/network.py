@@ -153,7 +153,7 @@ with open(os.devnull, "wb") as nothing:
     os.dup2(saved, 2)
     os.close(saved)
 
-from scene import PAUSE, Skip, check, run, until  # noqa: E402  become() comes after what only root can do
+from scene import PAUSE, TOOLCAGE, Skip, check, run, until  # noqa: E402  become() comes after what only root can do
 
 CA = "--cacert /ca/cert.pem"
 ENTRIES = '["api.example.com:443", "api.example.com:80", "api.example.com:2222", "six.example.com:443"]'
@@ -184,6 +184,24 @@ def named_hosts(s):
     check(answer.status == "ok" and answer.out.count("six.example.com") == 2, "a host that has IPv6 alone", answer)
     answer = s.python("import socket; c=socket.create_connection(('api.example.com', 2222)); print(c.recv(99)); c.sendall(b'me\\n'); print(c.recv(9))", network=ENTRIES, writable=())
     check(answer.status == "ok" and "ME" in answer.out, "a server that speaks first", answer)
+
+
+def learned(s):
+    """What a run reached is in its policy; what it tried is told, by its name."""
+    s.works("net.allow")
+
+    def learn(*words):
+        return subprocess.run([TOOLCAGE, "learn", *words], env=s.environ, cwd=s.ws, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False).stdout
+
+    text = learn("--", "curl", "-sS", "http://api.example.com/")
+    check('network = "none"' in text and "danger: it tried to reach api.example.com:80\n" in text, "learn tells what was tried", text)
+    text = learn("--", "curl", "-sS", "--noproxy", "*", "http://api.example.com/")
+    check("danger: it tried to reach api.example.com\n" in text, "and which names were asked for", text)
+    text = learn("--network", "api.example.com:80", "--", "curl", "-sS", "http://api.example.com/", "http://evil.example/")
+    check('network = ["api.example.com:80"]' in text and "danger: it tried to reach evil.example:80\n" in text, "what was reached is granted", text)
+    policy = s.write("learned.toml", text)
+    done = subprocess.run([TOOLCAGE, "call", "--policy", policy, "curl"], env=s.environ, cwd=s.ws, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    check(done.stdout.count('"host": "api.example.com"') == 1, "and what was learned runs", (text, done))
 
 
 def last_words(s):
@@ -312,4 +330,4 @@ def gone(pids):
     return until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
 
 
-run(named_hosts, last_words, everything_else, inside, any_public, patterns, programs, ends)
+run(named_hosts, learned, last_words, everything_else, inside, any_public, patterns, programs, ends)

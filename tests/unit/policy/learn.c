@@ -49,6 +49,7 @@ static struct tc_lesson lesson(struct tc_touched *touched, size_t count)
                               .ending = "",
                               .touched = touched,
                               .count = count,
+                              .reached = &none,
                               .endpoints = &none};
 }
 
