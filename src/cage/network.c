@@ -18,7 +18,7 @@
 #include "cage/box.h"
 #include "cage/stages.h"
 
-enum { BACKLOG = 1024, ANSWER = 1024 };
+enum { BACKLOG = 1024, ANSWER = 1024, BUFFER = 1 << 16 };
 
 int tc_stage_loopback(const struct tc_box *box)
 {
@@ -63,7 +63,10 @@ static int bound(const struct tc_door_listener *l, int family)
     const struct sockaddr *at =
         family == AF_INET6 ? (const struct sockaddr *)&l->v6 : (const struct sockaddr *)&l->v4;
     _autofd_ int fd = socket(family, l->type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind(fd, at, family == AF_INET6 ? sizeof(l->v6) : sizeof(l->v4)) < 0)
+    const int size = BUFFER; /* of what is accepted, too: the other end is on this machine */
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) < 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) < 0 ||
+        bind(fd, at, family == AF_INET6 ? sizeof(l->v6) : sizeof(l->v4)) < 0)
         return -1;
     if (l->type == SOCK_STREAM && listen(fd, BACKLOG) < 0)
         return -1;

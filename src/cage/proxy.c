@@ -23,6 +23,7 @@
 #include "cage/cage.h"
 #include "egress/egress.h"
 #include "observe/observe.h"
+#include "policy/endpoint.h"
 
 enum { CONNECTIONS = 1024, LEFT_MAX = 64 };
 
@@ -31,6 +32,7 @@ struct tc_proxy {
     struct tc_box_network network;
     struct tc_egress_said *said;
     int control;          /* our end */
+    bool killed;          /* by us, with its cage */
     bool finishing, done; /* it delivers what the tool sent before its end; has delivered it */
     pid_t pid;            /* 0: not started, or gone */
     uid_t id;             /* leased for it; (uid_t)-1: it is the caller's */
@@ -274,7 +276,7 @@ int tc_proxy_event(struct tc_cage *cage)
     struct tc_proxy *x = TC_PRIV(cage)->proxy;
     struct tc_egress_message m;
     ssize_t n = 0;
-    if (!x || cage->over)
+    if (!x || cage->over || x->killed)
         return 0;
     while ((n = recv(x->control, &m, sizeof(m), MSG_DONTWAIT)) > 0)
         ;
@@ -327,22 +329,37 @@ static void list_denials(struct tc_cage *cage, const struct tc_egress_said *said
     cage->outcome->omitted_denials += atomic_load(&said->omitted_denials);
 }
 
-static void list_destinations(struct tc_outcome *o, const struct tc_egress_said *said)
+static int64_t number(const _Atomic uint64_t *value)
 {
+    uint64_t n = atomic_load(value);
+    return n < INT64_MAX ? (int64_t)n : INT64_MAX;
+}
+
+static bool is_granted(const struct tc_plan *plan, const char *target)
+{
+    struct tc_complaint c;
+    _auto_(tc_net_entry_done) struct tc_net_entry to = {0};
+    return tc_endpoint_read(target, &to, &c) == 0 &&
+           tc_endpoint_find(plan->net, plan->net_count, to.host, to.port);
+}
+
+static void list_destinations(struct tc_cage *cage, const struct tc_egress_said *said)
+{
+    struct tc_outcome *o = cage->outcome;
     uint32_t count = atomic_load(&said->destination_count);
     for (uint32_t i = 0; i < count && i < TC_EGRESS_DESTINATIONS_MAX; i++) {
         const struct tc_egress_destination *d = &said->destinations[i];
         char target[TC_EGRESS_TARGET_MAX];
-        struct tc_destination *to =
-            copy_target(target, d->target) ? TC_PUSH(o->destinations, o->destination_count) : NULL;
+        bool fine = copy_target(target, d->target) && is_granted(cage->plan, target);
+        struct tc_destination *to = fine ? TC_PUSH(o->destinations, o->destination_count) : NULL;
         if (to)
             *to = (struct tc_destination){.target = strdup(target),
                                           .connections = atomic_load(&d->connections),
-                                          .sent = (int64_t)atomic_load(&d->sent),
-                                          .received = (int64_t)atomic_load(&d->received)};
+                                          .sent = number(&d->sent),
+                                          .received = number(&d->received)};
     }
-    o->sent = (int64_t)atomic_load(&said->sent);
-    o->received = (int64_t)atomic_load(&said->received);
+    o->sent = number(&said->sent);
+    o->received = number(&said->received);
 }
 
 /* A tool that has ended by itself may have sent something in its last moment. Most often that takes
@@ -367,7 +384,16 @@ void tc_proxy_finish(struct tc_cage *cage)
     if (cage->over && x->control >= 0)
         deliver(x);
     list_denials(cage, x->said);
-    list_destinations(cage->outcome, x->said);
+    list_destinations(cage, x->said);
+}
+
+void tc_proxy_kill(struct tc_cage *cage)
+{
+    struct tc_proxy *x = TC_PRIV(cage)->proxy;
+    if (!x || x->pid <= 0 || x->finishing)
+        return;
+    x->killed = true;
+    (void)kill(x->pid, SIGKILL);
 }
 
 /* ---- its end ---- */

@@ -22,6 +22,8 @@ int tc_proxy_fd(const struct tc_cage *cage);
 int tc_proxy_event(struct tc_cage *cage);
 /* The tool has ended: what was refused, and how much went through, into the outcome. */
 void tc_proxy_finish(struct tc_cage *cage);
+/* The tool is about to be killed: its connections break before it could seem to have ended them. */
+void tc_proxy_kill(struct tc_cage *cage);
 /* Ends it; fine when there is none. Its id is given back once it has gone. */
 void tc_proxy_end(struct tc_cage *cage);
 /* Those that have gone since, or should have. When to look again; 0: there are none. */

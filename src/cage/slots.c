@@ -87,6 +87,8 @@ void tc_local_signal(struct tc_cage *cage, bool at_once)
         return;
     if (at_once) /* whom the kernel ends with PID 1 nobody reaps, so their times would be lost */
         (void)tc_local_cpu_us(cage);
+    if (at_once)
+        tc_proxy_kill(cage);
     (void)kill(p->child.pid, at_once ? end_signal(p) : SIGTERM);
     if (p->shared) /* somebody outside may have stopped it */
         (void)kill(p->child.pid, SIGCONT);

@@ -15,7 +15,7 @@
 
 /* A proxy that is killed leaves no connection that looks as if it had ended in order: so much is
  * said to the kernel ahead, and taken back by whoever ends one in order. */
-static void set_reset(int fd, bool reset)
+void tc_egress_set_reset(int fd, bool reset)
 {
     const struct linger linger = {.l_onoff = reset, .l_linger = 0};
     (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
@@ -32,7 +32,7 @@ struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
     f->role = role;
     f->stage = role == TC_EGRESS_DNS_TCP ? TC_FLOW_QUESTION : TC_FLOW_GREET;
     f->in.max = f->head.max = 4 * (size_t)TC_HTTP_HEAD_MAX;
-    set_reset(fd, true);
+    tc_egress_set_reset(fd, true);
     f->next = p->flows;
     if (p->flows)
         p->flows->prev = f;
@@ -61,16 +61,15 @@ void tc_egress_flow_close(struct tc_egress_proxy *p, struct tc_egress_flow *f, b
     if (f->stage == TC_FLOW_DEAD)
         return;
     if (!reset)
-        set_reset(f->client.watch.fd, false);
-    if (f->server.watch.fd >= 0 && reset)
-        set_reset(f->server.watch.fd, true);
+        tc_egress_set_reset(f->client.watch.fd, false);
+    if (f->server.watch.fd >= 0)
+        tc_egress_set_reset(f->server.watch.fd, reset);
     tc_egress_watch_close(p, &f->client.watch);
     tc_egress_watch_close(p, &f->server.watch);
     side_done(&f->client);
     side_done(&f->server);
     if (f->query)
-        f->query->done = NULL;
-    f->query = NULL;
+        tc_egress_resolve_end(p, TAKE(f->query));
     f->stage = TC_FLOW_DEAD;
     if (f->prev)
         f->prev->next = f->next;
@@ -101,10 +100,11 @@ void tc_egress_flow_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (f->stage == TC_FLOW_DEAD)
         return;
+    if (f->server.watch.fd >= 0)
+        tc_egress_set_reset(f->server.watch.fd, false);
     tc_egress_watch_close(p, &f->server.watch);
     if (f->query)
-        f->query->done = NULL;
-    f->query = NULL;
+        tc_egress_resolve_end(p, TAKE(f->query));
     tc_buf_done(&f->in);
     f->stage = TC_FLOW_ENDING;
     tc_egress_flow_deadline(p, f, TC_EGRESS_END_US);
@@ -216,6 +216,13 @@ static bool is_sent(const struct tc_egress_flow *f)
     if (f->stage == TC_FLOW_JOINED)
         return f->server.shut || (f->mode == TC_MODE_REQUEST && f->rest.done && !f->server.len);
     return f->stage == TC_FLOW_ENDING;
+}
+
+void tc_egress_flows_leave(struct tc_egress_proxy *p)
+{
+    for (struct tc_egress_flow *f = p->flows; f; f = f->next)
+        if (is_sent(f) && f->server.watch.fd >= 0)
+            tc_egress_set_reset(f->server.watch.fd, false);
 }
 
 bool tc_egress_flows_sent(const struct tc_egress_proxy *p)

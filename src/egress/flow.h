@@ -80,6 +80,10 @@ void tc_egress_flow_end(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 void tc_egress_flow_watch(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* Ends those whose time is over, and frees the dead. */
 void tc_egress_flows_tick(struct tc_egress_proxy *p);
+/* Whether the kernel is to end the connection out of order when it is closed. */
+void tc_egress_set_reset(int fd, bool reset);
+/* The end: what clients have sent whole the kernel may deliver. */
+void tc_egress_flows_leave(struct tc_egress_proxy *p);
 /* Has the kernel all that clients have sent? */
 bool tc_egress_flows_sent(const struct tc_egress_proxy *p);
 

@@ -84,6 +84,8 @@ bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         return inspect_http(p, f);
     case TC_SNIFF_OTHER:
         return stream(p, f);
+    case TC_SNIFF_UNCLEAR:
+        return refuse(p, f, TC_EGRESS_UNCLEAR, "its first line does not end");
     case TC_SNIFF_MORE:
         break;
     }
@@ -93,7 +95,8 @@ bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 /* A word without the end of its line could still have become a request; now it cannot. */
 bool tc_egress_inspect_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    bool word = tc_sniff(f->in.data, f->in.len) == TC_SNIFF_MORE && f->in.data[0] != 0x16;
+    bool word = tc_sniff(f->in.data, f->in.len) == TC_SNIFF_MORE &&
+                !(f->in.data[0] >= 0x14 && f->in.data[0] <= 0x18);
     return word ? stream(p, f) : refuse(p, f, TC_EGRESS_UNCLEAR, "it ends in the middle");
 }
 

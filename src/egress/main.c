@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "egress/egress.h"
+#include "egress/flow.h"
 #include "egress/listen.h"
 #include "egress/loop.h"
 #include "egress/resolve.h"
@@ -143,5 +144,8 @@ int main(void)
         !tc_egress_walls(&proxy.config) || !say_ready())
         return 1;
     tc_egress_run(&proxy);
-    return proxy.finish_at && !say(TC_EGRESS_DONE);
+    if (!proxy.finish_at)
+        return 0;
+    tc_egress_flows_leave(&proxy);
+    return !say(TC_EGRESS_DONE);
 }

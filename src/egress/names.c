@@ -87,6 +87,8 @@ void tc_egress_names_done(struct tc_egress_names *names)
 /* Does a pattern of the grant speak of it, at whatever port? */
 static bool is_covered(const struct tc_egress_names *names, const char *name)
 {
+    if (tc_host_is_address(name))
+        return false;
     for (size_t i = 0; i < names->config->net_count; i++)
         if (tc_host_covers(names->config->net[i].host, name))
             return true;

@@ -13,7 +13,9 @@
 #include "egress/host.h"
 #include "egress/rules.h"
 
-enum { SOCKETS_MAX = 64, LOOK_US = 1000000 };
+/* A lookup lasts until c-ares gives up, also when nobody waits for it any more: so many, and one
+ * more finds no name. */
+enum { SOCKETS_MAX = 64, LOOKUPS_MAX = 256, LOOK_US = 1000000 };
 
 struct name_socket {
     struct tc_egress_watch watch; /* first */
@@ -39,6 +41,7 @@ struct lookup {
 struct tc_egress_resolver {
     struct tc_egress_proxy *p;
     struct lookup *lookups;
+    size_t lookup_count;
     struct tc_egress_channel *channels; /* the first is the one to ask */
     struct stat seen;                   /* /etc/resolv.conf, as it was when that was made */
     int64_t looked;
@@ -238,6 +241,7 @@ static void answered(void *arg, int status, int timeouts, struct ares_addrinfo *
     struct tc_egress_proxy *p = lookup->resolver->p;
     (void)timeouts;
     lookup->channel->pending--;
+    lookup->resolver->lookup_count--;
     drop_lookup(lookup->resolver, lookup); /* who asks from here on asks anew */
     while (lookup->queries) {
         _autofree_ struct tc_egress_query *query = lookup->queries;
@@ -264,6 +268,7 @@ static void start(struct tc_egress_resolver *r, struct lookup *lookup)
     lookup->resolver = r;
     lookup->channel = current_channel(r);
     lookup->channel->pending++;
+    r->lookup_count++;
     lookup->next = r->lookups;
     r->lookups = lookup;
     ares_getaddrinfo(lookup->channel->ares, lookup->host, NULL, &hints, answered, lookup);
@@ -277,7 +282,8 @@ void tc_egress_resolve(struct tc_egress_proxy *p, struct tc_egress_query *query)
         lookup->queries = query;
         return;
     }
-    lookup = calloc(1, sizeof(*lookup));
+    bool room = p->resolver->lookup_count < LOOKUPS_MAX;
+    lookup = room ? calloc(1, sizeof(*lookup)) : NULL;
     if (!lookup) {
         query->done(p, query->ctx, query, TC_EGRESS_RESOLVED_NOWHERE);
         free(query);
@@ -286,4 +292,18 @@ void tc_egress_resolve(struct tc_egress_proxy *p, struct tc_egress_query *query)
     memcpy(lookup->host, query->host, sizeof(lookup->host));
     lookup->queries = query;
     start(p->resolver, lookup);
+}
+
+/* While the answers of a lookup are handed round it is in no list, and frees what was left. */
+void tc_egress_resolve_end(struct tc_egress_proxy *p, struct tc_egress_query *query)
+{
+    struct lookup *lookup = find_lookup(p->resolver, query->host);
+    struct tc_egress_query **at = lookup ? &lookup->queries : NULL;
+    while (at && *at && *at != query)
+        at = &(*at)->next;
+    query->done = NULL;
+    if (!at || !*at)
+        return;
+    *at = query->next;
+    free(query);
 }

@@ -19,7 +19,7 @@ enum { TC_EGRESS_ADDRESSES_MAX = 16 };
 
 enum tc_egress_resolved {
     TC_EGRESS_RESOLVED,
-    TC_EGRESS_RESOLVED_NOWHERE,   /* no address, or no answer */
+    TC_EGRESS_RESOLVED_NOWHERE,   /* no address, or no answer; or too much is asked already */
     TC_EGRESS_RESOLVED_FORBIDDEN, /* an address among them that the name may not lead to */
 };
 
@@ -39,6 +39,8 @@ bool tc_egress_resolver_open(struct tc_egress_proxy *p);
 /* Starts the query, which it takes; `done` may be called before this returns, and the query is gone
  * after that. */
 void tc_egress_resolve(struct tc_egress_proxy *p, struct tc_egress_query *query);
+/* Nobody waits for it any more: it is gone, and `done` is not called. */
+void tc_egress_resolve_end(struct tc_egress_proxy *p, struct tc_egress_query *query);
 /* When it wants its tick; 0: it has nothing to do. */
 int64_t tc_egress_resolver_until(const struct tc_egress_resolver *resolver, int64_t now);
 void tc_egress_resolver_tick(struct tc_egress_resolver *resolver);

@@ -91,11 +91,6 @@ bool tc_egress_may_request(const struct tc_egress_config *config, const char *ho
     return false;
 }
 
-bool tc_egress_is_local_name(const char *host)
-{
-    return tc_streq(host, "localhost") || tc_endswith(host, ".localhost");
-}
-
 static bool is_named(const struct tc_egress_config *config, const char *host, unsigned port)
 {
     for (size_t i = 0; i < config->net_count; i++)
@@ -129,7 +124,7 @@ bool tc_egress_may_reach(const struct tc_egress_config *config, const char *host
     enum tc_address_class class = class_of(address);
     if (class == TC_ADDRESS_PUBLIC)
         return true;
-    if (class == TC_ADDRESS_LOOPBACK && tc_egress_is_local_name(host))
+    if (class == TC_ADDRESS_LOOPBACK && tc_host_is_local_name(host))
         return is_named(config, host, port);
     if (!inet_ntop(address->sa_family, bytes_of(address), text, sizeof(text)))
         return false;

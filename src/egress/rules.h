@@ -24,7 +24,4 @@ bool tc_egress_may_some(const struct tc_egress_config *config, const char *host,
 bool tc_egress_may_reach(const struct tc_egress_config *config, const char *host, unsigned port,
                          const struct sockaddr *address);
 
-/* "localhost" or below it: never looked up. */
-bool tc_egress_is_local_name(const char *host);
-
 #endif

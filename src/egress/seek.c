@@ -14,11 +14,23 @@
 #include "egress/rules.h"
 #include "egress/said.h"
 #include "egress/socks.h"
+#include "policy/endpoint.h"
 
 static void set_nodelay(int fd)
 {
     const int yes = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+}
+
+/* Memory of the kernel that nobody counts for the cage: what connections may keep there is less the
+ * more there are, some hundred MiB in all. Before the connection, which says to the other side how
+ * much that may send. */
+static void bound_buffers(int fd, size_t flows)
+{
+    enum { FEW = 32, MANY = 128 };
+    const int size = flows <= FEW ? 1 << 20 : flows <= MANY ? 1 << 18 : 1 << 16;
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 }
 
 /* ---- joined -------------------------------------------------------------------------------------
@@ -76,6 +88,8 @@ static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f,
     f->server.watch.fd = fd;
     if (fd < 0)
         return -1;
+    bound_buffers(fd, p->flow_count);
+    tc_egress_set_reset(fd, true); /* until it ends in order */
     if (connect(fd, &to->any, len) == 0)
         return 1;
     return errno == EINPROGRESS ? 0 : -1;
@@ -178,7 +192,7 @@ void tc_egress_seek(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     f->stage = TC_FLOW_SEEK;
     f->seek_until = p->now + TC_EGRESS_SEEK_US;
     tc_egress_flow_deadline(p, f, TC_EGRESS_SEEK_US);
-    if (!f->literal && !tc_egress_is_local_name(f->to.name)) {
+    if (!f->literal && !tc_host_is_local_name(f->to.name)) {
         look_up(p, f);
         return;
     }

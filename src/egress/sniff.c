@@ -8,55 +8,118 @@
 
 #include "base/cleanup.h"
 
+/* IANA's registry, and what is in use beside it. */
 static bool known_method(const char *word, size_t len)
 {
-    static const char *const methods[] = {"GET",     "HEAD",  "POST",  "PUT",       "DELETE",
-                                          "CONNECT", "TRACE", "PATCH", "OPTIONS",   "PROPFIND",
-                                          "MKCOL",   "MOVE",  "COPY",  "PROPPATCH", "REPORT"};
+    static const char *const methods[] = {"GET",
+                                          "HEAD",
+                                          "POST",
+                                          "PUT",
+                                          "DELETE",
+                                          "CONNECT",
+                                          "OPTIONS",
+                                          "TRACE",
+                                          "PATCH",
+                                          "ACL",
+                                          "BIND",
+                                          "CHECKIN",
+                                          "CHECKOUT",
+                                          "COPY",
+                                          "LABEL",
+                                          "LINK",
+                                          "LOCK",
+                                          "MERGE",
+                                          "MKCOL",
+                                          "MKACTIVITY",
+                                          "MKCALENDAR",
+                                          "MOVE",
+                                          "ORDERPATCH",
+                                          "PROPFIND",
+                                          "PURGE",
+                                          "PROPPATCH",
+                                          "QUERY",
+                                          "REBIND",
+                                          "REPORT",
+                                          "SEARCH",
+                                          "UNBIND",
+                                          "UNCHECKOUT",
+                                          "UNLINK",
+                                          "UNLOCK",
+                                          "UPDATE",
+                                          "UPDATEREDIRECTREF",
+                                          "NOTIFY",
+                                          "SUBSCRIBE",
+                                          "M-SEARCH",
+                                          "MKWORKSPACE",
+                                          "UNSUBSCRIBE",
+                                          "BASELINE-CONTROL",
+                                          "VERSION-CONTROL",
+                                          "MKREDIRECTREF",
+                                          "PRI"};
     for (size_t i = 0; i < TC_COUNT(methods); i++)
         if (strlen(methods[i]) == len && strncasecmp(methods[i], word, len) == 0)
             return true;
     return false;
 }
 
-/* How much of it is text. */
-static size_t printable(const char *bytes, size_t len)
+/* What servers in one language or another split a request line at. */
+static bool is_space(unsigned char c)
 {
-    size_t n = 0;
-    while (n < len && ((unsigned char)bytes[n] >= 0x20 || bytes[n] == '\t') && bytes[n] != 0x7f)
-        n++;
-    return n;
+    return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f) || c == 0x85 ||
+           c == 0xa0;
 }
 
-/* The first line that is not empty, without its end; *ret_whole: its end is there. */
-static const char *first_line(const char *bytes, size_t *len, bool *ret_whole)
+static bool is_token(unsigned char c)
 {
-    size_t skip = 0;
-    while (skip < *len && (bytes[skip] == '\r' || bytes[skip] == '\n'))
-        skip++;
-    const char *line = bytes + skip;
-    size_t left = *len - skip, n = 0;
-    while (n < left && line[n] != '\r' && line[n] != '\n')
-        n++;
-    *ret_whole = n < left;
-    *len = n;
-    return line;
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+static bool names_http(const char *line, size_t len)
+{
+    for (size_t i = 0; i + 5 <= len; i++)
+        if (strncasecmp(line + i, "HTTP/", 5) == 0)
+            return true;
+    return false;
+}
+
+/* `line` begins with the first byte that is no space. */
+static enum tc_sniff sniff_line(const char *line, size_t len, bool too_long)
+{
+    size_t word = 0;
+    while (word < len && is_token((unsigned char)line[word]))
+        word++;
+    if (word < len && !is_space((unsigned char)line[word]))
+        return TC_SNIFF_OTHER;
+    if (word < len && known_method(line, word))
+        return TC_SNIFF_HTTP;
+    const char *end = memchr(line, '\n', len);
+    size_t until = end ? (size_t)(end - line) : len;
+    if (names_http(line, until))
+        return TC_SNIFF_HTTP;
+    if (end || memchr(line, '\0', until))
+        return TC_SNIFF_OTHER;
+    return too_long ? TC_SNIFF_UNCLEAR : TC_SNIFF_MORE;
+}
+
+/* Alerts, changes of the cipher and what else TLS may begin with are records, too. */
+static bool is_record(unsigned char type)
+{
+    return type >= 0x14 && type <= 0x18;
 }
 
 enum tc_sniff tc_sniff(const char *bytes, size_t len)
 {
-    static const char tls[] = {0x16, 0x03};
-    bool whole;
-    size_t n = len;
-    if (len && bytes[0] == tls[0])
-        return len < 2 ? TC_SNIFF_MORE : bytes[1] == tls[1] ? TC_SNIFF_TLS : TC_SNIFF_OTHER;
-    const char *line = first_line(bytes, &n, &whole);
-    size_t text = printable(line, n);
-    const char *space = memchr(line, ' ', text);
-    if (space && known_method(line, (size_t)(space - line)))
-        return TC_SNIFF_HTTP;
-    if (memmem(line, text, " HTTP/", 6) || memmem(line, text, " http/", 6))
-        return TC_SNIFF_HTTP;
-    bool other = text < n || whole || len > TC_SNIFF_LINE_MAX;
-    return other ? TC_SNIFF_OTHER : TC_SNIFF_MORE;
+    enum { MAJOR_MAX = 0x10 };
+    size_t at = 0;
+    if (len && is_record((unsigned char)bytes[0])) {
+        if (len < 2)
+            return TC_SNIFF_MORE;
+        return (unsigned char)bytes[1] < MAJOR_MAX ? TC_SNIFF_TLS : TC_SNIFF_OTHER;
+    }
+    while (at < len && is_space((unsigned char)bytes[at]))
+        at++;
+    if (at == len)
+        return len > TC_SNIFF_LINE_MAX ? TC_SNIFF_UNCLEAR : TC_SNIFF_MORE;
+    return sniff_line(bytes + at, len - at, len > TC_SNIFF_LINE_MAX);
 }

@@ -7,12 +7,20 @@
 
 #include <stddef.h>
 
-enum tc_sniff { TC_SNIFF_MORE, TC_SNIFF_TLS, TC_SNIFF_HTTP, TC_SNIFF_OTHER };
+enum tc_sniff {
+    TC_SNIFF_MORE,
+    TC_SNIFF_TLS,     /* a record of it, in whatever order or version */
+    TC_SNIFF_HTTP,    /* what some server might take for it */
+    TC_SNIFF_OTHER,   /* nothing that names a host */
+    TC_SNIFF_UNCLEAR, /* a first line that does not end */
+};
 
-enum { TC_SNIFF_LINE_MAX = 8192 };
+enum { TC_SNIFF_LINE_MAX = 65536 };
 
-/* HTTP is what some server might take for it: a line that begins with a known method, or that
- * names the protocol, also behind empty lines and with small letters. */
+/* HTTP is a first line with a known method as its first word, or with "HTTP/" anywhere; words end
+ * at whatever some server takes for a space, and what stands before the first does not count. A
+ * word that is no word of HTTP (it ends with another byte than a space) is OTHER at once, so that a
+ * binary protocol need not wait for the end of a line. */
 enum tc_sniff tc_sniff(const char *bytes, size_t len);
 
 #endif

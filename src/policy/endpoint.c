@@ -50,6 +50,11 @@ bool tc_host_is_address(const char *host)
     return inet_pton(AF_INET, host, &v4) == 1 || inet_pton(AF_INET6, host, &v6) == 1;
 }
 
+bool tc_host_is_local_name(const char *host)
+{
+    return tc_streq(host, "localhost") || tc_endswith(host, ".localhost");
+}
+
 bool tc_host_is_local(const char *host)
 {
     return tc_streq(host, "127.0.0.1") || tc_streq(host, "::1");
@@ -58,16 +63,27 @@ bool tc_host_is_local(const char *host)
 bool tc_host_any(const char *host)
 {
     enum tc_address_class class;
-    return !strchr(host, '/') && (!tc_address_class_of(host, &class) || class == TC_ADDRESS_PUBLIC);
+    return !strchr(host, '/') && !tc_host_is_local_name(host) &&
+           (!tc_address_class_of(host, &class) || class == TC_ADDRESS_PUBLIC);
 }
 
+/* One that is IPv4 in the form of IPv6 is IPv4, as the kernel takes it. */
 static char *canonical_v6(const char *host)
 {
     struct in6_addr v6;
     char text[INET6_ADDRSTRLEN];
-    if (inet_pton(AF_INET6, host, &v6) != 1 || !inet_ntop(AF_INET6, &v6, text, sizeof(text)))
+    if (inet_pton(AF_INET6, host, &v6) != 1)
         return NULL;
-    return strdup(text);
+    const char *shown = IN6_IS_ADDR_V4MAPPED(&v6)
+                            ? inet_ntop(AF_INET, v6.s6_addr + 12, text, sizeof(text))
+                            : inet_ntop(AF_INET6, &v6, text, sizeof(text));
+    return shown ? strdup(text) : NULL;
+}
+
+/* A connection to "no address" goes to this machine. */
+static bool is_nowhere(const char *host)
+{
+    return tc_streq(host, "0.0.0.0") || tc_streq(host, "::");
 }
 
 int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *c)
@@ -92,16 +108,20 @@ int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *
         host[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] - 'A' + 'a' : text[i]);
     }
     host[len] = '\0';
-    if (strchr(host, ':')) {
-        *ret = canonical_v6(host);
-        return *ret ? 0
-                    : refuse(c, text, len, "write it as in \"[2001:db8::1]:443\"",
-                             "is not an IPv6 address");
-    }
-    if (inet_pton(AF_INET, host, &v4) != 1 && !name_fine(host))
+    bool v6 = strchr(host, ':');
+    if (!v6 && inet_pton(AF_INET, host, &v4) != 1 && !name_fine(host))
         return refuse(c, text, len, "write it as in \"api.example.com:443\"",
                       "is not a host name or address");
-    return (*ret = strdup(host)) ? 0 : TOOLCAGE_EMEMORY;
+    _autofree_ char *canonical = v6 ? canonical_v6(host) : strdup(host);
+    if (!canonical)
+        return v6 ? refuse(c, text, len, "write it as in \"[2001:db8::1]:443\"",
+                           "is not an IPv6 address")
+                  : TOOLCAGE_EMEMORY;
+    if (is_nowhere(canonical))
+        return refuse(c, text, len, "for this machine's loopback write 127.0.0.1",
+                      "is the address of no host");
+    *ret = TAKE(canonical);
+    return 0;
 }
 
 /* ---- patterns -----------------------------------------------------------------------------------
@@ -202,15 +222,6 @@ static int read_range(const char *text, size_t len, char **ret, struct tc_compla
     return (*ret = tc_format("%s/%u", shown, r.bits)) ? 0 : TOOLCAGE_EMEMORY;
 }
 
-int tc_host_pattern_read(const char *text, size_t len, char **ret, struct tc_complaint *c)
-{
-    if (len == 1 && text[0] == '*')
-        return (*ret = strdup("*")) ? 0 : TOOLCAGE_EMEMORY;
-    if (len > 2 && text[0] == '*' && text[1] == '.')
-        return read_wildcard(text, len, ret, c);
-    return memchr(text, '/', len) ? read_range(text, len, ret, c) : tc_host_read(text, len, ret, c);
-}
-
 static bool in_range(const char *range, const char *host)
 {
     struct range outer, inner;
@@ -218,6 +229,28 @@ static bool in_range(const char *range, const char *host)
     if (tc_address_class_of(host, &class) && class == TC_ADDRESS_METADATA)
         return false;
     return range_of(range, &outer) && range_of(host, &inner) && holds(&outer, &inner);
+}
+
+/* What a cage's own names are answered with (egress/synthetic.h): the same address would be two
+ * things. */
+static bool is_synthetic(const char *host)
+{
+    static const char *const ranges[] = {"198.18.0.0/15", "2001:2::/48"};
+    return in_range(ranges[0], host) || in_range(ranges[1], host);
+}
+
+int tc_host_pattern_read(const char *text, size_t len, char **ret, struct tc_complaint *c)
+{
+    if (len == 1 && text[0] == '*')
+        return (*ret = strdup("*")) ? 0 : TOOLCAGE_EMEMORY;
+    if (len > 2 && text[0] == '*' && text[1] == '.')
+        return read_wildcard(text, len, ret, c);
+    int rc =
+        memchr(text, '/', len) ? read_range(text, len, ret, c) : tc_host_read(text, len, ret, c);
+    if (rc || !is_synthetic(*ret))
+        return rc;
+    free(TAKE(*ret));
+    return refuse(c, text, len, "name the host", "stands for a name inside of a cage");
 }
 
 bool tc_host_covers(const char *pattern, const char *host)

@@ -31,9 +31,11 @@ bool tc_host_is_pattern(const char *host);
  * names with one label more; a range of the addresses in it, but of no metadata service. `host` may
  * be a pattern itself: then of all that it speaks of. */
 bool tc_host_covers(const char *pattern, const char *host);
+/* Is it a name of this machine's loopback, whatever a resolver says? */
+bool tc_host_is_local_name(const char *host);
 /* Is it an address that the entry "localhost" means? */
 bool tc_host_is_local(const char *host);
-/* Does "*" speak of this host: a name, or an address that is public? */
+/* Does "*" speak of this host: a name that is not this machine's own, or a public address? */
 bool tc_host_any(const char *host);
 /* "host:port", with brackets where needed; owned, NULL when out of memory. */
 char *tc_endpoint_write(const char *host, unsigned port);

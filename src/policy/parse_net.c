@@ -33,6 +33,11 @@ static void check_words(struct tc_parse *p, const struct tc_node *table,
 {
     const struct tc_node *methods = tc_node_get(table, "methods"),
                          *paths = tc_node_get(table, "paths");
+    const struct tc_node *both[] = {methods, paths};
+    for (size_t i = 0; i < TC_COUNT(both); i++)
+        if (both[i] && both[i]->kind == TC_NODE_ARRAY && !both[i]->count)
+            tc_parse_bad(p, both[i], "take it out to allow all of them, or name some",
+                         "the list is empty");
     for (size_t i = 0; i < entry->methods.count && methods && i < methods->count; i++)
         if (strspn(entry->methods.items[i], "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") !=
             strlen(entry->methods.items[i]))

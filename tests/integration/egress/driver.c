@@ -25,6 +25,7 @@
 #include "base/fd.h"
 #include "base/jsontext.h"
 #include "egress/egress.h"
+#include "egress/host.h"
 #include "policy/endpoint.h"
 
 static struct tc_egress_config config = {.connections = 4096};
@@ -74,12 +75,10 @@ static unsigned listen_at(const char *host, unsigned port, int type, enum tc_egr
 
 static void add_direct(const char *text)
 {
-    struct tc_complaint c;
-    struct tc_net_entry at = {0};
-    if (tc_endpoint_read(text, &at, &c))
-        fail(c.what);
-    (void)listen_at(at.host, at.port, SOCK_STREAM, TC_EGRESS_DIRECT);
-    free(at.host);
+    struct tc_egress_host at; /* also one that no entry may name */
+    if (!tc_egress_authority_read(text, strlen(text), &at))
+        fail(text);
+    (void)listen_at(at.name, at.port, SOCK_STREAM, TC_EGRESS_DIRECT);
 }
 
 /* "host:port", "host:port=GET,HEAD" or "host:port/path" */

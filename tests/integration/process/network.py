@@ -108,10 +108,12 @@ class Listener(socketserver.BaseRequestHandler):
 
     def handle(self):
         text = b""
-        with contextlib.suppress(OSError):
+        try:
             while more := self.request.recv(65536):
                 text += more
-        heard.append(text)
+            heard.append(text + b" in order")
+        except OSError:
+            heard.append(text + b" broken off")
 
 
 class Streams(socketserver.ThreadingTCPServer):
@@ -211,7 +213,7 @@ def last_words(s):
     for name, begin in (("a word", ":"), ("a megabyte", "head -c 1000000 /dev/zero")):
         token = f"LASTWORD-{len(name)}"
         shell(s, f"({begin}; printf {token}) | {send}", '["api.example.com:2223"]')
-        check(until(lambda token=token: any(token.encode() in text for text in heard), 5), f"{name} sent last is delivered", [text[-40:] for text in heard])
+        check(until(lambda token=token: any(text.endswith(token.encode() + b" in order") for text in heard), 5), f"{name} sent last is delivered", [text[-40:] for text in heard])
 
 
 def everything_else(s):
@@ -259,6 +261,39 @@ def inside(s):
     check(answer.status == "ok", "and by its name", answer)
     answer = shell(s, "curl -sS http://hosted.example.com/", '["hosted.example.com:80"]')
     check(answer.status == "ok", "/etc/hosts of the host is followed", answer)
+
+
+RAW = """
+import socket, sys
+for head in (b"GET\\t/\\tHTTP/1.1", b"\\x0cGET / HTTP/1.1", b"GET\\x0c/\\x0cHTTP/1.1", b"\\x1cGET / HTTP/1.1", b"get / HTTP/1.1", b"FOO\\t/\\tHTTP/1.1", b"GET /" + b"a" * 9000 + b" HTTP/1.1", b"FOO /" + b"a" * 9000 + b" HTTP/1.1"):
+    try:
+        s = socket.create_connection(("api.example.com", 80), 5); s.settimeout(5)
+        s.sendall(head + b"\\r\\nHost: evil.example\\r\\nConnection: close\\r\\n\\r\\n")
+        while text := s.recv(4096): print(text)
+    except OSError as error: print(error)
+"""
+
+
+def other_hosts(s):
+    """What one server takes for a request another reader must not take for something else."""
+    s.works("net.allow")
+    answer = s.python(RAW, network=ENTRIES, writable=())
+    check('"host": "evil.example"' not in answer.out and answer.code == 0, "another Host, behind whatever a server takes for a space", answer)
+    policy = s.write("argument.toml", '[tool.get]\narguments.url = { type = "string", host = ["*", "*:8080"] }\ncommand = ["curl", "-sSk", "-m", "5", "{url}"]\n')
+    for url in ("http://localhost:8080/", "https://localhost/", "https://x.localhost/", "http://127.0.0.1:8080/", f"https://{PRIVATE}/"):
+        done = subprocess.run([TOOLCAGE, "call", "--policy", policy, "get", json.dumps({"url": url})], env=s.environ, cwd=s.ws, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        check(done.returncode == 126 and '"path"' not in done.stdout, f"every host is no host of this machine: {url}", done)
+    answer = s.call("curl", "-sS", "http://localhost:8080/", network='["*:8080"]', writable=(), flags=("--network", "localhost:8080"))
+    check(answer.code == 126, "nor does a call narrow it to one", answer)
+
+
+def killed(s):
+    """A tool that is killed has said nothing whole."""
+    s.works("net.allow")
+    send = "import socket,time; c=socket.create_connection(('api.example.com',2223)); c.sendall(b'KILLED'+bytes([10])); time.sleep(30)"
+    answer = s.python(send, network='["api.example.com:2223"]', writable=(), more='timeout = "1s"\ngrace = "0ms"')
+    check(answer.status == "timeout", "a tool that takes too long", answer)
+    check(until(lambda: any(text.startswith(b"KILLED") for text in heard), 5) and not any(text.startswith(b"KILLED") and text.endswith(b"in order") for text in heard), "its connection breaks off", [text[-40:] for text in heard])
 
 
 def any_public(s):
@@ -330,4 +365,4 @@ def gone(pids):
     return until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
 
 
-run(named_hosts, learned, last_words, everything_else, inside, any_public, patterns, programs, ends)
+run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, programs, ends)
