@@ -81,6 +81,7 @@ enum tc_egress_reason {
     TC_EGRESS_OTHER_NAME,    /* the client spoke of another host than it connected to */
     TC_EGRESS_UNCLEAR,       /* two readers could read the request in two ways */
     TC_EGRESS_TOO_MANY,      /* connections at one time */
+    TC_EGRESS_NOT_REQUEST,   /* the entries of the host name other methods or paths */
     TC_EGRESS_REASONS
 };
 

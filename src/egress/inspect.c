@@ -66,8 +66,10 @@ static bool inspect_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         return refuse(p, f, TC_EGRESS_UNCLEAR, "it asks the server to be a proxy");
     if (!same_host(f, &head.host))
         return refuse(p, f, TC_EGRESS_OTHER_NAME, NULL);
-    if (!tc_egress_may_request(&p->config, f->to.name, f->to.port, &head))
-        return refuse(p, f, TC_EGRESS_NOT_NAMED, NULL);
+    const char *why;
+    int reason = tc_egress_judge_request(&p->config, f->to.name, f->to.port, &head, &why);
+    if (reason)
+        return refuse(p, f, reason, why);
     if (!tc_egress_take_request(f, &head)) {
         tc_egress_flow_close(p, f, true);
         return false;

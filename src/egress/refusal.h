@@ -15,8 +15,7 @@ enum tc_egress_failure {
     TC_EGRESS_NO_PROXY_FORM, /* a request for a server, not for a proxy */
 };
 
-/* A whole response. `what`: a reason or failure; host may be NULL, why is for TC_EGRESS_UNCLEAR and
- * may be NULL. */
+/* A whole response. `what`: a reason or failure; host may be NULL, why may be NULL. */
 void tc_egress_refusal(struct tc_buf *to, const struct tc_egress_config *config, int what,
                        const char *host, unsigned port, const char *why);
 

@@ -299,6 +299,7 @@ static const char *const hints[TC_EGRESS_REASONS] = {
     [TC_EGRESS_OTHER_NAME] = "the connection spoke of another host than the one it was made for",
     [TC_EGRESS_UNCLEAR] = "the request can be read in two ways",
     [TC_EGRESS_TOO_MANY] = "too many connections at one time",
+    [TC_EGRESS_NOT_REQUEST] = "the entries of that host allow other methods or paths",
 };
 
 /* The proxy has read what strangers wrote: its words are taken as far as they are words. */

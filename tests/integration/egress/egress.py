@@ -70,7 +70,7 @@ class Proxy:
         ended = json.loads(self.driver.stdout.readline())
         self.driver.wait()
         if "asked" not in vars(self):
-            check(ended == {"code": 0, "signal": 0}, "the proxy ends with its supervisor", ended)
+            check(ended == {"code": 1, "signal": 0}, "the proxy ends with its supervisor", ended)
         return ended
 
     def said(self):
@@ -396,8 +396,13 @@ def test_rules_of_requests():
         check("200 OK" in raw(p, b"GET http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\n\r\n"), "a method that is named")
         check("403" in raw(p, b"POST http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\nContent-Length: 0\r\n\r\n"), "one that is not")
         check("200 OK" in raw(p, b"GET http://two.example/v1/x HTTP/1.1\r\nHost: two.example\r\n\r\n"), "a path that is named")
-        for path in (b"/v2", b"/v1/../v2", b"/v1/%2e%2e/v2", b"/v1x"):
-            check("403" in raw(p, b"GET http://two.example" + path + b" HTTP/1.1\r\nHost: two.example\r\n\r\n"), f"not {path.decode()}")
+        for path in (b"/v2", b"/v1x", b"/V1", b"/"):
+            text = raw(p, b"GET http://two.example" + path + b" HTTP/1.1\r\nHost: two.example\r\n\r\n")
+            check("403 Forbidden" in text and "takes no such request" in text and "two.example:80 /v1" in text, f"not {path.decode()}", text)
+        for path in (b"/v1/../v2", b"/v1/%2e%2e/v2", b"/v1/%2f..", b"//v1", b"/v1/x;y", b"/v1/%5c", b"/v1/%252e%252e/", b"/v1/%c0%ae", b"/v1/%zz"):
+            check("400 Bad Request" in raw(p, b"GET http://two.example" + path + b" HTTP/1.1\r\nHost: two.example\r\n\r\n"), f"not clear: {path.decode()}")
+        check("403 Forbidden" in raw(p, b"GET http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
+              "no websocket where methods are named")
         check(talk(tunnel(p, "ok.example:443")[0], hello("ok.example")) == (b"", True), "nothing that cannot be read")
 
 
