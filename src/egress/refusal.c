@@ -35,6 +35,9 @@ static const struct {
     [TC_EGRESS_NO_ANSWER] = {"502 Bad Gateway", "did not take the connection of",
                              "check that the service is up, or try again later"},
     [TC_EGRESS_TOO_LATE] = {"504 Gateway Timeout", "did not answer in time for", "try again later"},
+    [TC_EGRESS_NOT_TRUSTED] = {"502 Bad Gateway", "could not be trusted for",
+                               "the server needs a certificate for that name by an authority that "
+                               "this machine trusts"},
     [TC_EGRESS_NO_PROXY_FORM] =
         {"400 Bad Request", NULL,
          "ask as one asks a proxy: \"GET http://example.com/path\", \"CONNECT "

@@ -34,7 +34,7 @@ bool tc_egress_may_stream(const struct tc_egress_config *config, const char *hos
         *first = tc_endpoint_find(config->net, config->net_count, host, port);
     size_t at = 0;
     while ((entry = next_entry(config, first, &at)))
-        if (!entry->methods.count && !entry->paths.count)
+        if (!tc_net_entry_inspected(entry))
             return true;
     return false;
 }
@@ -63,7 +63,7 @@ static int judge(const struct tc_net_entry *entry, const struct tc_http_head *he
                  const char **ret_why)
 {
     _autobuf_ struct tc_buf path = TC_BUF_INIT;
-    bool bare = !entry->methods.count && !entry->paths.count;
+    bool bare = !tc_net_entry_inspected(entry);
     if (bare || !method_fits(&entry->methods, head->method))
         return bare ? 0 : TC_EGRESS_NOT_REQUEST;
     if (head->websocket) {
