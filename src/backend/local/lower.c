@@ -55,7 +55,8 @@ static bool add_network(struct tc_plan *plan, const struct tc_grant *grant)
         if (!entry || !tc_net_entry_copy(entry, &grant->net[i]))
             return false;
     }
-    return !plan->net_count || tc_door_environment(plan->net, plan->net_count, &plan->env);
+    return !plan->net_count || (tc_door_environment(plan->net, plan->net_count, &plan->env) &&
+                                tc_door_trust(plan->net, plan->net_count, &plan->env));
 }
 
 static bool add_sockets(struct tc_plan *plan, const struct tc_grant *grant)
