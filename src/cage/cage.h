@@ -97,6 +97,7 @@ struct tc_child {
 };
 
 struct tc_process_cage {
+    struct tc_buf trusted;            /* certificates, from their reading until they are shown */
     const struct tc_local_form *form; /* NULL: a process cage */
     struct tc_process_host *host;
     struct tc_trees trees;

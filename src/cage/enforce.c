@@ -34,6 +34,8 @@ static const char *const words[TC_CLAUSE_COUNT] = {
     [TC_CLAUSE_NET_NONE] = "network namespace without interfaces",
     [TC_CLAUSE_NET_ALLOW] =
         "network namespace without interfaces; an egress proxy outside is the only way out",
+    [TC_CLAUSE_NET_INSPECT] = "the egress proxy reads each request, and ends TLS for it with an "
+                              "authority of the cage's own, bounded to the names",
     [TC_CLAUSE_NET_UNIX] = "seccomp",
     [TC_CLAUSE_LIMIT_TIMEOUT] = "timer in the helper",
     [TC_CLAUSE_LIMIT_DISK] = "size and inodes of a tmpfs",

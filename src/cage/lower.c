@@ -56,8 +56,10 @@ static bool add_network(struct tc_plan *plan, const struct tc_grant *grant)
             return false;
     }
     plan->asks_network = !plan->net_count && grant->denials == TC_DENIALS_ACCESSES;
-    return (!plan->net_count && !plan->asks_network) ||
-           tc_door_environment(plan->net, plan->net_count, &plan->env);
+    if (!plan->net_count && !plan->asks_network)
+        return true;
+    return tc_door_environment(plan->net, plan->net_count, &plan->env) &&
+           tc_door_trust(plan->net, plan->net_count, &plan->env);
 }
 
 static bool add_sockets(struct tc_plan *plan, const struct tc_grant *grant)

@@ -16,6 +16,7 @@
 #include "cage/slots.h"
 #include "cage/spare.h"
 #include "cage/system.h"
+#include "cage/trust.h"
 #include "linux/mounts.h"
 #include "observe/observe.h"
 #include "workspace/copy.h"
@@ -191,11 +192,13 @@ static int collect_points(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     size_t more = p->form ? p->form->point_count : 0;
     p->points =
-        tc_arena_alloc(&p->trees.arena, (p->trees.item_count + more + 1) * sizeof(*p->points));
+        tc_arena_alloc(&p->trees.arena, (p->trees.item_count + more + 2) * sizeof(*p->points));
     if (!p->points)
         return out_of_memory(cage);
     for (size_t i = 0; i < more; i++)
         p->points[p->point_count++] = p->form->points[i];
+    if (tc_plan_inspects(cage->plan))
+        p->points[p->point_count++] = (struct tc_root_point){TC_BUNDLE_OWN, false};
     for (size_t i = 0; i < p->trees.item_count; i++) {
         struct tc_item *item = &p->trees.items[i];
         const struct tc_item *in = tc_process_holder(&p->trees, item->path);
@@ -295,7 +298,7 @@ int64_t tc_process_tick(int64_t now)
 static enum tc_pace pace(const struct tc_cage *cage)
 {
     enum tc_pace most = TC_PACE_QUICK;
-    if (cage->plan->image || cage->plan->session)
+    if (cage->plan->image || cage->plan->session || tc_plan_inspects(cage->plan))
         return TC_PACE_LONG;
     for (size_t i = 0; i < cage->plan->mount_count; i++) {
         if (cage->plan->mounts[i].kind == TC_MOUNT_WRITE)
@@ -354,6 +357,9 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
         return 0;
     if (take_leases(cage) < 0)
         return -1;
+    /* early, because what it makes for the cage is waited for in a worker */
+    if (tc_plan_inspects(cage->plan) && tc_proxy_start(cage) < 0)
+        return -1;
     if (root_is_due && cage->pace != TC_PACE_LONG)
         build_root();
     cage->sweep = true;
@@ -408,7 +414,7 @@ int tc_process_prepare(struct tc_cage *cage)
     if (collect_points(cage) < 0 || tc_session_restore_tmp(cage) < 0 ||
         tc_process_trees(cage) < 0 || tc_session_restored(cage) < 0)
         return -1;
-    return tc_process_hide(cage);
+    return tc_process_hide(cage) < 0 ? -1 : tc_trust_await(cage);
 }
 
 int tc_process_complete(struct tc_cage *cage)
@@ -416,7 +422,8 @@ int tc_process_complete(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     if (!p->shared && open_root(cage) < 0)
         return -1;
-    if (tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0 || tc_proxy_start(cage) < 0)
+    if (tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0 || tc_proxy_start(cage) < 0 ||
+        tc_trust_show(cage) < 0)
         return -1;
     p->box.terminal = cage->plan->terminal;
     p->box.rows = cage->plan->rows;

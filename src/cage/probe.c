@@ -96,11 +96,12 @@ static void add_rows(struct tc_outcome *o, const struct tc_cage *trial)
         if (!p)
             return;
         const char *how = h ? tc_process_mechanism(h, (enum tc_clause)clause, no_group) : "";
-        const char *lack = clause == TC_CLAUSE_NET_ALLOW ? tc_proxy_lacks() : NULL;
+        bool by_proxy = clause == TC_CLAUSE_NET_ALLOW || clause == TC_CLAUSE_NET_INSPECT;
+        const char *lack = by_proxy ? tc_proxy_lacks() : NULL;
         if (lack || !how)
             set_broken(p, lack ? lack : "not provided yet by this backend",
                        lack ? "install the whole of toolcage, or network = \"none\""
-                            : "grant host and port alone");
+                            : "take `secrets` out");
         else if (!trial->running && (f->clause == clause || f->clause < 0))
             set_broken(p, f->message ? f->message : "the trial cage did not come up in time",
                        f->hint ? f->hint : "try again when this machine is less busy");

@@ -228,7 +228,7 @@ int tc_proxy_start(struct tc_cage *cage)
     const struct tc_plan *plan = cage->plan;
     bool ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
     /* what is only asked for is not missed */
-    if (!plan->net_count && (!plan->asks_network || tc_proxy_lacks()))
+    if (p->proxy || (!plan->net_count && (!plan->asks_network || tc_proxy_lacks())))
         return 0;
     struct tc_proxy *x = p->proxy = calloc(1, sizeof(*x));
     if (!x)
@@ -245,6 +245,27 @@ int tc_proxy_start(struct tc_cage *cage)
                                          .listener_count = x->door.listener_count};
     p->box.network = &x->network;
     return start_process(cage, x) < 0 ? -1 : send_config(cage, x, ipv6);
+}
+
+/* Nothing of the cage has spoken to it yet. */
+int tc_proxy_authority(struct tc_cage *cage, struct tc_buf *to)
+{
+    enum { PATIENCE_MS = 10000 };
+    const struct tc_proxy *x = TC_PRIV(cage)->proxy;
+    struct tc_egress_message m = {0};
+    struct pollfd ready = {.fd = x->control, .events = POLLIN};
+    bool said = poll(&ready, 1, PATIENCE_MS) > 0 &&
+                recv(x->control, &m, sizeof(m), MSG_DONTWAIT) == (ssize_t)sizeof(m) &&
+                m.kind == TC_EGRESS_READY;
+    uint32_t size = said ? atomic_load(&x->said->authority_size) : 0;
+    errno = 0;
+    if (!size || size > TC_EGRESS_AUTHORITY_MAX)
+        return fail(cage, "toolcage-egress",
+                    "the machine may be out of memory: try again; name fewer hosts with methods or "
+                    "paths, if there are thousands",
+                    "the egress proxy did not make its authority for TLS");
+    tc_buf_add(to, x->said->authority, size);
+    return 0;
 }
 
 int tc_proxy_listen(struct tc_cage *cage, const int *fds, size_t count, int32_t first)
@@ -301,6 +322,7 @@ static const char *const hints[TC_EGRESS_REASONS] = {
     [TC_EGRESS_OTHER_NAME] = "the connection spoke of another host than the one it was made for",
     [TC_EGRESS_UNCLEAR] = "the request can be read in two ways",
     [TC_EGRESS_TOO_MANY] = "too many connections at one time",
+    [TC_EGRESS_NOT_REQUEST] = "the entries of that host allow other methods or paths",
 };
 
 /* The proxy has read what strangers wrote: its words are taken as far as they are words. */

@@ -16,6 +16,8 @@ const char *tc_proxy_lacks(void);
 int tc_proxy_start(struct tc_cage *cage);
 /* Hands over listeners, of which the first has this number in the box; closes them. 0, or -1. */
 int tc_proxy_listen(struct tc_cage *cage, const int *fds, size_t count, int32_t first);
+/* Waits until it is ready, and adds the certificate of its authority. 0, or -1. */
+int tc_proxy_authority(struct tc_cage *cage, struct tc_buf *to);
 /* What to wait for beside the report socket; -1: nothing. */
 int tc_proxy_fd(const struct tc_cage *cage);
 /* It said something, or ended: then the call fails. 0, or -1. */

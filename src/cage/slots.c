@@ -144,6 +144,7 @@ void tc_local_destroy(struct tc_cage *cage)
         return;
     tc_watcher_end(cage);
     tc_proxy_end(cage);
+    tc_buf_done(&p->trusted);
     tc_local_release(cage);
     tc_spare_leave(p);
     if (p->host)

@@ -47,7 +47,8 @@ static int fail_absent(const struct toolcage_policy *policy, const struct tc_gra
 /* The place in the policy that asked for a clause, as far as the grant remembers one. */
 static const struct tc_origin *origin_of(const struct tc_grant *grant, tc_clauses missing)
 {
-    tc_clauses net = TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) | TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT);
+    tc_clauses net = TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) | TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT) |
+                     TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET);
     if (missing & net && grant->net_count)
         return &grant->net[0].origin;
     if (missing & TC_CLAUSE_BIT(TC_CLAUSE_FS_DENIED))

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "egress/bundle.h"
 #include "egress/synthetic.h"
 #include "policy/endpoint.h"
 
@@ -95,6 +96,22 @@ bool tc_door_environment(const struct tc_net_entry *net, size_t count, struct tc
         if (!set(env, names[i], url))
             return false;
     return url && set(env, "NO_PROXY", direct) && set(env, "no_proxy", direct);
+}
+
+/* Of OpenSSL (Python, Ruby, Go too), and of those that look elsewhere: one's own list in Python, a
+ * list within Node, git's and curl's own words. */
+bool tc_door_trust(const struct tc_net_entry *net, size_t count, struct tc_strv *env)
+{
+    static const char *const names[] = {
+        "SSL_CERT_FILE",       "CURL_CA_BUNDLE",    "REQUESTS_CA_BUNDLE",
+        "NODE_EXTRA_CA_CERTS", "PIP_CERT",          "GIT_SSL_CAINFO",
+        "AWS_CA_BUNDLE",       "CARGO_HTTP_CAINFO", "DENO_CERT"};
+    bool inspects = false, fine = true;
+    for (size_t i = 0; i < count; i++)
+        inspects |= tc_net_entry_inspected(&net[i]);
+    for (size_t i = 0; inspects && fine && i < TC_COUNT(names); i++)
+        fine = set(env, names[i], TC_BUNDLE_OWN);
+    return fine;
 }
 
 /* ---- listening sockets --------------------------------------------------------------------------

@@ -42,4 +42,6 @@ bool tc_door_leads(const struct tc_net_entry *net, size_t count, const struct so
                    char *host, size_t size);
 /* The variables that programs look for, but for those that are set; false: out of memory. */
 bool tc_door_environment(const struct tc_net_entry *net, size_t count, struct tc_strv *env);
+/* The same for those by which programs find whom to trust, where TLS is looked into. */
+bool tc_door_trust(const struct tc_net_entry *net, size_t count, struct tc_strv *env);
 #endif

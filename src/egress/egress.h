@@ -9,7 +9,8 @@
  *
  * On the socket the supervisor sends messages that start with a tc_egress_message:
  *     CONFIG   with a sealed memory file holding a tc_egress_config (tc_egress_config_visit); once,
- *              first. The proxy raises its own walls then, sets `ready`, and says READY.
+ *              first. Where entries name methods or paths the proxy makes its authority and writes
+ *              its certificate down. It raises its own walls then, sets `ready`, and says READY.
  *     LISTEN   with as many listening sockets, made in the cage's network namespace, as there are
  *              rows in `listeners`; as often as need be.
  *     FINISH   the tool has ended by itself: what it sent is still delivered, nothing new is taken.
@@ -81,8 +82,12 @@ enum tc_egress_reason {
     TC_EGRESS_OTHER_NAME,    /* the client spoke of another host than it connected to */
     TC_EGRESS_UNCLEAR,       /* two readers could read the request in two ways */
     TC_EGRESS_TOO_MANY,      /* connections at one time */
+    TC_EGRESS_NOT_REQUEST,   /* the entries of the host name other methods or paths */
     TC_EGRESS_REASONS
 };
+
+/* Of a certificate, as text. */
+enum { TC_EGRESS_AUTHORITY_MAX = 65536 };
 
 enum { TC_EGRESS_DENIALS_MAX = 100, TC_EGRESS_DESTINATIONS_MAX = 100, TC_EGRESS_TARGET_MAX = 272 };
 
@@ -106,6 +111,10 @@ struct tc_egress_said {
     _Atomic uint32_t denial_count, omitted_denials;
     _Atomic uint32_t destination_count, omitted_destinations;
     _Atomic uint64_t sent, received; /* of all destinations */
+    /* The certificate that the cage has to trust, where requests are looked into; whole when
+     * `ready` is set. */
+    _Atomic uint32_t authority_size;
+    char authority[TC_EGRESS_AUTHORITY_MAX];
     struct tc_egress_denial denials[TC_EGRESS_DENIALS_MAX];
     struct tc_egress_destination destinations[TC_EGRESS_DESTINATIONS_MAX];
 };

@@ -54,6 +54,8 @@ static void side_done(struct tc_egress_side *side)
     free(side->pending);
     side->pending = NULL;
     side->len = 0;
+    tc_tls_free(side->tls);
+    side->tls = NULL;
 }
 
 void tc_egress_flow_close(struct tc_egress_proxy *p, struct tc_egress_flow *f, bool reset)
@@ -154,8 +156,13 @@ static bool reads_client(const struct tc_egress_flow *f)
     if (f->client.eof)
         return false;
     if (f->stage == TC_FLOW_JOINED)
-        return !f->server.len && f->mode != TC_MODE_WEBSOCKET;
+        return !f->server.len && f->mode != TC_MODE_WEBSOCKET && !tc_egress_wrapping(&f->server);
     return f->stage != TC_FLOW_SEEK;
+}
+
+static bool reads_server(const struct tc_egress_flow *f)
+{
+    return f->stage == TC_FLOW_JOINED && !f->server.eof && !f->client.len && tc_egress_hears(f);
 }
 
 static uint32_t wanted(const struct tc_egress_side *side, bool reads)
@@ -172,9 +179,8 @@ void tc_egress_flow_watch(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         fine = tc_egress_watch_end(p, &f->client.watch) &&
                tc_egress_watch_for(p, &f->server.watch, EPOLLOUT);
     } else {
-        bool joined = f->stage == TC_FLOW_JOINED && !f->server.eof && !f->client.len;
         fine = tc_egress_watch_for(p, &f->client.watch, wanted(&f->client, reads_client(f))) &&
-               tc_egress_watch_for(p, &f->server.watch, wanted(&f->server, joined));
+               tc_egress_watch_for(p, &f->server.watch, wanted(&f->server, reads_server(f)));
     }
     if (!fine)
         tc_egress_flow_close(p, f, true);
@@ -187,6 +193,8 @@ static void late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (f->stage == TC_FLOW_SEEK)
         tc_egress_seek_late(p, f);
+    else if (f->stage == TC_FLOW_JOINED && tc_egress_wrapping(&f->server))
+        tc_egress_flow_refuse(p, f, TC_EGRESS_TOO_LATE, NULL);
     else if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_UNDECIDED && f->in.len)
         tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, "it does not go on");
     else
@@ -214,7 +222,8 @@ void tc_egress_flows_tick(struct tc_egress_proxy *p)
 static bool is_sent(const struct tc_egress_flow *f)
 {
     if (f->stage == TC_FLOW_JOINED)
-        return f->server.shut || (f->mode == TC_MODE_REQUEST && f->rest.done && !f->server.len);
+        return f->server.shut ||
+               (f->mode == TC_MODE_REQUEST && f->rest.done && !f->server.len && !f->head.len);
     return f->stage == TC_FLOW_ENDING;
 }
 

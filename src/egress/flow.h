@@ -8,6 +8,7 @@
 #include "egress/body.h"
 #include "egress/loop.h"
 #include "egress/resolve.h"
+#include "egress/tls.h"
 
 enum tc_egress_stage {
     TC_FLOW_GREET,    /* what does the client want? */
@@ -33,8 +34,10 @@ struct tc_egress_side {
     struct tc_egress_watch watch;
     char *pending; /* what the other side has not taken yet */
     size_t at, len;
-    bool eof;  /* nothing more comes */
-    bool shut; /* nothing more goes */
+    struct tc_egress_tls *tls; /* ended here; NULL: the bytes of the socket are what is said */
+    bool eof;                  /* nothing more comes */
+    bool shut;                 /* nothing more goes */
+    bool cut;                  /* what it was told broke off: nobody says that it ended in order */
 };
 
 struct tc_egress_flow {
@@ -46,6 +49,7 @@ struct tc_egress_flow {
     enum tc_egress_mode mode;
     bool greeted; /* SOCKS: methods are agreed on */
     bool literal; /* `to` is an address */
+    bool bound;   /* to requests: nothing of the server is heard before one was allowed */
     struct tc_egress_host to;
     struct tc_buf in;   /* the client's bytes that nobody has taken yet */
     struct tc_buf head; /* of a request in proxy form, for the server */
@@ -90,6 +94,8 @@ bool tc_egress_flows_sent(const struct tc_egress_proxy *p);
 /* pump.c: bytes. Sends, or keeps what is not taken; false: the connection is broken. */
 bool tc_egress_side_send(struct tc_egress_proxy *p, struct tc_egress_side *to, const char *bytes,
                          size_t len);
+/* The same with what its TLS has for the wire. */
+bool tc_egress_side_push(struct tc_egress_side *to);
 bool tc_egress_side_flush(struct tc_egress_side *to);
 /* Nothing more goes to it. */
 void tc_egress_side_shut(struct tc_egress_side *side);
@@ -120,6 +126,18 @@ bool tc_egress_inspect_end(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 bool tc_egress_forward(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* Prepares it: its head into `head`, what is behind it stays in `in`. False: out of memory. */
 bool tc_egress_take_request(struct tc_egress_flow *f, const struct tc_http_head *head);
+
+/* wrap.c: TLS that is looked into. The client's first message is in `in`; a request waits for its
+ * server. False: the flow is closed. */
+bool tc_egress_wrap_client(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+bool tc_egress_wrap_server(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+/* More of the handshake is there. */
+bool tc_egress_wrap_go_on(struct tc_egress_proxy *p, struct tc_egress_flow *f,
+                          struct tc_egress_side *side);
+/* Is a handshake under way? */
+bool tc_egress_wrapping(const struct tc_egress_side *side);
+/* May the client hear the server? Not before one that it trusts by TLS has proved who it is. */
+bool tc_egress_hears(const struct tc_egress_flow *f);
 
 /* question.c: more of a question by TCP is in `in`. */
 void tc_egress_question(struct tc_egress_proxy *p, struct tc_egress_flow *f);

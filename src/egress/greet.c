@@ -118,8 +118,10 @@ static void proxy_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
 {
     enum { HTTP_PORT = 80 };
     f->to.port = f->to.port ? f->to.port : HTTP_PORT;
-    if (!tc_egress_may_request(&p->config, f->to.name, f->to.port, head))
-        tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_NAMED, NULL);
+    const char *why;
+    int reason = tc_egress_judge_request(&p->config, f->to.name, f->to.port, head, &why);
+    if (reason)
+        tc_egress_flow_refuse(p, f, reason, why);
     else if (!tc_egress_take_request(f, head))
         tc_egress_flow_close(p, f, true);
     else

@@ -40,9 +40,10 @@ static bool inspect_tls(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         return true;
     if (got == TC_HELLO_UNCLEAR)
         return refuse(p, f, TC_EGRESS_UNCLEAR, NULL);
-    if (asked.name[0] && !f->literal && strcmp(asked.name, f->to.name) != 0)
+    bool streams = tc_egress_may_stream(&p->config, f->to.name, f->to.port);
+    if (asked.name[0] && !(f->literal && streams) && strcmp(asked.name, f->to.name) != 0)
         return refuse(p, f, TC_EGRESS_OTHER_NAME, NULL);
-    return stream(p, f);
+    return streams || !p->authority ? stream(p, f) : tc_egress_wrap_client(p, f);
 }
 
 /* The same for the host of a request. */
@@ -66,17 +67,21 @@ static bool inspect_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         return refuse(p, f, TC_EGRESS_UNCLEAR, "it asks the server to be a proxy");
     if (!same_host(f, &head.host))
         return refuse(p, f, TC_EGRESS_OTHER_NAME, NULL);
-    if (!tc_egress_may_request(&p->config, f->to.name, f->to.port, &head))
-        return refuse(p, f, TC_EGRESS_NOT_NAMED, NULL);
+    const char *why;
+    int reason = tc_egress_judge_request(&p->config, f->to.name, f->to.port, &head, &why);
+    if (reason)
+        return refuse(p, f, reason, why);
     if (!tc_egress_take_request(f, &head)) {
         tc_egress_flow_close(p, f, true);
         return false;
     }
-    return tc_egress_forward(p, f);
+    return f->client.tls ? tc_egress_wrap_server(p, f) : tc_egress_forward(p, f);
 }
 
 bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
+    if (f->client.tls) /* nothing but requests is looked for inside */
+        return inspect_http(p, f);
     switch (tc_sniff(f->in.data, f->in.len)) {
     case TC_SNIFF_TLS:
         return inspect_tls(p, f);

@@ -11,6 +11,7 @@
 #include "egress/names.h"
 
 struct tc_egress_proxy;
+struct tc_egress_authority;
 
 struct tc_egress_watch {
     int fd; /* -1: none */
@@ -26,6 +27,7 @@ struct tc_egress_proxy {
     struct tc_egress_said *said;
     struct tc_egress_names names;
     struct tc_egress_resolver *resolver;
+    const struct tc_egress_authority *authority; /* NULL: nothing is looked into */
     struct tc_egress_watch control;
     struct tc_egress_listener *listeners;
     struct tc_egress_flow *flows, *dead; /* dead ones go when no event can name them any more */

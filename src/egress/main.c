@@ -13,12 +13,14 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
+#include "egress/authority.h"
 #include "egress/egress.h"
 #include "egress/flow.h"
 #include "egress/listen.h"
 #include "egress/loop.h"
 #include "egress/resolve.h"
 #include "egress/walls.h"
+#include "policy/endpoint.h"
 
 enum { CONFIG_MAX = 16 << 20, FILES_APART = 128 };
 
@@ -128,6 +130,19 @@ static void set_most(void)
         (uint64_t)proxy.config.connections < most ? (size_t)proxy.config.connections : most;
 }
 
+/* Only who looks into TLS pays for it. */
+static bool open_authority(void)
+{
+    static struct tc_egress_authority authority;
+    bool inspects = false;
+    for (size_t i = 0; i < proxy.config.net_count; i++)
+        inspects |= tc_net_entry_inspected(&proxy.config.net[i]);
+    if (!inspects)
+        return true;
+    proxy.authority = &authority;
+    return tc_egress_authority_open(&authority, &proxy.config, proxy.said);
+}
+
 static bool open_proxy(void)
 {
     proxy.epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -140,7 +155,7 @@ static bool open_proxy(void)
 int main(void)
 {
     (void)signal(SIGPIPE, SIG_IGN); /* c-ares writes to sockets that may be closed */
-    if (!receive_config(&proxy.config) || !map_said() || !open_proxy() ||
+    if (!receive_config(&proxy.config) || !map_said() || !open_proxy() || !open_authority() ||
         !tc_egress_walls(&proxy.config) || !say_ready())
         return 1;
     tc_egress_run(&proxy);

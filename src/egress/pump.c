@@ -39,14 +39,30 @@ static ssize_t push(int fd, const char *bytes, size_t len)
     return n;
 }
 
-bool tc_egress_side_send(struct tc_egress_proxy *p, struct tc_egress_side *to, const char *bytes,
-                         size_t len)
+static bool send_raw(struct tc_egress_side *to, const char *bytes, size_t len)
 {
-    (void)p;
     ssize_t n = to->len ? 0 : push(to->watch.fd, bytes, len);
     if (n < 0)
         return false;
     return (size_t)n == len || keep(to, bytes + n, len - (size_t)n);
+}
+
+bool tc_egress_side_push(struct tc_egress_side *to)
+{
+    const char *at;
+    size_t len = tc_tls_out(to->tls, &at);
+    bool fine = !len || send_raw(to, at, len);
+    tc_tls_out_gone(to->tls);
+    return fine;
+}
+
+bool tc_egress_side_send(struct tc_egress_proxy *p, struct tc_egress_side *to, const char *bytes,
+                         size_t len)
+{
+    (void)p;
+    if (!to->tls)
+        return send_raw(to, bytes, len);
+    return tc_tls_write(to->tls, bytes, len) && tc_egress_side_push(to);
 }
 
 bool tc_egress_side_flush(struct tc_egress_side *to)
@@ -65,8 +81,19 @@ bool tc_egress_side_flush(struct tc_egress_side *to)
     return true;
 }
 
+/* What the kernel does not take of the last word would have its end taken for a break. */
+static void say_end(struct tc_egress_side *side)
+{
+    tc_tls_end(side->tls);
+    (void)tc_egress_side_push(side);
+    free(TAKE(side->pending));
+    side->len = 0;
+}
+
 void tc_egress_side_shut(struct tc_egress_side *side)
 {
+    if (side->tls && !side->cut && !side->shut && side->watch.fd >= 0)
+        say_end(side);
     if (!side->shut && side->watch.fd >= 0)
         (void)shutdown(side->watch.fd, SHUT_WR);
     side->shut = true;
@@ -121,12 +148,14 @@ static bool from_client(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
         return true;
     if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_STREAM)
         return tc_egress_flow_send(p, f, bytes, len);
-    if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_REQUEST)
+    if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_REQUEST && !tc_egress_wrapping(&f->server))
         return send_body(p, f, bytes, len);
-    bool first = !f->in.len;
+    bool first = !f->in.len && !f->client.tls;
     tc_buf_add(&f->in, bytes, len);
     if (f->in.failed)
         return broken(p, f);
+    if (tc_egress_wrapping(&f->server)) /* it goes when the request may */
+        return true;
     if (f->stage == TC_FLOW_JOINED) {
         if (first)
             tc_egress_flow_deadline(p, f, TC_EGRESS_HEAD_US);
@@ -151,6 +180,8 @@ static void judge_upgrade(struct tc_egress_flow *f, const char *bytes, size_t le
 static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
                         size_t len)
 {
+    if (!tc_egress_hears(f))
+        return broken(p, f);
     if (f->mode == TC_MODE_WEBSOCKET)
         judge_upgrade(f, bytes, len);
     tc_egress_received(p->said, f->destination, len);
@@ -165,6 +196,8 @@ static bool client_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (f->mode == TC_MODE_REQUEST && !f->rest.done)
         return broken(p, f); /* a part of a request is none */
+    if (f->mode == TC_MODE_UNDECIDED && f->client.tls)
+        return broken(p, f); /* it has said no request */
     if (f->mode == TC_MODE_UNDECIDED && f->in.len && !tc_egress_inspect_end(p, f))
         return false;
     if (f->mode == TC_MODE_UNDECIDED)
@@ -233,26 +266,62 @@ typedef bool pass_fn(struct tc_egress_proxy *p, struct tc_egress_flow *f, const 
 
 static void touch(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    bool held = f->mode == TC_MODE_UNDECIDED && f->in.len;
+    bool held = (f->mode == TC_MODE_UNDECIDED && (f->in.len || f->client.tls)) ||
+                tc_egress_wrapping(&f->server);
     if (f->stage == TC_FLOW_JOINED && !held)
         f->deadline = p->now + TC_EGRESS_IDLE_US; /* later than it was: nothing to wake for */
 }
 
+/* What is said inside of it; all that is there, so that nothing waits without a socket to wake for
+ * it. */
+static bool unwrap(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc_egress_side *from,
+                   size_t len, pass_fn *pass)
+{
+    enum { RECORD = 16384 };
+    char plain[RECORD];
+    ssize_t n = 0;
+    if (!tc_tls_take(from->tls, p->scratch, len))
+        return broken(p, f);
+    if (tc_egress_wrapping(from) && !tc_egress_wrap_go_on(p, f, from))
+        return false;
+    if (tc_egress_wrapping(from))
+        return true;
+    while ((n = tc_tls_read(from->tls, plain, sizeof(plain))) > 0)
+        if (!pass(p, f, plain, (size_t)n))
+            return false;
+    from->eof = from->eof || tc_tls_has_ended(from->tls);
+    return (n == 0 && tc_egress_side_push(from)) || broken(p, f);
+}
+
+/* The connection is at its end, in order or not. */
+static bool ended(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc_egress_side *from,
+                  struct tc_egress_side *to)
+{
+    from->eof = true;
+    if (from->tls && tc_egress_wrapping(from))
+        return tc_egress_wrap_go_on(p, f, from);
+    to->cut = from->tls && !tc_tls_has_ended(from->tls);
+    return true;
+}
+
 /* A few rounds, so that no flow starves the others. False: the flow is closed. */
 static bool drain(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc_egress_side *from,
-                  const struct tc_egress_side *to, pass_fn *pass)
+                  struct tc_egress_side *to, pass_fn *pass)
 {
     enum { ROUNDS = 4 };
     enum tc_egress_stage stage = f->stage;
-    for (int i = 0; i < ROUNDS && !from->eof && !to->len && f->stage == stage; i++) {
+    for (int i = 0;
+         i < ROUNDS && !from->eof && !to->len && !tc_egress_wrapping(to) && f->stage == stage;
+         i++) {
         ssize_t n = recv(from->watch.fd, p->scratch, sizeof(p->scratch), 0);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return true;
         if (n < 0)
             return broken(p, f);
         touch(p, f);
-        from->eof = n == 0;
-        if (n > 0 && !pass(p, f, p->scratch, (size_t)n))
+        if (n == 0)
+            return ended(p, f, from, to);
+        if (!(from->tls ? unwrap(p, f, from, (size_t)n, pass) : pass(p, f, p->scratch, (size_t)n)))
             return false;
         if ((size_t)n < sizeof(p->scratch))
             return true;

@@ -27,11 +27,17 @@ static const struct {
                            "send a plain request, as RFC 9112 wants it, and only one a connection"},
     [TC_EGRESS_TOO_MANY] = {"503 Service Unavailable", NULL,
                             "try again when some of the open connections are closed"},
+    [TC_EGRESS_NOT_REQUEST] = {"403 Forbidden", "takes no such request by the allowlist of",
+                               "use an allowed method and path, or ask for this one to be added "
+                               "to the policy"},
     [TC_EGRESS_NO_NAME] = {"502 Bad Gateway", "could not be resolved for",
                            "check the name, or try again later"},
     [TC_EGRESS_NO_ANSWER] = {"502 Bad Gateway", "did not take the connection of",
                              "check that the service is up, or try again later"},
     [TC_EGRESS_TOO_LATE] = {"504 Gateway Timeout", "did not answer in time for", "try again later"},
+    [TC_EGRESS_NOT_TRUSTED] = {"502 Bad Gateway", "could not be trusted for",
+                               "the server needs a certificate for that name by an authority that "
+                               "this machine trusts"},
     [TC_EGRESS_NO_PROXY_FORM] =
         {"400 Bad Request", NULL,
          "ask as one asks a proxy: \"GET http://example.com/path\", \"CONNECT "
@@ -49,6 +55,8 @@ static void add_error(struct tc_buf *to, const struct tc_egress_config *config, 
         tc_buf_addf(&text, "network: %s %s %s", target, rows[what].what,
                     config->tool ? "tool " : "this command");
         tc_buf_adds(&text, config->tool ? config->tool : "");
+        if (why)
+            tc_buf_addf(&text, ": %s", why);
     } else if (what == TC_EGRESS_TOO_MANY) {
         tc_buf_addf(&text, "network: more than %lld connections at one time",
                     (long long)config->connections);
@@ -74,16 +82,33 @@ static void add_rule(struct tc_buf *to, const struct tc_egress_config *config)
         tc_json_member(to, "rule", text.data);
 }
 
+static void add_words(struct tc_buf *to, const struct tc_strv *words)
+{
+    for (size_t i = 0; i < words->count; i++)
+        tc_buf_addf(to, "%s%s", i ? "," : "", words->items[i]);
+}
+
+/* "GET,HEAD example.com:443 /v1", without what the entry leaves open. */
+static void add_entry(struct tc_buf *to, const struct tc_net_entry *entry)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    _autofree_ char *endpoint = tc_endpoint_write(entry->host, entry->port);
+    add_words(&text, &entry->methods);
+    tc_buf_addf(&text, "%s%s%s", entry->methods.count ? " " : "", endpoint ? endpoint : "",
+                entry->paths.count ? " " : "");
+    add_words(&text, &entry->paths);
+    tc_json_string(to, text.failed ? "" : text.data, text.failed ? 0 : text.len);
+}
+
 static void add_allowed(struct tc_buf *to, const struct tc_egress_config *config)
 {
     enum { SHOWN = 20 };
     tc_json_key(to, "allowed");
     tc_buf_addc(to, '[');
     for (size_t i = 0; i < config->net_count && i < SHOWN; i++) {
-        _autofree_ char *text = tc_endpoint_write(config->net[i].host, config->net[i].port);
         if (i)
             tc_buf_addc(to, ',');
-        tc_json_string(to, text ? text : "", text ? strlen(text) : 0);
+        add_entry(to, &config->net[i]);
     }
     tc_buf_addc(to, ']');
     if (config->net_count > SHOWN)

@@ -4,10 +4,10 @@
 
 #include <arpa/inet.h>
 #include <string.h>
-#include <strings.h>
 
 #include "policy/address.h"
 #include "policy/endpoint.h"
+#include "policy/http_path.h"
 
 /* Where an entry of the host itself stands, "*" adds nothing to it. */
 static const struct tc_net_entry *next_entry(const struct tc_egress_config *config,
@@ -34,7 +34,7 @@ bool tc_egress_may_stream(const struct tc_egress_config *config, const char *hos
         *first = tc_endpoint_find(config->net, config->net_count, host, port);
     size_t at = 0;
     while ((entry = next_entry(config, first, &at)))
-        if (!entry->methods.count && !entry->paths.count)
+        if (!tc_net_entry_inspected(entry))
             return true;
     return false;
 }
@@ -48,47 +48,53 @@ static bool method_fits(const struct tc_strv *methods, struct tc_http_text metho
     return !methods->count;
 }
 
-/* Servers disagree about what these mean, so that a rule cannot. */
-static bool path_is_clear(struct tc_http_text path)
+static bool path_fits(const struct tc_strv *paths, const char *path)
 {
-    static const char *const unclear[] = {"//", "/./", "/../", "%2e", "%2f", "%5c", "%00", ";"};
-    char text[TC_HTTP_HEAD_MAX + 2];
-    const char *query = memchr(path.at, '?', path.len);
-    size_t len = query ? (size_t)(query - path.at) : path.len;
-    if (len >= sizeof(text) - 1)
-        return false;
-    memcpy(text, path.at, len);
-    memcpy(text + len, "/", 2); /* "/.." at the end is one, too */
-    for (size_t i = 0; i < TC_COUNT(unclear); i++)
-        if (strcasestr(text, unclear[i]) && !(i == 0 && strstr(text, "//") == text + len - 1))
-            return false;
-    return true;
-}
-
-static bool path_fits(const struct tc_strv *paths, struct tc_http_text path)
-{
-    if (!paths->count)
-        return true;
     for (size_t i = 0; i < paths->count; i++) {
-        size_t len = strlen(paths->items[i]);
-        if (path.len < len || memcmp(path.at, paths->items[i], len) != 0)
-            continue;
-        if (path.len == len || path.at[len - 1] == '/' || strchr("/?", path.at[len]))
-            return path_is_clear(path);
+        _autobuf_ struct tc_buf rule = TC_BUF_INIT;
+        if (!tc_http_path_read(paths->items[i], strlen(paths->items[i]), &rule) && !rule.failed &&
+            tc_http_path_within(rule.data, path))
+            return true;
     }
     return false;
 }
 
-bool tc_egress_may_request(const struct tc_egress_config *config, const char *host, unsigned port,
-                           const struct tc_http_head *head)
+static int judge(const struct tc_net_entry *entry, const struct tc_http_head *head,
+                 const char **ret_why)
+{
+    _autobuf_ struct tc_buf path = TC_BUF_INIT;
+    bool bare = !tc_net_entry_inspected(entry);
+    if (bare || !method_fits(&entry->methods, head->method))
+        return bare ? 0 : TC_EGRESS_NOT_REQUEST;
+    if (head->websocket) {
+        *ret_why = "what is said in a websocket has no method and no path";
+        return TC_EGRESS_NOT_REQUEST;
+    }
+    if (!entry->paths.count)
+        return 0;
+    const char *why = tc_http_path_read(head->path.at, head->path.len, &path);
+    if (why) {
+        *ret_why = why;
+        return TC_EGRESS_UNCLEAR;
+    }
+    return !path.failed && path_fits(&entry->paths, path.data) ? 0 : TC_EGRESS_NOT_REQUEST;
+}
+
+int tc_egress_judge_request(const struct tc_egress_config *config, const char *host, unsigned port,
+                            const struct tc_http_head *head, const char **ret_why)
 {
     const struct tc_net_entry *entry,
         *first = tc_endpoint_find(config->net, config->net_count, host, port);
+    int reason = first ? TC_EGRESS_NOT_REQUEST : TC_EGRESS_NOT_NAMED;
     size_t at = 0;
-    while ((entry = next_entry(config, first, &at)))
-        if (method_fits(&entry->methods, head->method) && path_fits(&entry->paths, head->path))
-            return true;
-    return false;
+    *ret_why = NULL;
+    while ((entry = next_entry(config, first, &at))) {
+        int got = judge(entry, head, ret_why);
+        if (!got)
+            return 0;
+        reason = got == TC_EGRESS_UNCLEAR ? got : reason;
+    }
+    return reason;
 }
 
 static bool is_named(const struct tc_egress_config *config, const char *host, unsigned port)

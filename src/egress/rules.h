@@ -13,9 +13,11 @@
 /* May bytes that nobody reads go there? Not where the grant names methods or paths, which only a
  * request that was read can be held to. */
 bool tc_egress_may_stream(const struct tc_egress_config *config, const char *host, unsigned port);
-/* May this request go there? */
-bool tc_egress_may_request(const struct tc_egress_config *config, const char *host, unsigned port,
-                           const struct tc_http_head *head);
+/* May this request go there? 0, or the reason why not (enum tc_egress_reason) and words for it, or
+ * NULL. Any entry of the host may allow it: by its method, and by a path that is the entry's or
+ * below it. */
+int tc_egress_judge_request(const struct tc_egress_config *config, const char *host, unsigned port,
+                            const struct tc_http_head *head, const char **ret_why);
 /* Does any entry cover it, if only for some requests? */
 bool tc_egress_may_some(const struct tc_egress_config *config, const char *host, unsigned port);
 

@@ -60,6 +60,7 @@ static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     tc_egress_target(f->to.name, f->to.port, target);
     f->destination = tc_egress_reached(p->said, target);
     f->stage = TC_FLOW_JOINED;
+    f->bound = !tc_egress_may_stream(&p->config, f->to.name, f->to.port);
     set_nodelay(f->server.watch.fd);
     set_nodelay(f->client.watch.fd);
     if (!announce(p, f))

@@ -33,8 +33,8 @@
     X(FS_STEERING, "fs.steering", 0, "files that steer the host stay read-only in writable paths") \
     X(NET_NONE, "net.none", 0, "no network but the cage's own loopback")                           \
     X(NET_ALLOW, "net.allow", 0, "the network is reached only at the named endpoints")             \
-    X(NET_INSPECT, "net.inspect", 0,                                                               \
-      "requests are allowed by method and path, and secrets are put in outside")                   \
+    X(NET_INSPECT, "net.inspect", 0, "requests to an endpoint are allowed by method and path")     \
+    X(NET_SECRET, "net.secret", 0, "secrets stay outside, and are put into requests there")        \
     X(NET_UNIX, "net.unix", 1, "no unix sockets but those that are granted")                       \
     X(LIMIT_TIMEOUT, "limit.timeout", 1, "the call ends at its deadline")                          \
     X(LIMIT_MEMORY, "limit.memory", 1, "memory of the whole cage is bounded")                      \

@@ -14,6 +14,11 @@ enum { TC_PORT_DEFAULT = 443 };
 void tc_net_entry_done(struct tc_net_entry *entry);
 /* Into a zeroed one, which is to be freed also when it fails; false: out of memory. */
 bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from);
+/* Does it hold requests to methods or paths? */
+static inline bool tc_net_entry_inspected(const struct tc_net_entry *entry)
+{
+    return entry->methods.count || entry->paths.count;
+}
 void tc_net_entry_visit(struct tc_wire *w, struct tc_net_entry *entry);
 
 /* Reads "host", "host:port", "[v6]:port" or "*", with or without "allowlist:" before it, into host

@@ -138,9 +138,9 @@ void tc_grant_sort(struct tc_grant *grant)
 static bool inspects(const struct tc_grant *grant)
 {
     for (size_t i = 0; i < grant->net_count; i++)
-        if (grant->net[i].methods.count || grant->net[i].paths.count)
+        if (tc_net_entry_inspected(&grant->net[i]))
             return true;
-    return grant->secret_count > 0;
+    return false;
 }
 
 tc_clauses tc_grant_clauses(const struct tc_grant *grant)
@@ -155,6 +155,8 @@ tc_clauses tc_grant_clauses(const struct tc_grant *grant)
     set |= TC_CLAUSE_BIT(grant->net_count ? TC_CLAUSE_NET_ALLOW : TC_CLAUSE_NET_NONE);
     if (inspects(grant))
         set |= TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT);
+    if (grant->secret_count)
+        set |= TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET);
     if (grant->limits.cpu_time_ms)
         set |= TC_CLAUSE_BIT(TC_CLAUSE_LIMIT_CPU_TIME);
     if (grant->limits.cpus_milli)

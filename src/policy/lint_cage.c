@@ -82,6 +82,7 @@ void tc_lint_unenforceable(struct tc_lint *l, const struct tc_spec *spec)
     const char *name = tc_policy_backend(l->policy, spec);
     const struct tc_lint_backend *backend = find_backend(l, name);
     const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
+    const struct tc_spec *secrets = tc_lint_said(l, spec, TC_KEY_SECRETS);
     tc_clauses missing = backend && !backend->no_boundary && backend->provides
                              ? clauses_of(l, spec) & ~backend->provides
                              : 0;
@@ -89,9 +90,13 @@ void tc_lint_unenforceable(struct tc_lint *l, const struct tc_spec *spec)
         if (!(missing & TC_CLAUSE_BIT(i)))
             continue;
         bool by_net = (i == TC_CLAUSE_NET_ALLOW || i == TC_CLAUSE_NET_INSPECT) && net;
-        const struct tc_spec *says = by_net ? net : spec;
-        uint32_t line = by_net ? net->said[TC_KEY_NETWORK] : spec->said[TC_KEY_BACKEND];
-        tc_lint_add(l, says, by_net ? "network" : "backend", line, by_net ? "network" : name,
+        bool by_secret = i == TC_CLAUSE_NET_SECRET && secrets;
+        const struct tc_spec *says = by_net ? net : by_secret ? secrets : spec;
+        const char *key = by_net ? "network" : by_secret ? "secrets" : "backend";
+        uint32_t line = says->said[by_net      ? TC_KEY_NETWORK
+                                   : by_secret ? TC_KEY_SECRETS
+                                               : TC_KEY_BACKEND];
+        tc_lint_add(l, says, key, line, by_net || by_secret ? key : name,
                     "choose a backend that can (toolcage doctor); until then each call is refused",
                     "backend %s of this version cannot enforce %s: %s", name, tc_clause_name(i),
                     tc_clause_text(i));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "policy/endpoint.h"
+#include "policy/http_path.h"
 #include "policy/parse.h"
 
 static bool read_endpoint(struct tc_parse *p, const struct tc_node *node, const char *text,
@@ -45,7 +46,11 @@ static void check_words(struct tc_parse *p, const struct tc_node *table,
                          "\"%.40s\" is not an HTTP method", entry->methods.items[i]);
     for (size_t i = 0; i < entry->paths.count && paths && i < paths->count; i++) {
         const char *path = entry->paths.items[i];
-        if (path[0] != '/' || strpbrk(path, "*?#[ ") || strstr(path, "/../"))
+        _autobuf_ struct tc_buf text = TC_BUF_INIT;
+        bool clear = !strpbrk(path, "*?[") && !tc_http_path_read(path, strlen(path), &text);
+        if (text.failed)
+            p->diag.memory = true;
+        else if (!clear)
             tc_parse_bad(p, &paths->items[i],
                          "write it as in \"/v1/items\"; all below a path is allowed with it",
                          "\"%.60s\" is not a plain HTTP path", path);

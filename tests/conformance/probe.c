@@ -284,6 +284,19 @@ static void do_connect(char **a)
     say(rc == 0 && write(fd, a[2], strlen(a[2])) > 0, "connect");
 }
 
+/* Of HTTP: METHOD and target. Waits for whatever is said to it. */
+static void do_request(char **a)
+{
+    char text[512];
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(a[1]))};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)inet_pton(AF_INET, a[0], &to.sin_addr);
+    int n = snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nHost: %s:%s\r\n\r\n", a[2], a[3], a[0],
+                     a[1]);
+    int rc = connect(fd, (struct sockaddr *)&to, sizeof(to));
+    say(rc == 0 && write(fd, text, (size_t)n) == n, "request");
+}
+
 static void do_own_loopback(char **a)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -637,6 +650,7 @@ static const struct {
     {"own-memory", do_own_memory, 0},
     {"queue", do_queue, 1},
     {"connect", do_connect, 3},
+    {"request", do_request, 4},
     {"own-loopback", do_own_loopback, 0},
     {"unix", do_unix, 2},
     {"pair", do_pair, 0},

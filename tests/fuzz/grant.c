@@ -201,7 +201,8 @@ static void check_narrowed(const struct tc_grant *less, const struct tc_grant *m
     INVARIANT(less->limits.memory <= more->limits.memory);
     INVARIANT((more->clauses & ~less->clauses &
                ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) | TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT) |
-                 TC_CLAUSE_BIT(TC_CLAUSE_FS_STEERING) | TC_CLAUSE_BIT(TC_CLAUSE_FS_DENIED))) == 0);
+                 TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_FS_STEERING) |
+                 TC_CLAUSE_BIT(TC_CLAUSE_FS_DENIED))) == 0);
 }
 
 static void check_paths(const struct toolcage_policy *policy, const struct said *said,

@@ -75,7 +75,7 @@ def visit(options, place):
     rows = doctor(options, place)
     if not place.lacks:
         # what control groups hold has places of its own
-        broken = {name for name, row in rows.items() if not row["works"]} - {"net.inspect", "limit.memory", "limit.cpus"}
+        broken = {name for name, row in rows.items() if not row["works"]} - {"net.secret", "limit.memory", "limit.cpus"}
         check(not broken, f"{place.name}: every clause can be enforced", detail=[rows[name] for name in broken])
         return conform(options, place)
     row = rows[place.lacks]

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/jsontext.h"
+#include "cage/trust.h"
+#include "policy/endpoint.h"
 
 /* Begins an element of the list that stands last. */
 static void add_element(struct tc_buf *out)
@@ -87,6 +89,12 @@ static void add_sentry_mounts(struct tc_buf *out, const struct tc_plan *plan)
     add_mount(out, "/tmp", "bind", TC_OCI_ROOT "/tmp", "\"rbind\",\"rw\",\"nosuid\",\"nodev\"");
     add_mount(out, TC_OCI_TALK, "bind", TC_OCI_BUNDLE "/talk",
               "\"rbind\",\"ro\",\"nosuid\",\"nodev\",\"noexec\"");
+    for (size_t i = 0; i < plan->net_count; i++)
+        if (tc_net_entry_inspected(&plan->net[i])) {
+            add_mount(out, TC_BUNDLE_OWN, "bind", TC_OCI_ROOT TC_BUNDLE_OWN,
+                      "\"bind\",\"ro\",\"nosuid\",\"nodev\",\"noexec\"");
+            break;
+        }
     for (size_t i = 0; i < plan->mount_count; i++) {
         const struct tc_mount *m = &plan->mounts[i];
         bool writable = m->kind == TC_MOUNT_WRITE;

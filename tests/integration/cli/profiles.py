@@ -106,7 +106,7 @@ def offline_build(project):
 
 def web_get(project):
     answer = project.call("fetch", page="")
-    check(answer.status == "denied" and "net.inspect" in answer.message and "profile:web-get" in answer.out, "web-get: the refusal names the clause and its place", answer)
+    check(answer.status in ("ok", "failed") and "authority" in answer.out, "web-get: the call runs, whatever this machine's network reaches", answer)
 
 
 def personal(project):
@@ -151,7 +151,7 @@ for each, part in PARTS.items():
         its = Project(its_place, each)
         judged = json.loads(its_place.run("policy", "check", "--json", its.policy).out)
         loud = [found["id"] for found in judged["findings"] if not found.get("silenced")]
-        check(loud == (["unenforceable"] if each == "web-get" else []), f"{each}: its lint is clean", judged)
+        check(not loud, f"{each}: its lint is clean", judged)
         expect(its_place, f"{each}: its text is a policy", ["policy", "check", str(ROOT / f"profiles/{each}.toml")], 0, stream="out")
         part(its)
 finish()

@@ -204,7 +204,9 @@ static void print_said(const struct tc_egress_said *said)
         tc_buf_addf(&out, ",\"connections\":%u,\"sent\":%llu,\"received\":%llu}", d->connections,
                     (unsigned long long)d->sent, (unsigned long long)d->received);
     }
-    printf("%s],\"sent\":%llu,\"received\":%llu,\"ready\":%u}\n", out.data,
+    tc_buf_adds(&out, "],\"authority\":");
+    tc_json_string(&out, said->authority, said->authority_size);
+    printf("%s,\"sent\":%llu,\"received\":%llu,\"ready\":%u}\n", out.data,
            (unsigned long long)said->sent, (unsigned long long)said->received, said->ready);
     (void)fflush(stdout);
     tc_buf_done(&out);

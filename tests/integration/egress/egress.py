@@ -3,7 +3,7 @@
 # Copyright The toolcage authors
 """The real toolcage-egress against real clients, in a network namespace of the test's own.
 
-usage: egress.py DRIVER EGRESS names|words|load self|ordinary
+usage: egress.py DRIVER EGRESS names|words|load|inspect self|ordinary
 """
 import json
 import os
@@ -26,7 +26,7 @@ from tap import check  # noqa: E402
 
 DRIVER, EGRESS, PART = sys.argv[1:4]
 INSIDE = "TOOLCAGE_EGRESS_TEST_INSIDE"
-NOT_NAMED, NOT_PUBLIC, OTHER_NAME, UNCLEAR, TOO_MANY = range(1, 6)
+NOT_NAMED, NOT_PUBLIC, OTHER_NAME, UNCLEAR, TOO_MANY, NOT_REQUEST = range(1, 7)
 
 if INSIDE not in os.environ:
     if sys.argv[4:] == ["ordinary"]:
@@ -47,6 +47,8 @@ SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="toolcage-egress-"))
 os.chmod(SCRATCH, 0o755)
 world.prepare(SCRATCH)
 world.certificate(SCRATCH)
+world.certificate(SCRATCH, "stranger.pem", "stranger-key.pem")
+world.trust(SCRATCH)
 w = world.World(SCRATCH)
 
 
@@ -74,7 +76,7 @@ class Proxy:
         ended = json.loads(self.driver.stdout.readline())
         self.driver.wait()
         if "asked" not in vars(self):
-            check(ended == {"code": 0, "signal": 0}, "the proxy ends with its supervisor", ended)
+            check(ended == {"code": 1, "signal": 0}, "the proxy ends with its supervisor", ended)
         return ended
 
     def said(self):
@@ -411,9 +413,14 @@ def test_rules_of_requests():
         check("200 OK" in raw(p, b"GET http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\n\r\n"), "a method that is named")
         check("403" in raw(p, b"POST http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\nContent-Length: 0\r\n\r\n"), "one that is not")
         check("200 OK" in raw(p, b"GET http://two.example/v1/x HTTP/1.1\r\nHost: two.example\r\n\r\n"), "a path that is named")
-        for path in (b"/v2", b"/v1/../v2", b"/v1/%2e%2e/v2", b"/v1x"):
-            check("403" in raw(p, b"GET http://two.example" + path + b" HTTP/1.1\r\nHost: two.example\r\n\r\n"), f"not {path.decode()}")
-        check(talk(tunnel(p, "ok.example:443")[0], hello("ok.example")) == (b"", True), "nothing that cannot be read")
+        for path in (b"/v2", b"/v1x", b"/V1", b"/"):
+            text = raw(p, b"GET http://two.example" + path + b" HTTP/1.1\r\nHost: two.example\r\n\r\n")
+            check("403 Forbidden" in text and "takes no such request" in text and "two.example:80 /v1" in text, f"not {path.decode()}", text)
+        for path in (b"/v1/../v2", b"/v1/%2e%2e/v2", b"/v1/%2f..", b"//v1", b"/v1/x;y", b"/v1/%5c", b"/v1/%252e%252e/", b"/v1/%c0%ae", b"/v1/%zz"):
+            check("400 Bad Request" in raw(p, b"GET http://two.example" + path + b" HTTP/1.1\r\nHost: two.example\r\n\r\n"), f"not clear: {path.decode()}")
+        check("403 Forbidden" in raw(p, b"GET http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
+              "no websocket where methods are named")
+        check(talk(tunnel(p, "ok.example:443")[0], b"\0\1\2\3\r\n") == (b"", True), "nothing that cannot be read")
 
 
 def test_websockets():
@@ -625,9 +632,126 @@ def test_death():
     check(p.end() == {"code": -1, "signal": 9}, "killed")
 
 
+def within(p, name="ok.example", port=443, protocols=None, authority=None):
+    """A TLS connection by the proxy to the host, which trusts what the proxy says its authority is and nothing else."""
+    context = ssl.create_default_context(cadata=authority or p.said()["authority"])
+    if protocols:
+        context.set_alpn_protocols(protocols)
+    return context.wrap_socket(tunnel(p, f"{name}:{port}")[0], server_hostname=name, suppress_ragged_eofs=False)
+
+
+def ask_within(p, text, **where):
+    with within(p, **where) as sock:
+        sock.sendall(text)
+        data = b""
+        while piece := sock.recv(65536):
+            data += piece
+    return data.decode("latin-1")
+
+
+def request(line, more="", host="ok.example"):
+    return f"{line} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n".encode()
+
+
+def test_inspection():
+    rules = ["ok.example:443=GET,POST", "two.example:443/v1", "alias.example:443=GET", "ok.example:444=GET", "ok.example:445=GET", "ok.example:446=GET"]
+    with Proxy(*rules) as p:
+        authority = p.said()["authority"]
+        (SCRATCH / "authority.pem").write_text(authority)
+        text = subprocess.run(["openssl", "x509", "-noout", "-text"], input=authority, capture_output=True, text=True, check=True).stdout
+        check("X509v3 Name Constraints: critical" in text and "DNS:two.example" in text and "IP:0.0.0.0/0.0.0.0" in text and "pathlen:0" in text
+              and "Public-Key: (256 bit)" in text, "the authority is bounded to the names", text)
+        seen = len(w.requests)
+        text = ask_within(p, request("GET /a?b"))
+        check("200 OK" in text and "GET /a?b" in text and "Connection: close" in text, "a request by its method", text)
+        text = ask_within(p, request("POST /", "Content-Length: 3\r\n") + b"abc" + request("DELETE /x"))
+        check('"body": "abc"' in text and not any("DELETE" in r for r in w.requests), "one request with its body, and no second", text)
+        body_of = b"".join(b"%x\r\n%s\r\n" % (len(x), x) for x in (b"a" * 70000, b"b" * 70000)) + b"0\r\n\r\n"
+        text = ask_within(p, request("POST /", "Transfer-Encoding: chunked\r\n") + body_of)
+        check("a" * 70000 + "b" * 70000 in text, "a body of chunks, larger than a record")
+        seen = len(w.requests)
+        text = ask_within(p, request("DELETE /a"))
+        check("403 Forbidden" in text and body(text)["error"] == "network: ok.example:443 takes no such request by the allowlist of tool web_fetch"
+              and "GET,POST ok.example:443" in body(text)["allowed"] and p.denied("ok.example:443", NOT_REQUEST), "another method is refused inside of TLS", text)
+        text = ask_within(p, request("GET /v2", host="two.example"), name="two.example")
+        check("403 Forbidden" in text and "two.example:443 /v1" in body(text)["allowed"], "another path", text)
+        for path in ("/v1/../v2", "/v1/%2e%2e/v2", "/v1%2f..%2fv2", "//v1", "/v1/x;y", "/v1/..%5cv2", "/v1/%252e%252e/v2", "/v1/%c0%ae%c0%ae/v2", "/v1\\..\\v2"):
+            text = ask_within(p, request("GET " + path, host="two.example"), name="two.example")
+            check("400 Bad Request" in text and p.denied("two.example:443", UNCLEAR), f"a path of two meanings: {path}", text)
+        check("200 OK" in ask_within(p, request("GET /v1/%7Euser", host="two.example"), name="two.example"), "a path below")
+        seen += 1
+        for name, wrong in {"another host": request("GET /", host="two.example"), "two lengths": request("GET /", "Content-Length: 1\r\nContent-Length: 2\r\n"),
+                            "a websocket": request("GET /", "Connection: Upgrade\r\nUpgrade: websocket\r\n"), "no HTTP": b"\0\1\2\r\n\r\n",
+                            "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "a proxy": request("CONNECT evil.example:443", host="evil.example:443")}.items():
+            text = ask_within(p, wrong)
+            check(text.startswith(("HTTP/1.1 403", "HTTP/1.1 400")), f"refused inside of TLS: {name}", text)
+        check(len(w.requests) == seen, "the server heard none of them", w.requests[seen:])
+        text = ask_within(p, request("GET /", "Connection: Upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n"))
+        check("200 OK" in text and "h2c" not in text.lower(), "no way to HTTP/2 from within", text)
+        text = ask_within(p, request("GET /", "X-HTTP-Method-Override: DELETE\r\n"))
+        check("X-HTTP-Method-Override: DELETE" in text, "a header that asks for another method is content", text)
+
+
+def test_trust():
+    with Proxy("ok.example:443=GET", "alias.example:443=GET", "ok.example:444=GET", "ok.example:445=GET", "ok.example:446=GET", "two.example:443") as p:
+        authority = p.said()["authority"]
+        for name, port, why in (("ok.example", 444, "self-signed certificate"), ("alias.example", 443, "mismatch"), ("ok.example", 445, "TLS 1.2")):
+            seen = len(w.requests)
+            text = ask_within(p, request("GET /secret", host=name if port == 443 else f"{name}:{port}"), name=name, port=port)
+            check("502 Bad Gateway" in text and why in body(text)["error"] and len(w.requests) == seen, f"a server that is not trusted: {why}", text)
+        with within(p) as sock:
+            check(sock.getpeercert()["issuer"] != sock.getpeercert()["subject"] and sock.version() == "TLSv1.3", "a certificate of the cage's authority")
+        with within(p, protocols=["h2", "http/1.1"]) as sock:
+            check(sock.selected_alpn_protocol() == "http/1.1", "HTTP/1.1 is what is agreed on")
+        for what, how in (("a client that speaks HTTP/2 only", {"protocols": ["h2"]}), ("a client that trusts another cage's authority", {"authority": (SCRATCH / "authority.pem").read_text()})):
+            try:
+                within(p, **how).close()
+                check(False, what + ": no connection")
+            except OSError as error:
+                check(isinstance(error, ssl.SSLError), what + ": no connection", error)
+        try:
+            text = ask_within(p, request("GET /", host="ok.example:446"), port=446)
+            check(False, "an answer that breaks off does not look whole", text)
+        except ssl.SSLError as error:
+            check("EOF" in str(error), "an answer that breaks off does not look whole", error)
+        answer = p.curl("https://two.example/blind")
+        check(answer.returncode == 0 and "/blind" in answer.stdout, "a host without rules shows its own certificate", answer)
+        answer = p.curl("https://ok.example/x")
+        check(answer.returncode == 60, "one with rules does not", answer)
+        (SCRATCH / "ca.pem").write_text(authority)
+        for http in ("--http1.1", "--http2"):
+            answer = p.curl("--cacert", str(SCRATCH / "ca.pem"), http, "https://ok.example/x", "https://ok.example/y")
+            check(answer.returncode == 0 and "/x" in answer.stdout and "/y" in answer.stdout, f"curl {http}", answer)
+        check(talk(tunnel(p, "ok.example:443")[0], hello("two.example")) == (b"", True) and p.denied("ok.example:443", OTHER_NAME), "another name in the hello")
+    with Proxy("ok.example:443") as p:
+        check(p.said()["authority"] == "", "no authority where nothing is looked into")
+
+
+def test_speed():
+    """For people: what looking into a connection costs."""
+    def each(p, port, context, n=100):
+        start = time.monotonic()
+        for _ in range(n):
+            with context.wrap_socket(tunnel(p, f"ok.example:{port}")[0], server_hostname="ok.example") as sock:
+                sock.sendall(request("GET /", "Connection: close\r\n"))
+                while sock.recv(65536):
+                    pass
+        return (time.monotonic() - start) / n * 1000
+    with Proxy("ok.example:443") as p:
+        blind, rss = each(p, 443, ssl.create_default_context(cafile=SCRATCH / "cert.pem")), p.status("VmRSS")
+    with Proxy("ok.example:443=GET") as p:
+        looked = each(p, 443, ssl.create_default_context(cadata=p.said()["authority"]))
+        early = int(p.status("VmRSS").split()[0])
+        each(p, 443, ssl.create_default_context(cadata=p.said()["authority"]), 400)
+        late = int(p.status("VmRSS").split()[0])
+    tap.note(f"a request: {blind:.2f} ms blind, {looked:.2f} ms looked into; memory {rss} and {late} kB")
+    check(late - early < 512, "memory does not grow with requests", (early, late))
+
+
 def main():
     parts = {"names": [test_clients, test_refusals, test_addresses, test_dns, test_another_resolver],
              "words": [test_smuggling, test_tunnels, test_direct, test_rules_of_requests, test_websockets],
+             "inspect": [test_inspection, test_trust, test_speed],
              "load": [test_walls, test_parallel, test_streams, test_bad_ends, test_chaos, test_death]}
     for test in parts[PART]:
         tap.note(test.__name__)

@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import pathlib
+import socket
 import ssl
 import struct
 import subprocess
@@ -47,10 +48,18 @@ def prepare(scratch):
             subprocess.run(["mount", "--bind", scratch / name, pathlib.Path("/etc", name).resolve()], check=True)
 
 
-def certificate(scratch):
+def certificate(scratch, name="cert.pem", key="key.pem"):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=ok.example",
-                    "-addext", "subjectAltName=DNS:ok.example,DNS:two.example", "-keyout", scratch / "key.pem", "-out", scratch / "cert.pem"],
+                    "-addext", "subjectAltName=DNS:ok.example,DNS:two.example", "-keyout", scratch / key, "-out", scratch / name],
                    check=True, capture_output=True)
+
+
+def trust(scratch):
+    """The machine trusts the servers' certificate, and one authority of somebody else."""
+    places = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem"]
+    place = next(pathlib.Path(p).resolve() for p in places if pathlib.Path(p).exists())
+    (scratch / "bundle.pem").write_text(place.read_text() + (scratch / "cert.pem").read_text())
+    subprocess.run(["mount", "--bind", scratch / "bundle.pem", place], check=True)
 
 
 class Names(asyncio.DatagramProtocol):
@@ -139,6 +148,13 @@ class World:
         for host in (PUBLIC, SIX, "127.0.0.7", "10.0.0.1", "127.0.0.1", "169.254.169.254"):
             await asyncio.start_server(self.web, host, 80, backlog=4096)
         await asyncio.start_server(self.web, PUBLIC, 443, ssl=tls, backlog=4096)
+        stranger = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        stranger.load_cert_chain(self.scratch / "stranger.pem", self.scratch / "stranger-key.pem")
+        await asyncio.start_server(self.web, PUBLIC, 444, ssl=stranger)
+        await asyncio.start_server(self.banner, PUBLIC, 445)
+        old = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        old.load_cert_chain(self.scratch / "cert.pem", self.scratch / "key.pem")
+        await asyncio.start_server(self.cut, PUBLIC, 446, ssl=old)
         await asyncio.start_server(self.echo, PUBLIC, 7, backlog=4096)
         await asyncio.start_server(self.banner, PUBLIC, 25)
         await asyncio.start_server(self.silent, PUBLIC, 9)
@@ -198,6 +214,14 @@ class World:
         writer.write(b"you said " + await reader.readline())
         await writer.drain()
         writer.close()
+
+    async def cut(self, reader, writer):
+        """Breaks off without a word of TLS, in an answer whose end nothing else tells."""
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhalf of it")
+        await writer.drain()
+        raw = writer.get_extra_info("socket")
+        socket.socket(fileno=os.dup(raw.fileno())).shutdown(socket.SHUT_RDWR)
 
     async def silent(self, reader, writer):
         self.opened += 1

@@ -124,6 +124,26 @@ def serve(server):
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
+BUNDLES = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem"]
+BUNDLE = os.path.realpath(next(path for path in BUNDLES if os.path.exists(path)))
+
+
+def trust(where):
+    """The machine trusts the servers' certificate beside the usual ones."""
+    with open(BUNDLE, encoding="utf-8") as usual, open(f"{where}/cert.pem", encoding="ascii") as ours, open(f"{where}/bundle.pem", "w", encoding="utf-8") as file:
+        file.write(usual.read() + ours.read())
+    os.chmod(f"{where}/bundle.pem", 0o644)
+    lines(f"mount --bind {where}/bundle.pem {BUNDLE}")
+
+
+def make_stranger(where):
+    lines("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=stranger "
+          f"-addext subjectAltName=DNS:api.example.com -keyout {where}/stranger-key.pem -out {where}/stranger.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f"{where}/stranger.pem", f"{where}/stranger-key.pem")
+    return context
+
+
 def make_certificate(where):
     lines("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=toolcage-test "
           f"-addext subjectAltName=DNS:api.example.com,DNS:evil.example,DNS:six.example.com,DNS:files.example.com -keyout {where}/key.pem -out {where}/cert.pem")
@@ -142,6 +162,10 @@ def serve_all(where):
         tls = kind((address, 443), Web)
         tls.socket = context.wrap_socket(tls.socket, server_side=True)
         serve(tls)
+    trust(where)
+    stranger = Threaded((API, 444), Web)
+    stranger.socket = make_stranger(where).wrap_socket(stranger.socket, server_side=True)
+    serve(stranger)
     serve(Streams((API, 2222), Greeter))
     serve(Streams((API, 2223), Listener))
     serve(Threaded(("127.0.0.1", 8080), Web))
@@ -317,6 +341,60 @@ def patterns(s):
     check('"path": ' not in answer.out and "11.1.2.3:80" in target(answer) and "meta.example.com:80" in target(answer), "and nothing beside them", answer)
 
 
+REQUESTS = ('[{ host = "api.example.com", methods = ["POST"], paths = ["/repos/octo/app/issues"] }, { host = "api.example.com", methods = ["GET"], paths = ["/v1"] },'
+            ' { host = "api.example.com", port = 444, methods = ["GET"] }, "files.example.com:443"]')
+
+
+def inspected(s):
+    """Requests by method and path, within TLS."""
+    s.works("net.inspect")
+    answer = shell(s, "curl -sS --json '{}' https://api.example.com/repos/octo/app/issues && curl -sS https://api.example.com/v1/x?y", REQUESTS)
+    check(answer.status == "ok" and '"method": "POST"' in answer.out and '"path": "/v1/x?y"' in answer.out, "allowed requests of curl", answer)
+    check(answer.enforcement and "authority" in answer.enforcement["net.inspect"], "the mechanism is named", answer)
+    destinations = {d["target"]: d for d in answer.json["usage"]["destinations"]}
+    check(destinations["api.example.com:443"]["connections"] == 2, "usage says where to", answer.json["usage"])
+    answer = shell(s, "curl -sS --noproxy '*' https://api.example.com/v1 && curl -sS --http2 https://api.example.com/v1 && curl -sS --proxy socks5h://${http_proxy#http://} https://api.example.com/v1",
+                   REQUESTS)
+    check(answer.status == "ok" and answer.out.count('"path": "/v1"') == 3, "without the proxy variables, for HTTP/2, by SOCKS", answer)
+    for what, words in {"another method": "-X DELETE https://api.example.com/v1", "the method of another path": "-X POST https://api.example.com/v1",
+                        "another path": "https://api.example.com/user", "a path that begins alike": "https://api.example.com/v10"}.items():
+        answer = shell(s, f"curl -sS -w '%{{http_code}}' {words}", REQUESTS)
+        check(answer.out.endswith("403") and "takes no such request by the allowlist" in answer.out and "POST api.example.com:443 /repos/octo/app/issues" in answer.out
+              and target(answer) == {"api.example.com:443"}, f"refused: {what}", answer)
+    for path in ("/v1/../user", "/v1/%2e%2e/user", "/v1/..%2fuser", "//v1", "/v1/;/x", "/v1/%5c../user", "/v1/%252e%252e/user", "/v1/%c0%ae%c0%ae/user"):
+        answer = shell(s, f"curl -sS --path-as-is -w '%{{http_code}}' 'https://api.example.com{path}'", REQUESTS)
+        check(answer.out.endswith("400") and "two ways" in answer.out and target(answer) == {"api.example.com:443"}, f"refused: {path}", answer)
+    answer = shell(s, "curl -sS -w '%{http_code}' -H 'Connection: Upgrade' -H 'Upgrade: websocket' https://api.example.com/v1", REQUESTS)
+    check(answer.out.endswith("403") and "websocket" in answer.out, "refused: a websocket", answer)
+    answer = shell(s, "curl -sS -m 5 https://evil.example/v1", REQUESTS)
+    check(answer.status == "failed" and target(answer) == {"evil.example:443"}, "another host", answer)
+    answer = shell(s, f"curl -sS {CA} https://files.example.com/anything", REQUESTS)
+    check(answer.status == "ok", "a host without rules shows its own certificate", answer)
+
+
+def trusted(s):
+    """Whom the tool and the proxy trust."""
+    s.works("net.inspect")
+    answer = shell(s, "curl -sSk -w '%{http_code}' https://api.example.com:444/", REQUESTS)
+    check(answer.out.endswith("502") and "could not be trusted" in answer.out and "self-signed" in answer.out, "a server with a certificate of its own", answer)
+    answer = shell(s, "curl -sS --noproxy '*' https://api.example.com/v1", '[{ host = "api.example.com", methods = ["GET"] }]', more='env.set = { CURL_CA_BUNDLE = "/ca/cert.pem" }')
+    check(answer.status == "failed" and "certificate" in answer.message, "the policy's own variable stays", answer)
+    answer = shell(s, f"cmp {BUNDLE} /etc/toolcage-ca.pem && env -u SSL_CERT_FILE -u CURL_CA_BUNDLE curl -sS https://api.example.com/v1; touch /etc/toolcage-ca.pem {BUNDLE}", REQUESTS)
+    check('"path": "/v1"' in answer.out and answer.message.count("cannot touch") == 2, "the system's file, without a variable", answer)
+    text = shell(s, "awk '/BEGIN/ { c = \"\" } { c = c $0 \"\\n\" } END { printf \"%s\", c }' /etc/toolcage-ca.pem | openssl x509 -noout -text", REQUESTS).out
+    check("critical" in text and "DNS:api.example.com" in text and "files.example.com" not in text and "IP:0.0.0.0/0.0.0.0" in text, "the authority is for the inspected names alone", text)
+    two = [shell(s, "sha256sum /etc/toolcage-ca.pem", REQUESTS).out for _ in range(2)]
+    check(two[0] != two[1], "each cage has its own", two)
+    answer = shell(s, f"env | grep -c toolcage-ca.pem; ls /etc/toolcage-ca.pem; curl -sS {CA} https://api.example.com/", ENTRIES)
+    check(answer.out.startswith("0\n") and "No such file" in answer.message, "none where nothing is looked into", answer)
+    script = "import urllib.request; print(urllib.request.urlopen('https://api.example.com/v1').read().decode())"
+    answer = s.python(script, network=REQUESTS, writable=())
+    check('"path": "/v1"' in answer.out, "Python's own", answer)
+    node = "require('https').get('https://api.example.com/v1', r => r.on('data', d => process.stdout.write(d)))"
+    if shutil.which("node", path="/usr/bin"):
+        check('"path": "/v1"' in shell(s, f'node -e "{node}"', REQUESTS).out, "Node")
+
+
 PROGRAMS = {
     "wget": f"wget -q -O- --ca-certificate=/ca/cert.pem https://api.example.com/ && wget -q -O- --no-proxy --ca-certificate=/ca/cert.pem https://api.example.com/",
     "python3": "python3 -c \"import urllib.request,ssl; c=ssl.create_default_context(cafile='/ca/cert.pem'); print(urllib.request.urlopen('https://api.example.com/',context=c).read().decode());"
@@ -365,4 +443,4 @@ def gone(pids):
     return until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
 
 
-run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, programs, ends)
+run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, inspected, trusted, programs, ends)

@@ -237,11 +237,11 @@ static void what_cannot_be_held_is_refused(void **state)
     }
 }
 
-static void inspection_is_not_promised(void **state)
+static void secrets_are_not_promised(void **state)
 {
     for (int clause = 0; clause < TC_CLAUSE_COUNT; clause++)
         assert_int_equal((front()->provides & TC_CLAUSE_BIT(clause)) != 0,
-                         clause != TC_CLAUSE_NET_INSPECT);
+                         clause != TC_CLAUSE_NET_SECRET);
 }
 
 static struct tc_buf encoded(const struct tc_fields *fields, int other, struct filling *ret)
@@ -324,7 +324,7 @@ int main(void)
         cmocka_unit_test(starting_places),
         cmocka_unit_test(limits_and_lists_are_copied),
         cmocka_unit_test(what_cannot_be_held_is_refused),
-        cmocka_unit_test(inspection_is_not_promised),
+        cmocka_unit_test(secrets_are_not_promised),
         cmocka_unit_test(every_field_is_lowered),
         cmocka_unit_test(the_policys_files_are_lowered),
     };

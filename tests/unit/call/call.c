@@ -54,7 +54,9 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "[tool.caged]\n"
                                   "command = [\"true\"]\n"
                                   "backend = \"process\"\n"
-                                  "network = [{ host = \"api.example.com\", paths = [\"/v1\"] }]\n"
+                                  "network = [\"api.example.com:443\"]\n"
+                                  "secrets.KEY = { from = \"env:KEY\", hosts = "
+                                  "[\"api.example.com:443\"], header = \"X: {secret}\" }\n"
                                   "[tool.first]\n"
                                   "command = [\"ok\"]\n"
                                   "backend = \"process\"\n"
@@ -74,7 +76,9 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "fallback = [\"gvisor\", \"process\"]\n"
                                   "[tool.nowhere]\n"
                                   "command = [\"ok\"]\n"
-                                  "network = [{ host = \"api.example.com\", paths = [\"/v1\"] }]\n"
+                                  "network = [\"api.example.com:443\"]\n"
+                                  "secrets.KEY = { from = \"env:KEY\", hosts = "
+                                  "[\"api.example.com:443\"], header = \"X: {secret}\" }\n"
                                   "fallback = [\"qemu\", \"gvisor\"]\n"
                                   "[tool.nested]\n"
                                   "command = [\"ok\"]\n"
@@ -241,10 +245,10 @@ static void refusals_are_finished_calls(void **state)
         {"absent", "qemu", "no backend qemu", TOOLCAGE_EBACKEND, 125},
         {"asks", "asks", "no approver is connected", TOOLCAGE_EDENIED, 126},
         {"misspelt", "okay", "does not know the word", TOOLCAGE_EBACKEND, 125},
-        {"caged", "net.inspect", "cannot enforce net.inspect", TOOLCAGE_EUNENFORCEABLE, 126},
+        {"caged", "net.secret", "cannot enforce net.secret", TOOLCAGE_EUNENFORCEABLE, 126},
         {"nowhere", "fallback",
-         "process (it cannot enforce net.inspect); qemu (this version has no such backend); gvisor "
-         "(it cannot enforce net.inspect)",
+         "process (it cannot enforce net.secret); qemu (this version has no such backend); gvisor "
+         "(it cannot enforce net.secret)",
          TOOLCAGE_EUNENFORCEABLE, 126},
         {"nested", "layers", "runs another one inside", TOOLCAGE_EUNENFORCEABLE, 126},
         {"traces", "syscalls", "gVisor's own kernel decides what ptrace does",

@@ -42,10 +42,20 @@ static void streams_need_a_plain_entry(void **state)
     assert_false(tc_egress_may_stream(&config, "127.0.0.1", 8080));
 }
 
+static int judge(const char *host, unsigned port, const char *method, const char *path,
+                 bool websocket)
+{
+    struct tc_http_head head = {
+        .method = {method, strlen(method)}, .path = {path, strlen(path)}, .websocket = websocket};
+    const char *why;
+    int reason = tc_egress_judge_request(&config, host, port, &head, &why);
+    assert_true(!why || reason);
+    return reason;
+}
+
 static bool may(const char *host, unsigned port, const char *method, const char *path)
 {
-    struct tc_http_head head = {.method = {method, strlen(method)}, .path = {path, strlen(path)}};
-    return tc_egress_may_request(&config, host, port, &head);
+    return judge(host, port, method, path, false) == 0;
 }
 
 static void requests_are_held_to_their_rule(void **state)
@@ -64,6 +74,18 @@ static void requests_are_held_to_their_rule(void **state)
         assert_false(may("b.example", 80, "POST", unclear[i]));
     assert_true(may("a.example", 443, "DELETE", "/../x"));
     assert_false(may("c.example", 443, "GET", "/"));
+}
+
+/* Any entry of the host may allow it; who is not heard is told why. */
+static void refusals_have_their_reason(void **state)
+{
+    assert_int_equal(judge("c.example", 443, "GET", "/", false), TC_EGRESS_NOT_NAMED);
+    assert_int_equal(judge("b.example", 80, "POST", "/v2", false), TC_EGRESS_NOT_REQUEST);
+    assert_int_equal(judge("b.example", 80, "POST", "/v1/..", false), TC_EGRESS_UNCLEAR);
+    assert_int_equal(judge("b.example", 80, "POST", "*", false), TC_EGRESS_UNCLEAR);
+    assert_int_equal(judge("b.example", 80, "GET", "/v1/..", false), 0);
+    assert_int_equal(judge("b.example", 80, "GET", "/v1", true), TC_EGRESS_NOT_REQUEST);
+    assert_int_equal(judge("a.example", 443, "GET", "/", true), 0);
 }
 
 static bool reach(const char *host, unsigned port, const char *text)
@@ -99,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_need_a_plain_entry),
         cmocka_unit_test(requests_are_held_to_their_rule),
+        cmocka_unit_test(refusals_have_their_reason),
         cmocka_unit_test(names_lead_to_public_places_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

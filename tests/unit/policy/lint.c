@@ -13,8 +13,8 @@
 #include "policy/lint_rules.h"
 
 static const struct tc_lint_backend backends[] = {
-    {"process", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT), false},
-    {"gvisor", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT), false},
+    {"process", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET), false},
+    {"gvisor", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET), false},
     {"not-a-security-boundary", 0, true}};
 static const char suffixes[] = "// the list\n\nio\ngithub.io\nco.uk\n*.ck\n!www.ck\n";
 
@@ -265,7 +265,7 @@ static const struct {
      "unbounded-writes", false},
     {SETUP "backend = \"firecracker\"\n", "no-backend", true},
     {SETUP "backend = \"gvisor\"\n", "no-backend", false},
-    {SETUP "network = [{ host = \"a.example\", paths = [\"/v1\"] }]\n", "unenforceable", true},
+    {SETUP "network = [{ host = \"a.example\", paths = [\"/v1\"] }]\n", "unenforceable", false},
     {SETUP "network = \"none\"\n", "unenforceable", false},
     {SETUP "filesystem.readable = [\"/data\", \"/data/x\"]\n", "shadowed-entry", true},
     {SETUP "filesystem.readable = [\"/data\", \"/srv/x\"]\n", "shadowed-entry", false},

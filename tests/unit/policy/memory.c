@@ -144,7 +144,7 @@ static int judges(struct toolcage_error **err)
         "[[test]]\ntool = \"r\"\narguments = { p = \"/in/x\", q = \"\" }\ncall = \"allowed\"\n"
         "allowed = [\"read /d/x\", \"connect a.example\"]\ndenied = [\"exec /z\"]\n";
     static const char list[] = "com\nio\n";
-    static const struct tc_lint_backend backend = {"process", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT),
+    static const struct tc_lint_backend backend = {"process", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET),
                                                    false};
     const struct tc_lint_facts known = {&backend, 1, list, strlen(list)};
     const struct tc_test_texts none = {0};

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * TLS that is looked into. The client's ends here first, so that its request can be read and
+ * refused; only for one that may go does the server outside have to prove who it is, and only then
+ * does it hear anything of it. */
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "egress/flow.h"
+#include "egress/refusal.h"
+
+bool tc_egress_wrapping(const struct tc_egress_side *side)
+{
+    return side->tls && !tc_tls_is_up(side->tls);
+}
+
+bool tc_egress_hears(const struct tc_egress_flow *f)
+{
+    if (f->bound && f->mode == TC_MODE_UNDECIDED)
+        return false;
+    return !f->client.tls || f->server.tls;
+}
+
+/* The client is told by TLS itself, and nothing behind that would be understood. */
+static bool give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    f->client.cut = true;
+    tc_egress_flow_end(p, f);
+    return false;
+}
+
+static bool not_trusted(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_TRUSTED, tc_tls_why(f->server.tls));
+    return false;
+}
+
+/* The client speaks twice in a row here. One that lets the kernel gather small pieces would wait
+ * for the acknowledgement of the first, which the kernel here would hold back for 40 ms. */
+static void acknowledge(int fd)
+{
+    const int yes = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &yes, sizeof(yes));
+}
+
+bool tc_egress_wrap_go_on(struct tc_egress_proxy *p, struct tc_egress_flow *f,
+                          struct tc_egress_side *side)
+{
+    enum tc_tls got = tc_tls_shake(side->tls);
+    bool sent = tc_egress_side_push(side), server = side == &f->server;
+    if (got == TC_TLS_BROKEN || !sent || (side->eof && got != TC_TLS_UP))
+        return server ? not_trusted(p, f) : give_up(p, f);
+    if (got == TC_TLS_UP && !server)
+        acknowledge(side->watch.fd);
+    return got == TC_TLS_UP && server ? tc_egress_forward(p, f) : true;
+}
+
+bool tc_egress_wrap_client(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    f->client.tls = tc_tls_accept(p->authority, f->to.name);
+    if (!f->client.tls || !tc_tls_take(f->client.tls, f->in.data, f->in.len)) {
+        tc_egress_flow_close(p, f, true);
+        return false;
+    }
+    f->in.len = 0;
+    tc_egress_flow_deadline(p, f, TC_EGRESS_HEAD_US);
+    return tc_egress_wrap_go_on(p, f, &f->client);
+}
+
+bool tc_egress_wrap_server(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    f->server.tls = tc_tls_connect(p->authority, f->to.name);
+    if (!f->server.tls) {
+        tc_egress_flow_close(p, f, true);
+        return false;
+    }
+    tc_egress_flow_deadline(p, f, TC_EGRESS_HEAD_US);
+    return tc_egress_wrap_go_on(p, f, &f->server);
+}
