@@ -3,18 +3,22 @@
 #include "egress/authority.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "egress/bundle.h"
 #include "egress/rules.h"
 #include "policy/endpoint.h"
 
 /* A cage may stand for long, as a server's; a leaf is made for each connection. */
 enum { CA_SECONDS = 30 * 86400, LEAF_SECONDS = 3600, EARLIER_SECONDS = 300 };
+enum { BUNDLE_MAX = 8 << 20 };
 
 /* ---- names --------------------------------------------------------------------------------------
  */
@@ -249,12 +253,32 @@ static bool speak_to_clients(struct tc_egress_authority *a)
     return true;
 }
 
-static bool trust_system(SSL_CTX *ctx)
+static bool read_system(struct tc_buf *to)
 {
+    to->max = BUNDLE_MAX;
     for (const char *const *place = tc_bundle_places; *place; place++)
         if (access(*place, R_OK) == 0)
-            return SSL_CTX_load_verify_file(ctx, *place) == 1;
+            return tc_read_file(AT_FDCWD, *place, to) == 0 && to->len > 0;
     return false;
+}
+
+/* Each that can be read: a list may hold what this library does not know. */
+bool tc_egress_authority_trust(struct tc_egress_authority *a)
+{
+    X509_STORE *store = SSL_CTX_get_cert_store(a->server);
+    BIO *text = BIO_new_mem_buf(a->bundle.data, (int)a->bundle.len);
+    size_t count = 0;
+    bool more = text != NULL;
+    while (more) {
+        X509 *one = PEM_read_bio_X509(text, NULL, NULL, NULL);
+        more = one || ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE;
+        count += one && X509_STORE_add_cert(store, one) == 1;
+        X509_free(one);
+        ERR_clear_error();
+    }
+    BIO_free(text);
+    tc_buf_done(&a->bundle);
+    return count > 0;
 }
 
 static bool speak_to_servers(struct tc_egress_authority *a)
@@ -263,7 +287,7 @@ static bool speak_to_servers(struct tc_egress_authority *a)
     if (!a->server || SSL_CTX_set_alpn_protos(a->server, protocols, sizeof(protocols) - 1) != 0)
         return false;
     SSL_CTX_set_verify(a->server, SSL_VERIFY_PEER, NULL);
-    return trust_system(a->server);
+    return read_system(&a->bundle);
 }
 
 bool tc_egress_authority_open(struct tc_egress_authority *a, const struct tc_egress_config *config,

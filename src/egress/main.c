@@ -130,10 +130,11 @@ static void set_most(void)
         (uint64_t)proxy.config.connections < most ? (size_t)proxy.config.connections : most;
 }
 
+static struct tc_egress_authority authority;
+
 /* Only who looks into TLS pays for it. */
 static bool open_authority(void)
 {
-    static struct tc_egress_authority authority;
     bool inspects = false;
     for (size_t i = 0; i < proxy.config.net_count; i++)
         inspects |= tc_net_entry_inspected(&proxy.config.net[i]);
@@ -156,7 +157,8 @@ int main(void)
 {
     (void)signal(SIGPIPE, SIG_IGN); /* c-ares writes to sockets that may be closed */
     if (!receive_config(&proxy.config) || !map_said() || !open_proxy() || !open_authority() ||
-        !tc_egress_walls(&proxy.config) || !say_ready())
+        !tc_egress_walls(&proxy.config) || !say_ready() ||
+        (proxy.authority && !tc_egress_authority_trust(&authority)))
         return 1;
     tc_egress_run(&proxy);
     if (!proxy.finish_at)

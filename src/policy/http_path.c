@@ -82,7 +82,7 @@ static const char *check_parts(const char *path)
 const char *tc_http_path_read(const char *at, size_t len, struct tc_buf *to)
 {
     _autobuf_ struct tc_buf plain = TC_BUF_INIT;
-    const char *query = memchr(at, '?', len), *why = NULL;
+    const char *query = len ? memchr(at, '?', len) : NULL, *why = NULL;
     size_t start = to->len;
     len = query ? (size_t)(query - at) : len;
     if (!len || at[0] != '/')

@@ -5,6 +5,8 @@ import contextlib
 import os
 import signal
 import socket
+import ssl
+import subprocess
 import threading
 
 from scene import CAGED, Refused
@@ -87,11 +89,47 @@ except OSError:
 s.connect(("127.0.0.1", denied)); s.sendall(token)
 """
 BOUND = "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'lo'); s.connect(('127.0.0.1', denied)); s.sendall(token)"
+# Of a service that is granted for GET below /v1: what says the same to some servers, and more than was granted.
+PATHS = """
+for path in (b"/v1/../%s", b"/v1/%%2e%%2e/%s", b"/v1/.%%2E/%s", b"/v1%%2f..%%2f%s", b"/v1/..%%5c%s", b"/v1/..\\%s", b"/v1/..;/%s", b"//%s", b"/v1/%%252e%%252e/%s", b"/v1/%%c0%%ae%%c0%%ae/%s",
+             b"/v1x/%s", b"/V1/%s", b"/%%00/v1/%s", b"/%s?/v1", b"http://127.0.0.1/%s", b"*/v1/%s", b"v1/%s"):
+    request(b"GET " + path % token)
+"""
+METHODS = """
+for method in (b"POST", b"get", b"GET\t", b"GETX", b"PRI", b"CONNECT", b"DELETE"):
+    request(method + b" /v1/" + token)
+"""
+WEBSOCKET = "request(b'GET /v1', b'Connection: Upgrade\\r\\nUpgrade: websocket\\r\\n', token)"
+NO_REQUEST = """
+for text in (token, b"\\0" + token, b"\\r\\n\\r\\n" + token, b"PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n" + token, b"\\x16\\x03\\x01\\0\\x05" + token):
+    try:
+        s = dial(allowed); s.sendall(text); s.shutdown(socket.SHUT_WR); s.recv(4096)
+    except OSError as error:
+        print(text, error)
+"""
+REQUEST = """
+def request(line, more=b"", then=b""):
+    for direct in (True, False) if proxy else (True,):
+        try:
+            s = dial(allowed) if direct else say(b"CONNECT 127.0.0.1:%d HTTP/1.1\\r\\nHost: 127.0.0.1:%d\\r\\n\\r\\n" % (allowed, allowed))
+            if not direct: s.recv(4096)
+            s.sendall(line + b" HTTP/1.1\\r\\nHost: 127.0.0.1:%d\\r\\n" % allowed + more + b"\\r\\n"); print(s.recv(4096))
+            s.sendall(then)
+        except OSError as error:
+            print(line, error)
+"""
+IMPOSTOR = """
+import ssl
+context = ssl.create_default_context(); context.check_hostname = False; context.verify_mode = ssl.CERT_NONE
+s = context.wrap_socket(dial(allowed)); s.sendall(b"GET /v1/%s HTTP/1.1\\r\\nHost: 127.0.0.1:%d\\r\\n\\r\\n" % (token, allowed)); print(s.recv(4096))
+"""
 
 
-def recorder(s):
+def recorder(s, context=None):
     """The service that is granted: takes what comes, answers, and remembers."""
     sock = socket.create_server(("127.0.0.1", 0))
+    if context:
+        sock = context.wrap_socket(sock, server_side=True)
     s.ends.callback(sock.close)
     heard = []
 
@@ -99,6 +137,8 @@ def recorder(s):
         while True:
             try:
                 peer, _ = sock.accept()
+            except ssl.SSLError:
+                continue
             except OSError:
                 return
             with peer:
@@ -128,6 +168,26 @@ def by(script, kind=socket.SOCK_STREAM):
         s.call(PYTHON, "-I", "-c", BEGIN + script, str(allowed), str(denied), s.token)
         return arrived()
     return run
+
+
+def beyond(script, make=lambda s: None):
+    """The service is granted for some requests, and hears others."""
+    def run(s):
+        allowed, heard = recorder(s, make(s))
+        s.network = f'[{{ host = "127.0.0.1", port = {allowed}, methods = ["GET"], paths = ["/v1"] }}]'
+        s.call(PYTHON, "-I", "-c", BEGIN + REQUEST + script, str(allowed), "0", s.token)
+        return any(s.token.encode() in text for text in heard)
+    return run
+
+
+def impostor(s):
+    """A certificate that nobody signed but its owner."""
+    key, certificate = s.path("data/impostor-key.pem"), s.path("data/impostor.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
 
 
 def hides(s):
@@ -162,6 +222,11 @@ CASES = [
     ("an address is spelled in another way", by(SPELLINGS), {}),
     ("a second request follows the granted one", by(AFTER), {}),
     ("a request hides in the body of another", hides, {}),
+    ("another path of a granted service", beyond(PATHS), {}),
+    ("another method of a granted service", beyond(METHODS), {}),
+    ("a websocket where requests are granted", beyond(WEBSOCKET), {}),
+    ("what is no request where requests are granted", beyond(NO_REQUEST), {}),
+    ("a server with a certificate of its own hears a request", beyond(IMPOSTOR, impostor), {}),
     ("beside an allowlist: a datagram", by(DATAGRAM, socket.SOCK_DGRAM), {}),
     ("beside an allowlist: data without a connect", by(FAST), {}),
     ("beside an allowlist: a multipath socket", by(MULTIPATH), {}),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "egress/body.h"
+#include "policy/http_path.h"
 
 static bool same(struct tc_http_text a, struct tc_http_text b)
 {
@@ -32,6 +33,19 @@ static void must_forward(const struct tc_http_head *head)
     INVARIANT(head->body == again.body && head->length == again.length);
     INVARIANT(head->websocket == again.websocket);
     INVARIANT(again.form == TC_HTTP_ORIGIN || again.form == TC_HTTP_ASTERISK);
+}
+
+/* What a rule is compared with is clear itself, and no longer holds what steps out of it. */
+static void must_have_one_form(const struct tc_http_head *head)
+{
+    _autobuf_ struct tc_buf form = TC_BUF_INIT, again = TC_BUF_INIT;
+    if (tc_http_path_read(head->path.at, head->path.len, &form))
+        return;
+    INVARIANT(!form.failed && form.data[0] == '/' && tc_http_path_within("/", form.data));
+    INVARIANT(!tc_http_path_read(form.data, form.len, &again) && !again.failed);
+    INVARIANT(again.len == form.len && memcmp(again.data, form.data, form.len) == 0);
+    INVARIANT(!strstr(form.data, "/../") && !strstr(form.data, "//") &&
+              !strpbrk(form.data, "\\;?#"));
 }
 
 static void must_end_alike(const struct tc_http_head *head, const char *bytes, size_t len)
@@ -67,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     INVARIANT(!memchr(bytes, 0, head.size));
     INVARIANT(head.host.name[0] || !head.one_one || head.form == TC_HTTP_ASTERISK);
     must_forward(&head);
+    must_have_one_form(&head);
     must_end_alike(&head, bytes + head.size, size - head.size);
     return 0;
 }

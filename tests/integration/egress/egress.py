@@ -76,7 +76,7 @@ class Proxy:
         ended = json.loads(self.driver.stdout.readline())
         self.driver.wait()
         if "asked" not in vars(self):
-            check(ended == {"code": 1, "signal": 0}, "the proxy ends with its supervisor", ended)
+            check(ended == {"code": 0, "signal": 0}, "the proxy ends with its supervisor", ended)
         return ended
 
     def said(self):
@@ -723,6 +723,13 @@ def test_trust():
             answer = p.curl("--cacert", str(SCRATCH / "ca.pem"), http, "https://ok.example/x", "https://ok.example/y")
             check(answer.returncode == 0 and "/x" in answer.stdout and "/y" in answer.stdout, f"curl {http}", answer)
         check(talk(tunnel(p, "ok.example:443")[0], hello("two.example")) == (b"", True) and p.denied("ok.example:443", OTHER_NAME), "another name in the hello")
+    with Proxy(f"{world.PUBLIC}:443=GET") as p:
+        text = ask_within(p, request("GET /", host=world.PUBLIC), name=world.PUBLIC)
+        check("502 Bad Gateway" in text and "IP address mismatch" in text, "an address is a name like another", text)
+    with Proxy("*:443=GET") as p:
+        text = ask_within(p, request("GET /"))
+        check("200 OK" in text, "every host, where the entry is of every host", text)
+        check("403 Forbidden" in ask_within(p, request("POST /", "Content-Length: 0\r\n")), "with its methods")
     with Proxy("ok.example:443") as p:
         check(p.said()["authority"] == "", "no authority where nothing is looked into")
 

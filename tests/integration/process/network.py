@@ -395,6 +395,19 @@ def trusted(s):
         check('"path": "/v1"' in shell(s, f'node -e "{node}"', REQUESTS).out, "Node")
 
 
+def contained(s):
+    """The same in containers: by the variables, and by the system's own file."""
+    s.works("net.inspect")
+    for backend, runtimes in (("oci", ("crun", "runc")), ("gvisor", ("runsc",))):
+        if not any(map(shutil.which, runtimes)):
+            continue
+        script = "curl -sS https://api.example.com/v1 && env -u SSL_CERT_FILE -u CURL_CA_BUNDLE curl -sS https://api.example.com/v1; curl -sS -w '%{http_code}' https://api.example.com/v2"
+        answer = shell(s, script, REQUESTS, f'backend = "{backend}"\ntimeout = "60s"')
+        if "oci" in answer.message and answer.status == "denied":
+            raise Skip(f"skipped: {backend}: {answer.message}")
+        check(answer.out.count('"path": "/v1"') == 2 and answer.out.endswith("403"), f"{backend}: requests within TLS", answer)
+
+
 PROGRAMS = {
     "wget": f"wget -q -O- --ca-certificate=/ca/cert.pem https://api.example.com/ && wget -q -O- --no-proxy --ca-certificate=/ca/cert.pem https://api.example.com/",
     "python3": "python3 -c \"import urllib.request,ssl; c=ssl.create_default_context(cafile='/ca/cert.pem'); print(urllib.request.urlopen('https://api.example.com/',context=c).read().decode());"
@@ -443,4 +456,4 @@ def gone(pids):
     return until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
 
 
-run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, inspected, trusted, programs, ends)
+run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, inspected, trusted, contained, programs, ends)
