@@ -98,8 +98,9 @@ static void add_rows(struct tc_outcome *o, const struct tc_cage *trial)
         const char *how = h ? tc_process_mechanism(h, (enum tc_clause)clause, no_group) : "";
         bool by_proxy = clause == TC_CLAUSE_NET_ALLOW || clause == TC_CLAUSE_NET_INSPECT;
         const char *lack = by_proxy ? tc_proxy_lacks() : NULL;
+        _autofree_ char *told = lack ? tc_format("toolcage-egress %s", lack) : NULL;
         if (lack || !how)
-            set_broken(p, lack ? lack : "not provided yet by this backend",
+            set_broken(p, told ? told : "not provided yet by this backend",
                        lack ? "install the whole of toolcage, or network = \"none\""
                             : "take `secrets` out");
         else if (!trial->running && (f->clause == clause || f->clause < 0))

@@ -21,6 +21,7 @@
 #include "base/root.h"
 #include "base/sys.h"
 #include "cage/cage.h"
+#include "cage/trust.h"
 #include "egress/egress.h"
 #include "observe/observe.h"
 #include "policy/endpoint.h"
@@ -57,7 +58,8 @@ static int fail(struct tc_cage *cage, const char *subject, const char *hint, con
                                          .subject = subject,
                                          .errnum = errno,
                                          .hint = hint},
-                        TC_CLAUSE_NET_ALLOW, "%s", what);
+                        tc_plan_inspects(cage->plan) ? TC_CLAUSE_NET_INSPECT : TC_CLAUSE_NET_ALLOW,
+                        "%s", what);
 }
 
 /* ---- the program ---- */
@@ -84,10 +86,10 @@ static int look(const char **ret_lack)
     struct stat st;
     _autofree_ char *path = find_program();
     _autofd_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
-    *ret_lack = !path                          ? "toolcage-egress is not installed beside toolcage"
-                : fd < 0 || fstat(fd, &st) < 0 ? "toolcage-egress cannot be opened"
-                : tc_program_unsafe(&st)       ? "toolcage-egress can be changed by others"
-                                               : NULL;
+    bool seen = fd >= 0 && fstat(fd, &st) == 0;
+    *ret_lack = !path   ? "is not installed beside toolcage"
+                : !seen ? "cannot be opened"
+                        : tc_program_unsafe(&st);
     return *ret_lack ? -1 : TAKE_FD(fd);
 }
 
@@ -103,11 +105,13 @@ static int open_program(struct tc_cage *cage)
     const char *lack;
     int fd = look(&lack);
     errno = 0;
-    return fd >= 0 ? fd
-                   : fail(cage, "toolcage-egress",
-                          "reinstall toolcage; its egress proxy is a file of root (or of yours) "
-                          "with mode 0755",
-                          lack);
+    if (fd >= 0)
+        return fd;
+    _autofree_ char *message = tc_format("the egress proxy toolcage-egress %s", lack);
+    return fail(cage, "toolcage-egress",
+                "reinstall toolcage; its egress proxy is a file of root (or of yours) with mode "
+                "0755",
+                message ? message : lack);
 }
 
 /* ---- its process ---- */
@@ -117,8 +121,7 @@ struct birth {
     uid_t id;
 };
 
-/* In the helper's memory until exec: raw system calls alone. Group first, while there is the right
- * to. */
+/* Group first, while there is the right to. */
 static int become(const struct birth *b)
 {
     const int from[] = {b->null, b->null, b->null, b->control, b->shared};
@@ -137,30 +140,20 @@ static int become(const struct birth *b)
                : 0;
 }
 
-/* No signal of ours reaches it before its exec, and its memory is ours until then. */
+/* With memory of its own: a change of ids makes what shares its memory undumpable, and the helper
+ * could not be looked at by its own children any more. What fails in it is heard of as the end of
+ * its socket. */
 static pid_t give_birth(const struct birth *b)
 {
     static char name[] = "toolcage-egress";
     static char *argv[] = {name, NULL}, *envp[] = {NULL};
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, &before);
-    volatile int errnum = 0;
-    pid_t pid = vfork();
-    if (pid == 0) {
-        if (become(b) == 0)
-            (void)tc_sys(SYS_execveat, b->program, TC_ARG(""), TC_ARG(argv), TC_ARG(envp),
-                         AT_EMPTY_PATH, 0);
-        errnum = errno;
-        _exit(127);
-    }
-    (void)sigprocmask(SIG_SETMASK, &before, NULL);
-    if (pid > 0 && errnum) {
-        (void)waitpid(pid, NULL, 0);
-        pid = -1;
-        errno = errnum;
-    }
-    return pid;
+    pid_t pid = _Fork();
+    if (pid != 0)
+        return pid;
+    if (become(b) == 0)
+        (void)tc_sys(SYS_execveat, b->program, TC_ARG(""), TC_ARG(argv), TC_ARG(envp),
+                     AT_EMPTY_PATH, 0);
+    _exit(127);
 }
 
 /* It can be written by the proxy and cut by nobody. */
@@ -228,7 +221,8 @@ int tc_proxy_start(struct tc_cage *cage)
     const struct tc_plan *plan = cage->plan;
     bool ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
     /* what is only asked for is not missed */
-    if (p->proxy || (!plan->net_count && (!plan->asks_network || tc_proxy_lacks())))
+    bool asks = plan->asks_network && !p->shared && !tc_proxy_lacks();
+    if (p->proxy || (!plan->net_count && !asks))
         return 0;
     struct tc_proxy *x = p->proxy = calloc(1, sizeof(*x));
     if (!x)

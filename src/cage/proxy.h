@@ -10,7 +10,7 @@
 
 #include "backend/backend.h"
 
-/* What is wrong with the program that it needs; NULL: nothing. */
+/* What is wrong with the program toolcage-egress that it needs ("is not there"); NULL: nothing. */
 const char *tc_proxy_lacks(void);
 /* Starts it and fills in the network of the box; nothing where the plan has none. 0, or -1. */
 int tc_proxy_start(struct tc_cage *cage);
