@@ -9,6 +9,7 @@
 
 #include "egress/flow.h"
 #include "egress/refusal.h"
+#include "egress/said.h"
 
 bool tc_egress_wrapping(const struct tc_egress_side *side)
 {
@@ -22,9 +23,13 @@ bool tc_egress_hears(const struct tc_egress_flow *f)
     return !f->client.tls || f->server.tls;
 }
 
-/* The client is told by TLS itself, and nothing behind that would be understood. */
+/* The client is told by TLS itself, and nothing behind that would be understood. Who reads the
+ * result learns why such a program fails. */
 static bool give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
+    char target[TC_EGRESS_TARGET_MAX];
+    tc_egress_target(f->to.name, f->to.port, target);
+    tc_egress_deny(p->said, target, TC_EGRESS_NOT_SPOKEN, false);
     f->client.cut = true;
     tc_egress_flow_end(p, f);
     return false;
