@@ -83,6 +83,7 @@ enum tc_egress_reason {
     TC_EGRESS_UNCLEAR,       /* two readers could read the request in two ways */
     TC_EGRESS_TOO_MANY,      /* connections at one time */
     TC_EGRESS_NOT_REQUEST,   /* the entries of the host name other methods or paths */
+    TC_EGRESS_NOT_SPOKEN,    /* the client broke off TLS that is looked into */
     TC_EGRESS_REASONS
 };
 

@@ -30,6 +30,8 @@ static const struct {
     [TC_EGRESS_NOT_REQUEST] = {"403 Forbidden", "takes no such request by the allowlist of",
                                "use an allowed method and path, or ask for this one to be added "
                                "to the policy"},
+    [TC_EGRESS_NOT_SPOKEN] = {"403 Forbidden", "is looked into, to which there was no consent by",
+                              "trust the file that SSL_CERT_FILE names, and speak HTTP/1.1"},
     [TC_EGRESS_NO_NAME] = {"502 Bad Gateway", "could not be resolved for",
                            "check the name, or try again later"},
     [TC_EGRESS_NO_ANSWER] = {"502 Bad Gateway", "did not take the connection of",

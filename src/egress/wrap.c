@@ -9,6 +9,7 @@
 
 #include "egress/flow.h"
 #include "egress/refusal.h"
+#include "egress/said.h"
 
 bool tc_egress_wrapping(const struct tc_egress_side *side)
 {
@@ -20,6 +21,14 @@ bool tc_egress_hears(const struct tc_egress_flow *f)
     if (f->bound && f->mode == TC_MODE_UNDECIDED)
         return false;
     return !f->client.tls || f->server.tls;
+}
+
+/* Who reads the result learns why such a program fails. */
+static void list(struct tc_egress_proxy *p, const struct tc_egress_flow *f)
+{
+    char target[TC_EGRESS_TARGET_MAX];
+    tc_egress_target(f->to.name, f->to.port, target);
+    tc_egress_deny(p->said, target, TC_EGRESS_NOT_SPOKEN, false);
 }
 
 /* The client is told by TLS itself, and nothing behind that would be understood. */
@@ -48,8 +57,10 @@ bool tc_egress_wrap_go_on(struct tc_egress_proxy *p, struct tc_egress_flow *f,
                           struct tc_egress_side *side)
 {
     enum tc_tls got = tc_tls_shake(side->tls);
-    bool sent = tc_egress_side_push(side), server = side == &f->server;
-    if (got == TC_TLS_BROKEN || !sent || (side->eof && got != TC_TLS_UP))
+    bool server = side == &f->server, broken = got == TC_TLS_BROKEN || (side->eof && !got);
+    if (broken && !server)
+        list(p, f); /* before the client knows */
+    if (!tc_egress_side_push(side) || broken)
         return server ? not_trusted(p, f) : give_up(p, f);
     if (got == TC_TLS_UP && !server)
         acknowledge(side->watch.fd);

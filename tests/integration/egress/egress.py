@@ -26,7 +26,7 @@ from tap import check  # noqa: E402
 
 DRIVER, EGRESS, PART = sys.argv[1:4]
 INSIDE = "TOOLCAGE_EGRESS_TEST_INSIDE"
-NOT_NAMED, NOT_PUBLIC, OTHER_NAME, UNCLEAR, TOO_MANY, NOT_REQUEST = range(1, 7)
+NOT_NAMED, NOT_PUBLIC, OTHER_NAME, UNCLEAR, TOO_MANY, NOT_REQUEST, NOT_SPOKEN = range(1, 8)
 
 if INSIDE not in os.environ:
     if sys.argv[4:] == ["ordinary"]:
@@ -708,7 +708,7 @@ def test_trust():
                 within(p, **how).close()
                 check(False, what + ": no connection")
             except OSError as error:
-                check(isinstance(error, ssl.SSLError), what + ": no connection", error)
+                check(isinstance(error, ssl.SSLError) and p.denied("ok.example:443", NOT_SPOKEN), what + ": no connection", error)
         try:
             text = ask_within(p, request("GET /", host="ok.example:446"), port=446)
             check(False, "an answer that breaks off does not look whole", text)

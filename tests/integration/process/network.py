@@ -378,7 +378,8 @@ def trusted(s):
     answer = shell(s, "curl -sSk -w '%{http_code}' https://api.example.com:444/", REQUESTS)
     check(answer.out.endswith("502") and "could not be trusted" in answer.out and "self-signed" in answer.out, "a server with a certificate of its own", answer)
     answer = shell(s, "curl -sS --noproxy '*' https://api.example.com/v1", '[{ host = "api.example.com", methods = ["GET"] }]', more='env.set = { CURL_CA_BUNDLE = "/ca/cert.pem" }')
-    check(answer.status == "failed" and "certificate" in answer.message, "the policy's own variable stays", answer)
+    check(answer.status == "failed" and "certificate" in answer.message and target(answer) == {"api.example.com:443"} and "/etc/toolcage-ca.pem" in json.dumps(answer.json["denials"]),
+          "the policy's own variable stays, and the denial says what is missing", answer)
     answer = shell(s, f"cmp {BUNDLE} /etc/toolcage-ca.pem && env -u SSL_CERT_FILE -u CURL_CA_BUNDLE curl -sS https://api.example.com/v1; touch /etc/toolcage-ca.pem {BUNDLE}", REQUESTS)
     check('"path": "/v1"' in answer.out and answer.message.count("cannot touch") == 2, "the system's file, without a variable", answer)
     text = shell(s, "awk '/BEGIN/ { c = \"\" } { c = c $0 \"\\n\" } END { printf \"%s\", c }' /etc/toolcage-ca.pem | openssl x509 -noout -text", REQUESTS).out
