@@ -82,6 +82,19 @@ static char *about_sockets(const char *how)
                 : strdup(how);
 }
 
+/* What this build or this installation does not have. */
+static bool is_lacking(struct tc_probe *p, int clause, const char *how)
+{
+    bool by_proxy = clause == TC_CLAUSE_NET_ALLOW || clause == TC_CLAUSE_NET_INSPECT;
+    const char *lack = by_proxy ? tc_proxy_lacks() : NULL;
+    _autofree_ char *told = lack ? tc_format("toolcage-egress %s", lack) : NULL;
+    if (lack)
+        set_broken(p, told, "install the whole of toolcage, or network = \"none\"");
+    else if (!how)
+        set_broken(p, "not provided yet by this backend", "take `secrets` out");
+    return lack || !how;
+}
+
 /* Every clause but those of control groups: held as said when the trial cage came up; else none is,
  * because the call would be refused, and the clause that failed says why. */
 static void add_rows(struct tc_outcome *o, const struct tc_cage *trial)
@@ -96,14 +109,9 @@ static void add_rows(struct tc_outcome *o, const struct tc_cage *trial)
         if (!p)
             return;
         const char *how = h ? tc_process_mechanism(h, (enum tc_clause)clause, no_group) : "";
-        bool by_proxy = clause == TC_CLAUSE_NET_ALLOW || clause == TC_CLAUSE_NET_INSPECT;
-        const char *lack = by_proxy ? tc_proxy_lacks() : NULL;
-        _autofree_ char *told = lack ? tc_format("toolcage-egress %s", lack) : NULL;
-        if (lack || !how)
-            set_broken(p, told ? told : "not provided yet by this backend",
-                       lack ? "install the whole of toolcage, or network = \"none\""
-                            : "take `secrets` out");
-        else if (!trial->running && (f->clause == clause || f->clause < 0))
+        if (is_lacking(p, clause, how))
+            continue;
+        if (!trial->running && (f->clause == clause || f->clause < 0))
             set_broken(p, f->message ? f->message : "the trial cage did not come up in time",
                        f->hint ? f->hint : "try again when this machine is less busy");
         else if (!trial->running)
