@@ -135,9 +135,11 @@ const struct tc_key tc_keys[] = {
      .example = "filesystem = { readable = [\"/data\"], writable = [\"/workspace\"] }"},
     {EACH_AND_SETUP, "network", tc_set_network, .id = TC_KEY_NETWORK,
      .type = "\"none\" or array of endpoints", .fallback = "none",
-     .text = "Which endpoints the tool reaches: \"host:port\" (no port means 443; the prefix "
-             "\"allowlist:\" changes "
-             "nothing), \"*\" for all public addresses, or tables.",
+     .text =
+         "Which endpoints the tool reaches: \"host:port\" (no port means 443; the prefix "
+         "\"allowlist:\" changes "
+         "nothing), \"*.example.com\" for any one label before a name, \"10.0.0.0/8:5432\" for a "
+         "range, \"*\" for all public addresses, or tables.",
      .example = "network = [\"api.example.com:443\"]"},
     {EACH_AND_SETUP, "unix_sockets", tc_set_unix_sockets, .id = TC_KEY_UNIX_SOCKETS,
      .type = "\"none\", \"own\" or array of paths", .fallback = "none",
@@ -337,7 +339,9 @@ const struct tc_key tc_keys[] = {
 
     /* network */
     {TC_IN(NET_ENTRY), "host", tc_set_string, .offset = offsetof(struct tc_net_entry, host), NONE,
-     .type = "string", .text = "A host name or address.", .example = "host = \"api.example.com\""},
+     .type = "string",
+     .text = "A host name or an address, or a pattern of either, as in network itself.",
+     .example = "host = \"api.example.com\""},
     {TC_IN(NET_ENTRY), "port", tc_set_port, NONE, RANGE(COUNT, 1, 65535), .type = "integer",
      .fallback = "443", .text = "The port.", .example = "port = 8443"},
     {TC_IN(NET_ENTRY), "methods", tc_set_strings, .offset = offsetof(struct tc_net_entry, methods),
