@@ -93,11 +93,12 @@ static enum tc_sniff sniff_line(const char *line, size_t len, bool too_long)
         return TC_SNIFF_OTHER;
     if (word < len && known_method(line, word))
         return TC_SNIFF_HTTP;
-    const char *end = memchr(line, '\n', len);
-    size_t until = end ? (size_t)(end - line) : len;
+    size_t until = 0; /* what is said of a beginning stays true, whatever follows */
+    while (until < len && line[until] && line[until] != '\n')
+        until++;
     if (names_http(line, until))
         return TC_SNIFF_HTTP;
-    if (end || memchr(line, '\0', until))
+    if (until < len)
         return TC_SNIFF_OTHER;
     return too_long ? TC_SNIFF_UNCLEAR : TC_SNIFF_MORE;
 }

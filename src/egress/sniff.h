@@ -20,7 +20,7 @@ enum { TC_SNIFF_LINE_MAX = 65536 };
 /* HTTP is a first line with a known method as its first word, or with "HTTP/" anywhere; words end
  * at whatever some server takes for a space, and what stands before the first does not count. A
  * word that is no word of HTTP (it ends with another byte than a space) is OTHER at once, so that a
- * binary protocol need not wait for the end of a line. */
+ * binary protocol need not wait for the end of a line; a NUL ends a line, too. */
 enum tc_sniff tc_sniff(const char *bytes, size_t len);
 
 #endif
