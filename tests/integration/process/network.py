@@ -314,7 +314,9 @@ def other_hosts(s):
 def killed(s):
     """A tool that is killed has said nothing whole."""
     s.works("net.allow")
-    send = "import socket,time; c=socket.create_connection(('api.example.com',2223)); c.sendall(b'KILLED'+bytes([10])); time.sleep(30)"
+    send = """import signal,socket,time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+c=socket.create_connection(('api.example.com',2223)); c.sendall(b'KILLED'+bytes([10])); time.sleep(30)"""
     answer = s.python(send, network='["api.example.com:2223"]', writable=(), more='timeout = "1s"\ngrace = "0ms"')
     check(answer.status == "timeout", "a tool that takes too long", answer)
     check(until(lambda: any(text.startswith(b"KILLED") for text in heard), 5) and not any(text.startswith(b"KILLED") and text.endswith(b"in order") for text in heard), "its connection breaks off", [text[-40:] for text in heard])
