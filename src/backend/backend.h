@@ -60,6 +60,8 @@ struct tc_cage {
     struct tc_trees *trees;         /* in `priv`, where the backend shows paths of the host's */
     struct tc_workspace *workspace; /* the same, what its tool changes there */
     struct tc_observer *observer;   /* the same, what its tool is refused */
+    int secrets_fd; /* in: a memory file with the values of plan->secrets (tc_secret_values_visit);
+                     * -1: none. The cage's own. */
     int stdin_fd; /* in: read end for the tool, or -1 (then it reads end-of-file); start() takes it
                    */
     /* out: read end of the tool's standard output, non-blocking; or, from some event() on, the

@@ -60,7 +60,7 @@ int tc_cage_fail_memory(struct tc_cage *cage, const char *stage)
 
 void tc_cage_close_streams(struct tc_cage *cage)
 {
-    int *streams[] = {&cage->stdin_fd, &cage->out_fd, &cage->err_fd};
+    int *streams[] = {&cage->stdin_fd, &cage->out_fd, &cage->err_fd, &cage->secrets_fd};
     for (size_t i = 0; i < TC_COUNT(streams); i++) {
         if (*streams[i] >= 0)
             (void)close(*streams[i]);

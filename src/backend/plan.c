@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOUNTS_MAX = 4096, NET_MAX = 4096 };
+enum { MOUNTS_MAX = 4096, NET_MAX = 4096, SECRETS_MAX = 64 };
 
 #define TC_STRUCT struct tc_mount
 #define MOUNT(F)      \
@@ -30,42 +30,43 @@ static TC_FIELDS(deny_fields, DENY);
 #undef TC_STRUCT
 
 #define TC_STRUCT struct tc_plan
-#define PLAN(F)                                                                        \
-    F(ONE, call)                                                                       \
-    F(ONE, tool)                                                                       \
-    F(ONE, backend)                                                                    \
-    F(ONE, grant)                                                                      \
-    F(ONE, clauses)                                                                    \
-    F(ONE, without)                                                                    \
-    F(LIST, argv)                                                                      \
-    F(LIST, env)                                                                       \
-    F(LIST, cwd)                                                                       \
-    F(ARRAY, mounts, TC_COUNTED(mount_count), TC_OF(mount_fields), .most = MOUNTS_MAX) \
-    F(ARRAY, denies, TC_COUNTED(deny_count), TC_OF(deny_fields), .most = MOUNTS_MAX)   \
-    F(LIST, tool_writable)                                                             \
-    F(ONE, policy_file)                                                                \
-    F(LIST, extended)                                                                  \
-    F(LIST, collect)                                                                   \
-    F(ARRAY, net, TC_COUNTED(net_count), TC_OF(tc_net_entry_fields), .most = NET_MAX)  \
-    F(ONE, asks_network)                                                               \
-    F(LIST, syscalls_allow)                                                            \
-    F(LIST, syscalls_deny)                                                             \
-    F(STRUCT, steering, TC_OF(tc_steering_fields))                                     \
-    F(STRUCT, limits, TC_OF(tc_limits_fields))                                         \
-    F(ONE, denials)                                                                    \
-    F(ONE, workspace)                                                                  \
-    F(ONE, commit)                                                                     \
-    F(ONE, overlay_or_copy)                                                            \
-    F(ONE, unix_sockets)                                                               \
-    F(ONE, stream)                                                                     \
-    F(ONE, terminal)                                                                   \
-    F(ONE, rows)                                                                       \
-    F(ONE, columns)                                                                    \
-    F(ONE, session)                                                                    \
-    F(ONE, bounds)                                                                     \
-    F(ONE, payload)                                                                    \
-    F(ONE, image)                                                                      \
-    F(ONE, runtime)                                                                    \
+#define PLAN(F)                                                                               \
+    F(ONE, call)                                                                              \
+    F(ONE, tool)                                                                              \
+    F(ONE, backend)                                                                           \
+    F(ONE, grant)                                                                             \
+    F(ONE, clauses)                                                                           \
+    F(ONE, without)                                                                           \
+    F(LIST, argv)                                                                             \
+    F(LIST, env)                                                                              \
+    F(LIST, cwd)                                                                              \
+    F(ARRAY, mounts, TC_COUNTED(mount_count), TC_OF(mount_fields), .most = MOUNTS_MAX)        \
+    F(ARRAY, denies, TC_COUNTED(deny_count), TC_OF(deny_fields), .most = MOUNTS_MAX)          \
+    F(LIST, tool_writable)                                                                    \
+    F(ONE, policy_file)                                                                       \
+    F(LIST, extended)                                                                         \
+    F(LIST, collect)                                                                          \
+    F(ARRAY, net, TC_COUNTED(net_count), TC_OF(tc_net_entry_fields), .most = NET_MAX)         \
+    F(ARRAY, secrets, TC_COUNTED(secret_count), TC_OF(tc_secret_fields), .most = SECRETS_MAX) \
+    F(ONE, asks_network)                                                                      \
+    F(LIST, syscalls_allow)                                                                   \
+    F(LIST, syscalls_deny)                                                                    \
+    F(STRUCT, steering, TC_OF(tc_steering_fields))                                            \
+    F(STRUCT, limits, TC_OF(tc_limits_fields))                                                \
+    F(ONE, denials)                                                                           \
+    F(ONE, workspace)                                                                         \
+    F(ONE, commit)                                                                            \
+    F(ONE, overlay_or_copy)                                                                   \
+    F(ONE, unix_sockets)                                                                      \
+    F(ONE, stream)                                                                            \
+    F(ONE, terminal)                                                                          \
+    F(ONE, rows)                                                                              \
+    F(ONE, columns)                                                                           \
+    F(ONE, session)                                                                           \
+    F(ONE, bounds)                                                                            \
+    F(ONE, payload)                                                                           \
+    F(ONE, image)                                                                             \
+    F(ONE, runtime)                                                                           \
     F(ONE, platform)
 TC_FIELDS(tc_plan_fields, PLAN);
 #undef TC_STRUCT

@@ -36,6 +36,9 @@ static const char *const words[TC_CLAUSE_COUNT] = {
         "network namespace without interfaces; an egress proxy outside is the only way out",
     [TC_CLAUSE_NET_INSPECT] = "the egress proxy reads each request, and ends TLS for it with an "
                               "authority of the cage's own, bounded to the names",
+    [TC_CLAUSE_NET_SECRET] =
+        "the egress proxy, outside of the cage, puts the values into requests; "
+        "the cage holds none",
     [TC_CLAUSE_NET_UNIX] = "seccomp",
     [TC_CLAUSE_LIMIT_TIMEOUT] = "timer in the helper",
     [TC_CLAUSE_LIMIT_DISK] = "size and inodes of a tmpfs",

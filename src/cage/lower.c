@@ -55,6 +55,11 @@ static bool add_network(struct tc_plan *plan, const struct tc_grant *grant)
         if (!entry || !tc_net_entry_copy(entry, &grant->net[i]))
             return false;
     }
+    for (size_t i = 0; i < grant->secret_count; i++) {
+        struct tc_secret *secret = TC_PUSH(plan->secrets, plan->secret_count);
+        if (!secret || !tc_secret_copy(secret, &grant->secrets[i]))
+            return false;
+    }
     plan->asks_network = !plan->net_count && grant->denials == TC_DENIALS_ACCESSES;
     if (!plan->net_count && !plan->asks_network)
         return true;

@@ -85,7 +85,8 @@ static char *about_sockets(const char *how)
 /* What this build or this installation does not have. */
 static bool is_lacking(struct tc_probe *p, int clause, const char *how)
 {
-    bool by_proxy = clause == TC_CLAUSE_NET_ALLOW || clause == TC_CLAUSE_NET_INSPECT;
+    bool by_proxy = clause == TC_CLAUSE_NET_ALLOW || clause == TC_CLAUSE_NET_INSPECT ||
+                    clause == TC_CLAUSE_NET_SECRET;
     const char *lack = by_proxy ? tc_proxy_lacks() : NULL;
     _autofree_ char *told = lack ? tc_format("toolcage-egress %s", lack) : NULL;
     if (lack)

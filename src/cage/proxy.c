@@ -201,6 +201,8 @@ static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
 {
     struct tc_egress_config config = {.net = cage->plan->net,
                                       .net_count = cage->plan->net_count,
+                                      .secrets = cage->plan->secrets,
+                                      .secret_count = cage->plan->secret_count,
                                       .tool = cage->plan->tool,
                                       .ipv6 = ipv6,
                                       .connections = CONNECTIONS};
@@ -209,8 +211,14 @@ static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
     tc_egress_config_visit(&w, &config);
     _autobuf_ struct tc_buf bytes = w.out;
     _autofd_ int file = w.failed ? -1 : tc_memfd("egress-config", bytes.data, bytes.len);
-    if (file >= 0 && tc_send(x->control, &m, sizeof(m), &file, 1) == 0)
+    const int fds[] = {file, cage->secrets_fd};
+    bool values = cage->plan->secret_count;
+    if (file >= 0 && values == (cage->secrets_fd >= 0) &&
+        tc_send(x->control, &m, sizeof(m), fds, values ? 2 : 1) == 0) {
+        if (values)
+            (void)close(TAKE_FD(cage->secrets_fd));
         return 0;
+    }
     return fail(cage, "toolcage-egress", "free memory on this machine",
                 "the egress proxy cannot be told the policy's entries");
 }

@@ -35,7 +35,8 @@ int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int pla
         return fail_job(err, TOOLCAGE_ESYSTEM, "cannot make a socket for the job", errno);
     _autofd_ int ours = pair[0], theirs = pair[1];
     const int sent[] = {theirs, plan};
-    int r = tc_engine_submit(engine, kind, TC_STDIN_NONE, sent, plan < 0 ? 1 : 2, err);
+    const struct tc_job job = {.kind = kind};
+    int r = tc_engine_submit(engine, &job, sent, plan < 0 ? 1 : 2, err);
     if (r < 0)
         return r;
     /* The helper's end must be its alone, or its death would go unseen. */

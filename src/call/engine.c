@@ -130,11 +130,10 @@ int tc_engine_fd(const struct toolcage_engine *engine)
     return tc_engine_forked(engine) ? TOOLCAGE_EFORKED : engine->sock;
 }
 
-int tc_engine_submit(struct toolcage_engine *engine, enum tc_job_kind kind,
-                     enum tc_stdin_kind input, const int *fds, size_t count,
-                     struct toolcage_error **err)
+int tc_engine_submit(struct toolcage_engine *engine, const struct tc_job *it, const int *fds,
+                     size_t count, struct toolcage_error **err)
 {
-    struct tc_job job = {.kind = kind, .stdin_kind = input};
+    struct tc_job job = *it;
     _Static_assert(sizeof(TC_BUILD_ID) <= sizeof(job.build), "the build id fits");
     memcpy(job.build, TC_BUILD_ID, sizeof(TC_BUILD_ID));
     if (tc_send(engine->sock, &job, sizeof(job), fds, count) == 0)

@@ -24,10 +24,9 @@ bool tc_engine_forked(const struct toolcage_engine *engine);
 /* 0, or TOOLCAGE_EFORKED with its message. */
 int tc_engine_check(const struct toolcage_engine *engine, struct toolcage_error **err);
 
-/* Hands one job to the helper. The descriptors are borrowed. */
-int tc_engine_submit(struct toolcage_engine *engine, enum tc_job_kind kind,
-                     enum tc_stdin_kind input, const int *fds, size_t count,
-                     struct toolcage_error **err);
+/* Hands one job to the helper; its build is put in here. The descriptors are borrowed. */
+int tc_engine_submit(struct toolcage_engine *engine, const struct tc_job *job, const int *fds,
+                     size_t count, struct toolcage_error **err);
 
 /* Reads an outcome out of the memory file of a DONE message; *ret is zeroed before and is the
  * caller's to free also on failure. */

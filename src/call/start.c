@@ -12,6 +12,7 @@
 #include "call/call.h"
 #include "call/programs.h"
 #include "call/route.h"
+#include "call/secrets.h"
 #include "call/written.h"
 
 enum { PIPE_BYTES = 65536 };
@@ -168,7 +169,7 @@ static int make_input(struct toolcage_call *call, int *ret_fd, enum tc_stdin_kin
 static int submit(struct toolcage_call *call, const struct tc_front *front,
                   struct toolcage_error **err)
 {
-    _autofd_ int plan = -1, input = -1;
+    _autofd_ int plan = -1, input = -1, secrets = -1;
     enum tc_stdin_kind kind = TC_STDIN_NONE;
     int64_t now = tc_now_us();
     int r = write_plan(call, front, &plan, err);
@@ -177,10 +178,18 @@ static int submit(struct toolcage_call *call, const struct tc_front *front,
     note(call, "lower", now);
     now = tc_now_us();
     r = make_input(call, &input, &kind, err);
+    if (r == 0)
+        r = tc_secrets_read(call->policy, &call->grant, &secrets, err);
     if (r < 0)
         return r;
-    const int fds[] = {call->peer, plan, input};
-    r = tc_engine_submit(call->engine, TC_JOB_CALL, kind, fds, kind == TC_STDIN_NONE ? 2 : 3, err);
+    const struct tc_job job = {.kind = TC_JOB_CALL, .stdin_kind = kind, .secrets = secrets >= 0};
+    int fds[4] = {call->peer, plan};
+    size_t count = 2;
+    if (input >= 0)
+        fds[count++] = input;
+    if (secrets >= 0)
+        fds[count++] = secrets;
+    r = tc_engine_submit(call->engine, &job, fds, count, err);
     if (r < 0)
         return r;
     note(call, "submit", now);

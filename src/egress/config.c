@@ -7,7 +7,7 @@
 
 #include "policy/endpoint.h"
 
-enum { ENTRIES_MAX = 4096, WORDS_MAX = 1024 };
+enum { ENTRIES_MAX = 4096, WORDS_MAX = 1024, SECRETS_MAX = 64 };
 
 static void visit_entry(struct tc_wire *w, struct tc_net_entry *entry)
 {
@@ -17,10 +17,20 @@ static void visit_entry(struct tc_wire *w, struct tc_net_entry *entry)
         w->failed = true;
 }
 
+/* What is put into a header is split at its colon and at its place. */
+static void visit_secret(struct tc_wire *w, struct tc_secret *secret)
+{
+    tc_fields_visit(w, &tc_secret_fields, secret, 0, 0);
+    if (w->failed || !secret->name || !secret->header || !strchr(secret->header, ':') ||
+        !strstr(secret->header, TC_SECRET_PLACE))
+        w->failed = true;
+}
+
 void tc_egress_config_visit(struct tc_wire *w, struct tc_egress_config *config)
 {
     tc_wire_format(w, "toolcage-egress-config-1");
     TC_WIRE_EACH(w, config->net, config->net_count, ENTRIES_MAX, visit_entry);
+    TC_WIRE_EACH(w, config->secrets, config->secret_count, SECRETS_MAX, visit_secret);
     tc_wire_str(w, &config->tool);
     TC_WIRE_INT(w, config->ipv6);
     tc_wire_i64(w, &config->connections);
@@ -33,6 +43,11 @@ void tc_egress_config_done(struct tc_egress_config *config)
     for (size_t i = 0; i < config->net_count; i++)
         tc_net_entry_done(&config->net[i]);
     free(config->net);
+    for (size_t i = 0; i < config->secret_count; i++)
+        tc_fields_done(&tc_secret_fields, &config->secrets[i]);
+    free(config->secrets);
+    tc_secret_values_done(&config->values);
+    tc_secret_values_done(&config->lines);
     free(config->tool);
     memset(config, 0, sizeof(*config));
 }

@@ -8,12 +8,12 @@
  * /dev/null, argv {"toolcage-egress"} and an empty environment, as the user that it is to stay.
  *
  * On the socket the supervisor sends messages that start with a tc_egress_message:
- *     CONFIG   with a sealed memory file holding a tc_egress_config (tc_egress_config_visit); once,
- *              first. Where entries name methods or paths the proxy makes its authority and writes
- *              its certificate down. It raises its own walls then, sets `ready`, and says READY.
- *     LISTEN   with as many listening sockets, made in the cage's network namespace, as there are
- *              rows in `listeners`; as often as need be.
- *     FINISH   the tool has ended by itself: what it sent is still delivered, nothing new is taken.
+ *     CONFIG   with a sealed memory file holding a tc_egress_config (tc_egress_config_visit), and
+ *              where that has secrets one with their values (tc_secret_values_visit); once, first.
+ * Where entries name methods or paths the proxy makes its authority and writes its certificate
+ * down. It raises its own walls then, sets `ready`, and says READY. LISTEN   with as many listening
+ * sockets, made in the cage's network namespace, as there are rows in `listeners`; as often as need
+ * be. FINISH   the tool has ended by itself: what it sent is still delivered, nothing new is taken.
  *              The proxy says DONE and ends, at the latest after TC_EGRESS_FINISH_US.
  * The proxy ends when the socket is closed, and never by itself otherwise. Its end closes every
  * connection: a cage without its proxy has no network.
@@ -38,9 +38,12 @@ enum { TC_EGRESS_CONTROL = 3, TC_EGRESS_SHARED = 4 };
 struct tc_egress_config {
     struct tc_net_entry *net; /* of the grant, in its order */
     size_t net_count;
-    char *tool;          /* for refusals; NULL: a bare command */
-    bool ipv6;           /* the cage has IPv6, so that names may be answered with it */
-    int64_t connections; /* most at one time */
+    struct tc_secret *secrets; /* what is put into requests, */
+    size_t secret_count;
+    struct tc_strv values, lines; /* their values, which come beside the config; whole headers */
+    char *tool;                   /* for refusals; NULL: a bare command */
+    bool ipv6;                    /* the cage has IPv6, so that names may be answered with it */
+    int64_t connections;          /* most at one time */
 };
 
 void tc_egress_config_visit(struct tc_wire *w, struct tc_egress_config *config);

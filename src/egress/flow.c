@@ -32,6 +32,7 @@ struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
     f->role = role;
     f->stage = role == TC_EGRESS_DNS_TCP ? TC_FLOW_QUESTION : TC_FLOW_GREET;
     f->in.max = f->head.max = 4 * (size_t)TC_HTTP_HEAD_MAX;
+    f->tail.max = 2 * sizeof(p->scratch);
     tc_egress_set_reset(fd, true);
     f->next = p->flows;
     if (p->flows)
@@ -91,6 +92,7 @@ static void free_dead(struct tc_egress_proxy *p)
         p->dead = f->next;
         tc_buf_done(&f->in);
         tc_buf_done(&f->head);
+        tc_buf_done(&f->tail);
         free(f);
     }
 }

@@ -49,10 +49,12 @@ struct tc_egress_flow {
     enum tc_egress_mode mode;
     bool greeted; /* SOCKS: methods are agreed on */
     bool literal; /* `to` is an address */
+    bool masks;   /* what the server says, because it may get secrets */
     bool bound;   /* to requests: nothing of the server is heard before one was allowed */
     struct tc_egress_host to;
     struct tc_buf in;   /* the client's bytes that nobody has taken yet */
     struct tc_buf head; /* of a request in proxy form, for the server */
+    struct tc_buf tail; /* the server's last bytes, which may be the beginning of a secret */
     struct tc_http_rest rest;
     struct tc_egress_query *query;
     union tc_egress_address addresses[TC_EGRESS_ADDRESSES_MAX];
@@ -125,7 +127,8 @@ bool tc_egress_inspect_end(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* A request that was held back for its server goes there. */
 bool tc_egress_forward(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* Prepares it: its head into `head`, what is behind it stays in `in`. False: out of memory. */
-bool tc_egress_take_request(struct tc_egress_flow *f, const struct tc_http_head *head);
+bool tc_egress_take_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
+                            const struct tc_http_head *head);
 
 /* wrap.c: TLS that is looked into. The client's first message is in `in`; a request waits for its
  * server. False: the flow is closed. */

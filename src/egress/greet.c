@@ -122,7 +122,7 @@ static void proxy_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
     int reason = tc_egress_judge_request(&p->config, f->to.name, f->to.port, head, &why);
     if (reason)
         tc_egress_flow_refuse(p, f, reason, why);
-    else if (!tc_egress_take_request(f, head))
+    else if (!tc_egress_take_request(p, f, head))
         tc_egress_flow_close(p, f, true);
     else
         go(p, f);

@@ -357,7 +357,21 @@ static void add_host(const struct tc_http_head *head, struct tc_buf *to)
     tc_buf_adds(to, "\r\n");
 }
 
-void tc_http_forward(const struct tc_http_head *head, struct tc_buf *to)
+struct tc_http_line tc_http_line(const char *whole)
+{
+    return (struct tc_http_line){{whole, strcspn(whole, ":")}, {whole, strlen(whole)}};
+}
+
+static bool replaced(const struct tc_http_line *lines, size_t count, struct tc_http_text name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!is_other(name, (void *)(uintptr_t)&lines[i].name))
+            return true;
+    return false;
+}
+
+void tc_http_forward(const struct tc_http_head *head, const struct tc_http_line *lines,
+                     size_t count, struct tc_buf *to)
 {
     tc_buf_add(to, head->method.at, head->method.len);
     tc_buf_addc(to, ' ');
@@ -366,11 +380,16 @@ void tc_http_forward(const struct tc_http_head *head, struct tc_buf *to)
     add_host(head, to);
     for (size_t i = 0; i < head->field_count; i++) {
         const struct tc_http_field *field = &head->fields[i];
-        if (tc_http_is(field->name, "Host") || of_this_hop(head, field->name))
+        if (tc_http_is(field->name, "Host") || of_this_hop(head, field->name) ||
+            replaced(lines, count, field->name))
             continue;
         tc_buf_add(to, field->name.at, field->name.len);
         tc_buf_adds(to, ": ");
         tc_buf_add(to, field->value.at, field->value.len);
+        tc_buf_adds(to, "\r\n");
+    }
+    for (size_t i = 0; i < count; i++) {
+        tc_buf_add(to, lines[i].whole.at, lines[i].whole.len);
         tc_buf_adds(to, "\r\n");
     }
     tc_buf_adds(to, head->websocket ? "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n"

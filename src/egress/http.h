@@ -48,8 +48,15 @@ enum tc_http_read { TC_HTTP_BAD = -1, TC_HTTP_MORE, TC_HTTP_DONE };
 
 enum tc_http_read tc_http_read(const char *bytes, size_t len, struct tc_http_head *ret);
 
+/* A header field that the proxy says in place of the client, "NAME: VALUE". */
+struct tc_http_line {
+    struct tc_http_text name, whole;
+};
+struct tc_http_line tc_http_line(const char *whole);
+
 /* The head for the server: origin form, nothing that was meant for this hop, one request. */
-void tc_http_forward(const struct tc_http_head *head, struct tc_buf *to);
+void tc_http_forward(const struct tc_http_head *head, const struct tc_http_line *lines,
+                     size_t count, struct tc_buf *to);
 
 bool tc_http_is(struct tc_http_text text, const char *word); /* letters of either case */
 

@@ -10,6 +10,7 @@
 #include "egress/hello.h"
 #include "egress/refusal.h"
 #include "egress/rules.h"
+#include "egress/secrets.h"
 #include "egress/sniff.h"
 
 static bool refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what, const char *why)
@@ -71,7 +72,7 @@ static bool inspect_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     int reason = tc_egress_judge_request(&p->config, f->to.name, f->to.port, &head, &why);
     if (reason)
         return refuse(p, f, reason, why);
-    if (!tc_egress_take_request(f, &head)) {
+    if (!tc_egress_take_request(p, f, &head)) {
         tc_egress_flow_close(p, f, true);
         return false;
     }
@@ -105,9 +106,13 @@ bool tc_egress_inspect_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return word ? stream(p, f) : refuse(p, f, TC_EGRESS_UNCLEAR, "it ends in the middle");
 }
 
-bool tc_egress_take_request(struct tc_egress_flow *f, const struct tc_http_head *head)
+bool tc_egress_take_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
+                            const struct tc_http_head *head)
 {
-    tc_http_forward(head, &f->head);
+    struct tc_http_line lines[TC_EGRESS_SECRETS_MAX + 1];
+    size_t count =
+        tc_egress_secrets_for(&p->config, f->to.name, f->to.port, f->client.tls != NULL, lines);
+    tc_http_forward(head, lines, count, &f->head);
     tc_http_rest_start(&f->rest, head);
     f->mode = head->websocket ? TC_MODE_WEBSOCKET : TC_MODE_REQUEST;
     if (f->head.failed)

@@ -19,6 +19,7 @@
 #include "egress/listen.h"
 #include "egress/loop.h"
 #include "egress/resolve.h"
+#include "egress/secrets.h"
 #include "egress/walls.h"
 #include "policy/endpoint.h"
 
@@ -36,29 +37,49 @@ static bool is_sealed(int fd)
     return seals >= 0 && (seals & wanted) == wanted;
 }
 
-static bool read_config(int fd, struct tc_egress_config *config)
+/* Owned; NULL when it cannot be. */
+static char *read_sealed(int fd, size_t *ret_size)
 {
     struct stat st;
-    if (!is_sealed(fd) || fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > CONFIG_MAX)
-        return false;
+    if (fd < 0 || !is_sealed(fd) || fstat(fd, &st) < 0 || st.st_size <= 0 ||
+        st.st_size > CONFIG_MAX)
+        return NULL;
     _autofree_ char *bytes = malloc((size_t)st.st_size);
-    if (!bytes || pread(fd, bytes, (size_t)st.st_size, 0) != st.st_size)
-        return false;
-    struct tc_wire w = TC_WIRE_GET_INIT(bytes, (size_t)st.st_size);
-    tc_egress_config_visit(&w, config);
-    return !w.failed && !w.left;
+    *ret_size = (size_t)st.st_size;
+    return bytes && pread(fd, bytes, *ret_size, 0) == st.st_size ? TAKE(bytes) : NULL;
+}
+
+static bool read_config(int fd, struct tc_egress_config *config)
+{
+    size_t size;
+    _autofree_ char *bytes = read_sealed(fd, &size);
+    struct tc_wire w = TC_WIRE_GET_INIT(bytes, bytes ? size : 0);
+    if (bytes)
+        tc_egress_config_visit(&w, config);
+    return bytes && !w.failed && !w.left;
+}
+
+static bool read_secrets(int fd, struct tc_egress_config *config)
+{
+    size_t size;
+    _autofree_ char *bytes = fd < 0 ? NULL : read_sealed(fd, &size);
+    if (!bytes)
+        return fd < 0 && !config->secret_count;
+    bool fine = tc_egress_secrets_read(config, bytes, size);
+    explicit_bzero(bytes, size);
+    return fine;
 }
 
 static bool receive_config(struct tc_egress_config *config)
 {
     struct tc_egress_message message;
-    int fds[1] = {-1};
+    int fds[2] = {-1, -1};
     size_t count = 0;
     ssize_t n =
-        tc_recv(TC_EGRESS_CONTROL, &message, sizeof(message), fds, 1, &count, NULL, NULL, true);
-    _autofd_ int fd = count ? fds[0] : -1;
-    return n == (ssize_t)sizeof(message) && message.kind == TC_EGRESS_CONFIG && fd >= 0 &&
-           read_config(fd, config);
+        tc_recv(TC_EGRESS_CONTROL, &message, sizeof(message), fds, 2, &count, NULL, NULL, true);
+    _autofd_ int fd = count ? fds[0] : -1, secrets = count > 1 ? fds[1] : -1;
+    return n == (ssize_t)sizeof(message) && message.kind == TC_EGRESS_CONFIG &&
+           read_config(fd, config) && read_secrets(secrets, config);
 }
 
 /* Takes the descriptors. */
@@ -156,8 +177,8 @@ static bool open_proxy(void)
 int main(void)
 {
     (void)signal(SIGPIPE, SIG_IGN); /* c-ares writes to sockets that may be closed */
-    if (!receive_config(&proxy.config) || !map_said() || !open_proxy() || !open_authority() ||
-        !tc_egress_walls(&proxy.config) || !say_ready() ||
+    if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !map_said() || !open_proxy() ||
+        !open_authority() || !tc_egress_walls(&proxy.config) || !say_ready() ||
         (proxy.authority && !tc_egress_authority_trust(&authority)))
         return 1;
     tc_egress_run(&proxy);

@@ -11,6 +11,7 @@
 #include "egress/flow.h"
 #include "egress/refusal.h"
 #include "egress/said.h"
+#include "egress/secrets.h"
 
 /* ---- out ----------------------------------------------------------------------------------------
  */
@@ -177,6 +178,28 @@ static void judge_upgrade(struct tc_egress_flow *f, const char *bytes, size_t le
     f->mode = fine ? TC_MODE_STREAM : TC_MODE_REQUEST;
 }
 
+/* What may be the beginning of a secret waits for what follows it. */
+static bool tell(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes, size_t len)
+{
+    if (!f->masks)
+        return tc_egress_side_send(p, &f->client, bytes, len);
+    tc_buf_add(&f->tail, bytes, len);
+    if (f->tail.failed)
+        return false;
+    size_t n = tc_egress_secrets_mask(&p->config.values, &f->tail);
+    bool sent = !n || tc_egress_side_send(p, &f->client, f->tail.data, n);
+    memmove(f->tail.data, f->tail.data + n, f->tail.len - n);
+    f->tail.len -= n;
+    return sent;
+}
+
+static bool tell_rest(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    bool sent = !f->tail.len || tc_egress_side_send(p, &f->client, f->tail.data, f->tail.len);
+    f->tail.len = 0;
+    return sent || broken(p, f);
+}
+
 static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
                         size_t len)
 {
@@ -185,7 +208,7 @@ static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
     if (f->mode == TC_MODE_WEBSOCKET)
         judge_upgrade(f, bytes, len);
     tc_egress_received(p->said, f->destination, len);
-    return tc_egress_side_send(p, &f->client, bytes, len) || broken(p, f);
+    return tell(p, f, bytes, len) || broken(p, f);
 }
 
 /* ---- ends ---------------------------------------------------------------------------------------
@@ -210,6 +233,8 @@ static bool client_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 static void settle_joined(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (f->client.eof && !f->server.len && !f->server.shut && !client_ended(p, f))
+        return;
+    if (f->server.eof && !tell_rest(p, f))
         return;
     if (f->server.eof && !f->client.len) {
         if (f->mode == TC_MODE_REQUEST || f->mode == TC_MODE_WEBSOCKET) {

@@ -63,7 +63,7 @@ static int judge(const struct tc_net_entry *entry, const struct tc_http_head *he
                  const char **ret_why)
 {
     _autobuf_ struct tc_buf path = TC_BUF_INIT;
-    bool bare = !tc_net_entry_inspected(entry);
+    bool bare = !tc_net_entry_rules(entry);
     if (bare || !method_fits(&entry->methods, head->method))
         return bare ? 0 : TC_EGRESS_NOT_REQUEST;
     if (head->websocket) {

@@ -11,7 +11,7 @@
 #include "egress/http.h"
 
 /* May bytes that nobody reads go there? Not where the grant names methods or paths, which only a
- * request that was read can be held to. */
+ * request that was read can be held to, or where a secret goes in. */
 bool tc_egress_may_stream(const struct tc_egress_config *config, const char *host, unsigned port);
 /* May this request go there? 0, or the reason why not (enum tc_egress_reason) and words for it, or
  * NULL. Any entry of the host may allow it: by its method, and by a path that is the entry's or

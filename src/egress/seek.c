@@ -13,6 +13,7 @@
 #include "egress/refusal.h"
 #include "egress/rules.h"
 #include "egress/said.h"
+#include "egress/secrets.h"
 #include "egress/socks.h"
 #include "policy/endpoint.h"
 
@@ -61,6 +62,7 @@ static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     f->destination = tc_egress_reached(p->said, target);
     f->stage = TC_FLOW_JOINED;
     f->bound = !tc_egress_may_stream(&p->config, f->to.name, f->to.port);
+    f->masks = tc_egress_secrets_go(&p->config, f->to.name, f->to.port);
     set_nodelay(f->server.watch.fd);
     set_nodelay(f->client.watch.fd);
     if (!announce(p, f))

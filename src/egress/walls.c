@@ -138,10 +138,14 @@ static bool restrict_reach(const struct tc_egress_config *config)
 /* ---- all ----------------------------------------------------------------------------------------
  */
 
+bool tc_egress_keep_shut(void)
+{
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && set_limit(RLIMIT_CORE, 0);
+}
+
 bool tc_egress_walls(const struct tc_egress_config *config)
 {
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 &&
-           set_limit(RLIMIT_CORE, 0) && set_limit(RLIMIT_FSIZE, 0) && raise_files() &&
-           restrict_reach(config) && drop_capabilities() &&
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && set_limit(RLIMIT_FSIZE, 0) &&
+           raise_files() && restrict_reach(config) && drop_capabilities() &&
            prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && tc_egress_wall_calls();
 }

@@ -8,6 +8,9 @@
 
 #include "egress/egress.h"
 
+/* The first thing of all: whoever else has its user id cannot look into it, and it leaves no core.
+ */
+bool tc_egress_keep_shut(void);
 /* Raises all walls, or says by false that one does not stand. Names of the machine can be looked up
  * afterwards, and connections made to the ports of the grant; hardly anything else. */
 bool tc_egress_walls(const struct tc_egress_config *config);

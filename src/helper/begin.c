@@ -299,6 +299,7 @@ static struct tc_cage empty_cage(struct tc_running *j)
     return (struct tc_cage){.works = tc_works_at(0), /* for destroy(), fine with nothing built */
                             .plan = &j->plan,
                             .outcome = &j->outcome,
+                            .secrets_fd = -1,
                             .stdin_fd = -1,
                             .out_fd = -1,
                             .err_fd = -1,
@@ -428,38 +429,34 @@ static void begin_other(struct tc_running *j, int kind)
 }
 
 struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
-                              const struct tc_job *job, int socket, int plan, int input,
+                              const struct tc_job *job, const struct tc_job_fds *fds,
                               struct tc_running *others)
 {
     struct tc_running *j = calloc(1, sizeof(*j));
-    _autofd_ int plan_fd = plan;
-    if (!j) {
-        (void)close(socket);
-        if (input >= 0)
-            (void)close(input);
+    _autofd_ int plan_fd = fds->plan, socket = fds->socket, input = fds->input,
+                 secrets = fds->secrets;
+    if (!j)
         return NULL;
-    }
     *j = (struct tc_running){.loop = loop,
                              .workers = workers,
                              .next = others,
-                             .socket = socket,
+                             .socket = TAKE_FD(socket),
                              .feed_from = -1,
                              .feed_to = -1};
     j->begun_us = tc_now_us();
     j->cage = empty_cage(j);
+    j->cage.secrets_fd = TAKE_FD(secrets);
     j->outcome.exit_code = -1;
     j->outcome.failure.clause = -1;
     tc_job_attach(j);
-    if (fcntl(socket, F_SETFL, O_NONBLOCK) < 0 ||
-        !tc_job_watch(j, TC_ROLE_SOCKET, socket, EPOLLIN)) {
-        if (input >= 0)
-            (void)close(input);
+    if (fcntl(j->socket, F_SETFL, O_NONBLOCK) < 0 ||
+        !tc_job_watch(j, TC_ROLE_SOCKET, j->socket, EPOLLIN)) {
         (void)tc_job_not_watched(j);
         tc_job_give_up(j);
         return j;
     }
     if (job->kind == TC_JOB_CALL)
-        begin_call(j, job, plan_fd, input);
+        begin_call(j, job, plan_fd, TAKE_FD(input));
     else if (job->kind == TC_JOB_CHANGES)
         begin_kept(j, plan_fd, true);
     else if (job->kind == TC_JOB_SESSIONS)

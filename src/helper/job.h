@@ -79,9 +79,13 @@ struct tc_running {
 };
 
 /* begin.c */
+/* What comes with a job; -1: it has none. */
+struct tc_job_fds {
+    int socket, plan, input, secrets;
+};
 /* Takes the descriptors; the job stands before the others then. NULL when out of memory. */
 struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
-                              const struct tc_job *job, int socket, int plan, int input,
+                              const struct tc_job *job, const struct tc_job_fds *fds,
                               struct tc_running *others);
 /* Are leftovers of dead helpers being looked for? */
 bool tc_job_sweeping(void);

@@ -15,8 +15,10 @@
  *         and `payload`, "list" or "end"
  *     [2] what the tool reads: a pipe (TC_STDIN_PIPE) or a sealed memory file that the helper feeds
  *         into a pipe (TC_STDIN_BYTES); absent with TC_STDIN_NONE. With plan.terminal what comes
- * out of the pipe is typed there sendmsg of one packet is atomic, so threads need no lock. The
- * helper never answers there.
+ *         out of the pipe is typed there
+ *     [last] with `secrets`, a sealed memory file with the values of plan.secrets, which the helper
+ *         hands on and never reads
+ * sendmsg of one packet is atomic, so threads need no lock. The helper never answers there.
  *
  * On the job's socket the helper sends OUTPUT messages (only with plan.stream) and one DONE with a
  * memory file holding the outcome (tc_outcome_visit), after which it closes its end. The library
@@ -47,6 +49,7 @@ struct tc_job {
     char build[TC_BUILD_ID_SIZE]; /* TC_BUILD_ID, NUL-padded: both sides are of one build */
     int32_t kind;
     int32_t stdin_kind;
+    int32_t secrets; /* CALL: 1, there are some */
 };
 
 enum tc_message_kind {

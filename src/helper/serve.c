@@ -53,15 +53,19 @@ static void take_job(const struct tc_job *job, const int *fds, size_t count)
     struct tc_job expected = {.build = TC_BUILD_ID};
     bool plan =
         job->kind == TC_JOB_CALL || job->kind == TC_JOB_CHANGES || job->kind == TC_JOB_SESSIONS;
-    size_t wanted = !plan ? 1 : job->stdin_kind == TC_STDIN_NONE ? 2 : 3;
+    bool input = plan && job->stdin_kind != TC_STDIN_NONE;
+    bool secrets = job->kind == TC_JOB_CALL && job->secrets;
+    size_t wanted = 1 + (size_t)plan + (size_t)input + (size_t)secrets;
     if (count != wanted || memcmp(job->build, expected.build, sizeof(expected.build)) != 0) {
         close_all(fds,
                   count); /* the library sees its socket close and says that the builds differ */
         return;
     }
-    struct tc_running *j =
-        tc_job_new(&helper.loop, &helper.workers, job, fds[0], count > 1 ? fds[1] : -1,
-                   count > 2 ? fds[2] : -1, helper.jobs);
+    const struct tc_job_fds given = {.socket = fds[0],
+                                     .plan = plan ? fds[1] : -1,
+                                     .input = input ? fds[2] : -1,
+                                     .secrets = secrets ? fds[count - 1] : -1};
+    struct tc_running *j = tc_job_new(&helper.loop, &helper.workers, job, &given, helper.jobs);
     if (j)
         helper.jobs = j;
 }
@@ -71,7 +75,7 @@ static void take_job(const struct tc_job *job, const int *fds, size_t count)
 static void on_engine(struct tc_source *s, uint32_t events)
 {
     struct tc_job job;
-    int fds[3];
+    int fds[4];
     size_t count = 0;
     pid_t pid = -1;
     uid_t uid = (uid_t)-1;

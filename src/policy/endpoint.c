@@ -374,6 +374,7 @@ bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from)
 {
     to->host = strdup(from->host);
     to->port = from->port;
+    to->secret = from->secret;
     to->origin.line = from->origin.line;
     to->origin.key = from->origin.key ? strdup(from->origin.key) : NULL;
     return to->host && (to->origin.key || !from->origin.key) &&
@@ -384,4 +385,29 @@ void tc_net_entry_visit(struct tc_wire *w, struct tc_net_entry *entry)
 {
     tc_fields_visit(w, &tc_net_entry_fields, entry, 0, 0);
     w->failed |= !entry->host;
+}
+
+const char *tc_secret_endpoint(const char *host, bool *ret_plain)
+{
+    static const char scheme[] = "http://";
+    *ret_plain = tc_startswith(host, scheme);
+    return *ret_plain ? host + sizeof(scheme) - 1 : host;
+}
+
+/* By its own name: what a pattern covers nobody has listed, and it would all have to be read. */
+bool tc_secret_goes_to(const char *host, const struct tc_net_entry *entry)
+{
+    struct tc_complaint c;
+    bool plain;
+    _auto_(tc_net_entry_done) struct tc_net_entry to = {0};
+    return tc_endpoint_read(tc_secret_endpoint(host, &plain), &to, &c) == 0 &&
+           to.port == entry->port && tc_streq(to.host, entry->host);
+}
+
+bool tc_secret_reaches(const struct tc_net_entry *net, size_t count, const char *host)
+{
+    for (size_t i = 0; i < count; i++)
+        if (tc_secret_goes_to(host, &net[i]))
+            return true;
+    return false;
 }

@@ -15,9 +15,14 @@ void tc_net_entry_done(struct tc_net_entry *entry);
 /* Into a zeroed one, which is to be freed also when it fails; false: out of memory. */
 bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from);
 /* Does it hold requests to methods or paths? */
-static inline bool tc_net_entry_inspected(const struct tc_net_entry *entry)
+static inline bool tc_net_entry_rules(const struct tc_net_entry *entry)
 {
     return entry->methods.count || entry->paths.count;
+}
+/* Are its requests read, for that or to put a secret in? */
+static inline bool tc_net_entry_inspected(const struct tc_net_entry *entry)
+{
+    return tc_net_entry_rules(entry) || entry->secret;
 }
 void tc_net_entry_visit(struct tc_wire *w, struct tc_net_entry *entry);
 
@@ -42,6 +47,11 @@ bool tc_host_is_local_name(const char *host);
 bool tc_host_is_local(const char *host);
 /* Does "*" speak of this host: a name that is not this machine's own, or a public address? */
 bool tc_host_any(const char *host);
+/* The endpoint in one of a secret's hosts; does the host say that it may go there without TLS? */
+const char *tc_secret_endpoint(const char *host, bool *ret_plain);
+/* Is the entry about this one of a secret's hosts? And does the network name it at all? */
+bool tc_secret_goes_to(const char *host, const struct tc_net_entry *entry);
+bool tc_secret_reaches(const struct tc_net_entry *net, size_t count, const char *host);
 /* "host:port", with brackets where needed; owned, NULL when out of memory. */
 char *tc_endpoint_write(const char *host, unsigned port);
 /* The entry that covers this endpoint, or NULL: that of the host itself, else of a pattern that is

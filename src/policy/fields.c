@@ -2,6 +2,8 @@
  * Copyright The toolcage authors
  *
  * The fields of what grants are made of; the helper needs them, too, for its plans. */
+#include <string.h>
+
 #include "policy/grant.h"
 #include "policy/keys.h"
 
@@ -54,6 +56,7 @@ TC_FIELDS(tc_fs_entry_fields, FS_ENTRY);
     F(ONE, port)     \
     F(LIST, methods) \
     F(LIST, paths)   \
+    F(ONE, secret)   \
     F(STRUCT, origin, TC_OF(origin_fields), .flags = TC_FIELD_UNDIGESTED)
 TC_FIELDS(tc_net_entry_fields, NET_ENTRY);
 #undef TC_STRUCT
@@ -75,3 +78,16 @@ TC_FIELDS(tc_secret_fields, SECRET);
     F(ONE, listed)
 TC_FIELDS(tc_steering_fields, STEERING);
 #undef TC_STRUCT
+
+void tc_secret_values_visit(struct tc_wire *w, struct tc_strv *values)
+{
+    tc_wire_format(w, "toolcage-secrets-1");
+    tc_wire_strv(w, values);
+}
+
+void tc_secret_values_done(struct tc_strv *values)
+{
+    for (size_t i = 0; i < values->count; i++)
+        explicit_bzero(values->items[i], strlen(values->items[i]));
+    tc_strv_done(values);
+}

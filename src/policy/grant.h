@@ -49,13 +49,17 @@ struct tc_net_entry {
     char *host; /* lower case; "*" for all public addresses */
     uint16_t port;
     struct tc_strv methods, paths;
+    bool secret; /* a secret goes into its requests */
     struct tc_origin origin;
 };
+
+/* Where the value stands in a secret's header. */
+#define TC_SECRET_PLACE "{secret}"
 
 /* A value that the tool never sees. */
 struct tc_secret {
     char *name, *from, *header; /* from: "env:NAME" or "file:/path" */
-    struct tc_strv hosts;       /* "host:port" */
+    struct tc_strv hosts;       /* "host:port"; a scheme before it: also without TLS */
     uint32_t line;
 };
 
@@ -130,6 +134,14 @@ enum {
     TC_FIELD_WORDS = 2,      /* what is run: in the digest, and not in the bounds */
     TC_FIELD_UNSET = 4,      /* of a limit: 0 is none */
 };
+/* The values of a grant's secrets, in its order: from the library to the proxy, past all that is
+ * written down of a call. */
+void tc_secret_values_visit(struct tc_wire *w, struct tc_strv *values);
+/* Overwrites them before they are freed. */
+void tc_secret_values_done(struct tc_strv *values);
+/* Into a zeroed one, which is to be freed also when it fails; false: out of memory. */
+bool tc_secret_copy(struct tc_secret *to, const struct tc_secret *from);
+
 extern const struct tc_fields tc_limits_fields, tc_fs_entry_fields, tc_net_entry_fields,
     tc_secret_fields, tc_steering_fields, tc_grant_fields;
 

@@ -155,10 +155,7 @@ const struct tc_key tc_keys[] = {
      .text = "Programs found on the operator's PATH whose install prefix becomes readable.",
      .example = "programs = [\"python3\"]"},
     {EACH, "secrets", tc_set_secrets, .id = TC_KEY_SECRETS, .type = "tables",
-     .text =
-         "Values that the proxy puts into requests to the named hosts, unseen by the tool. They "
-         "go nowhere that network does not reach, so a call that has any is refused until a "
-         "backend has the proxy.",
+     .text = "Values that the proxy puts into requests to the named hosts, unseen by the tool.",
      .example =
          "network = [\"api.example.com\"]\nsecrets.EXAMPLE = { from = \"env:EXAMPLE_TOKEN\", "
          "hosts = [\"api.example.com\"], header = \"Authorization: Bearer {secret}\" }"},
@@ -358,10 +355,12 @@ const struct tc_key tc_keys[] = {
              "\"file:PATH\".",
      .example = "from = \"env:EXAMPLE_TOKEN\""},
     {TC_IN(SECRET), "hosts", tc_set_secret_hosts, NONE, .type = "array of endpoints",
-     .text = "Who gets it; each is named in network, too.",
+     .text = "Who gets it, over TLS; each is named in network, too. With http:// before it and a "
+             "port: also without TLS.",
      .example = "hosts = [\"api.example.com:443\"]"},
     {TC_IN(SECRET), "header", tc_set_secret_header, NONE, .type = "string",
-     .text = "The one header in which {secret} stands for it.",
+     .text = "The header that the proxy says with it, in place of the tool's own; {secret} stands "
+             "for the value.",
      .example = "header = \"Authorization: Bearer {secret}\""},
 
     /* syscalls */

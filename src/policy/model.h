@@ -177,8 +177,6 @@ extern const struct tc_limits tc_limits_default;
 void tc_spec_done(struct tc_spec *spec);
 void tc_fs_entry_done(struct tc_fs_entry *entry);
 void tc_secret_done(struct tc_secret *secret);
-/* Does the network reach "host:port"? */
-bool tc_secret_reaches(const struct tc_net_entry *net, size_t count, const char *host);
 /* "tool.x.network"; owned, NULL when out of memory. */
 char *tc_spec_key(const struct tc_spec *spec, const char *key);
 

@@ -12,7 +12,6 @@
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
 #define TOKEN LETTERS DIGITS "!#$%&'*+-.^_`|~"
-#define PLACE "{secret}"
 
 enum { SECRETS_MAX = 64, NAME_MAX_BYTES = 64 };
 
@@ -50,6 +49,39 @@ void tc_set_secret_from(struct tc_parse *p, const struct tc_key *key, struct tc_
     }
 }
 
+/* "http://" is said on purpose, and so is its port; the default is that of TLS. */
+static bool plain_port_said(const char *endpoint)
+{
+    const char *colon = strrchr(endpoint, ':');
+    return colon && colon[1] && strspn(colon + 1, DIGITS) == strlen(colon + 1);
+}
+
+/* In its one form; NULL after a complaint. */
+static char *read_host(struct tc_parse *p, struct tc_node *array, struct tc_node *item)
+{
+    struct tc_complaint c;
+    bool plain;
+    const char *endpoint = tc_secret_endpoint(item->text, &plain);
+    _auto_(tc_net_entry_done) struct tc_net_entry entry = {0};
+    int rc = tc_endpoint_read(endpoint, &entry, &c);
+    if (rc == TOOLCAGE_EPOLICY) {
+        tc_parse_complaint(p, item, &c);
+    } else if (!rc && tc_host_is_pattern(entry.host)) {
+        tc_parse_bad_in(p, array, item, "name each host that may have it",
+                        "a secret goes to named hosts, and \"%s\" is a pattern", entry.host);
+    } else if (plain && !plain_port_said(endpoint)) {
+        tc_parse_bad_in(p, array, item, "write it as in \"http://127.0.0.1:8080\"",
+                        "a host without TLS needs its port");
+    } else if (!rc) {
+        _autofree_ char *text = tc_endpoint_write(entry.host, entry.port);
+        char *whole = text ? tc_format("%s%s", plain ? "http://" : "", text) : NULL;
+        p->diag.memory |= !whole;
+        return whole;
+    }
+    p->diag.memory |= rc == TOOLCAGE_EMEMORY;
+    return NULL;
+}
+
 void tc_set_secret_hosts(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                          void *into)
 {
@@ -59,23 +91,12 @@ void tc_set_secret_hosts(struct tc_parse *p, const struct tc_key *key, struct tc
     node->unordered = true;
     for (size_t i = 0; i < node->count; i++) {
         struct tc_node *item = &node->items[i];
-        struct tc_net_entry entry = {0};
-        struct tc_complaint c;
         if (!tc_parse_is(p, item, TC_NODE_STRING))
             continue;
-        int rc = tc_endpoint_read(item->text, &entry, &c);
-        bool every = !rc && tc_host_is_pattern(entry.host);
-        if (rc == TOOLCAGE_EPOLICY)
-            tc_parse_complaint(p, item, &c);
-        else if (every)
-            tc_parse_bad_in(p, node, item, "name each host that may have it",
-                            "a secret goes to named hosts, and \"%s\" is a pattern", entry.host);
-        _autofree_ char *text = rc || every ? NULL : tc_endpoint_write(entry.host, entry.port);
+        _autofree_ char *text = read_host(p, node, item);
         if (text)
             p->diag.memory |=
                 !tc_strv_add(&secret->hosts, text) || !tc_node_become_string(item, text);
-        p->diag.memory |= rc == TOOLCAGE_EMEMORY || (!rc && !every && !text);
-        tc_net_entry_done(&entry);
     }
 }
 
@@ -94,7 +115,7 @@ static bool frames(const char *header, size_t len)
 static const char *header_wrong(const char *header)
 {
     size_t name = strspn(header, TOKEN);
-    const char *place = strstr(header, PLACE);
+    const char *place = strstr(header, TC_SECRET_PLACE);
     for (const char *c = header; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             return "holds a line break or another control character";
@@ -103,8 +124,8 @@ static const char *header_wrong(const char *header)
     if (frames(header, name))
         return "is one that steers the request itself";
     if (!place || place < header + name)
-        return "has no " PLACE " in its value";
-    return strstr(place + 1, PLACE) ? "has " PLACE " twice" : NULL;
+        return "has no " TC_SECRET_PLACE " in its value";
+    return strstr(place + 1, TC_SECRET_PLACE) ? "has " TC_SECRET_PLACE " twice" : NULL;
 }
 
 void tc_set_secret_header(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
@@ -115,8 +136,8 @@ void tc_set_secret_header(struct tc_parse *p, const struct tc_key *key, struct t
         return;
     const char *wrong = header_wrong(node->text);
     if (wrong)
-        tc_parse_bad(p, node, "write it as in \"Authorization: Bearer " PLACE "\"", "the header %s",
-                     wrong);
+        tc_parse_bad(p, node, "write it as in \"Authorization: Bearer " TC_SECRET_PLACE "\"",
+                     "the header %s", wrong);
     else
         secret->header = tc_parse_copy(p, node->text);
 }
@@ -166,35 +187,82 @@ void tc_set_secrets(struct tc_parse *p, const struct tc_key *key, struct tc_node
     tc_parse_leave(p, mark);
 }
 
-bool tc_secret_reaches(const struct tc_net_entry *net, size_t count, const char *host)
+static void add_to(struct tc_parse *p, const struct tc_spec *said, const struct tc_secret *secret,
+                   const char *hint, const char *text)
 {
-    struct tc_complaint c;
-    _auto_(tc_net_entry_done) struct tc_net_entry entry = {0};
-    return tc_endpoint_read(host, &entry, &c) == 0 &&
-           tc_endpoint_find(net, count, entry.host, entry.port);
+    _autofree_ char *subject = tc_format("%s.secrets.%s", said->prefix, secret->name);
+    if (subject && text)
+        tc_diag_add(&p->diag, (struct tc_place){secret->line, 1, 1}, subject, hint, "%s", text);
+    else
+        p->diag.memory = true;
+}
+
+static void check_hosts(struct tc_parse *p, const struct tc_spec *tool, const struct tc_spec *said,
+                        const struct tc_secret *secret)
+{
+    const struct tc_spec *net = tc_policy_said(p->policy, tool, TC_KEY_NETWORK);
+    for (size_t i = 0; i < secret->hosts.count; i++) {
+        const char *host = secret->hosts.items[i];
+        if (tc_secret_reaches(net ? net->net : NULL, net ? net->net_count : 0, host))
+            continue;
+        _autofree_ char *text = tc_format(
+            "the network of %s does not name %s, where the secret would go", tool->prefix, host);
+        add_to(p, said, secret, "add the host to network, or take it out of hosts", text);
+    }
+}
+
+/* The variable would be in the cage after all. */
+static void check_passed(struct tc_parse *p, const struct tc_spec *tool, const struct tc_spec *said,
+                         const struct tc_secret *secret)
+{
+    const struct tc_spec *env = tc_policy_said(p->policy, tool, TC_KEY_ENV);
+    if (!env || !tc_startswith(secret->from, "env:") ||
+        !tc_strv_has(&env->env_pass, secret->from + 4))
+        return;
+    _autofree_ char *text =
+        tc_format("env.pass of %s gives the tool %s itself", tool->prefix, secret->from + 4);
+    add_to(p, said, secret, "take it out of env.pass: the proxy puts it into the requests", text);
+}
+
+static bool same_header(const struct tc_secret *a, const struct tc_secret *b)
+{
+    size_t len = strcspn(a->header, ":");
+    return strcspn(b->header, ":") == len && strncasecmp(a->header, b->header, len) == 0;
+}
+
+static bool share_host(const struct tc_secret *a, const struct tc_secret *b)
+{
+    bool plain;
+    for (size_t i = 0; i < a->hosts.count; i++)
+        for (size_t j = 0; j < b->hosts.count; j++)
+            if (tc_streq(tc_secret_endpoint(a->hosts.items[i], &plain),
+                         tc_secret_endpoint(b->hosts.items[j], &plain)))
+                return true;
+    return false;
+}
+
+/* A header has one value. */
+static void check_alone(struct tc_parse *p, const struct tc_spec *said, size_t at)
+{
+    const struct tc_secret *secret = &said->secrets[at];
+    for (size_t i = 0; i < at; i++) {
+        const struct tc_secret *other = &said->secrets[i];
+        if (!same_header(secret, other) || !share_host(secret, other))
+            continue;
+        _autofree_ char *text =
+            tc_format("%s goes in the same header to the same host", other->name);
+        add_to(p, said, secret, "one tool for each of them, or another header", text);
+    }
 }
 
 /* The defaults are whole only at the end of the file. */
 static void check_spec(struct tc_parse *p, const struct tc_spec *tool)
 {
     const struct tc_spec *said = tc_policy_said(p->policy, tool, TC_KEY_SECRETS);
-    const struct tc_spec *net = tc_policy_said(p->policy, tool, TC_KEY_NETWORK);
     for (size_t i = 0; said && i < said->secret_count; i++) {
-        const struct tc_secret *secret = &said->secrets[i];
-        for (size_t h = 0; h < secret->hosts.count; h++) {
-            if (tc_secret_reaches(net ? net->net : NULL, net ? net->net_count : 0,
-                                  secret->hosts.items[h]))
-                continue;
-            _autofree_ char *subject = tc_format("%s.secrets.%s", said->prefix, secret->name);
-            if (!subject) {
-                p->diag.memory = true;
-                return;
-            }
-            tc_diag_add(&p->diag, (struct tc_place){secret->line, 1, 1}, subject,
-                        "add the host to network, or take it out of hosts",
-                        "the network of %s does not reach %s, where the secret would go",
-                        tool->prefix, secret->hosts.items[h]);
-        }
+        check_hosts(p, tool, said, &said->secrets[i]);
+        check_passed(p, tool, said, &said->secrets[i]);
+        check_alone(p, said, i);
     }
 }
 

@@ -44,6 +44,8 @@ char *tc_path_move(const char *dir, const char *to, const char *path);
 /* The host's path for a path of the cage: through the grant, /workspace of the call, or the same
  * name. */
 char *tc_resolve_host_path(const struct tc_resolve *r, const char *path);
+/* Hides the host's `secret` wherever the grant would show it. */
+int tc_resolve_hide(struct tc_resolve *r, const char *secret, const char *why);
 /* toolcage's own denials; refuses grants of its state. After narrowing. */
 int tc_resolve_masks(struct tc_resolve *r);
 int tc_resolve_tool_writable(struct tc_resolve *r);

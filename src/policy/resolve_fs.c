@@ -163,8 +163,7 @@ static int add_mask(struct tc_resolve *r, const char *path, const char *why)
     return tc_grant_add(r->grant, &entry) ? 0 : tc_resolve_memory(r);
 }
 
-/* Hides the host's `secret` wherever the grant would show it. */
-static int mask_everywhere(struct tc_resolve *r, const char *secret, const char *why)
+int tc_resolve_hide(struct tc_resolve *r, const char *secret, const char *why)
 {
     size_t count = r->grant->fs_count;
     for (size_t i = 0; i < count; i++) {
@@ -214,7 +213,7 @@ static int mask_credentials(struct tc_resolve *r, const char *home)
             return tc_resolve_memory(r);
         rc = check_values(r, secret);
         if (!rc && !named_exactly(r->grant, secret))
-            rc = mask_everywhere(r, secret, credential);
+            rc = tc_resolve_hide(r, secret, credential);
     }
     return rc;
 }
@@ -241,7 +240,7 @@ static int mask_closed(struct tc_resolve *r, const char *home)
                                  "the home directory %s is granted and cannot be listed", home);
     for (size_t i = 0; i < places.count && !rc; i++)
         if (!named_exactly(r->grant, places.items[i]))
-            rc = mask_everywhere(r, places.items[i], closed);
+            rc = tc_resolve_hide(r, places.items[i], closed);
     return rc;
 }
 
@@ -277,7 +276,7 @@ static int mask_own(struct tc_resolve *r, const char *own, const char *why)
                                      "grant another directory", "%s is %s and is never granted",
                                      entry->from, why);
     }
-    return own ? mask_everywhere(r, own, why) : 0;
+    return own ? tc_resolve_hide(r, own, why) : 0;
 }
 
 int tc_resolve_masks(struct tc_resolve *r)

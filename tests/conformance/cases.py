@@ -33,6 +33,9 @@ def no(clause, name, run, saw, **grant):
     return case(clause, name, run, saw, False, **grant)
 
 
+# a file in what the tool may read; without TLS, because the listener speaks none
+SECRET = {"network": '["127.0.0.1:{port}"]',
+          "secrets.KEY": '{ from = "file:{data}/file", hosts = ["http://127.0.0.1:{port}"], header = "X-Key: \\u007bsecret}" }'}
 SMALL = {"disk": '"1MiB"'}
 
 CASES = [
@@ -132,6 +135,11 @@ CASES = [
     no("net.inspect", "another method", "request 127.0.0.1 {port} POST /v1/{token}", "arrived tcp", network='[{ host = "127.0.0.1", port = {port}, methods = ["GET"], paths = ["/v1"] }]'),
     no("net.inspect", "another path", "request 127.0.0.1 {port} GET /v1/../{token}", "arrived tcp", network='[{ host = "127.0.0.1", port = {port}, methods = ["GET"], paths = ["/v1"] }]'),
     no("net.inspect", "what is no request", "connect 127.0.0.1 {port} {token}", "arrived tcp", network='[{ host = "127.0.0.1", port = {port}, methods = ["GET"] }]'),
+    yes("net.secret", "a request to its host has it", "request 127.0.0.1 {port} GET /v1", "arrived tcp", **SECRET),
+    no("net.secret", "a request to another host", "request 127.0.0.1 {port} GET /v1", "arrived tcp",
+       **{**SECRET, "network": '["127.0.0.1:{port}", "example.com:80"]', "secrets.KEY": SECRET["secrets.KEY"].replace("127.0.0.1:{port}", "example.com:80")}),
+    no("net.secret", "the tool reads it where it is kept", "read {data}/file", "says {token}", **SECRET),
+    no("net.secret", "the tool has it in a variable", "environment", "says {token}", **SECRET),
     yes("net.unix", "a pair of its own", "pair", "says yes pair"),
     no("net.unix", "a pair that names its peer", "datagram-pair", "says yes datagram pair"),
     no("net.unix", "a socket in a readable directory", "unix {data}/socket {token}", "arrived unix"),

@@ -197,6 +197,46 @@ def hides(s):
     return any(f"GET /{s.token}".encode() in text for text in heard)
 
 
+SAYS = """
+try: key = open(sys.argv[3]).read()
+except OSError: key = 'nothing'
+print(key)
+"""
+ASKS = """
+s = socket.create_connection(('127.0.0.1', int(sys.argv[1])), 5); s.settimeout(5)
+s.sendall(b'GET /tell HTTP/1.1\\r\\nHost: 127.0.0.1:%s\\r\\nX-Key: %s\\r\\n\\r\\n' % (sys.argv[1].encode(), key.encode()))
+while text := s.recv(4096): sys.stdout.buffer.write(text)
+"""
+
+
+def teller(s):
+    """A server that answers with what it was asked."""
+    sock = socket.create_server(("127.0.0.1", 0))
+    s.ends.callback(sock.close)
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                peer, _ = sock.accept()
+                with peer, contextlib.suppress(OSError):
+                    peer.settimeout(5)
+                    text = peer.recv(65536)
+                    peer.sendall(b"HTTP/1.0 200 OK\r\n\r\n" + text)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return sock.getsockname()[1]
+
+
+def secretly(script):
+    """The tool gets a secret put into its requests to a server of the operator's."""
+    def run(s):
+        port, key = teller(s), s.write("data/key", s.token)
+        s.network = f'["127.0.0.1:{port}"]'
+        s.more = f'secrets.KEY = {{ from = "file:{key}", hosts = ["http://127.0.0.1:{port}"], header = "X-Key: {{secret}}" }}\n'
+        return s.token in s.call(PYTHON, "-I", "-c", "import socket, sys\n" + SAYS + script, str(port), "0", key)
+    return run
+
+
 def outlives_the_proxy(s):
     """Whoever holds the door is killed while the tool runs."""
     allowed, denied, _, arrived = stage(s)
@@ -231,5 +271,7 @@ CASES = [
     ("beside an allowlist: data without a connect", by(FAST), {}),
     ("beside an allowlist: a multipath socket", by(MULTIPATH), {}),
     ("beside an allowlist: a socket of another interface", by(BOUND), {}),
+    ("a secret is read where it is kept", secretly(""), {}),
+    ("a secret is told by the server that gets it", secretly(ASKS), {}),
     ("the proxy is killed while the tool runs", outlives_the_proxy, {}),
 ]

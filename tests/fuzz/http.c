@@ -22,7 +22,7 @@ static void must_forward(const struct tc_http_head *head)
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     if (head->form == TC_HTTP_AUTHORITY)
         return;
-    tc_http_forward(head, &out);
+    tc_http_forward(head, NULL, 0, &out);
     INVARIANT(!out.failed);
     if (out.len > TC_HTTP_HEAD_MAX || head->field_count + 3 > TC_HTTP_FIELDS_MAX)
         return;

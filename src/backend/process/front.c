@@ -23,6 +23,6 @@ const struct tc_front tc_process_front = {
     .name = "process",
     .flags = TC_BACKEND_TERMINAL,
     .summary = "namespaces, mounts, Landlock and seccomp around a process of this machine",
-    .provides = ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET),
+    .provides = ~(tc_clauses)0,
     .lower = lower,
 };

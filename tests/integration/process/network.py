@@ -16,6 +16,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 
 INSIDE = "TOOLCAGE_TEST_NETWORK"
 if not os.environ.get(INSIDE):
@@ -26,6 +27,7 @@ if not os.environ.get(INSIDE):
 API, EVIL, PRIVATE, API6 = "93.184.216.34", "93.184.216.99", "10.1.2.3", "2606:2800:21f:cb07::34"
 NAMES = {"api.example.com": [API], "files.example.com": [API], "evil.example": [EVIL], "db.example.com": [PRIVATE], "mixed.example.com": [API, PRIVATE],
          "loop.example.com": ["127.0.0.1"], "meta.example.com": ["169.254.169.254"], "six.example.com": [API6]}
+spoken = []  # requests that came to the servers, with their headers
 asked = []  # names that came to the name server outside
 
 
@@ -71,7 +73,21 @@ class Web(http.server.BaseHTTPRequestHandler):
 
     def answer(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        text = json.dumps({"host": self.headers.get("Host"), "path": self.path, "method": self.command, "body": len(body)}).encode() + b"\n"
+        spoken.append((self.headers.get("Host"), self.path, dict(self.headers.items())))
+        if self.path == "/echo":
+            body = json.dumps(dict(self.headers.items())).encode()
+        if self.path == "/pieces":  # what was sent, a byte at a time
+            text = self.headers.get("Authorization", "").encode() + b" and more\n"
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(text)))
+            self.send_header("X-Seen", self.headers.get("Authorization", ""))
+            self.end_headers()
+            for byte in text:
+                self.wfile.write(bytes([byte]))
+                self.wfile.flush()
+                time.sleep(0.002)
+            return
+        text = json.dumps({"host": self.headers.get("Host"), "path": self.path, "method": self.command, "body": len(body), **({"echo": body.decode()} if self.path == "/echo" else {})}).encode() + b"\n"
         self.send_response(200)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
@@ -411,6 +427,110 @@ def contained(s):
         check(answer.out.count('"path": "/v1"') == 2 and answer.out.endswith("403"), f"{backend}: requests within TLS", answer)
 
 
+VALUE = "ghs_0123456789abcdefSECRET"
+ISSUES = '[{ host = "api.example.com", methods = ["POST"], paths = ["/repos/octo/app/issues"] }]'
+SECRET = 'secrets.GITHUB = { from = "env:GITHUB_TOKEN", hosts = ["api.example.com:443"], header = "Authorization: Bearer {secret}" }'
+
+
+def secretly(s, script, entries='["api.example.com:443", "api.example.com:80", "files.example.com:443"]', more=SECRET, **rest):
+    spoken.clear()
+    s.environ["GITHUB_TOKEN"] = VALUE
+    answer = shell(s, script, entries, more, **rest)
+    del s.environ["GITHUB_TOKEN"]
+    return answer
+
+
+def sent():
+    return [headers.get("Authorization") for _, _, headers in spoken]
+
+
+def secrets(s):
+    """A value that goes into requests, and never into the cage."""
+    s.works("net.secret")
+    answer = secretly(s, "curl -sS --fail-with-body --json '{}' https://api.example.com/repos/octo/app/issues", ISSUES)
+    check(answer.status == "ok" and sent() == [f"Bearer {VALUE}"], "a request of a program that knows nothing of it", (answer, spoken))
+    check(answer.enforcement and "outside of the cage" in answer.enforcement["net.secret"], "the mechanism is named", answer)
+    check(VALUE not in json.dumps(answer.json), "no part of the result holds it", answer.json)
+    for words in ("-H 'authorization: Bearer mine'", '-H "Authorization: token $GITHUB"', "-H 'Authorization: a' -H 'AUTHORIZATION: b'", "--noproxy '*'", "-u me:mine", "--proxy socks5h://${http_proxy#http://}"):
+        answer = secretly(s, f"curl -sS {words} https://api.example.com/")
+        check(answer.status == "ok" and sent() == [f"Bearer {VALUE}"] and len([k for k in spoken[0][2] if k.lower() == "authorization"]) == 1, f"it takes the place of what the tool says: {words}", (answer, spoken))
+    answer = secretly(s, f"curl -sS -H 'Authorization: mine' {CA} https://files.example.com/ && curl -sS -H 'Authorization: mine' http://api.example.com/ && curl -sS http://api.example.com/")
+    check(answer.status == "ok" and sent() == ["mine", "mine", None], "not to another host, and not without TLS", spoken)
+    answer = secretly(s, "curl -sS http://api.example.com/; curl -sS --noproxy '*' http://api.example.com/", more=SECRET.replace('"api.example.com:443"', '"http://api.example.com:80"'))
+    check(sent() == [f"Bearer {VALUE}"] * 2, "without TLS where its host says so", (answer, spoken))
+    answer = secretly(s, "curl -sSk https://api.example.com:444/", '["api.example.com:444"]', SECRET.replace("443", "444"))
+    check("could not be trusted" in answer.out and not spoken, "not to who cannot prove the name", answer)
+    answer = secretly(s, "curl -sS -X DELETE https://api.example.com/repos/octo/app/issues; curl -sS https://api.example.com/user", ISSUES)
+    check(not spoken and answer.out.count("takes no such request") == 2, "not with a request that is not allowed", answer)
+
+
+def masked(s):
+    """What a server says of it the tool does not hear."""
+    s.works("net.secret")
+    answer = secretly(s, "curl -sSi --compressed https://api.example.com/echo")
+    check(f"Bearer {'*' * len(VALUE)}" in answer.out and VALUE not in answer.out and "identity" in answer.out and answer.status == "ok", "in the body", answer)
+    answer = secretly(s, "curl -sSi https://api.example.com/pieces")
+    check(answer.out.count("*" * len(VALUE)) == 2 and answer.out.endswith(" and more\n"), "in a header, and byte by byte", answer)
+    check(VALUE[:12] not in answer.out, "no part of it", answer)
+    answer = secretly(s, "printf 'GET /echo HTTP/1.1\\r\\nHost: api.example.com\\r\\n\\r\\n' | timeout 9 openssl s_client -quiet -CAfile /etc/toolcage-ca.pem -servername api.example.com -connect api.example.com:443 2>/dev/null")
+    check("*" * len(VALUE) in answer.out and VALUE not in answer.out, "whoever speaks TLS itself", answer)
+
+
+SEARCH = r"""
+import os, stat
+want = open('/dev/stdin').read().strip()[::-1]
+seen = []
+def look(name):
+    try:
+        with open(os.open(name, os.O_RDONLY | os.O_NONBLOCK), 'rb') as f:
+            if stat.S_ISREG(os.fstat(f.fileno()).st_mode) and want.encode() in f.read(1 << 22): seen.append(name)
+    except OSError: pass
+for pid in filter(str.isdigit, os.listdir('/proc')):
+    for name in ('environ', 'cmdline', 'auxv'): look(f'/proc/{pid}/{name}')
+    try:
+        for fd in os.listdir(f'/proc/{pid}/fd'): look(f'/proc/{pid}/fd/{fd}')
+        with open(f'/proc/{pid}/maps') as maps, open(f'/proc/{pid}/mem', 'rb') as mem:
+            for line in maps:
+                low, high = (int(x, 16) for x in line.split()[0].split('-'))
+                try: mem.seek(low); text = mem.read(min(high - low, 1 << 24))
+                except (OSError, ValueError, OverflowError): continue
+                if want.encode() in text and int(pid) != os.getpid(): seen.append(f'{pid} {line}')
+    except OSError: pass
+for top in ('/tmp', '/run', '/dev/shm', '/etc', '/workspace'):
+    for where, _, names in os.walk(top):
+        for name in names: look(os.path.join(where, name))
+print('seen', seen, os.environ.get('GITHUB'))
+"""
+
+
+def kept_out(s):
+    """Nowhere in the cage, and no way to have it handed in."""
+    s.works("net.secret")
+    s.environ["GITHUB_TOKEN"] = VALUE
+    answer = s.python(SEARCH, network='["api.example.com:443"]', writable=(), more=SECRET, stdin=VALUE[::-1].encode())
+    check(answer.out.startswith("seen [] toolcage-puts-it-in"), "no variable, argument, file, descriptor or memory holds it", answer)
+    bare = s.call("sh", "-c", "echo $GITHUB_TOKEN", writable=(), more='env.pass = ["GITHUB_TOKEN"]')
+    check(VALUE in bare.out, "(a variable that is passed does)", bare)
+    answer = secretly(s, "true", flags=("-e", "GITHUB_TOKEN"))
+    check(answer.code == 126 and "more than the policy grants" in answer.message, "a call cannot hand it on", answer)
+    token = s.write("ws/token", VALUE + "\n")
+    more = SECRET.replace("env:GITHUB_TOKEN", f"file:{token}")
+    answer = s.shell(f"cat {token}; ls {s.ws}; curl -sS https://api.example.com/", network='["api.example.com:443"]', readable=[s.ws], writable=(), more=more)
+    check(VALUE not in answer.out + answer.message and "token" not in answer.out and sent()[-1:] == [f"Bearer {VALUE}"], "its file is hidden in what the tool may read", answer)
+    answer = s.shell("true", network='["api.example.com:443"]', readable=[token], writable=(), more=more)
+    check(answer.code == 126 and "its file is granted" in answer.message, "and granted to nobody", answer)
+    link = s.path("link")
+    os.symlink(token, link)
+    answer = s.shell("true", network='["api.example.com:443"]', readable=[s.ws], writable=(), more=SECRET.replace("env:GITHUB_TOKEN", f"file:{link}"))
+    check(answer.code == 126 and "a link into what the tool may read" in answer.message, "nor by a link", answer)
+    for text, why in (("", "it is empty"), ("short\n", "fewer than 8"), (VALUE + "\nX: y\n", "line break"), ("x" * 20000, "more than 16384")):
+        s.write("ws/token", text)
+        answer = s.shell("true", network='["api.example.com:443"]', writable=(), more=more)
+        check(answer.code == 126 and why in answer.message and answer.json["error"]["stage"] == "secrets" and VALUE not in json.dumps(answer.json), f"a value that is none: {why}", answer)
+    answer = shell(s, "true", '["api.example.com:443"]', SECRET)
+    check(answer.code == 126 and "GITHUB_TOKEN" in json.dumps(answer.json["error"]) and "is not set" in answer.message, "one that is not there", answer)
+
+
 PROGRAMS = {
     "wget": f"wget -q -O- --ca-certificate=/ca/cert.pem https://api.example.com/ && wget -q -O- --no-proxy --ca-certificate=/ca/cert.pem https://api.example.com/",
     "python3": "python3 -c \"import urllib.request,ssl; c=ssl.create_default_context(cafile='/ca/cert.pem'); print(urllib.request.urlopen('https://api.example.com/',context=c).read().decode());"
@@ -459,4 +579,4 @@ def gone(pids):
     return until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
 
 
-run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, inspected, trusted, contained, programs, ends)
+run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, inspected, trusted, secrets, masked, kept_out, contained, programs, ends)

@@ -76,10 +76,8 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "fallback = [\"gvisor\", \"process\"]\n"
                                   "[tool.nowhere]\n"
                                   "command = [\"ok\"]\n"
-                                  "network = [\"api.example.com:443\"]\n"
-                                  "secrets.KEY = { from = \"env:KEY\", hosts = "
-                                  "[\"api.example.com:443\"], header = \"X: {secret}\" }\n"
-                                  "fallback = [\"qemu\", \"gvisor\"]\n"
+                                  "backend = \"firecracker\"\n"
+                                  "fallback = [\"qemu\"]\n"
                                   "[tool.nested]\n"
                                   "command = [\"ok\"]\n"
                                   "layers = [\"oci\", \"gvisor\"]\n"
@@ -245,10 +243,10 @@ static void refusals_are_finished_calls(void **state)
         {"absent", "qemu", "no backend qemu", TOOLCAGE_EBACKEND, 125},
         {"asks", "asks", "no approver is connected", TOOLCAGE_EDENIED, 126},
         {"misspelt", "okay", "does not know the word", TOOLCAGE_EBACKEND, 125},
-        {"caged", "net.secret", "cannot enforce net.secret", TOOLCAGE_EUNENFORCEABLE, 126},
+        {"caged", "env:KEY", "the secret KEY has no value that can be used: it is not set",
+         TOOLCAGE_ENOT_FOUND, 126},
         {"nowhere", "fallback",
-         "process (it cannot enforce net.secret); qemu (this version has no such backend); gvisor "
-         "(it cannot enforce net.secret)",
+         "firecracker (this version has no such backend); qemu (this version has no such backend)",
          TOOLCAGE_EUNENFORCEABLE, 126},
         {"nested", "layers", "runs another one inside", TOOLCAGE_EUNENFORCEABLE, 126},
         {"traces", "syscalls", "gVisor's own kernel decides what ptrace does",
@@ -275,7 +273,7 @@ static void refusals_are_finished_calls(void **state)
     }
 }
 
-static void missing_clause_names_its_place(void **state)
+static void missing_secret_names_its_place(void **state)
 {
     struct stage s;
     set_stage(&s, PEER_HONEST, "caged");
@@ -284,7 +282,7 @@ static void missing_clause_names_its_place(void **state)
     uint32_t line;
     tc_error_location(result->error, &file, &line, NULL);
     assert_string_equal(file, "test.toml");
-    assert_int_equal(line, 35);
+    assert_int_equal(line, 36);
     strike(&s);
 }
 
@@ -698,7 +696,7 @@ int main(void)
         cmocka_unit_test(success_has_every_field),
         cmocka_unit_test(each_ending_has_its_codes),
         cmocka_unit_test(refusals_are_finished_calls),
-        cmocka_unit_test(missing_clause_names_its_place),
+        cmocka_unit_test(missing_secret_names_its_place),
         cmocka_unit_test(call_cannot_choose_no_cage),
         cmocka_unit_test(wrong_answers_are_errors),
         cmocka_unit_test(lost_helper_fails_start),

@@ -168,7 +168,7 @@ static void forwards(const char *from, const char *to)
     struct tc_http_head head, again;
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     assert_int_equal(read_text(from, &head), TC_HTTP_DONE);
-    tc_http_forward(&head, &out);
+    tc_http_forward(&head, NULL, 0, &out);
     assert_string_equal(out.data, to);
     assert_int_equal(read_text(out.data, &again), TC_HTTP_DONE);
 }

@@ -100,7 +100,20 @@ static const struct row rows[] = {
      ""},
     {T "secrets.A = { from = \"env:A\", hosts = [\"a.example\"], header = \"A: {secret}\" }\n"
        "network = [\"b.example\", \"a.example:80\"]\n",
-     2, 1, "tool.x.secrets.A", "does not reach a.example:443", "add the host to network"},
+     2, 1, "tool.x.secrets.A", "does not name a.example:443", "add the host to network"},
+    {T "secrets.A = { from = \"env:A\", hosts = [\"a.example\"], header = \"A: {secret}\" }\n"
+       "network = [\"*\"]\n",
+     2, 1, "tool.x.secrets.A", "does not name a.example:443", "add the host to network"},
+    {T "secrets.A.hosts = [\"http://a.example\"]\n", 2, 20, "tool.x.secrets.A.hosts",
+     "without TLS needs its port", "http://127.0.0.1:8080"},
+    {T "secrets.A = { from = \"env:B\", hosts = [\"a.example\"], header = \"A: {secret}\" }\n"
+       "network = [\"a.example\"]\nenv.pass = [\"B\"]\n",
+     2, 1, "tool.x.secrets.A", "env.pass of tool.x gives the tool B itself", "take it out"},
+    {T "secrets.A = { from = \"env:A\", hosts = [\"a.example:80\"], header = \"X-K: {secret}\" }\n"
+       "secrets.B = { from = \"env:B\", hosts = [\"http://a.example:80\"], header = \"x-k: "
+       "{secret}\" "
+       "}\nnetwork = [\"a.example:80\"]\n",
+     3, 1, "tool.x.secrets.B", "A goes in the same header to the same host", "one tool"},
     {T "layers = []\n", 2, 10, "tool.x.layers", "fewer than two", ""},
     {T "layers = [\"oci\", \"ocy\"]\n", 2, 18, "tool.x.layers", "no backend with walls", "gvisor"},
     {T "layers = [\"oci\", \"oci\"]\n", 2, 18, "tool.x.layers", "twice", ""},

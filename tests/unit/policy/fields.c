@@ -35,6 +35,7 @@ static const char *const uncompared[] = {"tool",
                                          "fs.origin.line",
                                          "net.origin.key",
                                          "net.origin.line",
+                                         "net.secret",
                                          "secrets.line",
                                          "sockets.access",
                                          "sockets.optional",
@@ -57,13 +58,27 @@ static const char *const uncompared[] = {"tool",
                                          "setup",
                                          "setup_ready",
                                          NULL};
-/* What the host has no use for: how paths are looked up, and input that is the model's. */
-static const char *const untold[] = {"fs.bound",        "fs.own",           "fs.found",
-                                     "fs.setup",        "sockets.access",   "sockets.argument",
-                                     "sockets.bound",   "sockets.built_in", "sockets.own",
-                                     "sockets.found",   "sockets.setup",    "stdin_bytes",
-                                     "steering.listed", "caller_cwd",       "overlay_or_copy",
-                                     "tool_writable",   "limits.disk_set",  NULL};
+/* What the host has no use for: how paths are looked up, input that is the model's, and what
+ * follows from the rest. */
+static const char *const untold[] = {"net.secret",
+                                     "fs.bound",
+                                     "fs.own",
+                                     "fs.found",
+                                     "fs.setup",
+                                     "sockets.access",
+                                     "sockets.argument",
+                                     "sockets.bound",
+                                     "sockets.built_in",
+                                     "sockets.own",
+                                     "sockets.found",
+                                     "sockets.setup",
+                                     "stdin_bytes",
+                                     "steering.listed",
+                                     "caller_cwd",
+                                     "overlay_or_copy",
+                                     "tool_writable",
+                                     "limits.disk_set",
+                                     NULL};
 
 static bool among(const char *const *names, const char *name)
 {

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "call/secrets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+
+/* Of fewer bytes much in an answer would look like one; of more no server takes a header. */
+enum { BYTES_MIN = 8, BYTES_MAX = 16384, FILE_MAX = 1 << 20 };
+
+struct reading {
+    const struct toolcage_policy *policy;
+    const struct tc_grant *grant;
+    const struct tc_secret *secret;
+    struct tc_strv values;
+    struct toolcage_error **err;
+};
+
+static int fail(const struct reading *r, int errnum, const char *hint, const char *what)
+{
+    const struct tc_secret *secret = r->secret;
+    return tc_fail(r->err,
+                   &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
+                                    .stage = "secrets",
+                                    .subject = secret->from,
+                                    .errnum = errnum,
+                                    .hint = hint,
+                                    .file = tc_policy_file(r->policy, secret->line),
+                                    .line = tc_policy_number(secret->line),
+                                    .column = 1},
+                   "the secret %s has no value that can be used: %s", secret->name, what);
+}
+
+static void wipe(struct tc_buf *buf)
+{
+    if (buf->data)
+        explicit_bzero(buf->data, buf->cap);
+    tc_buf_done(buf);
+}
+
+/* Written to a header as it is. */
+static const char *value_wrong(const char *value, size_t len)
+{
+    if (len < BYTES_MIN)
+        return len ? "it has fewer than 8 bytes" : "it is empty";
+    if (len > BYTES_MAX)
+        return "it has more than 16384 bytes";
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)value[i] < 0x20 || value[i] == 0x7f)
+            return "it holds a line break or another control character";
+    return NULL;
+}
+
+static int take(struct reading *r, const char *value, size_t len)
+{
+    const char *wrong = value_wrong(value, len);
+    if (wrong)
+        return fail(r, 0, "put the value there alone, in one line of 8 to 16384 bytes", wrong);
+    return tc_strv_take(&r->values, strndup(value, len)) ? 0 : tc_fail_memory(r->err);
+}
+
+static int read_variable(struct reading *r, const char *name)
+{
+    const char *value = getenv(name);
+    return value ? take(r, value, strlen(value))
+                 : fail(r, 0, "set the variable where toolcage is started", "it is not set");
+}
+
+/* A link leads to where the file is really kept, which may be granted by another name. */
+static bool is_shown(const struct tc_grant *grant, int fd, const char *path)
+{
+    char link[64], real[PATH_MAX];
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, real, sizeof(real) - 1);
+    if (n < 0)
+        return true;
+    real[n] = '\0';
+    if (strcmp(real, path) == 0) /* the policy's own name is hidden in the grant */
+        return false;
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].from && tc_path_within(grant->fs[i].from, real))
+            return true;
+    return false;
+}
+
+static int open_file(const struct reading *r, const char *path, int *ret)
+{
+    struct stat st;
+    _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return fail(r, errno, "make the file, readable for who runs toolcage",
+                    "it cannot be opened");
+    if (!S_ISREG(st.st_mode))
+        return fail(r, 0, "name a file", "it is no file");
+    if (is_shown(r->grant, fd, path))
+        return fail(r, 0, "keep the file where no grant leads",
+                    "it is a link into what the tool may read");
+    *ret = TAKE_FD(fd);
+    return 0;
+}
+
+/* Editors end a line; that is not of the value. */
+static int take_line(struct reading *r, const struct tc_buf *text)
+{
+    size_t len = text->len;
+    if (len && text->data[len - 1] == '\n')
+        len--;
+    if (len && text->data[len - 1] == '\r')
+        len--;
+    return take(r, text->data ? text->data : "", len);
+}
+
+static int read_file(struct reading *r, const char *path)
+{
+    struct tc_buf text = {.max = FILE_MAX};
+    _autofd_ int fd = -1;
+    int rc = open_file(r, path, &fd);
+    if (rc < 0)
+        return rc;
+    if (tc_read_all(fd, &text) < 0)
+        rc = fail(r, errno, "put the value there alone", "it cannot be read");
+    else
+        rc = take_line(r, &text);
+    wipe(&text);
+    return rc;
+}
+
+static int read_one(struct reading *r)
+{
+    const char *from = r->secret->from;
+    return tc_startswith(from, "env:") ? read_variable(r, from + strlen("env:"))
+                                       : read_file(r, from + strlen("file:"));
+}
+
+static int write_down(struct reading *r, int *ret_fd)
+{
+    struct tc_wire wire = TC_WIRE_PUT_INIT;
+    tc_secret_values_visit(&wire, &r->values);
+    bool written = !wire.failed && !wire.out.failed;
+    *ret_fd = written ? tc_memfd("toolcage-secrets", wire.out.data, wire.out.len) : -1;
+    int errnum = errno;
+    wipe(&wire.out);
+    if (!written)
+        return tc_fail_memory(r->err);
+    return *ret_fd >= 0
+               ? 0
+               : tc_fail(r->err,
+                         &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                          .stage = "secrets",
+                                          .subject = "memfd_create",
+                                          .errnum = errnum,
+                                          .hint = "free memory or descriptors of this machine"},
+                         "the values of secrets cannot be handed to the egress proxy");
+}
+
+int tc_secrets_read(const struct toolcage_policy *policy, const struct tc_grant *grant, int *ret_fd,
+                    struct toolcage_error **err)
+{
+    struct reading r = {.policy = policy, .grant = grant, .err = err};
+    int rc = 0;
+    *ret_fd = -1;
+    for (size_t i = 0; i < grant->secret_count && rc == 0; i++) {
+        r.secret = &grant->secrets[i];
+        rc = read_one(&r);
+    }
+    if (rc == 0 && r.values.count)
+        rc = write_down(&r, ret_fd);
+    tc_secret_values_done(&r.values);
+    return rc;
+}
