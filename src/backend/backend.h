@@ -25,10 +25,13 @@ struct tc_front {
     int flags;
     tc_clauses provides; /* which clauses it can enforce on a machine that has everything */
     /* grant -> plan; pure. Fills *ret (zeroed); the caller frees it with tc_plan_done also on
-     * failure. */
+     * failure. Called by tc_front_lower(). */
     int (*lower)(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err);
 };
 
+/* grant -> plan, with what no backend needs to do by itself; pure. *ret as above. */
+int tc_front_lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
+                   struct toolcage_error **err);
 /* By name, or NULL. */
 const struct tc_front *tc_front_find(const char *name);
 /* The index-th, or NULL past the end. */

@@ -60,7 +60,7 @@ static int lower_lacks(const struct tc_front *front, const struct tc_grant *gran
 {
     struct tc_plan plan = {0};
     struct toolcage_error *why = NULL;
-    int r = front->lower(grant, &plan, &why);
+    int r = tc_front_lower(front, grant, &plan, &why);
     tc_plan_done(&plan);
     if (r == 0)
         return 0;

@@ -99,7 +99,7 @@ static int write_plan(struct toolcage_call *call, const struct tc_front *front, 
 {
     struct tc_plan plan = {0};
     struct tc_wire wire = TC_WIRE_PUT_INIT;
-    int r = front->lower(&call->grant, &plan, err);
+    int r = tc_front_lower(front, &call->grant, &plan, err);
     if (r == 0) {
         bool filled = add_written(&call->grant, &plan) && fill(&plan.call, call->id) &&
                       fill(&plan.tool, call->grant.tool) && fill(&plan.backend, front->name) &&

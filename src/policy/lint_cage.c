@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "policy/backends.h"
 #include "policy/lint_rules.h"
 #include "policy/resolve.h"
 #include "policy/template.h"
@@ -106,7 +107,7 @@ void tc_lint_unenforceable(struct tc_lint *l, const struct tc_spec *spec)
 void tc_lint_no_boundary(struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_BACKEND);
-    if (said && tc_streq(said->backend, "not-a-security-boundary"))
+    if (said && tc_backend_strength(said->backend) == 0)
         tc_lint_add(l, said, "backend", said->said[TC_KEY_BACKEND], said->backend,
                     "backend = \"process\" costs about as much and holds",
                     "nothing holds %s: it may do whatever you may", spec->prefix);
