@@ -6,6 +6,17 @@
 #include "backend/backend.h"
 #include "policy/settings.h"
 
+tc_clauses tc_front_missing(const struct tc_front *front, const struct tc_grant *grant)
+{
+    return front->flags & TC_BACKEND_NO_BOUNDARY ? 0 : grant->clauses & ~front->provides;
+}
+
+tc_features tc_front_lacks(const struct tc_front *front, const struct tc_grant *grant,
+                           tc_features wanted)
+{
+    return (tc_grant_features(grant) | wanted) & ~front->has;
+}
+
 static bool take_settings(struct tc_plan *plan, const char *backend, const struct tc_strv *said)
 {
     for (size_t i = 0; i < said->count; i++) {
