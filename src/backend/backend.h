@@ -11,11 +11,11 @@
 #include "backend/outcome.h"
 #include "backend/plan.h"
 #include "base/error.h"
+#include "policy/feature.h"
 
 /* flags */
 enum {
     TC_BACKEND_NO_BOUNDARY = 1, /* enforces nothing, and every result says so */
-    TC_BACKEND_TERMINAL = 2,    /* can give the tool a terminal of the cage's own */
 };
 
 /* ---- the front (library) ---- */
@@ -24,17 +24,31 @@ struct tc_front {
     const char *name, *summary;
     int flags;
     tc_clauses provides; /* which clauses it can enforce on a machine that has everything */
+    tc_features has;     /* and what else it can do */
     /* grant -> plan; pure. Fills *ret (zeroed); the caller frees it with tc_plan_done also on
-     * failure. */
+     * failure. Called by tc_front_lower(). */
     int (*lower)(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err);
 };
 
+/* grant -> plan, with what no backend needs to do by itself; pure. *ret as above. */
+int tc_front_lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
+                   struct toolcage_error **err);
+/* What the grant needs and the backend does not enforce, whatever the machine; nothing where it has
+ * no walls. And what it does not have of what the grant needs, or the call `wanted` beside. */
+tc_clauses tc_front_missing(const struct tc_front *front, const struct tc_grant *grant);
+tc_features tc_front_lacks(const struct tc_front *front, const struct tc_grant *grant,
+                           tc_features wanted);
 /* By name, or NULL. */
 const struct tc_front *tc_front_find(const char *name);
 /* The index-th, or NULL past the end. */
 const struct tc_front *tc_front_at(size_t index);
 /* "process, fake, …" of all fronts; owned. */
 char *tc_front_names(void);
+
+/* What a backend without walls passes over in silence, as it does with clauses; the others would
+ * make a promise of its own. */
+#define TC_FEATURES_IGNORED \
+    (~(TC_FEATURE_BIT(TERMINAL) | TC_FEATURE_BIT(SESSION) | TC_FEATURE_BIT(INSTALL)))
 
 /* ---- the works (helper) ---- */
 

@@ -58,5 +58,6 @@ const struct tc_front tc_fake_front = {
     .summary = "scripted outcomes for tests; runs nothing",
     .flags = TC_BACKEND_NO_BOUNDARY,
     .provides = 0,
+    .has = TC_FEATURES_IGNORED,
     .lower = lower_fake,
 };

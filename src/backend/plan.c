@@ -66,8 +66,7 @@ static TC_FIELDS(deny_fields, DENY);
     F(ONE, bounds)                                                                            \
     F(ONE, payload)                                                                           \
     F(ONE, image)                                                                             \
-    F(ONE, runtime)                                                                           \
-    F(ONE, platform)
+    F(LIST, settings)
 TC_FIELDS(tc_plan_fields, PLAN);
 #undef TC_STRUCT
 

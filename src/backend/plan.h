@@ -74,12 +74,11 @@ struct tc_plan {
     /* the tool has a terminal of the cage's own, of this size, in place of three pipes */
     bool terminal;
     uint16_t rows, columns;
-    char *session;  /* whose state the call goes on with, by name; NULL: none */
-    char *bounds;   /* of that session: what every call of it may do, as a digest */
-    char *payload;  /* a backend's own text */
-    char *image;    /* a root file system on the host; NULL: its system directories */
-    char *runtime;  /* the container runtime by name; NULL: any */
-    char *platform; /* of gVisor, by name; NULL: the best that works */
+    char *session;           /* whose state the call goes on with, by name; NULL: none */
+    char *bounds;            /* of that session: what every call of it may do, as a digest */
+    char *payload;           /* a backend's own text */
+    char *image;             /* a root file system on the host; NULL: its system directories */
+    struct tc_strv settings; /* of the backend, "key=value" */
 };
 
 /* May a session have this name? One that may is a single name of a directory, too. */

@@ -34,5 +34,6 @@ const struct tc_front tc_unconfined_front = {
     .summary = "runs the tool without any cage; for tests only",
     .flags = TC_BACKEND_NO_BOUNDARY,
     .provides = 0,
+    .has = TC_FEATURES_IGNORED,
     .lower = lower_unconfined,
 };

@@ -144,10 +144,9 @@ static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char 
     plan->overlay_or_copy = grant->overlay_or_copy;
     return copy_text(&plan->tool, grant->tool) && copy_text(&plan->backend, backend) &&
            copy_text(&plan->grant, grant->digest) && copy_text(&plan->image, grant->image) &&
-           copy_text(&plan->runtime, grant->runtime) &&
-           copy_text(&plan->platform, grant->platform) && tc_plan_system(plan, !grant->image) &&
-           add_entries(plan, grant) && add_sockets(plan, grant) && add_directories(plan, grant) &&
-           add_lists(plan, grant) && add_network(plan, grant) && add_policy(plan, grant);
+           tc_plan_system(plan, !grant->image) && add_entries(plan, grant) &&
+           add_sockets(plan, grant) && add_directories(plan, grant) && add_lists(plan, grant) &&
+           add_network(plan, grant) && add_policy(plan, grant);
 }
 
 int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,

@@ -60,12 +60,25 @@ static int lower_lacks(const struct tc_front *front, const struct tc_grant *gran
 {
     struct tc_plan plan = {0};
     struct toolcage_error *why = NULL;
-    int r = front->lower(grant, &plan, &why);
+    int r = tc_front_lower(front, grant, &plan, &why);
     tc_plan_done(&plan);
     if (r == 0)
         return 0;
     *ret = r == TOOLCAGE_EMEMORY ? NULL : strdup(tc_error_message(why));
     tc_error_free(why);
+    return *ret ? 0 : tc_fail_memory(err);
+}
+
+/* What the backend's own data and its lowering say of the grant, as above. */
+static int front_lacks(const struct tc_front *front, const struct tc_grant *grant, char **ret,
+                       struct toolcage_error **err)
+{
+    tc_clauses clauses = tc_front_missing(front, grant);
+    tc_features features = tc_front_lacks(front, grant, 0);
+    if (!clauses && !features)
+        return lower_lacks(front, grant, ret, err);
+    *ret = clauses ? clauses_lacking(clauses)
+                   : tc_format("it %s", tc_feature_rows[__builtin_ctz(features)].text);
     return *ret ? 0 : tc_fail_memory(err);
 }
 
@@ -79,12 +92,7 @@ static int judge(struct toolcage_engine *engine, const struct tc_grant *grant, c
         *ret_reason = strdup("this version has no such backend");
         return *ret_reason ? 0 : tc_fail_memory(err);
     }
-    tc_clauses missing = grant->clauses & ~front->provides;
-    if (missing) {
-        *ret_reason = clauses_lacking(missing);
-        return *ret_reason ? 0 : tc_fail_memory(err);
-    }
-    int r = lower_lacks(front, grant, ret_reason, err);
+    int r = front_lacks(front, grant, ret_reason, err);
     if (r < 0 || *ret_reason)
         return r;
     const struct tc_outcome *probes = NULL; /* wanted only by what is fine but for the machine */

@@ -20,6 +20,7 @@ int tc_policy_lint_here(const struct toolcage_policy *policy, const char *text, 
         backends[facts.backend_count++] =
             (struct tc_lint_backend){.name = front->name,
                                      .provides = front->provides,
+                                     .has = front->has,
                                      .no_boundary = front->flags & TC_BACKEND_NO_BOUNDARY};
     return tc_policy_lint(policy, text, length, &facts, ret, err);
 }

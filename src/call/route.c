@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The one place that compares what a grant requires with what a backend provides. There is no way
+ * The one place that refuses where a backend lacks what a grant or a call needs. There is no way
  * around a missing clause: a weaker cage is never chosen in its place. */
 #include "call/route.h"
 
@@ -88,6 +88,21 @@ static int fail_missing(const struct toolcage_policy *policy, const struct tc_gr
                    tool_words(grant));
 }
 
+static int fail_feature(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                        const struct tc_front *front, tc_features missing,
+                        struct toolcage_error **err)
+{
+    const struct tc_feature_row *row = &tc_feature_rows[__builtin_ctz(missing)];
+    const char *keys[] = {row->key};
+    struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE,
+                         .stage = row->stage,
+                         .subject = row->subject,
+                         .hint = row->hint};
+    place(policy, grant, keys, row->key ? 1 : 0, &why);
+    return tc_fail(err, &why, "the backend %s %s, as tool %s needs", front->name, row->text,
+                   tool_words(grant));
+}
+
 /* A backend without walls must be the operator's own word: a call may not choose it under a policy.
  */
 static int check_no_boundary(const struct toolcage_policy *policy, const struct tc_front *front,
@@ -138,7 +153,7 @@ static int fail_layers(const struct toolcage_policy *policy, const struct tc_gra
 }
 
 int tc_route(struct toolcage_engine *engine, const struct toolcage_policy *policy,
-             struct tc_grant *grant, bool by_call, const struct tc_front **ret,
+             struct tc_grant *grant, bool by_call, tc_features wanted, const struct tc_front **ret,
              struct toolcage_error **err)
 {
     int r = 0;
@@ -151,11 +166,14 @@ int tc_route(struct toolcage_engine *engine, const struct toolcage_policy *polic
     const struct tc_front *front = tc_front_find(grant->backend);
     if (!front)
         return fail_absent(policy, grant, err);
-    tc_clauses missing = grant->clauses & ~front->provides;
     if (front->flags & TC_BACKEND_NO_BOUNDARY)
         r = check_no_boundary(policy, front, by_call, err);
-    else if (missing)
-        r = fail_missing(policy, grant, front, missing, err);
+    tc_clauses clauses = tc_front_missing(front, grant);
+    tc_features features = tc_front_lacks(front, grant, wanted);
+    if (r == 0 && clauses)
+        r = fail_missing(policy, grant, front, clauses, err);
+    else if (r == 0 && features)
+        r = fail_feature(policy, grant, front, features, err);
     if (r == 0)
         *ret = front;
     return r;

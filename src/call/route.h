@@ -11,9 +11,9 @@
 
 /* The front that the grant names, when it can enforce every clause; with a fallback, the first one
  * that can, which the grant then names. `by_call` says that the call, not the policy, chose the
- * backend. */
+ * backend; `wanted` is what the call wants beside its grant. */
 int tc_route(struct toolcage_engine *engine, const struct toolcage_policy *policy,
-             struct tc_grant *grant, bool by_call, const struct tc_front **ret,
+             struct tc_grant *grant, bool by_call, tc_features wanted, const struct tc_front **ret,
              struct toolcage_error **err);
 
 #endif

@@ -100,7 +100,7 @@ static int write_plan(struct toolcage_call *call, const struct tc_front *front, 
 {
     struct tc_plan plan = {0};
     struct tc_wire wire = TC_WIRE_PUT_INIT;
-    int r = front->lower(&call->grant, &plan, err);
+    int r = tc_front_lower(front, &call->grant, &plan, err);
     if (r == 0) {
         bool filled = add_written(&call->grant, &plan) && fill(&plan.call, call->id) &&
                       fill(&plan.tool, call->grant.tool) && fill(&plan.backend, front->name) &&
@@ -196,45 +196,6 @@ static int submit(struct toolcage_call *call, const struct tc_front *front,
     return 0;
 }
 
-static int fail_terminal(const struct tc_front *front, struct toolcage_error **err)
-{
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                    .stage = "route",
-                                    .subject = tc_clause_name(TC_CLAUSE_TTY_NONE),
-                                    .hint = "toolcage exec runs commands in this cage; terminals "
-                                            "are for tools of backend = \"process\""},
-                   "the backend %s cannot give a terminal of the cage's own (%s)", front->name,
-                   tc_clause_name(TC_CLAUSE_TTY_NONE));
-}
-
-/* Without a cage nothing would stand at `into`, and nothing be kept of it. */
-static int check_install(const struct toolcage_call *call, const struct tc_front *front,
-                         struct toolcage_error **err)
-{
-    if (!call->installs || !(front->flags & TC_BACKEND_NO_BOUNDARY))
-        return 0;
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                    .stage = "setup",
-                                    .subject = call->tool,
-                                    .hint = "name another backend in the install phase"},
-                   "backend %s makes no cage to install in", front->name);
-}
-
-static int check_session(const struct toolcage_call *call, const struct tc_front *front,
-                         struct toolcage_error **err)
-{
-    if (!call->session || !(front->flags & TC_BACKEND_NO_BOUNDARY))
-        return 0;
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                    .stage = "session",
-                                    .subject = call->session,
-                                    .hint = "name another backend, or no session"},
-                   "backend %s has no private storage that a session could keep", front->name);
-}
-
 /* An install does what the policy says, and nothing that is said at the call. */
 static int check_setup(const struct toolcage_call *call, struct toolcage_error **err)
 {
@@ -250,6 +211,14 @@ static int check_setup(const struct toolcage_call *call, struct toolcage_error *
                    "an install phase takes no arguments, no input and no options of a call");
 }
 
+/* Beside what its grant needs. */
+static tc_features wanted(const struct toolcage_call *call)
+{
+    return (call->rows ? TC_FEATURE_BIT(TERMINAL) : 0) |
+           (call->session ? TC_FEATURE_BIT(SESSION) : 0) |
+           (call->installs ? TC_FEATURE_BIT(INSTALL) : 0);
+}
+
 static int go(struct toolcage_call *call, struct toolcage_error **err)
 {
     const struct tc_front *front;
@@ -261,13 +230,8 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
     if (r < 0)
         return r;
     note(call, "resolve", now);
-    r = tc_route(call->engine, call->policy, &call->grant, chose_backend(call), &front, err);
-    if (r == 0 && call->rows && !(front->flags & TC_BACKEND_TERMINAL))
-        r = fail_terminal(front, err);
-    if (r == 0)
-        r = check_session(call, front, err);
-    if (r == 0)
-        r = check_install(call, front, err);
+    r = tc_route(call->engine, call->policy, &call->grant, chose_backend(call), wanted(call),
+                 &front, err);
     return r < 0 ? r : submit(call, front, err);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "policy/backends.h"
 #include "policy/compare.h"
 #include "policy/endpoint.h"
 #include "policy/system_paths.h"
@@ -286,24 +287,6 @@ static void compare_limits(struct tc_differences *changes, const struct tc_limit
                  "disk is limited by the policy's word");
 }
 
-int tc_backend_strength(const char *backend)
-{
-    static const struct {
-        const char *name;
-        int rank;
-    } rows[] = {{"not-a-security-boundary", 0},
-                {"process", 1},
-                {"oci", 1},
-                {"gvisor", 2},
-                {"firecracker", 3},
-                {"qemu", 3},
-                {"kata", 3}};
-    for (size_t i = 0; i < TC_COUNT(rows); i++)
-        if (tc_streq(rows[i].name, backend))
-            return rows[i].rank;
-    return -1;
-}
-
 static int taking_part(const struct tc_grant *grant)
 {
     return tc_streq(grant->tier, "ManualOnly") ? 2 : grant->approval;
@@ -337,6 +320,20 @@ static void compare_choice(struct tc_differences *changes, const char *name, con
                            from ? from : "any");
 }
 
+static void compare_settings(struct tc_differences *changes, const struct tc_strv *from,
+                             const struct tc_strv *to)
+{
+    for (size_t i = 0; i < to->count; i++)
+        if (!tc_strv_has(from, to->items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                               "has the setting backend.%s; that cannot be compared", to->items[i]);
+    for (size_t i = 0; i < from->count; i++)
+        if (!tc_strv_has(to, from->items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                               "no longer has the setting backend.%s; that cannot be compared",
+                               from->items[i]);
+}
+
 static void compare_backends(struct tc_differences *changes, const struct tc_grant *from,
                              const struct tc_grant *to)
 {
@@ -348,8 +345,7 @@ static void compare_backends(struct tc_differences *changes, const struct tc_gra
     changes->key = TC_KEY_IMAGE;
     compare_choice(changes, "the image", from->image, to->image);
     changes->key = TC_KEY_BACKEND;
-    compare_choice(changes, "the container runtime", from->runtime, to->runtime);
-    compare_choice(changes, "the platform of gVisor", from->platform, to->platform);
+    compare_settings(changes, &from->settings, &to->settings);
     changes->key = TC_KEY_CWD;
     compare_choice(changes, "the starting directory", from->cwd, to->cwd);
 }

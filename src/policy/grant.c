@@ -20,8 +20,7 @@
     F(LIST, fallback)                                                      \
     F(LIST, layers)                                                        \
     F(ONE, image)                                                          \
-    F(ONE, runtime)                                                        \
-    F(ONE, platform)                                                       \
+    F(LIST, settings)                                                      \
     F(ONE, tier)                                                           \
     F(ONE, approval)                                                       \
     F(ARRAY, fs, TC_COUNTED(fs_count), TC_OF(tc_fs_entry_fields))          \

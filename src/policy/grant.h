@@ -87,11 +87,10 @@ struct tc_grant {
     char *backend; /* by name; the first of those that may run it, until the router has chosen */
     struct tc_strv fallback; /* the others, in order */
     struct tc_strv layers;   /* of a cage in a cage, outermost first; else empty */
-    char *image;    /* a root file system on the host, or a name; NULL: the system directories */
-    char *runtime;  /* the container runtime by name; NULL: any */
-    char *platform; /* of gVisor, by name; NULL: the best that works */
-    char *tier;     /* "Auto", … or NULL */
-    bool approval;  /* a person must say yes */
+    char *image; /* a root file system on the host, or a name; NULL: the system directories */
+    struct tc_strv settings; /* of the backends that may run it, "backend.key=value" */
+    char *tier;              /* "Auto", … or NULL */
+    bool approval;           /* a person must say yes */
     struct tc_fs_entry *fs;
     size_t fs_count;
     struct tc_net_entry *net;

@@ -5,6 +5,7 @@
  * from the row's setter where that reads a table, else from its type. A type that is not known here
  * is any value: the schema may never refuse what the compiler takes. */
 #include "policy/key_schema.h"
+#include "policy/backends.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -45,8 +46,7 @@ static const struct table {
     {tc_set_risks, TC_SCOPE_CLASS, FORM_NAMED},
     {tc_set_tests, TC_SCOPE_TEST, FORM_LIST},
     {tc_set_backends, TC_SCOPE_BACKENDS, FORM_TABLE},
-    {tc_set_oci, TC_SCOPE_OCI, FORM_TABLE},
-    {tc_set_gvisor, TC_SCOPE_GVISOR, FORM_TABLE},
+    {tc_set_settings, TC_SCOPE_COUNT, FORM_TABLE}, /* the backend of its name has it */
     {tc_set_arguments, TC_SCOPE_ARGUMENT, FORM_ARGUMENTS},
     {tc_set_others, TC_SCOPE_ITEMS, FORM_OR_FALSE},
     {tc_set_additional, TC_SCOPE_ITEMS, FORM_OR_FALSE},
@@ -148,7 +148,9 @@ static void add_table(struct tc_buf *out, const struct tc_key *key, const struct
 {
     switch (table->form) {
     case FORM_TABLE:
-        add_reference(out, table->scope, "\"$ref\":\"#/$defs/");
+        add_reference(
+            out, table->scope == TC_SCOPE_COUNT ? tc_backend_find(key->name)->scope : table->scope,
+            "\"$ref\":\"#/$defs/");
         tc_buf_addc(out, '"');
         break;
     case FORM_NAMED:

@@ -12,22 +12,6 @@
 #include "policy/format.h"
 #include "policy/parse.h"
 
-const char *const tc_words_tier[] = {"Auto", "Assisted", "HumanApprove", "ManualOnly", NULL};
-const char *const tc_words_risk[] = {"pure_compute", "file_ops", "build_test", "untrusted", NULL};
-/* The first one is for a tool's own word only: no tier or risk may stand for it. */
-const char *const tc_words_backend[] = {"not-a-security-boundary",
-                                        "process",
-                                        "oci",
-                                        "gvisor",
-                                        "firecracker",
-                                        "qemu",
-                                        "wasm",
-                                        "wasmtime",
-                                        "wasmedge",
-                                        "kata",
-                                        "kubernetes",
-                                        "fake",
-                                        NULL};
 const char *const tc_words_denials[] = {"calls", "paths", "accesses", "off", NULL};
 const char *const tc_words_mode[] = {"bind", "copy", "overlay", NULL};
 const char *const tc_words_commit[] = {"on_success", "always", "ask", "never", NULL};
@@ -207,7 +191,8 @@ const struct tc_key tc_keys[] = {
          "How much of standard output and of standard error is kept. Truncation keeps both ends.",
      .example = "output = { limit = \"64KiB\", over = \"kill\" }"},
 
-    /* where and how */
+    /* where and how; the settings of a backend go to it as tc_set_settings() finds them, so that a
+     * row's setter only checks the value */
     {EACH | TC_IN(SERVER_TOOL), "tier", tc_set_choice, SPEC(tier), .id = TC_KEY_TIER,
      .choices = tc_words_tier, .type = "word",
      .text = "How much a person takes part; chooses the backend where none is named.",
@@ -226,18 +211,16 @@ const struct tc_key tc_keys[] = {
      .example = "backend = \"process\""},
     {TC_IN(FILE), "backend", tc_set_backends, NONE, .type = "tables",
      .text = "Settings of the backends.", .example = "[backend.oci]\nruntime = \"runc\""},
-    {TC_IN(BACKENDS), "oci", tc_set_oci, NONE, .type = "table", .text = "Of the backend oci.",
+    {TC_IN(BACKENDS), "oci", tc_set_settings, NONE, .type = "table", .text = "Of the backend oci.",
      .example = "[backend.oci]"},
-    {TC_IN(OCI), "runtime", tc_set_choice, .offset = offsetof(struct toolcage_policy, runtime),
-     NONE, .choices = tc_words_runtime, .type = "word",
+    {TC_IN(OCI), "runtime", tc_set_word, NONE, .choices = tc_words_runtime, .type = "word",
      .fallback = "the first that is installed, in this order",
      .text = "The container runtime, by name: it is looked for in the system's directories, and no "
              "policy names a path.",
      .example = "runtime = \"runc\""},
-    {TC_IN(BACKENDS), "gvisor", tc_set_gvisor, NONE, .type = "table",
+    {TC_IN(BACKENDS), "gvisor", tc_set_settings, NONE, .type = "table",
      .text = "Of the backend gvisor.", .example = "[backend.gvisor]"},
-    {TC_IN(GVISOR), "platform", tc_set_choice, .offset = offsetof(struct toolcage_policy, platform),
-     NONE, .choices = tc_words_platform, .type = "word",
+    {TC_IN(GVISOR), "platform", tc_set_word, NONE, .choices = tc_words_platform, .type = "word",
      .fallback = "systrap where this runsc has it and it works here, else ptrace",
      .text = "How runsc stops the tool's system calls. systrap and kvm are tried with the smallest "
              "container first, once in a helper's life; a named one that does not work or does not "

@@ -6,11 +6,13 @@
 #ifndef TC_POLICY_LINT_H
 #define TC_POLICY_LINT_H
 
+#include "policy/feature.h"
 #include "policy/policy.h"
 
 struct tc_lint_backend {
     const char *name;
     tc_clauses provides;
+    tc_features has;
     bool no_boundary;
 };
 

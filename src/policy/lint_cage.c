@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "policy/backends.h"
 #include "policy/lint_rules.h"
 #include "policy/resolve.h"
 #include "policy/template.h"
@@ -63,18 +64,43 @@ void tc_lint_no_backend(struct tc_lint *l, const struct tc_spec *spec)
 }
 
 /* What a grant of it needs, as far as the text tells. */
-static tc_clauses clauses_of(const struct tc_lint *l, const struct tc_spec *spec)
+static struct tc_grant grant_of(const struct tc_lint *l, const struct tc_spec *spec)
 {
+    const struct tc_spec *image = tc_lint_said(l, spec, TC_KEY_IMAGE);
+    const struct tc_spec *sockets = tc_lint_said(l, spec, TC_KEY_UNIX_SOCKETS);
+    const struct tc_spec *syscalls = tc_lint_said(l, spec, TC_KEY_SYSCALLS);
+    const struct tc_spec *denials = tc_lint_said(l, spec, TC_KEY_DENIALS);
+    const struct tc_spec *workspace = tc_lint_said(l, spec, TC_KEY_WORKSPACE);
     const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
     const struct tc_spec *secrets = tc_lint_said(l, spec, TC_KEY_SECRETS);
     const struct tc_spec *time = tc_lint_said(l, spec, TC_KEY_CPU_TIME);
     const struct tc_spec *cpus = tc_lint_said(l, spec, TC_KEY_CPUS);
-    const struct tc_grant grant = {.net = net ? net->net : NULL,
-                                   .net_count = net ? net->net_count : 0,
-                                   .secret_count = secrets ? secrets->secret_count : 0,
-                                   .limits = {.cpu_time_ms = time ? time->limits.cpu_time_ms : 0,
-                                              .cpus_milli = cpus ? cpus->limits.cpus_milli : 0}};
-    return tc_grant_clauses(&grant);
+    return (struct tc_grant){
+        .image = image ? image->image : NULL,
+        .unix_sockets = sockets && sockets->unix_sockets,
+        .syscalls_allow = syscalls ? syscalls->syscalls_allow : (struct tc_strv){NULL, 0},
+        .denials = denials ? (enum tc_denials)denials->denials : TC_DENIALS_CALLS,
+        .workspace = workspace ? (enum tc_workspace_mode)workspace->workspace : TC_WORKSPACE_BIND,
+        .net = net ? net->net : NULL,
+        .net_count = net ? net->net_count : 0,
+        .secret_count = secrets ? secrets->secret_count : 0,
+        .limits = {.cpu_time_ms = time ? time->limits.cpu_time_ms : 0,
+                   .cpus_milli = cpus ? cpus->limits.cpus_milli : 0}};
+}
+
+/* What the policy asks of a backend that is there, and does not have it. */
+static void lint_features(struct tc_lint *l, const struct tc_spec *spec,
+                          const struct tc_lint_backend *backend, const struct tc_grant *grant)
+{
+    tc_features lacks = tc_grant_features(grant) & ~backend->has;
+    for (int i = 0; i < TC_FEATURE_COUNT; i++) {
+        const struct tc_feature_row *row = &tc_feature_rows[i];
+        const struct tc_key *key = row->key ? tc_key_find(TC_SCOPE_TOOL, row->key) : NULL;
+        const struct tc_spec *said = key ? tc_lint_said(l, spec, key->id) : NULL;
+        if (said && lacks & (tc_features)1 << i)
+            tc_lint_add(l, said, row->key, said->said[key->id], row->key, row->hint,
+                        "backend %s %s: each call is refused", backend->name, row->text);
+    }
 }
 
 void tc_lint_unenforceable(struct tc_lint *l, const struct tc_spec *spec)
@@ -83,9 +109,12 @@ void tc_lint_unenforceable(struct tc_lint *l, const struct tc_spec *spec)
     const struct tc_lint_backend *backend = find_backend(l, name);
     const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
     const struct tc_spec *secrets = tc_lint_said(l, spec, TC_KEY_SECRETS);
+    const struct tc_grant grant = grant_of(l, spec);
     tc_clauses missing = backend && !backend->no_boundary && backend->provides
-                             ? clauses_of(l, spec) & ~backend->provides
+                             ? tc_grant_clauses(&grant) & ~backend->provides
                              : 0;
+    if (backend && !tc_lint_said(l, spec, TC_KEY_FALLBACK))
+        lint_features(l, spec, backend, &grant);
     for (int i = 0; i < TC_CLAUSE_COUNT; i++) {
         if (!(missing & TC_CLAUSE_BIT(i)))
             continue;
@@ -106,7 +135,7 @@ void tc_lint_unenforceable(struct tc_lint *l, const struct tc_spec *spec)
 void tc_lint_no_boundary(struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_BACKEND);
-    if (said && tc_streq(said->backend, "not-a-security-boundary"))
+    if (said && tc_backend_strength(said->backend) == 0)
         tc_lint_add(l, said, "backend", said->said[TC_KEY_BACKEND], said->backend,
                     "backend = \"process\" costs about as much and holds",
                     "nothing holds %s: it may do whatever you may", spec->prefix);

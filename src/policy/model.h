@@ -120,8 +120,7 @@ struct toolcage_policy {
     size_t tool_count;
     struct tc_server *servers;
     size_t server_count;
-    char *runtime;  /* of [backend.oci]; NULL: any */
-    char *platform; /* of [backend.gvisor]; NULL: the best that works */
+    struct tc_strv settings; /* of the backends, "backend.key=value" */
     struct tc_class *tiers, *risks;
     size_t tier_count, risk_count;
     struct tc_test *tests;
@@ -169,7 +168,6 @@ const char *tc_policy_backend(const struct toolcage_policy *policy, const struct
 const struct tc_spec *tc_policy_layers(const struct toolcage_policy *policy,
                                        const struct tc_spec *tool);
 /* How strong its cage is; -1: not to be compared with another. */
-int tc_backend_strength(const char *backend);
 /* The built-in values of absent keys. */
 extern const struct tc_limits tc_limits_default;
 #define TC_INODES_PER_DISK(bytes) ((bytes) / 4096 > 64 ? (bytes) / 4096 : 64)

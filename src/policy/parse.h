@@ -72,7 +72,7 @@ bool tc_parse_members_fit(struct tc_parse *p, const struct tc_node *node);
 
 /* Of tools (parse_tool.c) */
 tc_key_set tc_set_tools, tc_set_defaults, tc_set_servers, tc_set_server_tools, tc_set_tiers,
-    tc_set_risks, tc_set_backends, tc_set_oci, tc_set_gvisor;
+    tc_set_risks, tc_set_backends, tc_set_settings;
 tc_key_set tc_set_command, tc_set_stdin, tc_set_memory, tc_set_output, tc_set_env, tc_set_env_pass,
     tc_set_env_set, tc_set_workspace, tc_set_cwd, tc_set_image, tc_set_disk, tc_set_programs,
     tc_set_without;

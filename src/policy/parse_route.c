@@ -3,29 +3,34 @@
  *
  * The keys that name more than one backend: `fallback`, tried in order, and `layers`, each within
  * the one before it. */
+#include <stdio.h>
 #include <string.h>
 
+#include "policy/backends.h"
 #include "policy/parse.h"
 
 enum { BACKENDS_MAX = 4 };
 
-/* What a backend is to its neighbours. */
-enum kind { PROCESSES, CONTAINER, SENTRY, MACHINE, MODULE, CLUSTER };
-
-static const struct {
-    const char *name;
-    enum kind kind;
-} kinds[] = {{"process", PROCESSES},   {"oci", CONTAINER},   {"gvisor", SENTRY},
-             {"firecracker", MACHINE}, {"qemu", MACHINE},    {"kata", MACHINE},
-             {"wasm", MODULE},         {"wasmtime", MODULE}, {"wasmedge", MODULE},
-             {"kubernetes", CLUSTER}};
-
-static int kind_of(const char *name)
+/* Of a backend with walls; NULL: it is none. */
+static const struct tc_backend *walls_of(const char *name)
 {
-    for (size_t i = 0; i < TC_COUNT(kinds); i++)
-        if (tc_streq(kinds[i].name, name))
-            return (int)kinds[i].kind;
-    return -1;
+    const struct tc_backend *b = tc_backend_find(name);
+    return b && b->kind != TC_BACKEND_NOTHING ? b : NULL;
+}
+
+static void refuse_name(struct tc_parse *p, const struct tc_node *node, const struct tc_node *item,
+                        const char *name)
+{
+    char names[256] = "the names are";
+    const char *gap = " ";
+    for (const struct tc_backend *b = tc_backends; b->name; b++) {
+        size_t used = strlen(names);
+        if (b->kind == TC_BACKEND_NOTHING)
+            continue;
+        (void)snprintf(names + used, sizeof(names) - used, "%s%s", gap, b->name);
+        gap = ", ";
+    }
+    tc_parse_bad_in(p, node, item, names, "\"%.60s\" is no backend with walls", name);
 }
 
 /* Names of backends with walls, each once. */
@@ -37,12 +42,9 @@ static bool read_names(struct tc_parse *p, struct tc_node *node, struct tc_strv 
     for (size_t i = 0; i < node->count; i++) {
         const struct tc_node *item = &node->items[i];
         const char *name = item->kind == TC_NODE_STRING ? item->text : "?";
-        bool known = kind_of(name) >= 0, twice = tc_strv_has(into, name);
+        bool known = walls_of(name), twice = tc_strv_has(into, name);
         if (!known)
-            tc_parse_bad_in(p, node, item,
-                            "the names are process, oci, gvisor, firecracker, qemu, kata, wasm, "
-                            "wasmtime, wasmedge and kubernetes",
-                            "\"%.60s\" is no backend with walls", name);
+            refuse_name(p, node, item, name);
         else if (twice)
             tc_parse_bad_in(p, node, item, "name each backend once", "\"%s\" stands here twice",
                             name);
@@ -63,13 +65,13 @@ void tc_set_fallback(struct tc_parse *p, const struct tc_key *key, struct tc_nod
 }
 
 /* Why `inner` cannot run within `outer`; NULL: it can. */
-static const char *cannot_hold(enum kind outer, enum kind inner)
+static const char *cannot_hold(enum tc_backend_kind outer, enum tc_backend_kind inner)
 {
-    if (inner == CLUSTER)
+    if (inner == TC_BACKEND_CLUSTER)
         return "a cluster can only be the outermost layer";
-    if (outer == MODULE)
+    if (outer == TC_BACKEND_MODULE)
         return "a WebAssembly module holds nothing but itself";
-    if (inner == MACHINE && (outer == MACHINE || outer == SENTRY))
+    if (inner == TC_BACKEND_MACHINE && (outer == TC_BACKEND_MACHINE || outer == TC_BACKEND_SENTRY))
         return "a virtual machine needs the host's /dev/kvm, which is not there";
     return NULL;
 }
@@ -83,8 +85,8 @@ void tc_set_layers(struct tc_parse *p, const struct tc_key *key, struct tc_node 
         tc_parse_bad(p, node, "for one cage write backend = \"…\"",
                      "layers names fewer than two backends");
     for (size_t i = 1; i < layers->count; i++) {
-        const char *why = cannot_hold((enum kind)kind_of(layers->items[i - 1]),
-                                      (enum kind)kind_of(layers->items[i]));
+        const char *why =
+            cannot_hold(walls_of(layers->items[i - 1])->kind, walls_of(layers->items[i])->kind);
         if (why)
             tc_parse_bad_in(p, node, &node->items[i], "the outermost layer stands first",
                             "%s cannot run inside %s: %s", layers->items[i], layers->items[i - 1],
@@ -106,7 +108,7 @@ void tc_parse_route_finish(struct tc_parse *p, const struct tc_spec *spec,
     if (tc_strv_has(&spec->fallback, spec->backend))
         tc_parse_bad_key(p, fallback, "name the others only",
                          "fallback names %s, which is the backend already", spec->backend);
-    if (kind_of(spec->backend) < 0)
+    if (!walls_of(spec->backend))
         tc_parse_bad_key(p, fallback, "take one of the two keys out",
                          "backend %s refuses no call, so nothing would fall back", spec->backend);
 }

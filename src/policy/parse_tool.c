@@ -2,10 +2,12 @@
  * Copyright The toolcage authors
  *
  * Tools, servers, defaults and tiers, and the keys that are small tables of their own. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/path.h"
+#include "policy/backends.h"
 #include "policy/parse.h"
 #include "policy/pathrule.h"
 #include "policy/template.h"
@@ -172,29 +174,34 @@ void tc_set_risks(struct tc_parse *p, const struct tc_key *key, struct tc_node *
     read_classes(p, node, tc_words_risk, &p->policy->risks, &p->policy->risk_count);
 }
 
-/* A table of settings, which are the policy's own. */
-static void read_settings(struct tc_parse *p, enum tc_scope scope, struct tc_node *node)
+/* A table of settings; false: it is none. */
+static bool read_settings(struct tc_parse *p, enum tc_scope scope, struct tc_node *node)
 {
+    int64_t unused; /* where a plain setter leaves what it read */
     if (!tc_parse_is(p, node, TC_NODE_TABLE))
-        return;
+        return false;
     size_t mark = tc_parse_enter(p, node->key);
-    tc_parse_table(p, scope, node, p->policy);
+    tc_parse_table(p, scope, node, &unused);
     tc_parse_leave(p, mark);
+    return true;
 }
 
 void tc_set_backends(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    read_settings(p, TC_SCOPE_BACKENDS, node);
+    (void)read_settings(p, TC_SCOPE_BACKENDS, node);
 }
 
-void tc_set_oci(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+/* Of one backend. What its rows of the table have checked is in its canonical form now. */
+void tc_set_settings(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    read_settings(p, TC_SCOPE_OCI, node);
-}
-
-void tc_set_gvisor(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
-{
-    read_settings(p, TC_SCOPE_GVISOR, node);
+    if (!read_settings(p, tc_backend_find(key->name)->scope, node))
+        return;
+    for (size_t i = 0; i < node->count; i++) {
+        const struct tc_node *one = &node->items[i];
+        char *text = one->text ? tc_format("%s.%s=%s", key->name, one->key, one->text)
+                               : tc_format("%s.%s=%" PRId64, key->name, one->key, one->integer);
+        p->diag.memory |= !tc_strv_take(&p->policy->settings, text);
+    }
 }
 
 void tc_set_command(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)

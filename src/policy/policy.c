@@ -125,8 +125,7 @@ struct toolcage_policy *tc_policy_unref(struct toolcage_policy *policy)
         tc_spec_done(&policy->tools[i]);
     for (size_t i = 0; i < policy->server_count; i++)
         server_done(&policy->servers[i]);
-    free(policy->runtime);
-    free(policy->platform);
+    tc_strv_done(&policy->settings);
     classes_done(policy->tiers, policy->tier_count);
     classes_done(policy->risks, policy->risk_count);
     tests_done(policy->tests, policy->test_count);

@@ -4,6 +4,7 @@
  * policy x tool x call -> grant. The order is the point: what the operator says, then the model's
  * arguments within it, then narrowing, then toolcage's own masks over whatever is left. */
 #include "policy/resolve.h"
+#include "policy/backends.h"
 #include "policy/endpoint.h"
 #include "policy/within.h"
 
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "policy/pathrule.h"
+#include "policy/settings.h"
 
 /* Messages hold what a model wrote, and end on terminals. */
 static void make_harmless(char *text)
@@ -117,31 +119,21 @@ static void take_limits(struct tc_resolve *r)
     }
 }
 
-static const char *class_backend(const struct tc_class *classes, size_t count, const char *name,
-                                 const char *builtin)
+static const char *class_backend(const struct tc_class *classes, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (tc_streq(classes[i].name, name) && classes[i].backend)
             return classes[i].backend;
-    return builtin;
+    return NULL;
 }
 
-static const char *tier_backend(const struct toolcage_policy *policy, const char *tier)
+/* The first backend of which the tool's policy has the key. */
+static const char *backend_of_keys(const struct toolcage_policy *policy, const struct tc_spec *tool)
 {
-    static const char *const backends[] = {"process", "gvisor", "gvisor", "firecracker"};
-    for (size_t i = 0; tc_words_tier[i]; i++)
-        if (tc_streq(tc_words_tier[i], tier))
-            return class_backend(policy->tiers, policy->tier_count, tier, backends[i]);
-    return "process";
-}
-
-static const char *risk_backend(const struct toolcage_policy *policy, const char *risk)
-{
-    static const char *const backends[] = {"wasm", "oci", "oci", "firecracker"};
-    for (size_t i = 0; tc_words_risk[i]; i++)
-        if (tc_streq(tc_words_risk[i], risk))
-            return class_backend(policy->risks, policy->risk_count, risk, backends[i]);
-    return "process";
+    for (const struct tc_backend *b = tc_backends; b->name; b++)
+        if (b->key != TC_KEY_NONE && tc_policy_said(policy, tool, b->key))
+            return b->name;
+    return TC_BACKEND_DEFAULT;
 }
 
 /* A tool's own backend stands over the layers of the defaults. */
@@ -160,17 +152,19 @@ const char *tc_policy_backend(const struct toolcage_policy *policy, const struct
     const struct tc_spec *tier = tc_policy_said(policy, tool, TC_KEY_TIER);
     const struct tc_spec *risk = tc_policy_said(policy, tool, TC_KEY_RISK);
     const struct tc_spec *layers = tc_policy_layers(policy, tool);
+    const char *own = NULL;
     if (layers)
         return layers->layers.items[0];
     if (backend)
         return backend->backend;
     if (tier)
-        return tier_backend(policy, tier->tier);
-    if (risk)
-        return risk_backend(policy, risk->risk);
-    if (tc_policy_said(policy, tool, TC_KEY_IMAGE))
-        return "oci";
-    return tc_policy_said(policy, tool, TC_KEY_MODULE) ? "wasm" : "process";
+        own = class_backend(policy->tiers, policy->tier_count, tier->tier);
+    else if (risk)
+        own = class_backend(policy->risks, policy->risk_count, risk->risk);
+    return own    ? own
+           : tier ? tc_backend_of_tier(tier->tier)
+           : risk ? tc_backend_of_risk(risk->risk)
+                  : backend_of_keys(policy, tool);
 }
 
 static const struct tc_spec *said_tier(const struct tc_resolve *r)
@@ -191,16 +185,26 @@ static bool take_fallback(struct tc_resolve *r)
     return true;
 }
 
-static bool may_run(const struct tc_grant *grant, const char *backend)
+static bool may_run(const struct tc_grant *grant, const char *setting)
 {
-    return tc_streq(grant->backend, backend) || tc_strv_has(&grant->fallback, backend);
+    bool may = tc_setting_of(setting, grant->backend);
+    for (size_t i = 0; !may && i < grant->fallback.count; i++)
+        may = tc_setting_of(setting, grant->fallback.items[i]);
+    return may;
+}
+
+static bool take_backend_settings(struct tc_grant *grant, const struct tc_strv *said)
+{
+    for (size_t i = 0; i < said->count; i++)
+        if (may_run(grant, said->items[i]) && !tc_strv_add(&grant->settings, said->items[i]))
+            return false;
+    return true;
 }
 
 static bool take_backend(struct tc_resolve *r)
 {
     struct tc_grant *grant = r->grant;
     const struct tc_spec *image = tc_policy_said(r->policy, r->tool, TC_KEY_IMAGE);
-    const char *runtime = r->policy->runtime, *platform = r->policy->platform;
     const struct tc_spec *layers = tc_policy_layers(r->policy, r->tool);
     grant->backend = strdup(tc_policy_backend(r->policy, r->tool));
     bool fine = grant->backend;
@@ -210,11 +214,7 @@ static bool take_backend(struct tc_resolve *r)
         fine = fine && take_fallback(r);
     if (image)
         fine = fine && (grant->image = strdup(image->image));
-    if (runtime && may_run(grant, "oci"))
-        fine = fine && (grant->runtime = strdup(runtime));
-    if (platform && may_run(grant, "gvisor"))
-        fine = fine && (grant->platform = strdup(platform));
-    return fine;
+    return fine && take_backend_settings(grant, &r->policy->settings);
 }
 
 static int take_words(struct tc_resolve *r)

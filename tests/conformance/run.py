@@ -129,6 +129,8 @@ def matrix(options):
     print("| clause | " + " | ".join(columns) + " |\n| --- |" + " --- |" * len(columns))
     for name, _ in clauses():
         print(f"| `{name}` | " + " | ".join("; or ".join(column.get(name, ["refused"])) for column in columns.values()) + " |")
+    with open(os.path.join(ROOT, "docs/backends.md"), encoding="utf-8") as file:
+        print("\n## " + "\n## ".join(file.read().rstrip().split("\n## ")[1:]))  # written by hand
 
 
 def check_matrix():

@@ -27,6 +27,7 @@
 #include "cage/proxy.h"
 #include "cage/slots.h"
 #include "linux/mounts.h"
+#include "policy/settings.h"
 
 struct oci {
     struct tc_local_form form;
@@ -144,7 +145,9 @@ static int lease(struct tc_cage *cage)
         strcmp(cage->works->name, "gvisor") == 0 ? TC_OCI_SENTRY : TC_OCI_KERNEL;
     o->bundle = -1;
     o->talk = TC_OCI_NO_TALK;
-    o->runtime = tc_oci_find(kind, kind == TC_OCI_KERNEL ? cage->plan->runtime : NULL, &o->path);
+    o->runtime = tc_oci_find(
+        kind, kind == TC_OCI_KERNEL ? tc_setting(&cage->plan->settings, "runtime") : NULL,
+        &o->path);
     if (!o->runtime) {
         free(o);
         return refuse_absent(cage, kind);
@@ -283,7 +286,7 @@ static int open_image(struct tc_cage *cage)
 
 static int refuse_platform(struct tc_cage *cage, const char *why)
 {
-    const char *platform = cage->plan->platform;
+    const char *platform = tc_setting(&cage->plan->settings, "platform");
     return tc_cage_fail(cage,
                         &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
                                          .stage = "platform",
@@ -296,7 +299,7 @@ static int refuse_platform(struct tc_cage *cage, const char *why)
 
 static int prepare(struct tc_cage *cage)
 {
-    const char *wish = cage->plan->platform;
+    const char *wish = tc_setting(&cage->plan->settings, "platform");
     if (is_sentry(cage) && !(own(cage)->platforms = tc_oci_platforms(wish)))
         return refuse_platform(cage, "there is none of this name");
     if (tc_process_prepare(cage) < 0)
@@ -371,7 +374,8 @@ static void fail_runtime(struct tc_cage *cage)
     const char *platform = o->platforms ? platform_of(o, &other) : NULL;
     _autofree_ char *words = tc_oci_last_words(o->bundle, platform ? platform : "log");
     const char *why = words ? words : "";
-    if (platform && cage->plan->platform && !tc_streq(platform, TC_OCI_PTRACE)) {
+    if (platform && tc_setting(&cage->plan->settings, "platform") &&
+        !tc_streq(platform, TC_OCI_PTRACE)) {
         (void)refuse_platform(cage, why);
         return;
     }

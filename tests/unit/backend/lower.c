@@ -36,7 +36,7 @@ static struct tc_plan lowered(const struct tc_grant *grant)
 {
     struct tc_plan plan = {0};
     struct toolcage_error *err = NULL;
-    assert_int_equal(front()->lower(grant, &plan, &err), 0);
+    assert_int_equal(tc_front_lower(front(), grant, &plan, &err), 0);
     assert_null(err);
     return plan;
 }
@@ -224,7 +224,7 @@ static void what_cannot_be_held_is_refused(void **state)
         grant.workspace = c->mode;
         grant.commit = c->commit;
         grant.limits.disk_set = c->disk_set;
-        int rc = front()->lower(&grant, &plan, &err);
+        int rc = tc_front_lower(front(), &grant, &plan, &err);
         if (rc != (c->subject ? TOOLCAGE_EUNENFORCEABLE : 0) ||
             (c->subject && strcmp(tc_error_subject(err), c->subject) != 0))
             fail_msg("%s: %d", c->what, rc);
@@ -263,6 +263,8 @@ static void every_field_is_lowered(void **state)
         /* what the library chooses by, and does itself */
         "backend", "fallback", "layers", "tier", "approval", "stdin_bytes", "programs", "setup",
         "setup_ready",
+        /* those of another backend: settings_go_with_their_backend() */
+        "settings",
         /* where others are as they are here: of an argument, of a denied name, without a cwd */
         "fs.bound", "fs.own", "caller_cwd",
         /* what is decided by now, or means nothing of a socket */
@@ -281,6 +283,19 @@ static void every_field_is_lowered(void **state)
         tc_buf_done(&text);
     }
     tc_buf_done(&plain);
+}
+
+static void settings_go_with_their_backend(void **state)
+{
+    struct tc_grant grant = {0};
+    struct tc_plan plan = {0};
+    assert_true(tc_strv_add(&grant.settings, "oci.runtime=runc"));
+    assert_true(tc_strv_add(&grant.settings, "process.x=1=2"));
+    assert_int_equal(tc_front_lower(front(), &grant, &plan, NULL), 0);
+    assert_int_equal(plan.settings.count, 1);
+    assert_string_equal(plan.settings.items[0], "x=1=2");
+    tc_plan_done(&plan);
+    tc_grant_done(&grant);
 }
 
 static int read_base(void *context, const char *path, struct tc_policy_found *ret,
@@ -322,6 +337,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_held_is_refused),
         cmocka_unit_test(every_clause_is_promised),
         cmocka_unit_test(every_field_is_lowered),
+        cmocka_unit_test(settings_go_with_their_backend),
         cmocka_unit_test(the_policys_files_are_lowered),
     };
     return cmocka_run_group_tests_name("lower", tests, NULL, NULL);

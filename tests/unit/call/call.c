@@ -249,8 +249,8 @@ static void refusals_are_finished_calls(void **state)
          "firecracker (this version has no such backend); qemu (this version has no such backend)",
          TOOLCAGE_EUNENFORCEABLE, 126},
         {"nested", "layers", "runs another one inside", TOOLCAGE_EUNENFORCEABLE, 126},
-        {"traces", "syscalls", "gVisor's own kernel decides what ptrace does",
-         TOOLCAGE_EUNENFORCEABLE, 126},
+        {"traces", "syscalls", "backend gvisor gives no system call back", TOOLCAGE_EUNENFORCEABLE,
+         126},
         {"byhand", "byhand", "tier ManualOnly", TOOLCAGE_EDENIED, 126},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {

@@ -13,9 +13,9 @@
 #include "policy/lint_rules.h"
 
 static const struct tc_lint_backend backends[] = {
-    {"process", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET), false},
-    {"gvisor", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET), false},
-    {"not-a-security-boundary", 0, true}};
+    {"process", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET), ~TC_FEATURE_BIT(IMAGE), false},
+    {"gvisor", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET), TC_FEATURE_BIT(IMAGE), false},
+    {"not-a-security-boundary", 0, ~(tc_features)0, true}};
 static const char suffixes[] = "// the list\n\nio\ngithub.io\nco.uk\n*.ck\n!www.ck\n";
 
 static json_t *lint_with(const char *text, const char *list)
@@ -267,6 +267,14 @@ static const struct {
     {SETUP "backend = \"gvisor\"\n", "no-backend", false},
     {SETUP "network = [{ host = \"a.example\", paths = [\"/v1\"] }]\n", "unenforceable", false},
     {SETUP "network = \"none\"\n", "unenforceable", false},
+    {"[tool.x]\nbackend = \"gvisor\"\ndenials = \"paths\"\n", "unenforceable", true},
+    {"[tool.x]\nbackend = \"gvisor\"\ndenials = \"calls\"\n", "unenforceable", false},
+    {"[tool.x]\nbackend = \"gvisor\"\nunix_sockets = \"own\"\n", "unenforceable", true},
+    {"[tool.x]\nbackend = \"gvisor\"\nsyscalls.allow = [\"ptrace\"]\n", "unenforceable", true},
+    {"[tool.x]\nbackend = \"gvisor\"\nimage = \"/image\"\n", "unenforceable", false},
+    {"[tool.x]\nbackend = \"process\"\nimage = \"/image\"\n", "unenforceable", true},
+    {"[tool.x]\nbackend = \"gvisor\"\ndenials = \"paths\"\nfallback = [\"process\"]\n",
+     "unenforceable", false},
     {SETUP "filesystem.readable = [\"/data\", \"/data/x\"]\n", "shadowed-entry", true},
     {SETUP "filesystem.readable = [\"/data\", \"/srv/x\"]\n", "shadowed-entry", false},
     {SETUP "filesystem.denied = [\"/srv/x\"]\n", "denied-nothing", true},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
+#include "policy/settings.h"
 #include "test.h"
 
 static void default_grant_is_the_strictest_useful(void **state)
@@ -229,11 +230,11 @@ static void settings_go_to_their_backend(void **state)
     granted(said, (struct ask){.tool = "x", .command = "ls"}, &x);
     granted(said, (struct ask){.tool = "y", .command = "ls"}, &y);
     granted(unsaid, (struct ask){.tool = "x", .command = "ls"}, &other);
-    assert_string_equal(x.platform, "kvm");
-    assert_null(x.runtime);
-    assert_string_equal(y.runtime, "runc");
-    assert_null(y.platform);
-    assert_null(other.platform);
+    assert_string_equal(tc_setting(&x.settings, "gvisor.platform"), "kvm");
+    assert_int_equal(x.settings.count, 1);
+    assert_string_equal(tc_setting(&y.settings, "oci.runtime"), "runc");
+    assert_int_equal(y.settings.count, 1);
+    assert_int_equal(other.settings.count, 0);
     assert_string_not_equal(x.digest, other.digest);
 }
 

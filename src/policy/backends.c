@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The rows. A new backend is one of them, and a folder. */
+#include "policy/backends.h"
+
+#include <string.h>
+
+#include "base/strv.h"
+
+const char *const tc_words_tier[] = {"Auto", "Assisted", "HumanApprove", "ManualOnly", NULL};
+const char *const tc_words_risk[] = {"pure_compute", "file_ops", "build_test", "untrusted", NULL};
+
+/* in the order of these words */
+enum { AUTO = 1, ASSISTED = 2, HUMAN_APPROVE = 4, MANUAL_ONLY = 8 };
+enum { PURE_COMPUTE = 1, FILE_OPS = 2, BUILD_TEST = 4, UNTRUSTED = 8 };
+enum { UNKNOWN = TC_STRENGTH_UNKNOWN };
+
+/* name, kind, strength, tiers, risks, key, scope of its settings. The first one is for a tool's own
+ * word only: no tier or risk may stand for it. */
+#define BACKENDS(B)                                                   \
+    B("not-a-security-boundary", NOTHING, 0, 0, 0, NONE, FILE)        \
+    B("process", PROCESS, 1, AUTO, 0, NONE, FILE)                     \
+    B("oci", CONTAINER, 1, 0, FILE_OPS | BUILD_TEST, IMAGE, OCI)      \
+    B("gvisor", SENTRY, 2, ASSISTED | HUMAN_APPROVE, 0, NONE, GVISOR) \
+    B("firecracker", MACHINE, 3, MANUAL_ONLY, UNTRUSTED, NONE, FILE)  \
+    B("qemu", MACHINE, 3, 0, 0, NONE, FILE)                           \
+    B("wasm", MODULE, UNKNOWN, 0, PURE_COMPUTE, MODULE, FILE)         \
+    B("wasmtime", MODULE, UNKNOWN, 0, 0, NONE, FILE)                  \
+    B("wasmedge", MODULE, UNKNOWN, 0, 0, NONE, FILE)                  \
+    B("kata", MACHINE, 3, 0, 0, NONE, FILE)                           \
+    B("kubernetes", CLUSTER, UNKNOWN, 0, 0, NONE, FILE)               \
+    B("fake", NOTHING, UNKNOWN, 0, 0, NONE, FILE)
+
+#define ROW(name, kind, strength, tiers, risks, key, scope) \
+    {name, TC_BACKEND_##kind, strength, tiers, risks, TC_KEY_##key, TC_SCOPE_##scope},
+#define WORD(name, ...) name,
+
+const struct tc_backend tc_backends[] = {BACKENDS(ROW){.name = NULL}};
+const char *const tc_words_backend[] = {BACKENDS(WORD) NULL};
+
+const struct tc_backend *tc_backend_find(const char *name)
+{
+    for (const struct tc_backend *b = tc_backends; b->name; b++)
+        if (tc_streq(b->name, name))
+            return b;
+    return NULL;
+}
+
+int tc_backend_strength(const char *name)
+{
+    const struct tc_backend *b = tc_backend_find(name);
+    return b ? b->strength : TC_STRENGTH_UNKNOWN;
+}
+
+/* The bit of a word; 0: it is none of them. */
+static unsigned bit_of(const char *const *words, const char *word)
+{
+    for (unsigned i = 0; words[i]; i++)
+        if (tc_streq(words[i], word))
+            return 1u << i;
+    return 0;
+}
+
+const char *tc_backend_of_tier(const char *tier)
+{
+    unsigned bit = bit_of(tc_words_tier, tier);
+    for (const struct tc_backend *b = tc_backends; b->name; b++)
+        if (b->tiers & bit)
+            return b->name;
+    return TC_BACKEND_DEFAULT;
+}
+
+const char *tc_backend_of_risk(const char *risk)
+{
+    unsigned bit = bit_of(tc_words_risk, risk);
+    for (const struct tc_backend *b = tc_backends; b->name; b++)
+        if (b->risks & bit)
+            return b->name;
+    return TC_BACKEND_DEFAULT;
+}

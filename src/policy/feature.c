@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "policy/feature.h"
+
+#include <string.h>
+
+const struct tc_feature_row tc_feature_rows[TC_FEATURE_COUNT] = {
+#define ROW(id, key, stage, subject, text, hint) {key, stage, subject, text, hint},
+    TC_FEATURE_MAP(ROW)
+#undef ROW
+};
+
+static bool odd(const char *text)
+{
+    return !tc_utf8_valid(text, strlen(text));
+}
+
+/* Names that the operator denies reach no cage. */
+static bool has_odd(const struct tc_grant *grant)
+{
+    const struct tc_strv *lists[] = {&grant->argv, &grant->env};
+    for (size_t i = 0; i < TC_COUNT(lists); i++)
+        for (size_t j = 0; j < lists[i]->count; j++)
+            if (odd(lists[i]->items[j]))
+                return true;
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].access != TC_ACCESS_DENY && odd(grant->fs[i].path))
+            return true;
+    return false;
+}
+
+tc_features tc_grant_features(const struct tc_grant *grant)
+{
+    bool paths = grant->denials == TC_DENIALS_PATHS || grant->denials == TC_DENIALS_ACCESSES;
+    bool overlay = grant->workspace == TC_WORKSPACE_OVERLAY && !grant->overlay_or_copy;
+    return (grant->image ? TC_FEATURE_BIT(IMAGE) : 0) |
+           (grant->unix_sockets ? TC_FEATURE_BIT(SOCKETS) : 0) |
+           (paths ? TC_FEATURE_BIT(PATHS) : 0) |
+           (grant->syscalls_allow.count ? TC_FEATURE_BIT(SYSCALLS) : 0) |
+           (grant->workspace == TC_WORKSPACE_COPY ? TC_FEATURE_BIT(COPY) : 0) |
+           (overlay ? TC_FEATURE_BIT(OVERLAY) : 0) | (has_odd(grant) ? TC_FEATURE_BIT(BYTES) : 0);
+}

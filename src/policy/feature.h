@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The closed list of what a call may want of a backend beside walls. Clauses say what has to hold;
+ * these say what has to be there. docs/backends.md says the same of each backend, and a test
+ * compares the two. X(enumerator, key, stage, subject, text, hint): the key of the policy that asks
+ * for it, NULL where none does; what a backend that lacks it cannot do, said of the backend. */
+#ifndef TC_POLICY_FEATURE_H
+#define TC_POLICY_FEATURE_H
+
+#include "policy/grant.h"
+
+#define TC_FEATURE_MAP(X)                                                                         \
+    X(IMAGE, "image", "route", "image", "shows the host's system directories, not an image",      \
+      "use backend = \"oci\" or \"gvisor\", or take `image` out")                                 \
+    X(SOCKETS, "unix_sockets", "route", "unix_sockets",                                           \
+      "connects to no unix socket in a tool's place",                                             \
+      "unix_sockets = \"none\", or backend = \"process\"")                                        \
+    X(PATHS, "denials", "route", "denials", "does not observe the paths that a tool names",       \
+      "denials = \"calls\", or backend = \"process\"")                                            \
+    X(SYSCALLS, "syscalls", "route", "syscalls",                                                  \
+      "gives no system call back that is refused otherwise",                                      \
+      "take syscalls.allow out, or backend = \"process\"")                                        \
+    X(COPY, "workspace", "route", "workspace", "works on no copy of a workspace",                 \
+      "workspace = { mode = \"bind\" }, or backend = \"process\"")                                \
+    X(OVERLAY, "workspace", "route", "workspace", "lays no layer over a workspace",               \
+      "workspace = { mode = \"bind\" }, or backend = \"process\"")                                \
+    X(BYTES, NULL, "route", "command", "takes text only, and not bytes that are not UTF-8",       \
+      "use backend = \"process\" for it")                                                         \
+    X(TERMINAL, NULL, "route", "tty.none", "cannot give a terminal of the cage's own (tty.none)", \
+      "toolcage exec runs commands in this cage; terminals are for tools of backend = "           \
+      "\"process\"")                                                                              \
+    X(SESSION, NULL, "session", "session", "has no private storage that a session could keep",    \
+      "name another backend, or no session")                                                      \
+    X(INSTALL, NULL, "setup", "setup", "makes no cage to install in",                             \
+      "name another backend in the install phase")
+
+#define TC_FEATURE_ENUM_(id, ...) TC_FEATURE_##id,
+enum tc_feature { TC_FEATURE_MAP(TC_FEATURE_ENUM_) TC_FEATURE_COUNT };
+#undef TC_FEATURE_ENUM_
+
+/* Sets of them are bits. */
+typedef uint32_t tc_features;
+#define TC_FEATURE_BIT(id) ((tc_features)1 << TC_FEATURE_##id)
+
+struct tc_feature_row {
+    const char *key, *stage, *subject, *text, *hint;
+};
+extern const struct tc_feature_row tc_feature_rows[TC_FEATURE_COUNT];
+
+/* Those that a grant wants by itself; what the call wants beside comes from the caller. */
+tc_features tc_grant_features(const struct tc_grant *grant);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "policy/settings.h"
+
+#include <string.h>
+
+const char *tc_setting_of(const char *setting, const char *backend)
+{
+    size_t n = backend ? strlen(backend) : 0;
+    return n && strncmp(setting, backend, n) == 0 && setting[n] == '.' ? setting + n + 1 : NULL;
+}
+
+const char *tc_setting(const struct tc_strv *settings, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < settings->count; i++)
+        if (strncmp(settings->items[i], name, n) == 0 && settings->items[i][n] == '=')
+            return settings->items[i] + n + 1;
+    return NULL;
+}
