@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The life of a cage's egress proxy: its program, its process, its words, its end. */
+ * The life of a cage's egress proxy: its program, its process, its end. */
 #include "cage/proxy.h"
 
 #include <errno.h>
@@ -23,8 +23,6 @@
 #include "cage/cage.h"
 #include "cage/trust.h"
 #include "egress/egress.h"
-#include "observe/observe.h"
-#include "policy/endpoint.h"
 
 enum { CONNECTIONS = 1024, LEFT_MAX = 64 };
 
@@ -100,13 +98,9 @@ const char *tc_proxy_lacks(void)
     return fd < 0 ? lack : NULL;
 }
 
-static int open_program(struct tc_cage *cage)
+static int fail_program(struct tc_cage *cage, const char *lack)
 {
-    const char *lack;
-    int fd = look(&lack);
     errno = 0;
-    if (fd >= 0)
-        return fd;
     _autofree_ char *message = tc_format("the egress proxy toolcage-egress %s", lack);
     return fail(cage, "toolcage-egress",
                 "reinstall toolcage; its egress proxy is a file of root (or of yours) with mode "
@@ -170,13 +164,10 @@ static int share(struct tc_proxy *x)
     return TAKE_FD(fd);
 }
 
-static int start_process(struct tc_cage *cage, struct tc_proxy *x)
+static int start_process(struct tc_cage *cage, struct tc_proxy *x, int program)
 {
     struct tc_process_host *host = TC_PRIV(cage)->host;
     int pair[2];
-    _autofd_ int program = open_program(cage);
-    if (program < 0)
-        return -1;
     _autofd_ int shared = share(x), null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (shared < 0 || null < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return fail(cage, "toolcage-egress", "free memory or descriptors of this machine",
@@ -228,10 +219,12 @@ int tc_proxy_start(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_plan *plan = cage->plan;
     bool ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
-    /* what is only asked for is not missed */
-    bool asks = plan->asks_network && !p->shared && !tc_proxy_lacks();
-    if (p->proxy || (!plan->net_count && !asks))
+    const char *lack = NULL;
+    if (p->proxy || (!plan->net_count && (!plan->asks_network || p->shared)))
         return 0;
+    _autofd_ int program = look(&lack);
+    if (program < 0) /* what is only asked for is not missed */
+        return plan->net_count ? fail_program(cage, lack) : 0;
     struct tc_proxy *x = p->proxy = calloc(1, sizeof(*x));
     if (!x)
         return tc_cage_fail_memory(cage, "network");
@@ -246,7 +239,7 @@ int tc_proxy_start(struct tc_cage *cage)
                                          .listeners = x->door.listeners,
                                          .listener_count = x->door.listener_count};
     p->box.network = &x->network;
-    return start_process(cage, x) < 0 ? -1 : send_config(cage, x, ipv6);
+    return start_process(cage, x, program) < 0 ? -1 : send_config(cage, x, ipv6);
 }
 
 /* Nothing of the cage has spoken to it yet. */
@@ -315,79 +308,7 @@ int tc_proxy_event(struct tc_cage *cage)
                         "the egress proxy has ended, and the tool has no network any more");
 }
 
-/* ---- what it has to tell ---- */
-
-static const char *const hints[TC_EGRESS_REASONS] = {
-    [TC_EGRESS_NOT_PUBLIC] =
-        "the name leads to an address inside this machine or its network; only "
-        "an entry with that very address allows it",
-    [TC_EGRESS_OTHER_NAME] = "the connection spoke of another host than the one it was made for",
-    [TC_EGRESS_UNCLEAR] = "the request can be read in two ways",
-    [TC_EGRESS_TOO_MANY] = "too many connections at one time",
-    [TC_EGRESS_NOT_SPOKEN] =
-        "its requests are looked into; the program does not trust /etc/toolcage-ca.pem, pins a "
-        "certificate, or speaks HTTP/2 alone",
-    [TC_EGRESS_NOT_REQUEST] = "the entries of that host allow other methods or paths",
-};
-
-/* The proxy has read what strangers wrote: its words are taken as far as they are words. */
-static bool copy_target(char to[TC_EGRESS_TARGET_MAX], const char *from)
-{
-    memcpy(to, from, TC_EGRESS_TARGET_MAX);
-    size_t n = strnlen(to, TC_EGRESS_TARGET_MAX);
-    for (size_t i = 0; i < n; i++)
-        if (to[i] <= ' ' || to[i] > '~')
-            return false;
-    return n > 0 && n < TC_EGRESS_TARGET_MAX;
-}
-
-static void list_denials(struct tc_cage *cage, const struct tc_egress_said *said)
-{
-    uint32_t count = atomic_load(&said->denial_count);
-    for (uint32_t i = 0; i < count && i < TC_EGRESS_DENIALS_MAX; i++) {
-        const struct tc_egress_denial *d = &said->denials[i];
-        char target[TC_EGRESS_TARGET_MAX];
-        int32_t reason = d->reason;
-        if (reason <= 0 || reason >= TC_EGRESS_REASONS || !copy_target(target, d->target))
-            continue;
-        tc_notify_list(cage, &(struct tc_listed){"connect", target, hints[reason], false, false},
-                       atomic_load(&d->count));
-    }
-    cage->outcome->omitted_denials += atomic_load(&said->omitted_denials);
-}
-
-static int64_t number(const _Atomic uint64_t *value)
-{
-    uint64_t n = atomic_load(value);
-    return n < INT64_MAX ? (int64_t)n : INT64_MAX;
-}
-
-static bool is_granted(const struct tc_plan *plan, const char *target)
-{
-    struct tc_complaint c;
-    _auto_(tc_net_entry_done) struct tc_net_entry to = {0};
-    return tc_endpoint_read(target, &to, &c) == 0 &&
-           tc_endpoint_find(plan->net, plan->net_count, to.host, to.port);
-}
-
-static void list_destinations(struct tc_cage *cage, const struct tc_egress_said *said)
-{
-    struct tc_outcome *o = cage->outcome;
-    uint32_t count = atomic_load(&said->destination_count);
-    for (uint32_t i = 0; i < count && i < TC_EGRESS_DESTINATIONS_MAX; i++) {
-        const struct tc_egress_destination *d = &said->destinations[i];
-        char target[TC_EGRESS_TARGET_MAX];
-        bool fine = copy_target(target, d->target) && is_granted(cage->plan, target);
-        struct tc_destination *to = fine ? TC_PUSH(o->destinations, o->destination_count) : NULL;
-        if (to)
-            *to = (struct tc_destination){.target = strdup(target),
-                                          .connections = atomic_load(&d->connections),
-                                          .sent = number(&d->sent),
-                                          .received = number(&d->received)};
-    }
-    o->sent = number(&said->sent);
-    o->received = number(&said->received);
-}
+/* ---- the tool's end ---- */
 
 /* A tool that has ended by itself may have sent something in its last moment. Most often that takes
  * no longer than a look; what takes longer goes on without its cage. */
@@ -410,8 +331,7 @@ void tc_proxy_finish(struct tc_cage *cage)
         return;
     if (cage->over && x->control >= 0)
         deliver(x);
-    list_denials(cage, x->said);
-    list_destinations(cage, x->said);
+    tc_proxy_told(cage, x->said);
 }
 
 void tc_proxy_kill(struct tc_cage *cage)

@@ -24,6 +24,10 @@ int tc_proxy_fd(const struct tc_cage *cage);
 int tc_proxy_event(struct tc_cage *cage);
 /* The tool has ended: what was refused, and how much went through, into the outcome. */
 void tc_proxy_finish(struct tc_cage *cage);
+struct tc_egress_said;
+/* told.c: the same out of what the proxy has written down; its words are taken as far as they can
+ * be true. */
+void tc_proxy_told(struct tc_cage *cage, const struct tc_egress_said *said);
 /* The tool is about to be killed: its connections break before it could seem to have ended them. */
 void tc_proxy_kill(struct tc_cage *cage);
 /* Ends it; fine when there is none. Its id is given back once it has gone. */

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What a cage's egress proxy has told of it: denials and destinations, for the outcome. */
+#include <string.h>
+
+#include "cage/cage.h"
+#include "cage/proxy.h"
+#include "egress/egress.h"
+#include "observe/observe.h"
+#include "policy/endpoint.h"
+
+static const char *const hints[TC_EGRESS_REASONS] = {
+    [TC_EGRESS_NOT_PUBLIC] =
+        "the name leads to an address inside this machine or its network; only "
+        "an entry with that very address allows it",
+    [TC_EGRESS_OTHER_NAME] = "the connection spoke of another host than the one it was made for",
+    [TC_EGRESS_UNCLEAR] = "the request can be read in two ways",
+    [TC_EGRESS_TOO_MANY] = "too many connections at one time",
+    [TC_EGRESS_NOT_SPOKEN] =
+        "its requests are looked into; the program does not trust /etc/toolcage-ca.pem, pins a "
+        "certificate, or speaks HTTP/2 alone",
+    [TC_EGRESS_NOT_REQUEST] = "the entries of that host allow other methods or paths",
+};
+
+/* The proxy has read what strangers wrote: its words are taken as far as they are words. */
+static bool copy_target(char to[TC_EGRESS_TARGET_MAX], const char *from)
+{
+    memcpy(to, from, TC_EGRESS_TARGET_MAX);
+    size_t n = strnlen(to, TC_EGRESS_TARGET_MAX);
+    for (size_t i = 0; i < n; i++)
+        if (to[i] <= ' ' || to[i] > '~')
+            return false;
+    return n > 0 && n < TC_EGRESS_TARGET_MAX;
+}
+
+static void list_denials(struct tc_cage *cage, const struct tc_egress_said *said)
+{
+    uint32_t count = atomic_load(&said->denial_count);
+    for (uint32_t i = 0; i < count && i < TC_EGRESS_DENIALS_MAX; i++) {
+        const struct tc_egress_denial *d = &said->denials[i];
+        char target[TC_EGRESS_TARGET_MAX];
+        int32_t reason = d->reason;
+        if (reason <= 0 || reason >= TC_EGRESS_REASONS || !copy_target(target, d->target))
+            continue;
+        tc_notify_list(cage, &(struct tc_listed){"connect", target, hints[reason], false, false},
+                       atomic_load(&d->count));
+    }
+    cage->outcome->omitted_denials += atomic_load(&said->omitted_denials);
+}
+
+static int64_t number(const _Atomic uint64_t *value)
+{
+    uint64_t n = atomic_load(value);
+    return n < INT64_MAX ? (int64_t)n : INT64_MAX;
+}
+
+static bool is_granted(const struct tc_plan *plan, const char *target)
+{
+    struct tc_complaint c;
+    _auto_(tc_net_entry_done) struct tc_net_entry to = {0};
+    return tc_endpoint_read(target, &to, &c) == 0 &&
+           tc_endpoint_find(plan->net, plan->net_count, to.host, to.port);
+}
+
+static void list_destinations(struct tc_cage *cage, const struct tc_egress_said *said)
+{
+    struct tc_outcome *o = cage->outcome;
+    uint32_t count = atomic_load(&said->destination_count);
+    for (uint32_t i = 0; i < count && i < TC_EGRESS_DESTINATIONS_MAX; i++) {
+        const struct tc_egress_destination *d = &said->destinations[i];
+        char target[TC_EGRESS_TARGET_MAX];
+        bool fine = copy_target(target, d->target) && is_granted(cage->plan, target);
+        struct tc_destination *to = fine ? TC_PUSH(o->destinations, o->destination_count) : NULL;
+        if (to)
+            *to = (struct tc_destination){.target = strdup(target),
+                                          .connections = atomic_load(&d->connections),
+                                          .sent = number(&d->sent),
+                                          .received = number(&d->received)};
+    }
+    o->sent = number(&said->sent);
+    o->received = number(&said->received);
+}
+
+void tc_proxy_told(struct tc_cage *cage, const struct tc_egress_said *said)
+{
+    list_denials(cage, said);
+    list_destinations(cage, said);
+}
