@@ -82,6 +82,7 @@ struct tc_cage {
      * other end of its terminal, which takes what is typed, too */
     int out_fd;
     int err_fd;          /* out: the same of standard error */
+    bool err_held;       /* out: what is in there is not the tool's, and stays until some event() */
     int event_fd;        /* out: readable when event() has something to do; -1: never */
     int exit_fd;         /* out: readable when the cage has ended whole; -1 again once reaped */
     int notify_fd;       /* out, may appear later: served by notify(); -1: none */

@@ -74,7 +74,7 @@ static bool watch_all(struct tc_running *j)
 {
     const struct tc_cage *c = &j->cage;
     return tc_job_watch(j, TC_ROLE_OUT, c->out_fd, EPOLLIN) &&
-           tc_job_watch(j, TC_ROLE_ERR, c->err_fd, EPOLLIN) &&
+           tc_job_watch(j, TC_ROLE_ERR, c->err_held ? -1 : c->err_fd, EPOLLIN) &&
            tc_job_watch(j, TC_ROLE_EVENT, c->event_fd, EPOLLIN) &&
            tc_job_watch(j, TC_ROLE_EXIT, c->exit_fd, EPOLLIN) &&
            tc_job_watch(j, TC_ROLE_NOTIFY, c->notify_fd, EPOLLIN) &&

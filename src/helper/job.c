@@ -169,7 +169,7 @@ int tc_job_not_watched(struct tc_running *j)
 static void read_output(struct tc_running *j, int stream, int share)
 {
     char bytes[READ_SHARE];
-    int fd = stream == 0 ? j->cage.out_fd : j->cage.err_fd;
+    int fd = stream == 0 ? j->cage.out_fd : j->cage.err_held ? -1 : j->cage.err_fd;
     while (share > 0 && fd >= 0) {
         ssize_t n = read(fd, bytes, sizeof(bytes));
         if (n < 0 && errno == EINTR)
@@ -398,7 +398,7 @@ static bool tells_all(const struct tc_running *j)
 static void on_event(struct tc_source *s, uint32_t events)
 {
     struct tc_running *j = s->owner;
-    bool was = j->cage.running;
+    bool was = j->cage.running, held = j->cage.err_held;
     (void)events;
     int rc = j->cage.works->event(&j->cage);
     if (j->cage.running && !was) {
@@ -413,7 +413,9 @@ static void on_event(struct tc_source *s, uint32_t events)
         conclude(j);
         return;
     }
-    if (tc_terminal_attach(j) && tc_job_watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN) &&
+    bool heard = !held || j->cage.err_held || tc_job_watch(j, TC_ROLE_ERR, j->cage.err_fd, EPOLLIN);
+    if (heard && tc_terminal_attach(j) &&
+        tc_job_watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN) &&
         tc_job_watch(j, TC_ROLE_EVENT, j->cage.event_fd, EPOLLIN))
         return;
     (void)tc_job_not_watched(j);

@@ -27,38 +27,18 @@ static bool answered(void)
     return poll(&report, 1, 0) > 0;
 }
 
-/* What runsc says of its own accord stays in a pipe until somebody has answered, and goes with it
- * when nobody does. As read(2); what nobody takes is dropped. */
-static ssize_t pass_on(int from)
-{
-    char bytes[4096];
-    ssize_t n = from < 0 ? 0 : read(from, bytes, sizeof(bytes)), done = 0, w = 0;
-    while (done < n && (w >= 0 || errno == EINTR)) {
-        w = write(STDERR_FILENO, bytes + done, (size_t)(n - done));
-        done += w > 0 ? w : 0;
-    }
-    return n;
-}
-
 /* Until it ends: true; or until the time is over and nobody has answered. */
-static bool ends(int pidfd, int limit_ms, int words)
+static bool ends(int pidfd, int limit_ms)
 {
-    struct pollfd all[] = {
-        {.fd = pidfd, .events = POLLIN}, {.fd = TC_BOX_REPORT}, {.fd = -1, .events = POLLIN}};
+    struct pollfd both[] = {{.fd = pidfd, .events = POLLIN}, {.fd = TC_BOX_REPORT}};
     int64_t until = tc_now_us() + (int64_t)limit_ms * 1000;
-    while (!(all[0].revents & POLLIN)) {
+    while (!(both[0].revents & POLLIN)) {
         int64_t left = (until - tc_now_us() + 999) / 1000;
-        int n = poll(all, TC_COUNT(all), limit_ms < 0 ? -1 : left > 0 ? (int)left : 0);
+        int n = poll(both, TC_COUNT(both), limit_ms < 0 ? -1 : left > 0 ? (int)left : 0);
         if (n == 0 && limit_ms >= 0)
             return false;
-        if (n <= 0)
-            continue;
-        if (all[2].revents && pass_on(words) == 0)
-            all[2].fd = -1;
-        if (all[1].revents) {
-            all[1].fd = limit_ms = -1;
-            all[2].fd = words;
-        }
+        if (n > 0 && both[1].revents)
+            both[1].fd = limit_ms = -1;
     }
     return true;
 }
@@ -83,14 +63,12 @@ static void say_silent(const char *platform)
 
 /* The runtime's own words, and in their places the platform, its log, and a name for the container:
  * one that failed has left something of its own. */
-static pid_t begin(char **command, const char *platform, int words)
+static pid_t begin(char **command, const char *platform)
 {
     char option[64], log[80];
     pid_t pid = fork();
     if (pid)
         return pid;
-    if (words >= 0 && dup2(words, STDERR_FILENO) < 0)
-        _exit(127);
     (void)snprintf(option, sizeof(option), "--platform=%s", platform);
     (void)snprintf(log, sizeof(log), "--log=%s", log_of(platform));
     for (char **word = command; *word; word++) {
@@ -106,24 +84,16 @@ static pid_t begin(char **command, const char *platform, int words)
 }
 
 /* Its exit code; -1: nobody answered, and nothing of it runs any more. */
-static int try(char **command, const char *platform, bool last)
+static int try(char **command, const char *platform)
 {
-    int status = 0, pair[2] = {-1, -1};
-    if (!last && pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
-        _exit(127);
-    if (!last)
-        (void)fcntl(pair[1], F_SETFL, 0);
-    pid_t pid = begin(command, platform, pair[1]);
-    _autofd_ int words = pair[0], pidfd = pid < 0 ? -1 : tc_pidfd_open(pid);
-    if (pair[1] >= 0)
-        (void)close(pair[1]);
+    int status = 0;
+    pid_t pid = begin(command, platform);
+    _autofd_ int pidfd = pid < 0 ? -1 : tc_pidfd_open(pid);
     if (pidfd < 0)
         _exit(127);
     bool limited = strcmp(platform, TC_OCI_PTRACE) != 0;
-    bool ended = ends(pidfd, limited ? TC_OCI_ANSWER_MS : -1, words);
+    bool ended = ends(pidfd, limited ? TC_OCI_ANSWER_MS : -1);
     if (ended && answered()) {
-        while (pass_on(words) > 0)
-            ;
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
         return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -135,6 +105,24 @@ static int try(char **command, const char *platform, bool last)
     return -1;
 }
 
+/* What runsc said of its own accord is none of the tool's words: as long as nobody has answered, it
+ * is still in the pipe. Whose pipe it is may open the other end, too. */
+static bool drop_words(void)
+{
+    char bytes[4096];
+    _autofd_ int words = open("/proc/self/fd/2", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    while (words >= 0 && read(words, bytes, sizeof(bytes)) > 0)
+        ;
+    return words >= 0;
+}
+
+/* And it is noted that something was tried. */
+static bool begin_anew(void)
+{
+    _autofd_ int failed = open(TC_OCI_FAILED, O_WRONLY | O_CLOEXEC);
+    return drop_words() && failed >= 0 && write(failed, "1", 1) == 1;
+}
+
 void tc_oci_keep_main(char **argv)
 {
     char **platform = argv + 1, **command = platform;
@@ -144,12 +132,9 @@ void tc_oci_keep_main(char **argv)
         _exit(127);
     *command++ = NULL;
     for (int code; *platform; platform++) {
-        if ((code = try(command, *platform, !platform[1])) >= 0)
+        if ((code = try(command, *platform)) >= 0)
             _exit(code);
-        if (!platform[1])
-            break;
-        _autofd_ int failed = open(TC_OCI_FAILED, O_WRONLY | O_CLOEXEC);
-        if (failed < 0 || write(failed, "1", 1) != 1)
+        if (!platform[1] || !begin_anew())
             break;
     }
     _exit(127);

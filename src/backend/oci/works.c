@@ -324,6 +324,7 @@ static int start(struct tc_cage *cage)
     if (tc_oci_talk_watch(&own(cage)->talk, p->child.report, tc_proxy_fd(cage)) < 0)
         return fail_bundle(cage, "report socket", "try again");
     cage->event_fd = own(cage)->talk.poll;
+    cage->err_held = own(cage)->platforms[1] != NULL;
     return 0;
 }
 
@@ -347,6 +348,7 @@ static int event(struct tc_cage *cage)
         bool other;
         if (platform_of(o, &other) && other)
             tc_oci_first_failed();
+        cage->err_held = false;
         rc = tell_inner(cage) < 0 ? -1 : tc_process_event(cage);
     }
     if (cage->over && o->runtime->copies) {
@@ -374,6 +376,7 @@ static void fail_runtime(struct tc_cage *cage)
     const char *platform = o->platforms ? platform_of(o, &other) : NULL;
     _autofree_ char *words = tc_oci_last_words(o->bundle, platform ? platform : "log");
     const char *why = words ? words : "";
+    cage->err_held = cage->err_held && !other;
     if (platform && tc_setting(&cage->plan->settings, "platform") &&
         !tc_streq(platform, TC_OCI_PTRACE)) {
         (void)refuse_platform(cage, why);

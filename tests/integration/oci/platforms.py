@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -102,19 +103,20 @@ def each_works_or_is_refused(s):
 
 
 class StandIn:
-    """A runtime that hangs on one platform, takes ptrace for another, and is the real one on the rest; it notes what it
-    was asked for."""
+    """A runtime that hangs on one platform, takes ptrace for another, fails on a third with many words, and is the real
+    one on the rest; it notes what it was asked for."""
 
-    def __init__(self, s, hangs="", plays=""):
-        self.log = s.write(f"asked-{hangs}-{plays}", "", 0o666)
+    def __init__(self, s, hangs="", plays="", fails=""):
+        self.log = s.write(f"asked-{hangs}-{plays}-{fails}", "", 0o666)
         shutil.copy(RUNSC, s.path("real"))
-        script = s.write(f"stand-in-{hangs}-{plays}", f"""#!/bin/sh
+        script = s.write(f"stand-in-{hangs}-{plays}-{fails}", f"""#!/bin/sh
 for word; do
 	shift
 	case $word in --platform=*) echo ${{word#*=}} >> {self.log} ;; esac
 	case $word in
 	--platform={hangs}) sleep 300 & wait ;;
 	--platform={plays}) word=--platform=ptrace ;;
+	--platform={fails}) head -c 50000 /dev/zero | tr '\\0' w >&2; exit 1 ;;
 	esac
 	set -- "$@" "$word"
 done
@@ -178,6 +180,34 @@ def its_words_are_whole(s):
           "what the tool says comes whole, and its code", (len(said), said[-100:], answer.out, answer.code))
     answer = finish(runtime.popen(s, "/bin/sh", "-c", "yes >&2", more=more(tool='timeout="60s"\noutput={ limit = "64KiB", over = "kill" }')))
     check(answer.status == "limit", "and a limit of it ends the call", answer)
+    answer, stopped = one_without_its_keeper(s, runtime)
+    check(stopped and answer.stderr["text"] == "last\n" and answer.code == 7, "nobody who may be late stands between it and its reader", (stopped, answer))
+
+
+def one_without_its_keeper(s, runtime):
+    """What a tool says when the process of ours around its runtime is stopped; and whether it was."""
+    mark = s.path("ws", "up")
+    process = runtime.popen(s, "/bin/sh", "-c", f"echo up > {mark}; while [ -e {mark} ]; do sleep 0.05; done; echo last >&2; exit 7", more=more())
+    until(lambda: os.path.exists(mark) or process.poll() is not None, 30)
+    keepers = [pid for pid in below(helper_of(process.pid)) if keeps(pid)]
+    for pid in keepers:
+        os.kill(pid, signal.SIGSTOP)
+    os.unlink(mark)
+    return finish(process), len(keepers) == 1
+
+
+def keeps(pid):
+    """Is it the one that was told which platforms there are?"""
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        words = file.read().split(b"\0")
+    return words[1:4] == [b"systrap", b"ptrace", b"--"]
+
+
+def other_words_are_not_its_own(s):
+    runtime = StandIn(s, fails="systrap")
+    answer = finish(runtime.popen(s, "/bin/sh", "-c", "echo mine >&2", more=more()))
+    check(answer.status == "ok" and answer.stderr["text"] == "mine\n" and runtime.asked() == ["systrap", "ptrace"],
+          "what the runtime said on a platform that failed is not among them", (runtime.asked(), answer))
 
 
 def exchange(process, count):
@@ -228,7 +258,8 @@ def a_server_learns(s):
 def main():
     if not RUNSC:
         skip_all("skipped: runsc is not installed")
-    run(what_is_said_is_used, each_works_or_is_refused, one_that_hangs_is_ended, what_was_tried_is_used, its_words_are_whole, a_server_learns)
+    run(what_is_said_is_used, each_works_or_is_refused, one_that_hangs_is_ended, what_was_tried_is_used, its_words_are_whole, other_words_are_not_its_own,
+        a_server_learns)
 
 
 main()
