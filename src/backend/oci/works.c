@@ -460,7 +460,8 @@ static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
     struct tc_probe *row = TC_PUSH(outcome->probes, outcome->probe_count);
     if (!row)
         return;
-    *row = (struct tc_probe){.backend = strdup(tried->works->name), .works = tried->running};
+    *row = (struct tc_probe){
+        .backend = strdup(tried->works->name), .whole = true, .works = tried->running};
     if (row->works) {
         row->mechanism = tell(o);
         return;
