@@ -4,7 +4,7 @@
  * What a backend is, in two halves. The front lives in the library and only decides: which clauses
  * the backend can enforce at all, and the plan for a grant. The works live in the helper and only
  * do. Both are named by the same word; src/backend/fronts.c and src/backend/works.c are the only
- * lists of them. */
+ * lists of them. What all cages of a machine share is no backend's: tc_machine. */
 #ifndef TC_BACKEND_BACKEND_H
 #define TC_BACKEND_BACKEND_H
 
@@ -98,68 +98,97 @@ struct tc_cage {
     _Atomic bool unwanted; /* in: the call was answered already; prepare() may give up */
 };
 
-/* Every slot is filled, so nobody tests for NULL. Those that can fail return 0, or -1 after
- * tc_cage_fail(). None waits for the tool: waiting is the supervisor's. All are called on the
- * supervisor's one thread and are quick, but for prepare(), release() and sweep(), which may take
- * long and are then called on a thread of their own: they use what is the cage's, and of the
- * backend's own only what its comments allow. */
+/* What a backend does with a cage. Those that can fail return 0, or -1 after tc_cage_fail(). None
+ * waits for the tool: waiting is the supervisor's. All are called on the supervisor's one thread
+ * and are quick, but for prepare() and release(), which may take long and are then called on a
+ * thread of their own: they use what is the cage's, and of the backend's own only what its comments
+ * allow. */
 struct tc_works {
     const char *name;
-    /* The smallest call, to see which clauses work on this machine: true and a plan, or false:
-     * nothing to see. */
-    bool (*trial)(struct tc_plan *ret);
-    /* After its end: one tc_probe a clause into outcome->probes. */
-    void (*probe)(const struct tc_cage *trial, struct tc_outcome *outcome);
+
+    /* -- every backend has these */
+
     /* Makes the cage's record and leases what the backend has for all cages. */
     int (*lease)(struct tc_cage *cage);
-    /* plan -> cage: everything that can be done before the call's own bytes are needed. */
-    int (*prepare)(struct tc_cage *cage);
     /* Begins to run the tool; fills the descriptors. */
     int (*start)(struct tc_cage *cage);
-    /* event_fd is ready: sets `running` once every wall stands, and `over`; -1 when the cage failed
-     * to come up. */
-    int (*event)(struct tc_cage *cage);
-    /* notify_fd is ready. Does a bounded share of work; a failure ends the call. */
-    void (*notify)(struct tc_cage *cage);
-    /* Has the memory limit killed? Called when oom_fd woke. */
-    bool (*oomed)(struct tc_cage *cage);
     /* Asks the tool to end (kill = false: SIGTERM), or ends the whole cage at once. */
     void (*signal)(struct tc_cage *cage, bool kill);
     /* exit_fd became readable: exit code or signal into the outcome, or a failure, unless `over`
      * has told it already. */
     void (*reap)(struct tc_cage *cage);
-    /* Processor time used so far by the whole cage in microseconds, -1 when unknown. */
-    int64_t (*cpu_us)(struct tc_cage *cage);
-    /* Memory that its processes share now, in bytes; 0 where the kernel bounds it, or nothing is
-     * known. */
-    int64_t (*shared_bytes)(struct tc_cage *cage);
     /* After the end: usage into the outcome; the name of the limit whose counter moved, or NULL. */
     const char *(*usage)(struct tc_cage *cage);
-    /* After the end: begins to gather changed files (and to commit a copied workspace when `commit`
-     * says so). A descriptor to wait for, then collected(); -1 when there is nothing to wait for.
-     */
-    int (*collect)(struct tc_cage *cage, bool commit);
-    void (*collected)(struct tc_cage *cage);
-    /* Nobody waits for the changes any more: ends the gathering, so that the descriptor becomes
-     * ready; false when a commit has begun, which goes on. */
-    bool (*uncollect)(struct tc_cage *cage);
-    /* Has the cage something that takes long to let go of? Then release() before destroy(). */
-    bool (*holds_much)(const struct tc_cage *cage);
-    void (*release)(struct tc_cage *cage);
     /* Everything gone, whatever had been built; fine for half-built cages. Not before exit_fd is
      * -1, be it that nothing ran or that it was reaped. */
     void (*destroy)(struct tc_cage *cage);
-    /* Once, when the helper starts: what every call will need, while the library still thinks. */
-    void (*open)(void);
-    /* Now and then: lets go of what nobody used. When to come again; 0: no matter. */
-    int64_t (*tick)(int64_t now_us);
-    /* Once, when the helper ends; and for leftovers of dead helpers: how many went. */
-    void (*close)(void);
-    unsigned (*sweep)(void);
+
+    /* -- a backend leaves out what it has no use for; then what stands behind the arrow is so.
+     * Called through the function of the same name below. */
+
+    /* plan -> cage: everything that can be done before the call's own bytes are needed. -> done */
+    int (*prepare)(struct tc_cage *cage);
+    /* event_fd is ready: sets `running` once every wall stands, and `over`; -1 when the cage failed
+     * to come up. -> nothing happened */
+    int (*event)(struct tc_cage *cage);
+    /* notify_fd is ready. Does a bounded share of work; a failure ends the call. -> nothing */
+    void (*notify)(struct tc_cage *cage);
+    /* Has the memory limit killed? Called when oom_fd woke. -> no */
+    bool (*oomed)(struct tc_cage *cage);
+    /* Processor time used so far by the whole cage in microseconds. -> -1, unknown */
+    int64_t (*cpu_us)(struct tc_cage *cage);
+    /* Memory that its processes share now, in bytes; 0 where the kernel bounds it. -> 0 */
+    int64_t (*shared_bytes)(struct tc_cage *cage);
+    /* After the end: begins to gather changed files (and to commit a copied workspace when `commit`
+     * says so). A descriptor to wait for, then collected(); -1 when there is nothing to wait for.
+     * -> -1 */
+    int (*collect)(struct tc_cage *cage, bool commit);
+    void (*collected)(struct tc_cage *cage);
+    /* Nobody waits for the changes any more: ends the gathering, so that the descriptor becomes
+     * ready; false when a commit has begun, which goes on. -> false */
+    bool (*uncollect)(struct tc_cage *cage);
+    /* Has the cage something that takes long to let go of? Then release() before destroy(). -> no
+     */
+    bool (*holds_much)(const struct tc_cage *cage);
+    void (*release)(struct tc_cage *cage);
+    /* The smallest call, to see what works on this machine: true and a plan. -> false, nothing to
+     * see */
+    bool (*trial)(struct tc_plan *ret);
+    /* After its end: what was seen, into outcome->probes. */
+    void (*probe)(const struct tc_cage *trial, struct tc_outcome *outcome);
 };
 
 const struct tc_works *tc_works_find(const char *name);
 const struct tc_works *tc_works_at(size_t index);
+
+/* The slots that may be empty, and of a cage that has no works yet: nothing is built, and nothing
+ * is to be done. */
+int tc_cage_prepare(struct tc_cage *cage);
+int tc_cage_event(struct tc_cage *cage);
+void tc_cage_notify(struct tc_cage *cage);
+bool tc_cage_oomed(struct tc_cage *cage);
+int64_t tc_cage_cpu_us(struct tc_cage *cage);
+int64_t tc_cage_shared_bytes(struct tc_cage *cage);
+int tc_cage_collect(struct tc_cage *cage, bool commit);
+void tc_cage_collected(struct tc_cage *cage);
+bool tc_cage_uncollect(struct tc_cage *cage);
+bool tc_cage_holds_much(const struct tc_cage *cage);
+void tc_cage_release(struct tc_cage *cage);
+void tc_cage_destroy(struct tc_cage *cage);
+bool tc_works_trial(const struct tc_works *works, struct tc_plan *ret);
+
+/* What this machine has for the cages of every backend; nobody's cage. */
+struct tc_machine {
+    /* Once, when the helper starts: what every call will need, while the library still thinks. */
+    void (*open)(void);
+    /* Now and then: lets go of what nobody used. When to come again; 0: no matter. */
+    int64_t (*tick)(int64_t now_us);
+    /* Leftovers of dead helpers: how many went. May take long, and runs beside the loop. */
+    unsigned (*sweep)(void);
+    /* Once, when the helper ends. */
+    void (*close)(void);
+};
+extern const struct tc_machine *const tc_machine;
 
 /* Writes cage->outcome->failure (status too) and returns -1: the one way in which works fail. */
 int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, const char *fmt, ...)

@@ -67,3 +67,83 @@ void tc_cage_close_streams(struct tc_cage *cage)
         *streams[i] = -1;
     }
 }
+
+/* ---- slots that may be empty ---------------------------------------------------------------- */
+
+static const struct tc_works *works_of(const struct tc_cage *cage)
+{
+    static const struct tc_works none = {0};
+    return cage->works ? cage->works : &none;
+}
+
+int tc_cage_prepare(struct tc_cage *cage)
+{
+    return works_of(cage)->prepare ? cage->works->prepare(cage) : 0;
+}
+
+int tc_cage_event(struct tc_cage *cage)
+{
+    return works_of(cage)->event ? cage->works->event(cage) : 0;
+}
+
+void tc_cage_notify(struct tc_cage *cage)
+{
+    if (works_of(cage)->notify)
+        cage->works->notify(cage);
+}
+
+bool tc_cage_oomed(struct tc_cage *cage)
+{
+    return works_of(cage)->oomed && cage->works->oomed(cage);
+}
+
+int64_t tc_cage_cpu_us(struct tc_cage *cage)
+{
+    return works_of(cage)->cpu_us ? cage->works->cpu_us(cage) : -1;
+}
+
+int64_t tc_cage_shared_bytes(struct tc_cage *cage)
+{
+    return works_of(cage)->shared_bytes ? cage->works->shared_bytes(cage) : 0;
+}
+
+int tc_cage_collect(struct tc_cage *cage, bool commit)
+{
+    return works_of(cage)->collect ? cage->works->collect(cage, commit) : -1;
+}
+
+void tc_cage_collected(struct tc_cage *cage)
+{
+    if (works_of(cage)->collected)
+        cage->works->collected(cage);
+}
+
+bool tc_cage_uncollect(struct tc_cage *cage)
+{
+    return works_of(cage)->uncollect && cage->works->uncollect(cage);
+}
+
+bool tc_cage_holds_much(const struct tc_cage *cage)
+{
+    return works_of(cage)->holds_much && cage->works->holds_much(cage);
+}
+
+void tc_cage_release(struct tc_cage *cage)
+{
+    if (works_of(cage)->release)
+        cage->works->release(cage);
+}
+
+/* A call that failed before it had works has nothing but its input. */
+void tc_cage_destroy(struct tc_cage *cage)
+{
+    if (works_of(cage)->destroy)
+        cage->works->destroy(cage);
+    else
+        tc_cage_close_streams(cage);
+}
+
+bool tc_works_trial(const struct tc_works *works, struct tc_plan *ret)
+{
+    return works->trial && works->trial(ret);
+}

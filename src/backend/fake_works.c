@@ -28,19 +28,6 @@ struct plain {
 
 #define PLAIN(cage) ((struct plain *)(cage)->priv)
 
-/* No clause is ever enforced here, so there is none to try. */
-static bool trial(struct tc_plan *ret)
-{
-    (void)ret;
-    return false;
-}
-
-static void probe(const struct tc_cage *cage, struct tc_outcome *outcome)
-{
-    (void)cage;
-    (void)outcome;
-}
-
 static int lease(struct tc_cage *cage)
 {
     struct plain *p = calloc(1, sizeof(*p));
@@ -48,12 +35,6 @@ static int lease(struct tc_cage *cage)
         return tc_cage_fail_memory(cage, "prepare");
     *p = (struct plain){.pidfd = -1, .out = -1, .err = -1, .in = -1};
     cage->priv = p;
-    return 0;
-}
-
-static int prepare(struct tc_cage *cage)
-{
-    (void)cage;
     return 0;
 }
 
@@ -162,23 +143,6 @@ static int start_unconfined(struct tc_cage *cage)
     return start_with(cage, play_command);
 }
 
-static int event(struct tc_cage *cage)
-{
-    (void)cage;
-    return 0;
-}
-
-static void notify(struct tc_cage *cage)
-{
-    (void)cage;
-}
-
-static bool oomed(struct tc_cage *cage)
-{
-    (void)cage;
-    return false;
-}
-
 static void end(struct tc_cage *cage, bool at_once)
 {
     struct plain *p = PLAIN(cage);
@@ -203,12 +167,6 @@ static void reap(struct tc_cage *cage)
     cage->outcome->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-static int64_t shared_bytes(struct tc_cage *cage)
-{
-    (void)cage;
-    return 0;
-}
-
 static int64_t cpu_us(struct tc_cage *cage)
 {
     return PLAIN(cage)->reaped ? PLAIN(cage)->cpu_us : 0; /* it bounds none */
@@ -229,35 +187,6 @@ static const char *usage_fake(struct tc_cage *cage)
     return is_word(cage->plan, "limit") ? (limit ? limit : "memory") : NULL;
 }
 
-static int collect(struct tc_cage *cage, bool commit)
-{
-    (void)cage;
-    (void)commit;
-    return -1;
-}
-
-static void collected(struct tc_cage *cage)
-{
-    (void)cage;
-}
-
-static bool uncollect(struct tc_cage *cage)
-{
-    (void)cage;
-    return false;
-}
-
-static bool holds_much(const struct tc_cage *cage)
-{
-    (void)cage;
-    return false;
-}
-
-static void release(struct tc_cage *cage)
-{
-    (void)cage;
-}
-
 static void destroy(struct tc_cage *cage)
 {
     struct plain *p = PLAIN(cage);
@@ -272,27 +201,8 @@ static void destroy(struct tc_cage *cage)
     cage->priv = NULL;
 }
 
-static void do_nothing(void)
-{
-}
-
-static int64_t never(int64_t now_us)
-{
-    (void)now_us;
-    return 0;
-}
-
-static unsigned sweep_nothing(void)
-{
-    return 0;
-}
-
-#define PLAIN_SLOTS                                                                           \
-    .trial = trial, .probe = probe, .lease = lease, .prepare = prepare, .event = event,       \
-    .notify = notify, .oomed = oomed, .signal = end, .reap = reap, .cpu_us = cpu_us,          \
-    .shared_bytes = shared_bytes, .collect = collect, .collected = collected,                 \
-    .uncollect = uncollect, .holds_much = holds_much, .release = release, .destroy = destroy, \
-    .open = do_nothing, .tick = never, .close = do_nothing, .sweep = sweep_nothing
+#define PLAIN_SLOTS \
+    .lease = lease, .signal = end, .reap = reap, .cpu_us = cpu_us, .destroy = destroy
 
 const struct tc_works tc_fake_works = {
     .name = "fake", .start = start_fake, .usage = usage_fake, PLAIN_SLOTS};

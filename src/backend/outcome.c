@@ -101,6 +101,7 @@ static TC_FIELDS(stream_fields, STREAM);
 #define TC_STRUCT struct tc_probe
 #define PROBE(F)      \
     F(ONE, backend)   \
+    F(ONE, whole)     \
     F(ONE, clause)    \
     F(ONE, works)     \
     F(ONE, mechanism) \

@@ -84,8 +84,8 @@ struct tc_stream {
 
 /* One row of the doctor's table. */
 struct tc_probe {
-    char *backend;  /* a whole backend, and the clause that fails in it; NULL: one clause of a
-                       process cage */
+    char *backend;
+    bool whole;     /* all of it, and the clause that fails in it; else one clause */
     int64_t clause; /* 0 where a whole backend works */
     bool works;
     char *mechanism; /* how it would be enforced */

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The list of works. */
+ * The list of works, and the machine that they work on. */
 #include <string.h>
 
 #include "backend/backend.h"
 #include "backend/fake_works.h"
 #include "backend/oci/works.h"
 #include "backend/process/works.h"
+#include "cage/slots.h"
 
 static const struct tc_works *const all[] = {&tc_process_works, &tc_oci_works, &tc_gvisor_works,
                                              &tc_unconfined_works, &tc_fake_works};
+
+const struct tc_machine *const tc_machine = &tc_local_machine;
 
 const struct tc_works *tc_works_at(size_t index)
 {

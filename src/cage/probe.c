@@ -11,11 +11,12 @@
 #include "cage/proxy.h"
 #include "observe/observe.h"
 
-static struct tc_probe *row(struct tc_outcome *o, int clause)
+static struct tc_probe *row(struct tc_outcome *o, const struct tc_cage *trial, int clause)
 {
     struct tc_probe *p = TC_PUSH(o->probes, o->probe_count);
     if (p)
-        *p = (struct tc_probe){.clause = clause, .works = true};
+        *p = (struct tc_probe){
+            .backend = strdup(trial->works->name), .clause = clause, .works = true};
     return p;
 }
 
@@ -48,11 +49,12 @@ bool tc_process_trial(struct tc_plan *plan)
            tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
 }
 
-static void add_group_row(struct tc_outcome *o, const struct tc_process_host *h, int clause,
+static void add_group_row(struct tc_outcome *o, const struct tc_cage *trial,
+                          const struct tc_process_host *h, int clause,
                           enum tc_cgroup_controller controller)
 {
     struct tc_cgroup_state state = tc_cgroups_describe(h->cgroups, controller);
-    struct tc_probe *p = row(o, clause);
+    struct tc_probe *p = row(o, trial, clause);
     if (!p)
         return;
     if (state.mechanism)
@@ -106,7 +108,7 @@ static void add_rows(struct tc_outcome *o, const struct tc_cage *trial)
         bool no_group = clause == TC_CLAUSE_LIMIT_PIDS || clause == TC_CLAUSE_LIMIT_CPU_TIME;
         if (by_group(clause) && h)
             continue;
-        struct tc_probe *p = row(o, clause);
+        struct tc_probe *p = row(o, trial, clause);
         if (!p)
             return;
         const char *how = h ? tc_process_mechanism(h, (enum tc_clause)clause, no_group) : "";
@@ -127,5 +129,5 @@ void tc_process_probe(const struct tc_cage *trial, struct tc_outcome *outcome)
     const struct tc_process_host *h = tc_process_host_opened();
     add_rows(outcome, trial);
     for (size_t i = 0; h && i < TC_COUNT(grouped); i++)
-        add_group_row(outcome, h, grouped[i].clause, grouped[i].controller);
+        add_group_row(outcome, trial, h, grouped[i].clause, grouped[i].controller);
 }

@@ -162,7 +162,7 @@ void tc_local_destroy(struct tc_cage *cage)
     cage->observer = NULL;
 }
 
-void tc_local_close(void)
+static void close_machine(void)
 {
     struct tc_process_host *host = tc_process_host_opened();
     tc_spare_close();
@@ -172,9 +172,12 @@ void tc_local_close(void)
 }
 
 /* A host that could not be entered has no groups, nor had another of this kind. */
-unsigned tc_local_sweep(void)
+static unsigned sweep(void)
 {
     const struct tc_process_host *host = tc_process_host_opened();
     return tc_journal_sweep() + tc_held_sweep() + tc_session_sweep() +
            (host ? tc_cgroups_sweep(host->cgroups) : 0);
 }
+
+const struct tc_machine tc_local_machine = {
+    .open = tc_process_ahead, .tick = tc_process_tick, .sweep = sweep, .close = close_machine};

@@ -18,7 +18,8 @@ const char *tc_local_usage(struct tc_cage *cage);
 bool tc_local_holds_much(const struct tc_cage *cage);
 void tc_local_release(struct tc_cage *cage);
 void tc_local_destroy(struct tc_cage *cage);
-void tc_local_close(void);
-unsigned tc_local_sweep(void);
+
+/* Control groups, ids, roots and processes ahead, proxies, and what is kept on disk. */
+extern const struct tc_machine tc_local_machine;
 
 #endif

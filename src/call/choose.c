@@ -17,10 +17,11 @@ static const char *at(const struct tc_grant *grant, size_t index)
 }
 
 /* A limit for each process does where the policy says so. */
-static tc_clauses wanted(const struct tc_grant *grant)
+static bool needs(const struct tc_grant *grant, int64_t clause)
 {
-    return grant->clauses &
-           ~(grant->limits.memory_any ? TC_CLAUSE_BIT(TC_CLAUSE_LIMIT_MEMORY) : (tc_clauses)0);
+    tc_clauses any = grant->limits.memory_any ? TC_CLAUSE_BIT(TC_CLAUSE_LIMIT_MEMORY) : 0;
+    return clause >= 0 && clause < TC_CLAUSE_COUNT && !grant->without &&
+           grant->clauses & ~any & TC_CLAUSE_BIT(clause);
 }
 
 /* Why this machine cannot, or *ret stays NULL; owned. A policy that gives clauses up (`without`) is
@@ -28,14 +29,9 @@ static tc_clauses wanted(const struct tc_grant *grant)
 static int machine_lacks(const struct tc_outcome *probes, const struct tc_grant *grant,
                          const char *name, char **ret, struct toolcage_error **err)
 {
-    bool process = tc_streq(name, "process");
     for (size_t i = 0; i < probes->probe_count; i++) {
         const struct tc_probe *p = &probes->probes[i];
-        bool about = p->backend ? tc_streq(p->backend, name)
-                                : process && !grant->without && p->clause >= 0 &&
-                                      p->clause < TC_CLAUSE_COUNT &&
-                                      wanted(grant) & TC_CLAUSE_BIT(p->clause);
-        if (!about || p->works)
+        if (!tc_streq(p->backend, name) || p->works || !(p->whole || needs(grant, p->clause)))
             continue;
         *ret = tc_format("%s: %s", tc_clause_name((enum tc_clause)p->clause),
                          p->reason ? p->reason : "it does not work here");

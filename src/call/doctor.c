@@ -77,11 +77,11 @@ static void add_machine(struct tc_buf *buf)
 static void add_probe(struct tc_buf *buf, const struct tc_probe *p)
 {
     tc_buf_addc(buf, '{');
-    if (p->backend)
+    if (p->whole)
         add_text(buf, "backend", p->backend);
-    if (!p->backend || !p->works)
+    if (!p->whole || !p->works)
         add_text(buf, "clause", tc_clause_name((enum tc_clause)p->clause));
-    if (!p->backend)
+    if (!p->whole)
         add_text(buf, "text", tc_clause_text((enum tc_clause)p->clause));
     tc_json_key(buf, "works");
     tc_buf_adds(buf, p->works ? "true" : "false");
@@ -110,7 +110,7 @@ static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outc
     tc_json_key(buf, key);
     tc_buf_addc(buf, '[');
     for (size_t i = 0; i < outcome->probe_count; i++) {
-        if ((outcome->probes[i].backend != NULL) != whole)
+        if (outcome->probes[i].whole != whole)
             continue;
         tc_buf_adds(buf, comma);
         add_probe(buf, &outcome->probes[i]);

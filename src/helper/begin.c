@@ -33,19 +33,10 @@ static struct {
     bool begun, ended;
 } sweeping;
 
-static unsigned sweep_all(void)
-{
-    const struct tc_works *w;
-    unsigned removed = 0;
-    for (size_t i = 0; (w = tc_works_at(i)); i++)
-        removed += w->sweep();
-    return removed;
-}
-
 static void work_sweep(struct tc_task *task)
 {
     (void)task;
-    (void)sweep_all();
+    (void)tc_machine->sweep();
 }
 
 static void on_sweep_done(struct tc_task *task)
@@ -115,7 +106,7 @@ static void go_on(struct tc_running *j)
 static void work_prepare(struct tc_task *task)
 {
     struct tc_running *j = task->owner;
-    j->prepared = j->cage.works->prepare(&j->cage);
+    j->prepared = tc_cage_prepare(&j->cage);
 }
 
 /* The cage is the loop's again. */
@@ -173,12 +164,11 @@ static bool is_alone(const struct tc_running *j)
 
 void tc_job_prepare(struct tc_running *j)
 {
-    const struct tc_works *works = j->cage.works;
     int64_t timeout_ms = j->plan.limits.timeout_ms;
     j->leased_us = tc_now_us();
     j->cage.begun_us = j->begun_us;
     j->end_at_us = timeout_ms ? j->begun_us + timeout_ms * 1000 : 0;
-    j->prepared = works->lease(&j->cage);
+    j->prepared = j->cage.works->lease(&j->cage);
 
     /* a hand-over costs two wake-ups: not for a moment in which nobody else's deadline waits */
     if (j->prepared == 0 && j->cage.pace > (is_alone(j) ? TC_PACE_LOCAL : TC_PACE_QUICK)) {
@@ -187,7 +177,7 @@ void tc_job_prepare(struct tc_running *j)
         return;
     }
     if (j->prepared == 0)
-        j->prepared = works->prepare(&j->cage);
+        j->prepared = tc_cage_prepare(&j->cage);
     go_on(j);
 }
 
@@ -296,8 +286,7 @@ static void begin_call(struct tc_running *j, const struct tc_job *job, int plan_
 
 static struct tc_cage empty_cage(struct tc_running *j)
 {
-    return (struct tc_cage){.works = tc_works_at(0), /* for destroy(), fine with nothing built */
-                            .plan = &j->plan,
+    return (struct tc_cage){.plan = &j->plan,
                             .outcome = &j->outcome,
                             .secrets_fd = -1,
                             .stdin_fd = -1,
@@ -319,7 +308,7 @@ static bool begin_trial(struct tc_running *j)
     while (!j->host_gone && (w = tc_works_at(j->trials))) {
         j->trials++;
         tc_plan_done(&j->plan);
-        if (!w->trial(&j->plan))
+        if (!tc_works_trial(w, &j->plan))
             continue;
         j->cage = empty_cage(j);
         j->cage.works = w;
@@ -357,7 +346,7 @@ bool tc_job_next_trial(struct tc_running *j)
 static void work_clean(struct tc_task *task)
 {
     struct tc_running *j = task->owner;
-    j->removed = sweep_all() + tc_journal_forget();
+    j->removed = tc_machine->sweep() + tc_journal_forget();
 }
 
 static void on_clean(struct tc_task *task)

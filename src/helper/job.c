@@ -93,14 +93,14 @@ static void unwatch_cage(struct tc_running *j, enum tc_role but)
 static void work_release(struct tc_task *task)
 {
     struct tc_running *j = task->owner;
-    j->cage.works->release(&j->cage);
+    tc_cage_release(&j->cage);
 }
 
 static void on_released(struct tc_task *task)
 {
     struct tc_running *j = task->owner;
     j->hold = TC_HOLD_NONE;
-    j->cage.works->destroy(&j->cage);
+    tc_cage_destroy(&j->cage);
 }
 
 /* What is left of the cage ends; how soon is the kernel's matter, or that of who ends the rest, and
@@ -121,14 +121,14 @@ void tc_job_clear(struct tc_running *j)
         await_end(j);
         return;
     }
-    if (j->cage.works->holds_much(&j->cage)) {
+    if (tc_cage_holds_much(&j->cage)) {
         j->hold = TC_HOLD_CLEARING;
         j->task = (struct tc_task){.work = work_release, .done = on_released, .owner = j};
         if (tc_workers_give(j->workers, &j->task) == 0)
             return;
         j->hold = TC_HOLD_NONE;
     }
-    j->cage.works->destroy(&j->cage);
+    tc_cage_destroy(&j->cage);
 }
 
 /* Clearing away is not what the host waits for. */
@@ -188,7 +188,7 @@ static void read_output(struct tc_running *j, int stream, int share)
 /* A commit that has begun goes to its end, and the answer with it. */
 static void end_gathering(struct tc_running *j)
 {
-    if (!j->cage.works->uncollect(&j->cage))
+    if (!tc_cage_uncollect(&j->cage))
         return;
     if (j->cancelled && !j->outcome.failure.code)
         j->outcome.status = TOOLCAGE_STATUS_CANCELLED;
@@ -278,14 +278,14 @@ static void gather(struct tc_running *j)
     bool commit = j->plan.commit == TC_COMMIT_ALWAYS ||
                   (j->plan.commit == TC_COMMIT_SUCCESS && j->outcome.status == TOOLCAGE_STATUS_OK);
     bool wanted = j->cage.running && !j->given_up && !j->host_gone;
-    int wait = wanted ? j->cage.works->collect(&j->cage, commit) : -1;
+    int wait = wanted ? tc_cage_collect(&j->cage, commit) : -1;
     if (wait >= 0 && tc_job_watch(j, TC_ROLE_COLLECT, wait, EPOLLIN)) {
         j->hold = TC_HOLD_COLLECTING;
         j->end_at_us = tc_now_us() + GATHERING_US;
         return;
     }
     if (wait >= 0) /* then at the cost of waiting here */
-        j->cage.works->collected(&j->cage);
+        tc_cage_collected(&j->cage);
     tc_job_answer(j);
 }
 
@@ -334,7 +334,7 @@ static void on_collected(struct tc_source *s, uint32_t events)
     struct tc_running *j = s->owner;
     (void)events;
     (void)tc_job_watch(j, TC_ROLE_COLLECT, -1, 0);
-    j->cage.works->collected(&j->cage);
+    tc_cage_collected(&j->cage);
     j->hold = TC_HOLD_NONE;
     if (j->ended)
         tc_job_clear(j);
@@ -400,7 +400,7 @@ static void on_event(struct tc_source *s, uint32_t events)
     struct tc_running *j = s->owner;
     bool was = j->cage.running, held = j->cage.err_held;
     (void)events;
-    int rc = j->cage.works->event(&j->cage);
+    int rc = tc_cage_event(&j->cage);
     if (j->cage.running && !was) {
         tc_job_mark(j, "walls", j->started_us);
         j->running_us = tc_now_us();
@@ -429,7 +429,7 @@ static void on_notify(struct tc_source *s, uint32_t events)
     /* The backend may close it, and a close alone does not end the watch: a cage cloned meanwhile
      * holds a copy until its exec, and would wake a job that is no more. */
     (void)tc_job_watch(j, TC_ROLE_NOTIFY, -1, 0);
-    j->cage.works->notify(&j->cage);
+    tc_cage_notify(&j->cage);
     if (j->cage.running && !j->running_us) {
         tc_job_mark(j, "walls", j->started_us);
         j->running_us = tc_now_us();
@@ -451,7 +451,7 @@ static void on_notify(struct tc_source *s, uint32_t events)
 static void look_for_kill(struct tc_running *j)
 {
     j->oom_at_us = 0;
-    if (j->cage.works->oomed(&j->cage)) {
+    if (tc_cage_oomed(&j->cage)) {
         stop_for(j, "memory");
     } else if (j->oom_wait_us < OOM_LAST_US) {
         j->oom_wait_us = j->oom_wait_us ? 2 * j->oom_wait_us : OOM_FIRST_US;
@@ -576,11 +576,11 @@ static void on_deadline(struct tc_running *j)
 /* A limit that nobody can see reached is none. */
 static void sample_cpu(struct tc_running *j)
 {
-    int64_t used = j->cage.works->cpu_us(&j->cage);
+    int64_t used = tc_cage_cpu_us(&j->cage);
     int errnum = errno;
     if (used < 0) {
         tc_reserve_open();
-        used = j->cage.works->cpu_us(&j->cage);
+        used = tc_cage_cpu_us(&j->cage);
         (void)tc_reserve_close();
     }
     if (used > j->plan.limits.cpu_time_ms * 1000)
@@ -604,7 +604,7 @@ static void sample_cpu(struct tc_running *j)
 
 static void sample(struct tc_running *j)
 {
-    if (j->plan.limits.memory_any && j->cage.works->shared_bytes(&j->cage) > j->plan.limits.memory)
+    if (j->plan.limits.memory_any && tc_cage_shared_bytes(&j->cage) > j->plan.limits.memory)
         stop_for(j, "memory");
     else if (j->plan.limits.cpu_time_ms)
         sample_cpu(j);
@@ -657,7 +657,7 @@ void tc_job_free(struct tc_running *j)
 {
     unwatch_cage(j, TC_ROLES);
     tc_job_hang_up(j);
-    j->cage.works->destroy(&j->cage);
+    tc_cage_destroy(&j->cage);
     for (size_t i = 0; i < TC_COUNT(j->output); i++)
         tc_output_done(&j->output[i]);
     tc_plan_done(&j->plan);

@@ -111,16 +111,10 @@ static void forget_finished(void)
     }
 }
 
-/* When something is due next; what is due to the backends by now is done. */
+/* When something is due next; what is due to the machine by now is done. */
 static int64_t next_deadline(void)
 {
-    const struct tc_works *w;
-    int64_t now = tc_now_us(), next = 0;
-    for (size_t i = 0; (w = tc_works_at(i)); i++) {
-        int64_t at = w->tick(now);
-        if (at && (!next || at < next))
-            next = at;
-    }
+    int64_t next = tc_machine->tick(tc_now_us());
     for (const struct tc_running *j = helper.jobs; j; j = j->next) {
         int64_t at = tc_job_next(j);
         if (at && (!next || at < next))
@@ -154,9 +148,7 @@ static void end_all(void)
 
 static void run(void)
 {
-    const struct tc_works *w;
-    for (size_t i = 0; (w = tc_works_at(i)); i++)
-        w->open();
+    tc_machine->open();
 
     /* a call that waits already comes before what tick() does ahead of one */
     helper.ending = turn(tc_now_us()) < 0 || helper.ending;
@@ -165,8 +157,8 @@ static void run(void)
             break;
     end_all();
     /* a worker that still sweeps needs what close() frees; then a later helper sweeps after us */
-    for (size_t i = 0; !tc_job_sweeping() && (w = tc_works_at(i)); i++)
-        w->close();
+    if (!tc_job_sweeping())
+        tc_machine->close();
 }
 
 _Noreturn void tc_helper_serve(const char *state)

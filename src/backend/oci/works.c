@@ -463,7 +463,8 @@ static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
     struct tc_probe *row = TC_PUSH(outcome->probes, outcome->probe_count);
     if (!row)
         return;
-    *row = (struct tc_probe){.backend = strdup(tried->works->name), .works = tried->running};
+    *row = (struct tc_probe){
+        .backend = strdup(tried->works->name), .whole = true, .works = tried->running};
     if (row->works) {
         row->mechanism = tell(o);
         return;
@@ -473,30 +474,13 @@ static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
     row->fix = strdup(f->hint ? f->hint : "try again when this machine is less busy");
 }
 
-static void nothing(void)
-{
-}
-
-static int64_t never(int64_t now_us)
-{
-    (void)now_us;
-    return 0;
-}
-
-static unsigned none(void)
-{
-    return 0;
-}
-
 #define WORKS                                                                                  \
     .probe = probe, .lease = lease, .prepare = prepare, .start = start, .event = event,        \
     .notify = tc_process_notify, .oomed = tc_local_oomed, .signal = ask_to_end, .reap = reap,  \
     .cpu_us = tc_local_cpu_us, .shared_bytes = tc_local_shared_bytes, .usage = tc_local_usage, \
     .collect = tc_process_collect, .collected = tc_process_collected,                          \
     .uncollect = tc_process_uncollect, .holds_much = tc_local_holds_much,                      \
-    .release = tc_local_release, .destroy = destroy, .open = nothing, .tick = never,           \
-    .close = nothing, .sweep = none,
+    .release = tc_local_release, .destroy = destroy,
 
-/* what is the machine's goes with the process backend's */
 const struct tc_works tc_oci_works = {.name = "oci", .trial = trial_oci, WORKS};
 const struct tc_works tc_gvisor_works = {.name = "gvisor", .trial = trial_gvisor, WORKS};

@@ -50,8 +50,4 @@ const struct tc_works tc_process_works = {
     .holds_much = tc_local_holds_much,
     .release = tc_local_release,
     .destroy = tc_local_destroy,
-    .open = tc_process_ahead,
-    .tick = tc_process_tick,
-    .close = tc_local_close,
-    .sweep = tc_local_sweep,
 };

@@ -121,8 +121,10 @@ static void serve_probe(struct peer *peer, int sock)
     struct tc_outcome outcome = {0};
     for (int i = 0; i < TC_CLAUSE_COUNT; i++) {
         struct tc_probe *p = TC_PUSH(outcome.probes, outcome.probe_count);
-        *p = (struct tc_probe){
-            .clause = i, .works = i != TC_CLAUSE_LIMIT_MEMORY, .mechanism = strdup("a \"wall\"")};
+        *p = (struct tc_probe){.backend = strdup("process"),
+                               .clause = i,
+                               .works = i != TC_CLAUSE_LIMIT_MEMORY,
+                               .mechanism = strdup("a \"wall\"")};
     }
     finish(peer, sock, &outcome, 0);
     tc_outcome_done(&outcome);

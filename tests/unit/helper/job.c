@@ -42,12 +42,6 @@ static int lease(struct tc_cage *cage)
     return 0;
 }
 
-static int prepare(struct tc_cage *cage)
-{
-    (void)cage;
-    return 0;
-}
-
 /* No regular file can be watched. */
 static int start(struct tc_cage *cage)
 {
@@ -99,12 +93,6 @@ static void reap(struct tc_cage *cage)
     cage->exit_fd = -1;
 }
 
-static bool holds_much(const struct tc_cage *cage)
-{
-    (void)cage;
-    return false;
-}
-
 static void destroy(struct tc_cage *cage)
 {
     if (!cage->priv)
@@ -116,15 +104,21 @@ static void destroy(struct tc_cage *cage)
 
 static const struct tc_works works = {.name = "stubborn",
                                       .lease = lease,
-                                      .prepare = prepare,
                                       .start = start,
                                       .oomed = oomed,
                                       .signal = kill_it,
                                       .reap = reap,
                                       .usage = usage,
                                       .collect = collect,
-                                      .holds_much = holds_much,
                                       .destroy = destroy};
+
+static unsigned sweep(void)
+{
+    return 0;
+}
+
+static const struct tc_machine machine = {.sweep = sweep};
+const struct tc_machine *const tc_machine = &machine;
 
 const struct tc_works *tc_works_at(size_t index)
 {

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Each backend has what every backend must have, and what belongs together; a cage without a
+ * backend is let go of. */
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/backend.h"
+#include "test.h"
+
+static void each_backend_is_whole(void **state)
+{
+    const struct tc_works *w;
+    size_t count = 0;
+    for (; (w = tc_works_at(count)); count++) {
+        assert_ptr_equal(tc_works_find(w->name), w);
+        if (!w->lease || !w->start || !w->signal || !w->reap || !w->usage || !w->destroy)
+            fail_msg("%s lacks what every backend has", w->name);
+        assert_int_equal(w->collect != NULL, w->collected != NULL);
+        assert_int_equal(w->holds_much != NULL, w->release != NULL);
+        assert_int_equal(w->trial != NULL, w->probe != NULL);
+    }
+    assert_true(count >= 5);
+    assert_null(tc_works_find("none"));
+}
+
+static void the_machine_is_whole(void **state)
+{
+    assert_non_null(tc_machine->open);
+    assert_non_null(tc_machine->tick);
+    assert_non_null(tc_machine->sweep);
+    assert_non_null(tc_machine->close);
+}
+
+static void nothing_is_done_by_what_is_left_out(void **state)
+{
+    static const struct tc_works bare = {.name = "bare"};
+    struct tc_outcome outcome = {0};
+    struct tc_cage cage = {
+        .works = &bare, .outcome = &outcome, .stdin_fd = -1, .out_fd = -1, .err_fd = -1};
+    struct tc_plan plan = {0};
+    assert_int_equal(tc_cage_prepare(&cage), 0);
+    assert_int_equal(tc_cage_event(&cage), 0);
+    assert_false(tc_cage_oomed(&cage));
+    assert_true(tc_cage_cpu_us(&cage) == -1);
+    assert_true(tc_cage_shared_bytes(&cage) == 0);
+    assert_int_equal(tc_cage_collect(&cage, true), -1);
+    assert_false(tc_cage_uncollect(&cage));
+    assert_false(tc_cage_holds_much(&cage));
+    assert_false(tc_works_trial(&bare, &plan));
+    tc_cage_notify(&cage);
+    tc_cage_collected(&cage);
+    tc_cage_release(&cage);
+    tc_cage_destroy(&cage);
+    assert_int_equal(outcome.failure.code, 0);
+}
+
+static void a_cage_without_a_backend_closes_its_input(void **state)
+{
+    int pair[2];
+    char byte;
+    assert_int_equal(pipe(pair), 0);
+    struct tc_cage cage = {.stdin_fd = pair[1], .out_fd = -1, .err_fd = -1};
+    assert_false(tc_cage_holds_much(&cage));
+    tc_cage_destroy(&cage);
+    assert_int_equal(cage.stdin_fd, -1);
+    assert_int_equal(read(pair[0], &byte, 1), 0);
+    assert_int_equal(close(pair[0]), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_backend_is_whole),
+        cmocka_unit_test(the_machine_is_whole),
+        cmocka_unit_test(nothing_is_done_by_what_is_left_out),
+        cmocka_unit_test(a_cage_without_a_backend_closes_its_input),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
