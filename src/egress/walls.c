@@ -111,6 +111,8 @@ static bool allow_ports(int ruleset, const struct tc_egress_config *config)
 {
     if (!allow_port(ruleset, DNS_PORT))
         return false;
+    if (config->upstream.host && !allow_port(ruleset, config->upstream.port))
+        return false;
     for (size_t i = 0; i < config->net_count; i++)
         if (!allow_port(ruleset, config->net[i].port))
             return false;

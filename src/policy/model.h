@@ -120,8 +120,10 @@ struct toolcage_policy {
     size_t tool_count;
     struct tc_server *servers;
     size_t server_count;
-    char *runtime;  /* of [backend.oci]; NULL: any */
-    char *platform; /* of [backend.gvisor]; NULL: the best that works */
+    char *runtime;               /* of [backend.oci]; NULL: any */
+    char *platform;              /* of [backend.gvisor]; NULL: the best that works */
+    struct tc_upstream upstream; /* of [egress]; host NULL: none */
+    int upstream_names;          /* index into tc_words_names */
     struct tc_class *tiers, *risks;
     size_t tier_count, risk_count;
     struct tc_test *tests;

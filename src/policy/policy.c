@@ -127,6 +127,7 @@ struct toolcage_policy *tc_policy_unref(struct toolcage_policy *policy)
         server_done(&policy->servers[i]);
     free(policy->runtime);
     free(policy->platform);
+    tc_fields_done(&tc_upstream_fields, &policy->upstream);
     classes_done(policy->tiers, policy->tier_count);
     classes_done(policy->risks, policy->risk_count);
     tests_done(policy->tests, policy->test_count);
@@ -234,6 +235,7 @@ static int read_policy(struct tc_parse *p, const struct tc_policy_source *source
         return tc_fail_memory(err);
     check_tests(p, &document->root);
     tc_parse_secrets_check(p);
+    tc_parse_upstream_check(p);
     return tc_diag_result(&p->diag, err);
 }
 
