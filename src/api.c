@@ -12,6 +12,7 @@
 #include "call/facts.h"
 #include "call/judge.h"
 #include "call/learn.h"
+#include "call/sidecar.h"
 #include "policy/compare.h"
 #include "policy/key_schema.h"
 #include "version.h"
@@ -230,6 +231,19 @@ EXPORT int toolcage_policy_schema_json(char **ret_json, struct toolcage_error **
 {
     NEED(ret_json);
     return closed(tc_policy_schema_json(ret_json, err), err);
+}
+
+EXPORT int toolcage_policy_egress(const struct toolcage_policy *policy, const char *tool,
+                                  const int *listeners, size_t count, int *ret_fd,
+                                  struct toolcage_error **err)
+{
+    enum { LISTENERS_MAX = 60 };
+    NEED(policy);
+    NEED(listeners);
+    NEED(ret_fd);
+    if (!count || count > LISTENERS_MAX)
+        return usage(err, __func__, "count must be 1 to 60");
+    return closed(tc_sidecar(policy, tool, listeners, count, ret_fd, err), err);
 }
 
 EXPORT void toolcage_free(void *text)

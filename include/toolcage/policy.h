@@ -113,6 +113,19 @@ int toolcage_policy_schema_json(char **ret_json, struct toolcage_error **err);
 int toolcage_policy_diff_json(const struct toolcage_policy *from, const struct toolcage_policy *to,
                               char **ret_json, struct toolcage_error **err);
 
+/* The egress proxy of a tool (NULL: of [defaults]) without a cage. *ret_fd is a socket, the
+ * caller's, that holds all that the program toolcage-egress has to know: it is to be descriptor 3
+ * of that program, whose words are "toolcage-egress" and "text" or "json", which is how it says
+ * what it refuses; descriptor 4 is where it writes the certificate of its authority, if it makes
+ * one, and the environment is to be empty. `listeners`: 1 to 60 listening stream sockets, which are
+ * copied, where it speaks HTTP, CONNECT and SOCKS5. Who reaches them reaches what the tool does.
+ * Hosts that arguments would add are not in it; the values of its secrets are read
+ * now. Errors: TOOLCAGE_ENOT_FOUND (no such tool, or a secret without a value), TOOLCAGE_EUSAGE (it
+ * has no network), those of a resolution, TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY. */
+int toolcage_policy_egress(const struct toolcage_policy *policy, const char *tool,
+                           const int *listeners, size_t count, int *ret_fd,
+                           struct toolcage_error **err);
+
 /* Frees text that this library gave away. NULL is fine. */
 void toolcage_free(void *text);
 

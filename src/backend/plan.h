@@ -61,6 +61,7 @@ struct tc_plan {
     struct tc_secret
         *secrets; /* what the proxy puts into requests; the values come beside the plan */
     size_t secret_count;
+    struct tc_upstream upstream;
     bool asks_network; /* without one: a proxy that refuses all tells what the tool asked for */
     struct tc_strv syscalls_allow, syscalls_deny; /* beside the default profile */
     struct tc_steering steering;                  /* beside what steers the host anyway */

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/endpoint.h"
+
 static const char *group_word(const struct tc_process_host *h, enum tc_cgroup_controller controller,
                               bool grouped, const char *otherwise)
 {
@@ -140,6 +142,16 @@ static char *how_filtered(const struct tc_plan *plan, const char *how)
     return tc_buf_steal(&out);
 }
 
+/* Said of the call: whose word it is where a name leads. */
+static char *how_reached(const struct tc_upstream *up, const char *how)
+{
+    _autofree_ char *at = tc_upstream_write(up);
+    return at ? tc_format("%s, through %s%s", how, at,
+                          up->names ? ", which looks up the names: where they lead is not checked"
+                                    : "")
+              : NULL;
+}
+
 static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const char *how)
 {
     if (cage->plan->terminal && at_terminal(clause))
@@ -148,6 +160,8 @@ static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const c
         return how_written(cage, how);
     if (clause == TC_CLAUSE_SYSCALLS)
         return how_filtered(cage->plan, how);
+    if (clause == TC_CLAUSE_NET_ALLOW && cage->plan->upstream.host)
+        return how_reached(&cage->plan->upstream, how);
     if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets)
         return how_connected(cage, how);
     if (clause == TC_CLAUSE_FS_STEERING && cage->plan->workspace != TC_WORKSPACE_BIND)

@@ -60,6 +60,8 @@ static bool add_network(struct tc_plan *plan, const struct tc_grant *grant)
         if (!secret || !tc_secret_copy(secret, &grant->secrets[i]))
             return false;
     }
+    if (!tc_upstream_copy(&plan->upstream, &grant->upstream))
+        return false;
     plan->asks_network = !plan->net_count && grant->denials == TC_DENIALS_ACCESSES;
     if (!plan->net_count && !plan->asks_network)
         return true;

@@ -194,6 +194,7 @@ static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
                                       .net_count = cage->plan->net_count,
                                       .secrets = cage->plan->secrets,
                                       .secret_count = cage->plan->secret_count,
+                                      .upstream = cage->plan->upstream,
                                       .tool = cage->plan->tool,
                                       .ipv6 = ipv6,
                                       .connections = CONNECTIONS};

@@ -15,7 +15,6 @@
 
 static const char head[] =
     "toolcage runs one tool call of a language model in a cage built for it\n"
-    "\n"
     "usage: toolcage VERB [options] ...\n"
     "\n";
 static const char tail[] =

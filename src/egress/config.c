@@ -7,7 +7,7 @@
 
 #include "policy/endpoint.h"
 
-enum { ENTRIES_MAX = 4096, WORDS_MAX = 1024, SECRETS_MAX = 64 };
+enum { ENTRIES_MAX = 4096, WORDS_MAX = 1024, SECRETS_MAX = 64, HOST_MAX = 254 };
 
 static void visit_entry(struct tc_wire *w, struct tc_net_entry *entry)
 {
@@ -26,15 +26,21 @@ static void visit_secret(struct tc_wire *w, struct tc_secret *secret)
         w->failed = true;
 }
 
+static bool upstream_fine(const struct tc_upstream *up)
+{
+    return !up->host || (up->host[0] && strlen(up->host) < HOST_MAX && up->port);
+}
+
 void tc_egress_config_visit(struct tc_wire *w, struct tc_egress_config *config)
 {
-    tc_wire_format(w, "toolcage-egress-config-1");
+    tc_wire_format(w, "toolcage-egress-config-2");
     TC_WIRE_EACH(w, config->net, config->net_count, ENTRIES_MAX, visit_entry);
     TC_WIRE_EACH(w, config->secrets, config->secret_count, SECRETS_MAX, visit_secret);
+    tc_fields_visit(w, &tc_upstream_fields, &config->upstream, 0, 0);
     tc_wire_str(w, &config->tool);
     TC_WIRE_INT(w, config->ipv6);
     tc_wire_i64(w, &config->connections);
-    if (config->connections < 1)
+    if (config->connections < 1 || !upstream_fine(&config->upstream))
         w->failed = true;
 }
 
@@ -48,6 +54,7 @@ void tc_egress_config_done(struct tc_egress_config *config)
     free(config->secrets);
     tc_secret_values_done(&config->values);
     tc_secret_values_done(&config->lines);
+    tc_fields_done(&tc_upstream_fields, &config->upstream);
     free(config->tool);
     memset(config, 0, sizeof(*config));
 }

@@ -41,6 +41,7 @@ struct tc_egress_config {
     struct tc_secret *secrets; /* what is put into requests, */
     size_t secret_count;
     struct tc_strv values, lines; /* their values, which come beside the config; whole headers */
+    struct tc_upstream upstream;  /* host NULL: none */
     char *tool;                   /* for refusals; NULL: a bare command */
     bool ipv6;                    /* the cage has IPv6, so that names may be answered with it */
     int64_t connections;          /* most at one time */

@@ -93,6 +93,7 @@ static void free_dead(struct tc_egress_proxy *p)
         tc_buf_done(&f->in);
         tc_buf_done(&f->head);
         tc_buf_done(&f->tail);
+        free(f->way);
         free(f);
     }
 }
@@ -178,8 +179,9 @@ void tc_egress_flow_watch(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     if (f->stage == TC_FLOW_DEAD)
         return;
     if (f->stage == TC_FLOW_SEEK) {
-        fine = tc_egress_watch_end(p, &f->client.watch) &&
-               tc_egress_watch_for(p, &f->server.watch, EPOLLOUT);
+        fine =
+            tc_egress_watch_end(p, &f->client.watch) &&
+            tc_egress_watch_for(p, &f->server.watch, f->way && f->way->asked ? EPOLLIN : EPOLLOUT);
     } else {
         fine = tc_egress_watch_for(p, &f->client.watch, wanted(&f->client, reads_client(f))) &&
                tc_egress_watch_for(p, &f->server.watch, wanted(&f->server, reads_server(f)));

@@ -9,6 +9,7 @@
 #include "egress/loop.h"
 #include "egress/resolve.h"
 #include "egress/tls.h"
+#include "egress/upstream.h"
 
 enum tc_egress_stage {
     TC_FLOW_GREET,    /* what does the client want? */
@@ -59,6 +60,7 @@ struct tc_egress_flow {
     struct tc_egress_query *query;
     union tc_egress_address addresses[TC_EGRESS_ADDRESSES_MAX];
     size_t address_count, address_next;
+    struct tc_egress_way *way; /* by the upstream; NULL: there is none */
     struct tc_egress_destination *destination;
     int64_t deadline;
     int64_t seek_until;

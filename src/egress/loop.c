@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 
 #include "base/clock.h"
+#include "egress/alone.h"
 #include "egress/flow.h"
 #include "egress/listen.h"
 #include "egress/resolve.h"
@@ -61,6 +62,12 @@ static int patience(struct tc_egress_proxy *p)
     return until <= p->now ? 0 : (int)((until - p->now) / 1000 + 1);
 }
 
+/* A cage's clients are gone; one alone has some that wait for an answer. */
+static bool has_finished(const struct tc_egress_proxy *p)
+{
+    return p->alone ? !p->flows : tc_egress_flows_sent(p);
+}
+
 void tc_egress_run(struct tc_egress_proxy *p)
 {
     enum { EVENTS = 64 };
@@ -77,7 +84,9 @@ void tc_egress_run(struct tc_egress_proxy *p)
         tc_egress_resolver_tick(p->resolver);
         tc_egress_flows_tick(p);
         tc_egress_listeners_tick(p);
-        if (p->finish_at && (p->now >= p->finish_at || tc_egress_flows_sent(p)))
+        if (p->alone)
+            tc_egress_alone_tell(p);
+        if (p->finish_at && (p->now >= p->finish_at || has_finished(p)))
             p->over = true;
     }
 }

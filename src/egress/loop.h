@@ -32,6 +32,7 @@ struct tc_egress_proxy {
     struct tc_egress_listener *listeners;
     struct tc_egress_flow *flows, *dead; /* dead ones go when no event can name them any more */
     size_t flow_count, flow_max;
+    int alone; /* enum tc_egress_form: without a supervisor */
     int epoll;
     int64_t now;       /* of this round, microseconds */
     int64_t wake;      /* some flow's deadline may be then */

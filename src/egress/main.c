@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The program toolcage-egress: started by the supervisor of a cage only (egress.h). */
+ * The program toolcage-egress: started by the supervisor of a cage (egress.h), or alone by who has
+ * toolcage_policy_egress() say what to it. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
+#include "egress/alone.h"
 #include "egress/authority.h"
 #include "egress/egress.h"
 #include "egress/flow.h"
@@ -168,18 +170,73 @@ static bool open_authority(void)
 static bool open_proxy(void)
 {
     proxy.epoll = epoll_create1(EPOLL_CLOEXEC);
-    proxy.control = (struct tc_egress_watch){.fd = TC_EGRESS_CONTROL, .ready = control_ready};
     set_most();
     return proxy.epoll >= 0 && tc_egress_names_open(&proxy.names, &proxy.config) &&
-           tc_egress_resolver_open(&proxy) && tc_egress_watch_for(&proxy, &proxy.control, EPOLLIN);
+           tc_egress_resolver_open(&proxy);
 }
 
-int main(void)
+static bool open_control(void)
+{
+    proxy.control = (struct tc_egress_watch){.fd = TC_EGRESS_CONTROL, .ready = control_ready};
+    return tc_egress_watch_for(&proxy, &proxy.control, EPOLLIN);
+}
+
+/* ---- alone --------------------------------------------------------------------------------------
+ */
+
+/* What it hears of its listeners was said ahead. */
+static bool take_listeners(void)
+{
+    struct tc_egress_watch control = {.fd = TC_EGRESS_CONTROL};
+    control_ready(&proxy, &control, EPOLLIN);
+    (void)close(TC_EGRESS_CONTROL);
+    return !proxy.over && proxy.listeners;
+}
+
+/* Its clients have to trust it. */
+static bool write_authority(void)
+{
+    size_t size = atomic_load(&proxy.said->authority_size);
+    bool fine = !proxy.authority ||
+                (size && write(TC_EGRESS_SHARED, proxy.said->authority, size) == (ssize_t)size);
+    (void)close(TC_EGRESS_SHARED);
+    return fine;
+}
+
+static int serve_alone(const char *form)
+{
+    static struct tc_egress_said said;
+    proxy.alone = strcmp(form, "json") == 0 ? TC_EGRESS_JSON : TC_EGRESS_TEXT;
+    proxy.said = &said;
+    if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !open_proxy() ||
+        !take_listeners())
+        return tc_egress_alone_fail("what it was told is not whole", "run toolcage egress");
+    (void)tc_close_range(TC_EGRESS_SHARED + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (!tc_egress_alone_begin(&proxy))
+        return tc_egress_alone_fail("signals cannot be waited for", "free descriptors");
+    if (!open_authority() || !write_authority())
+        return tc_egress_alone_fail("its authority for TLS cannot be written down",
+                                    "name a file with --authority, because entries of the network "
+                                    "have methods or paths");
+    if (!tc_egress_alone_become() || !tc_egress_keep_shut()) /* a change of ids opens it again */
+        return tc_egress_alone_fail("root cannot become nobody here", "start it as another user");
+    if (!tc_egress_walls(&proxy.config, true) ||
+        (proxy.authority && !tc_egress_authority_trust(&authority)))
+        return tc_egress_alone_fail("its own walls cannot be raised", "toolcage doctor says what "
+                                                                      "this machine lacks");
+    tc_egress_run(&proxy);
+    tc_egress_flows_leave(&proxy);
+    return 0;
+}
+
+int main(int argc, char **argv)
 {
     (void)signal(SIGPIPE, SIG_IGN); /* c-ares writes to sockets that may be closed */
+    if (argc > 1)
+        return serve_alone(argv[1]);
     if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !map_said() || !open_proxy() ||
-        !open_authority() || !tc_egress_walls(&proxy.config) || !say_ready() ||
-        (proxy.authority && !tc_egress_authority_trust(&authority)))
+        !open_control() || !open_authority() || !tc_egress_walls(&proxy.config, false) ||
+        !say_ready() || (proxy.authority && !tc_egress_authority_trust(&authority)))
         return 1;
     tc_egress_run(&proxy);
     if (!proxy.finish_at)

@@ -37,6 +37,11 @@ static const struct {
     [TC_EGRESS_NO_ANSWER] = {"502 Bad Gateway", "did not take the connection of",
                              "check that the service is up, or try again later"},
     [TC_EGRESS_TOO_LATE] = {"504 Gateway Timeout", "did not answer in time for", "try again later"},
+    [TC_EGRESS_NO_UPSTREAM] =
+        {"502 Bad Gateway", "needs the upstream proxy, which did not take the connection of",
+         "try again later; the operator can check [egress] upstream in the policy"},
+    [TC_EGRESS_NOT_UPSTREAM] = {"502 Bad Gateway", "was refused by the upstream proxy to",
+                                "try again later; the operator can ask whoever runs that proxy"},
     [TC_EGRESS_NOT_TRUSTED] = {"502 Bad Gateway", "could not be trusted for",
                                "the server needs a certificate for that name by an authority that "
                                "this machine trusts"},

@@ -12,6 +12,8 @@ enum tc_egress_failure {
     TC_EGRESS_NO_NAME = TC_EGRESS_REASONS, /* it has no address */
     TC_EGRESS_NO_ANSWER,                   /* nobody took the connection */
     TC_EGRESS_TOO_LATE,
+    TC_EGRESS_NO_UPSTREAM,   /* the site's own proxy cannot be reached */
+    TC_EGRESS_NOT_UPSTREAM,  /* it does not go there */
     TC_EGRESS_NOT_TRUSTED,   /* it did not prove who it is */
     TC_EGRESS_NO_PROXY_FORM, /* a request for a server, not for a proxy */
 };

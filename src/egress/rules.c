@@ -116,6 +116,11 @@ static enum tc_address_class class_of(const struct sockaddr *address)
     return TC_ADDRESS_RESERVED;
 }
 
+bool tc_egress_is_public(const struct sockaddr *address)
+{
+    return class_of(address) == TC_ADDRESS_PUBLIC;
+}
+
 static const void *bytes_of(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET)

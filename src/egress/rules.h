@@ -21,6 +21,7 @@ int tc_egress_judge_request(const struct tc_egress_config *config, const char *h
 /* Does any entry cover it, if only for some requests? */
 bool tc_egress_may_some(const struct tc_egress_config *config, const char *host, unsigned port);
 
+bool tc_egress_is_public(const struct sockaddr *address);
 /* May a connection to this name go to this address? It must be public, or have an entry of its own,
  * or be this machine's own where the grant names localhost. */
 bool tc_egress_may_reach(const struct tc_egress_config *config, const char *host, unsigned port,

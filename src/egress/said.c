@@ -76,3 +76,17 @@ void tc_egress_received(struct tc_egress_said *said, struct tc_egress_destinatio
     if (at)
         atomic_fetch_add(&at->received, bytes);
 }
+
+const char *tc_egress_reason_text(int reason)
+{
+    static const char *const words[TC_EGRESS_REASONS] = {
+        [TC_EGRESS_NOT_NAMED] = "no entry of the allowlist covers it",
+        [TC_EGRESS_NOT_PUBLIC] = "it leads to an address that is not public and not named",
+        [TC_EGRESS_OTHER_NAME] = "the connection spoke of another host",
+        [TC_EGRESS_UNCLEAR] = "the request can be read in two ways",
+        [TC_EGRESS_TOO_MANY] = "too many connections at one time",
+        [TC_EGRESS_NOT_REQUEST] = "its entries allow other methods or paths",
+        [TC_EGRESS_NOT_SPOKEN] = "the client broke off TLS that is looked into",
+    };
+    return reason > 0 && reason < TC_EGRESS_REASONS && words[reason] ? words[reason] : "refused";
+}

@@ -18,5 +18,7 @@ struct tc_egress_destination *tc_egress_reached(struct tc_egress_said *said, con
 void tc_egress_sent(struct tc_egress_said *said, struct tc_egress_destination *at, size_t bytes);
 void tc_egress_received(struct tc_egress_said *said, struct tc_egress_destination *at,
                         size_t bytes);
+/* Why, in a few words. */
+const char *tc_egress_reason_text(int reason);
 
 #endif

@@ -77,7 +77,8 @@ static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         tc_egress_flow_watch(p, f);
 }
 
-/* ---- one address after the other ----------------------------------------------------------------
+/* ---- one address
+ * -----------------------------------------------------------------------------------
  */
 
 /* 1: connected, 0: on its way, -1: not this one. */
@@ -98,13 +99,110 @@ static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f,
     return errno == EINPROGRESS ? 0 : -1;
 }
 
-/* Each gets its share of what is left, so that one that is silent leaves time for the others. */
+/* ---- by the upstream ----------------------------------------------------------------------------
+ */
+
+static bool same_address(const union tc_egress_address *a, const union tc_egress_address *b)
+{
+    if (a->any.sa_family != b->any.sa_family)
+        return false;
+    return a->any.sa_family == AF_INET
+               ? a->v4.sin_port == b->v4.sin_port && a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr
+               : a->v6.sin6_port == b->v6.sin6_port &&
+                     memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof(a->v6.sin6_addr)) == 0;
+}
+
+/* Who speaks to it can ask it for everything. */
+static bool is_upstream(const struct tc_egress_way *way, const union tc_egress_address *to)
+{
+    for (size_t i = 0; way && i < way->count; i++)
+        if (same_address(&way->addresses[i], to))
+            return true;
+    return false;
+}
+
+static void try_next(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+
+static void ask_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (!tc_egress_upstream_ask(p, f))
+        try_next(p, f);
+    else
+        tc_egress_flow_watch(p, f);
+}
+
+/* Of the upstream's addresses the next one that answers. */
+static void dial_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    struct tc_egress_way *way = f->way;
+    while (way->next < way->count && p->now < f->seek_until) {
+        int64_t left = f->seek_until - p->now;
+        int got = try_address(p, f, &way->addresses[way->next++]);
+        if (got < 0)
+            continue;
+        tc_egress_flow_deadline(p, f, left / (int64_t)(way->count - way->next + 1));
+        if (got)
+            ask_way(p, f);
+        else
+            tc_egress_flow_watch(p, f);
+        return;
+    }
+    tc_egress_flow_refuse(p, f, TC_EGRESS_NO_UPSTREAM, NULL);
+}
+
+static void take_way(struct tc_egress_proxy *p, struct tc_egress_flow *f,
+                     const union tc_egress_address *to)
+{
+    f->way->taken = true;
+    f->way->asked = false;
+    f->way->next = 0;
+    f->way->to = to;
+    dial_way(p, f);
+}
+
+static void hear_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    enum tc_egress_answer answer = tc_egress_upstream_read(p, f);
+    if (answer == TC_ANSWER_YES) {
+        free(TAKE(f->way));
+        join(p, f);
+    } else if (answer == TC_ANSWER_NO) {
+        try_next(p, f);
+    }
+}
+
+/* ---- one address after the other ----------------------------------------------------------------
+ */
+
+static void give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (p->now >= f->seek_until)
+        tc_egress_flow_refuse(p, f, TC_EGRESS_TOO_LATE, NULL);
+    else if (f->way && f->way->why[0])
+        tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_UPSTREAM, f->way->why);
+    else
+        tc_egress_flow_refuse(p, f, TC_EGRESS_NO_ANSWER, NULL);
+}
+
+/* Each gets its share of what is left, so that one that is silent leaves time for the others. What
+ * is public goes by the upstream, where there is one. */
 static void try_next(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     while (f->address_next < f->address_count && p->now < f->seek_until) {
         int64_t left = f->seek_until - p->now;
         int64_t share = left / (int64_t)(f->address_count - f->address_next);
-        int got = try_address(p, f, &f->addresses[f->address_next++]);
+        const union tc_egress_address *to = &f->addresses[f->address_next++];
+        if (is_upstream(f->way, to)) {
+            tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_PUBLIC, NULL);
+            return;
+        }
+        if (f->way && tc_egress_is_public(&to->any)) {
+            take_way(p, f, to);
+            return;
+        }
+        if (f->way)
+            f->way->taken = f->way->asked = false;
+        int got = try_address(p, f, to);
         if (got < 0)
             continue;
         tc_egress_flow_deadline(p, f, share);
@@ -114,24 +212,29 @@ static void try_next(struct tc_egress_proxy *p, struct tc_egress_flow *f)
             tc_egress_flow_watch(p, f);
         return;
     }
-    tc_egress_flow_refuse(p, f, p->now < f->seek_until ? TC_EGRESS_NO_ANSWER : TC_EGRESS_TOO_LATE,
-                          NULL);
+    give_up(p, f);
 }
 
 void tc_egress_seek_ready(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     int error = 0;
     socklen_t len = sizeof(error);
-    if (getsockopt(f->server.watch.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error)
-        try_next(p, f);
+    bool by = f->way && f->way->taken;
+    if (by && f->way->asked)
+        hear_way(p, f);
+    else if (getsockopt(f->server.watch.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error)
+        (by ? dial_way : try_next)(p, f);
     else
-        join(p, f);
+        (by ? ask_way : join)(p, f);
 }
 
 void tc_egress_seek_late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    if (f->query)
+    bool by = f->way && f->way->taken;
+    if (f->query || (by && f->way->asked))
         tc_egress_flow_refuse(p, f, TC_EGRESS_TOO_LATE, NULL);
+    else if (by)
+        dial_way(p, f);
     else
         try_next(p, f);
 }
@@ -155,16 +258,35 @@ static void resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_quer
     }
 }
 
-static void look_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+static void seek_target(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+
+static void way_resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,
+                         enum tc_egress_resolved how)
+{
+    struct tc_egress_flow *f = ctx;
+    f->query = NULL;
+    if (how == TC_EGRESS_RESOLVED) {
+        memcpy(f->way->addresses, query->addresses, query->count * sizeof(query->addresses[0]));
+        f->way->count = query->count;
+    }
+    seek_target(p, f);
+}
+
+typedef void found_fn(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,
+                      enum tc_egress_resolved how);
+
+static void look_up(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *host,
+                    unsigned port, found_fn *done)
 {
     struct tc_egress_query *query = calloc(1, sizeof(*query));
     if (!query) {
         tc_egress_flow_close(p, f, true);
         return;
     }
-    tc_strcopy(query->host, sizeof(query->host), f->to.name);
-    query->port = f->to.port;
-    query->done = resolved;
+    tc_strcopy(query->host, sizeof(query->host), host);
+    query->port = (uint16_t)port;
+    query->any = done == way_resolved;
+    query->done = done;
     query->ctx = f;
     f->query = query;
     tc_egress_flow_watch(p, f);
@@ -174,29 +296,34 @@ static void look_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         free(query);
 }
 
-static void add_address(struct tc_egress_flow *f, const char *text)
+/* False: it is no address. */
+static bool read_address(const char *text, unsigned port, union tc_egress_address *to)
 {
-    union tc_egress_address *to = &f->addresses[f->address_count];
     memset(to, 0, sizeof(*to));
     if (inet_pton(AF_INET, text, &to->v4.sin_addr) == 1) {
         to->v4.sin_family = AF_INET;
-        to->v4.sin_port = htons(f->to.port);
-    } else if (inet_pton(AF_INET6, text, &to->v6.sin6_addr) == 1) {
-        to->v6.sin6_family = AF_INET6;
-        to->v6.sin6_port = htons(f->to.port);
-    } else {
-        return;
+        to->v4.sin_port = htons((uint16_t)port);
+        return true;
     }
-    f->address_count++;
+    to->v6.sin6_family = AF_INET6;
+    to->v6.sin6_port = htons((uint16_t)port);
+    return inet_pton(AF_INET6, text, &to->v6.sin6_addr) == 1;
 }
 
-void tc_egress_seek(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+static void add_address(struct tc_egress_flow *f, const char *text)
 {
-    f->stage = TC_FLOW_SEEK;
-    f->seek_until = p->now + TC_EGRESS_SEEK_US;
-    tc_egress_flow_deadline(p, f, TC_EGRESS_SEEK_US);
-    if (!f->literal && !tc_host_is_local_name(f->to.name)) {
-        look_up(p, f);
+    f->address_count += read_address(text, f->to.port, &f->addresses[f->address_count]);
+}
+
+static void seek_target(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    bool local = tc_host_is_local_name(f->to.name);
+    if (!f->literal && !local && p->config.upstream.host && p->config.upstream.names) {
+        take_way(p, f, NULL);
+        return;
+    }
+    if (!f->literal && !local) {
+        look_up(p, f, f->to.name, f->to.port, resolved);
         return;
     }
     if (f->literal) {
@@ -210,4 +337,31 @@ void tc_egress_seek(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         }
     }
     try_next(p, f);
+}
+
+/* Where the upstream is, for every connection: those that go past it must not go to it. */
+static void seek_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    const struct tc_upstream *up = &p->config.upstream;
+    const char *host = tc_host_is_local_name(up->host) ? "127.0.0.1" : up->host;
+    f->way = calloc(1, sizeof(*f->way));
+    if (!f->way) {
+        tc_egress_flow_close(p, f, true);
+    } else if (read_address(host, up->port, &f->way->addresses[0])) {
+        f->way->count = 1;
+        seek_target(p, f);
+    } else {
+        look_up(p, f, host, up->port, way_resolved);
+    }
+}
+
+void tc_egress_seek(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    f->stage = TC_FLOW_SEEK;
+    f->seek_until = p->now + TC_EGRESS_SEEK_US;
+    tc_egress_flow_deadline(p, f, TC_EGRESS_SEEK_US);
+    if (p->config.upstream.host)
+        seek_way(p, f);
+    else
+        seek_target(p, f);
 }

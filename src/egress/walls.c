@@ -111,6 +111,8 @@ static bool allow_ports(int ruleset, const struct tc_egress_config *config)
 {
     if (!allow_port(ruleset, DNS_PORT))
         return false;
+    if (config->upstream.host && !allow_port(ruleset, config->upstream.port))
+        return false;
     for (size_t i = 0; i < config->net_count; i++)
         if (!allow_port(ruleset, config->net[i].port))
             return false;
@@ -143,9 +145,15 @@ bool tc_egress_keep_shut(void)
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && set_limit(RLIMIT_CORE, 0);
 }
 
-bool tc_egress_walls(const struct tc_egress_config *config)
+/* Where it says what it refuses to a file of its caller's, that may grow; and who started it may be
+ * gone. */
+static bool depend(bool alone)
 {
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && set_limit(RLIMIT_FSIZE, 0) &&
-           raise_files() && restrict_reach(config) && drop_capabilities() &&
-           prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && tc_egress_wall_calls();
+    return alone || (set_limit(RLIMIT_FSIZE, 0) && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
+}
+
+bool tc_egress_walls(const struct tc_egress_config *config, bool alone)
+{
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && raise_files() && restrict_reach(config) &&
+           drop_capabilities() && depend(alone) && tc_egress_wall_calls();
 }

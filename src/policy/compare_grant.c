@@ -350,6 +350,21 @@ static void compare_backends(struct tc_differences *changes, const struct tc_gra
     compare_choice(changes, "the starting directory", from->cwd, to->cwd);
 }
 
+/* Another way there is another's eyes on it; and where names lead is looked at, or not. */
+static void compare_upstreams(struct tc_differences *changes, const struct tc_grant *from,
+                              const struct tc_grant *to)
+{
+    _autofree_ char *a = tc_upstream_write(&from->upstream), *b = tc_upstream_write(&to->upstream);
+    if ((from->upstream.host && !a) || (to->upstream.host && !b)) {
+        changes->memory = true;
+        return;
+    }
+    if (from->net_count && to->net_count)
+        compare_choice(changes, "the upstream proxy", a, b);
+    compare_rank(changes, !from->upstream.names, !to->upstream.names,
+                 "the upstream proxy looks names up", "names are looked up here");
+}
+
 static void compare_clauses(struct tc_differences *changes, const struct tc_grant *from,
                             const struct tc_grant *to)
 {
@@ -374,6 +389,7 @@ void tc_compare_grants(struct tc_differences *changes, const struct tc_grant *fr
     compare_files(changes, from, to);
     changes->key = TC_KEY_NETWORK;
     compare_hosts(changes, from, to);
+    compare_upstreams(changes, from, to);
     changes->key = TC_KEY_UNIX_SOCKETS;
     compare_sockets(changes, from, to);
     compare_limits(changes, &from->limits, &to->limits);

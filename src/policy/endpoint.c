@@ -411,3 +411,17 @@ bool tc_secret_reaches(const struct tc_net_entry *net, size_t count, const char 
             return true;
     return false;
 }
+
+bool tc_upstream_copy(struct tc_upstream *to, const struct tc_upstream *from)
+{
+    *to = *from;
+    to->host = from->host ? strdup(from->host) : NULL;
+    return to->host || !from->host;
+}
+
+char *tc_upstream_write(const struct tc_upstream *upstream)
+{
+    _autofree_ char *endpoint =
+        upstream->host ? tc_endpoint_write(upstream->host, upstream->port) : NULL;
+    return endpoint ? tc_format("%s://%s", upstream->socks ? "socks5" : "http", endpoint) : NULL;
+}

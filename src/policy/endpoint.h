@@ -24,6 +24,10 @@ static inline bool tc_net_entry_inspected(const struct tc_net_entry *entry)
 {
     return tc_net_entry_rules(entry) || entry->secret;
 }
+/* Into a zeroed one; false: out of memory. */
+bool tc_upstream_copy(struct tc_upstream *to, const struct tc_upstream *from);
+/* A URL, as the policy writes it; owned, NULL when there is none or no memory. */
+char *tc_upstream_write(const struct tc_upstream *upstream);
 void tc_net_entry_visit(struct tc_wire *w, struct tc_net_entry *entry);
 
 /* Reads "host", "host:port", "[v6]:port" or "*", with or without "allowlist:" before it, into host

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/jsontext.h"
+#include "policy/endpoint.h"
 #include "policy/system_paths.h"
 
 static void add_string(struct tc_buf *out, const char *key, const char *text)
@@ -324,6 +325,23 @@ static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_json_member(out, "denials", tc_words_denials[grant->denials]);
 }
 
+static void add_upstream(struct tc_buf *out, const struct toolcage_policy *policy,
+                         const struct tc_grant *grant)
+{
+    _autofree_ char *at = tc_upstream_write(&grant->upstream);
+    tc_json_key(out, "upstream");
+    if (!grant->upstream.host) {
+        tc_buf_adds(out, "null");
+        return;
+    }
+    tc_buf_addc(out, '{');
+    out->failed |= !at;
+    tc_json_member(out, "url", at ? at : "");
+    tc_json_member(out, "names", tc_words_names[grant->upstream.names]);
+    tc_line_json(out, policy, "line", grant->upstream.line);
+    tc_buf_addc(out, '}');
+}
+
 static void add_setup(struct tc_buf *out, const struct toolcage_policy *policy,
                       const struct tc_grant *grant)
 {
@@ -361,6 +379,7 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     add_clauses(&out, "without", grant->without & grant->clauses);
     add_files(&out, policy, grant);
     add_network(&out, policy, grant);
+    add_upstream(&out, policy, grant);
     add_secrets(&out, policy, grant);
     add_steering(&out, grant);
     add_syscalls(&out, grant);

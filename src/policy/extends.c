@@ -283,6 +283,8 @@ static bool merge_part(struct tc_node *over, struct tc_node *under)
         return merge_table(over, under, merge_server);
     if (tc_streq(key, "defaults"))
         return merge_tool(over, under);
+    if (tc_streq(key, "egress")) /* whole: a way out with somebody else's credentials is none */
+        return true;
     return tc_streq(key, "test") ? merge_tests(over, under) : merge_table(over, under, merge_row);
 }
 

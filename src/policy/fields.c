@@ -61,6 +61,16 @@ TC_FIELDS(tc_fs_entry_fields, FS_ENTRY);
 TC_FIELDS(tc_net_entry_fields, NET_ENTRY);
 #undef TC_STRUCT
 
+#define TC_STRUCT struct tc_upstream
+#define UPSTREAM(F) \
+    F(ONE, host)    \
+    F(ONE, port)    \
+    F(ONE, socks)   \
+    F(ONE, names)   \
+    F(ONE, line, .flags = TC_FIELD_UNDIGESTED)
+TC_FIELDS(tc_upstream_fields, UPSTREAM);
+#undef TC_STRUCT
+
 #define TC_STRUCT struct tc_secret
 #define SECRET(F)  \
     F(ONE, name)   \

@@ -55,6 +55,14 @@ struct tc_net_entry {
 
 /* Where the value stands in a secret's header. */
 #define TC_SECRET_PLACE "{secret}"
+/* The proxy of the site, that this one goes through. */
+struct tc_upstream {
+    char *host; /* as in an entry; NULL: none */
+    uint16_t port;
+    bool socks; /* SOCKS5; else HTTP, by CONNECT */
+    bool names; /* it is given names, and looks them up itself */
+    uint32_t line;
+};
 
 /* A value that the tool never sees. */
 struct tc_secret {
@@ -95,7 +103,8 @@ struct tc_grant {
     size_t fs_count;
     struct tc_net_entry *net;
     size_t net_count;
-    struct tc_secret *secrets; /* each for hosts that net reaches */
+    struct tc_upstream upstream; /* how it gets there; none where there is no net */
+    struct tc_secret *secrets;   /* each for hosts that net reaches */
     size_t secret_count;
     bool unix_sockets;           /* of the cage's own; and these of the host */
     struct tc_fs_entry *sockets; /* exact paths */
@@ -142,7 +151,7 @@ void tc_secret_values_done(struct tc_strv *values);
 bool tc_secret_copy(struct tc_secret *to, const struct tc_secret *from);
 
 extern const struct tc_fields tc_limits_fields, tc_fs_entry_fields, tc_net_entry_fields,
-    tc_secret_fields, tc_steering_fields, tc_grant_fields;
+    tc_upstream_fields, tc_secret_fields, tc_steering_fields, tc_grant_fields;
 
 void tc_grant_done(struct tc_grant *grant);
 

@@ -47,6 +47,7 @@ static const struct table {
     {tc_set_tests, TC_SCOPE_TEST, FORM_LIST},
     {tc_set_backends, TC_SCOPE_BACKENDS, FORM_TABLE},
     {tc_set_settings, TC_SCOPE_COUNT, FORM_TABLE}, /* the backend of its name has it */
+    {tc_set_egress, TC_SCOPE_EGRESS, FORM_TABLE},
     {tc_set_arguments, TC_SCOPE_ARGUMENT, FORM_ARGUMENTS},
     {tc_set_others, TC_SCOPE_ITEMS, FORM_OR_FALSE},
     {tc_set_additional, TC_SCOPE_ITEMS, FORM_OR_FALSE},

@@ -21,6 +21,7 @@ const char *const tc_words_by[] = {"group", "any", NULL};
 const char *const tc_words_without[] = {"proc.own",  "proc.survivors", "tmp.private", "fs.stat",
                                         "fs.denied", "fs.steering",    "limit.pids",  NULL};
 const char *const tc_words_runtime[] = {"crun", "runc", NULL};
+const char *const tc_words_names[] = {"here", "upstream", NULL};
 const char *const tc_words_platform[] = {"ptrace", "systrap", "kvm", NULL};
 const char *const tc_words_verdict[] = {"allowed", "denied", NULL};
 
@@ -77,7 +78,21 @@ const struct tc_key tc_keys[] = {
          "that policy gives its tool of the same name, or else [defaults], is refused, as is one "
          "that cannot be compared.",
      .example = "within = \"profile:multi-tenant\""},
-    {TC_IN(FILE), "egress", .text = "Settings of the proxy.", NONE, .type = "table"},
+    {TC_IN(FILE), "egress", tc_set_egress, NONE, .type = "table",
+     .text = "How the egress proxy gets out, for every tool with a network.",
+     .example = "[egress]\nupstream = \"http://proxy.example.com:3128\""},
+    {TC_IN(EGRESS), "upstream", tc_set_upstream, NONE, .type = "URL",
+     .text = "The proxy of this site with its port: http:// (it must take CONNECT to every granted "
+             "port) or socks5://. Connections to public addresses go through it; those to this "
+             "machine and to private addresses that the policy names go straight.",
+     .example = "upstream = \"socks5://10.0.0.8:1080\""},
+    {TC_IN(EGRESS), "names", tc_set_index,
+     .offset = offsetof(struct toolcage_policy, upstream_names), NONE, .choices = tc_words_names,
+     .type = "word", .fallback = "here",
+     .text = "Who looks up names. here: this machine, each address is looked at, and upstream is "
+             "asked for the very address. upstream: it gets the name, and where that leads is not "
+             "checked, so that every host must be named, without a pattern.",
+     .example = "upstream = \"http://proxy.example.com:3128\"\nnames = \"upstream\""},
     {TC_IN(FILE), "audit", .text = "The audit log.", NONE, .type = "table"},
 
     /* what a tool is */
@@ -570,6 +585,7 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_BACKENDS] = "[backend]",
         [TC_SCOPE_OCI] = "[backend.oci]",
         [TC_SCOPE_GVISOR] = "[backend.gvisor]",
+        [TC_SCOPE_EGRESS] = "[egress]",
         [TC_SCOPE_TEST] = "[[test]]",
         [TC_SCOPE_TEST_FILE] = "a file of tests",
     };

@@ -78,6 +78,7 @@ enum tc_scope {
     TC_SCOPE_BACKENDS,
     TC_SCOPE_OCI,
     TC_SCOPE_GVISOR,
+    TC_SCOPE_EGRESS,
     TC_SCOPE_TEST,
     TC_SCOPE_TEST_FILE,
     TC_SCOPE_COUNT,
@@ -127,6 +128,7 @@ extern const char *const tc_words_tier[],
                                                         *const tc_words_without[],
                                                             *const tc_words_runtime[],
                                                                 *const tc_words_platform[],
-                                                                    *const tc_words_verdict[];
+                                                                    *const tc_words_names[],
+                                                                        *const tc_words_verdict[];
 
 #endif

@@ -113,6 +113,10 @@ tc_key_set tc_set_network, tc_set_port;
 tc_key_set tc_set_secrets, tc_set_secret_from, tc_set_secret_hosts, tc_set_secret_header;
 void tc_parse_secrets_check(struct tc_parse *p);
 
+/* Of [egress] (parse_egress.c); and, once the whole file is read, what the networks say to it */
+tc_key_set tc_set_egress, tc_set_upstream;
+void tc_parse_upstream_check(struct tc_parse *p);
+
 /* Of system calls (parse_syscalls.c) */
 tc_key_set tc_set_syscalls, tc_set_syscalls_allow, tc_set_syscalls_deny;
 tc_key_set tc_set_steering, tc_set_steering_add, tc_set_steering_remove;

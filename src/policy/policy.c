@@ -126,6 +126,7 @@ struct toolcage_policy *tc_policy_unref(struct toolcage_policy *policy)
     for (size_t i = 0; i < policy->server_count; i++)
         server_done(&policy->servers[i]);
     tc_strv_done(&policy->settings);
+    tc_fields_done(&tc_upstream_fields, &policy->upstream);
     classes_done(policy->tiers, policy->tier_count);
     classes_done(policy->risks, policy->risk_count);
     tests_done(policy->tests, policy->test_count);
@@ -233,6 +234,7 @@ static int read_policy(struct tc_parse *p, const struct tc_policy_source *source
         return tc_fail_memory(err);
     check_tests(p, &document->root);
     tc_parse_secrets_check(p);
+    tc_parse_upstream_check(p);
     return tc_diag_result(&p->diag, err);
 }
 

@@ -279,6 +279,15 @@ static int take_network(struct tc_resolve *r)
     return 0;
 }
 
+/* After narrowing: who has no network needs no way there. */
+static int take_upstream(struct tc_resolve *r)
+{
+    struct tc_upstream *to = &r->grant->upstream;
+    if (!r->grant->net_count || !r->policy->upstream.host)
+        return 0;
+    return tc_upstream_copy(to, &r->policy->upstream) ? 0 : tc_resolve_memory(r);
+}
+
 static int take_settings(struct tc_resolve *r)
 {
     take_limits(r);
@@ -328,6 +337,7 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
         tc_resolve_tool_writable,
         tc_resolve_unix_check,
         tc_resolve_secrets,
+        take_upstream,
         finish,
         tc_resolve_within,
     };

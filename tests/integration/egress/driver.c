@@ -5,7 +5,8 @@
  * listeners, and tells what it wrote down.
  *
  * usage: egress-driver [--uid N] [--connections N] [--files N] [--ipv6] [--tool NAME]
- *                      [--direct ADDRESS:PORT]... PROGRAM ENDPOINT[=METHOD,...][PATH]...
+ *                      [--direct ADDRESS:PORT]... [--upstream [socks5://]HOST:PORT [--names]]
+ * PROGRAM ENDPOINT[=METHOD,...][PATH]...
  *
  * Prints {"pid", "proxy", "dns"} when the proxy is ready; then, for each line on stdin, what was
  * said. At the end of stdin it closes the control socket, and prints how the proxy ended. */
@@ -81,6 +82,17 @@ static void add_direct(const char *text)
     (void)listen_at(at.name, at.port, SOCK_STREAM, TC_EGRESS_DIRECT);
 }
 
+static void set_upstream(const char *text)
+{
+    struct tc_complaint c;
+    struct tc_net_entry at = {0};
+    config.upstream.socks = tc_startswith(text, "socks5://");
+    if (tc_endpoint_read(text + (config.upstream.socks ? strlen("socks5://") : 0), &at, &c))
+        fail(c.what);
+    config.upstream.host = at.host;
+    config.upstream.port = at.port;
+}
+
 /* "host:port", "host:port=GET,HEAD" or "host:port/path" */
 static void add_rule(const char *text)
 {
@@ -111,6 +123,10 @@ static const char *read_options(int argc, char **argv)
             config.ipv6 = true;
             continue;
         }
+        if (!strcmp(argv[i], "--names")) {
+            config.upstream.names = true;
+            continue;
+        }
         i++;
         if (!strcmp(argv[i - 1], "--uid"))
             uid = (uid_t)atoi(value);
@@ -120,6 +136,8 @@ static const char *read_options(int argc, char **argv)
             files = (rlim_t)atoi(value);
         else if (!strcmp(argv[i - 1], "--tool"))
             config.tool = strdup(value);
+        else if (!strcmp(argv[i - 1], "--upstream"))
+            set_upstream(value);
         else if (!strcmp(argv[i - 1], "--direct"))
             add_direct(value);
         else

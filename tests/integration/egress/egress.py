@@ -3,7 +3,7 @@
 # Copyright The toolcage authors
 """The real toolcage-egress against real clients, in a network namespace of the test's own.
 
-usage: egress.py DRIVER EGRESS names|words|load|inspect self|ordinary
+usage: egress.py DRIVER EGRESS names|words|load|inspect|upstream self|ordinary
 """
 import json
 import os
@@ -43,6 +43,7 @@ if INSIDE not in os.environ:
     os.execvp("unshare", unshare + [python] + sys.argv)
 
 import world  # noqa: E402
+from upstreams import Upstream  # noqa: E402
 
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="toolcage-egress-"))
 os.chmod(SCRATCH, 0o755)
@@ -757,9 +758,97 @@ def test_speed():
     check(late - early < 512, "memory does not grow with requests", (early, late))
 
 
+# ---- the proxy of the site -----------------------------------------------------------------------------------------------------
+
+
+def by_upstream(where, *rules, names=False):
+    return Proxy(*rules, options=["--upstream", where, *(["--names"] if names else [])])
+
+
+def test_ways():
+    """By it to what is public, past it to what is named inside; the names are looked up here and it hears addresses alone."""
+    rules = ["ok.example:80", "ok.example:443", "ok.example:25", "six.example:80", "10.0.0.1:80", "127.0.0.7:80", "two.example:443=GET", "private.example:80",
+             "meta.example:80", "named.example:80", "10.0.0.1:3128"]
+    http, socks = Upstream("10.0.0.1", 3128), Upstream("127.0.0.1", 1080, socks=True)
+    for upstream, where in ((http, "10.0.0.1:3128"), (socks, "socks5://localhost:1080"), (http, "inside.example:3128")):
+        before = len(upstream.asked)
+        with by_upstream(where, *rules) as p:
+            answer = p.curl("http://ok.example/x")
+            check("GET /x HTTP/1.1" in answer.stdout and "Host: ok.example" in answer.stdout and upstream.asked[-1] == (world.PUBLIC, 80), f"{where}: plain HTTP", answer)
+            answer = p.curl("https://ok.example/y")
+            check("GET /y" in answer.stdout and upstream.asked[-1] == (world.PUBLIC, 443), f"{where}: TLS", answer)
+            answer = p.curl("http://six.example/")
+            check("GET /" in answer.stdout and upstream.asked[-1][0].strip("[]") == world.SIX, f"{where}: IPv6", answer)
+            text = ask_within(p, request("GET /z", host="two.example"), name="two.example")
+            check("GET /z" in text and upstream.asked[-1] == (world.PUBLIC, 443), f"{where}: inspected", text)
+            check(talk(tunnel(p, "ok.example:25")[0], b"x\n")[0] == b"220 hello\r\nyou said x\n", f"{where}: a server that speaks first")
+            asked = len(upstream.asked)
+            for host in ("10.0.0.1", "127.0.0.7", "named.example"):
+                answer = p.curl(f"http://{host}/")
+                check("GET /" in answer.stdout and len(upstream.asked) == asked, f"{where}: {host} is reached past it", answer)
+            answer = p.curl("http://meta.example/")
+            check("not public" in answer.stdout and p.denied("meta.example:80", NOT_PUBLIC) and len(upstream.asked) == asked, f"{where}: the guard stands", answer)
+            check(not p.said()["denials"][1:], "and nothing else is denied", p.said())
+            if upstream is http:
+                head = tunnel(p, "10.0.0.1:3128")[1]
+                check(head.startswith("HTTP/1.1 403") and p.denied("10.0.0.1:3128", NOT_PUBLIC) and len(upstream.asked) == asked, f"{where}: nobody speaks to it", head)
+            at = {d["target"] for d in p.said()["destinations"]}
+            check("ok.example:443" in at and not any("3128" in t or "1080" in t for t in at), "destinations are what was asked for", at)
+        check(all(host.strip("[]") in (world.PUBLIC, world.SIX) for host, _ in upstream.asked[before:]), f"{where}: it heard no name", upstream.asked)
+
+
+def test_names_there():
+    """It looks names up, and no name server hears of them here."""
+    names = {"site.example": world.PUBLIC, "ok.example": world.PUBLIC}
+    for upstream, where in ((Upstream("10.0.0.1", 3129, names=names), "10.0.0.1:3129"), (Upstream("127.0.0.1", 1081, socks=True, names=names), "socks5://127.0.0.1:1081")):
+        with by_upstream(where, "site.example:80", "ok.example:443", "localhost:80", "10.0.0.1:80", "*:80", names=True) as p:
+            asked = len(w.names.asked)
+            answer = p.curl("http://site.example/a")
+            check("GET /a" in answer.stdout and upstream.asked[-1] == ("site.example", 80), f"{where}: a name that is none here", answer)
+            answer = p.curl("https://ok.example/b")
+            check("GET /b" in answer.stdout and upstream.asked[-1] == ("ok.example", 443), f"{where}: TLS", answer)
+            heard = len(upstream.asked)
+            check("GET /" in p.curl("http://localhost/").stdout and "GET /" in p.curl("http://10.0.0.1/").stdout and len(upstream.asked) == heard,
+                  f"{where}: what is here is reached past it")
+            answer = p.curl("http://169.254.169.254/")
+            check("403" in answer.stdout or "not in the allowlist" in answer.stdout, f"{where}: addresses are judged here", answer)
+            check(p.curl("https://evil.example/").returncode == 56 and len(upstream.asked) == heard and len(w.names.asked) == asked, f"{where}: it hears granted names alone")
+
+
+def test_upstream_says_no():
+    get = b"GET http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\n\r\n"
+    port = 3200
+    for answer, why in ((b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "it answered 407"), (b"HTTP/1.1 403 No\r\n\r\n", "it answered 403"),
+                        (b"SSH-2.0-x\r\n\r\n", "it speaks no HTTP"), (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 9000, "its answer has no end"), (b"", "it broke off")):
+        port += 1
+        upstream = Upstream("10.0.0.1", port, answer=answer)
+        with by_upstream(f"10.0.0.1:{port}", "ok.example:80") as p:
+            text = raw(p, get)
+            check(text.startswith("HTTP/1.1 502") and "refused by the upstream proxy" in text and why in text, f"refused: {why}", text)
+            check(len(upstream.asked) == 1 and not p.said()["denials"] and not p.said()["destinations"], "which is no denial of ours, and no destination", p.said())
+    for answer, why in ((b"\5\2\0\1\0\0\0\0\0\0", "it answered 2"), (b"\5\0\0\7\0", "it answered 0"), (b"HTTP/", "it answered")):
+        port += 1
+        upstream = Upstream("127.0.0.1", port, socks=True, answer=answer)
+        with by_upstream(f"socks5://127.0.0.1:{port}", "ok.example:80") as p:
+            text = raw(p, get)
+            check(text.startswith("HTTP/1.1 502") and why in text, f"SOCKS, refused: {answer!r}", text)
+    with by_upstream("10.0.0.1:3999", "ok.example:80") as p:
+        text = raw(p, get)
+        check(text.startswith("HTTP/1.1 502") and "did not take the connection" in text, "nobody there", text)
+    with by_upstream("gone.example:3999", "ok.example:80", "127.0.0.7:80") as p:
+        text = raw(p, get)
+        check(text.startswith("HTTP/1.1 502") and "did not take the connection" in text, "an upstream without an address", text)
+    upstream = Upstream("10.0.0.1", 3998, answer=b"HTTP/1.1 2")
+    with by_upstream("10.0.0.1:3998", "ok.example:80") as p:
+        begun = time.monotonic()
+        text = raw(p, get)
+        check(text.startswith("HTTP/1.1 504") and time.monotonic() - begun < 14, "one that does not go on", text)
+
+
 def main():
     parts = {"names": [test_clients, test_refusals, test_addresses, test_dns, test_another_resolver],
              "words": [test_smuggling, test_tunnels, test_direct, test_rules_of_requests, test_websockets],
+             "upstream": [test_ways, test_names_there, test_upstream_says_no],
              "inspect": [test_inspection, test_trust, test_speed],
              "load": [test_walls, test_parallel, test_streams, test_bad_ends, test_chaos, test_death]}
     for test in parts[PART]:

@@ -531,6 +531,46 @@ def kept_out(s):
     check(answer.code == 126 and "GITHUB_TOKEN" in json.dumps(answer.json["error"]) and "is not set" in answer.message, "one that is not there", answer)
 
 
+def behind(s):
+    """A site behind a proxy: its own host names, and nothing of it in the cage."""
+    s.works("net.allow")
+    serve(Streams((PRIVATE, 3128), Connect))
+    site = '[egress]\nupstream = "http://10.1.2.3:3128"\n'
+    script = f"curl -sS {CA} https://api.example.com/one && curl -sS --noproxy '*' {CA} https://api.example.com/two; env | grep -cF 10.1.2.3; curl -sS -m 5 http://{PRIVATE}:3128/"
+    answer = shell(s, script, more=site)
+    check('"path": "/one"' in answer.out and '"path": "/two"' in answer.out and connected == [f"{API}:443"] * 2, "by the upstream, with the address that was looked at", (answer, connected))
+    check('0\n{"error"' in answer.out.replace("\r", "") and f"{PRIVATE}:3128" in target(answer), "which the tool neither sees nor reaches", answer)
+    check(answer.enforcement and "through http://10.1.2.3:3128" in answer.enforcement["net.allow"], "the mechanism names it", answer)
+    answer = shell(s, f"curl -sS {CA} https://files.example.com/three", '["files.example.com:443"]', more=site + 'names = "upstream"\n')
+    check('"path": "/three"' in answer.out and connected[2:] == ["files.example.com:443"] and "not checked" in answer.enforcement["net.allow"], "by the name, and the result says what that is worth", (answer, connected))
+    del connected[:]
+
+
+connected = []
+
+
+class Connect(socketserver.StreamRequestHandler):
+    """A site's proxy."""
+
+    def handle(self):
+        words = self.rfile.readline().split()
+        while self.rfile.readline().strip():
+            pass
+        host, port = words[1].decode().rsplit(":", 1)
+        connected.append(f"{host}:{port}")
+        outer = socket.create_connection((NAMES.get(host, [host])[0], int(port)))
+        self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        threading.Thread(target=self.copy, args=[outer, self.request], daemon=True).start()
+        self.copy(self.request, outer)
+
+    @staticmethod
+    def copy(one, other):
+        with contextlib.suppress(OSError):
+            while data := one.recv(65536):
+                other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+
+
 PROGRAMS = {
     "wget": f"wget -q -O- --ca-certificate=/ca/cert.pem https://api.example.com/ && wget -q -O- --no-proxy --ca-certificate=/ca/cert.pem https://api.example.com/",
     "python3": "python3 -c \"import urllib.request,ssl; c=ssl.create_default_context(cafile='/ca/cert.pem'); print(urllib.request.urlopen('https://api.example.com/',context=c).read().decode());"
@@ -579,4 +619,4 @@ def gone(pids):
     return until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
 
 
-run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, inspected, trusted, secrets, masked, kept_out, contained, programs, ends)
+run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, behind, inspected, trusted, secrets, masked, kept_out, contained, programs, ends)

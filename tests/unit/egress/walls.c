@@ -38,7 +38,7 @@ static int behind_walls(attempt_fn *attempt)
         if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
                                setresuid(NOBODY, NOBODY, NOBODY) < 0))
             _exit(FAILED_WALLS);
-        syscall(SYS_exit_group, tc_egress_walls(&config) ? attempt() : FAILED_WALLS);
+        syscall(SYS_exit_group, tc_egress_walls(&config, false) ? attempt() : FAILED_WALLS);
     }
     assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);

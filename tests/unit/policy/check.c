@@ -77,6 +77,26 @@ static const struct row rows[] = {
     {"[backend.gvisor]\nplatform = \"systrp\"\n", 2, 12, "backend.gvisor.platform",
      "cannot be \"systrp\"", "did you mean \"systrap\"?"},
     {"[backend.oci]\nplatform = \"kvm\"\n", 2, 1, "backend.oci.platform", "unknown key", ""},
+    {"[egress]\nupstream = \"proxy.example.com:3128\"\n", 2, 12, "egress.upstream",
+     "is no URL of a proxy", "http://"},
+    {"[egress]\nupstream = \"https://proxy.example.com:3128\"\n", 2, 12, "egress.upstream",
+     "TLS to an upstream proxy is not provided", "http:// or socks5://"},
+    {"[egress]\nupstream = \"http:"
+     "//u:p@proxy.example.com:3128\"\n",
+     2, 12, "egress.upstream", "upstream holds credentials", "out of the policy"},
+    {"[egress]\nupstream = \"http://proxy.example.com\"\n", 2, 12, "egress.upstream",
+     "needs one host and its port", "3128"},
+    {"[egress]\nupstream = \"socks5://*:1080\"\n", 2, 12, "egress.upstream",
+     "needs one host and its port", ""},
+    {"[egress]\nupstream = \"http:"
+     "//a b:1\"\n",
+     2, 12, "egress.upstream", "is not a host name or address", ""},
+    {"[egress]\nnames = \"here\"\n", 1, 2, "egress", "names no upstream", "add upstream"},
+    {"[egress]\nupstream = \"http://10.0.0.8:3128\"\nnames = \"upstream\"\n" T
+     "network = [\"*.example.com\"]\n",
+     5, 1, "tool.x.network", "would look up unchecked", "name each host"},
+    {"[egress]\nupstream = \"http://10.0.0.8:3128\"\n" T "network = [\"10.0.0.8:3128\"]\n", 4, 1,
+     "tool.x.network", "is the upstream proxy itself", "take it out"},
     {T "layers = [\"oci\"]\n", 2, 10, "tool.x.layers", "fewer than two", "backend ="},
     {T "secrets.A = { from = \"ghp_abc\", hosts = [\"a.example\"], header = \"A: {secret}\" }\n", 2,
      22, "tool.x.secrets.A.from", "does not say where", "env:NAME"},
@@ -649,6 +669,7 @@ static void examples_of_keys_compile(void **state)
         {TC_SCOPE_CLASS, "[tier.Auto]\n", ""},
         {TC_SCOPE_OCI, "[backend.oci]\n", ""},
         {TC_SCOPE_GVISOR, "[backend.gvisor]\n", ""},
+        {TC_SCOPE_EGRESS, "[egress]\n", ""},
         {TC_SCOPE_TEST, "[tool.python]\n[[test]]\n", "\n"},
     };
     size_t tried = 0;

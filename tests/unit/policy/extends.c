@@ -178,6 +178,28 @@ static int read_more(void *context, const char *path, struct tc_policy_found *re
     return 0;
 }
 
+/* Names of one site are not handed to another's proxy. */
+static void egress_is_replaced_whole(void **state)
+{
+    static const struct file files[] = {
+        {"/srv/p/b.toml", "[egress]\nupstream='http://"
+                          "10.0.0.8:3128'\nnames='upstream'\n[tool.x]\nnetwork=['a.b']\n"},
+        {0}};
+    static const char *const said[] = {"", "[egress]\nupstream='socks5://10.0.0.9:1080'\n",
+                                       "[egress]\n"};
+    static const char *const hosts[] = {"10.0.0.8", "10.0.0.9", NULL};
+    for (size_t i = 0; i < TC_COUNT(said); i++) {
+        struct toolcage_policy *policy = NULL;
+        _autogrant_ struct tc_grant grant = {0};
+        _autofree_ char *text = tc_format("extends='b.toml'\n%s", said[i]);
+        assert_int_equal(load(text, files, &policy, NULL), 0);
+        granted(policy, (struct ask){.tool = "x", .command = "t"}, &grant);
+        assert_true(hosts[i] ? tc_streq(grant.upstream.host, hosts[i]) : !grant.upstream.host);
+        assert_int_equal(grant.upstream.names, i == 0);
+        (void)tc_policy_unref(policy);
+    }
+}
+
 static void there_are_caps(void **state)
 {
     static const struct {
@@ -280,6 +302,7 @@ int main(void)
         cmocka_unit_test(only_what_lies_with_it_is_quoted),
         cmocka_unit_test(errors_name_the_file),
         cmocka_unit_test(keys_are_replaced_whole),
+        cmocka_unit_test(egress_is_replaced_whole),
         cmocka_unit_test(there_are_caps),
         cmocka_unit_test(paths_have_portable_digests),
     };

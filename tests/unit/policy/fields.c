@@ -12,11 +12,17 @@
 #include "policy/resolve.h"
 
 /* Where something was said, and what an entry of fs stands for. */
-static const char *const undigested[] = {"fs.origin.key",       "fs.origin.line",
-                                         "net.origin.key",      "net.origin.line",
-                                         "secrets.line",        "sockets.origin.key",
-                                         "sockets.origin.line", "setup",
-                                         "setup_ready",         NULL};
+static const char *const undigested[] = {"fs.origin.key",
+                                         "fs.origin.line",
+                                         "net.origin.key",
+                                         "net.origin.line",
+                                         "upstream.line",
+                                         "secrets.line",
+                                         "sockets.origin.key",
+                                         "sockets.origin.line",
+                                         "setup",
+                                         "setup_ready",
+                                         NULL};
 /* The command's words, which are not of what it may do. */
 static const char *const words[] = {"argv", "stdin_bytes", NULL};
 
@@ -36,6 +42,7 @@ static const char *const uncompared[] = {"tool",
                                          "net.origin.key",
                                          "net.origin.line",
                                          "net.secret",
+                                         "upstream.line",
                                          "secrets.line",
                                          "sockets.access",
                                          "sockets.optional",

@@ -238,6 +238,26 @@ static void settings_go_to_their_backend(void **state)
     assert_string_not_equal(x.digest, other.digest);
 }
 
+/* The way out is in the grants of those who have one, and another way is another grant. */
+static void upstream_goes_with_a_network(void **state)
+{
+    static const char tools[] = "[tool.x]\nnetwork = [\"a.example\"]\n[tool.y]\n";
+    _autofree_ char *text = tc_format("[egress]\nupstream = \"socks5://[2001:db8::8]:1080\"\n"
+                                      "names = \"upstream\"\n%s",
+                                      tools);
+    _autopolicy_ struct toolcage_policy *said = compile(text), *unsaid = compile(tools);
+    _autogrant_ struct tc_grant x = {0}, y = {0}, other = {0};
+    granted(said, (struct ask){.tool = "x", .command = "ls"}, &x);
+    granted(said, (struct ask){.tool = "y", .command = "ls"}, &y);
+    granted(unsaid, (struct ask){.tool = "x", .command = "ls"}, &other);
+    assert_string_equal(x.upstream.host, "2001:db8::8");
+    assert_int_equal(x.upstream.port, 1080);
+    assert_true(x.upstream.socks && x.upstream.names);
+    assert_null(y.upstream.host);
+    assert_null(other.upstream.host);
+    assert_string_not_equal(x.digest, other.digest);
+}
+
 static void environment_is_clean(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy =
@@ -462,6 +482,7 @@ int main(void)
         cmocka_unit_test(router_chooses),
         cmocka_unit_test(secrets_follow_the_network),
         cmocka_unit_test(settings_go_to_their_backend),
+        cmocka_unit_test(upstream_goes_with_a_network),
         cmocka_unit_test(environment_is_clean),
         cmocka_unit_test(narrowing_never_widens),
         cmocka_unit_test(narrowing_narrows),

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What toolcage-egress hears from a supervisor, said ahead: the program starts with it, and nobody
+ * supervises. */
+#include "call/sidecar.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "call/facts.h"
+#include "call/secrets.h"
+#include "egress/egress.h"
+
+enum { CONNECTIONS = 1024 };
+
+static int fail(struct toolcage_error **err, int code, const char *tool, const char *hint,
+                const char *what)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = code,
+                                    .stage = "egress",
+                                    .subject = tool ? tool : "defaults",
+                                    .errnum = code == TOOLCAGE_ESYSTEM ? errno : 0,
+                                    .hint = hint},
+                   "the proxy for %s cannot be started: %s", tool ? tool : "[defaults]", what);
+}
+
+/* What the tool may reach, whatever it is called with: hosts that arguments name are of one call.
+ */
+static int resolve(const struct toolcage_policy *policy, const char *tool, struct tc_grant *ret,
+                   struct toolcage_error **err)
+{
+    _autosurroundings_ struct tc_surroundings here = {0};
+    const struct tc_request request = {.tool = tool, .explain = true};
+    int r = tc_surroundings_gather(&here, err);
+    if (r == 0)
+        r = tc_policy_resolve(policy, &request, &here.facts, ret, err);
+    if (r < 0)
+        return r;
+    if (!ret->net_count)
+        return fail(err, TOOLCAGE_EUSAGE, tool, "name a tool whose network is not \"none\"",
+                    "it has no network");
+    return 0;
+}
+
+static bool say(int to, const struct tc_grant *grant, int values, const int *listeners,
+                size_t count)
+{
+    struct tc_egress_config config = {.net = grant->net,
+                                      .net_count = grant->net_count,
+                                      .upstream = grant->upstream,
+                                      .secrets = grant->secrets,
+                                      .secret_count = grant->secret_count,
+                                      .tool = grant->tool,
+                                      .connections = CONNECTIONS};
+    struct tc_egress_message first = {.kind = TC_EGRESS_CONFIG},
+                             then = {.kind = TC_EGRESS_LISTEN, .count = (int32_t)count};
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    tc_egress_config_visit(&w, &config);
+    _autobuf_ struct tc_buf bytes = w.out;
+    _autofd_ int file = w.failed ? -1 : tc_memfd("egress-config", bytes.data, bytes.len);
+    for (size_t i = 0; i < count; i++)
+        then.role[i] = TC_EGRESS_PROXY;
+    const int fds[] = {file, values};
+    return file >= 0 && tc_send(to, &first, sizeof(first), fds, values < 0 ? 1 : 2) == 0 &&
+           tc_send(to, &then, sizeof(then), listeners, count) == 0;
+}
+
+int tc_sidecar(const struct toolcage_policy *policy, const char *tool, const int *listeners,
+               size_t count, int *ret, struct toolcage_error **err)
+{
+    struct tc_grant grant = {0};
+    int pair[2], secrets = -1, r = resolve(policy, tool, &grant, err);
+    if (r == 0)
+        r = tc_secrets_read(policy, &grant, &secrets, err);
+    _autofd_ int values = secrets;
+    if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        r = fail(err, TOOLCAGE_ESYSTEM, tool, "raise this process's limit of open files",
+                 "a socket cannot be made");
+    if (r == 0) {
+        _autofd_ int ours = pair[0], theirs = pair[1];
+        if (say(ours, &grant, values, listeners, count))
+            *ret = TAKE_FD(theirs);
+        else
+            r = fail(err, TOOLCAGE_ESYSTEM, tool, "free memory on this machine",
+                     "it cannot be told the policy's entries");
+    }
+    tc_grant_done(&grant);
+    return r;
+}
