@@ -196,6 +196,9 @@ int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, con
 
 int tc_cage_fail_memory(struct tc_cage *cage, const char *stage);
 
+/* Nothing is built yet, and no works are chosen. */
+struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outcome);
+
 /* Closes our ends of the tool's streams; for destroy(). */
 void tc_cage_close_streams(struct tc_cage *cage);
 

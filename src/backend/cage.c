@@ -68,6 +68,20 @@ void tc_cage_close_streams(struct tc_cage *cage)
     }
 }
 
+struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outcome)
+{
+    return (struct tc_cage){.plan = plan,
+                            .outcome = outcome,
+                            .secrets_fd = -1,
+                            .stdin_fd = -1,
+                            .out_fd = -1,
+                            .err_fd = -1,
+                            .event_fd = -1,
+                            .exit_fd = -1,
+                            .notify_fd = -1,
+                            .oom_fd = -1};
+}
+
 /* ---- slots that may be empty ---------------------------------------------------------------- */
 
 static const struct tc_works *works_of(const struct tc_cage *cage)

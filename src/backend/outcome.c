@@ -21,13 +21,13 @@ static TC_FIELDS(failure_fields, FAILURE);
 #undef TC_STRUCT
 
 #define TC_STRUCT struct tc_denial
-#define DENIAL(F)     \
-    F(ONE, operation) \
-    F(ONE, target)    \
-    F(ONE, count)     \
-    F(ONE, key)       \
-    F(ONE, line)      \
-    F(ONE, hint)      \
+#define DENIAL(F)  \
+    F(ONE, kind)   \
+    F(ONE, target) \
+    F(ONE, count)  \
+    F(ONE, key)    \
+    F(ONE, line)   \
+    F(ONE, hint)   \
     F(ONE, probe)
 static TC_FIELDS(denial_fields, DENIAL);
 #undef TC_STRUCT
@@ -43,7 +43,7 @@ static TC_FIELDS(destination_fields, DESTINATION);
 
 #define TC_STRUCT struct tc_access_seen
 #define ACCESS_SEEN(F) \
-    F(ONE, operation)  \
+    F(ONE, kind)       \
     F(ONE, target)     \
     F(ONE, count)
 static TC_FIELDS(access_seen_fields, ACCESS_SEEN);

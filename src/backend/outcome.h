@@ -6,6 +6,7 @@
 #ifndef TC_BACKEND_OUTCOME_H
 #define TC_BACKEND_OUTCOME_H
 
+#include "backend/denial.h"
 #include "base/field.h"
 #include "policy/clauses.h"
 
@@ -19,7 +20,8 @@ struct tc_failure {
 };
 
 struct tc_denial {
-    char *operation, *target;
+    int64_t kind; /* enum tc_denial_kind */
+    char *target;
     int64_t count;
     char *key;
     int64_t line;
@@ -35,7 +37,8 @@ struct tc_destination {
 
 /* A path that the tool touched, and nothing refused. */
 struct tc_access_seen {
-    char *operation, *target; /* "read", "write", "exec", "look" */
+    int64_t kind; /* enum tc_denial_kind: READ, WRITE, EXEC or LOOK */
+    char *target;
     int64_t count;
 };
 

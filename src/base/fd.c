@@ -26,6 +26,14 @@ int tc_write_all(int fd, const void *bytes, size_t len)
     return 0;
 }
 
+void tc_close_all(const int *fds, size_t count)
+{
+    int saved = errno;
+    for (size_t i = 0; i < count; i++)
+        (void)close(fds[i]);
+    errno = saved;
+}
+
 int tc_read_all(int fd, struct tc_buf *buf)
 {
     for (;;) {

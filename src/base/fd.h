@@ -29,6 +29,9 @@ DIR *tc_take_dir(int fd);
  * both, and half a directory taken for a whole one would leave the rest unprotected.) */
 int tc_next_entry(DIR *dir, struct dirent **ret);
 
+/* Leaves errno as it is. */
+void tc_close_all(const int *fds, size_t count);
+
 enum { TC_FDS_MAX = 64 };
 
 /* One message with up to TC_FDS_MAX descriptors. 0, or -1 with errno. Never raises SIGPIPE. Waits

@@ -37,19 +37,29 @@ static int fail(struct tc_outcome *outcome, const struct tc_why *why, int clause
 static int check_needs(struct tc_outcome *outcome)
 {
     const char *missing = tc_needs_missing();
-    struct tc_cage cage = {.outcome = outcome};
     if (!missing)
         return 0;
-    return tc_cage_fail(
-        &cage,
-        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                         .stage = "namespaces",
-                         .subject = missing,
-                         .errnum = errno,
-                         .hint = "Linux 5.12 and newer have it; in a container, run that with "
-                                 "--security-opt seccomp=unconfined"},
-        TC_CLAUSE_PRIV_NONE,
+    const struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE,
+                               .stage = "namespaces",
+                               .subject = missing,
+                               .errnum = errno,
+                               .hint = "Linux 5.12 and newer have it; in a container, run that "
+                                       "with --security-opt seccomp=unconfined"};
+    _autofree_ char *text = tc_format(
         "this machine refuses the system call %s, without which no cage can be built", missing);
+    return fail(outcome, &why, TC_CLAUSE_PRIV_NONE, text ? text : "out of memory");
+}
+
+/* A namespace that is not to be had, by errno; what would mend it is `lack`. */
+static int refuse(struct tc_outcome *outcome, const char *subject, enum tc_process_lack lack,
+                  enum tc_clause clause, const char *message)
+{
+    const struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE,
+                               .stage = "namespaces",
+                               .subject = subject,
+                               .errnum = errno,
+                               .hint = tc_process_fix(lack, errno)};
+    return fail(outcome, &why, clause, message);
 }
 
 /* An ordinary caller gets the rights over mounts in a user namespace where only its own ids exist.
@@ -60,36 +70,19 @@ static int enter_user(const struct tc_process_host *h, struct tc_outcome *outcom
     tc_id_map(uid_map, h->tree->uid, h->tree->uid);
     tc_id_map(gid_map, h->tree->gid, h->tree->gid);
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-        return fail(outcome,
-                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                     .stage = "namespaces",
-                                     .subject = "user namespace",
-                                     .errnum = errno,
-                                     .hint = tc_process_fix(TC_LACK_USER_NAMESPACE, errno)},
-                    TC_CLAUSE_PRIV_NONE,
-                    "this machine does not let an ordinary user make a user namespace");
+        return refuse(outcome, "user namespace", TC_LACK_USER_NAMESPACE, TC_CLAUSE_PRIV_NONE,
+                      "this machine does not let an ordinary user make a user namespace");
     if (tc_write_id_maps("self", uid_map, gid_map, 1) < 0)
-        return fail(outcome,
-                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                     .stage = "namespaces",
-                                     .subject = "id maps",
-                                     .errnum = errno,
-                                     .hint = tc_process_fix(TC_LACK_USER_NAMESPACE, errno)},
-                    TC_CLAUSE_IDS_UNPRIVILEGED,
-                    "the id maps of a new user namespace cannot be written");
+        return refuse(outcome, "id maps", TC_LACK_USER_NAMESPACE, TC_CLAUSE_IDS_UNPRIVILEGED,
+                      "the id maps of a new user namespace cannot be written");
     return 0;
 }
 
 static int enter_root(struct tc_process_host *h, struct tc_outcome *outcome)
 {
     if (unshare(CLONE_NEWNS) < 0)
-        return fail(outcome,
-                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                     .stage = "namespaces",
-                                     .subject = "mount namespace",
-                                     .errnum = errno,
-                                     .hint = tc_process_fix(TC_LACK_PRIVILEGE, errno)},
-                    TC_CLAUSE_IDS_UNPRIVILEGED, "root may not make a mount namespace here");
+        return refuse(outcome, "mount namespace", TC_LACK_PRIVILEGE, TC_CLAUSE_IDS_UNPRIVILEGED,
+                      "root may not make a mount namespace here");
     tc_ids_close(&h->ids); /* of an earlier try */
     if (tc_ids_open(&h->ids) < 0)
         return fail(outcome,

@@ -91,10 +91,7 @@ static int send_some(const struct tc_box_network *n, size_t from, int report)
     }
     if (rc == 0)
         rc = tc_send(report, &said, sizeof(said), fds, (size_t)count);
-    int saved = errno;
-    for (int i = 0; i < count; i++)
-        (void)close(fds[i]);
-    errno = saved;
+    tc_close_all(fds, (size_t)count);
     return rc < 0 ? -1 : count;
 }
 

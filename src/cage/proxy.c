@@ -274,10 +274,7 @@ int tc_proxy_listen(struct tc_cage *cage, const int *fds, size_t count, int32_t 
         m.role[i] = (int32_t)x->door.listeners[(size_t)first + i].role;
     errno = EPROTO;
     int rc = fine ? tc_send(x->control, &m, sizeof(m), fds, count) : -1;
-    int saved = errno;
-    for (size_t i = 0; i < count; i++)
-        (void)close(fds[i]);
-    errno = saved;
+    tc_close_all(fds, count);
     return rc == 0 ? 0
                    : fail(cage, "toolcage-egress", "try again; the machine may be out of memory",
                           "the egress proxy cannot be handed the cage's sockets");

@@ -43,7 +43,8 @@ static void list_denials(struct tc_cage *cage, const struct tc_egress_said *said
         int32_t reason = d->reason;
         if (reason <= 0 || reason >= TC_EGRESS_REASONS || !copy_target(target, d->target))
             continue;
-        tc_notify_list(cage, &(struct tc_listed){"connect", target, hints[reason], false, false},
+        tc_notify_list(cage,
+                       &(struct tc_listed){TC_DENIAL_CONNECT, target, hints[reason], false, false},
                        atomic_load(&d->count));
     }
     cage->outcome->omitted_denials += atomic_load(&said->omitted_denials);

@@ -71,23 +71,27 @@ static bool cut_at_link(const struct tc_grant *grant, char *path)
     return false;
 }
 
-static bool add(struct tc_lesson *l, const struct tc_grant *grant, const char *operation,
-                const char *target, bool refused)
+static bool add(struct tc_lesson *l, const struct tc_grant *grant, int64_t kind, const char *target,
+                bool refused)
 {
-    static const char *const words[] = {[TC_TOUCH_READ] = "read",
-                                        [TC_TOUCH_WRITE] = "write",
-                                        [TC_TOUCH_EXEC] = "exec",
-                                        [TC_TOUCH_LOOK] = "look"};
+    static const struct {
+        enum tc_denial_kind kind;
+        enum tc_touch how;
+    } rows[] = {{TC_DENIAL_READ, TC_TOUCH_READ},
+                {TC_DENIAL_WRITE, TC_TOUCH_WRITE},
+                {TC_DENIAL_EXEC, TC_TOUCH_EXEC},
+                {TC_DENIAL_UNSHOWN, TC_TOUCH_EXEC},
+                {TC_DENIAL_LOOK, TC_TOUCH_LOOK}};
     struct stat st;
-    size_t how = 0;
-    while (how < TC_COUNT(words) && !tc_streq(operation, words[how]))
-        how++;
-    if (how == TC_COUNT(words) || !target || target[0] != '/')
+    size_t i = 0;
+    while (i < TC_COUNT(rows) && (int64_t)rows[i].kind != kind)
+        i++;
+    if (i == TC_COUNT(rows) || !target || target[0] != '/')
         return true;
     struct tc_touched *t = TC_PUSH(l->touched, l->count);
     if (!t)
         return false;
-    *t = (struct tc_touched){.how = (enum tc_touch)how, .refused = refused};
+    *t = (struct tc_touched){.how = rows[i].how, .refused = refused};
     t->path = nearest_sayable(target, t->how);
     t->above = t->path && !sayable(target);
     t->link = t->path && cut_at_link(grant, t->path);
@@ -112,11 +116,11 @@ static bool add_touched(struct tc_lesson *l, const struct toolcage_call *call,
     for (size_t i = 0; i < o->access_count; i++)
         if (!brought(programs, o->accesses[i].target) &&
             !(o->accesses[i].target && only_above_grants(&call->grant, o->accesses[i].target)) &&
-            !add(l, &call->grant, o->accesses[i].operation, o->accesses[i].target, false))
+            !add(l, &call->grant, o->accesses[i].kind, o->accesses[i].target, false))
             return false;
     for (size_t i = 0; i < o->denial_count; i++)
         if (!o->denials[i].probe &&
-            !add(l, &call->grant, o->denials[i].operation, o->denials[i].target, true))
+            !add(l, &call->grant, o->denials[i].kind, o->denials[i].target, true))
             return false;
     return true;
 }
@@ -133,8 +137,8 @@ static bool add_endpoints(struct tc_strv *list, const struct tc_outcome *o, bool
 {
     for (size_t i = 0; i < o->denial_count; i++) {
         const struct tc_denial *d = &o->denials[i];
-        *ret_unix = *ret_unix || (!d->probe && tc_streq(d->target, "socket(AF_UNIX)"));
-        if (tc_streq(d->operation, "connect") && d->target && !tc_strv_add(list, d->target))
+        *ret_unix = *ret_unix || (!d->probe && d->kind == TC_DENIAL_UNIX);
+        if (tc_denial_row(d->kind)->key && d->target && !tc_strv_add(list, d->target))
             return false;
     }
     return true;

@@ -175,7 +175,7 @@ static bool add_path(struct tc_buf *buf, const struct tc_result_frame *frame,
         return false;
     tc_buf_adds(buf, "denied: ");
     tc_buf_add_shown(buf, v.reason);
-    add_granted(buf, frame->grant, strcmp(d->operation, "write") == 0);
+    add_granted(buf, frame->grant, d->kind == TC_DENIAL_WRITE);
     tc_verdict_done(&v);
     return true;
 }
@@ -183,21 +183,21 @@ static bool add_path(struct tc_buf *buf, const struct tc_result_frame *frame,
 static void add_denial(struct tc_buf *buf, const struct tc_result_frame *frame,
                        const struct tc_denial *d)
 {
-    const char *operation = d->operation ? d->operation : "", *target = d->target ? d->target : "";
+    const struct tc_denial_row *row = tc_denial_row(d->kind);
+    const char *target = d->target ? d->target : "";
     bool path = add_path(buf, frame, d);
-    bool socket = strcmp(operation, "connect") == 0 && tc_startswith(target, "unix:");
-    if (socket) {
+    if (d->kind == TC_DENIAL_SOCKET) {
         add_socket(buf, frame->grant, target);
-    } else if (strcmp(operation, "connect") == 0) {
+    } else if (tc_streq(row->key, "network")) {
         add_connect(buf, frame->grant, target, d->hint);
         path = path || frame->grant->net_count; /* the hint is in it */
     } else if (!path) {
-        tc_buf_addf(buf, "denied: %s%s", operation, target[0] ? " " : "");
+        tc_buf_addf(buf, "denied: %s%s", row->word, target[0] ? " " : "");
         tc_buf_add_shown(buf, target);
     }
     if (d->count > 1)
         tc_buf_addf(buf, " (%lld times)", (long long)d->count);
-    if (d->hint && d->hint[0] && !path && strcmp(d->hint, "the tool has no network") != 0)
+    if (d->hint && d->hint[0] && !path && d->kind != TC_DENIAL_NOWHERE)
         tc_buf_addf(buf, ". Hint: %s", d->hint);
     tc_buf_addc(buf, '\n');
 }

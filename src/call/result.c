@@ -124,7 +124,7 @@ static struct toolcage_error *error_of_failure(const struct tc_result_frame *fra
 static bool place_connect(const struct tc_result_frame *frame, struct tc_denial *d)
 {
     const char *prefix;
-    const char *word = d->target && tc_startswith(d->target, "unix:") ? "unix_sockets" : "network";
+    const char *word = tc_denial_row(d->kind)->key;
     uint32_t line = tc_policy_line(frame->policy, frame->tool, word, &prefix);
     if (!line || d->line > 0)
         return true;
@@ -137,20 +137,16 @@ static bool place_connect(const struct tc_result_frame *frame, struct tc_denial 
 bool tc_result_verdict(const struct tc_result_frame *frame, const struct tc_denial *d,
                        struct tc_verdict *ret)
 {
-    static const char *const asked[][2] = {
-        {"read", "read"}, {"look", "read"}, {"write", "write"}, {"exec", "exec"}};
+    const char *verb = tc_denial_row(d->kind)->verb;
     struct toolcage_error *error = NULL;
-    for (size_t i = 0; i < TC_COUNT(asked); i++) {
-        if (!tc_streq(d->operation, asked[i][0]) || !d->target || d->target[0] != '/')
-            continue;
-        _autofree_ char *access = tc_format("%s %s", asked[i][1], d->target);
-        int rc = access ? tc_policy_verdict(frame->policy, frame->grant, access, ret, &error) : -1;
-        tc_error_free(error);
-        if (rc == 0 && ret->allowed)
-            tc_verdict_done(ret);
-        return rc == 0 && ret->target;
-    }
-    return false;
+    if (!verb || !d->target || d->target[0] != '/')
+        return false;
+    _autofree_ char *access = tc_format("%s %s", verb, d->target);
+    int rc = access ? tc_policy_verdict(frame->policy, frame->grant, access, ret, &error) : -1;
+    tc_error_free(error);
+    if (rc == 0 && ret->allowed)
+        tc_verdict_done(ret);
+    return rc == 0 && ret->target;
 }
 
 /* What of the policy refused a path, and the smallest clause that would allow it. A path that the
@@ -173,7 +169,7 @@ static bool place_denials(const struct tc_result_frame *frame, struct tc_outcome
 {
     for (size_t i = 0; i < o->denial_count; i++) {
         struct tc_denial *d = &o->denials[i];
-        if (!(tc_streq(d->operation, "connect") ? place_connect(frame, d) : place_path(frame, d)))
+        if (!(tc_denial_row(d->kind)->key ? place_connect(frame, d) : place_path(frame, d)))
             return false;
     }
     return true;

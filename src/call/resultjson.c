@@ -181,7 +181,7 @@ static void add_denials(struct tc_buf *buf, const struct tc_result_frame *frame,
         const struct tc_denial *d = &o->denials[i];
         separate(buf);
         tc_buf_addc(buf, '{');
-        add_text(buf, "operation", d->operation);
+        add_text(buf, "operation", tc_denial_row(d->kind)->word);
         add_name(buf, "target", "target_base64", d->target);
         add_number(buf, "count", d->count);
         add_text(buf, "key", d->key);
@@ -207,7 +207,7 @@ static void add_accesses(struct tc_buf *buf, const struct tc_result_frame *frame
     for (size_t i = 0; i < o->access_count; i++) {
         separate(buf);
         tc_buf_addc(buf, '{');
-        add_text(buf, "operation", o->accesses[i].operation);
+        add_text(buf, "operation", tc_denial_row(o->accesses[i].kind)->word);
         add_name(buf, "target", "target_base64", o->accesses[i].target);
         add_number(buf, "count", o->accesses[i].count);
         tc_buf_addc(buf, '}');

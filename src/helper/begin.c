@@ -284,20 +284,6 @@ static void begin_call(struct tc_running *j, const struct tc_job *job, int plan_
     tc_job_prepare(j);
 }
 
-static struct tc_cage empty_cage(struct tc_running *j)
-{
-    return (struct tc_cage){.plan = &j->plan,
-                            .outcome = &j->outcome,
-                            .secrets_fd = -1,
-                            .stdin_fd = -1,
-                            .out_fd = -1,
-                            .err_fd = -1,
-                            .event_fd = -1,
-                            .exit_fd = -1,
-                            .notify_fd = -1,
-                            .oom_fd = -1};
-}
-
 /* ---- the jobs that run no tool
  * ---------------------------------------------------------------------- */
 
@@ -310,7 +296,7 @@ static bool begin_trial(struct tc_running *j)
         tc_plan_done(&j->plan);
         if (!tc_works_trial(w, &j->plan))
             continue;
-        j->cage = empty_cage(j);
+        j->cage = tc_cage_empty(&j->plan, &j->outcome);
         j->cage.works = w;
         j->begun_us = tc_now_us();
         j->running_us = j->kill_at_us = j->stuck_at_us = 0;
@@ -433,7 +419,7 @@ struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
                              .feed_from = -1,
                              .feed_to = -1};
     j->begun_us = tc_now_us();
-    j->cage = empty_cage(j);
+    j->cage = tc_cage_empty(&j->plan, &j->outcome);
     j->cage.secrets_fd = TAKE_FD(secrets);
     j->outcome.exit_code = -1;
     j->outcome.failure.clause = -1;

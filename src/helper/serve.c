@@ -35,12 +35,6 @@ static struct {
     bool ending;
 } helper;
 
-static void close_all(const int *fds, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        (void)close(fds[i]);
-}
-
 static void on_host(struct tc_source *s, uint32_t events)
 {
     (void)s;
@@ -57,8 +51,8 @@ static void take_job(const struct tc_job *job, const int *fds, size_t count)
     bool secrets = job->kind == TC_JOB_CALL && job->secrets;
     size_t wanted = 1 + (size_t)plan + (size_t)input + (size_t)secrets;
     if (count != wanted || memcmp(job->build, expected.build, sizeof(expected.build)) != 0) {
-        close_all(fds,
-                  count); /* the library sees its socket close and says that the builds differ */
+        tc_close_all(fds,
+                     count); /* the library sees its socket close and says that the builds differ */
         return;
     }
     const struct tc_job_fds given = {.socket = fds[0],
@@ -85,12 +79,12 @@ static void on_engine(struct tc_source *s, uint32_t events)
         return;
     bool stranger = n > 0 && (pid != helper.host.pid || uid != helper.host.uid);
     if (n <= 0 || stranger) {
-        close_all(fds, count);
+        tc_close_all(fds, count);
         helper.ending = true;
         return;
     }
     if (n != (ssize_t)sizeof(job)) {
-        close_all(fds, count);
+        tc_close_all(fds, count);
         return;
     }
     take_job(&job, fds, count);

@@ -168,7 +168,7 @@ static void finish(struct tc_cage *cage, int listener, struct going *g, int stat
         return;
     if (s->hint && cage->observer->of.watch)
         tc_seen_list(cage->observer->seen,
-                     &(struct tc_listed){"connect", s->target, s->hint, false, false});
+                     &(struct tc_listed){TC_DENIAL_SOCKET, s->target, s->hint, false, false});
     else if (s->errnum && cage->observer->of.watch)
         tc_notify_connect(cage, &g->asked);
     answer(cage, listener, g->asked.id, s->errnum ? s->errnum : EAGAIN);

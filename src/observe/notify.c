@@ -55,8 +55,7 @@ static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const c
         if (exec_target(cage->plan, pid, n->data.args[0], target, sizeof(target)) &&
             tc_notify_waits(o->listener, n))
             tc_notify_note(cage,
-                           &(struct tc_listed){"exec", target, "the cage does not show this path",
-                                               false, false});
+                           &(struct tc_listed){TC_DENIAL_UNSHOWN, target, NULL, false, false});
     }
 }
 
@@ -75,9 +74,7 @@ static bool answer(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
                                     (const uint64_t *)n->data.args, &name, &probe);
     if (denied) {
         cage->observer->refused++;
-        tc_notify_note(cage, &(struct tc_listed){"syscall", name,
-                                                 "syscalls.deny of the policy takes it away", false,
-                                                 false});
+        tc_notify_note(cage, &(struct tc_listed){TC_DENIAL_TAKEN, name, NULL, false, false});
         return tc_notify_send(fd, n->id, EPERM, 0);
     }
     if (refusal == 0) {
@@ -85,12 +82,9 @@ static bool answer(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
         return tc_notify_send(fd, n->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
     }
     bool unix_socket = strcmp(name, "socket") == 0 && n->data.args[0] == AF_UNIX;
-    tc_notify_note(cage, &(struct tc_listed){
-                             "syscall", unix_socket ? "socket(AF_UNIX)" : name,
-                             unix_socket ? "unix sockets are not granted; unix_sockets = \"own\" "
-                                           "grants the tool's own"
-                                         : NULL,
-                             probe, false});
+    tc_notify_note(cage,
+                   &(struct tc_listed){unix_socket ? TC_DENIAL_UNIX : TC_DENIAL_SYSCALL,
+                                       unix_socket ? "socket(AF_UNIX)" : name, NULL, probe, false});
     cage->observer->refused++;
     return tc_notify_send(fd, n->id, refusal, 0);
 }

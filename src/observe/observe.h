@@ -52,9 +52,10 @@ int tc_observe_begin(struct tc_cage *cage);
 /* Closes the listener. */
 void tc_observe_release(struct tc_observer *o);
 
-/* One thing to be listed. Operation and hint are static. */
+/* One thing to be listed. A hint is static; NULL: that of its kind. */
 struct tc_listed {
-    const char *operation, *target, *hint;
+    enum tc_denial_kind kind;
+    const char *target, *hint;
     bool probe;
     bool allowed; /* an access that nothing refused */
 };

@@ -71,7 +71,7 @@ static void format_target(char *to, size_t size, const char *host, unsigned port
 
 /* Where a connect goes; false when it is not worth listing. */
 static bool connect_target(const struct tc_cage *cage, pid_t pid, const uint64_t *args, char *to,
-                           size_t size, const char **hint)
+                           size_t size, enum tc_denial_kind *ret_kind)
 {
     union {
         struct sockaddr any;
@@ -95,11 +95,9 @@ static bool connect_target(const struct tc_cage *cage, pid_t pid, const uint64_t
     if (tc_door_leads(plan->net, plan->net_count, &a.any, host, sizeof(host)))
         return false;
     format_target(to, size, host, port, strchr(host, ':'));
-    *hint = plan->net_count ? NULL : "the tool has no network";
+    *ret_kind = plan->net_count ? TC_DENIAL_CONNECT : TC_DENIAL_NOWHERE;
     if (local)
-        *hint = port == 53 && !plan->net_count
-                    ? "the tool has no network, so no host name can be resolved"
-                    : "this is the cage's own loopback; the host's is not reachable";
+        *ret_kind = port == 53 && !plan->net_count ? TC_DENIAL_UNRESOLVED : TC_DENIAL_LOOPBACK;
     return true;
 }
 
@@ -107,11 +105,11 @@ void tc_notify_connect(struct tc_cage *cage, const struct seccomp_notif *n)
 {
     const struct tc_observer *o = cage->observer;
     char target[TC_EGRESS_TARGET_MAX + 16];
-    const char *hint = NULL;
+    enum tc_denial_kind kind = TC_DENIAL_CONNECT;
     if (!o->running || n->pid == 0)
         return;
     if (connect_target(cage, (pid_t)n->pid, (const uint64_t *)n->data.args, target, sizeof(target),
-                       &hint) &&
+                       &kind) &&
         tc_notify_waits(o->listener, n))
-        tc_notify_note(cage, &(struct tc_listed){"connect", target, hint, false, false});
+        tc_notify_note(cage, &(struct tc_listed){kind, target, NULL, false, false});
 }

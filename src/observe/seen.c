@@ -14,7 +14,8 @@
 enum { SEEN_MAX = 4096, TEXT_MAX = 1 << 20, SLOTS = 2 * SEEN_MAX, DENIALS_MAX = 100 };
 
 struct row {
-    const char *operation, *hint; /* static: the process is a copy of the helper */
+    enum tc_denial_kind kind;
+    const char *hint; /* static: the process is a copy of the helper */
     uint32_t text;
     bool probe, allowed;
     _Atomic uint32_t count;
@@ -33,10 +34,12 @@ struct tc_seen {
 
 void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t count)
 {
+    const struct tc_denial_row *row = tc_denial_row(what->kind);
     struct tc_outcome *o = cage->outcome;
     for (size_t i = 0; i < o->denial_count; i++) {
         struct tc_denial *d = &o->denials[i];
-        if (tc_streq(d->operation, what->operation) && tc_streq(d->target, what->target)) {
+        if (tc_streq(tc_denial_row(d->kind)->word, row->word) &&
+            tc_streq(d->target, what->target)) {
             d->count += count;
             d->probe = d->probe && what->probe;
             return;
@@ -48,23 +51,19 @@ void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t 
         o->omitted_denials++;
         return;
     }
-    bool net = strcmp(what->operation, "connect") == 0;
-    const char *word = strncmp(what->target, "unix:", 5) == 0 ? "unix_sockets" : "network";
-    const char *tool = cage->plan->tool;
-    *d = (struct tc_denial){.operation = strdup(what->operation),
+    const char *tool = cage->plan->tool, *hint = what->hint ? what->hint : row->hint;
+    *d = (struct tc_denial){.kind = what->kind,
                             .target = strdup(what->target),
                             .count = count,
-                            .hint = what->hint ? strdup(what->hint) : NULL,
+                            .hint = hint ? strdup(hint) : NULL,
                             .probe = what->probe};
-    if (net)
-        d->key = tool ? tc_format("tool.%s.%s", tool, word) : strdup(word);
+    if (row->key)
+        d->key = tool ? tc_format("tool.%s.%s", tool, row->key) : strdup(row->key);
 }
 
 static uint32_t hash_of(const struct tc_listed *what)
 {
-    uint32_t h = 2166136261u;
-    for (const char *c = what->operation; *c; c++)
-        h = (h ^ (unsigned char)*c) * 16777619u;
+    uint32_t h = (2166136261u ^ (uint32_t)what->kind) * 16777619u;
     for (const char *c = what->target; *c; c++)
         h = (h ^ (unsigned char)*c) * 16777619u;
     return h;
@@ -72,7 +71,7 @@ static uint32_t hash_of(const struct tc_listed *what)
 
 static bool is_same(const struct tc_seen *w, const struct row *s, const struct tc_listed *what)
 {
-    return s->allowed == what->allowed && strcmp(s->operation, what->operation) == 0 &&
+    return s->allowed == what->allowed && s->kind == what->kind &&
            strcmp(w->text + s->text, what->target) == 0;
 }
 
@@ -93,7 +92,7 @@ void tc_seen_list(struct tc_seen *w, const struct tc_listed *what)
     }
     struct row *s = &w->seen[count];
     memcpy(w->text + w->text_used, what->target, size);
-    s->operation = what->operation;
+    s->kind = what->kind;
     s->hint = what->hint;
     s->text = w->text_used;
     s->probe = what->probe;
@@ -155,9 +154,8 @@ static void add_access(struct tc_outcome *o, const struct tc_seen *w, const stru
         o->omitted_accesses++;
         return;
     }
-    *a = (struct tc_access_seen){.operation = strdup(s->operation),
-                                 .target = strdup(w->text + s->text),
-                                 .count = atomic_load(&s->count)};
+    *a = (struct tc_access_seen){
+        .kind = s->kind, .target = strdup(w->text + s->text), .count = atomic_load(&s->count)};
 }
 
 void tc_seen_tell(struct tc_cage *cage, const struct tc_seen *w)
@@ -165,10 +163,8 @@ void tc_seen_tell(struct tc_cage *cage, const struct tc_seen *w)
     uint32_t count = atomic_load(&w->count);
     for (uint32_t i = 0; i < count; i++) {
         const struct row *s = &w->seen[i];
-        struct tc_listed what = {.operation = s->operation,
-                                 .target = w->text + s->text,
-                                 .hint = s->hint,
-                                 .probe = s->probe};
+        struct tc_listed what = {
+            .kind = s->kind, .target = w->text + s->text, .hint = s->hint, .probe = s->probe};
         if (s->allowed)
             add_access(cage->outcome, w, s);
         else

@@ -206,27 +206,27 @@ static char *spoken(pid_t pid, int dir, uint64_t at)
     return text[0] == '/' ? strdup(text) : tc_path_join(start, text);
 }
 
-static const char *operation_of(const struct tc_seccomp_watched *row, const uint64_t *args,
-                                bool exists)
+static enum tc_denial_kind kind_of(const struct tc_seccomp_watched *row, const uint64_t *args,
+                                   bool exists)
 {
     uint64_t flags = args[(row->path + 1) % 6];
     switch (row->use) {
     case TC_SECCOMP_READS:
-        return "read";
+        return TC_DENIAL_READ;
     case TC_SECCOMP_LOOKS:
-        return "look";
+        return TC_DENIAL_LOOK;
     case TC_SECCOMP_OPENS:
         if (flags & O_PATH)
-            return "look";
+            return TC_DENIAL_LOOK;
         if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) || (!exists && (flags & O_CREAT)))
-            return "write";
-        return "read";
+            return TC_DENIAL_WRITE;
+        return TC_DENIAL_READ;
     case TC_SECCOMP_MAKES:
-        return exists ? "look" : "write";
+        return exists ? TC_DENIAL_LOOK : TC_DENIAL_WRITE;
     case TC_SECCOMP_WRITES:
     case TC_SECCOMP_NAMES:
     default:
-        return "write";
+        return TC_DENIAL_WRITE;
     }
 }
 
@@ -237,24 +237,23 @@ static bool follows(const struct tc_seccomp_watched *row, const uint64_t *args)
     return row->use != TC_SECCOMP_NAMES && row->use != TC_SECCOMP_MAKES;
 }
 
-static void note(struct tc_cage *cage, const char *operation, const char *said,
+static void note(struct tc_cage *cage, enum tc_denial_kind kind, const char *said,
                  const struct place *at)
 {
     struct tc_seen *w = cage->observer->seen;
     bool all = cage->plan->denials == TC_DENIALS_ACCESSES;
-    bool no = refused(cage, at, strcmp(operation, "write") == 0);
-    bool look = strcmp(operation, "look") == 0;
+    bool no = refused(cage, at, kind == TC_DENIAL_WRITE);
+    bool look = kind == TC_DENIAL_LOOK;
     if (no && (!look || all))
-        tc_seen_list(w, &(struct tc_listed){.operation = operation,
-                                            .target = at->path,
-                                            .probe = look || is_probe(at->path)});
-    if (no || !all || (!at->exists && strcmp(operation, "write") != 0))
+        tc_seen_list(w, &(struct tc_listed){
+                            .kind = kind, .target = at->path, .probe = look || is_probe(at->path)});
+    if (no || !all || (!at->exists && kind != TC_DENIAL_WRITE))
         return;
-    tc_seen_list(w,
-                 &(struct tc_listed){.operation = operation, .target = at->path, .allowed = true});
+    tc_seen_list(w, &(struct tc_listed){.kind = kind, .target = at->path, .allowed = true});
     _autofree_ char *clean = tc_path_absolute("/", said);
     if (clean && strcmp(clean, at->path) != 0) /* a link led there, and is needed as well */
-        tc_seen_list(w, &(struct tc_listed){.operation = "look", .target = clean, .allowed = true});
+        tc_seen_list(w,
+                     &(struct tc_listed){.kind = TC_DENIAL_LOOK, .target = clean, .allowed = true});
 }
 
 static int root_of(pid_t pid)
@@ -265,7 +264,7 @@ static int root_of(pid_t pid)
 }
 
 static void watch(struct tc_cage *cage, const struct seccomp_notif *n,
-                  const struct tc_seccomp_watched *row, const char *operation)
+                  const struct tc_seccomp_watched *row, bool runs)
 {
     const uint64_t *args = (const uint64_t *)n->data.args;
     struct place at = {.path = ""};
@@ -276,7 +275,7 @@ static void watch(struct tc_cage *cage, const struct seccomp_notif *n,
     if (root < 0 || !locate(root, said, follows(row, args), &at) ||
         !tc_notify_waits(cage->observer->listener, n))
         return;
-    note(cage, operation ? operation : operation_of(row, args, at.exists), said, &at);
+    note(cage, runs ? TC_DENIAL_EXEC : kind_of(row, args, at.exists), said, &at);
 }
 
 void tc_watch_call(struct tc_cage *cage, const struct seccomp_notif *n)
@@ -284,11 +283,11 @@ void tc_watch_call(struct tc_cage *cage, const struct seccomp_notif *n)
     size_t count = 0;
     const struct tc_seccomp_watched *rows = tc_seccomp_paths(n->data.nr, &count);
     for (size_t i = 0; i < count; i++)
-        watch(cage, n, &rows[i], NULL);
+        watch(cage, n, &rows[i], false);
 }
 
 void tc_watch_exec(struct tc_cage *cage, const struct seccomp_notif *n)
 {
     static const struct tc_seccomp_watched row = {"execve", TC_SECCOMP_READS, -1, 0};
-    watch(cage, n, &row, "exec");
+    watch(cage, n, &row, true);
 }

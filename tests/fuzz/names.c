@@ -47,7 +47,7 @@ static void add(struct tc_outcome *o, const char *name)
     INVARIANT(change && file && denial);
     *change = (struct tc_change){.path = strdup(name), .kind = strdup("added")};
     *file = (struct tc_file){.path = strdup(name)};
-    *denial = (struct tc_denial){.operation = strdup(o->denial_count % 2 ? "exec" : "connect"),
+    *denial = (struct tc_denial){.kind = o->denial_count % 2 ? TC_DENIAL_EXEC : TC_DENIAL_CONNECT,
                                  .target = strdup(name),
                                  .count = 1};
 }

@@ -60,7 +60,7 @@ static void put_plan(struct tc_wire *w)
 static void put_outcome(struct tc_wire *w)
 {
     struct tc_denial denials[] = {
-        {.operation = TEXT("connect"), .target = TEXT("127.0.0.1:80"), .count = 2}};
+        {.kind = TC_DENIAL_CONNECT, .target = TEXT("127.0.0.1:80"), .count = 2}};
     struct tc_change changes[] = {
         {.path = TEXT("/workspace/a"), .kind = TEXT("added"), .bytes = 3, .sha256 = TEXT("00")},
         {.path = TEXT("/workspace/b"),

@@ -13,6 +13,7 @@
 #include "test.h"
 
 #include "../fields.h"
+#include "../source.h"
 
 #define TEXT(literal) ((char[]){literal}) /* fields of a grant are not const */
 
@@ -301,22 +302,15 @@ static void settings_go_with_their_backend(void **state)
 static int read_base(void *context, const char *path, struct tc_policy_found *ret,
                      struct toolcage_error **err)
 {
-    *ret = (struct tc_policy_found){
-        .text = strdup(""), .real = strdup(path), .reader = tc_document_read_toml};
-    return ret->text && ret->real ? 0 : tc_fail_memory(err);
+    (void)context, (void)err;
+    return found(path, "", ret);
 }
 
 /* The helper keeps the policy's files from being written, so it has to know them. */
 static void the_policys_files_are_lowered(void **state)
 {
     static const char text[] = "extends = \"base.toml\"\n[tool.x]\n";
-    const struct tc_policy_source source = {.text = text,
-                                            .length = strlen(text),
-                                            .name = "t.toml",
-                                            .path = "/srv/p/t.toml",
-                                            .real = "/srv/p/t.toml",
-                                            .reader = tc_document_read_toml,
-                                            .read = read_base};
+    const struct tc_policy_source source = source_of(text, read_base, NULL);
     struct tc_grant grant = small_grant();
     assert_int_equal(tc_policy_compile_source(&source, "/srv/p", NULL, &grant.policy, NULL), 0);
     struct tc_plan plan = lowered(&grant);

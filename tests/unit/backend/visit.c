@@ -85,7 +85,7 @@ static void fill_outcome(struct tc_outcome *o)
     o->out = (struct tc_stream){.head = own("a?b"), .head_len = 3, .bytes = 12, .truncated = true};
     o->out.head[1] = '\0';
     *TC_PUSH(o->denials, o->denial_count) =
-        (struct tc_denial){.operation = own("connect"), .count = 3, .probe = true};
+        (struct tc_denial){.kind = TC_DENIAL_CONNECT, .count = 3, .probe = true};
     for (int i = 0; i < 3; i++)
         *TC_PUSH(o->changes, o->change_count) = (struct tc_change){.path = own("/w/\xff\n"),
                                                                    .kind = own("added"),

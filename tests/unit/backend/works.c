@@ -37,13 +37,9 @@ static void nothing_is_done_by_what_is_left_out(void **state)
 {
     static const struct tc_works bare = {.name = "bare"};
     struct tc_outcome outcome = {0};
-    struct tc_cage cage = {.works = &bare,
-                           .outcome = &outcome,
-                           .secrets_fd = -1,
-                           .stdin_fd = -1,
-                           .out_fd = -1,
-                           .err_fd = -1};
     struct tc_plan plan = {0};
+    struct tc_cage cage = tc_cage_empty(&plan, &outcome);
+    cage.works = &bare;
     assert_int_equal(tc_cage_prepare(&cage), 0);
     assert_int_equal(tc_cage_event(&cage), 0);
     assert_false(tc_cage_oomed(&cage));
@@ -65,7 +61,8 @@ static void a_cage_without_a_backend_closes_its_input(void **state)
     int pair[2];
     char byte;
     assert_int_equal(pipe(pair), 0);
-    struct tc_cage cage = {.secrets_fd = -1, .stdin_fd = pair[1], .out_fd = -1, .err_fd = -1};
+    struct tc_cage cage = tc_cage_empty(NULL, NULL);
+    cage.stdin_fd = pair[1];
     assert_false(tc_cage_holds_much(&cage));
     tc_cage_destroy(&cage);
     assert_int_equal(cage.stdin_fd, -1);

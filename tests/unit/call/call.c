@@ -404,10 +404,10 @@ static void describe_much(struct tc_outcome *o)
     memcpy(o->out.head, bytes, 4);
     struct tc_denial *d = TC_PUSH(o->denials, o->denial_count);
     *d = (struct tc_denial){
-        .operation = strdup("connect"), .target = strdup("192.0.2.1:443"), .count = 2};
+        .kind = TC_DENIAL_CONNECT, .target = strdup("192.0.2.1:443"), .count = 2};
     d = TC_PUSH(o->denials, o->denial_count);
     *d = (struct tc_denial){
-        .operation = strdup("io_uring_setup"), .target = strdup(""), .count = 1, .probe = true};
+        .kind = TC_DENIAL_SYSCALL, .target = strdup("io_uring_setup"), .count = 1, .probe = true};
     struct tc_change *c = TC_PUSH(o->changes, o->change_count);
     *c = (struct tc_change){.path = strdup("/workspace/\xff"), .kind = strdup("added"), .bytes = 3};
     struct tc_file *f = TC_PUSH(o->files, o->file_count);

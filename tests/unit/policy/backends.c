@@ -29,33 +29,6 @@ static void each_tier_and_risk_has_one_backend(void **state)
     assert_int_equal(risks, all_of(tc_words_risk));
 }
 
-static void backend_of(const char *words, const char *backend)
-{
-    _autofree_ char *text = tc_format("[tool.x]\n%s\n", words);
-    _autopolicy_ struct toolcage_policy *policy = compile(text);
-    _autogrant_ struct tc_grant grant = {0};
-    granted(policy, (struct ask){.tool = "x", .command = "ls"}, &grant);
-    assert_string_equal(grant.backend, backend);
-}
-
-static void words_choose(void **state)
-{
-    backend_of("", "process");
-    backend_of("tier = \"Auto\"", "process");
-    backend_of("tier = \"Assisted\"", "gvisor");
-    backend_of("tier = \"HumanApprove\"", "gvisor");
-    backend_of("tier = \"ManualOnly\"", "firecracker");
-    backend_of("risk = \"pure_compute\"", "wasm");
-    backend_of("risk = \"file_ops\"", "oci");
-    backend_of("risk = \"build_test\"", "oci");
-    backend_of("risk = \"untrusted\"", "firecracker");
-    backend_of("image = \"/image\"", "oci");
-    backend_of("module = \"tool.wasm\"", "wasm");
-    backend_of("image = \"/image\"\nmodule = \"tool.wasm\"", "oci");
-    backend_of("image = \"/image\"\nrisk = \"untrusted\"\ntier = \"Auto\"", "process");
-    backend_of("backend = \"qemu\"\ntier = \"Auto\"", "qemu");
-}
-
 /* Nothing that it names is unknown to the language. */
 static void each_row_is_whole(void **state)
 {
@@ -87,7 +60,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_tier_and_risk_has_one_backend),
-        cmocka_unit_test(words_choose),
         cmocka_unit_test(each_row_is_whole),
         cmocka_unit_test(settings_are_found_by_their_whole_name),
     };

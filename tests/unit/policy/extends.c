@@ -7,36 +7,12 @@
 #include "policy/model.h"
 #include "policy/profiles.h"
 
-struct file {
-    const char *path, *text;
-};
-
-static int read_one(void *context, const char *path, struct tc_policy_found *ret,
-                    struct toolcage_error **err)
-{
-    for (const struct file *f = context; f->path; f++)
-        if (strcmp(f->path, path) == 0) {
-            *ret = (struct tc_policy_found){.text = strdup(f->text),
-                                            .real = strdup(path),
-                                            .length = strlen(f->text),
-                                            .reader = tc_document_read_toml};
-            return 0;
-        }
-    return tc_fail(err, &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND, .hint = "write it"},
-                   "no file %s", path);
-}
+#include "../source.h"
 
 static int load(const char *text, const struct file *files, struct toolcage_policy **ret,
                 struct toolcage_error **err)
 {
-    const struct tc_policy_source source = {.text = text,
-                                            .length = strlen(text),
-                                            .name = "t.toml",
-                                            .path = "/srv/p/t.toml",
-                                            .real = "/srv/p/t.toml",
-                                            .reader = tc_document_read_toml,
-                                            .read = read_one,
-                                            .context = (void *)(uintptr_t)files};
+    const struct tc_policy_source source = source_of(text, read_one, files);
     return tc_policy_compile_source(&source, "/srv/p", "/home/me", ret, err);
 }
 
@@ -222,14 +198,7 @@ static void there_are_caps(void **state)
         for (size_t k = 0; k < rows[i].files; k++)
             tc_buf_addf(&text, "%s'%zu.toml'", k ? "," : "extends=[", first + k);
         tc_buf_adds(&text, "]\n");
-        const struct tc_policy_source source = {.text = text.data,
-                                                .length = text.len,
-                                                .name = "t.toml",
-                                                .path = "/srv/p/t.toml",
-                                                .real = "/srv/p/t.toml",
-                                                .reader = tc_document_read_toml,
-                                                .read = read_more,
-                                                .context = &left};
+        const struct tc_policy_source source = source_of(text.data, read_more, &left);
         int rc = tc_policy_compile_source(&source, "/srv/p", NULL, &policy, &err);
         if ((rc == 0) != !rows[i].wrong || (rc && !strstr(tc_error_report(err), rows[i].wrong)))
             fail_msg("row %zu: %s", i, rc ? tc_error_report(err) : "compiles");
@@ -243,14 +212,8 @@ static void digest_at(const char *dir, const char *text, const struct file *file
     struct toolcage_policy *policy = NULL;
     _autoerror_ struct toolcage_error *err = NULL;
     _autofree_ char *path = tc_format("%s/t.toml", dir);
-    const struct tc_policy_source source = {.text = text,
-                                            .length = strlen(text),
-                                            .name = "t.toml",
-                                            .path = path,
-                                            .real = path,
-                                            .reader = tc_document_read_toml,
-                                            .read = read_one,
-                                            .context = (void *)(uintptr_t)files};
+    struct tc_policy_source source = source_of(text, read_one, files);
+    source.path = source.real = path;
     if (tc_policy_compile_source(&source, dir, "/home/me", &policy, &err))
         fail_msg("%s", tc_error_report(err));
     tc_strcopy(out, TC_DIGEST_SIZE, tc_policy_digest(policy));

@@ -6,6 +6,8 @@
 
 #include "policy/endpoint.h"
 
+#include "../source.h"
+
 static uint64_t seed;
 
 static unsigned below(unsigned n)
@@ -149,11 +151,7 @@ static int read_text(void *context, const char *path, struct tc_policy_found *re
                      struct toolcage_error **err)
 {
     (void)err;
-    *ret = (struct tc_policy_found){.text = strdup(context),
-                                    .real = strdup(path),
-                                    .length = strlen(context),
-                                    .reader = tc_document_read_toml};
-    return 0;
+    return found(path, context, ret);
 }
 
 /* The text with one more line before it that names the other one. */
@@ -162,13 +160,7 @@ static struct toolcage_policy *compile_above(const char *line, const char *text,
     struct toolcage_policy *policy = NULL;
     _autoerror_ struct toolcage_error *err = NULL;
     _autofree_ char *whole = tc_format("%s\n%s", line, text);
-    const struct tc_policy_source source = {.text = whole,
-                                            .length = strlen(whole),
-                                            .name = "t.toml",
-                                            .path = "/srv/p/t.toml",
-                                            .reader = tc_document_read_toml,
-                                            .read = read_text,
-                                            .context = other};
+    const struct tc_policy_source source = source_of(whole, read_text, other);
     if (tc_policy_compile_source(&source, "/srv/p", "/home/me", &policy, &err))
         fail_msg("%s", tc_error_report(err));
     return policy;

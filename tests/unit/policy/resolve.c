@@ -177,6 +177,8 @@ static void router_chooses(void **state)
                 {"fallback = [\"oci\"]", "process", false},
                 {"image = \"a\"", "oci", false},
                 {"module = \"a\"", "wasm", false},
+                {"image = \"a\"\nmodule = \"a\"", "oci", false},
+                {"image = \"a\"\nrisk = \"untrusted\"", "firecracker", false},
                 {"backend = \"not-a-security-boundary\"", "not-a-security-boundary", false}};
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         _autofree_ char *text =

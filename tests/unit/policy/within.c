@@ -5,36 +5,12 @@
  * cannot be compared. */
 #include "test.h"
 
-struct file {
-    const char *path, *text;
-};
-
-static int read_one(void *context, const char *path, struct tc_policy_found *ret,
-                    struct toolcage_error **err)
-{
-    for (const struct file *f = context; f->path; f++)
-        if (strcmp(f->path, path) == 0) {
-            *ret = (struct tc_policy_found){.text = strdup(f->text),
-                                            .real = strdup(path),
-                                            .length = strlen(f->text),
-                                            .reader = tc_document_read_toml};
-            return 0;
-        }
-    return tc_fail(err, &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND, .hint = "write it"},
-                   "no file %s", path);
-}
+#include "../source.h"
 
 static int load_at(const char *dir, const char *text, const struct file *files,
                    struct toolcage_policy **ret, struct toolcage_error **err)
 {
-    const struct tc_policy_source source = {.text = text,
-                                            .length = strlen(text),
-                                            .name = "t.toml",
-                                            .path = "/srv/p/t.toml",
-                                            .real = "/srv/p/t.toml",
-                                            .reader = tc_document_read_toml,
-                                            .read = read_one,
-                                            .context = (void *)(uintptr_t)files};
+    const struct tc_policy_source source = source_of(text, read_one, files);
     return tc_policy_compile_source(&source, dir, "/home/me", ret, err);
 }
 
