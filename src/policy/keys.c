@@ -86,6 +86,13 @@ const struct tc_key tc_keys[] = {
              "port) or socks5://. Connections to public addresses go through it; those to this "
              "machine and to private addresses that the policy names go straight.",
      .example = "upstream = \"socks5://10.0.0.8:1080\""},
+    {TC_IN(EGRESS), "credentials", tc_set_credentials, NONE, .type = "string",
+     .text =
+         "Where USER:PASSWORD for the upstream is read at the call, as a secret is: \"env:NAME\" "
+         "or \"file:PATH\". The proxy alone has it, and says it to the upstream (HTTP Basic, or "
+         "SOCKS5's own).",
+     .example = "upstream = \"http://proxy.example.com:3128\"\ncredentials = "
+                "\"env:PROXY_CREDENTIALS\""},
     {TC_IN(EGRESS), "names", tc_set_index,
      .offset = offsetof(struct toolcage_policy, upstream_names), NONE, .choices = tc_words_names,
      .type = "word", .fallback = "here",

@@ -114,7 +114,7 @@ tc_key_set tc_set_secrets, tc_set_secret_from, tc_set_secret_hosts, tc_set_secre
 void tc_parse_secrets_check(struct tc_parse *p);
 
 /* Of [egress] (parse_egress.c); and, once the whole file is read, what the networks say to it */
-tc_key_set tc_set_egress, tc_set_upstream;
+tc_key_set tc_set_egress, tc_set_upstream, tc_set_credentials;
 void tc_parse_upstream_check(struct tc_parse *p);
 
 /* Of system calls (parse_syscalls.c) */

@@ -544,9 +544,16 @@ def behind(s):
     answer = shell(s, f"curl -sS {CA} https://files.example.com/three", '["files.example.com:443"]', more=site + 'names = "upstream"\n')
     check('"path": "/three"' in answer.out and connected[2:] == ["files.example.com:443"] and "not checked" in answer.enforcement["net.allow"], "by the name, and the result says what that is worth", (answer, connected))
     del connected[:]
+    s.environ["PAIR"] = "someone:s3cret-of-the-site"
+    answer = shell(s, f"curl -sS {CA} https://api.example.com/four; env; cat /proc/*/environ | tr '\\0' '\\n'", more=site + 'credentials = "env:PAIR"\n')
+    del s.environ["PAIR"]
+    check('"path": "/four"' in answer.out and heads[-1] == "Basic c29tZW9uZTpzM2NyZXQtb2YtdGhlLXNpdGU=", "with credentials, which the upstream alone hears", (answer, heads))
+    check("s3cret" not in json.dumps(answer.json) and "PAIR=" not in answer.out, "and no part of the cage or the result holds", answer)
+    answer = shell(s, "true", more=site + 'credentials = "env:PAIR"\n')
+    check(answer.status == "denied" and "egress.credentials" in answer.message, "none: the call is refused", answer)
 
 
-connected = []
+connected, heads = [], []
 
 
 class Connect(socketserver.StreamRequestHandler):
@@ -554,8 +561,9 @@ class Connect(socketserver.StreamRequestHandler):
 
     def handle(self):
         words = self.rfile.readline().split()
-        while self.rfile.readline().strip():
-            pass
+        while line := self.rfile.readline().strip():
+            if line.lower().startswith(b"proxy-authorization:"):
+                heads.append(line.split(b": ", 1)[1].decode())
         host, port = words[1].decode().rsplit(":", 1)
         connected.append(f"{host}:{port}")
         outer = socket.create_connection((NAMES.get(host, [host])[0], int(port)))
