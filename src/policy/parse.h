@@ -107,7 +107,7 @@ void tc_parse_path_settle(struct tc_parse *p, struct tc_node *node, const char *
 tc_key_set tc_set_unix_sockets;
 
 /* Of network (parse_net.c) */
-tc_key_set tc_set_network, tc_set_port;
+tc_key_set tc_set_network, tc_set_port, tc_set_ports;
 
 /* Of secrets (parse_secrets.c); and, once the whole file is read, whether each can be sent */
 tc_key_set tc_set_secrets, tc_set_secret_from, tc_set_secret_hosts, tc_set_secret_header;
