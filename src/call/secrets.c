@@ -60,11 +60,23 @@ static const char *value_wrong(const char *value, size_t len)
     return NULL;
 }
 
+/* As SOCKS5 and HTTP can say them. */
+static bool is_pair(const char *value, size_t len)
+{
+    enum { PART_MAX = 255 };
+    const char *colon = memchr(value, ':', len);
+    size_t user = colon ? (size_t)(colon - value) : 0;
+    return user > 0 && user <= PART_MAX && len - user > 1 && len - user - 1 <= PART_MAX;
+}
+
 static int take(struct reading *r, const char *value, size_t len)
 {
     const char *wrong = value_wrong(value, len);
     if (wrong)
         return fail(r, 0, "put the value there alone, in one line of 8 to 16384 bytes", wrong);
+    if (strcmp(r->secret->name, TC_UPSTREAM_SECRET) == 0 && !is_pair(value, len))
+        return fail(r, 0, "write USER:PASSWORD, each of 1 to 255 bytes",
+                    "it is no user and password");
     return tc_strv_take(&r->values, strndup(value, len)) ? 0 : tc_fail_memory(r->err);
 }
 

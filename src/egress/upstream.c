@@ -5,6 +5,7 @@
  * judged here, or where it looks names up itself the name of the grant. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -35,20 +36,62 @@ static void host_of(const struct tc_egress_flow *f, char out[TC_EGRESS_HOST_SIZE
         (void)inet_ntop(AF_INET6, &to->v6.sin6_addr, out, TC_EGRESS_HOST_SIZE);
 }
 
-static bool ask_http(const struct tc_egress_flow *f)
+/* USER:PASSWORD; NULL: it wants none. */
+static const char *credentials(const struct tc_egress_config *config)
+{
+    for (size_t i = 0; i < config->secret_count; i++)
+        if (strcmp(config->secrets[i].name, TC_UPSTREAM_SECRET) == 0)
+            return config->values.items[i];
+    return NULL;
+}
+
+static void add_basic(struct tc_buf *out, const char *pair)
+{
+    enum { PAIR_MAX = 2 * 255 + 1 };
+    unsigned char text[(PAIR_MAX + 2) / 3 * 4 + 1];
+    size_t len = strnlen(pair, PAIR_MAX);
+    (void)EVP_EncodeBlock(text, (const unsigned char *)pair, (int)len);
+    tc_buf_addf(out, "Proxy-Authorization: Basic %s\r\n", (const char *)text);
+    explicit_bzero(text, sizeof(text));
+}
+
+static bool ask_http(const struct tc_egress_flow *f, const char *pair)
 {
     char host[TC_EGRESS_HOST_SIZE], target[TC_EGRESS_TARGET_MAX];
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     host_of(f, host);
     tc_egress_target(host, f->to.port, target);
-    tc_buf_addf(&out, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", target, target);
-    return !out.failed && send_all(f, out.data, out.len);
+    tc_buf_addf(&out, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n", target, target);
+    if (pair)
+        add_basic(&out, pair);
+    tc_buf_adds(&out, "\r\n");
+    bool fine = !out.failed && send_all(f, out.data, out.len);
+    if (pair && out.data)
+        explicit_bzero(out.data, out.len);
+    return fine;
 }
 
-static bool ask_socks(const struct tc_egress_flow *f)
+enum { SOCKS_NONE = 0, SOCKS_PAIR = 2 };
+
+static bool ask_socks(const struct tc_egress_flow *f, const char *pair)
 {
-    static const unsigned char greeting[] = {5, 1, 0};
+    const unsigned char greeting[] = {5, 1, pair ? SOCKS_PAIR : SOCKS_NONE};
     return send_all(f, greeting, sizeof(greeting));
+}
+
+static bool socks_prove(const struct tc_egress_flow *f, const char *pair)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    size_t user = strcspn(pair, ":"), password = strlen(pair) - user - 1;
+    tc_buf_addc(&out, 1);
+    tc_buf_addc(&out, (char)user);
+    tc_buf_add(&out, pair, user);
+    tc_buf_addc(&out, (char)password);
+    tc_buf_adds(&out, pair + user + 1);
+    bool fine = !out.failed && send_all(f, out.data, out.len);
+    if (out.data)
+        explicit_bzero(out.data, out.len);
+    return fine;
 }
 
 static bool socks_connect(const struct tc_egress_flow *f)
@@ -80,8 +123,9 @@ bool tc_egress_upstream_ask(const struct tc_egress_proxy *p, struct tc_egress_fl
     f->way->asked = true;
     f->way->seen = 0;
     f->way->why[0] = '\0';
-    f->way->agreed = false;
-    return p->config.upstream.socks ? ask_socks(f) : ask_http(f);
+    f->way->agreed = f->way->proved = false;
+    const char *pair = credentials(&p->config);
+    return p->config.upstream.socks ? ask_socks(f, pair) : ask_http(f, pair);
 }
 
 /* ---- what it answers ----------------------------------------------------------------------------
@@ -133,20 +177,34 @@ static size_t socks_size(const unsigned char *in)
     }
 }
 
-static enum tc_egress_answer read_socks(struct tc_egress_flow *f)
+/* The two bytes of an answer before the last one; then what is said next. */
+static enum tc_egress_answer agree(struct tc_egress_flow *f, const char *pair)
+{
+    struct tc_egress_way *way = f->way;
+    unsigned char first = way->in[0], second = way->in[1];
+    bool choosing = !way->agreed, sent;
+    if (way->seen < 2)
+        return TC_ANSWER_MORE;
+    if (choosing && first != 5)
+        return refused(way, "it speaks no SOCKS5");
+    if (choosing && second != (pair ? SOCKS_PAIR : SOCKS_NONE))
+        return refused(way, pair ? "it takes no credentials" : "it wants credentials");
+    if (!choosing && (first != 1 || second != 0))
+        return refused(way, "it does not take the credentials");
+    way->agreed = true;
+    way->proved = !choosing || !pair;
+    way->seen = 0;
+    sent = way->proved ? socks_connect(f) : socks_prove(f, pair);
+    return sent ? TC_ANSWER_MORE : refused(way, "it broke off");
+}
+
+static enum tc_egress_answer read_socks(const struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     struct tc_egress_way *way = f->way;
     const unsigned char *in = way->in;
-    enum { METHOD = 2, FIRST = 5 };
-    if (!way->agreed) {
-        if (way->seen < METHOD)
-            return TC_ANSWER_MORE;
-        if (in[0] != 5 || in[1] != 0)
-            return refused(way, in[0] != 5 ? "it speaks no SOCKS5" : "it wants credentials");
-        way->agreed = true;
-        way->seen = 0;
-        return socks_connect(f) ? TC_ANSWER_MORE : refused(way, "it broke off");
-    }
+    enum { FIRST = 5 };
+    if (!way->proved)
+        return agree(f, credentials(&p->config));
     if (way->seen < FIRST)
         return TC_ANSWER_MORE;
     if (in[0] != 5 || in[1] != 0 || !socks_size(in))
@@ -172,7 +230,7 @@ enum tc_egress_answer tc_egress_upstream_read(const struct tc_egress_proxy *p,
         way->seen++;
         memmove(way->last, way->last + 1, sizeof(way->last) - 1);
         way->last[sizeof(way->last) - 1] = (char)byte;
-        answer = p->config.upstream.socks ? read_socks(f) : read_http(way);
+        answer = p->config.upstream.socks ? read_socks(p, f) : read_http(way);
     }
     return answer;
 }

@@ -14,7 +14,7 @@ struct tc_egress_way {
     size_t count, next;
     const union tc_egress_address *to; /* what it is asked for; NULL: the name */
     bool taken;                        /* the connection being made goes to the upstream */
-    bool asked, agreed;                /* SOCKS: on how to go on */
+    bool asked, agreed, proved;        /* SOCKS: on how to go on; and that it may */
     unsigned char in[32];              /* its answer begins so; more is not looked at */
     size_t seen;                       /* bytes of the answer */
     char last[4];

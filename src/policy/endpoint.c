@@ -307,6 +307,12 @@ static int read_v6_range(const char *text, const char *address, const char *rest
 int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_complaint *c)
 {
     const char *host = tc_startswith(text, "allowlist:") ? text + strlen("allowlist:") : text;
+    if (tc_startswith(host, "udp:") || tc_endswith(host, "/udp"))
+        return refuse(c, text, strlen(text),
+                      "use the service over TCP (DNS, HTTP, databases all have it); names are "
+                      "looked up without an entry",
+                      "is UDP, which the egress proxy does not carry: nothing in it says for which "
+                      "host it is");
     if (strstr(host, "://"))
         return refuse(c, text, strlen(text),
                       "write only host and port, as in \"api.example.com:443\"", "is a URL");

@@ -64,6 +64,9 @@ struct tc_upstream {
     uint32_t line;
 };
 
+/* The name of the secret that is said to the upstream, and put into no request. */
+#define TC_UPSTREAM_SECRET "egress.credentials"
+
 /* A value that the tool never sees. */
 struct tc_secret {
     char *name, *from, *header; /* from: "env:NAME" or "file:/path" */

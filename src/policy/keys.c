@@ -86,6 +86,13 @@ const struct tc_key tc_keys[] = {
              "port) or socks5://. Connections to public addresses go through it; those to this "
              "machine and to private addresses that the policy names go straight.",
      .example = "upstream = \"socks5://10.0.0.8:1080\""},
+    {TC_IN(EGRESS), "credentials", tc_set_credentials, NONE, .type = "string",
+     .text =
+         "Where USER:PASSWORD for the upstream is read at the call, as a secret is: \"env:NAME\" "
+         "or \"file:PATH\". The proxy alone has it, and says it to the upstream (HTTP Basic, or "
+         "SOCKS5's own).",
+     .example = "upstream = \"http://proxy.example.com:3128\"\ncredentials = "
+                "\"env:PROXY_CREDENTIALS\""},
     {TC_IN(EGRESS), "names", tc_set_index,
      .offset = offsetof(struct toolcage_policy, upstream_names), NONE, .choices = tc_words_names,
      .type = "word", .fallback = "here",
@@ -339,6 +346,11 @@ const struct tc_key tc_keys[] = {
      .example = "host = \"api.example.com\""},
     {TC_IN(NET_ENTRY), "port", tc_set_port, NONE, RANGE(COUNT, 1, 65535), .type = "integer",
      .fallback = "443", .text = "The port.", .example = "port = 8443"},
+    {TC_IN(NET_ENTRY), "ports", tc_set_ports, NONE, .type = "not provided",
+     .text =
+         "Several ports, or \"any\". Refused by this version: what listens in a cage listens on "
+         "the ports that are named, one an entry.",
+     .example = "port = 8080"},
     {TC_IN(NET_ENTRY), "methods", tc_set_strings, .offset = offsetof(struct tc_net_entry, methods),
      NONE, .type = "array of strings",
      .text = "HTTP methods that are allowed; others are refused. Implies inspection on a TLS port.",

@@ -122,7 +122,9 @@ struct toolcage_policy {
     size_t server_count;
     struct tc_strv settings;     /* of the backends, "backend.key=value" */
     struct tc_upstream upstream; /* of [egress]; host NULL: none */
-    int upstream_names;          /* index into tc_words_names */
+    char *upstream_from;         /* where its credentials are; NULL: it needs none */
+    uint32_t upstream_from_line;
+    int upstream_names; /* index into tc_words_names */
     struct tc_class *tiers, *risks;
     size_t tier_count, risk_count;
     struct tc_test *tests;

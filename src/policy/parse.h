@@ -107,14 +107,14 @@ void tc_parse_path_settle(struct tc_parse *p, struct tc_node *node, const char *
 tc_key_set tc_set_unix_sockets;
 
 /* Of network (parse_net.c) */
-tc_key_set tc_set_network, tc_set_port;
+tc_key_set tc_set_network, tc_set_port, tc_set_ports;
 
 /* Of secrets (parse_secrets.c); and, once the whole file is read, whether each can be sent */
 tc_key_set tc_set_secrets, tc_set_secret_from, tc_set_secret_hosts, tc_set_secret_header;
 void tc_parse_secrets_check(struct tc_parse *p);
 
 /* Of [egress] (parse_egress.c); and, once the whole file is read, what the networks say to it */
-tc_key_set tc_set_egress, tc_set_upstream;
+tc_key_set tc_set_egress, tc_set_upstream, tc_set_credentials;
 void tc_parse_upstream_check(struct tc_parse *p);
 
 /* Of system calls (parse_syscalls.c) */

@@ -66,6 +66,16 @@ void tc_set_upstream(struct tc_parse *p, const struct tc_key *key, struct tc_nod
     to->line = node->at.line;
 }
 
+void tc_set_credentials(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                        void *into)
+{
+    struct toolcage_policy *policy = into;
+    struct tc_secret secret = {0};
+    tc_set_secret_from(p, key, node, &secret);
+    policy->upstream_from = secret.from;
+    policy->upstream_from_line = node->at.line;
+}
+
 void tc_set_egress(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     struct toolcage_policy *policy = p->policy;
@@ -109,8 +119,24 @@ static void check_entry(struct tc_parse *p, const struct tc_spec *spec,
                "is the upstream proxy itself, through which everything could be reached");
 }
 
+/* They would be in the cage after all. */
+static void check_passed(struct tc_parse *p, const struct tc_spec *spec)
+{
+    const char *from = p->policy->upstream_from;
+    if (!from || !tc_startswith(from, "env:") || !tc_strv_has(&spec->env_pass, from + 4))
+        return;
+    _autofree_ char *subject = tc_spec_key(spec, "env");
+    if (subject)
+        tc_diag_add(&p->diag, (struct tc_place){spec->said[TC_KEY_ENV], 1, 1}, subject,
+                    "take it out of env.pass: the proxy alone needs it",
+                    "env.pass hands on %s, which holds the credentials of the upstream", from + 4);
+    else
+        p->diag.memory = true;
+}
+
 static void check_spec(struct tc_parse *p, const struct tc_spec *spec)
 {
+    check_passed(p, spec);
     for (size_t i = 0; i < spec->net_count; i++)
         check_entry(p, spec, &spec->net[i], spec->net[i].origin.line);
     for (size_t i = 0; i < spec->argument_count; i++)

@@ -100,6 +100,17 @@ void tc_set_port(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
         entry->port = (uint16_t)node->integer;
 }
 
+/* One listener of a cage is one port. All of them would need a rule of the kernel's packet filter
+ * in the cage's own namespace, which is neither everywhere nor cheap, and the proxy's wall of ports
+ * would be none. */
+void tc_set_ports(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    bool any = node->kind == TC_NODE_STRING && tc_streq(node->text, "any");
+    tc_parse_bad_key(p, node, "name each port in an entry of its own, as in \"example.com:8080\"",
+                     any ? "ports = \"any\" cannot be held by any backend of this version"
+                         : "an entry of network is one port");
+}
+
 static void add_entry(struct tc_parse *p, struct tc_spec *spec, struct tc_node *node)
 {
     struct tc_net_entry entry = {0};

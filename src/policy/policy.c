@@ -127,6 +127,7 @@ struct toolcage_policy *tc_policy_unref(struct toolcage_policy *policy)
         server_done(&policy->servers[i]);
     tc_strv_done(&policy->settings);
     tc_fields_done(&tc_upstream_fields, &policy->upstream);
+    free(policy->upstream_from);
     classes_done(policy->tiers, policy->tier_count);
     classes_done(policy->risks, policy->risk_count);
     tests_done(policy->tests, policy->test_count);

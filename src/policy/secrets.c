@@ -83,6 +83,21 @@ static int keep_out(struct tc_resolve *r, const struct tc_secret *secret)
     return tc_resolve_hide(r, path, "where a secret is kept");
 }
 
+/* Those of the upstream are read and kept as a secret is, and go to no host of the grant. */
+static int take_credentials(struct tc_resolve *r)
+{
+    static const char header[] = "Proxy-Authorization: Basic " TC_SECRET_PLACE;
+    struct tc_grant *grant = r->grant;
+    const struct tc_secret said = {.name = (char *)(uintptr_t)TC_UPSTREAM_SECRET,
+                                   .from = r->policy->upstream_from,
+                                   .header = (char *)(uintptr_t)header,
+                                   .line = r->policy->upstream_from_line};
+    if (!said.from || !r->policy->upstream.host || !grant->net_count)
+        return 0;
+    struct tc_secret *to = TC_PUSH(grant->secrets, grant->secret_count);
+    return to && copy_words(to, &said) ? keep_out(r, to) : tc_resolve_memory(r);
+}
+
 /* After narrowing: what the call cannot reach it has no secret for. */
 int tc_resolve_secrets(struct tc_resolve *r)
 {
@@ -101,6 +116,9 @@ int tc_resolve_secrets(struct tc_resolve *r)
         if (rc || !stand_in(grant, to))
             return rc ? rc : tc_resolve_memory(r);
     }
+    int rc = take_credentials(r);
+    if (rc)
+        return rc;
     if (grant->secret_count > 1)
         qsort(grant->secrets, grant->secret_count, sizeof(*grant->secrets), compare);
     return 0;

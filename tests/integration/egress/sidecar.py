@@ -5,6 +5,7 @@
 
 usage: sidecar.py TOOLCAGE self|ordinary
 """
+import base64
 import json
 import os
 import pathlib
@@ -213,10 +214,31 @@ def test_upstream():
     with Sidecar(text='[egress]\nupstream = "http://10.0.0.1:3128"\n' + POLICY) as p:
         answer = p.curl("https://ok.example/x")
         check("GET /x" in answer.stdout and site.asked == [(world.PUBLIC, 443)], "by the site's proxy", (answer, site.asked))
+        check("Authorization" not in site.heads[-1], "which gets no credentials", site.heads)
+    pair = "someone:s3cret:with a colon"
+    (SCRATCH / "pair").write_text(pair + "\n")
+    basic = base64.b64encode(pair.encode()).decode()
+    for where, upstream in (("http://10.0.0.1:3129", Upstream("10.0.0.1", 3129)), ("socks5://10.0.0.1:1081", Upstream("10.0.0.1", 1081, socks=True, credentials=pair))):
+        for source in ("env:PAIR", f"file:{SCRATCH}/pair"):
+            with Sidecar(text=f'[egress]\nupstream = "{where}"\ncredentials = "{source}"\n' + POLICY, more={"PAIR": pair}) as p:
+                answer = p.curl("https://ok.example/x")
+                said = upstream.heads[-1] if upstream.heads else ""
+                check("GET /x" in answer.stdout and (said == pair or f"Proxy-Authorization: Basic {basic}\r\n" in said), f"{where}: credentials from {source}", (answer, said))
+                answer = p.curl("http://ok.example/x")
+                check(basic not in answer.stdout and "Proxy-Authorization" not in answer.stdout, "no server hears them", answer)
+    strict = Upstream("10.0.0.1", 1082, socks=True, credentials="someone:else-wise")
+    with Sidecar(text='[egress]\nupstream = "socks5://10.0.0.1:1082"\ncredentials = "env:PAIR"\n' + POLICY, more={"PAIR": pair}) as p:
+        answer = p.curl("http://ok.example/x")
+        check("it does not take the credentials" in answer.stdout and strict.heads and "s3cret" not in answer.stdout, "wrong ones are told so", answer)
+    with Sidecar(text='[egress]\nupstream = "socks5://10.0.0.1:1082"\n' + POLICY) as p:
+        check("it wants credentials" in p.curl("http://ok.example/x").stdout, "none where some are wanted")
+    for value, why in (("no-colon-in-it", "no user and password"), (":password", "no user and password"), ("u:" + "x" * 300, "no user and password"), ("short:x", "fewer than 8")):
+        answer = run("--tool", "web", text='[egress]\nupstream = "http://10.0.0.1:3128"\ncredentials = "env:PAIR"\n' + POLICY, more={"PAIR": value})
+        check(answer.returncode == 125 and why in answer.stderr and value not in answer.stderr, f"no credentials: {value[:20]}", answer)
 
 
-def run(*words):
-    return subprocess.run([TOOLCAGE, "egress", "--policy", policy(), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+def run(*words, text=POLICY, more=None):
+    return subprocess.run([TOOLCAGE, "egress", "--policy", policy(text), *words], env={**os.environ, **(more or {})}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
 
 
 def test_refusals():

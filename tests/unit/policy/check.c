@@ -91,6 +91,17 @@ static const struct row rows[] = {
     {"[egress]\nupstream = \"http:"
      "//a b:1\"\n",
      2, 12, "egress.upstream", "is not a host name or address", ""},
+    {"[egress]\nupstream = \"http://10.0.0.8:3128\"\ncredentials = \"someone:s3cret\"\n", 3, 15,
+     "egress.credentials", "does not say where", "env:NAME"},
+    {"[egress]\nupstream = \"http://10.0.0.8:3128\"\ncredentials = \"env:PAIR\"\n" T
+     "env.pass = [\"PAIR\"]\n",
+     5, 1, "tool.x.env", "hands on PAIR", "the proxy alone"},
+    {T "network = [{ host = \"a.example\", ports = \"any\" }]\n", 2, 34, "tool.x.network.ports",
+     "cannot be held by any backend", "in an entry of its own"},
+    {T "network = [{ host = \"a.example\", ports = [80, 443] }]\n", 2, 34, "tool.x.network.ports",
+     "is one port", "in an entry of its own"},
+    {T "network = [\"udp:a.example:53\"]\n", 2, 12, "tool.x.network", "is UDP", "over TCP"},
+    {T "network = [\"a.example:53/udp\"]\n", 2, 12, "tool.x.network", "is UDP", "over TCP"},
     {"[egress]\nnames = \"here\"\n", 1, 2, "egress", "names no upstream", "add upstream"},
     {"[egress]\nupstream = \"http://10.0.0.8:3128\"\nnames = \"upstream\"\n" T
      "network = [\"*.example.com\"]\n",
