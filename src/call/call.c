@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "call/choose.h"
+#include "call/images.h"
 
 static int fail_usage(struct toolcage_error **err, const char *subject, const char *hint,
                       const char *message)
@@ -79,7 +80,7 @@ static int make_call(struct toolcage_engine *engine, struct toolcage_policy *pol
     struct toolcage_call *call = calloc(1, sizeof(*call));
     if (!call)
         return tc_fail_memory(err);
-    call->sock = call->peer = call->input.pipe = -1;
+    call->sock = call->peer = call->input.pipe = call->image = -1;
     atomic_init(&call->cancelled, false);
     call->engine = tc_engine_ref(engine);
     call->policy = tc_policy_ref(policy);
@@ -158,6 +159,8 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
     free(call->narrow);
     tc_grant_done(&call->grant);
     tc_stage_free(call->stage);
+    if (call->image >= 0)
+        (void)close(call->image);
     tc_result_free(call->result);
     (void)tc_policy_unref(call->policy);
     (void)tc_engine_unref(call->engine);
@@ -372,6 +375,9 @@ int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_j
     struct tc_grant grant = {0};
     _autobuf_ struct tc_buf routes = TC_BUF_INIT;
     r = tc_call_resolve(call, true, &grant, err);
+    _autofd_ int image = -1;
+    if (r == 0)
+        r = tc_image_extend(call->policy, true, &grant, &image, err);
     if (r == 0 && grant.fallback.count && !access)
         r = tc_choose_explain(call->engine, &grant, &routes, err);
     if (r == 0)

@@ -96,20 +96,25 @@ int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **
     if (!absolute_variable("HOME", &ret->home) ||
         !own_directory("XDG_STATE_HOME", ret->home, ".local/state/toolcage", &ret->state) ||
         !own_directory("XDG_CONFIG_HOME", ret->home, ".config/toolcage", &ret->config) ||
+        !own_directory("XDG_DATA_HOME", ret->home, ".local/share/toolcage", &ret->images) ||
         !tc_homes(ret->home, &ret->homes, &own) || !without_links(ret->home, &ret->real_home) ||
         !without_links(ret->state, &ret->real_state) ||
-        !without_links(ret->config, &ret->real_config))
+        !without_links(ret->config, &ret->real_config) ||
+        !without_links(ret->images, &ret->real_images))
         return tc_fail_memory(err);
-    ret->facts = (struct tc_facts){
-        .cwd = ret->cwd,
-        .home = ret->home,
-        .state = ret->state,
-        .config = ret->config,
-        .real = {.home = ret->real_home, .state = ret->real_state, .config = ret->real_config},
-        .environ = (const char *const *)environ,
-        .homes = &ret->homes,
-        .homeless = !own,
-        .closed = tc_home_closed};
+    ret->facts = (struct tc_facts){.cwd = ret->cwd,
+                                   .home = ret->home,
+                                   .state = ret->state,
+                                   .config = ret->config,
+                                   .images = ret->images,
+                                   .real = {.home = ret->real_home,
+                                            .state = ret->real_state,
+                                            .config = ret->real_config,
+                                            .images = ret->real_images},
+                                   .environ = (const char *const *)environ,
+                                   .homes = &ret->homes,
+                                   .homeless = !own,
+                                   .closed = tc_home_closed};
     return 0;
 }
 
@@ -119,9 +124,11 @@ void tc_surroundings_done(struct tc_surroundings *s)
     free(s->home);
     free(s->state);
     free(s->config);
+    free(s->images);
     free(s->real_home);
     free(s->real_state);
     free(s->real_config);
+    free(s->real_images);
     tc_strv_done(&s->homes);
     *s = (struct tc_surroundings){0};
 }

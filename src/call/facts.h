@@ -10,8 +10,8 @@
 #include "policy/policy.h"
 
 struct tc_surroundings {
-    char *cwd, *home, *state, *config;
-    char *real_home, *real_state, *real_config;
+    char *cwd, *home, *state, *config, *images;
+    char *real_home, *real_state, *real_config, *real_images;
     struct tc_strv homes;
     struct tc_facts facts; /* borrows from the above */
 };

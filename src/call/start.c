@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "call/call.h"
+#include "call/images.h"
 #include "call/programs.h"
 #include "call/route.h"
 #include "call/secrets.h"
@@ -232,6 +233,8 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
     note(call, "resolve", now);
     r = tc_route(call->engine, call->policy, &call->grant, chose_backend(call), wanted(call),
                  &front, err);
+    if (r == 0)
+        r = tc_image_extend(call->policy, false, &call->grant, &call->image, err);
     return r < 0 ? r : submit(call, front, err);
 }
 
@@ -307,6 +310,8 @@ int tc_call_start(struct toolcage_call *call, struct toolcage_error **err)
     /* A failed start may be tried again: nothing was sent, and what was resolved is forgotten. */
     tc_grant_done(&call->grant);
     tc_stage_free(TAKE(call->stage));
+    if (call->image >= 0)
+        (void)close(TAKE_FD(call->image));
     call->step_count = 0;
     if (err)
         *err = why;

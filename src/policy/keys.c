@@ -260,14 +260,15 @@ const struct tc_key tc_keys[] = {
      .text = "Cages in cages, the outermost first, in place of backend. No backend of this version "
              "nests: such a call is refused.",
      .example = "layers = [\"oci\", \"wasm\"]"},
-    {EACH_AND_SETUP, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "path",
+    {EACH_AND_SETUP, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "name or path",
      .fallback = "the host's system directories",
      .text =
-         "A directory with a root file system, for the backends oci and gvisor: the tool sees it "
-         "read-only in the place of the host's system directories. It chooses backend oci. "
-         "Written as a path (\"/\", \"./\", \"../\" or \"~/\" first); images by name come "
-         "later.",
-     .example = "image = \"./rootfs\""},
+         "The root file system, for the backends oci and gvisor: the tool sees it read-only in the "
+         "place of the host's system directories. It chooses backend oci. A name of the store of "
+         "images (toolcage image list); with @sha256:… behind it, exactly that content. Or a "
+         "directory, written as a path (\"/\", \"./\", \"../\" or \"~/\" first). \"system\" "
+         "stands for the host's system directories.",
+     .example = "image = \"python:3.14\""},
     {EACH, "module", tc_set_string, SPEC(module), .id = TC_KEY_MODULE, .type = "string",
      .text = "A WebAssembly module; chooses backend wasm.", .example = "module = \"tool.wasm\""},
     {EACH, "workspace", tc_set_workspace, .id = TC_KEY_WORKSPACE, .type = "table",
@@ -350,7 +351,7 @@ const struct tc_key tc_keys[] = {
      .text =
          "Several ports, or \"any\". Refused by this version: what listens in a cage listens on "
          "the ports that are named, one an entry.",
-     .example = "port = 8080"},
+     .example = "host = \"api.example.com\", port = 8080"},
     {TC_IN(NET_ENTRY), "methods", tc_set_strings, .offset = offsetof(struct tc_net_entry, methods),
      NONE, .type = "array of strings",
      .text = "HTTP methods that are allowed; others are refused. Implies inspection on a TLS port.",

@@ -8,6 +8,7 @@
 
 #include "base/path.h"
 #include "policy/backends.h"
+#include "policy/image_ref.h"
 #include "policy/parse.h"
 #include "policy/pathrule.h"
 #include "policy/template.h"
@@ -396,8 +397,15 @@ static bool is_path(const char *text)
 void tc_set_image(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     struct tc_spec *spec = into;
+    struct tc_image_ref ref;
     if (node->kind != TC_NODE_STRING || !is_path(node->text)) {
-        tc_set_string(p, key, node, into); /* a name: the call is refused, with the reason */
+        const char *complaint =
+            node->kind == TC_NODE_STRING && !tc_streq(node->text, TC_IMAGE_SYSTEM)
+                ? tc_image_ref_parse(node->text, &ref)
+                : NULL;
+        if (complaint)
+            tc_parse_bad(p, node, complaint, "\"%.80s\" is no name of an image", node->text);
+        tc_set_string(p, key, node, into);
         return;
     }
     free(spec->image);

@@ -18,9 +18,10 @@ struct tc_facts {
     const char *home;      /* the caller's home directory, or NULL */
     const char *workspace; /* host path that /workspace stands for; NULL: cwd */
     /* toolcage's own directories, masked in every grant; may be NULL */
-    const char *state, *config;
+    const char *state, *config, *images;
     struct {
-        const char *home, *state, *config; /* without the links on their way; NULL: the same */
+        const char *home, *state, *config,
+            *images; /* without the links on their way; NULL: the same */
     } real;
     const char *const *environ;
     /* Directories whose credentials are masked wherever they are granted; NULL: `home` alone. */
@@ -107,6 +108,8 @@ int tc_grant_seal(const struct toolcage_policy *policy, const struct tc_facts *f
 
 /* For the router: this backend, one of the grant's, runs it. */
 int tc_grant_choose(struct tc_grant *grant, const char *backend, struct toolcage_error **err);
+/* The root is this one from now on; NULL: the host's system directories. */
+int tc_grant_root(struct tc_grant *grant, const char *image, struct toolcage_error **err);
 
 /* Is the host's path among those that every grant masks (credentials, toolcage's state), or below
  * one? */

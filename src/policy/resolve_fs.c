@@ -281,7 +281,8 @@ static int mask_own(struct tc_resolve *r, const char *own, const char *why)
 
 int tc_resolve_masks(struct tc_resolve *r)
 {
-    static const char state[] = "toolcage's own state", config[] = "toolcage's own configuration";
+    static const char state[] = "toolcage's own state", config[] = "toolcage's own configuration",
+                      images[] = "toolcage's store of images";
     const struct {
         const char *path, *why;
     } own[] = {
@@ -289,9 +290,11 @@ int tc_resolve_masks(struct tc_resolve *r)
         {r->facts->real.state, state},
         {r->facts->config, config},
         {r->facts->real.config, config},
+        {r->facts->images, images},
+        {r->facts->real.images, images},
         {"/run/toolcage", state},
         {"/var/run/toolcage", state}, /* a link to the same in most systems */
-        {"/var/lib/toolcage", state}, /* what root's install phases leave */
+        {"/var/lib/toolcage", state}, /* what root's install phases leave, and its images */
     };
     int rc = 0;
     for (size_t i = 0; i < TC_COUNT(own) && !rc; i++)

@@ -39,6 +39,16 @@ int tc_grant_choose(struct tc_grant *grant, const char *backend, struct toolcage
     return tc_grant_digest(grant, err);
 }
 
+int tc_grant_root(struct tc_grant *grant, const char *image, struct toolcage_error **err)
+{
+    char *copy = image ? strdup(image) : NULL;
+    if (image && !copy)
+        return tc_fail_memory(err);
+    free(grant->image);
+    grant->image = copy;
+    return tc_grant_digest(grant, err);
+}
+
 int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts *facts,
                     const char *path, bool *ret, struct toolcage_error **err)
 {

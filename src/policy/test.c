@@ -200,6 +200,7 @@ int tc_policy_test(const struct toolcage_policy *policy, const struct tc_test_te
                               .workspace = TC_WORKSPACE,
                               .state = facts->state,
                               .config = facts->config,
+                              .images = facts->images,
                               .real = facts->real,
                               .environ = no_environment},
                     .out = TC_BUF_INIT};

@@ -24,9 +24,6 @@ static int check_image(const struct tc_grant *grant, struct toolcage_error **err
     struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE, .stage = "lower", .subject = "image"};
     if (!grant->image)
         return 0;
-    why.hint = "unpack it, and name the directory: image = \"./rootfs\"";
-    if (grant->image[0] != '/')
-        return tc_fail(err, &why, "images by name are not provided yet: %s", grant->image);
     why.hint = "remove the file from the image";
     for (size_t i = 0; i < grant->fs_count; i++) {
         const struct tc_fs_entry *e = &grant->fs[i];

@@ -270,7 +270,9 @@ static int open_image(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     char where[PATH_MAX];
     struct stat st;
-    _autofd_ int fd = tc_resolve(&p->trees.resolver, cage->plan->image, where);
+    errno = EINVAL;
+    _autofd_ int fd =
+        cage->plan->image[0] != '/' ? -1 : tc_resolve(&p->trees.resolver, cage->plan->image, where);
     if (fd < 0)
         return refuse_image(cage, "cannot be opened",
                             "name a directory that exists, by its real path");

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "image/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/strv.h"
+#include "base/sys.h"
+#include "image/say.h"
+
+#define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+enum { SECOND_US = 1000000, GRACE_MS = 10000, SLICE_MS = 1000 };
+
+/* Where daemons, logins and proxies of the caller are; nothing else of the environment. */
+static bool make_environment(const struct tc_run *run, struct tc_strv *ret)
+{
+    static const char *const passed[] = {
+        "HOME",       "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE",
+        "http_proxy", "https_proxy",     "no_proxy",    "HTTP_PROXY",    "HTTPS_PROXY",
+        "NO_PROXY"};
+    bool fine = tc_strv_add(ret, "PATH=" SEARCH) && tc_strv_add(ret, "LC_ALL=C.UTF-8") &&
+                tc_strv_add(ret, "DEBIAN_FRONTEND=noninteractive");
+    for (size_t i = 0; fine && i < TC_COUNT(passed); i++) {
+        const char *value = getenv(passed[i]);
+        if (value)
+            fine = tc_strv_take(ret, tc_format("%s=%s", passed[i], value));
+    }
+    for (size_t i = 0; fine && run->env && run->env[i]; i++)
+        fine = tc_strv_add(ret, run->env[i]);
+    return fine;
+}
+
+static char *find(const char *name)
+{
+    _autofree_ char *search = strdup(SEARCH);
+    char *rest = search, *dir;
+    while (search && (dir = strsep(&rest, ":"))) {
+        _autofree_ char *path = tc_format("%s/%s", dir, name);
+        if (path && access(path, X_OK) == 0)
+            return TAKE(path);
+    }
+    return NULL;
+}
+
+static void become(const char *path, const struct tc_run *run, char *const *env, int output)
+{
+    struct sigaction fresh = {.sa_handler = SIG_DFL};
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (int sig = 1; sig < NSIG; sig++)
+        (void)sigaction(sig, &fresh, NULL);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || dup2(null, STDIN_FILENO) < 0 ||
+        dup2(output, STDOUT_FILENO) < 0 || chdir("/") < 0 ||
+        tc_close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
+        _exit(127);
+    (void)execve(path, (char *const *)(uintptr_t)run->argv, env);
+    _exit(127);
+}
+
+/* Reads what there is, for at most a second. False: there will be no more. */
+static bool take_output(int from, struct tc_buf *out)
+{
+    struct pollfd ready = {.fd = from, .events = POLLIN};
+    int n = poll(&ready, 1, SLICE_MS);
+    if (n <= 0)
+        return n == 0 || errno == EINTR;
+    char *room = tc_buf_room(out, 1 << 16);
+    ssize_t got = room ? read(from, room, 1 << 16) : 0;
+    if (got > 0)
+        out->len += (size_t)got;
+    return got > 0;
+}
+
+/* True: it has ended, one way or the other. */
+static bool ended(pid_t child, int pidfd, int wait_ms, int *ret_status)
+{
+    struct pollfd ready = {.fd = pidfd, .events = POLLIN};
+    (void)poll(&ready, 1, wait_ms);
+    return waitpid(child, ret_status, WNOHANG) == child;
+}
+
+static bool await(pid_t child, int pidfd, int from, const struct tc_run *run, int *ret_status)
+{
+    int64_t until = tc_now_us() + (int64_t)run->seconds * SECOND_US;
+    while (tc_now_us() < until) {
+        if (from >= 0 && !take_output(from, run->output))
+            from = -1;
+        if (ended(child, pidfd, from >= 0 ? 0 : SLICE_MS, ret_status)) {
+            while (from >= 0 && take_output(from, run->output))
+                ;
+            return true;
+        }
+    }
+    (void)kill(child, SIGTERM);
+    if (!ended(child, pidfd, GRACE_MS, ret_status)) {
+        (void)kill(child, SIGKILL);
+        (void)waitpid(child, ret_status, 0);
+    }
+    return false;
+}
+
+static int fail(const char *name, const char *hint, struct toolcage_error **err, const char *how,
+                int number)
+{
+    return tc_fail(
+        err,
+        &(struct tc_why){.code = TOOLCAGE_EBACKEND, .stage = "run", .subject = name, .hint = hint},
+        "%s %s %d", name, how, number);
+}
+
+int tc_run(const struct tc_run *run, struct toolcage_error **err)
+{
+    const char *name = run->argv[0];
+    _autostrv_ struct tc_strv env = {0};
+    _autofree_ char *path = find(name);
+    int pair[2] = {-1, -1}, pidfd = -1, status = 0;
+    if (!path)
+        return tc_fail(
+            err,
+            &(struct tc_why){
+                .code = TOOLCAGE_EBACKEND, .stage = "run", .subject = name, .hint = run->hint},
+            "the program %s is not installed here", name);
+    if (!make_environment(run, &env))
+        return tc_fail_memory(err);
+    if (run->output && pipe2(pair, O_CLOEXEC) < 0)
+        return fail(name, "see ulimit -n", err, "cannot have a pipe: errno", errno);
+    _autofd_ int from = pair[0], to = pair[1];
+    tc_image_bar_end();
+    pid_t child = tc_fork(&pidfd);
+    if (child == 0)
+        become(path, run, env.items, to >= 0 ? to : STDERR_FILENO);
+    if (child < 0)
+        return fail(name, "see ulimit -u", err, "cannot be started: errno", errno);
+    _autofd_ int watched = pidfd;
+    if (to >= 0)
+        (void)close(TAKE_FD(to));
+    if (!await(child, watched, from, run, &status))
+        return fail(name, "try again when the network is faster", err,
+                    "was ended; it had not finished after seconds:", run->seconds);
+    if (WIFSIGNALED(status))
+        return fail(name, "what it said is above", err, "ended by signal", WTERMSIG(status));
+    return WEXITSTATUS(status) ? fail(name, "what it said is above", err, "failed with exit code",
+                                      WEXITSTATUS(status))
+                               : 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Programs of others as children: from the system's directories, with an environment that is made
+ * here, and a time after which they are ended. */
+#ifndef TC_IMAGE_RUN_H
+#define TC_IMAGE_RUN_H
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct tc_run {
+    const char *const *argv; /* the name first; it is looked for */
+    const char *const *env;  /* NAME=VALUE beside what is always there; NULL: none */
+    int seconds;
+    const char *hint;      /* where it is not installed */
+    struct tc_buf *output; /* gets standard output; NULL: that goes where errors go */
+};
+
+/* 0 when it ended with 0. What it says on standard error is shown. */
+int tc_run(const struct tc_run *run, struct toolcage_error **err);
+
+#endif

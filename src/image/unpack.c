@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The parent's side: a child, its walls, and what its words mean. */
+#include "image/unpack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/strv.h"
+#include "base/sys.h"
+
+enum { ARCHIVE_FD = 3, TARGET_FD, SAY_FD, ABOVE };
+
+static void place(int fd, int to)
+{
+    if (dup2(fd, to) < 0)
+        _exit(1);
+}
+
+static int raise_fd(int fd)
+{
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, 2 * ABOVE);
+    if (moved < 0)
+        _exit(1);
+    return moved;
+}
+
+static void work(const struct tc_unpack_job *job, int say, pid_t parent)
+{
+    struct tc_unpack_report report = {.over = 0};
+    struct tc_unpack_job own = *job;
+    int archive = raise_fd(job->archive), target = raise_fd(job->target);
+    say = raise_fd(say);
+    place(archive, ARCHIVE_FD);
+    place(target, TARGET_FD);
+    place(say, SAY_FD);
+    own.archive = ARCHIVE_FD;
+    own.target = TARGET_FD;
+    if (tc_close_range(ABOVE, ~0U, 0) < 0 || getppid() != parent)
+        _exit(1);
+    const char *failed = tc_unpack_walls(TARGET_FD, job->limits.bytes);
+    if (failed) {
+        report.fault = TC_UNPACK_WALLS;
+        report.errnum = errno;
+        tc_strcopy(report.subject, sizeof(report.subject), failed);
+    } else {
+        tc_unpack_here(&own, &report, SAY_FD);
+    }
+    report.over = 1;
+    _exit(write(SAY_FD, &report, sizeof(report)) == (ssize_t)sizeof(report) ? 0 : 1);
+}
+
+static int fail(const struct tc_unpack_job *job, const struct tc_unpack_report *report,
+                struct toolcage_error **err)
+{
+    static const struct {
+        const char *what, *hint;
+    } words[] = {
+        [TC_UNPACK_FINE] = {"", NULL},
+        [TC_UNPACK_SYSTEM] = {"cannot be unpacked", NULL},
+        [TC_UNPACK_WALLS] = {"is not unpacked, because its reader could not be confined here",
+                             "toolcage doctor says what this machine lacks, and how to mend it"},
+        [TC_UNPACK_FORMAT] = {"is no archive that can be read, or a damaged one",
+                              "make it again, or fetch it again"},
+        [TC_UNPACK_NAME] = {"has a name that leads out of its root, or is too long or deep",
+                            "do not trust this archive; names must be relative, without \"..\""},
+        [TC_UNPACK_LINK] = {"has an entry whose way or target is no such file within its root",
+                            "do not trust this archive, or make it again by another program"},
+        [TC_UNPACK_WHITEOUT] = {"removes a name that is none",
+                                "do not trust this archive, or make it again by another program"},
+        [TC_UNPACK_BYTES] = {"is larger than the limit when unpacked",
+                             "raise it by --max-size, if you trust this image"},
+        [TC_UNPACK_FILES] = {"has more files than the limit",
+                             "raise it by --max-files, if you trust this image"},
+    };
+    unsigned fault = (unsigned)report->fault;
+    if (fault >= TC_COUNT(words))
+        fault = TC_UNPACK_FORMAT;
+    bool named = report->subject[0] != '\0';
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EPATH,
+                                    .stage = "unpack",
+                                    .subject = named ? report->subject : job->name,
+                                    .errnum = report->errnum,
+                                    .hint = words[fault].hint},
+                   "%s %s%s%s", job->name, words[fault].what, named ? ": " : "", report->subject);
+}
+
+static int fail_child(const struct tc_unpack_job *job, int status, struct toolcage_error **err)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EPATH,
+                                    .stage = "unpack",
+                                    .subject = job->name,
+                                    .hint = "do not trust this archive, or make it again by "
+                                            "another program"},
+                   "%s made its reader end (%s %d)", job->name,
+                   WIFSIGNALED(status) ? "signal" : "code",
+                   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+/* Until its last word, or the end. */
+static void listen_to(const struct tc_unpack_job *job, int from, struct tc_unpack_report *ret)
+{
+    struct tc_unpack_report heard;
+    ssize_t n;
+    while (!ret->over &&
+           ((n = read(from, &heard, sizeof(heard))) > 0 || (n < 0 && errno == EINTR))) {
+        if (n != (ssize_t)sizeof(heard))
+            continue;
+        heard.digest[sizeof(heard.digest) - 1] = heard.subject[sizeof(heard.subject) - 1] = '\0';
+        *ret = heard;
+        if (job->tick)
+            job->tick(job->ud, ret);
+    }
+}
+
+int tc_unpack(const struct tc_unpack_job *job, struct tc_unpack_report *ret,
+              struct toolcage_error **err)
+{
+    int pair[2], status = 0;
+    struct stat st;
+    struct tc_why why = {.code = TOOLCAGE_ESYSTEM, .stage = "unpack", .subject = job->name};
+    *ret = (struct tc_unpack_report){.over = 0};
+    if (fstat(job->archive, &st) < 0 || !S_ISREG(st.st_mode)) {
+        why.hint = "name a file";
+        return tc_fail(err, &why, "%s is no regular file", job->name);
+    }
+    pid_t parent = getpid();
+    if (pipe2(pair, O_CLOEXEC | O_DIRECT) < 0) {
+        why.errnum = errno;
+        return tc_fail(err, &why, "cannot make a pipe");
+    }
+    _autofd_ int from = pair[0], to = pair[1];
+    pid_t child = fork();
+    if (child == 0)
+        work(job, to, parent);
+    (void)close(TAKE_FD(to));
+    if (child < 0) {
+        why.errnum = errno;
+        return tc_fail(err, &why, "cannot start the reader of %s", job->name);
+    }
+    listen_to(job, from, ret);
+    (void)kill(child, SIGKILL); /* it has said its last word, or shall not go on without ears */
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (!ret->over)
+        return fail_child(job, status, err);
+    return ret->fault ? fail(job, ret, err) : 0;
+}

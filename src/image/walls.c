@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What a reader of archives does to itself first: its root is the directory that it fills, and of
+ * the kernel it has what reading and writing files needs. */
+#include <errno.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/sys.h"
+#include "image/unpack.h"
+#include "linux/landlock_rules.h"
+#include "linux/userns.h"
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define ARCHITECTURE AUDIT_ARCH_RISCV64
+#else
+#error "no system call filter for this architecture"
+#endif
+
+enum { MEMORY = 2 << 30 >> 1, SECONDS = 3600, FILES = 64, CODE_MAX = 256 };
+
+/* ---- the root
+ * ----------------------------------------------------------------------------------------- */
+
+/* Changing the root is a privilege: who has none gets it in a user namespace, and loses it below.
+ */
+static int enter_namespace(void)
+{
+    char uids[TC_ID_MAP_SIZE], gids[TC_ID_MAP_SIZE];
+    if (geteuid() == 0)
+        return setgroups(0, NULL);
+    tc_id_map(uids, geteuid(), geteuid());
+    tc_id_map(gids, getegid(), getegid());
+    return unshare(CLONE_NEWUSER) < 0 ? -1 : tc_write_id_maps("self", uids, gids, 1);
+}
+
+static int enter_root(int target)
+{
+    return fchdir(target) < 0 || chroot(".") < 0 ? -1 : chdir("/");
+}
+
+static int restrict_reach(int target)
+{
+    int abi = tc_landlock_abi();
+    if (abi < 1)
+        return 0; /* the root stands alone there */
+    _autofd_ int ruleset = tc_landlock_open(abi);
+    return ruleset < 0 || tc_landlock_allow(ruleset, abi, target, TC_LANDLOCK_WRITE_TREE) < 0
+               ? -1
+               : tc_landlock_restrict(ruleset);
+}
+
+static int drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {{0}};
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    return (int)tc_sys(SYS_capset, TC_ARG(&head), TC_ARG(data), 0, 0, 0, 0);
+}
+
+static int set_limit(int which, rlim_t value)
+{
+    const struct rlimit limit = {.rlim_cur = value, .rlim_max = value};
+    return setrlimit((__rlimit_resource_t)which, &limit);
+}
+
+/* A sanitizer's shadow is larger than any memory. */
+static int limit_memory(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return 0;
+#else
+    return set_limit(RLIMIT_AS, MEMORY);
+#endif
+}
+
+/* ---- system calls
+ * ------------------------------------------------------------------------------------- */
+
+static const int allowed[] = {
+    SYS_read,
+    SYS_pread64,
+    SYS_write,
+    SYS_pwrite64,
+    SYS_lseek,
+    SYS_close,
+    SYS_openat2,
+    SYS_unlinkat,
+    SYS_symlinkat,
+    SYS_linkat,
+    SYS_utimensat,
+    SYS_ftruncate,
+    SYS_fstat,
+    SYS_newfstatat,
+    SYS_statx,
+    SYS_getdents64,
+    SYS_readlinkat,
+    SYS_fchdir,
+    SYS_getcwd,
+    SYS_fcntl,
+    /* memory, time, signals, the end */
+    SYS_mmap,
+    SYS_munmap,
+    SYS_mremap,
+    SYS_mprotect,
+    SYS_madvise,
+    SYS_brk,
+    SYS_futex,
+    SYS_getrandom,
+    SYS_clock_gettime,
+    SYS_gettimeofday,
+    SYS_rt_sigreturn,
+    SYS_rt_sigprocmask,
+    SYS_sigaltstack,
+    SYS_restart_syscall,
+    SYS_exit,
+    SYS_exit_group,
+    SYS_getpid,
+    SYS_gettid,
+};
+
+/* The argument that is a mode, in which no set-id bit may stand. */
+static const int modes[][2] = {
+    {SYS_openat, 3}, {SYS_mkdirat, 2}, {SYS_fchmod, 1}, {SYS_fchmodat, 2}};
+
+struct program {
+    struct sock_filter code[CODE_MAX];
+    unsigned short len;
+};
+
+static void add(struct program *p, uint16_t code, uint8_t yes, uint8_t no, uint32_t k)
+{
+    if (p->len < CODE_MAX)
+        p->code[p->len++] = (struct sock_filter){code, yes, no, k};
+}
+
+static void load(struct program *p, size_t offset)
+{
+    add(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset);
+}
+
+static void add_mode(struct program *p, int nr, int argument)
+{
+    size_t half = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
+    add(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, (uint32_t)nr);
+    load(p, offsetof(struct seccomp_data, args) + 8 * (size_t)argument + half);
+    add(p, BPF_JMP | BPF_JSET | BPF_K, 0, 1, S_ISUID | S_ISGID);
+    add(p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
+    add(p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
+}
+
+static int filter_calls(void)
+{
+    struct program p = {.len = 0};
+    load(&p, offsetof(struct seccomp_data, arch));
+    add(&p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCHITECTURE);
+    add(&p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
+    load(&p, offsetof(struct seccomp_data, nr));
+    for (size_t i = 0; i < TC_COUNT(allowed); i++) {
+        add(&p, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (uint32_t)allowed[i]);
+        add(&p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
+    }
+    for (size_t i = 0; i < TC_COUNT(modes); i++)
+        add_mode(&p, modes[i][0], modes[i][1]);
+    add(&p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM);
+    const struct sock_fprog program = {.len = p.len, .filter = p.code};
+    return p.len >= CODE_MAX ? -1 : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+}
+
+/* ---- all
+ * ---------------------------------------------------------------------------------------------- */
+
+const char *tc_unpack_walls(int target, int64_t most_bytes)
+{
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return "no_new_privs";
+    if (enter_namespace() < 0)
+        return "user namespace";
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        return "parent's end";
+    if (enter_root(target) < 0)
+        return "root directory";
+    if (restrict_reach(target) < 0)
+        return "Landlock";
+    if (set_limit(RLIMIT_CORE, 0) < 0 || set_limit(RLIMIT_FSIZE, (rlim_t)most_bytes) < 0 ||
+        set_limit(RLIMIT_NOFILE, FILES) < 0 || set_limit(RLIMIT_CPU, SECONDS) < 0 ||
+        limit_memory() < 0)
+        return "limits";
+    if (drop_capabilities() < 0)
+        return "capabilities";
+    return filter_calls() < 0 ? "system calls" : NULL;
+}
