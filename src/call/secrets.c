@@ -87,16 +87,20 @@ static int read_variable(struct reading *r, const char *name)
                  : fail(r, 0, "set the variable where toolcage is started", "it is not set");
 }
 
-/* A link leads to where the file is really kept, which may be granted by another name. */
-static bool is_shown(const struct tc_grant *grant, int fd, const char *path)
+/* Where the file really is, which a link may have led to. */
+static bool real_path(int fd, char ret[PATH_MAX])
 {
-    char link[64], real[PATH_MAX];
+    char link[64];
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(link, real, sizeof(real) - 1);
-    if (n < 0)
-        return true;
-    real[n] = '\0';
-    if (strcmp(real, path) == 0) /* the policy's own name is hidden in the grant */
+    ssize_t n = readlink(link, ret, PATH_MAX - 1);
+    ret[n < 0 ? 0 : n] = '\0';
+    return n > 0;
+}
+
+/* It may be granted by another name; the policy's own is hidden in the grant. */
+static bool is_shown(const struct tc_grant *grant, const char *real, const char *path)
+{
+    if (strcmp(real, path) == 0)
         return false;
     for (size_t i = 0; i < grant->fs_count; i++)
         if (grant->fs[i].from && tc_path_within(grant->fs[i].from, real))
@@ -107,15 +111,20 @@ static bool is_shown(const struct tc_grant *grant, int fd, const char *path)
 static int open_file(const struct reading *r, const char *path, int *ret)
 {
     struct stat st;
+    char real[PATH_MAX];
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) < 0)
         return fail(r, errno, "make the file, readable for who runs toolcage",
                     "it cannot be opened");
     if (!S_ISREG(st.st_mode))
         return fail(r, 0, "name a file", "it is no file");
-    if (is_shown(r->grant, fd, path))
+    if (!real_path(fd, real) || is_shown(r->grant, real, path))
         return fail(r, 0, "keep the file where no grant leads",
                     "it is a link into what the tool may read");
+    /* one that can put a link there would choose what is sent */
+    if (tc_grant_tool_writes(r->grant, path) || tc_grant_tool_writes(r->grant, real))
+        return fail(r, 0, "keep the file where no tool of the policy writes",
+                    "a tool may put something else there");
     *ret = TAKE_FD(fd);
     return 0;
 }
