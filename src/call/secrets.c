@@ -13,9 +13,10 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "call/output.h"
 
 /* Of fewer bytes much in an answer would look like one; of more no server takes a header. */
-enum { BYTES_MIN = 8, BYTES_MAX = 16384, FILE_MAX = 1 << 20 };
+enum { BYTES_MIN = 8, BYTES_MAX = 16384, FILE_MAX = 1 << 20, COMMAND_MS = 10000 };
 
 struct reading {
     const struct toolcage_policy *policy;
@@ -155,9 +156,66 @@ static int read_file(struct reading *r, const char *path)
     return rc;
 }
 
+/* As a shell would find it; owned. NULL: nowhere. */
+static char *find_program(const char *name)
+{
+    const char *at = getenv("PATH");
+    if (strchr(name, '/'))
+        return strdup(name);
+    for (; at && *at; at += strcspn(at, ":"), at += *at == ':') {
+        size_t n = strcspn(at, ":");
+        _autofree_ char *path = tc_format("%.*s/%s", (int)n, at, name);
+        if (n && at[0] == '/' && path && access(path, X_OK) == 0)
+            return TAKE(path);
+    }
+    return NULL;
+}
+
+/* "WORD WORD", apart by single spaces: the policy's reader has seen to that. */
+static bool split(const char *words, struct tc_strv *ret)
+{
+    for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (!tc_strv_take(ret, strndup(at, strcspn(at, " "))))
+            return false;
+    return true;
+}
+
+/* It runs as who called toolcage does, so it must be nobody's work but the operator's. */
+static int check_program(const struct reading *r, const char *path)
+{
+    char real[PATH_MAX];
+    if (!path || !realpath(path, real))
+        return fail(r, path ? errno : 0, "install it, or name it by its whole path",
+                    "there is no such command");
+    if (tc_grant_tool_writes(r->grant, path) || tc_grant_tool_writes(r->grant, real))
+        return fail(r, 0, "keep the program where no tool of the policy writes",
+                    "a tool may put something else in the command's place");
+    return 0;
+}
+
+static int read_command(struct reading *r, const char *words)
+{
+    struct tc_buf text = {.max = FILE_MAX};
+    _autostrv_ struct tc_strv argv = {0};
+    if (!split(words, &argv) || !argv.count)
+        return tc_fail_memory(r->err);
+    _autofree_ char *path = find_program(argv.items[0]);
+    int rc = check_program(r, path);
+    if (rc < 0)
+        return rc;
+    const char *wrong = tc_output_of(path, argv.items, COMMAND_MS, &text);
+    rc = wrong ? fail(r, errno, "run the command by hand: it prints the value, alone, within 10 s",
+                      wrong)
+               : take_line(r, &text);
+    wipe(&text);
+    return rc;
+}
+
 static int read_one(struct reading *r)
 {
     const char *from = r->secret->from;
+    if (tc_startswith(from, "command:"))
+        return read_command(r, from + strlen("command:"));
     return tc_startswith(from, "env:") ? read_variable(r, from + strlen("env:"))
                                        : read_file(r, from + strlen("file:"));
 }

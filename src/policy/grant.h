@@ -69,7 +69,7 @@ struct tc_upstream {
 
 /* A value that the tool never sees. */
 struct tc_secret {
-    char *name, *from, *header; /* from: "env:NAME" or "file:/path" */
+    char *name, *from, *header; /* from: "env:NAME", "file:/path", "command:a b" */
     struct tc_strv hosts;       /* "host:port"; a scheme before it: also without TLS */
     uint32_t line;
 };

@@ -362,8 +362,8 @@ const struct tc_key tc_keys[] = {
 
     /* secrets */
     {TC_IN(SECRET), "from", tc_set_secret_from, NONE, .type = "string",
-     .text = "Where the value is read at the call: \"env:NAME\", a variable of the caller's, or "
-             "\"file:PATH\".",
+     .text = "Where the value is read at the call: \"env:NAME\", a variable of the caller's, "
+             "\"file:PATH\", or \"command:WORDS\", what a program of the operator's prints.",
      .example = "from = \"env:EXAMPLE_TOKEN\""},
     {TC_IN(SECRET), "hosts", tc_set_secret_hosts, NONE, .type = "array of endpoints",
      .text = "Who gets it, over TLS; each is named in network, too. With http:// before it and a "

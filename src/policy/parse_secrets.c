@@ -22,6 +22,18 @@ static bool name_fine(const char *name)
            strspn(name, LETTERS DIGITS "_") == n;
 }
 
+/* No shell reads it, so what a shell would read in another way is no part of it. */
+static const char *command_wrong(const char *words)
+{
+    static const char special[] = "\"'`$\\|&;<>(){}[]*?~#!\t\n\r";
+    if (!words[0] || words[0] == ' ' || words[strlen(words) - 1] == ' ' || strstr(words, "  "))
+        return "is not words with single spaces between them";
+    if (words[strcspn(words, special)])
+        return "holds what a shell would read; no shell does: put it into a script";
+    size_t first = strcspn(words, " ");
+    return words[0] != '/' && memchr(words, '/', first) ? "has a relative path" : NULL;
+}
+
 void tc_set_secret_from(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                         void *into)
 {
@@ -40,11 +52,15 @@ void tc_set_secret_from(struct tc_parse *p, const struct tc_key *key, struct tc_
         if (file)
             tc_parse_path_settle(p, node, "file:");
     } else if (tc_startswith(node->text, "command:")) {
-        tc_parse_bad(p, node, "use env:NAME or file:PATH",
-                     "secrets from commands are not provided by this version");
+        const char *wrong = command_wrong(node->text + strlen("command:"));
+        if (wrong)
+            tc_parse_bad(p, node, "write it as in \"command:pass show example\"", "the command %s",
+                         wrong);
+        else
+            secret->from = tc_parse_copy(p, node->text);
     } else {
         /* what stands here may be the secret itself: it is not repeated */
-        tc_parse_bad(p, node, "write from = \"env:NAME\" or from = \"file:PATH\"",
+        tc_parse_bad(p, node, "write from = \"env:NAME\", \"file:PATH\" or \"command:WORDS\"",
                      "from does not say where the secret comes from");
     }
 }

@@ -503,6 +503,29 @@ print('seen', seen, os.environ.get('GITHUB'))
 """
 
 
+def commanded(s):
+    """A value that a program of the operator's prints."""
+    def ask(words, script="curl -sS https://api.example.com/", **rest):
+        spoken.clear()
+        return shell(s, script, '["api.example.com:443"]', SECRET.replace("env:GITHUB_TOKEN", f"command:{words}"), **rest)
+
+    program = s.write("bin/print-token", f"#!/bin/sh\nread line; [ -z \"$line\" ] && [ \"$2\" = b ] && echo {VALUE}\n", 0o755)
+    answer = ask(f"{program} a b")
+    check(answer.status == "ok" and sent() == [f"Bearer {VALUE}"], "a command's output", answer)
+    s.environ["PATH"] += ":" + s.path("bin")
+    answer = ask("print-token a b")
+    check(answer.status == "ok" and sent() == [f"Bearer {VALUE}"], "found on the PATH", answer)
+    s.write("bin/slow", "#!/bin/sh\nexec sleep 60\n", 0o755)
+    s.write("bin/much", "#!/bin/sh\nexec cat /dev/zero\n", 0o755)
+    for words, why in (("print-token a c", "it has failed"), ("no-such-token", "no such command"), ("slow", "not ended in time"), ("much", "prints too much"), (s.write("bin/not", VALUE, 0o644), "cannot be executed"),
+                       (s.write("bin/format", VALUE, 0o755), "cannot be executed")):
+        answer = ask(words)
+        check(answer.code == 126 and why in answer.message and not spoken and VALUE not in json.dumps(answer.json), f"a command that is none: {why}", answer)
+    shutil.copy(program, s.path("ws/print-token"))
+    answer = s.shell("true", network='["api.example.com:443"]', more=SECRET.replace("env:GITHUB_TOKEN", f"command:{s.path('ws/print-token')} a b"))
+    check(answer.code == 126 and "in the command's place" in answer.message, "nor one that a tool could write", answer)
+
+
 def kept_out(s):
     """Nowhere in the cage, and no way to have it handed in."""
     s.works("net.secret")
@@ -529,6 +552,7 @@ def kept_out(s):
         s.write("ws/token", text)
         answer = s.shell("true", network='["api.example.com:443"]', writable=(), more=more)
         check(answer.code == 126 and why in answer.message and answer.json["error"]["stage"] == "secrets" and VALUE not in json.dumps(answer.json), f"a value that is none: {why}", answer)
+    commanded(s)
     answer = shell(s, "true", '["api.example.com:443"]', SECRET)
     check(answer.code == 126 and "GITHUB_TOKEN" in json.dumps(answer.json["error"]) and "is not set" in answer.message, "one that is not there", answer)
 
