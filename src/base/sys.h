@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
@@ -91,6 +92,14 @@ static inline int tc_pivot_root(const char *new_root, const char *put_old)
 static inline int tc_close_range(unsigned first, unsigned last, unsigned flags)
 {
     return (int)tc_sys(SYS_close_range, first, last, (long)flags, 0, 0, 0);
+}
+
+/* No capability in any set of the calling thread. */
+static inline int tc_clear_capabilities(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    return (int)tc_sys(SYS_capset, TC_ARG(&header), TC_ARG(none), 0, 0, 0, 0);
 }
 
 #endif

@@ -9,7 +9,6 @@
  * between two stages until the call is there; otherwise there is no difference. */
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
@@ -337,8 +336,6 @@ int tc_empty_bounding_set(void)
 /* No capability is left, and neither exec nor a set-id file can bring one back. */
 int tc_stage_privileges(const struct tc_box *box)
 {
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
     (void)box;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return -1;
@@ -346,7 +343,7 @@ int tc_stage_privileges(const struct tc_box *box)
         return -1;
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || tc_empty_bounding_set() < 0)
         return -1;
-    if (tc_sys(SYS_capset, TC_ARG(&header), TC_ARG(none), 0, 0, 0, 0) < 0)
+    if (tc_clear_capabilities() < 0)
         return -1;
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
@@ -471,15 +468,12 @@ int tc_stage_filter(const struct tc_box *box)
  * stands in a user namespace and has them there. */
 static int drop_shared(const struct tc_box *box)
 {
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
     (void)box;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return -1;
     if (prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0) < 0 && geteuid() == 0)
         return -1;
-    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
-        tc_sys(SYS_capset, TC_ARG(&header), TC_ARG(none), 0, 0, 0, 0) < 0)
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || tc_clear_capabilities() < 0)
         return -1;
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }

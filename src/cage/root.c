@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "cage/cage.h"
 #include "linux/mounts.h"
+#include "policy/system_paths.h"
 
 enum { COPY_MAX = 4 << 20, ROOT_BYTES = 32 << 20 };
 
@@ -122,14 +123,13 @@ static int put_terminal(int root)
 
 static int put_devices(int root)
 {
-    static const char *const names[] = {"null", "zero", "full", "random", "urandom"};
     static const char *const links[][2] = {{"/proc/self/fd", "dev/fd"},
                                            {"/proc/self/fd/0", "dev/stdin"},
                                            {"/proc/self/fd/1", "dev/stdout"},
                                            {"/proc/self/fd/2", "dev/stderr"},
                                            {"/tmp", "dev/shm"}};
-    for (size_t i = 0; i < TC_COUNT(names); i++)
-        if (put_device(root, names[i]) < 0)
+    for (size_t i = 0; i < TC_DEVICES; i++)
+        if (put_device(root, tc_devices[i]) < 0)
             return -1;
     for (size_t i = 0; i < TC_COUNT(links); i++)
         if (symlinkat(links[i][0], root, links[i][1]) < 0)

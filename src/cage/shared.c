@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -14,6 +15,7 @@
 #include "base/sys.h"
 #include "cage/cage.h"
 #include "cage/orphans.h"
+#include "policy/system_paths.h"
 
 /* From here on Landlock keeps signals inside and knows truncation and devices' ioctls. */
 enum { ABI_LEAST = 6 };
@@ -245,10 +247,10 @@ static int allow_system(struct tc_process_cage *p, const char *path)
 
 static int allow_devices(struct tc_process_cage *p)
 {
-    static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-                                          "/dev/urandom"};
-    for (size_t i = 0; i < TC_COUNT(devices); i++) {
-        _autofd_ int fd = open(devices[i], O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    for (size_t i = 0; i < TC_DEVICES; i++) {
+        char path[32];
+        (void)snprintf(path, sizeof(path), "/dev/%s", tc_devices[i]);
+        _autofd_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 ||
             tc_landlock_allow(p->box.ruleset, p->host->landlock_abi, fd, TC_LANDLOCK_DEVICE) < 0)
             return -1;

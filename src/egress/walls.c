@@ -43,7 +43,7 @@ static bool drop_capabilities(void)
         if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
             break; /* there are no more, or none may be dropped */
     (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    if (tc_sys(SYS_capset, TC_ARG(&head), TC_ARG(data), 0, 0, 0, 0) < 0)
+    if (tc_clear_capabilities() < 0)
         return false;
     memset(data, 0xff, sizeof(data));
     if (tc_sys(SYS_capget, TC_ARG(&head), TC_ARG(data), 0, 0, 0, 0) < 0)

@@ -4,7 +4,6 @@
  * One connect in the place of a tool, from its socket to the answer. */
 #include "observe/connect.h"
 
-#include <linux/capability.h>
 #include <linux/kcmp.h>
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
@@ -137,10 +136,7 @@ static int option(const struct tc_connect_ask *ask, const struct taken *t, int n
 
 static bool drop_capabilities(void)
 {
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           tc_sys(SYS_capset, TC_ARG(&header), TC_ARG(none), 0, 0, 0, 0) == 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && tc_clear_capabilities() == 0;
 }
 
 /* Ids, mounts and root of the cage, and no capability even there. Its processes do not see us: we

@@ -54,3 +54,13 @@ bool tc_system_path_private(const char *path)
 {
     return tc_path_within("/tmp", path) || tc_path_within("/dev/shm", path);
 }
+
+const char *const tc_devices[TC_DEVICES] = {"null", "zero", "full", "random", "urandom"};
+
+bool tc_device_path(const char *path)
+{
+    for (size_t i = 0; i < TC_DEVICES; i++)
+        if (tc_startswith(path, "/dev/") && tc_streq(path + 5, tc_devices[i]))
+            return true;
+    return false;
+}

@@ -26,4 +26,10 @@ bool tc_system_path_below(const char *path);
 /* Private storage of the cage: /tmp, /dev/shm and what is below. */
 bool tc_system_path_private(const char *path);
 
+/* The devices that every cage has, by their names in /dev. */
+enum { TC_DEVICES = 5 };
+extern const char *const tc_devices[TC_DEVICES];
+/* Is it one of them, "/dev/NAME"? */
+bool tc_device_path(const char *path);
+
 #endif

@@ -72,12 +72,9 @@ static const char *start_directory(const struct toolcage_policy *policy,
 /* What needs no entry: system directories, private storage, the cage's own /proc and /dev. */
 static const char *always(const char *path, bool write)
 {
-    static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-                                          "/dev/urandom"};
     const struct tc_system_path *row = tc_system_path_find(path);
-    for (size_t i = 0; i < TC_COUNT(devices); i++)
-        if (tc_streq(devices[i], path))
-            return "the cage has this device";
+    if (tc_device_path(path))
+        return "the cage has this device";
     if (tc_system_path_private(path))
         return "private to the cage and gone after the call";
     if (write)

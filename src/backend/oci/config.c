@@ -8,6 +8,7 @@
 #include "base/jsontext.h"
 #include "cage/trust.h"
 #include "policy/endpoint.h"
+#include "policy/system_paths.h"
 
 /* Begins an element of the list that stands last. */
 static void add_element(struct tc_buf *out)
@@ -69,13 +70,12 @@ static void add_mount(struct tc_buf *out, const char *path, const char *type, co
  * below a bound directory. */
 static void add_kernel_mounts(struct tc_buf *out)
 {
-    static const char *const devices[] = {"null", "zero", "full", "random", "urandom"};
     add_mount(out, "/proc", "proc", "proc", "\"nosuid\",\"noexec\",\"nodev\"");
     add_mount(out, "/dev", "bind", TC_OCI_ROOT "/dev",
               "\"rbind\",\"ro\",\"nosuid\",\"nodev\",\"noexec\"");
-    for (size_t i = 0; i < TC_COUNT(devices); i++) {
+    for (size_t i = 0; i < TC_DEVICES; i++) {
         char path[32], source[64];
-        (void)snprintf(path, sizeof(path), "/dev/%s", devices[i]);
+        (void)snprintf(path, sizeof(path), "/dev/%s", tc_devices[i]);
         (void)snprintf(source, sizeof(source), TC_OCI_ROOT "%s", path);
         add_mount(out, path, "bind", source, "\"bind\"");
     }

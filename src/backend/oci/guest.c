@@ -7,7 +7,6 @@
  * allocate. */
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,6 +27,7 @@
 #include "cage/stages.h"
 #include "linux/seccomp_changes.h"
 #include "policy/clauses.h"
+#include "policy/system_paths.h"
 
 enum { NOBODY = 65534 };
 
@@ -68,11 +68,9 @@ static int keep_proc(const struct tc_box *box)
 /* gVisor has no securebits: with no_new_privs they would stop nothing that is not stopped. */
 static int drop_in_sentry(const struct tc_box *box)
 {
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
     (void)box;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || tc_empty_bounding_set() < 0 ||
-        tc_sys(SYS_capset, TC_ARG(&header), TC_ARG(none), 0, 0, 0, 0) < 0)
+        tc_clear_capabilities() < 0)
         return -1;
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
@@ -81,8 +79,7 @@ static int drop_in_sentry(const struct tc_box *box)
  * not promise goes, and then nobody may make anything there: the tool is not its owner. */
 static int tidy_devices(void)
 {
-    static const char *const kept[] = {"null", "zero",  "full",   "random", "urandom",
-                                       "fd",   "stdin", "stdout", "stderr"};
+    static const char *const kept[] = {"fd", "stdin", "stdout", "stderr"};
     (void)umount2("/dev/pts", MNT_DETACH);
     (void)unlink("/dev/net/tun");
     _autodir_ DIR *dir = opendir("/dev");
@@ -92,6 +89,8 @@ static int tidy_devices(void)
         bool keep = false;
         for (size_t i = 0; i < TC_COUNT(kept); i++)
             keep = keep || strcmp(kept[i], e->d_name) == 0;
+        for (size_t i = 0; i < TC_DEVICES; i++)
+            keep = keep || strcmp(tc_devices[i], e->d_name) == 0;
         if (!keep && unlinkat(dirfd(dir), e->d_name, 0) < 0 &&
             unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR) < 0)
             return -1;
