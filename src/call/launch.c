@@ -55,11 +55,16 @@ struct launch {
  */
 
 /* exec keeps ignored signals ignored, and the host may ignore SIGCHLD or SIGPIPE. */
-static int reset_signals(struct launch *l)
+void tc_child_reset_signals(void)
 {
     struct sigaction fresh = {.sa_handler = SIG_DFL};
     for (int sig = 1; sig < NSIG; sig++)
         (void)sigaction(sig, &fresh, NULL);
+}
+
+static int reset_signals(struct launch *l)
+{
+    tc_child_reset_signals();
     return 0;
 }
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "call/launch.h"
 
 enum { STACK = 64 << 10, KERNEL_SIGSET = 8, READ_SHARE = 4096 };
 
@@ -28,14 +29,11 @@ struct child {
     int errnum;
 };
 
-/* exec keeps ignored signals ignored, and the host may ignore SIGPIPE. */
 static int become(void *arg)
 {
     struct child *c = arg;
-    struct sigaction fresh = {.sa_handler = SIG_DFL};
     uint64_t none = 0;
-    for (int sig = 1; sig < NSIG; sig++)
-        (void)sigaction(sig, &fresh, NULL);
+    tc_child_reset_signals();
     if (dup2(c->in, STDIN_FILENO) >= 0 && dup2(c->out, STDOUT_FILENO) >= 0 &&
         close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
         (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, KERNEL_SIGSET);
