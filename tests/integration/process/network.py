@@ -5,9 +5,14 @@
 
 The script stands in a network of its own, where addresses of the public kind are this machine's: servers listen there, and a name
 server of the test's own answers as it is told."""
+import base64
 import contextlib
+import functools
 import glob
+import gzip  # noqa: F401  tarfile would look for it when an ordinary user cannot find it any more
+import hashlib
 import http.server
+import io
 import json
 import os
 import shutil
@@ -16,8 +21,10 @@ import socketserver
 import ssl
 import subprocess
 import sys
+import tarfile
 import threading
 import time
+import zipfile
 
 INSIDE = "TOOLCAGE_TEST_NETWORK"
 if not os.environ.get(INSIDE):
@@ -682,7 +689,6 @@ def programs(s):
 
 def wheel(path):
     """The least that pip installs."""
-    import zipfile
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("tiny.py", "print('tiny is here')\n")
         file.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
@@ -692,8 +698,6 @@ def wheel(path):
 
 def tarball(path):
     """The least that npm installs."""
-    import io
-    import tarfile
     with tarfile.open(path, "w:gz") as file:
         for name, text in (("package.json", '{"name": "tiny", "version": "1.0.0"}'), ("index.js", "console.log('tiny is here')\n")):
             info = tarfile.TarInfo("package/" + name)
@@ -703,9 +707,6 @@ def tarball(path):
 
 def stock(root):
     """What a package index and a git server over plain HTTP have to say."""
-    import functools
-    import hashlib
-    import base64
     for name in ("simple/tiny", "npm", "work"):
         os.makedirs(f"{root}/{name}")
     wheel(f"{root}/simple/tiny/tiny-1.0-py3-none-any.whl")
