@@ -3,7 +3,7 @@
 # Copyright The toolcage authors
 """The real toolcage-egress against real clients, in a network namespace of the test's own.
 
-usage: egress.py DRIVER EGRESS names|words|load|inspect|upstream self|ordinary
+usage: egress.py DRIVER EGRESS names|words|load|long|inspect|upstream self|ordinary
 """
 import json
 import os
@@ -501,19 +501,34 @@ def test_parallel():
         check(tunnel(p, "ok.example:7")[1].startswith("HTTP/1.1 200"), "descriptors that run out come back")
 
 
+def stream(p, size):
+    """So many bytes; how many came, and the most memory that the proxy had."""
+    sock, _ = tunnel(p, "ok.example:19")
+    begun, most = time.monotonic(), 0
+    sock.sendall(b"%d\n" % size)
+    got, buffer = 0, bytearray(1 << 20)
+    while n := sock.recv_into(buffer):
+        got += n
+        if got % (64 << 20) < n:
+            most = max(most, int(p.status("VmRSS").split()[0]))
+    spent = time.monotonic() - begun
+    tap.note(f"{size / 1e9:.1f} GB in {spent:.2f} s, {size / spent / 1e6:.0f} MB/s, VmRSS {most} kB")
+    return got, most
+
+
+def test_long_stream():
+    """An hour of somebody's download."""
+    size = 10 * 10**9
+    with Proxy("ok.example:19") as p:
+        got, most = stream(p, size)
+        check(got == size and most < 8000, "10 GB in flat memory", (got, most))
+        check(p.said()["received"] == size, "all counted", p.said())
+
+
 def test_streams():
     size = 1 << 30
     with Proxy("ok.example:19", "ok.example:7") as p:
-        sock, _ = tunnel(p, "ok.example:19")
-        begun, most = time.monotonic(), 0
-        sock.sendall(b"%d\n" % size)
-        got, buffer = 0, bytearray(1 << 20)
-        while n := sock.recv_into(buffer):
-            got += n
-            if got % (64 << 20) < n:
-                most = max(most, int(p.status("VmRSS").split()[0]))
-        spent = time.monotonic() - begun
-        tap.note(f"1 GiB in {spent:.2f} s, {size / spent / 1e6:.0f} MB/s, VmRSS {most} kB")
+        got, most = stream(p, size)
         check(got == size and most < 8000, "1 GiB in flat memory", (got, most))
         check(p.said()["received"] == size, "all counted", p.said())
         sock, _ = tunnel(p, "ok.example:19")
@@ -848,6 +863,7 @@ def test_upstream_says_no():
 def main():
     parts = {"names": [test_clients, test_refusals, test_addresses, test_dns, test_another_resolver],
              "words": [test_smuggling, test_tunnels, test_direct, test_rules_of_requests, test_websockets],
+             "long": [test_long_stream],
              "upstream": [test_ways, test_names_there, test_upstream_says_no],
              "inspect": [test_inspection, test_trust, test_speed],
              "load": [test_walls, test_parallel, test_streams, test_bad_ends, test_chaos, test_death]}

