@@ -383,17 +383,17 @@ def home_is_granted_by_standing_in_it(s):
 def toolcages_own_state_is_reached(s):
     """Leases and journals below /run, where all of /run, or the place itself, is granted."""
     os.makedirs("/run/toolcage", exist_ok=True)
-    found = False
+    journal, found = "/run/toolcage/commits/" + s.token.removeprefix("canary-"), False
     for grant in ("/run", "/var/run", "/run/toolcage", "/run/toolcage/commits"):
         for writable in (False, True):
             s.readable[2:], s.writable[1:] = ([], [grant]) if writable else ([grant], [])
             try:
-                found = "ids.lock" in s.call(SHELL, "-c", f"ls -a /run/toolcage {grant} {grant}/toolcage; echo x > /run/toolcage/commits/0123456789abcdef") or found
+                found = "ids.lock" in s.call(SHELL, "-c", f"ls -a /run/toolcage {grant} {grant}/toolcage; echo x > {journal}") or found
             except Refused:
                 continue
-            found = found or os.path.exists("/run/toolcage/commits/0123456789abcdef")
-    if os.path.exists("/run/toolcage/commits/0123456789abcdef"):
-        os.unlink("/run/toolcage/commits/0123456789abcdef")
+            found = found or os.path.exists(journal)
+    if os.path.exists(journal):
+        os.unlink(journal)
     return found
 
 

@@ -62,6 +62,7 @@ class Scene:
         for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             if name in os.environ:
                 self.environ[name] = os.environ[name]
+        self.seconds = 20  # that a call may take; a case with much to do says more
         self.answer = None
         self.flags = []
         self.ends = contextlib.ExitStack()
@@ -103,7 +104,7 @@ class Scene:
             return ", ".join(item if item.startswith("{") else json.dumps(item) for item in paths)
 
         more = self.more + (WITHOUT if self.options.without else "")
-        text = "".join(POLICY.format(name=name, patience=20 * PATIENCE, backend=backend, readable=listed(self.readable), more=more,
+        text = "".join(POLICY.format(name=name, patience=self.seconds * PATIENCE, backend=backend, readable=listed(self.readable), more=more,
                                      memory=self.memory, network=self.network, writable=listed(self.writable), denied=listed(self.denied))
                        for name, backend in ((CAGED, self.options.backend), (FREE, "not-a-security-boundary")))
         return self.write("policy.toml", self.runtime() + text)

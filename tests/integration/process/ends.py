@@ -11,6 +11,8 @@ import time
 
 from scene import PATIENCE, TOOLCAGE, below, check, end, finish, helpers_of, is_root, name_of, run, runs, start_time, until
 
+# What whoever needs it first makes below /run/toolcage, for all that come.
+STAYS = {f"/run/toolcage/{name}" for name in ("commits", "held", "sessions", "ids.lock")}
 TREE = "trap '' TERM; (sleep 60 & sleep 60) & setsid sleep 60 & echo up; while :; do sleep 1; done"
 
 
@@ -31,22 +33,25 @@ def members(group):
     return set()
 
 
-def leftovers():
-    """What the machine holds that a call might have left, apart from its processes."""
+def leftovers(s):
+    """What the machine holds that a call might have left, apart from its processes; others may run tests of theirs beside us."""
     with open("/proc/net/unix", encoding="utf-8", errors="replace") as file:
         # in directories of the product; other tests name theirs after it
         sockets = sorted(line.split()[-1] for line in file if "/toolcage/" in line and "/var/tmp/" not in line)
-    # directories of what stays, which whoever needs one first makes
-    files = set(glob.glob("/dev/shm/*") + glob.glob("/run/toolcage/*")) - {"/run/toolcage/commits"}
+    files = set(glob.glob(f"/dev/shm/{own_name(s)}*") + glob.glob("/run/toolcage/*")) - STAYS
     return {"mounts": mounts(), "sockets": sockets, "files": sorted(files)}
+
+
+def own_name(s):
+    return os.path.basename(s.root)
 
 
 class Running:
     """Calls that are under way, with every process of theirs."""
 
     def __init__(self, s, count, **grant):
-        self.before = leftovers()
-        self.calls = [s.popen("/bin/sh", "-c", TREE, more='timeout = "60s"\noutput = { limit = "1MiB" }', **grant)
+        self.s, self.before = s, leftovers(s)
+        self.calls = [s.popen("/bin/sh", "-c", f"> /dev/shm/{own_name(s)}; {TREE}", more='timeout = "60s"\noutput = { limit = "1MiB" }', **grant)
                       for _ in range(count)]
         # a sleep below a shell below PID 1 below the helper: the cage is up
         until(lambda: all(len(self.sleepers(call)) >= 3 for call in self.calls), 20)
@@ -85,7 +90,7 @@ class Running:
     def nothing_left(self, name):
         gone = until(lambda: not self.alive())
         check(gone, f"{name}: no process is left", [(pid, name_of(pid)) for pid in self.alive()])
-        check(leftovers() == self.before, f"{name}: no mount, file or socket is left", f"{self.before}\n{leftovers()}")
+        check(leftovers(self.s) == self.before, f"{name}: no mount, file or socket is left", f"{self.before}\n{leftovers(self.s)}")
         left = [each for each in self.groups if members(each)]
         check(not left, f"{name}: no control group holds anybody", left)
 
@@ -119,11 +124,11 @@ def kills(s):
 
 
 def ordinary_end(s):
-    before = leftovers()
-    answer = s.shell("sleep 60 & setsid sleep 60 & (setsid sleep 60 &) ; echo done", more='timeout = "20s"')
+    before = leftovers(s)
+    answer = s.shell(f"> /dev/shm/{own_name(s)}; sleep 60 & setsid sleep 60 & (setsid sleep 60 &) ; echo done", more='timeout = "20s"')
     check(answer.status == "ok" and answer.out == "done\n" and answer.usage["wall_ms"] < 10000,
           "a call ends with its tool, not with what that left running", answer)
-    check(leftovers() == before, "and leaves nothing", leftovers())
+    check(leftovers(s) == before, "and leaves nothing", f"{before}\n{leftovers(s)}")
 
 
 BREED = """
@@ -193,11 +198,11 @@ def cancel(s):
 
 
 def eight_at_once(s):
-    before = leftovers()
+    before = leftovers(s)
     calls = [s.popen("/bin/sh", "-c", f"echo {n} > {s.ws}/{n}; sleep 0.3; cat {s.ws}/{n}") for n in range(8)]
     answers = [finish(call) for call in calls]
     check([answer.out for answer in answers] == [f"{n}\n" for n in range(8)], "eight at once", [str(a) for a in answers if a.status != "ok"])
-    check(leftovers() == before, "and leave nothing", leftovers())
+    check(leftovers(s) == before, "and leave nothing", f"{before}\n{leftovers(s)}")
     if is_root():
         calls = [s.popen("/bin/sh", "-c", "cat /proc/self/uid_map; sleep 1") for n in range(4)]
         seen = {finish(call).out.split()[1] for call in calls}

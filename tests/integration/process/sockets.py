@@ -188,13 +188,14 @@ def killed(s):
             "c='import socket;socket.socket(socket.AF_UNIX).connect(chr(0)+\"full\")'\n"
             "for _ in range(3):\n p=[subprocess.Popen([sys.executable,'-c',c]) for _ in range(20)]; time.sleep(1)\n"
             " print([q.poll() for q in p].count(None)); [q.kill() for q in p]; [q.wait() for q in p]\n"
-            "time.sleep(1)\nprint('now',flush=True); sys.stdin.read()")
+            f"open({s.path('ws', 'killed')!r},'w').close()\nprint('now',flush=True); sys.stdin.read()")
     process = s.popen(PYTHON, "-I", "-c", code, stdin=subprocess.PIPE, more=OWN)
 
     def connecting():
         return [pid for pid in helpers_of(process.pid)[:1] for pid in workers(pid)]
     seen = until(lambda: len(connecting()) > 10, 20)
-    time.sleep(6)
+    until(lambda: os.path.exists(s.path("ws", "killed")) or process.poll() is not None, 60)
+    until(lambda: len(connecting()) <= 1, 5)
     left = len(connecting())
     answer = finish(process)
     check(seen and answer.out.splitlines() == ["20", "20", "20", "now"], "tools are killed in the middle of connects", answer)
