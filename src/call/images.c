@@ -53,6 +53,8 @@ int tc_image_extend(const struct toolcage_policy *policy, bool explain, struct t
                     int *ret_lock, struct toolcage_error **err)
 {
     const char *said = grant->image;
+    if (!said && tc_streq(grant->backend, "oci"))
+        said = TC_IMAGE_DEFAULT;
     if (!said || said[0] == '/')
         return 0;
     if (tc_streq(said, TC_IMAGE_SYSTEM))

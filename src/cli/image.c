@@ -112,15 +112,18 @@ const struct tc_verb tc_verb_image_build = {
     .name = "image build",
     .words = "NAME",
     .summary = "an image with current Python and Node.js, from Debian's packages",
-    .text = "Packages come from the mirror that this machine's apt uses, by mmdebstrap. What each "
-            "suite has is\n"
-            "said first. The same packages give the same digest, whoever builds them.\n"
-            "Always there, unless --minimal: python3, python3-pip, nodejs, npm, ca-certificates.\n"
-            "\n"
-            "examples:\n"
-            "  toolcage image build default\n"
-            "  toolcage image build science --package python3-numpy --package git\n"
-            "  toolcage image build small --minimal --suite stable --package python3\n",
+    .text =
+        "The image \"default\" is what policies mean that say backend = \"oci\" and name none.\n"
+        "Packages come from the mirror that this machine's apt uses, by mmdebstrap. What each "
+        "suite has is\n"
+        "said first. The same packages give the same digest, whoever builds them.\n"
+        "Always there, unless --minimal: python3, python3-pip, nodejs, npm, node-typescript, "
+        "ca-certificates.\n"
+        "\n"
+        "examples:\n"
+        "  toolcage image build default\n"
+        "  toolcage image build science --package python3-numpy --package git\n"
+        "  toolcage image build small --minimal --suite stable --package python3\n",
     .options = build_options,
     .least = 1,
     .most = 1,

@@ -301,7 +301,8 @@ static int compile(struct proof *proof, struct toolcage_error **err)
     for (int workspace = 0; workspace < 2; workspace++) {
         (void)fprintf(out, "[tool.%s]\nbackend = ", workspace ? "workspace" : "strict");
         tc_cli_json_string(out, proof->backend);
-        (void)fputs("\nnetwork = \"none\"\ntimeout = \"10s\"\ngrace = \"200ms\"\npids = 64\n"
+        (void)fputs("\nimage = \"system\"\nnetwork = \"none\"\ntimeout = \"10s\"\ngrace = "
+                    "\"200ms\"\npids = 64\n"
                     "memory = { max = \"256MiB\", by = \"any\" }\nfilesystem.readable = [",
                     out);
         tc_cli_json_string(out, proof->program);

@@ -17,10 +17,13 @@
 
 #include "base/fd.h"
 #include "base/remove.h"
+#include "image/files.h"
 #include "image/run.h"
 #include "image/say.h"
+#include "linux/mounts.h"
 
-static const char *const always[] = {"python3", "python3-pip", "nodejs", "npm", "ca-certificates"};
+static const char *const always[] = {"python3", "python3-pip",     "nodejs",
+                                     "npm",     "node-typescript", "ca-certificates"};
 
 /* The most settled first. */
 static const char *const suites[] = {"stable", "testing", "unstable"};
@@ -238,10 +241,10 @@ static size_t take_offers(const struct tc_build *build, char *text, struct offer
     return count;
 }
 
-/* Node.js takes types off TypeScript without being asked since 22.18 and 23.6. */
+/* Our hook needs module.registerHooks(), which Node.js has since 22.15 and 23.5. */
 static bool runs_typescript(const char *version)
 {
-    enum { LONG_LIVED = 22, LONG_LIVED_SINCE = 18, SHORT_LIVED_SINCE = 6 };
+    enum { LONG_LIVED = 22, LONG_LIVED_SINCE = 15, SHORT_LIVED_SINCE = 5 };
     int major = 0, minor = 0;
     if (sscanf(version, "%d.%d", &major, &minor) != 2)
         return false;
@@ -381,6 +384,25 @@ static void remove_traces(int root)
         (void)mkdirat(root, needed[i], 0755);
 }
 
+static bool put_file(int root, const char *path, const char *name, unsigned mode)
+{
+    for (const struct tc_image_file *f = tc_image_files; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return tc_put_file(root, path, f->text, strlen(f->text), mode) == 0;
+    return false;
+}
+
+/* Where there is the compiler, and a Node.js with hooks. */
+static bool put_typescript(int root, const struct offer *offer)
+{
+    if (faccessat(root, "usr/share/nodejs/typescript/package.json", F_OK, 0) < 0 ||
+        faccessat(root, "usr/bin/node", F_OK, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !runs_typescript(offer->node))
+        return true;
+    return put_file(root, "usr/local/lib/typescript/typescript.mjs", "typescript.mjs", 0644) &&
+           put_file(root, "usr/local/bin/node", "node", 0755);
+}
+
 static int fail_step(const char *what, struct toolcage_error **err)
 {
     return tc_fail(err,
@@ -392,8 +414,8 @@ static int fail_step(const char *what, struct toolcage_error **err)
                    "cannot open the %s that was built", what);
 }
 
-static int import_built(const struct tc_import *how, const char *suite, struct tc_imported *ret,
-                        struct toolcage_error **err)
+static int import_built(const struct tc_import *how, const struct offer *offer,
+                        struct tc_imported *ret, struct toolcage_error **err)
 {
     struct tc_unpack_report report;
     int own = how->store->own;
@@ -407,25 +429,27 @@ static int import_built(const struct tc_import *how, const char *suite, struct t
     if (r < 0)
         return r;
     remove_traces(root);
+    if (!put_typescript(root, offer))
+        return fail_step("root", err);
     (void)unlinkat(own, "root.tar", 0);
-    r = tc_import_root(how, root, suite, ret, err);
+    r = tc_import_root(how, root, offer->suite, ret, err);
     ret->cleared += report.cleared;
     return r;
 }
 
 static int bootstrap(const struct tc_import *how, const struct tc_build *build,
-                     const struct site *site, const char *suite, struct tc_imported *ret,
+                     const struct site *site, const struct offer *offer, struct tc_imported *ret,
                      struct toolcage_error **err)
 {
     _autostrv_ struct tc_strv argv = {0};
     struct tc_import dated = *how;
     if (dated.epoch < 0)
-        dated.epoch = release_date(how, suite);
+        dated.epoch = release_date(how, offer->suite);
     if (dated.epoch < 0)
         dated.epoch = 0;
     _autofree_ char *epoch = tc_format("SOURCE_DATE_EPOCH=%lld", (long long)dated.epoch);
     _autofree_ char *place = tc_format("TMPDIR=%s", geteuid() == 0 ? how->store->path : "/tmp");
-    if (!epoch || !place || !add_bootstrap(&argv, how, build, site, suite))
+    if (!epoch || !place || !add_bootstrap(&argv, how, build, site, offer->suite))
         return tc_fail_memory(err);
     const char *const env[] = {epoch, place, NULL};
     const struct tc_run run = {.argv = (const char *const *)argv.items,
@@ -433,7 +457,7 @@ static int bootstrap(const struct tc_import *how, const struct tc_build *build,
                                .seconds = 7200,
                                .hint = "apt-get install mmdebstrap"};
     int r = tc_run(&run, err);
-    return r < 0 ? r : import_built(&dated, suite, ret, err);
+    return r < 0 ? r : import_built(&dated, offer, ret, err);
 }
 
 static int build_from(const struct tc_import *how, const struct tc_build *build,
@@ -449,7 +473,7 @@ static int build_from(const struct tc_import *how, const struct tc_build *build,
         return r;
     size_t count = take_offers(build, text.data, offers);
     r = choose(build, offers, count, &chosen, err);
-    return r < 0 ? r : bootstrap(how, build, site, chosen->suite, ret, err);
+    return r < 0 ? r : bootstrap(how, build, site, chosen, ret, err);
 }
 
 int tc_build(const struct tc_import *how, const struct tc_build *build, struct tc_imported *ret,

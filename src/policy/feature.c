@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "policy/image_ref.h"
+
 const struct tc_feature_row tc_feature_rows[TC_FEATURE_COUNT] = {
 #define ROW(id, key, stage, subject, text, hint) {key, stage, subject, text, hint},
     TC_FEATURE_MAP(ROW)
@@ -33,7 +35,7 @@ tc_features tc_grant_features(const struct tc_grant *grant)
 {
     bool paths = grant->denials == TC_DENIALS_PATHS || grant->denials == TC_DENIALS_ACCESSES;
     bool overlay = grant->workspace == TC_WORKSPACE_OVERLAY && !grant->overlay_or_copy;
-    return (grant->image ? TC_FEATURE_BIT(IMAGE) : 0) |
+    return (grant->image && !tc_streq(grant->image, TC_IMAGE_SYSTEM) ? TC_FEATURE_BIT(IMAGE) : 0) |
            (grant->unix_sockets ? TC_FEATURE_BIT(SOCKETS) : 0) |
            (paths ? TC_FEATURE_BIT(PATHS) : 0) |
            (grant->syscalls_allow.count ? TC_FEATURE_BIT(SYSCALLS) : 0) |

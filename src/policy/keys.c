@@ -261,7 +261,7 @@ const struct tc_key tc_keys[] = {
              "nests: such a call is refused.",
      .example = "layers = [\"oci\", \"wasm\"]"},
     {EACH_AND_SETUP, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "name or path",
-     .fallback = "the host's system directories",
+     .fallback = "the image default for backend oci, else the host's system directories",
      .text =
          "The root file system, for the backends oci and gvisor: the tool sees it read-only in the "
          "place of the host's system directories. It chooses backend oci. A name of the store of "

@@ -149,7 +149,7 @@ class Stage:
     def policy(self, grant):
         keys = {**GRANT, **grant}
         denied = [self.fill(path) for path in keys.pop("denied", [])]
-        text = (f'[tool.t]\nbackend = "{self.backend}"\n'
+        text = (f'[tool.t]\nbackend = "{self.backend}"\nimage = "system"\n'
                 f'filesystem.readable = {json.dumps([self.places["bin"], self.places["data"]])}\n'
                 f'filesystem.writable = {json.dumps([self.places["ws"]])}\nfilesystem.denied = {json.dumps(denied)}\n')
         if getattr(self.options, "runtime", None):

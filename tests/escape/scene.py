@@ -104,6 +104,8 @@ class Scene:
             return ", ".join(item if item.startswith("{") else json.dumps(item) for item in paths)
 
         more = self.more + (WITHOUT if self.options.without else "")
+        if "image =" not in more:
+            more += '\nimage = "system"\n'
         text = "".join(POLICY.format(name=name, patience=self.seconds * PATIENCE, backend=backend, readable=listed(self.readable), more=more,
                                      memory=self.memory, network=self.network, writable=listed(self.writable), denied=listed(self.denied))
                        for name, backend in ((CAGED, self.options.backend), (FREE, "not-a-security-boundary")))
@@ -183,7 +185,7 @@ class Scene:
     def ask(self, command, argument, value, files=""):
         """Calls a tool with a value for its argument {a}, as a model does. What comes back, which may be a refusal."""
         backend = self.options.backend if self.how == CAGED else "not-a-security-boundary"
-        policy = self.write("policy.toml", f'{self.runtime()}[tool.t]\nbackend = "{backend}"\nmemory = {self.memory}\nnetwork = "none"\n'
+        policy = self.write("policy.toml", f'{self.runtime()}[tool.t]\nbackend = "{backend}"\nimage = "system"\nmemory = {self.memory}\nnetwork = "none"\n'
                             f"command = {json.dumps(command)}\narguments.a = {argument}\n{files}")
         done = subprocess.run([self.options.toolcage, "call", "--policy", policy, "--json", "t", json.dumps({"a": value})], env=self.environ,
                               cwd=self.path("ws"), check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MINUTE)

@@ -109,6 +109,26 @@ def calls(runtime):
     return None
 
 
+def the_default():
+    """What a policy means that names a container and no image."""
+    bare = '[tool.t]\nbackend = "oci"\ntimeout = "60s"\nmemory = { max = "512MiB", by = "any" }\n'
+    done = call(bare, "/bin/ls", "/")
+    check(done.json.get("status") == "denied" and done.error["code"] == "not_found" and "toolcage image build default" in done.error["message"]
+          and done.error["location"]["line"] == 2, "without the default image a call says in one line how to build it", done)
+    done = call(bare + 'image = "system"\n', "/bin/ls", "/usr")
+    check(done.json.get("status") == "ok" and "bin" in done.json["stdout"]["text"], "system stands for this machine's own directories", done)
+    done = call(bare.replace("oci", "process") + 'image = "system"\n', "/bin/ls", "/usr")
+    check(done.json.get("status") == "ok" and done.json["backend"] == "process", "which a process cage shows, too", done)
+    done = call(bare + 'fallback = ["process"]\nunix_sockets = "own"\n', "/bin/ls", "/usr")
+    check(done.json.get("backend") == "process", "a fallback without a container needs no image", done)
+    made = image("import", "tree", "default")
+    done = call(bare, "/bin/ls", "/")
+    check("usr" not in done.json.get("stdout", {}).get("text", "usr") and done.json.get("status") == "ok", "with it the call runs there", done)
+    explained = subprocess.run([TOOLCAGE, "policy", "explain", "--policy", "policy.toml", "--tool", "t", "--json", "/bin/ls"], capture_output=True, text=True, check=False)
+    check(made.digest[7:] in explained.stdout, "and the grant names it by its digest", explained)
+    image("remove", "default")
+
+
 def a_newer_one():
     before = image("inspect", "tree").digest
     with open("tree/bin/more", "w", encoding="utf-8") as out:
@@ -192,6 +212,7 @@ try:
     same_twice()
     for runtime in ("crun", "runc", "runsc"):
         calls(runtime)
+    the_default()
     a_newer_one()
     removal()
     together()

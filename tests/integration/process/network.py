@@ -429,7 +429,7 @@ def contained(s):
         if not any(map(shutil.which, runtimes)):
             continue
         script = "curl -sS https://api.example.com/v1 && env -u SSL_CERT_FILE -u CURL_CA_BUNDLE curl -sS https://api.example.com/v1; curl -sS -w '%{http_code}' https://api.example.com/v2"
-        answer = shell(s, script, REQUESTS, f'backend = "{backend}"\ntimeout = "60s"')
+        answer = shell(s, script, REQUESTS, f'backend = "{backend}"\nimage = "system"\ntimeout = "60s"')
         if "oci" in answer.message and answer.status == "denied":
             raise Skip(f"skipped: {backend}: {answer.message}")
         check(answer.out.count('"path": "/v1"') == 2 and answer.out.endswith("403"), f"{backend}: requests within TLS", answer)

@@ -271,7 +271,7 @@ def granted(s):
                   f"narrowed to {flags[0]}", answer)
         answer = s.python(ASK, other, readable=[s.data], more=f'unix_sockets = ["{one}"]', flags=["--unix-sockets", other])
         check(answer.status == "denied" and "more than the policy grants" in answer.error["message"], "never widened", answer)
-        answer = s.python(ASK, one, more=f'unix_sockets = ["{one}"]\nbackend = "oci"')
+        answer = s.python(ASK, one, more=f'unix_sockets = ["{one}"]\nbackend = "oci"\nimage = "system"')
         check(answer.status == "denied" and answer.error["code"] == "unenforceable", "containers refuse", answer)
     answer = s.python(ASK, one, more=f'unix_sockets = ["{s.data}"]')
     check(answer.status == "denied" and "is no socket" in answer.error["message"], "a directory is no socket", answer)
