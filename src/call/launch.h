@@ -16,6 +16,10 @@ extern void (*tc_launch_within)(const char *state);
  * pidfd of this process) as its descriptors. Both stay the caller's. */
 int tc_launch_helper(int sock, int host, struct toolcage_error **err);
 
+/* A program of ours by its name, where the helper would be, when it is safe to run. *ret is owned.
+ */
+int tc_launch_beside(const char *name, char **ret, struct toolcage_error **err);
+
 /* The same with a program given by name: the half of it that has no rule about places. */
 int tc_launch_program(const char *path, int sock, int host, struct toolcage_error **err);
 

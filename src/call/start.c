@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "call/call.h"
+#include "call/modules.h"
 #include "call/programs.h"
 #include "call/route.h"
 #include "call/secrets.h"
@@ -232,6 +233,8 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
     note(call, "resolve", now);
     r = tc_route(call->engine, call->policy, &call->grant, chose_backend(call), wanted(call),
                  &front, err);
+    if (r == 0 && tc_modules_run(front->name))
+        r = tc_modules_find(&call->grant, err);
     return r < 0 ? r : submit(call, front, err);
 }
 
