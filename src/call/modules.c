@@ -89,10 +89,30 @@ static int name_module(struct tc_grant *grant, struct toolcage_error **err)
     return grant->module ? 0 : tc_fail_memory(err);
 }
 
+/* What it was compiled to before, if that can be relied on; then it is that module or none, also
+ * where the file changes meanwhile. */
+static int find_code(struct tc_grant *grant, struct toolcage_error **err)
+{
+    char digest[TC_DIGEST_SIZE];
+    _autofree_ char *state = NULL;
+    if (!tc_state_directory(&state))
+        return tc_fail_memory(err);
+    _autofree_ char *dir = state ? tc_path_join(state, "wasm") : NULL;
+    if (grant->module_work || !dir || !tc_module_digest(grant->module, digest) ||
+        (grant->module_digest && strcmp(grant->module_digest, digest) != 0) ||
+        !tc_code_find(dir, digest, &grant->module_code, &grant->module_code_digest))
+        return 0;
+    if (!grant->module_digest)
+        grant->module_digest = strdup(digest);
+    return grant->module_digest ? 0 : tc_fail_memory(err);
+}
+
 int tc_modules_find(struct tc_grant *grant, struct toolcage_error **err)
 {
     int r = name_module(grant, err);
     if (r == 0)
         r = tc_launch_beside(WORKER, &grant->module_worker, err);
-    return r < 0 ? r : find_engine(grant->module_worker, &grant->module_engine, err);
+    if (r == 0)
+        r = find_engine(grant->module_worker, &grant->module_engine, err);
+    return r < 0 ? r : find_code(grant, err);
 }

@@ -5,6 +5,8 @@
 #ifndef TC_CALL_MODULES_H
 #define TC_CALL_MODULES_H
 
+#include "base/buf.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "policy/grant.h"
 
@@ -19,5 +21,26 @@ int tc_modules_json(const char *action, const char *path, char **ret, struct too
 
 /* The engine's library; owned. */
 int tc_modules_engine(char **ret, struct toolcage_error **err);
+
+/* The directory of it all in the user's state, made where it is missing; owned. */
+int tc_modules_directory(char **ret, struct toolcage_error **err);
+/* A whole file under this name, or nothing; -1 with errno. */
+int tc_modules_write(const char *path, const struct tc_buf *bytes);
+
+/* ---- modules_work.c ---- */
+
+/* Does "compile" or "inspect" with the module in a cage of its own, and gives what that printed. */
+int tc_modules_work(const char *work, const char *path, struct tc_buf *out,
+                    struct toolcage_error **err);
+
+/* ---- modules_code.c ---- */
+
+/* Of a module's file; false with errno. */
+bool tc_module_digest(const char *path, char out[TC_DIGEST_SIZE]);
+/* What the module of this digest was compiled to: path and digest, owned. False: nothing that can
+ * be relied on. */
+bool tc_code_find(const char *dir, const char *module, char **ret_path, char **ret_digest);
+/* Keeps it; false with errno. */
+bool tc_code_keep(const char *dir, const char *module, const struct tc_buf *bytes);
 
 #endif

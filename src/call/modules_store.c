@@ -49,8 +49,7 @@ static int read_engine(const char *path, struct tc_buf *ret, struct toolcage_err
                 err);
 }
 
-/* The user's directory for it, made where it is missing. */
-static int make_directory(char **ret, struct toolcage_error **err)
+int tc_modules_directory(char **ret, struct toolcage_error **err)
 {
     _autofree_ char *state = NULL;
     if (!tc_state_directory(&state))
@@ -73,8 +72,7 @@ static int make_directory(char **ret, struct toolcage_error **err)
     return 0;
 }
 
-/* Whole under its name, or not at all. */
-static int write_whole(const char *path, const struct tc_buf *bytes)
+int tc_modules_write(const char *path, const struct tc_buf *bytes)
 {
     _autofree_ char *fresh = tc_format("%s.%d", path, (int)getpid());
     errno = ENOMEM;
@@ -97,13 +95,13 @@ static int install(const char *from, struct toolcage_error **err)
     _autofree_ char *dir = NULL;
     int r = read_engine(from, &bytes, err);
     if (r == 0)
-        r = make_directory(&dir, err);
+        r = tc_modules_directory(&dir, err);
     if (r < 0)
         return r;
     _autofree_ char *path = tc_path_join(dir, TC_WASM_LIBRARY);
     if (!path)
         return tc_fail_memory(err);
-    return write_whole(path, &bytes) < 0
+    return tc_modules_write(path, &bytes) < 0
                ? fail(path, "make room, or give it back to its user", "it cannot be written", err)
                : 0;
 }
@@ -127,16 +125,80 @@ static int status(char **ret, struct toolcage_error **err)
     return *ret ? 0 : tc_fail_memory(err);
 }
 
+/* Compiled in a cage of its own, and kept with a record of what it is. */
+static int compile(const char *from, struct toolcage_error **err)
+{
+    char digest[TC_DIGEST_SIZE];
+    _autobuf_ struct tc_buf code = TC_BUF_INIT;
+    _autofree_ char *dir = NULL;
+    if (!tc_module_digest(from, digest))
+        return fail(from, "name a module's file", "it cannot be read", err);
+    int r = tc_modules_work("compile", from, &code, err);
+    if (r == 0)
+        r = tc_modules_directory(&dir, err);
+    if (r < 0)
+        return r;
+    return tc_code_keep(dir, digest, &code)
+               ? 0
+               : fail(dir, "make room, or give it back to its user", "it cannot be written", err);
+}
+
+/* Lines "yes MODULE NAME" as an array. */
+static void add_imports(struct tc_buf *out, const char *lines)
+{
+    tc_json_key(out, "imports");
+    tc_buf_addc(out, '[');
+    for (const char *at = lines ? lines : ""; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        size_t word = strcspn(at, " "), all = strcspn(at, "\n");
+        if (all <= word)
+            break;
+        tc_buf_adds(out, at == lines ? "{" : ",{");
+        tc_json_key(out, "name");
+        tc_json_string(out, at + word + 1, all - word - 1);
+        tc_json_key(out, "provided");
+        tc_buf_adds(out, *at == 'y' ? "true}" : "false}");
+    }
+    tc_buf_addc(out, ']');
+}
+
+static int inspect(const char *from, char **ret, struct toolcage_error **err)
+{
+    char digest[TC_DIGEST_SIZE];
+    _autobuf_ struct tc_buf lines = TC_BUF_INIT, out = TC_BUF_INIT;
+    if (!tc_module_digest(from, digest))
+        return fail(from, "name a module's file", "it cannot be read", err);
+    int r = tc_modules_work("inspect", from, &lines, err);
+    if (r < 0)
+        return r;
+    tc_buf_addc(&out, '{');
+    tc_json_member(&out, "module", from);
+    tc_json_member(&out, "digest", digest);
+    add_imports(&out, lines.data);
+    tc_buf_addc(&out, '}');
+    *ret = tc_buf_steal(&out);
+    return *ret ? 0 : tc_fail_memory(err);
+}
+
+static int refuse_action(const char *action, struct toolcage_error **err)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                                    .stage = "wasm",
+                                    .subject = action,
+                                    .hint = "status; or install, compile or inspect with a path"},
+                   "this is nothing that can be asked of WebAssembly");
+}
+
 int tc_modules_json(const char *action, const char *path, char **ret, struct toolcage_error **err)
 {
-    bool installs = tc_streq(action, "install");
-    if ((!installs && !tc_streq(action, "status")) || installs != (path != NULL))
-        return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                        .stage = "wasm",
-                                        .subject = action,
-                                        .hint = "status, or install with the path of the library"},
-                       "this is nothing that can be asked of WebAssembly");
-    int r = installs ? install(path, err) : 0;
+    int r = 0;
+    if (path && tc_streq(action, "inspect"))
+        return inspect(path, ret, err);
+    if (path && tc_streq(action, "install"))
+        r = install(path, err);
+    else if (path && tc_streq(action, "compile"))
+        r = compile(path, err);
+    else if (path || !tc_streq(action, "status"))
+        r = refuse_action(action, err);
     return r < 0 ? r : status(ret, err);
 }

@@ -15,8 +15,7 @@
 
 static const char head[] =
     "toolcage runs one tool call of a language model in a cage built for it\n"
-    "usage: toolcage VERB [options] ...\n"
-    "\n";
+    "usage: toolcage VERB [options] ...\n";
 static const char tail[] =
     "\n"
     "the policy: --policy FILE, $TOOLCAGE_POLICY, the nearest toolcage.toml, .yaml or .yml from "

@@ -104,6 +104,7 @@ struct tc_grant {
     /* known when a backend runs it: what runs it, its engine; what it was compiled to and the
      * digest of that, NULL: it is compiled at each call */
     char *module_worker, *module_engine, *module_code, *module_code_digest;
+    char *module_work;       /* what is done with it; NULL: it is run */
     struct tc_strv settings; /* of the backends that may run it, "backend.key=value" */
     char *tier;              /* "Auto", … or NULL */
     bool approval;           /* a person must say yes */

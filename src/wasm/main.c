@@ -33,7 +33,6 @@ static bool read_options(struct tc_wasm_order *order, char **at)
         {"--digest", .text = &order->digest},
         {"--code", .text = &order->code},
         {"--code-digest", .text = &order->code_digest},
-        {"--compiled", .text = &order->compiled},
         {"--memory", .number = &order->memory},
         {"--read", .list = &order->read},
         {"--write", .list = &order->write},

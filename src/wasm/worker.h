@@ -13,7 +13,7 @@
 enum { TC_WASM_REFUSED = 126, TC_WASM_TRAPPED = 134 };
 
 struct tc_wasm_order {
-    const char *engine, *module, *digest, *compiled;
+    const char *engine, *module, *digest;
     const char *code, *code_digest; /* what it was compiled to */
     int64_t memory;                 /* bytes of a module's memory; 0: as many as there are */
     struct tc_strv read, write;     /* what it may see and change, as it is named here */

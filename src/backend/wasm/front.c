@@ -68,8 +68,10 @@ static bool replace_words(const struct tc_grant *grant, struct tc_plan *plan)
     _autostrv_ struct tc_strv words = plan->argv, env = plan->env;
     struct tc_strv *v = &plan->argv;
     *v = plan->env = (struct tc_strv){0};
-    bool fine = tc_strv_add(v, WORKER) && word(v, "run", "--engine") && tc_strv_add(v, ENGINE) &&
-                word(v, "--module", MODULE) && numbered(v, "--memory", plan->limits.memory);
+    bool fine = tc_strv_add(v, WORKER) &&
+                word(v, grant->module_work ? grant->module_work : "run", "--engine") &&
+                tc_strv_add(v, ENGINE) && word(v, "--module", MODULE) &&
+                numbered(v, "--memory", plan->limits.memory);
     if (grant->module_digest)
         fine = fine && word(v, "--digest", grant->module_digest);
     if (grant->module_code)

@@ -6,6 +6,7 @@
 usage: runs.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
 import glob
 import hashlib
+import hmac
 import os
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 from scene import TOOLCAGE, Answer, check, run, skip_all  # noqa: E402
 
 GUEST, WHEELS = map(os.path.abspath, sys.argv[3:5])
+# (module (import "env" "system" (func)) (func (export "_start")))
+IMPORT = bytes.fromhex("0061736d010000000104016000000" "20e0103656e760673797374656d0000" "03020100" "070a01065f73746172740001" "0a040102000b")
 HOME = []  # of an install, made once
 
 
@@ -163,8 +166,7 @@ def malformed(s):
     # (module (memory 65536) (func (export "_start"))), and one whose start function never ends
     cases["huge"] = bytes.fromhex("0061736d01000000010401600000030201000505010080800407" "0a01065f737461727400000a040102000b")
     cases["start"] = bytes.fromhex("0061736d010000000104016000000302010008010" "00a09010700034" "00c000b0b")
-    # (module (import "env" "system" (func)) (func (export "_start")))
-    cases["import"] = bytes.fromhex("0061736d010000000104016000000" "20e0103656e760673797374656d0000" "03020100" "070a01065f73746172740001" "0a040102000b")
+    cases["import"] = IMPORT
     for name, data in cases.items():
         answer = call(s, "echo", "x", module=s.write(f"{name}.wasm", data), more='timeout = "3s"')
         wanted = "timeout" if name == "start" else "failed"
@@ -173,6 +175,49 @@ def malformed(s):
     check("exceeds memory limits" in answer.stderr["text"], "four gigabytes of memory are refused for their size", answer)
     answer = call(s, "echo", "x", module=s.path("import.wasm"))
     check("env::system" in answer.stderr["text"], "the import that is missing is named", answer)
+
+
+def compiled(s):
+    """What was compiled ahead is loaded; what was changed since is not, and the call goes on without."""
+    install(s)
+    module = place(s)
+    done = verb(s, "wasm", "compile", module)
+    check(done.returncode == 0, "toolcage wasm compile", done)
+    code = max(glob.glob(os.path.join(s.environ["XDG_STATE_HOME"], "toolcage/wasm/*.cwasm")), key=os.path.getmtime)
+    record = glob.glob(os.path.join(s.environ["XDG_STATE_HOME"], "toolcage/wasm/*.record"))[0]
+    check(call(s, "echo", "x").out == "x\n", "it runs from what was compiled")
+    good, words = open(code, "rb").read(), open(record, "rb").read()
+    middle = good.index(b"\x55", len(good) // 2)
+    cases = {"code": (code, good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1:], good), "cut code": (code, good[:-1], good),
+             "record": (record, words[:80] + bytes([words[80] ^ 1]) + words[81:], words), "no record": (record, b"", words)}
+    for name, (path, changed, before) in cases.items():
+        write_over(path, changed)
+        answer = call(s, "echo", "x")
+        check(answer.out == "x\n" and answer.status == "ok", f"changed {name} is not loaded, and the module runs", answer)
+        write_over(path, before)
+    # the proof that a fitting record is believed: with the user's own key one is made for something else
+    key = open(os.path.join(os.path.dirname(code), "key"), "rb").read()
+    module_digest, other = "sha256:" + hashlib.sha256(open(module, "rb").read()).hexdigest(), hashlib.sha256(b"other").hexdigest()
+    text = f"toolcage-wasm 1\nwasmtime 50.0.1 settings 1\n{module_digest}\nsha256:{other}\n".encode()
+    write_over(record, f"sha256:{other}\nsha256:{hmac.new(key, text, 'sha256').hexdigest()}\n".encode())
+    with open(os.path.join(os.path.dirname(code), f"{other}.cwasm"), "wb") as file:
+        file.write(b"other")
+    answer = call(s, "echo", "x")
+    check(answer.code == 126 and answer.out == "", "code under a record that fits is what runs", answer)
+    write_over(record, words)
+    os.chmod(code, 0o666)
+    check(call(s, "echo", "x").out == "x\n", "what others could write is not loaded")
+    shown = verb(s, "wasm", "inspect", module)
+    check(shown.returncode == 0 and b"yes  wasi_snapshot_preview1 fd_write" in shown.stdout, "toolcage wasm inspect lists imports", shown)
+    bad = verb(s, "wasm", "inspect", s.write("import.wasm", IMPORT))
+    check(bad.returncode == 1 and b"no   env system" in bad.stdout, "and which of them are not provided", bad)
+    none = verb(s, "wasm", "compile", s.write("none.wasm", "none"))
+    check(none.returncode == 125 and b"no module that can be run" in none.stderr, "what is no module is not compiled", none)
+
+
+def write_over(path, data):
+    with open(path, "wb") as file:
+        file.write(data)
 
 
 def refused(s):
@@ -192,4 +237,4 @@ def last(_):
         shutil.rmtree(HOME[0], ignore_errors=True)
 
 
-run(first_example, files, hostile, ends, words, pins, malformed, refused, last)
+run(first_example, files, hostile, ends, words, pins, malformed, compiled, refused, last)
