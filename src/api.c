@@ -12,6 +12,7 @@
 #include "call/facts.h"
 #include "call/judge.h"
 #include "call/learn.h"
+#include "call/modules.h"
 #include "call/sidecar.h"
 #include "policy/compare.h"
 #include "policy/key_schema.h"
@@ -281,6 +282,14 @@ EXPORT int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **re
     NEED(engine);
     NEED(ret_json);
     return closed(tc_engine_doctor(engine, ret_json, err), err);
+}
+
+EXPORT int toolcage_wasm_json(const char *action, const char *path, char **ret_json,
+                              struct toolcage_error **err)
+{
+    NEED(action);
+    NEED(ret_json);
+    return closed(tc_modules_json(action, path, ret_json, err), err);
 }
 
 EXPORT int toolcage_engine_sessions_json(struct toolcage_engine *engine, const char *name,

@@ -46,6 +46,18 @@ int toolcage_engine_fd(const struct toolcage_engine *engine);
 int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
                                 struct toolcage_error **err);
 
+/* The engine that backend "wasm" loads into its cages. `action` is "status" (with `path` NULL) or
+ * "install": takes the shared library at `path` over into the user's state directory, if it is the
+ * very file that this version of toolcage was made for. "compile": compiles the module at `path` in
+ * a cage of its own, and keeps that for its calls. *ret_json is the caller's (toolcage_free):
+ * {"engine", "version", "installed", "library", "reason"}. "inspect": what the module at `path`
+ * asks for, {"module", "digest", "imports": [{"name", "provided"}]}. Reads and writes files before
+ * it returns, and waits for the cage. Thread-safe. Errors: TOOLCAGE_EUSAGE, TOOLCAGE_EPATH,
+ * TOOLCAGE_EBACKEND (no engine; no module), TOOLCAGE_EHELPER, TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY.
+ */
+int toolcage_wasm_json(const char *action, const char *path, char **ret_json,
+                       struct toolcage_error **err);
+
 /* Changes of earlier calls that were held back for a person to decide about: those of a call with
  * `commit = "ask"`, and conflicts with newer work of the host; those of a bind never are.
  *

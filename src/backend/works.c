@@ -8,9 +8,11 @@
 #include "backend/fake_works.h"
 #include "backend/oci/works.h"
 #include "backend/process/works.h"
+#include "backend/wasm/works.h"
 #include "cage/slots.h"
 
-static const struct tc_works *const all[] = {&tc_process_works, &tc_oci_works, &tc_gvisor_works,
+static const struct tc_works *const all[] = {&tc_process_works,    &tc_oci_works,
+                                             &tc_gvisor_works,     &tc_wasm_works,
                                              &tc_unconfined_works, &tc_fake_works};
 
 const struct tc_machine *const tc_machine = &tc_local_machine;

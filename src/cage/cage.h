@@ -146,6 +146,8 @@ void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_
 pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_box *box, int *ret_pidfd);
 /* A root caller's child waits until its ids exist. 0, or -1 with errno. */
 int tc_process_map_ids(pid_t pid, const struct tc_box *box, int report);
+/* run.c */
+int tc_process_run(struct tc_cage *cage);
 /* spawn.c */
 int tc_process_start(struct tc_cage *cage);
 int tc_process_event(struct tc_cage *cage);

@@ -376,10 +376,10 @@ int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_j
     _autobuf_ struct tc_buf routes = TC_BUF_INIT;
     r = tc_call_resolve(call, true, &grant, err);
     _autofd_ int image = -1;
-    if (r == 0)
-        r = tc_image_extend(call->policy, true, &grant, &image, err);
     if (r == 0 && grant.fallback.count && !access)
         r = tc_choose_explain(call->engine, &grant, &routes, err);
+    if (r == 0) /* as at a call: what a backend takes where none is named keeps no other from it */
+        r = tc_image_extend(call->policy, true, &grant, &image, err);
     if (r == 0)
         r = tc_policy_explain(call->policy, &grant, access, routes.data, ret_json, err);
     tc_grant_done(&grant);

@@ -10,6 +10,7 @@
 
 #include "backend/backend.h"
 #include "base/jsontext.h"
+#include "call/modules.h"
 
 static const char *at(const struct tc_grant *grant, size_t index)
 {
@@ -78,6 +79,17 @@ static int front_lacks(const struct tc_front *front, const struct tc_grant *gran
     return *ret ? 0 : tc_fail_memory(err);
 }
 
+/* The same of what runs modules. */
+static int engine_lacks(char **ret, struct toolcage_error **err)
+{
+    _autofree_ char *path = NULL;
+    struct toolcage_error *why = NULL;
+    int r = tc_modules_engine(&path, &why);
+    *ret = r < 0 ? strdup(tc_error_message(why)) : NULL;
+    tc_error_free(why);
+    return r < 0 && !*ret ? tc_fail_memory(err) : 0;
+}
+
 /* 0 with *ret_reason NULL: it can run the grant. The reason is owned. */
 static int judge(struct toolcage_engine *engine, const struct tc_grant *grant, const char *name,
                  char **ret_reason, struct toolcage_error **err)
@@ -91,6 +103,8 @@ static int judge(struct toolcage_engine *engine, const struct tc_grant *grant, c
     int r = front_lacks(front, grant, ret_reason, err);
     if (r < 0 || *ret_reason)
         return r;
+    if (tc_modules_run(name))
+        return engine_lacks(ret_reason, err);
     const struct tc_outcome *probes = NULL; /* wanted only by what is fine but for the machine */
     r = tc_engine_probes(engine, &probes, err);
     return r < 0 ? r : machine_lacks(probes, grant, name, ret_reason, err);

@@ -13,6 +13,7 @@
 #include "call/engine.h"
 #include "call/facts.h"
 #include "call/install.h"
+#include "call/modules.h"
 #include "version.h"
 
 static int fail_job(struct toolcage_error **err, int code, const char *what, int errnum)
@@ -103,6 +104,21 @@ static void add_cuts(struct tc_buf *buf, const char *lines)
     tc_buf_addc(buf, ']');
 }
 
+/* What runs modules is looked for, not tried: its cage is the process backend's. */
+static void add_modules(struct tc_buf *buf, const char *comma)
+{
+    _autofree_ char *path = NULL;
+    struct toolcage_error *why = NULL;
+    struct tc_probe row = {.backend = (char *)(uintptr_t) "wasm", .clause = TC_CLAUSE_PRIV_NONE};
+    row.works = tc_modules_engine(&path, &why) == 0;
+    row.mechanism = path;
+    row.reason = (char *)(uintptr_t)(row.works ? "" : tc_error_message(why));
+    row.fix = (char *)(uintptr_t)(row.works ? "" : tc_error_hint(why));
+    tc_buf_adds(buf, comma);
+    add_probe(buf, &row);
+    tc_error_free(why);
+}
+
 static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outcome *outcome,
                        bool whole)
 {
@@ -116,6 +132,8 @@ static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outc
         add_probe(buf, &outcome->probes[i]);
         comma = ",";
     }
+    if (whole)
+        add_modules(buf, comma);
     tc_buf_addc(buf, ']');
 }
 

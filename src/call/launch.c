@@ -331,34 +331,68 @@ static char *library_directory(void)
     return path ? tc_path_parent(path) : NULL;
 }
 
+/* Beside the library, or where an installed one has its programs. *ret stays NULL where it is not.
+ */
+static int find_beside(const char *name, char **ret_dir, char **ret, struct toolcage_error **err)
+{
+    static const char *const places[] = {"", "../libexec/toolcage/"};
+    _autofree_ char *dir = library_directory();
+    if (!dir)
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_EHELPER,
+                                        .stage = "helper",
+                                        .subject = name,
+                                        .hint = "load libtoolcage by an absolute path, or mount "
+                                                "/proc"},
+                       "cannot tell where libtoolcage was loaded from, so %s cannot be found",
+                       name);
+    for (size_t i = 0; i < TC_COUNT(places); i++) {
+        _autofree_ char *place = tc_format("%s%s", places[i], name);
+        _autofree_ char *path = place ? tc_path_absolute(dir, place) : NULL;
+        if (!path)
+            return tc_fail_memory(err);
+        if (access(path, F_OK) < 0)
+            continue;
+        *ret = TAKE(path);
+        break;
+    }
+    *ret_dir = TAKE(dir);
+    return 0;
+}
+
+static int fail_beside(const char *name, const char *dir, struct toolcage_error **err)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EHELPER,
+                                    .stage = "helper",
+                                    .subject = name,
+                                    .hint = "install toolcage whole: its programs are looked for "
+                                            "nowhere else"},
+                   "there is no %s in %s or in ../libexec/toolcage beside it", name, dir);
+}
+
+int tc_launch_beside(const char *name, char **ret, struct toolcage_error **err)
+{
+    _autofree_ char *dir = NULL, *path = NULL;
+    _autofd_ int fd = -1;
+    int r = find_beside(name, &dir, &path, err);
+    if (r == 0)
+        r = path ? open_program(path, &fd, err) : fail_beside(name, dir, err);
+    if (r == 0)
+        *ret = TAKE(path);
+    return r;
+}
+
 int tc_launch_helper(int sock, int host, struct toolcage_error **err)
 {
-    static const char *const places[] = {"toolcage-helper", "../libexec/toolcage/toolcage-helper"};
     struct launch within = {
         .program = -1, .sock = sock, .host = host, .within = TAKE(tc_launch_within)};
     if (within.within)
         return launch(&within, "toolcage-helper", err);
-    _autofree_ char *dir = library_directory();
-    if (!dir)
-        return tc_fail(
-            err,
-            &(struct tc_why){.code = TOOLCAGE_EHELPER,
-                             .stage = "helper",
-                             .subject = "toolcage-helper",
-                             .hint = "load libtoolcage by an absolute path, or mount /proc"},
-            "cannot tell where libtoolcage was loaded from, so the helper cannot be found");
-    for (size_t i = 0; i < TC_COUNT(places); i++) {
-        _autofree_ char *path = tc_path_absolute(dir, places[i]);
-        if (!path)
-            return tc_fail_memory(err);
-        if (access(path, F_OK) == 0)
-            return tc_launch_program(path, sock, host, err);
-    }
-    return tc_fail(
-        err,
-        &(struct tc_why){.code = TOOLCAGE_EHELPER,
-                         .stage = "helper",
-                         .subject = "toolcage-helper",
-                         .hint = "install toolcage whole: the helper is looked for nowhere else"},
-        "there is no toolcage-helper in %s or in ../libexec/toolcage beside it", dir);
+    _autofree_ char *dir = NULL, *path = NULL;
+    int r = find_beside("toolcage-helper", &dir, &path, err);
+    if (r < 0)
+        return r;
+    return path ? tc_launch_program(path, sock, host, err)
+                : fail_beside("toolcage-helper", dir, err);
 }

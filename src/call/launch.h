@@ -16,6 +16,10 @@ extern void (*tc_launch_within)(const char *state);
  * pidfd of this process) as its descriptors. Both stay the caller's. */
 int tc_launch_helper(int sock, int host, struct toolcage_error **err);
 
+/* A program of ours by its name, where the helper would be, when it is safe to run. *ret is owned.
+ */
+int tc_launch_beside(const char *name, char **ret, struct toolcage_error **err);
+
 /* In a child that will execute a program: signals are what a program expects. */
 void tc_child_reset_signals(void);
 

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "call/call.h"
 #include "call/images.h"
+#include "call/modules.h"
 #include "call/programs.h"
 #include "call/route.h"
 #include "call/secrets.h"
@@ -83,8 +85,9 @@ static bool fill(char **field, const char *text)
 /* A server talks for as long as it lives, and so does who sits at a terminal. */
 static enum tc_stream_mode stream_mode(const struct toolcage_call *call)
 {
-    return call->rows || (call->tool && tc_startswith(call->tool, "server.")) ? TC_STREAM_ALL
-                                                                              : TC_STREAM_KEPT;
+    return call->rows || call->work || (call->tool && tc_startswith(call->tool, "server."))
+               ? TC_STREAM_ALL
+               : TC_STREAM_KEPT;
 }
 
 /* Links in places that other policies let tools write are not followed either. */
@@ -220,6 +223,18 @@ static tc_features wanted(const struct toolcage_call *call)
            (call->installs ? TC_FEATURE_BIT(INSTALL) : 0);
 }
 
+static int find_module(struct toolcage_call *call, struct toolcage_error **err)
+{
+    struct tc_grant *grant = &call->grant;
+    if (call->module) {
+        free(grant->module);
+        grant->module = tc_path_absolute(grant->caller_cwd, call->module);
+    }
+    if ((call->module && !grant->module) || !fill(&grant->module_work, call->work))
+        return tc_fail_memory(err);
+    return tc_modules_find(&call->grant, err);
+}
+
 static int go(struct toolcage_call *call, struct toolcage_error **err)
 {
     const struct tc_front *front;
@@ -235,6 +250,8 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
                  &front, err);
     if (r == 0)
         r = tc_image_extend(call->policy, false, &call->grant, &call->image, err);
+    if (r == 0 && tc_modules_run(front->name))
+        r = find_module(call, err);
     return r < 0 ? r : submit(call, front, err);
 }
 

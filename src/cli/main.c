@@ -15,14 +15,19 @@
 
 static const char head[] =
     "toolcage runs one tool call of a language model in a cage built for it\n"
-    "usage: toolcage VERB [options] ...\n"
-    "\n";
+    "usage: toolcage VERB [options] ...\n";
 static const char tail[] =
     "\n"
     "the policy: --policy FILE, $TOOLCAGE_POLICY, the nearest toolcage.toml, .yaml or .yml from "
     "here\n"
     "upward, the same names in ~/.config/toolcage, or the strictest useful default\n"
     "each has --help with examples; try: toolcage exec ls -l, toolcage doctor\n";
+
+/* What the verbs of a group are about. */
+static const char *group_words(const char *name)
+{
+    return strncmp(name, "wasm", 4) == 0 ? "WebAssembly modules" : "a policy file";
+}
 
 /* Those of a group share a line. */
 static void put_verbs(FILE *out)
@@ -35,8 +40,8 @@ static void put_verbs(FILE *out)
         if (more)
             (void)fprintf(out, ", %s", verb->name + length + 1);
         else if (member)
-            (void)fprintf(out, "%s  %-16.*s a policy file: %s", before ? "\n" : "", (int)length,
-                          verb->name, verb->name + length + 1);
+            (void)fprintf(out, "%s  %-16.*s %s: %s", before ? "\n" : "", (int)length, verb->name,
+                          group_words(verb->name), verb->name + length + 1);
         else
             (void)fprintf(out, "%s  %-16s %s", before ? "\n" : "", verb->name, verb->summary);
     }

@@ -344,6 +344,9 @@ static void compare_backends(struct tc_differences *changes, const struct tc_gra
                            a < 0 || b < 0 || a == b ? ", which cannot be compared" : "");
     changes->key = TC_KEY_IMAGE;
     compare_choice(changes, "the image", from->image, to->image);
+    changes->key = TC_KEY_MODULE;
+    compare_choice(changes, "the module", from->module, to->module);
+    compare_choice(changes, "the module's digest", from->module_digest, to->module_digest);
     changes->key = TC_KEY_BACKEND;
     compare_settings(changes, &from->settings, &to->settings);
     changes->key = TC_KEY_CWD;

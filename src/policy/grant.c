@@ -20,6 +20,13 @@
     F(LIST, fallback)                                                      \
     F(LIST, layers)                                                        \
     F(ONE, image)                                                          \
+    F(ONE, module)                                                         \
+    F(ONE, module_digest)                                                  \
+    F(ONE, module_worker, .flags = TC_FIELD_UNDIGESTED)                    \
+    F(ONE, module_engine, .flags = TC_FIELD_UNDIGESTED)                    \
+    F(ONE, module_work, .flags = TC_FIELD_UNDIGESTED)                      \
+    F(ONE, module_code, .flags = TC_FIELD_UNDIGESTED)                      \
+    F(ONE, module_code_digest, .flags = TC_FIELD_UNDIGESTED)               \
     F(LIST, settings)                                                      \
     F(ONE, tier)                                                           \
     F(ONE, approval)                                                       \

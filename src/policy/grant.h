@@ -98,7 +98,13 @@ struct tc_grant {
     char *backend; /* by name; the first of those that may run it, until the router has chosen */
     struct tc_strv fallback; /* the others, in order */
     struct tc_strv layers;   /* of a cage in a cage, outermost first; else empty */
-    char *image; /* a root file system on the host, or a name; NULL: the system directories */
+    char *image;  /* a root file system on the host, or a name; NULL: the system directories */
+    char *module; /* a WebAssembly module on the host; NULL: the command's first word */
+    char *module_digest; /* "sha256:…" that it must have; NULL: any */
+    /* known when a backend runs it: what runs it, its engine; what it was compiled to and the
+     * digest of that, NULL: it is compiled at each call */
+    char *module_worker, *module_engine, *module_code, *module_code_digest;
+    char *module_work;       /* what is done with it; NULL: it is run */
     struct tc_strv settings; /* of the backends that may run it, "backend.key=value" */
     char *tier;              /* "Auto", … or NULL */
     bool approval;           /* a person must say yes */

@@ -269,8 +269,12 @@ const struct tc_key tc_keys[] = {
          "directory, written as a path (\"/\", \"./\", \"../\" or \"~/\" first). \"system\" "
          "stands for the host's system directories.",
      .example = "image = \"python:3.14\""},
-    {EACH, "module", tc_set_string, SPEC(module), .id = TC_KEY_MODULE, .type = "string",
-     .text = "A WebAssembly module; chooses backend wasm.", .example = "module = \"tool.wasm\""},
+    {EACH, "module", tc_set_module, SPEC(module), .id = TC_KEY_MODULE, .type = "path",
+     .fallback = "the first word of the command, as a path from the caller's directory",
+     .text = "A WebAssembly module, a program of WASI preview 1: it chooses backend wasm. With "
+             "\"@sha256:…\" behind the path it is that file and no other. The command's first word "
+             "is then its name for itself.",
+     .example = "module = \"./tool.wasm\"\ncommand = [\"tool\"]"},
     {EACH, "workspace", tc_set_workspace, .id = TC_KEY_WORKSPACE, .type = "table",
      .fallback = "{ mode = \"bind\" }",
      .text = "How writable paths are given: the host's own (bind), a copy that is written back "

@@ -171,6 +171,8 @@ const char *tc_policy_backend(const struct toolcage_policy *policy, const struct
 /* Who said its layers; NULL: it has none. */
 const struct tc_spec *tc_policy_layers(const struct toolcage_policy *policy,
                                        const struct tc_spec *tool);
+/* Where "@sha256:…" begins in what `module` says; NULL: it names no digest. */
+const char *tc_module_pin(const char *said);
 /* How strong its cage is; -1: not to be compared with another. */
 /* The built-in values of absent keys. */
 extern const struct tc_limits tc_limits_default;

@@ -74,8 +74,8 @@ bool tc_parse_members_fit(struct tc_parse *p, const struct tc_node *node);
 tc_key_set tc_set_tools, tc_set_defaults, tc_set_servers, tc_set_server_tools, tc_set_tiers,
     tc_set_risks, tc_set_backends, tc_set_settings;
 tc_key_set tc_set_command, tc_set_stdin, tc_set_memory, tc_set_output, tc_set_env, tc_set_env_pass,
-    tc_set_env_set, tc_set_workspace, tc_set_cwd, tc_set_image, tc_set_disk, tc_set_programs,
-    tc_set_without;
+    tc_set_env_set, tc_set_workspace, tc_set_cwd, tc_set_image, tc_set_module, tc_set_disk,
+    tc_set_programs, tc_set_without;
 /* Begins the table of a tool or the like, whose keys are read from here on. */
 void tc_parse_spec_start(struct tc_parse *p, struct tc_spec *spec, const char *name);
 void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct tc_node *node);

@@ -418,6 +418,36 @@ void tc_set_image(struct tc_parse *p, const struct tc_key *key, struct tc_node *
         p->diag.memory = true;
 }
 
+enum { PIN_DIGITS = 64 };
+
+const char *tc_module_pin(const char *said)
+{
+    const char *at = said ? strrchr(said, '@') : NULL;
+    return at && tc_startswith(at, "@sha256:") ? at : NULL;
+}
+
+static bool is_pin(const char *pin)
+{
+    const char *digits = pin + strlen("@sha256:");
+    return strlen(digits) == PIN_DIGITS && strspn(digits, "0123456789abcdef") == PIN_DIGITS;
+}
+
+/* The pin stays behind the path through all of it. */
+void tc_set_module(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    const char *pin = node->kind == TC_NODE_STRING ? tc_module_pin(node->text) : NULL;
+    if (pin && !is_pin(pin)) {
+        tc_parse_bad(p, node, "write @sha256: and the 64 lower-case digits that sha256sum prints",
+                     "\"%.80s\" is no digest of a module", pin + 1);
+        return;
+    }
+    free(spec->module);
+    spec->module = tc_parse_path(p, node);
+    if (spec->module)
+        tc_parse_path_settle(p, node, "");
+}
+
 void tc_set_programs(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     tc_set_strings(p, key, node, into);

@@ -201,10 +201,20 @@ static bool take_backend_settings(struct tc_grant *grant, const struct tc_strv *
     return true;
 }
 
+/* "PATH", or "PATH@sha256:…". */
+static bool take_module(struct tc_grant *grant, const char *said)
+{
+    const char *pin = tc_module_pin(said);
+    grant->module = strndup(said, pin ? (size_t)(pin - said) : strlen(said));
+    grant->module_digest = pin ? strdup(pin + 1) : NULL;
+    return grant->module && (!pin || grant->module_digest);
+}
+
 static bool take_backend(struct tc_resolve *r)
 {
     struct tc_grant *grant = r->grant;
     const struct tc_spec *image = tc_policy_said(r->policy, r->tool, TC_KEY_IMAGE);
+    const struct tc_spec *module = tc_policy_said(r->policy, r->tool, TC_KEY_MODULE);
     const struct tc_spec *layers = tc_policy_layers(r->policy, r->tool);
     grant->backend = strdup(tc_policy_backend(r->policy, r->tool));
     bool fine = grant->backend;
@@ -214,6 +224,8 @@ static bool take_backend(struct tc_resolve *r)
         fine = fine && take_fallback(r);
     if (image)
         fine = fine && (grant->image = strdup(image->image));
+    if (module)
+        fine = fine && take_module(grant, module->module);
     return fine && take_backend_settings(grant, &r->policy->settings);
 }
 

@@ -35,6 +35,7 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_new(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_doctor_json(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_clean(NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_wasm_json(NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_changes_json(NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_sessions_json(NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_session(NULL, NULL, &err));

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The wasm backend's front: a process cage in which toolcage-wasm runs the module. What holds a
+ * process holds the engine, whatever the module makes of it; within that, the module reaches what
+ * it is handed and nothing else of the cage. */
+#include <inttypes.h>
+#include <string.h>
+#include <toolcage/error.h>
+
+#include "base/path.h"
+#include "cage/lower.h"
+#include "cage/system.h"
+
+/* Of the cage's own root, where its second wall lets files be read and executed. */
+#define PLACE "/etc/toolcage"
+#define WORKER PLACE "/toolcage-wasm"
+#define ENGINE PLACE "/engine.so"
+#define MODULE PLACE "/module.wasm"
+#define CODE PLACE "/module.cwasm"
+
+static int check(const struct tc_grant *grant, struct toolcage_error **err)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (tc_path_within(PLACE, grant->fs[i].path))
+            return tc_fail(err,
+                           &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                            .stage = "lower",
+                                            .subject = "filesystem",
+                                            .hint = "grant it by another path"},
+                           "the cage keeps what runs the module below " PLACE);
+    return 0;
+}
+
+static bool word(struct tc_strv *v, const char *option, const char *value)
+{
+    return tc_strv_add(v, option) && tc_strv_add(v, value);
+}
+
+static bool numbered(struct tc_strv *v, const char *option, int64_t value)
+{
+    return tc_strv_add(v, option) && tc_strv_take(v, tc_format("%" PRId64, value));
+}
+
+/* What it may see and change. /tmp is the cage's own. */
+static bool add_places(struct tc_strv *v, const struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        const struct tc_fs_entry *e = &grant->fs[i];
+        const char *option = e->access == TC_ACCESS_WRITE ? "--write" : "--read";
+        if (e->access != TC_ACCESS_DENY && !word(v, option, e->path))
+            return false;
+    }
+    return word(v, "--write", "/tmp");
+}
+
+static bool add_environment(struct tc_strv *v, const struct tc_strv *env)
+{
+    for (size_t i = 0; i < env->count; i++)
+        if (!word(v, "--env", env->items[i]))
+            return false;
+    return true;
+}
+
+/* The worker's own words, then the module's. Its environment is no environment of the worker. */
+static bool replace_words(const struct tc_grant *grant, struct tc_plan *plan)
+{
+    _autostrv_ struct tc_strv words = plan->argv, env = plan->env;
+    struct tc_strv *v = &plan->argv;
+    *v = plan->env = (struct tc_strv){0};
+    bool fine = tc_strv_add(v, WORKER) &&
+                word(v, grant->module_work ? grant->module_work : "run", "--engine") &&
+                tc_strv_add(v, ENGINE) && word(v, "--module", MODULE) &&
+                numbered(v, "--memory", plan->limits.memory);
+    if (grant->module_digest)
+        fine = fine && word(v, "--digest", grant->module_digest);
+    if (grant->module_code)
+        fine =
+            fine && word(v, "--code", CODE) && word(v, "--code-digest", grant->module_code_digest);
+    fine = fine && add_places(v, grant) && add_environment(v, &env) && tc_strv_add(v, "--");
+    for (size_t i = 0; i < words.count; i++)
+        fine = fine && tc_strv_add(v, words.items[i]);
+    return fine;
+}
+
+static bool add_file(struct tc_plan *plan, enum tc_mount_kind kind, const char *path,
+                     const char *from, const char *key)
+{
+    struct tc_mount *m = from ? tc_plan_mount(plan, kind, path, from) : NULL;
+    return !from || (m && (m->key = strdup(key)));
+}
+
+static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err)
+{
+    int r = check(grant, err);
+    if (r == 0)
+        r = tc_local_lower(grant, "wasm", ret, err);
+    if (r < 0)
+        return r;
+    if (!ret->argv.count)
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                                        .stage = "lower",
+                                        .subject = "command",
+                                        .hint = "give the tool a `command` (its first word is "
+                                                "the module's name for itself), or name one in "
+                                                "the call"},
+                       "there is no command for the module");
+    return replace_words(grant, ret) &&
+                   add_file(ret, TC_MOUNT_SYSTEM, WORKER, grant->module_worker, "backend") &&
+                   add_file(ret, TC_MOUNT_SYSTEM, ENGINE, grant->module_engine, "backend") &&
+                   add_file(ret, TC_MOUNT_READ, MODULE, grant->module, "module") &&
+                   add_file(ret, TC_MOUNT_READ, CODE, grant->module_code, "module")
+               ? 0
+               : tc_fail_memory(err);
+}
+
+const struct tc_front tc_wasm_front = {
+    .name = "wasm",
+    .summary = "a WebAssembly module in Wasmtime, inside a process cage of its own",
+    .provides = ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) |
+                  TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT)),
+    .has = TC_FEATURE_BIT(PATHS) | TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY) |
+           TC_FEATURE_BIT(BYTES) | TC_FEATURE_BIT(SESSION),
+    .lower = lower,
+};

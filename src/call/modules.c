@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "call/modules.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/root.h"
+#include "call/facts.h"
+#include "call/launch.h"
+#include "policy/backends.h"
+#include "wasm/version.h"
+
+#define WORKER "toolcage-wasm"
+
+bool tc_modules_run(const char *backend)
+{
+    const struct tc_backend *row = tc_backend_find(backend);
+    return row && row->kind == TC_BACKEND_MODULE;
+}
+
+static int fail_engine(const char *path, const char *reason, struct toolcage_error **err)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                    .stage = "engine",
+                                    .subject = path,
+                                    .hint = "toolcage wasm install fetches it, and checks that it "
+                                            "is the one"},
+                   "the WebAssembly engine Wasmtime " TC_WASM_VERSION " %s", reason);
+}
+
+/* One file that is there is the one: what is wrong with it is said, and no other is taken. */
+static int try_engine(char *path, bool *ret_there, struct toolcage_error **err)
+{
+    struct stat st;
+    *ret_there = path && stat(path, &st) == 0;
+    if (!path)
+        return tc_fail_memory(err);
+    const char *reason = *ret_there ? tc_program_unsafe(&st) : NULL;
+    return reason ? fail_engine(path, reason, err) : 0;
+}
+
+/* Beside the program that loads it, as a package brings it, or in the user's own state. */
+static int find_engine(const char *worker, char **ret, struct toolcage_error **err)
+{
+    _autofree_ char *state = NULL, *dir = tc_path_parent(worker);
+    if (!dir || !tc_state_directory(&state))
+        return tc_fail_memory(err);
+    char *places[] = {tc_path_join(dir, TC_WASM_LIBRARY),
+                      state ? tc_path_join(state, "wasm/" TC_WASM_LIBRARY) : NULL};
+    int r = 0;
+    for (size_t i = 0; i < TC_COUNT(places) && r == 0 && !*ret && (i == 0 || state); i++) {
+        bool there;
+        r = try_engine(places[i], &there, err);
+        if (r == 0 && there)
+            *ret = TAKE(places[i]);
+    }
+    for (size_t i = 0; i < TC_COUNT(places); i++)
+        free(places[i]);
+    return r < 0 || *ret ? r : fail_engine(TC_WASM_LIBRARY, "is not installed", err);
+}
+
+int tc_modules_engine(char **ret, struct toolcage_error **err)
+{
+    _autofree_ char *worker = NULL;
+    int r = tc_launch_beside(WORKER, &worker, err);
+    return r < 0 ? r : find_engine(worker, ret, err);
+}
+
+/* Where the policy names none, the command's first word does, as a shell would take it. */
+static int name_module(struct tc_grant *grant, struct toolcage_error **err)
+{
+    if (grant->module)
+        return 0;
+    const char *name = grant->argv.count ? grant->argv.items[0] : "";
+    if (!name[0])
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                                        .stage = "module",
+                                        .subject = "module",
+                                        .hint = "module = \"./tool.wasm\" in the policy, or name "
+                                                "the file as the command's first word"},
+                       "there is no module to run");
+    grant->module = tc_path_absolute(grant->caller_cwd ? grant->caller_cwd : "/", name);
+    return grant->module ? 0 : tc_fail_memory(err);
+}
+
+/* What it was compiled to before, if that can be relied on; then it is that module or none, also
+ * where the file changes meanwhile. */
+static int find_code(struct tc_grant *grant, struct toolcage_error **err)
+{
+    char digest[TC_DIGEST_SIZE];
+    _autofree_ char *state = NULL;
+    if (!tc_state_directory(&state))
+        return tc_fail_memory(err);
+    _autofree_ char *dir = state ? tc_path_join(state, "wasm") : NULL;
+    if (grant->module_work || !dir || !tc_module_digest(grant->module, digest) ||
+        (grant->module_digest && strcmp(grant->module_digest, digest) != 0) ||
+        !tc_code_find(dir, digest, &grant->module_code, &grant->module_code_digest))
+        return 0;
+    if (!grant->module_digest)
+        grant->module_digest = strdup(digest);
+    return grant->module_digest ? 0 : tc_fail_memory(err);
+}
+
+int tc_modules_find(struct tc_grant *grant, struct toolcage_error **err)
+{
+    int r = name_module(grant, err);
+    if (r == 0)
+        r = tc_launch_beside(WORKER, &grant->module_worker, err);
+    if (r == 0)
+        r = find_engine(grant->module_worker, &grant->module_engine, err);
+    return r < 0 ? r : find_code(grant, err);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * WebAssembly on this machine: what runs a module, and which module that is. */
+#ifndef TC_CALL_MODULES_H
+#define TC_CALL_MODULES_H
+
+#include "base/buf.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "policy/grant.h"
+
+/* Does the backend of this name run modules? */
+bool tc_modules_run(const char *backend);
+/* Names in the grant the module, the program that runs it and the engine. */
+int tc_modules_find(struct tc_grant *grant, struct toolcage_error **err);
+
+/* What the engine is and where, as JSON text; with the action "install" after the shared library at
+ * `path` was taken over as it. *ret is owned. */
+int tc_modules_json(const char *action, const char *path, char **ret, struct toolcage_error **err);
+
+/* The engine's library; owned. */
+int tc_modules_engine(char **ret, struct toolcage_error **err);
+
+/* The directory of it all in the user's state, made where it is missing; owned. */
+int tc_modules_directory(char **ret, struct toolcage_error **err);
+/* A whole file under this name, or nothing; -1 with errno. */
+int tc_modules_write(const char *path, const struct tc_buf *bytes);
+
+/* ---- modules_work.c ---- */
+
+/* Does "compile" or "inspect" with the module in a cage of its own, and gives what that printed. */
+int tc_modules_work(const char *work, const char *path, struct tc_buf *out,
+                    struct toolcage_error **err);
+
+/* ---- modules_code.c ---- */
+
+/* Of a module's file; false with errno. */
+bool tc_module_digest(const char *path, char out[TC_DIGEST_SIZE]);
+/* What the module of this digest was compiled to: path and digest, owned. False: nothing that can
+ * be relied on. */
+bool tc_code_find(const char *dir, const char *module, char **ret_path, char **ret_digest);
+/* Keeps it; false with errno. */
+bool tc_code_keep(const char *dir, const char *module, const struct tc_buf *bytes);
+
+#endif

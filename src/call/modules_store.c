@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The engine in the user's state: the very file that was chosen, or none. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/fd.h"
+#include "base/jsontext.h"
+#include "base/path.h"
+#include "call/facts.h"
+#include "call/modules.h"
+#include "wasm/version.h"
+
+enum { ENGINE_MAX = 128 << 20 };
+
+static int fail(const char *path, const char *hint, const char *what, struct toolcage_error **err)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EPATH,
+                                    .stage = "wasm",
+                                    .subject = path,
+                                    .errnum = errno,
+                                    .hint = hint},
+                   "%s: %s", what, path);
+}
+
+/* Its bytes, whose digest says that they are the engine. */
+static int read_engine(const char *path, struct tc_buf *ret, struct toolcage_error **err)
+{
+    char digest[TC_DIGEST_SIZE];
+    _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ret->max = ENGINE_MAX;
+    if (fd < 0 || tc_read_all(fd, ret) < 0)
+        return fail(path, "name the engine's shared library", "it cannot be read", err);
+    tc_digest(ret->data, ret->len, digest);
+    if (strcmp(digest, TC_WASM_DIGEST) == 0)
+        return 0;
+    errno = 0;
+    return fail(path,
+                TC_WASM_DIGEST[0] ? "let toolcage wasm install fetch it"
+                                  : "WebAssembly runs on x86-64 alone so far",
+                "this is not the shared library of Wasmtime " TC_WASM_VERSION " for this machine",
+                err);
+}
+
+int tc_modules_directory(char **ret, struct toolcage_error **err)
+{
+    _autofree_ char *state = NULL;
+    if (!tc_state_directory(&state))
+        return tc_fail_memory(err);
+    errno = ENOENT;
+    if (!state)
+        return fail("$HOME", "set HOME, or XDG_STATE_HOME", "this user has no state directory",
+                    err);
+    _autofree_ char *path = tc_path_join(state, "wasm");
+    if (!path)
+        return tc_fail_memory(err);
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0700);
+        *slash = '/';
+    }
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return fail(path, "make room, or give it back to its user", "it cannot be made", err);
+    *ret = TAKE(path);
+    return 0;
+}
+
+int tc_modules_write(const char *path, const struct tc_buf *bytes)
+{
+    _autofree_ char *fresh = tc_format("%s.%d", path, (int)getpid());
+    errno = ENOMEM;
+    _autofd_ int fd =
+        fresh ? open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+    if (fd < 0)
+        return -1;
+    if (tc_write_all(fd, bytes->data, bytes->len) == 0 && fchmod(fd, 0644) == 0 &&
+        rename(fresh, path) == 0)
+        return 0;
+    int saved = errno;
+    (void)unlink(fresh);
+    errno = saved;
+    return -1;
+}
+
+static int install(const char *from, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf bytes = TC_BUF_INIT;
+    _autofree_ char *dir = NULL;
+    int r = read_engine(from, &bytes, err);
+    if (r == 0)
+        r = tc_modules_directory(&dir, err);
+    if (r < 0)
+        return r;
+    _autofree_ char *path = tc_path_join(dir, TC_WASM_LIBRARY);
+    if (!path)
+        return tc_fail_memory(err);
+    return tc_modules_write(path, &bytes) < 0
+               ? fail(path, "make room, or give it back to its user", "it cannot be written", err)
+               : 0;
+}
+
+static int status(char **ret, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    _autofree_ char *path = NULL;
+    struct toolcage_error *why = NULL;
+    int r = tc_modules_engine(&path, &why);
+    tc_buf_addc(&out, '{');
+    tc_json_member(&out, "engine", "wasmtime");
+    tc_json_member(&out, "version", TC_WASM_VERSION);
+    tc_json_key(&out, "installed");
+    tc_buf_adds(&out, r == 0 ? "true" : "false");
+    tc_json_member(&out, "library", path ? path : "");
+    tc_json_member(&out, "reason", r < 0 ? tc_error_message(why) : "");
+    tc_buf_addc(&out, '}');
+    tc_error_free(why);
+    *ret = tc_buf_steal(&out);
+    return *ret ? 0 : tc_fail_memory(err);
+}
+
+/* Compiled in a cage of its own, and kept with a record of what it is. */
+static int compile(const char *from, struct toolcage_error **err)
+{
+    char digest[TC_DIGEST_SIZE];
+    _autobuf_ struct tc_buf code = TC_BUF_INIT;
+    _autofree_ char *dir = NULL;
+    if (!tc_module_digest(from, digest))
+        return fail(from, "name a module's file", "it cannot be read", err);
+    int r = tc_modules_work("compile", from, &code, err);
+    if (r == 0)
+        r = tc_modules_directory(&dir, err);
+    if (r < 0)
+        return r;
+    return tc_code_keep(dir, digest, &code)
+               ? 0
+               : fail(dir, "make room, or give it back to its user", "it cannot be written", err);
+}
+
+/* Lines "yes MODULE NAME" as an array. */
+static void add_imports(struct tc_buf *out, const char *lines)
+{
+    tc_json_key(out, "imports");
+    tc_buf_addc(out, '[');
+    for (const char *at = lines ? lines : ""; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        size_t word = strcspn(at, " "), all = strcspn(at, "\n");
+        if (all <= word)
+            break;
+        tc_buf_adds(out, at == lines ? "{" : ",{");
+        tc_json_key(out, "name");
+        tc_json_string(out, at + word + 1, all - word - 1);
+        tc_json_key(out, "provided");
+        tc_buf_adds(out, *at == 'y' ? "true}" : "false}");
+    }
+    tc_buf_addc(out, ']');
+}
+
+static int inspect(const char *from, char **ret, struct toolcage_error **err)
+{
+    char digest[TC_DIGEST_SIZE];
+    _autobuf_ struct tc_buf lines = TC_BUF_INIT, out = TC_BUF_INIT;
+    if (!tc_module_digest(from, digest))
+        return fail(from, "name a module's file", "it cannot be read", err);
+    int r = tc_modules_work("inspect", from, &lines, err);
+    if (r < 0)
+        return r;
+    tc_buf_addc(&out, '{');
+    tc_json_member(&out, "module", from);
+    tc_json_member(&out, "digest", digest);
+    add_imports(&out, lines.data);
+    tc_buf_addc(&out, '}');
+    *ret = tc_buf_steal(&out);
+    return *ret ? 0 : tc_fail_memory(err);
+}
+
+static int refuse_action(const char *action, struct toolcage_error **err)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                                    .stage = "wasm",
+                                    .subject = action,
+                                    .hint = "status; or install, compile or inspect with a path"},
+                   "this is nothing that can be asked of WebAssembly");
+}
+
+int tc_modules_json(const char *action, const char *path, char **ret, struct toolcage_error **err)
+{
+    int r = 0;
+    if (path && tc_streq(action, "inspect"))
+        return inspect(path, ret, err);
+    if (path && tc_streq(action, "install"))
+        r = install(path, err);
+    else if (path && tc_streq(action, "compile"))
+        r = compile(path, err);
+    else if (path || !tc_streq(action, "status"))
+        r = refuse_action(action, err);
+    return r < 0 ? r : status(ret, err);
+}

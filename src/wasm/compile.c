@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Compiling ahead, and looking at what a module asks for. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "wasm/wasi/wasi.h"
+#include "wasm/worker.h"
+
+static struct tc_wasm api;
+
+static struct wasmtime_module *compile(const struct tc_wasm_order *order)
+{
+    const char *lack = tc_wasm_load(order->engine, &api);
+    if (lack)
+        tc_wasm_fail(order->engine, "%s", lack);
+    struct wasm_engine *engine = tc_wasm_engine(&api);
+    if (!engine)
+        tc_wasm_fail(order->engine, "it does not start: out of memory");
+    return tc_wasm_module(&api, engine, order);
+}
+
+int tc_wasm_compile(const struct tc_wasm_order *order)
+{
+    struct wasm_bytes code = {0};
+    const struct wasmtime_module *module = compile(order);
+    struct wasmtime_error *error = api.wasmtime_module_serialize(module, &code);
+    if (error)
+        tc_wasm_fail(order->module, "%s", tc_wasm_said(&api, error, NULL));
+    if (tc_write_all(STDOUT_FILENO, code.data, code.size) < 0)
+        tc_wasm_fail(order->module, "%s", strerror(errno));
+    return 0;
+}
+
+static bool provided(const struct wasm_bytes *module, const struct wasm_bytes *name)
+{
+    _autofree_ char *word = strndup(name->data, name->size);
+    return word && module->size == strlen(TC_WASI_MODULE) &&
+           memcmp(module->data, TC_WASI_MODULE, module->size) == 0 && tc_wasi_find(word);
+}
+
+/* A line for each import: yes or no, module, name. */
+int tc_wasm_inspect(const struct tc_wasm_order *order)
+{
+    struct wasm_imports imports = {0};
+    struct wasmtime_module *module = compile(order);
+    int lacking = 0;
+    api.wasmtime_module_imports(module, &imports);
+    for (size_t i = 0; i < imports.size; i++) {
+        const struct wasm_bytes *from = api.wasm_importtype_module(imports.data[i]);
+        const struct wasm_bytes *name = api.wasm_importtype_name(imports.data[i]);
+        bool there = provided(from, name);
+        lacking |= !there;
+        (void)printf("%s %.*s %.*s\n", there ? "yes" : "no", (int)from->size, from->data,
+                     (int)name->size, name->data);
+    }
+    api.wasm_importtype_vec_delete(&imports);
+    return lacking;
+}

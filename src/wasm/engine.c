@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Finding the engine, and its settings. */
+#include "wasm/engine.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+const char *tc_wasm_load(const char *path, struct tc_wasm *ret)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return dlerror();
+#define GET(type, name, arguments)                  \
+    *(void **)(&ret->name) = dlsym(library, #name); \
+    if (!ret->name)                                 \
+        return "it has no " #name ": not Wasmtime " TC_WASM_VERSION;
+    TC_WASM_API(GET)
+#undef GET
+    return NULL;
+}
+
+/* One thread, and one memory, whose addresses the calls of wasi/ understand. */
+struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api)
+{
+    struct wasm_config *config = api->wasm_config_new();
+    if (!config)
+        return NULL;
+    api->wasmtime_config_parallel_compilation_set(config, false);
+    api->wasmtime_config_wasm_threads_set(config, false);
+    api->wasmtime_config_wasm_memory64_set(config, false);
+    api->wasmtime_config_wasm_multi_memory_set(config, false);
+    api->wasmtime_config_native_unwind_info_set(config, false);
+    return api->wasm_engine_new_with_config(config);
+}
+
+/* What it has said is a chain: the failure, a backtrace of the guest, and below "Caused by" why. */
+static const char *cause_in(const char *text)
+{
+    const char *cause = strstr(text, "Caused by:");
+    const char *last = cause ? cause + strlen("Caused by:") : text;
+    for (const char *at = last; cause && (at = strchr(at, '\n')); at++)
+        if (at[1 + strspn(at + 1, " ")])
+            last = at + 1;
+    last += strspn(last, " \n");
+    size_t number = strspn(last, "0123456789");
+    return number && strncmp(last + number, ": ", 2) == 0 ? last + number + 2 : last;
+}
+
+const char *tc_wasm_said(const struct tc_wasm *api, struct wasmtime_error *error,
+                         struct wasm_trap *trap)
+{
+    static char text[4096];
+    struct wasm_bytes said = {0};
+    if (error)
+        api->wasmtime_error_message(error, &said);
+    else
+        api->wasm_trap_message(trap, &said);
+    (void)snprintf(text, sizeof(text), "%.*s", (int)said.size, said.data ? said.data : "");
+    api->wasm_byte_vec_delete(&said);
+    if (error)
+        api->wasmtime_error_delete(error);
+    else
+        api->wasm_trap_delete(trap);
+    char *line = (char *)(uintptr_t)cause_in(text);
+    line[strcspn(line, "\n")] = '\0';
+    return line;
+}

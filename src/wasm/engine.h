@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Wasmtime by its C API: what we use of it, found when the program runs. The shapes are those of
+ * one version, and no other is loaded. */
+#ifndef TC_WASM_ENGINE_H
+#define TC_WASM_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wasm/version.h"
+
+struct wasm_config;
+struct wasm_engine;
+struct wasm_functype;
+struct wasm_importtype;
+struct wasm_trap;
+struct wasm_valtype;
+struct wasmtime_caller;
+struct wasmtime_context;
+struct wasmtime_error;
+struct wasmtime_linker;
+struct wasmtime_module;
+struct wasmtime_store;
+
+struct wasm_bytes {
+    size_t size;
+    char *data;
+};
+struct wasm_types {
+    size_t size;
+    struct wasm_valtype **data;
+};
+struct wasm_imports {
+    size_t size;
+    struct wasm_importtype **data;
+};
+
+/* Two words of the store's, whatever it is that they name. */
+struct wasmtime_ref {
+    uint64_t store;
+    uint64_t id;
+};
+struct wasmtime_extern {
+    uint8_t kind;
+    struct wasmtime_ref of;
+};
+union wasmtime_raw {
+    int32_t i32;
+    int64_t i64;
+    uint8_t v128[16];
+};
+
+enum { TC_WASM_I32 = 0, TC_WASM_I64 = 1 };
+enum { TC_WASM_FUNC = 0, TC_WASM_MEMORY = 3 };
+
+typedef struct wasm_trap *tc_wasm_callback(void *env, struct wasmtime_caller *caller,
+                                           union wasmtime_raw *values, size_t count);
+
+/* X(type of the answer, name, arguments) */
+#define TC_WASM_API(X)                                                                            \
+    X(struct wasm_config *, wasm_config_new, (void))                                              \
+    X(void, wasmtime_config_parallel_compilation_set, (struct wasm_config *, bool))               \
+    X(void, wasmtime_config_wasm_threads_set, (struct wasm_config *, bool))                       \
+    X(void, wasmtime_config_wasm_memory64_set, (struct wasm_config *, bool))                      \
+    X(void, wasmtime_config_wasm_multi_memory_set, (struct wasm_config *, bool))                  \
+    X(void, wasmtime_config_native_unwind_info_set, (struct wasm_config *, bool))                 \
+    X(struct wasm_engine *, wasm_engine_new_with_config, (struct wasm_config *))                  \
+    X(void, wasm_engine_delete, (struct wasm_engine *))                                           \
+    X(struct wasmtime_error *, wasmtime_module_new,                                               \
+      (struct wasm_engine *, const uint8_t *, size_t, struct wasmtime_module **))                 \
+    X(struct wasmtime_error *, wasmtime_module_serialize,                                         \
+      (const struct wasmtime_module *, struct wasm_bytes *))                                      \
+    X(struct wasmtime_error *, wasmtime_module_deserialize,                                       \
+      (struct wasm_engine *, const uint8_t *, size_t, struct wasmtime_module **))                 \
+    X(void, wasmtime_module_delete, (struct wasmtime_module *))                                   \
+    X(void, wasmtime_module_imports, (const struct wasmtime_module *, struct wasm_imports *))     \
+    X(const struct wasm_bytes *, wasm_importtype_module, (const struct wasm_importtype *))        \
+    X(const struct wasm_bytes *, wasm_importtype_name, (const struct wasm_importtype *))          \
+    X(void, wasm_importtype_vec_delete, (struct wasm_imports *))                                  \
+    X(struct wasmtime_store *, wasmtime_store_new,                                                \
+      (struct wasm_engine *, void *, void (*)(void *)))                                           \
+    X(struct wasmtime_context *, wasmtime_store_context, (struct wasmtime_store *))               \
+    X(void, wasmtime_store_limiter,                                                               \
+      (struct wasmtime_store *, int64_t, int64_t, int64_t, int64_t, int64_t))                     \
+    X(void, wasmtime_store_delete, (struct wasmtime_store *))                                     \
+    X(struct wasmtime_linker *, wasmtime_linker_new, (struct wasm_engine *))                      \
+    X(void, wasmtime_linker_delete, (struct wasmtime_linker *))                                   \
+    X(struct wasmtime_error *, wasmtime_linker_define_func_unchecked,                             \
+      (struct wasmtime_linker *, const char *, size_t, const char *, size_t,                      \
+       const struct wasm_functype *, tc_wasm_callback *, void *, void (*)(void *)))               \
+    X(struct wasmtime_error *, wasmtime_linker_instantiate,                                       \
+      (const struct wasmtime_linker *, struct wasmtime_context *, const struct wasmtime_module *, \
+       struct wasmtime_ref *, struct wasm_trap **))                                               \
+    X(bool, wasmtime_instance_export_get,                                                         \
+      (struct wasmtime_context *, const struct wasmtime_ref *, const char *, size_t,              \
+       struct wasmtime_extern *))                                                                 \
+    X(bool, wasmtime_caller_export_get,                                                           \
+      (struct wasmtime_caller *, const char *, size_t, struct wasmtime_extern *))                 \
+    X(struct wasmtime_context *, wasmtime_caller_context, (struct wasmtime_caller *))             \
+    X(uint8_t *, wasmtime_memory_data,                                                            \
+      (const struct wasmtime_context *, const struct wasmtime_ref *))                             \
+    X(size_t, wasmtime_memory_data_size,                                                          \
+      (const struct wasmtime_context *, const struct wasmtime_ref *))                             \
+    X(struct wasmtime_error *, wasmtime_func_call,                                                \
+      (struct wasmtime_context *, const struct wasmtime_ref *, const void *, size_t, void *,      \
+       size_t, struct wasm_trap **))                                                              \
+    X(void, wasmtime_error_message, (const struct wasmtime_error *, struct wasm_bytes *))         \
+    X(void, wasmtime_error_delete, (struct wasmtime_error *))                                     \
+    X(struct wasm_trap *, wasmtime_trap_new, (const char *, size_t))                              \
+    X(void, wasm_trap_message, (const struct wasm_trap *, struct wasm_bytes *))                   \
+    X(void, wasm_trap_delete, (struct wasm_trap *))                                               \
+    X(void, wasm_byte_vec_delete, (struct wasm_bytes *))                                          \
+    X(struct wasm_valtype *, wasm_valtype_new, (uint8_t))                                         \
+    X(void, wasm_valtype_vec_new, (struct wasm_types *, size_t, struct wasm_valtype *const *))    \
+    X(struct wasm_functype *, wasm_functype_new, (struct wasm_types *, struct wasm_types *))      \
+    X(void, wasm_functype_delete, (struct wasm_functype *))
+
+struct tc_wasm {
+#define TC_WASM_MEMBER_(type, name, arguments) type(*name) arguments;
+    TC_WASM_API(TC_WASM_MEMBER_)
+#undef TC_WASM_MEMBER_
+};
+
+/* Loads the library and fills the table; NULL, or what is wrong (static, or the loader's own). */
+const char *tc_wasm_load(const char *path, struct tc_wasm *ret);
+/* With our settings, which a compiled module is bound to. NULL: no memory. */
+struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api);
+/* What a failure says, which it frees; the first line of it. Static storage. */
+const char *tc_wasm_said(const struct tc_wasm *api, struct wasmtime_error *error,
+                         struct wasm_trap *trap);
+
+#endif

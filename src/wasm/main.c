@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * toolcage-wasm: runs a WebAssembly module, inside a cage that was built around it. Nobody calls it
+ * by hand. */
+#include <stdio.h>
+#include <string.h>
+
+#include "wasm/worker.h"
+
+struct option {
+    const char *name;
+    const char **text;
+    struct tc_strv *list;
+    int64_t *number;
+};
+
+static bool take(const struct option *o, const char *value)
+{
+    char *end = NULL;
+    if (o->text)
+        *o->text = value;
+    if (o->number)
+        *o->number = strtoll(value, &end, 10);
+    return (!o->list || tc_strv_add(o->list, value)) && (!end || (end != value && !*end));
+}
+
+static bool read_options(struct tc_wasm_order *order, char **at)
+{
+    const struct option options[] = {
+        {"--engine", .text = &order->engine},
+        {"--module", .text = &order->module},
+        {"--digest", .text = &order->digest},
+        {"--code", .text = &order->code},
+        {"--code-digest", .text = &order->code_digest},
+        {"--memory", .number = &order->memory},
+        {"--read", .list = &order->read},
+        {"--write", .list = &order->write},
+        {"--env", .list = &order->env},
+    };
+    for (; *at && strcmp(*at, "--") != 0; at += 2) {
+        size_t i = 0;
+        while (i < TC_COUNT(options) && strcmp(options[i].name, *at) != 0)
+            i++;
+        if (i == TC_COUNT(options) || !at[1] || !take(&options[i], at[1]))
+            return false;
+    }
+    for (at += *at != NULL; *at; at++)
+        if (!tc_strv_add(&order->args, *at))
+            return false;
+    return order->engine && order->module && (!order->code || order->code_digest) &&
+           order->memory >= 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *verb;
+        int (*run)(const struct tc_wasm_order *order);
+    } verbs[] = {{"run", tc_wasm_run}, {"compile", tc_wasm_compile}, {"inspect", tc_wasm_inspect}};
+    struct tc_wasm_order order = {0};
+    for (size_t i = 0; argc > 1 && i < TC_COUNT(verbs); i++)
+        if (strcmp(verbs[i].verb, argv[1]) == 0 && read_options(&order, argv + 2))
+            return verbs[i].run(&order);
+    (void)fputs("toolcage-wasm: this is a part of toolcage, and is started by it alone\n", stderr);
+    return TC_WASM_REFUSED;
+}

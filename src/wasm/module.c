@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A module's bytes, checked before anything looks at them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/fd.h"
+#include "wasm/worker.h"
+
+enum { MODULE_MAX = 256 << 20 };
+
+void tc_wasm_fail(const char *subject, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    (void)fprintf(stderr, "toolcage-wasm: %s: ", subject);
+    (void)vfprintf(stderr, fmt, args);
+    (void)fputc('\n', stderr);
+    va_end(args);
+    exit(TC_WASM_REFUSED);
+}
+
+void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_size)
+{
+    struct tc_buf bytes = {.max = MODULE_MAX};
+    char found[TC_DIGEST_SIZE];
+    _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || tc_read_all(fd, &bytes) < 0)
+        tc_wasm_fail(path, "%s", strerror(errno));
+    tc_digest(bytes.data, bytes.len, found);
+    if (digest && strcmp(found, digest) != 0)
+        tc_wasm_fail(path, "it is %s, not %s as was said", found, digest);
+    *ret_size = bytes.len;
+    *ret = tc_buf_steal(&bytes);
+    if (!*ret)
+        tc_wasm_fail(path, "it is empty");
+}
+
+/* Compiled code is trusted as our own is: it is loaded only as what its digest, which comes from
+ * outside, says. */
+static struct wasmtime_module *load(const struct tc_wasm *api, struct wasm_engine *engine,
+                                    const struct tc_wasm_order *order)
+{
+    _autofree_ char *bytes = NULL;
+    size_t size;
+    struct wasmtime_module *module = NULL;
+    tc_wasm_read(order->code, order->code_digest, &bytes, &size);
+    struct wasmtime_error *error =
+        api->wasmtime_module_deserialize(engine, (const uint8_t *)bytes, size, &module);
+    if (error)
+        tc_wasm_fail(order->code, "%s", tc_wasm_said(api, error, NULL));
+    return module;
+}
+
+struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_engine *engine,
+                                       const struct tc_wasm_order *order)
+{
+    _autofree_ char *bytes = NULL;
+    size_t size;
+    struct wasmtime_module *module = NULL;
+    tc_wasm_read(order->module, order->digest, &bytes, &size);
+    if (order->code)
+        return load(api, engine, order);
+    struct wasmtime_error *error =
+        api->wasmtime_module_new(engine, (const uint8_t *)bytes, size, &module);
+    if (error)
+        tc_wasm_fail(order->module, "no module that can be run: %s",
+                     tc_wasm_said(api, error, NULL));
+    return module;
+}

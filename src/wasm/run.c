@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * One call: a store, an instance, its start. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "wasm/wasi/wasi.h"
+#include "wasm/worker.h"
+
+enum { TABLE_ELEMENTS = 1000000, TABLES = 16, INSTANCES = 1, MEMORIES = 1 };
+
+/* What a call of the guest's needs, beside its own row. */
+static const struct tc_wasm *api;
+static struct tc_wasi guest;
+
+/* ---- calls of the guest's ---- */
+
+static bool find_memory(struct wasmtime_caller *caller)
+{
+    struct wasmtime_extern memory;
+    if (!api->wasmtime_caller_export_get(caller, "memory", strlen("memory"), &memory) ||
+        memory.kind != TC_WASM_MEMORY)
+        return false;
+    struct wasmtime_context *context = api->wasmtime_caller_context(caller);
+    guest.memory = api->wasmtime_memory_data(context, &memory.of);
+    guest.size = api->wasmtime_memory_data_size(context, &memory.of);
+    return true;
+}
+
+static struct wasm_trap *trap(const char *words)
+{
+    return api->wasmtime_trap_new(words, strlen(words));
+}
+
+static struct wasm_trap *serve(void *env, struct wasmtime_caller *caller,
+                               union wasmtime_raw *values, size_t count)
+{
+    const struct tc_wasi_call *call = env;
+    const char *types = call->types + (call->types[0] == 'x');
+    uint64_t arguments[TC_WASI_ARGUMENTS] = {0};
+    if (!find_memory(caller))
+        return trap("the module exports no memory");
+    for (size_t i = 0; types[i] && i < count; i++)
+        arguments[i] = types[i] == 'i' ? (uint32_t)values[i].i32 : (uint64_t)values[i].i64;
+    uint32_t answer = call->run(&guest, arguments);
+    if (guest.exited)
+        return trap("exit");
+    values[0].i32 = (int32_t)answer;
+    return NULL;
+}
+
+static struct wasm_types list_of(const char *types)
+{
+    struct wasm_valtype *items[TC_WASI_ARGUMENTS];
+    struct wasm_types list;
+    size_t n = 0;
+    for (; types[n]; n++)
+        items[n] = api->wasm_valtype_new(types[n] == 'i' ? TC_WASM_I32 : TC_WASM_I64);
+    api->wasm_valtype_vec_new(&list, n, items);
+    return list;
+}
+
+static void define(struct wasmtime_linker *linker, const struct tc_wasi_call *call)
+{
+    bool silent = call->types[0] == 'x';
+    struct wasm_types arguments = list_of(call->types + silent),
+                      answer = list_of(silent ? "" : "i");
+    struct wasm_functype *type = api->wasm_functype_new(&arguments, &answer);
+    struct wasmtime_error *error = api->wasmtime_linker_define_func_unchecked(
+        linker, TC_WASI_MODULE, strlen(TC_WASI_MODULE), call->name, strlen(call->name), type, serve,
+        (void *)(uintptr_t)call, NULL);
+    if (error)
+        tc_wasm_fail(call->name, "%s", tc_wasm_said(api, error, NULL));
+    api->wasm_functype_delete(type);
+}
+
+/* ---- what it starts with ---- */
+
+static void add_roots(const struct tc_strv *paths, bool writable)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        if (!tc_wasi_add_root(&guest, paths->items[i], NULL, writable) && errno != ENOENT)
+            tc_wasm_fail(paths->items[i], "%s", strerror(errno));
+}
+
+/* Deeper ones count. */
+static const char *holder(const struct tc_strv *paths, const char *path, const char *best)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        if (tc_path_within(paths->items[i], path) &&
+            (!best || strlen(paths->items[i]) > strlen(best)))
+            best = paths->items[i];
+    return best;
+}
+
+/* A path that begins with no "/" is meant from where the tool starts, if it may see that. */
+static void add_here(const struct tc_wasm_order *order)
+{
+    _autofree_ char *here = getcwd(NULL, 0);
+    const char *read = here ? holder(&order->read, here, NULL) : NULL;
+    const char *best = here ? holder(&order->write, here, read) : NULL;
+    if (best && !tc_wasi_add_root(&guest, here, ".", best != read))
+        tc_wasm_fail(here, "%s", strerror(errno));
+}
+
+static void prepare(const struct tc_wasm_order *order)
+{
+    (void)signal(SIGPIPE, SIG_IGN);
+    tc_wasi_init(&guest);
+    add_roots(&order->read, false);
+    add_roots(&order->write, true);
+    add_here(order);
+    if (!tc_strv_copy(&guest.args, &order->args) || !tc_strv_copy(&guest.env, &order->env))
+        tc_wasm_fail("arguments", "out of memory");
+}
+
+/* ---- the call ---- */
+
+/* A code that a process cannot have must not look like another one. */
+static int exit_code(void)
+{
+    return guest.code > 255 ? 255 : (int)guest.code;
+}
+
+static int ended(struct wasmtime_error *error, struct wasm_trap *trapped)
+{
+    if (guest.exited)
+        return exit_code();
+    if (!error && !trapped)
+        return 0;
+    (void)fprintf(stderr, "toolcage-wasm: the module was stopped: %s\n",
+                  tc_wasm_said(api, error, trapped));
+    return TC_WASM_TRAPPED;
+}
+
+static int start(struct wasmtime_linker *linker, struct wasmtime_context *context,
+                 const struct wasmtime_module *module, const char *name)
+{
+    struct wasmtime_ref instance;
+    struct wasmtime_extern entry;
+    struct wasm_trap *trapped = NULL;
+    struct wasmtime_error *error =
+        api->wasmtime_linker_instantiate(linker, context, module, &instance, &trapped);
+    if (error && !guest.exited && !trapped)
+        tc_wasm_fail(name, "%s", tc_wasm_said(api, error, NULL));
+    if (error || trapped)
+        return ended(error, trapped);
+    if (!api->wasmtime_instance_export_get(context, &instance, "_start", strlen("_start"),
+                                           &entry) ||
+        entry.kind != TC_WASM_FUNC)
+        tc_wasm_fail(name, "it exports no _start: it is no program");
+    error = api->wasmtime_func_call(context, &entry.of, NULL, 0, NULL, 0, &trapped);
+    return ended(error, trapped);
+}
+
+int tc_wasm_run(const struct tc_wasm_order *order)
+{
+    struct tc_wasm loaded;
+    const char *lack = tc_wasm_load(order->engine, &loaded);
+    if (lack)
+        tc_wasm_fail(order->engine, "%s", lack);
+    api = &loaded;
+    prepare(order);
+    struct wasm_engine *engine = tc_wasm_engine(api);
+    if (!engine)
+        tc_wasm_fail(order->engine, "it does not start: out of memory");
+    struct wasmtime_module *module = tc_wasm_module(api, engine, order);
+    struct wasmtime_linker *linker = api->wasmtime_linker_new(engine);
+    for (size_t i = 0; i < tc_wasi_call_count; i++)
+        define(linker, &tc_wasi_calls[i]);
+    struct wasmtime_store *store = api->wasmtime_store_new(engine, NULL, NULL);
+    api->wasmtime_store_limiter(store, order->memory ? order->memory : -1, TABLE_ELEMENTS,
+                                INSTANCES, TABLES, MEMORIES);
+    int code = start(linker, api->wasmtime_store_context(store), module,
+                     order->args.count ? order->args.items[0] : order->module);
+    /* the kernel takes all back, and sooner */
+    (void)fflush(stderr);
+    _exit(code);
+}

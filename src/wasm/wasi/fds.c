@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The guest's descriptors: what it starts with, their rights, their end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "wasm/wasi/guest.h"
+
+void tc_wasi_init(struct tc_wasi *w)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        w->fds[fd] = (struct tc_wasi_fd){
+            .kind = TC_WASI_STREAM, .fd = fd, .writable = true, .rights = WASI_R_STREAM};
+}
+
+static struct tc_wasi_root *root_named(struct tc_wasi *w, const char *name)
+{
+    for (size_t i = 0; i < w->root_count; i++)
+        if (strcmp(w->roots[i].name, name) == 0)
+            return &w->roots[i];
+    return NULL;
+}
+
+static bool put_root(struct tc_wasi *w, int fd, const char *name, const char *only, bool writable)
+{
+    uint32_t number;
+    struct tc_wasi_fd *place = tc_wasi_free(w, &number);
+    struct tc_wasi_root *root = &w->roots[w->root_count];
+    errno = EMFILE;
+    if (!place || w->root_count == TC_WASI_FDS)
+        return false;
+    errno = ENOMEM;
+    root->name = strdup(name);
+    if (!root->name || (only && !tc_strv_add(&root->only, only)))
+        return false;
+    w->root_count++;
+    *place = (struct tc_wasi_fd){.kind = TC_WASI_DIR,
+                                 .fd = fd,
+                                 .writable = writable,
+                                 .root = root,
+                                 .rights = WASI_R_DIR,
+                                 .inherits = WASI_R_DIR | WASI_R_FILE};
+    return true;
+}
+
+/* Of the directory that holds it nothing else shows. That one may be written in as far as one of
+ * the files may: the walls around the process say which. */
+static bool put_file(struct tc_wasi *w, const char *path, bool writable)
+{
+    _autofree_ char *parent = tc_path_parent(path);
+    errno = ENOMEM;
+    if (!parent)
+        return false;
+    struct tc_wasi_root *root = root_named(w, parent);
+    if (root && !root->only.count)
+        return true; /* shows anyway */
+    if (root) {
+        for (size_t i = 0; i < TC_WASI_FDS; i++)
+            w->fds[i].writable |= w->fds[i].root == root && writable;
+        return tc_strv_add(&root->only, tc_path_base(path));
+    }
+    _autofd_ int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || !put_root(w, fd, parent, tc_path_base(path), writable))
+        return false;
+    (void)TAKE_FD(fd);
+    return true;
+}
+
+bool tc_wasi_add_root(struct tc_wasi *w, const char *path, const char *name, bool writable)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return false;
+    if (!S_ISDIR(st.st_mode))
+        return put_file(w, path, writable);
+    _autofd_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || !put_root(w, fd, name ? name : path, NULL, writable))
+        return false;
+    (void)TAKE_FD(fd);
+    return true;
+}
+
+void tc_wasi_done(struct tc_wasi *w)
+{
+    for (size_t i = 0; i < TC_WASI_FDS; i++)
+        if (w->fds[i].kind != TC_WASI_FREE && w->fds[i].fd > STDERR_FILENO)
+            (void)close(w->fds[i].fd);
+    for (size_t i = 0; i < w->root_count; i++) {
+        free(w->roots[i].name);
+        tc_strv_done(&w->roots[i].only);
+    }
+    tc_strv_done(&w->args);
+    tc_strv_done(&w->env);
+    *w = (struct tc_wasi){0};
+}
+
+struct tc_wasi_fd *tc_wasi_get(struct tc_wasi *w, uint64_t number, uint64_t rights,
+                               uint32_t *ret_error)
+{
+    struct tc_wasi_fd *fd = number < TC_WASI_FDS ? &w->fds[number] : NULL;
+    *ret_error = WASI_BADF;
+    if (!fd || fd->kind == TC_WASI_FREE)
+        return NULL;
+    *ret_error = WASI_NOTCAPABLE;
+    return (fd->rights & rights) == rights ? fd : NULL;
+}
+
+struct tc_wasi_fd *tc_wasi_free(struct tc_wasi *w, uint32_t *ret_number)
+{
+    for (uint32_t i = STDERR_FILENO + 1; i < TC_WASI_FDS; i++) {
+        *ret_number = i;
+        if (w->fds[i].kind == TC_WASI_FREE)
+            return &w->fds[i];
+    }
+    return NULL;
+}
+
+/* Ours stay open: there is no other stream to take their numbers. */
+static void drop(struct tc_wasi_fd *fd)
+{
+    if (fd->fd > STDERR_FILENO)
+        (void)close(fd->fd);
+    *fd = (struct tc_wasi_fd){0};
+}
+
+uint32_t tc_wasi_fd_close(struct tc_wasi *w, const uint64_t *a)
+{
+    uint32_t error;
+    struct tc_wasi_fd *fd = tc_wasi_get(w, a[0], 0, &error);
+    if (!fd)
+        return error;
+    drop(fd);
+    return WASI_OK;
+}
+
+/* What it starts with keeps its number. */
+uint32_t tc_wasi_fd_renumber(struct tc_wasi *w, const uint64_t *a)
+{
+    uint32_t error;
+    struct tc_wasi_fd *from = tc_wasi_get(w, a[0], 0, &error);
+    struct tc_wasi_fd *to = from ? tc_wasi_get(w, a[1], 0, &error) : NULL;
+    if (!to)
+        return error;
+    if (from->root || to->root)
+        return WASI_NOTSUP;
+    if (from == to)
+        return WASI_OK;
+    struct tc_wasi_fd moved = *from;
+    *from = (struct tc_wasi_fd){0};
+    drop(to);
+    *to = moved;
+    return WASI_OK;
+}
+
+uint32_t tc_wasi_fd_prestat_get(struct tc_wasi *w, const uint64_t *a)
+{
+    uint32_t error;
+    const struct tc_wasi_fd *fd = tc_wasi_get(w, a[0], 0, &error);
+    if (!fd || !fd->root)
+        return WASI_BADF;
+    return tc_guest_put32(w, a[1], 0) &&
+                   tc_guest_put32(w, a[1] + 4, (uint32_t)strlen(fd->root->name))
+               ? WASI_OK
+               : WASI_FAULT;
+}
+
+uint32_t tc_wasi_fd_prestat_dir_name(struct tc_wasi *w, const uint64_t *a)
+{
+    uint32_t error;
+    const struct tc_wasi_fd *fd = tc_wasi_get(w, a[0], 0, &error);
+    if (!fd || !fd->root)
+        return WASI_BADF;
+    size_t length = strlen(fd->root->name);
+    if (a[2] < length)
+        return WASI_NAMETOOLONG;
+    void *to = tc_guest(w, a[1], length);
+    if (!to)
+        return WASI_FAULT;
+    memcpy(to, fd->root->name, length);
+    return WASI_OK;
+}
+
+static uint16_t flags_of(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0)
+        return 0;
+    return (uint16_t)((flags & O_APPEND ? WASI_FD_APPEND : 0) |
+                      ((flags & O_SYNC) == O_SYNC ? WASI_FD_SYNC : 0) |
+                      ((flags & O_SYNC) == O_DSYNC ? WASI_FD_DSYNC : 0));
+}
+
+uint32_t tc_wasi_fd_fdstat_get(struct tc_wasi *w, const uint64_t *a)
+{
+    uint32_t error;
+    struct stat st;
+    const struct tc_wasi_fd *fd = tc_wasi_get(w, a[0], 0, &error);
+    uint8_t *to = tc_guest(w, a[1], WASI_FDSTAT_SIZE);
+    if (!fd || !to)
+        return fd ? WASI_FAULT : error;
+    if (fstat(fd->fd, &st) < 0)
+        return tc_wasi_error(errno);
+    uint16_t flags = flags_of(fd->fd);
+    memset(to, 0, WASI_FDSTAT_SIZE);
+    to[0] = tc_wasi_type(st.st_mode);
+    memcpy(to + 2, &flags, sizeof(flags));
+    memcpy(to + 8, &fd->rights, sizeof(fd->rights));
+    memcpy(to + 16, &fd->inherits, sizeof(fd->inherits));
+    return WASI_OK;
+}
+
+/* A file stays one that nothing waits for; only whether it appends can change. */
+uint32_t tc_wasi_fd_fdstat_set_flags(struct tc_wasi *w, const uint64_t *a)
+{
+    uint32_t error;
+    const struct tc_wasi_fd *fd = tc_wasi_get(w, a[0], WASI_R_SET_FLAGS, &error);
+    if (!fd)
+        return error;
+    if (a[1] & ~(uint64_t)(WASI_FD_APPEND | WASI_FD_NONBLOCK))
+        return WASI_NOTSUP;
+    if (fd->kind != TC_WASI_FILE)
+        return WASI_OK;
+    return tc_wasi_answer(
+        fcntl(fd->fd, F_SETFL, O_NONBLOCK | (a[1] & WASI_FD_APPEND ? O_APPEND : 0)));
+}
+
+/* They can be given up, never gained. */
+uint32_t tc_wasi_fd_fdstat_set_rights(struct tc_wasi *w, const uint64_t *a)
+{
+    uint32_t error;
+    struct tc_wasi_fd *fd = tc_wasi_get(w, a[0], 0, &error);
+    if (!fd)
+        return error;
+    if ((fd->rights & a[1]) != a[1] || (fd->inherits & a[2]) != a[2])
+        return WASI_NOTCAPABLE;
+    fd->rights = a[1];
+    fd->inherits = a[2];
+    return WASI_OK;
+}

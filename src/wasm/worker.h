@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What toolcage-wasm was asked to do. It runs in a cage: what it may reach is decided outside, and
+ * it is told what of that the module may have. */
+#ifndef TC_WASM_WORKER_H
+#define TC_WASM_WORKER_H
+
+#include "base/strv.h"
+#include "wasm/engine.h"
+
+/* Beside a module's own codes. */
+enum { TC_WASM_REFUSED = 126, TC_WASM_TRAPPED = 134 };
+
+struct tc_wasm_order {
+    const char *engine, *module, *digest;
+    const char *code, *code_digest; /* what it was compiled to */
+    int64_t memory;                 /* bytes of a module's memory; 0: as many as there are */
+    struct tc_strv read, write;     /* what it may see and change, as it is named here */
+    struct tc_strv env, args;
+};
+
+/* Says what is wrong with the subject, and that is the program's end. */
+_Noreturn void tc_wasm_fail(const char *subject, const char *fmt, ...) TC_PRINTF(2, 3);
+/* The module's bytes: those that the digest is of, if there is one. */
+void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_size);
+/* The module, compiled now or before. */
+struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_engine *engine,
+                                       const struct tc_wasm_order *order);
+/* run.c: its exit code. */
+int tc_wasm_run(const struct tc_wasm_order *order);
+/* compile.c */
+int tc_wasm_compile(const struct tc_wasm_order *order);
+int tc_wasm_inspect(const struct tc_wasm_order *order);
+
+#endif
