@@ -99,8 +99,8 @@ def calls(runtime):
     out = done.json.get("stdout", {}).get("text", "").split()
     check("bin" in out and "usr" not in out and "etc" in out and "0" != out[-1], f"{runtime}: the tool sees the image, not this machine, and is no root", done)
     check(done.json.get("status") == "failed" and ("Read-only" in done.json["stderr"]["text"] or runtime == "runsc"), f"{runtime}: and cannot write there", done)
-    done = call(policy(f"tree@{digest}", runtime), "/bin/sh", "-c", "exit 7")
-    check(done.json.get("exit_code") == 7, f"{runtime}: by its digest", done)
+    done = call(policy(f"tree@{digest}", runtime), "/bin/sh", "-c", "ls /; /bin/id; exit 7")
+    check(done.json.get("exit_code") == 7 and done.json["denials"] == [], f"{runtime}: by its digest, and its own programs are no denials", done)
     done = call(policy("tree@sha256:" + "0" * 64, runtime), "/bin/sh", "-c", "exit 7")
     check(done.json.get("status") == "denied" and done.error.get("code") == "not_found" and digest in done.error["message"],
           f"{runtime}: another digest is refused, and both are named", done)
