@@ -109,7 +109,7 @@ static void add_modules(struct tc_buf *buf, const char *comma)
 {
     _autofree_ char *path = NULL;
     struct toolcage_error *why = NULL;
-    struct tc_probe row = {.backend = (char *)(uintptr_t) "wasm", .clause = TC_CLAUSE_PRIV_NONE};
+    struct tc_probe row = {.backend = (char *)(uintptr_t) "wasm", .whole = true};
     row.works = tc_modules_engine(&path, &why) == 0;
     row.mechanism = path;
     row.reason = (char *)(uintptr_t)(row.works ? "" : tc_error_message(why));

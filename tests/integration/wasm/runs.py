@@ -7,6 +7,7 @@ usage: runs.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
 import glob
 import hashlib
 import hmac
+import json
 import os
 import shutil
 import subprocess
@@ -64,9 +65,18 @@ def place(s):
     return s.path("guest.wasm")
 
 
+def seen(s):
+    """What the doctor says of the engine."""
+    rows = json.loads(verb(s, "doctor", "--json").stdout)["backends"]
+    return [row for row in rows if row["backend"] == "wasm"]
+
+
 def first_example(s):
     """The policy of the introduction, as it stands there: the command names the module."""
+    before = seen(s)
+    check(len(before) == 1 and not before[0]["works"] and "toolcage wasm install" in before[0]["fix"], "the doctor says how to get an engine", before)
     install(s)
+    check([row["works"] for row in seen(s)] == [True], "and that it is there", seen(s))
     os.makedirs(f"{s.ws}/project")
     shutil.copy(place(s), f"{s.ws}/file_edit.wasm")
     policy = s.write("first.toml", '[tool.file_edit]\nbackend = "wasm"\nfilesystem = { writable = ["/workspace/project"] }\n'
