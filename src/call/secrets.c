@@ -16,7 +16,8 @@
 #include "call/output.h"
 
 /* Of fewer bytes much in an answer would look like one; of more no server takes a header. */
-enum { BYTES_MIN = 8, BYTES_MAX = 16384, FILE_MAX = 1 << 20, COMMAND_MS = 10000 };
+enum { BYTES_MIN = 8, BYTES_MAX = 16384, TEXT_MAX = 4 * BYTES_MAX };
+enum { COMMAND_MS = 10000 };
 
 struct reading {
     const struct toolcage_policy *policy;
@@ -39,6 +40,14 @@ static int fail(const struct reading *r, int errnum, const char *hint, const cha
                                     .line = tc_policy_number(secret->line),
                                     .column = 1},
                    "the secret %s has no value that can be used: %s", secret->name, what);
+}
+
+/* A buffer that grows leaves copies behind, which nobody would wipe. */
+static struct tc_buf in_one_place(size_t size)
+{
+    struct tc_buf buf = {.max = 2 * size};
+    (void)tc_buf_room(&buf, size);
+    return buf;
 }
 
 static void wipe(struct tc_buf *buf)
@@ -143,7 +152,7 @@ static int take_line(struct reading *r, const struct tc_buf *text)
 
 static int read_file(struct reading *r, const char *path)
 {
-    struct tc_buf text = {.max = FILE_MAX};
+    struct tc_buf text = in_one_place(TEXT_MAX);
     _autofd_ int fd = -1;
     int rc = open_file(r, path, &fd);
     if (rc < 0)
@@ -195,7 +204,7 @@ static int check_program(const struct reading *r, const char *path)
 
 static int read_command(struct reading *r, const char *words)
 {
-    struct tc_buf text = {.max = FILE_MAX};
+    struct tc_buf text = in_one_place(TEXT_MAX);
     _autostrv_ struct tc_strv argv = {0};
     if (!split(words, &argv) || !argv.count)
         return tc_fail_memory(r->err);
@@ -222,7 +231,12 @@ static int read_one(struct reading *r)
 
 static int write_down(struct reading *r, int *ret_fd)
 {
+    enum { AROUND = 64 };
     struct tc_wire wire = TC_WIRE_PUT_INIT;
+    size_t size = AROUND;
+    for (size_t i = 0; i < r->values.count; i++)
+        size += strlen(r->values.items[i]) + AROUND;
+    wire.out = in_one_place(size);
     tc_secret_values_visit(&wire, &r->values);
     bool written = !wire.failed && !wire.out.failed;
     *ret_fd = written ? tc_memfd("toolcage-secrets", wire.out.data, wire.out.len) : -1;
