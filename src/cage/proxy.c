@@ -48,6 +48,14 @@ static struct left {
 } left[LEFT_MAX];
 static size_t left_count;
 
+/* What the plan wants most of it. */
+static enum tc_clause clause_of(const struct tc_plan *plan)
+{
+    return plan->secret_count       ? TC_CLAUSE_NET_SECRET
+           : tc_plan_inspects(plan) ? TC_CLAUSE_NET_INSPECT
+                                    : TC_CLAUSE_NET_ALLOW;
+}
+
 static int fail(struct tc_cage *cage, const char *subject, const char *hint, const char *what)
 {
     return tc_cage_fail(cage,
@@ -56,8 +64,7 @@ static int fail(struct tc_cage *cage, const char *subject, const char *hint, con
                                          .subject = subject,
                                          .errnum = errno,
                                          .hint = hint},
-                        tc_plan_inspects(cage->plan) ? TC_CLAUSE_NET_INSPECT : TC_CLAUSE_NET_ALLOW,
-                        "%s", what);
+                        clause_of(cage->plan), "%s", what);
 }
 
 /* ---- the program ---- */

@@ -18,15 +18,19 @@ static const char head[] =
     "usage: toolcage VERB [options] ...\n";
 static const char tail[] =
     "\n"
-    "the policy: --policy FILE, $TOOLCAGE_POLICY, the nearest toolcage.toml, .yaml or .yml from "
-    "here\n"
-    "upward, the same names in ~/.config/toolcage, or the strictest useful default\n"
+    "the policy: --policy FILE, $TOOLCAGE_POLICY, or toolcage.toml from here upward\n"
     "each has --help with examples; try: toolcage exec ls -l, toolcage doctor\n";
 
 /* What the verbs of a group are about. */
 static const char *group_words(const char *name)
 {
-    return strncmp(name, "wasm", 4) == 0 ? "WebAssembly modules" : "a policy file";
+    static const char *const words[][2] = {{"image", "images for containers"},
+                                           {"policy", "a policy file"},
+                                           {"wasm", "WebAssembly modules"}};
+    for (size_t i = 0; i < TC_COUNT(words); i++)
+        if (strncmp(words[i][0], name, strlen(words[i][0])) == 0)
+            return words[i][1];
+    return "";
 }
 
 /* Those of a group share a line. */

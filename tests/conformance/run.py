@@ -31,7 +31,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BACKENDS = ["process", "oci", "gvisor"]
 NEEDS = {"net.allow": {"network": '["example.com:443"]'}, "net.inspect": {"network": '[{ host = "example.com", paths = ["/v1"] }]'},
-         "net.secret": {"network": '["example.com:443"]', "secrets.KEY": '{ from = "env:KEY", hosts = ["example.com:443"], header = "X: \\u007bsecret}" }'},
+         "net.secret": {"network": '["example.com:443"]', "secrets.KEY": '{ from = "env:PATH", hosts = ["example.com:443"], header = "X: \\u007bsecret}" }'},
          "limit.memory": {"memory": '"64MiB"'}, "limit.cpus": {"cpus": "0.5"}}
 NO_CAGE = "no cage can be built here"
 

@@ -216,10 +216,10 @@ def the_home_has_two_names(s):
     os.symlink("home", s.path("link"))
     s.environ["HOME"] = s.path("link")
     s.write("home/.ssh/id_rsa", s.token)
-    for name in (".local/state/toolcage", ".config/toolcage"):
+    for name in (".local/state/toolcage", ".config/toolcage", ".local/share/toolcage"):
         os.makedirs(s.path("home", name), 0o700, exist_ok=True)
     s.writable = [s.path("home")]
-    planted = [s.path("home", name) for name in (".local/state/toolcage/trust", ".config/toolcage/toolcage.toml")]
+    planted = [s.path("home", name) for name in (".local/state/toolcage/trust", ".config/toolcage/toolcage.toml", ".local/share/toolcage/images")]
     out = s.call(SHELL, "-c", f"cat {s.path('home/.ssh/id_rsa')}; for name in {' '.join(planted)}; do echo planted > $name; done; true", cwd="/")
     return s.token in out or any(map(os.path.exists, planted))
 

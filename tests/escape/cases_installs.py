@@ -22,7 +22,7 @@ class Installed:
             return
         self.place = PLACE
         s.more += (f'\nsetup = {{ command = ["/bin/sh", "-c", {json.dumps(script)}], into = "{PLACE}", env = {{ set = {{ D = "{PLACE}", OF = "{s.token}" }} }}, '
-                   f'backend = "{s.options.backend}", memory = {s.memory} }}\n')
+                   f'backend = "{s.options.backend}", image = "system", memory = {s.memory} }}\n')
         s.ends.callback(self.setup, "--remove")
         s.answer = json.loads(self.setup().stdout.splitlines()[0])
         if s.answer["status"] in ("denied", "error", "cancelled"):

@@ -493,7 +493,7 @@ def the_base_of_the_policy_is_changed(s):
 def the_next_call_is_widened(s):
     """A tool writes itself a grant of the canary into what the policy extends; the next call reads it."""
     def base(directory):
-        return (f'[tool.next]\nbackend = "{s.options.backend}"\nmemory = {s.memory}\nnetwork = "none"\n'
+        return (f'[tool.next]\nbackend = "{s.options.backend}"\nimage = "system"\nmemory = {s.memory}\nnetwork = "none"\n'
                 f'filesystem.readable = [{json.dumps(s.path(directory))}]\n' + (WITHOUT if s.options.without else ""))
 
     s.write("ws/base.toml", base("data"))

@@ -49,6 +49,7 @@ for line in io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8"):  # as the offi
 POLICY = """
 {runtime}[server.s]
 backend = "{backend}"
+image = "system"
 command = [{python}, {server}, {lies}]
 network = "none"
 filesystem = {{ readable = [{bin}], writable = [{ws}] }}
@@ -61,6 +62,7 @@ tool.do = {{}}
 {without}
 [defaults]
 backend = "{backend}"
+image = "system"
 memory = {{ max = "256MiB", by = "any" }}
 
 [tool.read]

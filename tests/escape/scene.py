@@ -104,7 +104,7 @@ class Scene:
             return ", ".join(item if item.startswith("{") else json.dumps(item) for item in paths)
 
         more = self.more + (WITHOUT if self.options.without else "")
-        if "image =" not in more:
+        if "\nimage =" not in "\n" + more:
             more += '\nimage = "system"\n'
         text = "".join(POLICY.format(name=name, patience=self.seconds * PATIENCE, backend=backend, readable=listed(self.readable), more=more,
                                      memory=self.memory, network=self.network, writable=listed(self.writable), denied=listed(self.denied))
