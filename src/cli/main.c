@@ -18,8 +18,9 @@ static const char head[] =
     "usage: toolcage VERB [options] ...\n";
 static const char tail[] =
     "\n"
-    "the policy: --policy FILE, $TOOLCAGE_POLICY, or toolcage.toml from here upward\n"
-    "each has --help with examples; try: toolcage exec ls -l, toolcage doctor\n";
+    "the policy: --policy FILE, $TOOLCAGE_POLICY, the nearest toolcage.toml, .yaml or .yml from "
+    "here\n"
+    "upward, one in ~/.config/toolcage, or the strictest useful default; each has --help\n";
 
 /* What the verbs of a group are about. */
 static const char *group_words(const char *name)
