@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,6 +60,21 @@ int tc_read_file(int dirfd, const char *path, struct tc_buf *buf)
 {
     _autofd_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     return fd < 0 ? -1 : tc_read_all(fd, buf);
+}
+
+int tc_make_directories(const char *path)
+{
+    _autofree_ char *part = strdup(path);
+    for (char *slash = part ? strchr(part + 1, '/') : NULL; part; slash = strchr(slash + 1, '/')) {
+        if (slash)
+            *slash = '\0';
+        if (mkdir(part, 0700) < 0 && errno != EEXIST)
+            return -1;
+        if (!slash)
+            return 0;
+        *slash = '/';
+    }
+    return -1;
 }
 
 int tc_write_file(int dirfd, const char *path, const char *text)

@@ -18,6 +18,9 @@ int tc_write_all(int fd, const void *bytes, size_t len);
 int tc_read_all(int fd, struct tc_buf *buf);
 /* A whole small file by name relative to dirfd. 0, or -1 with errno. */
 int tc_read_file(int dirfd, const char *path, struct tc_buf *buf);
+/* Makes a directory, and those that lead to it, for their owner alone; fine where they are there.
+ * 0, or -1 with errno. */
+int tc_make_directories(const char *path);
 /* One write of a whole text into an existing file (for /proc and control groups). 0, or -1 with
  * errno. */
 int tc_write_file(int dirfd, const char *path, const char *text);

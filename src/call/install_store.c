@@ -71,21 +71,6 @@ static DIR *list(int all)
     return tc_take_dir(all < 0 ? -1 : openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-static int make_directories(const char *path)
-{
-    _autofree_ char *part = strdup(path);
-    for (char *slash = part ? strchr(part + 1, '/') : NULL; part; slash = strchr(slash + 1, '/')) {
-        if (slash)
-            *slash = '\0';
-        if (mkdir(part, 0700) < 0 && errno != EEXIST)
-            return -1;
-        if (!slash)
-            return 0;
-        *slash = '/';
-    }
-    return -1;
-}
-
 char *tc_install_find(const struct tc_facts *facts, const char *key)
 {
     _autofree_ char *path = NULL;
@@ -201,7 +186,7 @@ int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_stag
         return fail(err, "a state directory (neither HOME nor XDG_STATE_HOME is set)",
                     "nothing can be installed");
     }
-    if (make_directories(path) < 0 || (stage->all = open_all(path)) < 0)
+    if (tc_make_directories(path) < 0 || (stage->all = open_all(path)) < 0)
         return fail(err, path, "nothing can be installed");
     (void)sweep(stage->all);
     stage->again =

@@ -61,12 +61,7 @@ int tc_modules_directory(char **ret, struct toolcage_error **err)
     _autofree_ char *path = tc_path_join(state, "wasm");
     if (!path)
         return tc_fail_memory(err);
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(path, 0700);
-        *slash = '/';
-    }
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+    if (tc_make_directories(path) < 0)
         return fail(path, "make room, or give it back to its user", "it cannot be made", err);
     *ret = TAKE(path);
     return 0;

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "call/output.h"
+#include "call/programs.h"
 
 /* Of fewer bytes much in an answer would look like one; of more no server takes a header. */
 enum { BYTES_MIN = 8, BYTES_MAX = 16384, TEXT_MAX = 4 * BYTES_MAX };
@@ -165,19 +166,11 @@ static int read_file(struct reading *r, const char *path)
     return rc;
 }
 
-/* As a shell would find it; owned. NULL: nowhere. */
+/* Owned. NULL: it is nowhere. */
 static char *find_program(const char *name)
 {
-    const char *at = getenv("PATH");
-    if (strchr(name, '/'))
-        return strdup(name);
-    for (; at && *at; at += strcspn(at, ":"), at += *at == ':') {
-        size_t n = strcspn(at, ":");
-        _autofree_ char *path = tc_format("%.*s/%s", (int)n, at, name);
-        if (n && at[0] == '/' && path && access(path, X_OK) == 0)
-            return TAKE(path);
-    }
-    return NULL;
+    const char *path = getenv("PATH");
+    return strchr(name, '/') ? strdup(name) : tc_program_find(path ? path : "", name);
 }
 
 /* "WORD WORD", apart by single spaces: the policy's reader has seen to that. */

@@ -49,21 +49,6 @@ static int fail_damaged(const char *name, const char *is, const char *wanted,
 /* ---- opening
  * ------------------------------------------------------------------------------------------ */
 
-static int make_directories(const char *path)
-{
-    _autofree_ char *part = strdup(path);
-    for (char *slash = part ? strchr(part + 1, '/') : NULL; part; slash = strchr(slash + 1, '/')) {
-        if (slash)
-            *slash = '\0';
-        if (mkdir(part, 0700) < 0 && errno != EEXIST)
-            return -1;
-        if (!slash)
-            return 0;
-        *slash = '/';
-    }
-    return -1;
-}
-
 static int enter_or_make(int dirfd, const char *name)
 {
     if (mkdirat(dirfd, name, 0700) < 0 && errno != EEXIST)
@@ -154,7 +139,7 @@ int tc_store_open(enum tc_store_use use, struct tc_store *ret, struct toolcage_e
                                         .stage = "store",
                                         .hint = "set HOME to your home directory"},
                        "there is no place for images: neither HOME nor XDG_DATA_HOME is set");
-    if (use != TC_STORE_READS && make_directories(ret->path) < 0)
+    if (use != TC_STORE_READS && tc_make_directories(ret->path) < 0)
         return tc_store_fail(ret, "nothing can be kept", err);
     ret->dir = tc_image_enter(AT_FDCWD, ret->path);
     if (ret->dir < 0 && errno == ENOENT && use == TC_STORE_READS)

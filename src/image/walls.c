@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <grp.h>
 #include <linux/audit.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -69,10 +68,8 @@ static int restrict_reach(int target)
 
 static int drop_capabilities(void)
 {
-    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[2] = {{0}};
     (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    return (int)tc_sys(SYS_capset, TC_ARG(&head), TC_ARG(data), 0, 0, 0, 0);
+    return tc_clear_capabilities();
 }
 
 static int set_limit(int which, rlim_t value)
