@@ -24,7 +24,7 @@
 #include "cage/trust.h"
 #include "egress/egress.h"
 
-enum { CONNECTIONS = 1024, LEFT_MAX = 64 };
+enum { LEFT_MAX = 64 };
 
 struct tc_proxy {
     struct tc_door door;
@@ -204,7 +204,9 @@ static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
                                       .upstream = cage->plan->upstream,
                                       .tool = cage->plan->tool,
                                       .ipv6 = ipv6,
-                                      .connections = CONNECTIONS};
+                                      .connections = cage->plan->limits.connections,
+                                      .transfer = cage->plan->limits.transfer,
+                                      .bandwidth = cage->plan->limits.bandwidth};
     struct tc_egress_message m = {.kind = TC_EGRESS_CONFIG};
     struct tc_wire w = TC_WIRE_PUT_INIT;
     tc_egress_config_visit(&w, &config);
@@ -337,6 +339,12 @@ void tc_proxy_finish(struct tc_cage *cage)
     if (cage->over && x->control >= 0)
         deliver(x);
     tc_proxy_told(cage, x->said);
+}
+
+bool tc_proxy_spent(const struct tc_cage *cage)
+{
+    const struct tc_proxy *x = TC_PRIV(cage)->proxy;
+    return x && x->said && cage->plan->limits.transfer && atomic_load(&x->said->spent);
 }
 
 void tc_proxy_kill(struct tc_cage *cage)

@@ -24,6 +24,8 @@ int tc_proxy_fd(const struct tc_cage *cage);
 int tc_proxy_event(struct tc_cage *cage);
 /* The tool has ended: what was refused, and how much went through, into the outcome. */
 void tc_proxy_finish(struct tc_cage *cage);
+/* More was wanted than the grant's `transfer`. */
+bool tc_proxy_spent(const struct tc_cage *cage);
 struct tc_egress_said;
 /* told.c: the same out of what the proxy has written down; its words are taken as far as they can
  * be true. */

@@ -111,6 +111,8 @@ const char *tc_local_usage(struct tc_cage *cage)
         return "memory";
     if (tc_workspace_full(&p->trees))
         return "disk";
+    if (tc_proxy_spent(cage))
+        return "transfer";
     return u.pids_refused > 0 ? "pids" : NULL;
 }
 

@@ -43,7 +43,8 @@ static void add_limit(struct tc_buf *buf, const struct tc_limits *l, const char 
     const struct {
         const char *name;
         int64_t bytes;
-    } sizes[] = {{"memory", l->memory}, {"disk", l->disk}, {"output", l->output}};
+    } sizes[] = {
+        {"memory", l->memory}, {"disk", l->disk}, {"output", l->output}, {"transfer", l->transfer}};
     for (size_t i = 0; i < TC_COUNT(sizes); i++) {
         if (strcmp(name, sizes[i].name) != 0 || sizes[i].bytes <= 0)
             continue;

@@ -14,8 +14,6 @@
 #include "call/secrets.h"
 #include "egress/egress.h"
 
-enum { CONNECTIONS = 1024 };
-
 static int fail(struct toolcage_error **err, int code, const char *tool, const char *hint,
                 const char *what)
 {
@@ -55,7 +53,9 @@ static bool say(int to, const struct tc_grant *grant, int values, const int *lis
                                       .secrets = grant->secrets,
                                       .secret_count = grant->secret_count,
                                       .tool = grant->tool,
-                                      .connections = CONNECTIONS};
+                                      .connections = grant->limits.connections,
+                                      .transfer = grant->limits.transfer,
+                                      .bandwidth = grant->limits.bandwidth};
     struct tc_egress_message first = {.kind = TC_EGRESS_CONFIG},
                              then = {.kind = TC_EGRESS_LISTEN, .count = (int32_t)count};
     struct tc_wire w = TC_WIRE_PUT_INIT;

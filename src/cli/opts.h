@@ -54,6 +54,9 @@ struct tc_args {
     {"pids", 0, "NUMBER", "pids", "processes and threads at once"},                                  \
     {"disk", 0, "SIZE", "disk", "private storage (/tmp and the like)"},                              \
     {"open-files", 0, "NUMBER", "open_files", "open files of each process"},                         \
+    {"connections", 0, "NUMBER", "connections", "connections to the network at one time"},           \
+    {"transfer", 0, "SIZE", "transfer", "bytes to and from the network, together"},                  \
+    {"bandwidth", 0, "SIZE", "bandwidth", "the same, a second"},                                     \
     {"output", 0, "SIZE", "output", "how much of each output stream is kept"},                       \
     {"commit", 0, "WHEN", "commit", "when changes reach this machine: on_success, always, ask or never"}, \
     {"dry-run", 0, NULL, "commit=never", "show what the tool would change, and change nothing"},     \

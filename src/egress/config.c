@@ -8,6 +8,7 @@
 #include "policy/endpoint.h"
 
 enum { ENTRIES_MAX = 4096, WORDS_MAX = 1024, SECRETS_MAX = 64, HOST_MAX = 254 };
+#define BANDWIDTH_MAX (1LL << 40) /* as the policy's key says; multiplied by microseconds here */
 
 static void visit_entry(struct tc_wire *w, struct tc_net_entry *entry)
 {
@@ -33,14 +34,17 @@ static bool upstream_fine(const struct tc_upstream *up)
 
 void tc_egress_config_visit(struct tc_wire *w, struct tc_egress_config *config)
 {
-    tc_wire_format(w, "toolcage-egress-config-2");
+    tc_wire_format(w, "toolcage-egress-config-3");
     TC_WIRE_EACH(w, config->net, config->net_count, ENTRIES_MAX, visit_entry);
     TC_WIRE_EACH(w, config->secrets, config->secret_count, SECRETS_MAX, visit_secret);
     tc_fields_visit(w, &tc_upstream_fields, &config->upstream, 0, 0);
     tc_wire_str(w, &config->tool);
     TC_WIRE_INT(w, config->ipv6);
     tc_wire_i64(w, &config->connections);
-    if (config->connections < 1 || !upstream_fine(&config->upstream))
+    tc_wire_i64(w, &config->transfer);
+    tc_wire_i64(w, &config->bandwidth);
+    if (config->connections < 1 || config->transfer < 0 || config->bandwidth < 0 ||
+        config->bandwidth > BANDWIDTH_MAX || !upstream_fine(&config->upstream))
         w->failed = true;
 }
 

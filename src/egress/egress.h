@@ -45,6 +45,7 @@ struct tc_egress_config {
     char *tool;                   /* for refusals; NULL: a bare command */
     bool ipv6;                    /* the cage has IPv6, so that names may be answered with it */
     int64_t connections;          /* most at one time */
+    int64_t transfer, bandwidth;  /* bytes in all, and a second; 0: unbounded */
 };
 
 void tc_egress_config_visit(struct tc_wire *w, struct tc_egress_config *config);
@@ -88,6 +89,7 @@ enum tc_egress_reason {
     TC_EGRESS_TOO_MANY,      /* connections at one time */
     TC_EGRESS_NOT_REQUEST,   /* the entries of the host name other methods or paths */
     TC_EGRESS_NOT_SPOKEN,    /* the client broke off TLS that is looked into */
+    TC_EGRESS_SPENT,         /* the call has had its `transfer` */
     TC_EGRESS_REASONS
 };
 
@@ -116,6 +118,7 @@ struct tc_egress_said {
     _Atomic uint32_t denial_count, omitted_denials;
     _Atomic uint32_t destination_count, omitted_destinations;
     _Atomic uint64_t sent, received; /* of all destinations */
+    _Atomic uint32_t spent;          /* more than the grant's `transfer` was wanted */
     /* The certificate that the cage has to trust, where requests are looked into; whole when
      * `ready` is set. */
     _Atomic uint32_t authority_size;

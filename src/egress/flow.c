@@ -154,18 +154,19 @@ void tc_egress_flow_refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, 
 /* ---- what is watched ----------------------------------------------------------------------------
  */
 
-static bool reads_client(const struct tc_egress_flow *f)
+static bool reads_client(const struct tc_egress_proxy *p, const struct tc_egress_flow *f)
 {
-    if (f->client.eof)
+    if (f->client.eof || p->meter.rest_until)
         return false;
     if (f->stage == TC_FLOW_JOINED)
         return !f->server.len && f->mode != TC_MODE_WEBSOCKET && !tc_egress_wrapping(&f->server);
     return f->stage != TC_FLOW_SEEK;
 }
 
-static bool reads_server(const struct tc_egress_flow *f)
+static bool reads_server(const struct tc_egress_proxy *p, const struct tc_egress_flow *f)
 {
-    return f->stage == TC_FLOW_JOINED && !f->server.eof && !f->client.len && tc_egress_hears(f);
+    return f->stage == TC_FLOW_JOINED && !f->server.eof && !f->client.len && !p->meter.rest_until &&
+           tc_egress_hears(f);
 }
 
 static uint32_t wanted(const struct tc_egress_side *side, bool reads)
@@ -183,8 +184,8 @@ void tc_egress_flow_watch(struct tc_egress_proxy *p, struct tc_egress_flow *f)
             tc_egress_watch_end(p, &f->client.watch) &&
             tc_egress_watch_for(p, &f->server.watch, f->way && f->way->asked ? EPOLLIN : EPOLLOUT);
     } else {
-        fine = tc_egress_watch_for(p, &f->client.watch, wanted(&f->client, reads_client(f))) &&
-               tc_egress_watch_for(p, &f->server.watch, wanted(&f->server, reads_server(f)));
+        fine = tc_egress_watch_for(p, &f->client.watch, wanted(&f->client, reads_client(p, f))) &&
+               tc_egress_watch_for(p, &f->server.watch, wanted(&f->server, reads_server(p, f)));
     }
     if (!fine)
         tc_egress_flow_close(p, f, true);

@@ -8,6 +8,7 @@
 #include "egress/alone.h"
 #include "egress/flow.h"
 #include "egress/listen.h"
+#include "egress/meter.h"
 #include "egress/resolve.h"
 
 static bool change(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events)
@@ -56,6 +57,7 @@ static int patience(struct tc_egress_proxy *p)
 {
     int64_t until = earlier(p->flows ? p->wake : 0, tc_egress_resolver_until(p->resolver, p->now));
     until = earlier(p->listen_at, until);
+    until = earlier(p->meter.rest_until, until);
     until = earlier(p->finish_at, until);
     if (!until)
         return -1;
@@ -82,6 +84,7 @@ void tc_egress_run(struct tc_egress_proxy *p)
                 watch->ready(p, watch, events[i].events);
         }
         tc_egress_resolver_tick(p->resolver);
+        tc_egress_meter_tick(p);
         tc_egress_flows_tick(p);
         tc_egress_listeners_tick(p);
         if (p->alone)

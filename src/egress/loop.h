@@ -13,6 +13,16 @@
 struct tc_egress_proxy;
 struct tc_egress_authority;
 
+/* meter.h */
+struct tc_egress_meter {
+    int64_t taken;      /* bytes of `transfer` */
+    bool over;          /* more than that was wanted */
+    int64_t bucket;     /* bytes of `bandwidth` that may be read now */
+    int64_t filled_at;  /* microseconds */
+    int64_t rest_until; /* nothing is read until then; 0: it is */
+    bool resting;       /* since this round: the flows are still to be told */
+};
+
 struct tc_egress_watch {
     int fd; /* -1: none */
     uint32_t events;
@@ -32,6 +42,7 @@ struct tc_egress_proxy {
     struct tc_egress_listener *listeners;
     struct tc_egress_flow *flows, *dead; /* dead ones go when no event can name them any more */
     size_t flow_count, flow_max;
+    struct tc_egress_meter meter;
     int alone; /* enum tc_egress_form: without a supervisor */
     int epoll;
     int64_t now;       /* of this round, microseconds */

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "egress/flow.h"
+#include "egress/meter.h"
 #include "egress/refusal.h"
 #include "egress/said.h"
 #include "egress/secrets.h"
@@ -120,9 +121,19 @@ static bool deaf(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return true;
 }
 
+/* An answer may be on its way already. */
+static bool spent(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    f->speaks = TC_SPEAKS_BYTES;
+    tc_egress_flow_refuse(p, f, TC_EGRESS_SPENT, NULL);
+    return false;
+}
+
 bool tc_egress_flow_send(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
                          size_t len)
 {
+    if (!tc_egress_meter_take(p, len))
+        return spent(p, f);
     if (!tc_egress_side_send(p, &f->server, bytes, len))
         return deaf(p, f);
     tc_egress_sent(p->said, f->destination, len);
@@ -205,6 +216,8 @@ static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
 {
     if (!tc_egress_hears(f))
         return broken(p, f);
+    if (!tc_egress_meter_take(p, len))
+        return spent(p, f);
     if (f->mode == TC_MODE_WEBSOCKET)
         judge_upgrade(f, bytes, len);
     tc_egress_received(p->said, f->destination, len);
@@ -338,7 +351,10 @@ static bool drain(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc
     for (int i = 0;
          i < ROUNDS && !from->eof && !to->len && !tc_egress_wrapping(to) && f->stage == stage;
          i++) {
-        ssize_t n = recv(from->watch.fd, p->scratch, sizeof(p->scratch), 0);
+        size_t room = tc_egress_meter_room(p, sizeof(p->scratch));
+        ssize_t n = room ? recv(from->watch.fd, p->scratch, room, 0) : -1;
+        if (!room)
+            return true;
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return true;
         if (n < 0)
@@ -346,9 +362,10 @@ static bool drain(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc
         touch(p, f);
         if (n == 0)
             return ended(p, f, from, to);
+        tc_egress_meter_read(p, (size_t)n);
         if (!(from->tls ? unwrap(p, f, from, (size_t)n, pass) : pass(p, f, p->scratch, (size_t)n)))
             return false;
-        if ((size_t)n < sizeof(p->scratch))
+        if ((size_t)n < room)
             return true;
     }
     return true;

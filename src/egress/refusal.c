@@ -32,6 +32,8 @@ static const struct {
                                "to the policy"},
     [TC_EGRESS_NOT_SPOKEN] = {"403 Forbidden", "is looked into, to which there was no consent by",
                               "trust the file that SSL_CERT_FILE names, and speak HTTP/1.1"},
+    [TC_EGRESS_SPENT] = {"403 Forbidden", NULL,
+                         "go on with what there is, or ask for a larger `transfer` in the policy"},
     [TC_EGRESS_NO_NAME] = {"502 Bad Gateway", "could not be resolved for",
                            "check the name, or try again later"},
     [TC_EGRESS_NO_ANSWER] = {"502 Bad Gateway", "did not take the connection of",
@@ -67,6 +69,9 @@ static void add_error(struct tc_buf *to, const struct tc_egress_config *config, 
     } else if (what == TC_EGRESS_TOO_MANY) {
         tc_buf_addf(&text, "network: more than %lld connections at one time",
                     (long long)config->connections);
+    } else if (what == TC_EGRESS_SPENT) {
+        tc_buf_addf(&text, "network: this call may transfer %lld bytes, and no more",
+                    (long long)config->transfer);
     } else if (what == TC_EGRESS_NO_PROXY_FORM) {
         tc_buf_adds(&text, "network: this is a proxy, and the request is not for one");
     } else {

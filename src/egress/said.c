@@ -86,6 +86,7 @@ const char *tc_egress_reason_text(int reason)
         [TC_EGRESS_UNCLEAR] = "the request can be read in two ways",
         [TC_EGRESS_TOO_MANY] = "too many connections at one time",
         [TC_EGRESS_NOT_REQUEST] = "its entries allow other methods or paths",
+        [TC_EGRESS_SPENT] = "the limit of bytes (transfer) is reached",
         [TC_EGRESS_NOT_SPOKEN] = "the client broke off TLS that is looked into",
     };
     return reason > 0 && reason < TC_EGRESS_REASONS && words[reason] ? words[reason] : "refused";

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "egress/flow.h"
+#include "egress/meter.h"
 #include "egress/refusal.h"
 #include "egress/rules.h"
 #include "egress/said.h"
@@ -357,6 +358,10 @@ static void seek_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 
 void tc_egress_seek(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
+    if (!tc_egress_meter_left(p)) {
+        tc_egress_flow_refuse(p, f, TC_EGRESS_SPENT, NULL);
+        return;
+    }
     f->stage = TC_FLOW_SEEK;
     f->seek_until = p->now + TC_EGRESS_SEEK_US;
     tc_egress_flow_deadline(p, f, TC_EGRESS_SEEK_US);

@@ -21,6 +21,9 @@
     F(ONE, inodes, AS("inodes", DISK, COUNT))                                        \
     F(ONE, disk_set, .key = TC_KEY_DISK)                                             \
     F(ONE, open_files, AS("open_files", OPEN_FILES, COUNT))                          \
+    F(ONE, connections, AS("connections", CONNECTIONS, COUNT))                       \
+    F(ONE, transfer, AS("transfer", TRANSFER, SIZE), .flags = TC_FIELD_UNSET)        \
+    F(ONE, bandwidth, AS("bandwidth", BANDWIDTH, SIZE), .flags = TC_FIELD_UNSET)     \
     F(ONE, output, AS("output", OUTPUT, SIZE))                                       \
     F(ONE, output_kill, .key = TC_KEY_OUTPUT)
 TC_FIELDS(tc_limits_fields, LIMITS);

@@ -84,7 +84,10 @@ struct tc_limits {
     int64_t disk, inodes; /* of private storage */
     bool disk_set;        /* said by the operator, not the default */
     int64_t open_files;
-    int64_t output; /* bytes kept of each stream */
+    int64_t connections; /* of the network, at one time */
+    int64_t transfer;    /* bytes of the network, both ways; 0: unset */
+    int64_t bandwidth;   /* the same, a second */
+    int64_t output;      /* bytes kept of each stream */
     bool output_kill;
 };
 

