@@ -468,6 +468,14 @@ tell("netlink", lambda: link(16, info))
 tell("netlink", lambda: link(24, struct.pack("=BBBBBBBBI", 2, 0, 0, 0, 254, 3, 0, 1, 0) + struct.pack("=HHI", 8, 4, 1)))
 for host in ("2606:2800:21f:cb07::34", "::ffff:93.184.216.99", "64:ff9b::5db8:d863", "fe80::1%lo"):
     tell("v6", lambda: socket.create_connection((host, 443), 3))
+def dials(protocol, device):
+    s = socket.socket(2, 1, protocol); s.settimeout(3)
+    if device: s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device)
+    s.connect(("93.184.216.99", 80)); return "connected"
+tell("connect", lambda: dials(0, b""))
+tell("device", lambda: dials(0, b"lo"))
+tell("mptcp", lambda: dials(262, b""))
+tell("fastopen", lambda: socket.socket().sendto(secret.encode(), socket.MSG_FASTOPEN, ("93.184.216.99", 80)))
 print("others", sorted(int(p) for p in os.listdir("/proc") if p.isdigit()), flush=True)
 """
 RELAY = r"""
@@ -491,11 +499,11 @@ def beside(s):
     asked.clear()
     free = subprocess.run(["/usr/bin/python3", "-I", "-c", BESIDE], capture_output=True, text=True, timeout=60, check=False).stdout
     ways = {line.split()[0] for line in free.splitlines() if " out: " in line}
-    check(ways >= {"datagram", "v6", *(("packet", "netlink") if os.geteuid() == 0 else ())} and [name for name in asked if name.endswith(".api.example.com")], "without a cage each of them gets out", (free, asked))
+    check(ways >= {"datagram", "v6", "connect", "device", "fastopen", *(("packet", "netlink") if os.geteuid() == 0 else ())} and [name for name in asked if name.endswith(".api.example.com")], "without a cage each of them gets out", (free, asked))
     asked.clear()
     answer = s.python(BESIDE, network=ENTRIES, writable=())
     lines_ = answer.out.splitlines()
-    check(answer.status == "ok" and len(lines_) > 30 and not [line for line in lines_ if "out:" in line], "questions, datagrams, packets, netlink, IPv6: nothing leaves", answer)
+    check(answer.status == "ok" and len(lines_) > 30 and not [line for line in lines_ if "out:" in line], "questions, datagrams, packets, netlink, IPv6, devices, TCP of other kinds: nothing leaves", answer)
     check(not asked, "bytes that names carried out: 0", asked)
     check(len(lines_[-1].split(",")) <= 3, "and no process of the proxy is to be seen", lines_[-1])
     serve(Streams((API, 3130), Connect))
