@@ -16,7 +16,7 @@ import threading
 import time
 
 INSIDE = "TOOLCAGE_BENCH_INSIDE"
-ADDRESS, PORT, STREAM, BYTES = "93.184.216.34", 8080, 8081, 1 << 28
+ADDRESS, PORT, STREAM, KEPT, BYTES = "93.184.216.34", 8080, 8081, 8082, 1 << 28
 CLIENT = """
 import os, socket, sys, time
 host, port, how, rounds = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
@@ -41,6 +41,18 @@ times.sort()
 print(times[len(times) // 2], total / sum(times))
 """
 
+# Holds so many connections, all of which have been answered, and says so on its output.
+HOLD = """
+import socket, sys
+held = []
+for n in map(int, sys.stdin):
+    while len(held) < n:
+        held.append(socket.create_connection((sys.argv[1], int(sys.argv[2]))))
+        held[-1].sendall(b"x\\n")
+        held[-1].recv(100)
+    print(n, flush=True)
+"""
+
 if INSIDE not in os.environ:
     os.environ[INSIDE] = "1"
     own = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
@@ -50,6 +62,12 @@ if INSIDE not in os.environ:
 class Echo(socketserver.BaseRequestHandler):
     def handle(self):
         self.request.sendall(self.request.recv(100))
+
+
+class Patient(socketserver.BaseRequestHandler):
+    def handle(self):
+        while text := self.request.recv(100):
+            self.request.sendall(text)
 
 
 class Zeros(socketserver.BaseRequestHandler):
@@ -102,16 +120,41 @@ def starts(toolcage, policy, rounds):
     return [statistics.median(samples) for samples in times.values()]
 
 
+def proxy_memory():
+    """Resident kB of the one proxy in this network."""
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{entry}/cmdline", "rb") as file:
+            if file.read() == b"toolcage-egress\0" and os.readlink(f"/proc/{entry}/ns/net") == os.readlink("/proc/self/ns/net"):
+                with open(f"/proc/{entry}/status", encoding="ascii") as status:
+                    return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
+    return 0
+
+
+def memory(wrap):
+    """Of one connection, in kB, and of the proxy with one."""
+    few, many = 1, 401
+    with subprocess.Popen([*wrap, "/usr/bin/python3", "-I", "-c", HOLD, ADDRESS, str(KEPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as held:
+        sizes = []
+        for count in (few, many):
+            held.stdin.write(f"{count}\n")
+            held.stdin.flush()
+            held.stdout.readline()
+            sizes.append(proxy_memory())
+        held.stdin.close()
+    return (sizes[1] - sizes[0]) / (many - few), sizes[0]
+
+
 def main():
     toolcage, rounds = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 200
     for command in ("ip link set lo up", f"ip addr add {ADDRESS}/32 dev lo"):
         subprocess.run(command.split(), check=True)
     serve(PORT, Echo)
     serve(STREAM, Zeros)
+    serve(KEPT, Patient)
     with tempfile.TemporaryDirectory() as where:
         os.chmod(where, 0o755)
         policy = os.path.join(where, "policy.toml")
-        entries = f'network = ["{ADDRESS}:{PORT}", "{ADDRESS}:{STREAM}"]\ntimeout = "10m"\n'
+        entries = f'network = ["{ADDRESS}:{PORT}", "{ADDRESS}:{STREAM}", "{ADDRESS}:{KEPT}"]\ntimeout = "10m"\n'
         with open(policy, "w", encoding="ascii") as file:
             file.write(f'[tool.none]\ncommand = ["/bin/true"]\n[tool.allowlist]\ncommand = ["/bin/true"]\n{entries}[tool.t]\n{entries}')
         none, some = starts(toolcage, policy, rounds)
@@ -127,6 +170,8 @@ def main():
             latency, rate = client(PORT, how, rounds, around)[0] * 1e6, BYTES / client(STREAM, how, STREAMS, around)[0] / 1e6
             first = first or (latency, rate)
             print(f"{name:32} {latency:14.0f} {latency / first[0]:7.2f} {rate:8.0f} {rate / first[1]:7.2f}")
+        each, least = memory(wrap)
+        print(f"the proxy's memory: {each:.1f} kB a connection, {least} kB with one")
         if other:
             other.kill()
         else:
