@@ -11,7 +11,8 @@ import tempfile
 import docker
 
 USER = 65533
-ENVIRON = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent", "LC_ALL": "C"}
+PATIENCE = int(os.environ.get("TOOLCAGE_TEST_PATIENCE", "1"))  # times as long on a slow machine; what runs there hears of it
+ENVIRON = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent", "LC_ALL": "C", "TOOLCAGE_TEST_PATIENCE": str(PATIENCE)}
 AS_USER = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
 MOUNTS = ["unshare", "--mount", "--propagation", "private", "sh", "-ec"]
 
@@ -31,7 +32,7 @@ class Place:
         for program in {"bwrap", "unshare", "setpriv"} & set(self.prefix):
             if not shutil.which(program):
                 raise Absent(f"{program} is not installed")
-        return subprocess.run([*self.prefix, *argv], env=ENVIRON, cwd="/", capture_output=True, text=True, timeout=timeout,
+        return subprocess.run([*self.prefix, *argv], env=ENVIRON, cwd="/", capture_output=True, text=True, timeout=timeout * PATIENCE,
                               stdin=subprocess.DEVNULL, check=False)
 
 
@@ -56,7 +57,7 @@ class Container(Place):
             # the machine's own tree is the image; the mount lives in a namespace that ends with the container
             script = 'mount --bind / "$0/rootfs"; exec runc run -b "$0" "$1"'
             return subprocess.run([*MOUNTS, script, bundle, os.path.basename(bundle)], capture_output=True, text=True, check=False,
-                                  timeout=timeout, stdin=subprocess.DEVNULL, env={**os.environ, **ENVIRON}, cwd="/")
+                                  timeout=timeout * PATIENCE, stdin=subprocess.DEVNULL, env={**os.environ, **ENVIRON}, cwd="/")
         finally:
             subprocess.run(["runc", "delete", "-f", os.path.basename(bundle)], capture_output=True, check=False, timeout=20)
             shutil.rmtree(bundle, ignore_errors=True)
