@@ -40,16 +40,13 @@ static void add_duration(struct tc_buf *buf, int64_t ms)
 static void add_limit(struct tc_buf *buf, const struct tc_limits *l, const char *name)
 {
     tc_buf_addf(buf, "limit: the tool reached its %s limit", name);
-    const struct {
-        const char *name;
-        int64_t bytes;
-    } sizes[] = {
-        {"memory", l->memory}, {"disk", l->disk}, {"output", l->output}, {"transfer", l->transfer}};
-    for (size_t i = 0; i < TC_COUNT(sizes); i++) {
-        if (strcmp(name, sizes[i].name) != 0 || sizes[i].bytes <= 0)
+    for (size_t i = 0; i < tc_limits_fields.count; i++) {
+        const struct tc_field *row = &tc_limits_fields.rows[i];
+        int64_t bytes = row->unit == TC_UNIT_SIZE ? tc_field_number(row, l) : 0;
+        if (bytes <= 0 || !tc_streq(row->word, name))
             continue;
         tc_buf_adds(buf, " of ");
-        add_bytes(buf, sizes[i].bytes);
+        add_bytes(buf, bytes);
     }
     if (strcmp(name, "pids") == 0 && l->pids > 0)
         tc_buf_addf(buf, " of %lld processes and threads", (long long)l->pids);

@@ -8,7 +8,6 @@
 #include "policy/endpoint.h"
 
 enum { ENTRIES_MAX = 4096, WORDS_MAX = 1024, SECRETS_MAX = 64, HOST_MAX = 254 };
-#define BANDWIDTH_MAX (1LL << 40) /* as the policy's key says; multiplied by microseconds here */
 
 static void visit_entry(struct tc_wire *w, struct tc_net_entry *entry)
 {
@@ -44,7 +43,7 @@ void tc_egress_config_visit(struct tc_wire *w, struct tc_egress_config *config)
     tc_wire_i64(w, &config->transfer);
     tc_wire_i64(w, &config->bandwidth);
     if (config->connections < 1 || config->transfer < 0 || config->bandwidth < 0 ||
-        config->bandwidth > BANDWIDTH_MAX || !upstream_fine(&config->upstream))
+        config->bandwidth > TC_BANDWIDTH_MAX || !upstream_fine(&config->upstream))
         w->failed = true;
 }
 

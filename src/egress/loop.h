@@ -16,11 +16,9 @@ struct tc_egress_authority;
 /* meter.h */
 struct tc_egress_meter {
     int64_t taken;      /* bytes of `transfer` */
-    bool over;          /* more than that was wanted */
     int64_t bucket;     /* bytes of `bandwidth` that may be read now */
     int64_t filled_at;  /* microseconds */
     int64_t rest_until; /* nothing is read until then; 0: it is */
-    bool resting;       /* since this round: the flows are still to be told */
 };
 
 struct tc_egress_watch {

@@ -12,7 +12,7 @@ enum { BUCKET_US = 100000, REST_US = 20000, SECOND_US = 1000000, SHARE_MIN = 512
 
 bool tc_egress_meter_left(const struct tc_egress_proxy *p)
 {
-    return !p->meter.over;
+    return !atomic_load(&p->said->spent);
 }
 
 bool tc_egress_meter_take(struct tc_egress_proxy *p, size_t len)
@@ -21,12 +21,12 @@ bool tc_egress_meter_take(struct tc_egress_proxy *p, size_t len)
     int64_t most = p->config.transfer;
     if (!most)
         return true;
-    m->over = m->over || (int64_t)len > most - m->taken;
-    if (m->over)
+    if (!tc_egress_meter_left(p) || (int64_t)len > most - m->taken) {
         atomic_store(&p->said->spent, 1);
-    else
-        m->taken += (int64_t)len;
-    return !m->over;
+        return false;
+    }
+    m->taken += (int64_t)len;
+    return true;
 }
 
 /* ---- how fast -----------------------------------------------------------------------------------
@@ -58,6 +58,8 @@ size_t tc_egress_meter_room(struct tc_egress_proxy *p, size_t size)
 {
     if (!p->config.bandwidth)
         return size;
+    if (p->meter.rest_until)
+        return 0;
     fill(p);
     /* nobody takes all of it while others wait */
     int64_t share = bucket_size(p) / (int64_t)(p->flow_count + 1);
@@ -80,21 +82,15 @@ void tc_egress_meter_read(struct tc_egress_proxy *p, size_t len)
     if (!p->config.bandwidth)
         return;
     m->bucket -= (int64_t)len;
-    if (m->bucket > 0 || m->rest_until)
-        return;
-    m->rest_until = p->now + REST_US;
-    m->resting = true;
+    if (m->bucket <= 0)
+        m->rest_until = p->now + REST_US;
 }
 
 void tc_egress_meter_tick(struct tc_egress_proxy *p)
 {
     struct tc_egress_meter *m = &p->meter;
-    if (m->rest_until && p->now >= m->rest_until) {
-        m->rest_until = 0;
-        fill(p);
-        watch_all(p);
-    } else if (m->resting) {
-        watch_all(p);
-    }
-    m->resting = false;
+    if (!m->rest_until || p->now < m->rest_until)
+        return;
+    m->rest_until = 0;
+    watch_all(p);
 }

@@ -352,9 +352,9 @@ static bool drain(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc
          i < ROUNDS && !from->eof && !to->len && !tc_egress_wrapping(to) && f->stage == stage;
          i++) {
         size_t room = tc_egress_meter_room(p, sizeof(p->scratch));
-        ssize_t n = room ? recv(from->watch.fd, p->scratch, room, 0) : -1;
         if (!room)
             return true;
+        ssize_t n = recv(from->watch.fd, p->scratch, room, 0);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return true;
         if (n < 0)

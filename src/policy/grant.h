@@ -67,6 +67,9 @@ struct tc_upstream {
 /* The name of the secret that is said to the upstream, and put into no request. */
 #define TC_UPSTREAM_SECRET "egress.credentials"
 
+/* Bytes a second; the proxy multiplies it by microseconds. */
+#define TC_BANDWIDTH_MAX (1LL << 40)
+
 /* A value that the tool never sees. */
 struct tc_secret {
     char *name, *from, *header; /* from: "env:NAME", "file:/path", "command:a b" */

@@ -214,7 +214,7 @@ const struct tc_key tc_keys[] = {
      .text = "How much a call may send to the network and receive from it, both together.",
      .example = "transfer = \"100MiB\""},
     {EACH_AND_SETUP, "bandwidth", tc_set_value, LIMIT(bandwidth), .id = TC_KEY_BANDWIDTH,
-     RANGE(SIZE, 1024, 1LL << 40), .type = "size", .fallback = "unset",
+     RANGE(SIZE, 1024, TC_BANDWIDTH_MAX), .type = "size", .fallback = "unset",
      .text = "How much of that goes in one second.", .example = "bandwidth = \"5MiB\""},
     {EACH_AND_SETUP | TC_IN(SERVER_TOOL), "output", tc_set_output, .id = TC_KEY_OUTPUT,
      RANGE(SIZE, 1024, 16 << 20), .type = "size or table",
