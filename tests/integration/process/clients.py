@@ -18,7 +18,7 @@ import sys
 import tarfile
 import zipfile
 
-from internet import API, Threaded, network, serve  # noqa: E402
+from internet import API, CA, Threaded, network, serve, shell_with, target
 
 USER = getpass.getuser()
 
@@ -80,7 +80,6 @@ MODULES = {
                "   print(await r.text()); sys.exit(r.status != 200)\nasyncio.run(get())\n",
 }
 
-
 with_go = "go" in sys.argv[3:]
 for program, begin in (("sshd", start_sshd), ("nginx", start_nginx), ("go", build_go)):
     if shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin") and (program != "go" or with_go):
@@ -91,16 +90,8 @@ for module, text in MODULES.items():
 
 from scene import Skip, check, run  # noqa: E402  become() comes after what only root can do
 
-CA = "--cacert /ca/cert.pem"
 ENTRIES = '["api.example.com:443", "api.example.com:80", "api.example.com:2200", "api.example.com:2222", "api.example.com:8090", "api.example.com:8443"]'
-
-
-def shell(s, script, entries=ENTRIES, more="", **rest):
-    return s.shell(script, network=entries, readable=[f'{{ path = "/ca", from = "{network}" }}'], writable=(), more=more, **rest)
-
-
-def target(answer):
-    return set(answer.denied("connect"))
+shell = shell_with(ENTRIES)
 
 
 PROGRAMS = {

@@ -73,13 +73,6 @@ class Web(http.server.BaseHTTPRequestHandler):
         spoken.append((self.headers.get("Host"), self.path, dict(self.headers.items())))
         if self.path == "/echo":
             body = json.dumps(dict(self.headers.items())).encode()
-        if self.path.startswith("/bytes/"):
-            body = bytes(int(self.path[7:]))
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-            return
         if self.path == "/pieces":  # what was sent, a byte at a time
             text = self.headers.get("Authorization", "").encode() + b" and more\n"
             self.send_response(200)
@@ -92,6 +85,8 @@ class Web(http.server.BaseHTTPRequestHandler):
                 time.sleep(0.002)
             return
         text = json.dumps({"host": self.headers.get("Host"), "path": self.path, "method": self.command, "body": len(body), **({"echo": body.decode()} if self.path == "/echo" else {})}).encode() + b"\n"
+        if self.path.startswith("/bytes/"):
+            text = bytes(int(self.path[7:]))
         self.send_response(200)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
@@ -206,3 +201,15 @@ with open(os.devnull, "wb") as nothing:
     os.dup2(saved, 2)
     os.close(saved)
 
+CA = "--cacert /ca/cert.pem"  # for curl
+
+
+def shell_with(usual):
+    """How a scene runs a shell with these entries, where a case names no others; it finds this network's directory as /ca."""
+    def shell(s, script, entries=usual, more="", **rest):
+        return s.shell(script, network=entries, readable=[f'{{ path = "/ca", from = "{network}" }}'], writable=(), more=more, **rest)
+    return shell
+
+
+def target(answer):
+    return set(answer.denied("connect"))

@@ -13,20 +13,12 @@ import subprocess
 import threading
 import time
 
-from internet import API, BUNDLE, EVIL, NAMES, PRIVATE, Streams, asked, heard, network, serve, spoken  # noqa: E402
+from internet import API, BUNDLE, CA, EVIL, NAMES, PRIVATE, Streams, asked, heard, network, serve, shell_with, spoken, target
 
 from scene import PAUSE, TOOLCAGE, Skip, check, run, until  # noqa: E402  become() comes after what only root can do
 
-CA = "--cacert /ca/cert.pem"
 ENTRIES = '["api.example.com:443", "api.example.com:80", "api.example.com:2222", "six.example.com:443"]'
-
-
-def shell(s, script, entries=ENTRIES, more="", **rest):
-    return s.shell(script, network=entries, readable=[f'{{ path = "/ca", from = "{network}" }}'], writable=(), more=more, **rest)
-
-
-def target(answer):
-    return set(answer.denied("connect"))
+shell = shell_with(ENTRIES)
 
 
 def named_hosts(s):
