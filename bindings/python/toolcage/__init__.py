@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""toolcage: run one tool call of a language model in a cage built for it.
+
+    policy = toolcage.Policy.from_file("tools.toml")
+    with toolcage.Engine() as engine:
+        result = engine.run(toolcage.Call(policy, "summarise", {"path": "/data/a.csv"}))
+        print(result.status.value, result.message)
+"""
+from ._call import PIPE, Call, Output, Running
+from ._engine import Engine
+from ._error import CallError, DeniedError, Error, Location, NotFoundError, PolicyError, UsageError
+from ._native import lib as _lib
+from ._native import text as _text
+from ._policy import Policy
+from ._result import Change, Denial, File, Result, Status, Usage
+
+__version__ = _text(_lib.toolcage_version())
+
+__all__ = ["PIPE", "Call", "CallError", "Change", "Denial", "DeniedError", "Engine", "Error", "File", "Location", "NotFoundError",
+           "Output", "Policy", "PolicyError", "Result", "Running", "Status", "Usage", "UsageError"]

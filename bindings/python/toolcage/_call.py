@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""What is asked for (Call), and a call at work (Running)."""
+from __future__ import annotations
+
+import asyncio
+import collections
+import ctypes
+import io
+import json
+import os
+import select
+import threading
+import time
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final
+
+from ._error import UsageError
+from ._native import OutputFn, ask, encode, lib, text
+from ._policy import Policy
+from ._result import Result, read_result
+
+#: `Call(stdin=PIPE)`: the host writes it while the call runs, into `Running.stdin`
+PIPE: Final = -1
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One run of one tool: what a host may ask of a policy.
+
+    A tool of the policy by its name, with the model's arguments: an object, or its text as the model wrote it. Or a bare command,
+    under what the policy says of those. All that follows can only narrow what the policy grants; a bare command of the default
+    policy may be granted `read`, `write` and `network`.
+    """
+
+    policy: Policy
+    tool: str | None = None
+    arguments: Mapping[str, Any] | str | None = None
+    command: Sequence[Path] | None = None
+    stdin: bytes | int | None = None
+    session: str | None = None
+    workspace: Path | None = None
+    cwd: Path | None = None
+    timeout: str | float | None = None  #: "30s", or seconds
+    memory: str | None = None
+    read: Sequence[Path] = ()
+    write: Sequence[Path] = ()
+    network: Sequence[str] | str = ()
+    env: Mapping[str, str] | None = None
+    backend: str | None = None
+    options: Sequence[tuple[str, str]] = ()  #: any other key, as the flags of the command line spell it
+
+    def narrowings(self) -> Iterator[tuple[str, Path]]:
+        """Key and value, in the library's words."""
+        for key in ("workspace", "cwd", "memory", "backend"):
+            if getattr(self, key) is not None:
+                yield key, getattr(self, key)
+        if self.timeout is not None:
+            yield "timeout", self.timeout if isinstance(self.timeout, str) else f"{round(self.timeout * 1000)}ms"
+        for key in ("read", "write", "network"):
+            said = getattr(self, key)
+            for value in ((said,) if isinstance(said, (str, os.PathLike)) else said):
+                yield key, value
+        for name, value in (self.env or {}).items():
+            if "=" in name:
+                raise UsageError("usage", f"the name of a variable holds '=': {name!r}", subject=name)
+            yield "env", f"{name}={value}"
+        yield from self.options
+
+    def prepare(self, handle: Any) -> None:
+        """Tells the library."""
+        if self.arguments is not None:
+            said = self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
+            ask(lib.toolcage_call_set_arguments_json, handle, encode(said, "the text of the arguments"))
+        if self.command is not None:
+            if isinstance(self.command, (str, bytes)):
+                raise UsageError("usage", "a command is a sequence of words, not one text", hint='["sh", "-c", text] is a shell')
+            words = [encode(word, "a word of the command") for word in self.command]
+            ask(lib.toolcage_call_set_command, handle, len(words), (ctypes.c_char_p * len(words))(*words))
+        for key, value in self.narrowings():
+            ask(lib.toolcage_call_set, handle, encode(key, "a key"), encode(value, f"the value of {key}"))
+        if self.session is not None:
+            ask(lib.toolcage_call_set_session, handle, encode(self.session, "the name of a session"))
+        if isinstance(self.stdin, (bytes, bytearray, memoryview)):
+            fed = bytes(self.stdin)
+            ask(lib.toolcage_call_set_stdin, handle, fed, len(fed))
+        elif self.stdin is not None and not (isinstance(self.stdin, int) and self.stdin == PIPE):
+            raise UsageError("usage", f"stdin is bytes or PIPE, not {type(self.stdin).__name__}", hint="encode text first")
+
+
+@dataclass(frozen=True)
+class Output:
+    """A piece of output as it came: `stream` is 1 or 2."""
+
+    stream: int
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        """A piece may end within a character: whoever joins text decodes the joined bytes."""
+        return self.data.decode("utf-8", "replace")
+
+
+class Running:
+    """A call that was started: wait for it, await it, read its output as it comes, or cancel it.
+
+    As a context manager it has ended when the block is left. `cancel()` may come from any thread; for everything else a second
+    thread is refused while one is at work.
+    """
+
+    stdin: io.FileIO | None = None
+
+    def __init__(self, call: Call, handle: Any, stream: bool) -> None:
+        self._handle = handle
+        self._busy = threading.Lock()  # one thread at a time
+        self._life = threading.RLock()  # who frees waits for who cancels; a signal's handler may be both
+        self._output: collections.deque[Output] = collections.deque()
+        self._stream = stream
+        self._callback: Any = None
+        self.result: Result | None = None  #: None until it has ended
+        self.call = call
+        self.id = text(lib.toolcage_call_id(handle))
+        try:
+            self._start()
+        except BaseException:
+            self._free()
+            raise
+        self._fd: int = lib.toolcage_call_fd(handle)
+
+    def fileno(self) -> int:
+        """A descriptor to poll for reading, for a loop of your own: dispatch() when it is ready. Not to be read or closed."""
+        return self._fd
+
+    def dispatch(self) -> Result | None:
+        """Does what is ready, never blocks. The result once it is there."""
+        with self._alone():
+            return self._dispatch()
+
+    def wait(self, timeout: float | None = None) -> Result:
+        """Waits for the end. After `timeout` seconds: TimeoutError, and the call goes on."""
+        until = None if timeout is None else time.monotonic() + timeout
+        with self._alone():
+            while not self._dispatch():
+                self._sleep(until)
+        assert self.result
+        return self.result
+
+    def cancel(self) -> None:
+        """Asks for its end: TERM, a grace, KILL. From any thread; the result still has to be waited for."""
+        with self._life:
+            if self._handle:
+                lib.toolcage_call_cancel(self._handle)
+
+    def close(self) -> None:
+        """Ends it if it still runs, at once, and frees it. What was read of it stays."""
+        if not self._busy.acquire(blocking=False):
+            raise _in_use()
+        try:
+            self._free()
+        finally:
+            self._busy.release()
+
+    def __iter__(self) -> Iterator[Output]:
+        """Output as it comes, until the call has ended. Only of a call that was started with stream=True."""
+        self._must_stream()
+        while True:
+            with self._alone():
+                ended = self._dispatch()
+                if not ended and not self._output:
+                    self._sleep(None)
+            yield from self._pieces()
+            if ended:
+                return
+
+    async def __aiter__(self) -> AsyncIterator[Output]:
+        self._must_stream()
+        while True:
+            with self._alone():
+                ended = self._dispatch()
+                if not ended and not self._output:
+                    await self._readable()
+            for piece in self._pieces():
+                yield piece
+            if ended:
+                return
+
+    def __await__(self) -> Generator[Any, None, Result]:
+        """The result. Whoever cancels the task ends the call: its cage is gone when CancelledError comes out."""
+        return self._end().__await__()
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Running:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if self.__dict__.get("_handle"):
+            self._free()
+
+    # ---- one thread's work
+
+    def _start(self) -> None:
+        self.call.prepare(self._handle)
+        if self._stream:
+            self._callback = _collect_into(self._output)
+            ask(lib.toolcage_call_set_output_callback, self._handle, self._callback, None)
+        if isinstance(self.call.stdin, int):
+            fd = ctypes.c_int()
+            ask(lib.toolcage_call_open_stdin, self._handle, ctypes.byref(fd))
+            self.stdin = io.FileIO(fd.value, "wb")
+        ask(lib.toolcage_call_start, self._handle)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if not self._busy.acquire(blocking=False):
+            raise _in_use()
+        try:
+            if not self._handle and not self.result:
+                raise UsageError("usage", "the call was closed before it had a result")
+            yield
+        finally:
+            self._busy.release()
+
+    def _dispatch(self) -> Result | None:
+        if not self.result and ask(lib.toolcage_call_dispatch, self._handle):
+            self.result = read_result(self.id, lib.toolcage_call_result(self._handle))
+        return self.result
+
+    def _sleep(self, until: float | None) -> None:
+        """In Python, not in the library: a signal must be able to end it."""
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        left = None if until is None else max(0.0, until - time.monotonic()) * 1000
+        if not poll.poll(left) and until is not None and time.monotonic() >= until:
+            raise TimeoutError("the call has not ended yet")
+
+    async def _readable(self) -> None:
+        loop = asyncio.get_running_loop()
+        ready = loop.create_future()
+        loop.add_reader(self._fd, _set, ready)
+        try:
+            await ready
+        finally:
+            loop.remove_reader(self._fd)
+
+    async def _end(self) -> Result:
+        with self._alone():
+            try:
+                while not self._dispatch():
+                    await self._readable()
+            except asyncio.CancelledError:
+                self._free()
+                raise
+        assert self.result
+        return self.result
+
+    def _pieces(self) -> Iterator[Output]:
+        while self._output:
+            yield self._output.popleft()
+
+    def _must_stream(self) -> None:
+        if not self._stream:
+            raise UsageError("usage", "the output of this call is kept for its result", hint="start it with stream=True")
+
+    def _free(self) -> None:
+        with self._life:
+            handle, self._handle = self._handle, None
+            lib.toolcage_call_unref(handle)
+        if self.stdin:
+            self.stdin.close()
+
+
+def _set(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _in_use() -> UsageError:
+    return UsageError("usage", "another thread or task is waiting for this call", hint="only cancel() may come from elsewhere")
+
+
+def _collect_into(output: collections.deque[Output]) -> Any:
+    """Refers to the queue and not to the call, or neither would ever be freed."""
+    def collect(_: Any, stream: int, start: Any, length: int) -> None:
+        output.append(Output(stream, ctypes.string_at(start, length)))
+    return OutputFn(collect)
