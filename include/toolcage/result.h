@@ -35,6 +35,10 @@ int32_t toolcage_result_signal(const struct toolcage_result *result); /* 0 when 
 const char *
 toolcage_result_limit(const struct toolcage_result *result); /* "" or the limit's name */
 
+/* A change in the result's JSON with this in `held` is staged: toolcage_engine_changes_json()
+ * shows, applies or discards it. */
+#define TOOLCAGE_HELD_APPROVAL "pending approval"
+
 /* "" or one line for a person about what an earlier call, cut by a kill, left. Borrows. */
 const char *toolcage_result_notice(const struct toolcage_result *result);
 

@@ -230,13 +230,13 @@ static void add_held(struct tc_buf *buf, const struct tc_outcome *o)
             left++;
             continue;
         }
-        tc_buf_addf(buf, "held back: %s ", c->kind ? c->kind : "changed");
+        tc_buf_addf(buf, "not applied: %s ", c->kind ? c->kind : "changed");
         tc_buf_add_shown(buf, c->path ? c->path : "");
         tc_buf_addf(buf, " (%s)\n", c->held);
         told++;
     }
     if (left)
-        tc_buf_addf(buf, "held back: %zu more\n", left);
+        tc_buf_addf(buf, "not applied: %zu more\n", left);
 }
 
 /* What the tool left where a program of the user will obey it unasked. A directory is told, and

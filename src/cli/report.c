@@ -51,7 +51,7 @@ static void say_held(struct tc_slice result)
         if (!held)
             continue;
         if (said++ < SAID)
-            tc_cli_say("held back: %s %s (%s)", kind ? kind : "?", path ? path : "?", held);
+            tc_cli_say("not applied: %s %s (%s)", kind ? kind : "?", path ? path : "?", held);
         else
             more++;
     }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <toolcage/result.h>
 
 #include "base/path.h"
 #include "tree/steering.h"
@@ -16,7 +17,7 @@
 
 const char tc_commit_conflict[] = "conflict";
 const char tc_commit_steering[] = "steers the host";
-const char tc_commit_waits[] = "waits for a yes";
+const char tc_commit_waits[] = TOOLCAGE_HELD_APPROVAL;
 static const char left_out[] = "not committed"; /* its type never is, so that is no failure */
 const char tc_commit_undone[] = "not committed";
 

@@ -56,7 +56,7 @@ class Project:
 def holds_back(project, tool, answer, name, text):
     """What was written waits, and comes with a yes."""
     waits = [change.get("held") for change in answer.json.get("changes", [])]
-    check(answer.status == "ok" and waits == ["waits for a yes"] and text not in (project.read(name) or ""), f"{tool}: what is written waits", answer)
+    check(answer.status == "ok" and waits == ["pending approval"] and text not in (project.read(name) or ""), f"{tool}: what is written waits", answer)
     project.place.run("changes", answer.json.get("call", ""), "commit")
     check(text in (project.read(name) or ""), f"{tool}: and comes with a yes", project.read(name))
 

@@ -58,7 +58,7 @@ def a_workspace_comes_back(s, mode):
     check("KEY" not in answer.out and s.read("ws/.env") == b"KEY\n" and not os.path.exists(s.path("ws/.git/hooks/x")), f"{mode}: nothing denied, nothing that steers", answer)
     check(not os.path.exists(s.path("ws/file")) and s.read("ws/moved") == b"after\n" and os.listdir(s.path("ws/dir")) == ["n"], f"{mode}: moves and removals", answer)
     answer = s.shell(f"echo asked > {s.ws}/moved", more=more(f'workspace = {{ mode = "{mode}", commit = "ask" }}'))
-    check(answer.kinds == {s.path("ws/moved"): "waits for a yes"} and s.read("ws/moved") == b"after\n", f"{mode}: and what waits for a yes", answer)
+    check(answer.kinds == {s.path("ws/moved"): "pending approval"} and s.read("ws/moved") == b"after\n", f"{mode}: and what is pending approval", answer)
     subprocess.run([TOOLCAGE, "changes", answer.call, "commit"], env=s.environ, capture_output=True, check=False)
     check(s.read("ws/moved") == b"asked\n", f"{mode}: which then comes")
 

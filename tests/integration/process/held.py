@@ -57,10 +57,10 @@ def asked(s, more):
     before = tree(s.ws)
     answer = s.shell(f"cd {s.ws}; {SCRIPT}; exit 3", more=more)
     check(answer.status == "failed" and tree(s.ws) == before, "nothing comes back before somebody says so", f"{answer}\n{tree(s.ws)}")
-    check(all(change.get("held") == "waits for a yes" for change in answer.changes) and "waits for a yes" in answer.message, "and that is told", answer.changes)
+    check(all(change.get("held") == "pending approval" for change in answer.changes) and "pending approval" in answer.message, "and that is told", answer.changes)
     code, calls, _ = changes(s)
     check(code == 0 and [row["tool"] for row in calls["held"] if row["call"] == answer.call] == ["t"], "the call is listed", calls)
-    told = {os.path.relpath(path, s.ws): "waits for a yes" for path in answer.kinds}
+    told = {os.path.relpath(path, s.ws): "pending approval" for path in answer.kinds}
     code, shown, err = changes(s, answer.call)
     check(code == 0 and {name: held for name, (_, held) in rows(s, shown).items()} == told, "and what it changed", (shown, err))
     code, back, err = changes(s, answer.call, "commit")
@@ -83,7 +83,7 @@ def named(s, more):
     answer = s.shell(f"""cd {s.ws}; echo x > "$(printf 'a\\nmodified  b')"; echo x > "$(printf 'bytes\\377')"; mkdir "$(printf 'd\\033[2J\\nd')" """, more=more)
     done = subprocess.run([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
     lines = [line for line in done.stdout.splitlines() if not line.startswith("not compared  ")]
-    want = [f"added     {s.ws}/{name}  (waits for a yes)" for name in ("a\\x0amodified  b", "bytes\\xff", "d\\x1b[2J\\x0ad")]
+    want = [f"added     {s.ws}/{name}  (pending approval)" for name in ("a\\x0amodified  b", "bytes\\xff", "d\\x1b[2J\\x0ad")]
     check(sorted(lines) == want, "each change is one line with its name", done)
     changes(s, answer.call, "discard")
 
@@ -134,7 +134,7 @@ def shown(s, more):
     check([by["keys"].get(key) for key in ("type", "target")] == ["link", "/root/.ssh"], "and where a link leads", by["keys"])
     check("behind the link" not in json.dumps(told), "what went is not looked for behind a link in its place", told)
     done = subprocess.run([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
-    lines = [line.replace(s.ws + "/", "").replace("  (waits for a yes)", "") for line in done.stdout.splitlines()]
+    lines = [line.replace(s.ws + "/", "").replace("  (pending approval)", "") for line in done.stdout.splitlines()]
     wanted = ["modified  run  mode 0644 -> 0777", "added     tool  mode 0755", "added     plain", "added     open  mode 0777",
               "not compared  zero  (no text)", "not compared  large  (too large)"]
     check(not [line for line in wanted if line not in lines], "for people, too", done.stdout)

@@ -49,7 +49,7 @@ def commit_words(s):
             held = None if comes else "not committed"
             check(kinds == {"a": ("modified", held), "new": ("added", held), "dir": ("deleted", held), "dir/other": ("deleted", held),
                             "dir/sub": ("deleted", held), "dir/sub/file": ("deleted", held)}, f"{name}: and what would change is told ({word})", kinds)
-            check(comes or "held back: modified" in answer.message, f"{name}: also the model ({word})", answer.message)
+            check(comes or "not applied: modified" in answer.message, f"{name}: also the model ({word})", answer.message)
             subprocess.run(["/bin/rm", "-rf", s.path("ws/new")], check=True)
 
 
@@ -72,7 +72,7 @@ def dry_run(s):
         check(answer.status == "ok" and answer.out == "x\n" and tree(s.ws) == before, "a dry run works and changes nothing", answer)
     done = subprocess.run([TOOLCAGE, "exec", "--policy", s.policy(), "--tool", "t", "--dry-run", "/bin/rm", s.path("ws/a")], env=s.environ, cwd=s.ws,
                           capture_output=True, text=True, check=False)
-    check(done.stderr == f"toolcage: held back: deleted {s.path('ws/a')} (not committed)\n" and not done.stdout, "and says what it would have done", done)
+    check(done.stderr == f"toolcage: not applied: deleted {s.path('ws/a')} (not committed)\n" and not done.stdout, "and says what it would have done", done)
 
 
 def opened_is_not_changed(s):

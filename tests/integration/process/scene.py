@@ -93,7 +93,7 @@ class Answer:
         except ValueError:
             self.json = None
         self.raw = out
-        if any(change.get("held") in ("conflict", "waits for a yes") for change in self.changes or []):
+        if any(change.get("held") in ("conflict", "pending approval") for change in self.changes or []):
             kept.append(self.call)
 
     def __getattr__(self, name):
