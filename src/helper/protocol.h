@@ -26,7 +26,18 @@
  * starts with a tc_message.
  *
  * A host that does not read delays delivery only: the helper keeps what is not yet sent, bounded by
- * the output limit. */
+ * the output limit.
+ *
+ * Where no descriptor can travel (a pipe, a serial port, a socket into a machine) the same jobs go
+ * inline, as frames on a stream of bytes (base/frame.h), one job at a time:
+ *     helper   HELLO          its build, once, before anything else
+ *     library  JOB            a tc_job: CALL or PROBE; then what it announces:
+ *              PLAN           of a CALL, and SECRETS where it says so; the call begins with the
+ * last INPUT …        what the tool reads, unless TC_STDIN_NONE; INPUT_END ends it. No more than
+ * TC_INPUT_WINDOW of it may be on its way CANCEL, RESIZE as above helper   TAKEN          four
+ * bytes: so much of the input was taken, and as much may follow OUT, ERR       output, with
+ * plan.stream DONE           the outcome; empty: it could not be told A peer that breaks these
+ * rules is not answered: its stream and its calls end. So do they when the stream ends. */
 #ifndef TC_HELPER_PROTOCOL_H
 #define TC_HELPER_PROTOCOL_H
 
@@ -60,6 +71,23 @@ enum tc_message_kind {
 };
 
 enum { TC_MESSAGE_BYTES_MAX = 32768 };
+
+enum tc_frame_kind {
+    TC_FRAME_HELLO,
+    TC_FRAME_JOB,
+    TC_FRAME_PLAN,
+    TC_FRAME_SECRETS,
+    TC_FRAME_INPUT,
+    TC_FRAME_INPUT_END,
+    TC_FRAME_CANCEL,
+    TC_FRAME_RESIZE,
+    TC_FRAME_TAKEN,
+    TC_FRAME_OUT,
+    TC_FRAME_ERR,
+    TC_FRAME_DONE,
+    TC_FRAME_KINDS
+};
+enum { TC_INPUT_WINDOW = 256 << 10, TC_PLAN_BYTES_MAX = 64 << 20, TC_SECRETS_BYTES_MAX = 1 << 20 };
 
 struct tc_message {
     int32_t kind;

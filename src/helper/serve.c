@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "helper/inherited.h"
+#include "helper/inline.h"
 #include "helper/job.h"
 #include "version.h"
 #include "workspace/state.h"
@@ -31,7 +32,8 @@ static struct {
     struct tc_loop loop;
     struct tc_workers workers;
     struct tc_running *jobs;
-    struct ucred host; /* who made the socket */
+    struct ucred host;       /* who made the socket */
+    struct tc_inline stream; /* in place of the socket; its loop is NULL where there is none */
     bool ending;
 } helper;
 
@@ -146,13 +148,26 @@ static void run(void)
 
     /* a call that waits already comes before what tick() does ahead of one */
     helper.ending = turn(tc_now_us()) < 0 || helper.ending;
-    while (!helper.ending)
+    while (!helper.ending && !helper.stream.over)
         if (turn(next_deadline()) < 0)
             break;
+    if (helper.stream.loop)
+        tc_inline_close(&helper.stream);
     end_all();
     /* a worker that still sweeps needs what close() frees; then a later helper sweeps after us */
     if (!tc_job_sweeping())
         tc_machine->close();
+}
+
+/* What does not hang on how the jobs come. */
+static bool open_all(const char *state)
+{
+    tc_inherited_reset();
+    (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    (void)mallopt(M_ARENA_MAX, 1); /* the workers are few, and each cage's birth copies the map */
+    tc_state_set(state && state[0] == '/' ? state : NULL);
+    return chdir("/") == 0 && tc_loop_open(&helper.loop) == 0 &&
+           tc_workers_open(&helper.workers, &helper.loop) == 0;
 }
 
 _Noreturn void tc_helper_serve(const char *state)
@@ -166,17 +181,21 @@ _Noreturn void tc_helper_serve(const char *state)
                               "hint: run `toolcage doctor`\n");
         _exit(CANNOT);
     }
-    tc_inherited_reset();
-    (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    (void)mallopt(M_ARENA_MAX, 1); /* the workers are few, and each cage's birth copies the map */
     (void)fcntl(TC_HELPER_SOCKET, F_SETFD, FD_CLOEXEC);
     (void)fcntl(TC_HELPER_HOST, F_SETFD, FD_CLOEXEC);
-    if (chdir("/") < 0 || tc_loop_open(&helper.loop) < 0 ||
-        tc_workers_open(&helper.workers, &helper.loop) < 0 ||
-        tc_loop_watch(&helper.loop, &engine, TC_HELPER_SOCKET, EPOLLIN) < 0 ||
+    if (!open_all(state) || tc_loop_watch(&helper.loop, &engine, TC_HELPER_SOCKET, EPOLLIN) < 0 ||
         tc_loop_watch(&helper.loop, &host, TC_HELPER_HOST, EPOLLIN) < 0)
         _exit(CANNOT);
-    tc_state_set(state && state[0] == '/' ? state : NULL);
     run();
     _exit(0); /* at once, whatever the workers do */
+}
+
+_Noreturn void tc_helper_serve_stream(int from, int to, const char *state)
+{
+    (void)fcntl(from, F_SETFD, FD_CLOEXEC);
+    (void)fcntl(to, F_SETFD, FD_CLOEXEC);
+    if (!open_all(state) || tc_inline_open(&helper.stream, &helper.loop, from, to, take_job) < 0)
+        _exit(CANNOT);
+    run();
+    _exit(0);
 }

@@ -4,7 +4,7 @@
  * Writes one rich message of each wire struct: the seeds that a fuzzer could not guess. They are
  * made by the build, so they follow the format.
  *
- * usage: make-seed plan|outcome|result FILE */
+ * usage: make-seed plan|outcome|result|served FILE */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +12,8 @@
 #include "backend/outcome.h"
 #include "backend/plan.h"
 #include "base/fd.h"
+#include "base/frame.h"
+#include "helper/protocol.h"
 
 /* The visitors only read in PUT mode, so literals may stand in the structs. */
 #define TEXT(literal) ((char *)(uintptr_t)(literal))
@@ -106,12 +108,31 @@ static void put_outcome(struct tc_wire *w)
     tc_outcome_visit(w, &outcome);
 }
 
+/* A call on a stream, as tests/fuzz/served.c reads it: the way, the size of the pieces, frames. */
+static void put_served(struct tc_wire *w)
+{
+    const struct tc_job job = {.kind = TC_JOB_CALL, .stdin_kind = TC_STDIN_PIPE};
+    struct tc_plan plan = {.backend = TEXT("w"), .stream = TC_STREAM_KEPT};
+    struct tc_wire wire = TC_WIRE_PUT_INIT;
+    tc_plan_visit(&wire, &plan);
+    w->failed = wire.failed;
+    tc_buf_add(&w->out, "\0\377", 2);
+    tc_frame_put(&w->out, TC_FRAME_JOB, &job, sizeof(job));
+    tc_frame_put(&w->out, TC_FRAME_PLAN, wire.out.data, wire.out.len);
+    tc_frame_put(&w->out, TC_FRAME_INPUT, "in", 2);
+    tc_frame_put(&w->out, TC_FRAME_INPUT_END, NULL, 0);
+    tc_frame_put(&w->out, TC_FRAME_CANCEL, NULL, 0);
+    tc_buf_done(&wire.out);
+}
+
 /* A seed that does not decode would be worth nothing, and nobody would see it. */
 static bool decodes(const char *kind, const struct tc_buf *bytes)
 {
     struct tc_wire get = TC_WIRE_GET_INIT(bytes->data, bytes->len);
     struct tc_plan plan = {0};
     struct tc_outcome outcome = {0};
+    if (strcmp(kind, "served") == 0)
+        return true;
     if (strcmp(kind, "plan") == 0)
         tc_plan_visit(&get, &plan);
     else
@@ -128,6 +149,8 @@ int main(int argc, char **argv)
     struct tc_wire put = TC_WIRE_PUT_INIT;
     if (strcmp(argv[1], "plan") == 0)
         put_plan(&put);
+    else if (strcmp(argv[1], "served") == 0)
+        put_served(&put);
     else
         put_outcome(&put);
     _autofd_ int fd = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Jobs that come over a plain stream of bytes, where no descriptor can travel: the helper's end of
+ * the frames that protocol.h describes. What came inline gets descriptors here, so that a job is
+ * the same whatever way it came. */
+#ifndef TC_HELPER_INLINE_H
+#define TC_HELPER_INLINE_H
+
+#include <stdbool.h>
+
+#include "base/frame.h"
+#include "helper/loop.h"
+#include "helper/protocol.h"
+
+struct tc_inline {
+    struct tc_loop *loop;
+    /* Begins a job; takes the descriptors. */
+    void (*begin)(const struct tc_job *job, const int *fds, size_t count);
+    struct tc_source from, to; /* the stream */
+    struct tc_source job;      /* our end of the socket of the one that runs */
+    struct tc_source input;    /* the pipe that its tool reads */
+    /* the same, whether watched or not; -1: none */
+    int from_fd, to_fd, job_fd, input_fd;
+    int plan, secrets; /* of a job that has been announced */
+    struct tc_job announced;
+    bool waits; /* it is not whole */
+    struct tc_frames frames;
+    struct tc_buf out; /* what the stream has not taken yet, from `sent` on */
+    size_t sent;
+    struct tc_buf pending; /* input, from `fed` on */
+    size_t fed, untold;    /* taken, and not said yet */
+    bool input_ended;
+    bool over; /* the peer has gone, or broke the rules */
+};
+
+/* Takes the descriptors, which may be one twice. 0, or -1 with errno. */
+int tc_inline_open(struct tc_inline *stream, struct tc_loop *loop, int from, int to,
+                   void (*begin)(const struct tc_job *, const int *, size_t));
+/* Closes everything: a job that runs is then without a host. */
+void tc_inline_close(struct tc_inline *stream);
+
+#endif
