@@ -39,12 +39,11 @@ static int serve(const struct tc_args *args, const struct tc_found *found,
                  struct tc_failure *failure)
 {
     const char *workspace = tc_args_value(args, "workspace");
-    const struct tc_mcp_options how = {.policy = found->policy,
-                                       .in = STDIN_FILENO,
-                                       .out = STDOUT_FILENO,
-                                       .narrow = workspace ? set_workspace : NULL,
-                                       .userdata = (void *)workspace};
-    return tc_failure_of_pipes(failure, tc_mcp_serve(&how, tc_failure_error(failure)));
+    const struct tc_mcp_tools what = {.policy = found->policy,
+                                      .narrow = workspace ? set_workspace : NULL,
+                                      .userdata = (void *)workspace};
+    int rc = tc_mcp_serve(&what, STDIN_FILENO, STDOUT_FILENO, tc_failure_error(failure));
+    return tc_failure_of_pipes(failure, rc);
 }
 
 static int run(const struct tc_args *args)

@@ -17,35 +17,32 @@ static bool has_structure(const struct tc_request *request)
 }
 
 /* Takes `structure`. */
-static void answer(struct tc_mcp *server, struct tc_request *request, const char *text,
-                   json_t *structure, bool error)
+static void answer(struct tc_request *request, const char *text, json_t *structure, bool error)
 {
     json_t *result = json_pack("{s:[{s:s, s:s}], s:b}", "content", "type", "text", "text", text,
                                "isError", error);
     if (result && structure && has_structure(request))
         (void)json_object_set(result, "structuredContent", structure);
-    tc_mcp_answer(server, request, result);
+    tc_mcp_answer(request, result);
     json_decref(structure);
 }
 
-static void answer_result(struct tc_mcp *server, struct tc_request *request,
-                          const struct toolcage_result *result)
+static void answer_result(struct tc_request *request, const struct toolcage_result *result)
 {
     bool error = toolcage_result_status(result) != TOOLCAGE_STATUS_OK;
     json_t *whole = json_loads(toolcage_result_json(result), JSON_ALLOW_NUL, NULL);
-    answer(server, request, toolcage_result_message(result), whole, error);
+    answer(request, toolcage_result_message(result), whole, error);
 }
 
 /* The library failed, not the call; takes `err` (NULL: no memory). */
-static void answer_failure(struct tc_mcp *server, struct tc_request *request,
-                           struct toolcage_error *err)
+static void answer_failure(struct tc_request *request, struct toolcage_error *err)
 {
     const char *message = err ? toolcage_error_message(err) : "out of memory";
     const char *hint = err ? toolcage_error_hint(err) : "free memory on this machine";
     char *text = NULL; /* whole: a cut could go through a character */
     if (asprintf(&text, "%s%s%s", message, *hint ? "; " : "", hint) < 0)
         text = NULL;
-    tc_mcp_refuse(server, request, TC_RPC_INTERNAL, text ? text : "out of memory", NULL);
+    tc_mcp_refuse(request, TC_RPC_INTERNAL, text ? text : "out of memory", NULL);
     free(text);
     toolcage_error_free(err);
 }
@@ -72,13 +69,13 @@ static int set_arguments(struct toolcage_call *call, const json_t *arguments,
 static struct toolcage_call *start(struct tc_mcp *server, const char *name, const json_t *arguments,
                                    struct toolcage_error **err)
 {
-    const struct tc_mcp_options *options = server->options;
+    const struct tc_mcp_tools *what = server->what;
     struct toolcage_call *call = NULL;
     if (!server->engine && toolcage_engine_new(&server->engine, err) < 0)
         return NULL;
-    if (toolcage_call_new(server->engine, options->policy, name, &call, err) < 0)
+    if (toolcage_call_new(server->engine, what->policy, name, &call, err) < 0)
         return NULL;
-    if ((options->narrow && options->narrow(options->userdata, call, err) < 0) ||
+    if ((what->narrow && what->narrow(what->userdata, call, err) < 0) ||
         set_arguments(call, arguments, err) < 0 || toolcage_call_start(call, err) < 0)
         return toolcage_call_unref(call);
     return call;
@@ -97,41 +94,43 @@ static void leave(struct tc_mcp *server, size_t index)
     server->calls[index] = server->calls[--server->call_count];
 }
 
-void tc_mcp_call(struct tc_mcp *server, struct tc_request *request, const json_t *params)
+void tc_mcp_call(struct tc_request *request, const json_t *params)
 {
+    struct tc_mcp *server = request->session->server;
     const json_t *name = json_object_get(params, "name");
     const json_t *arguments = json_object_get(params, "arguments");
     struct toolcage_error *err = NULL;
     if (!lists(server->tools, name)) {
-        tc_mcp_refuse(server, request, TC_RPC_PARAMS,
+        tc_mcp_refuse(request, TC_RPC_PARAMS,
                       "the policy has no tool of this name; tools/list names them", NULL);
         return;
     }
     if (arguments && !json_is_object(arguments)) {
-        tc_mcp_refuse(server, request, TC_RPC_PARAMS, "arguments must be an object", NULL);
+        tc_mcp_refuse(request, TC_RPC_PARAMS, "arguments must be an object", NULL);
         return;
     }
     if (server->call_count == CALLS_MAX) {
-        answer(server, request, "too many calls run at once (64): wait for one to end, then repeat",
-               NULL, true);
+        answer(request, "too many calls run at once (64): wait for one to end, then repeat", NULL,
+               true);
         return;
     }
     struct toolcage_call *call = start(server, json_string_value(name), arguments, &err);
     struct tc_mcp_call *slot = call ? add(server) : NULL;
     if (!slot) {
         (void)toolcage_call_unref(call);
-        answer_failure(server, request, err);
+        answer_failure(request, err);
         return;
     }
     *slot = (struct tc_mcp_call){.request = *request, .call = call};
     tc_mcp_dispatch(server, server->call_count - 1);
 }
 
-void tc_mcp_cancel(struct tc_mcp *server, const json_t *id)
+void tc_mcp_cancel(struct tc_session *session, const json_t *id)
 {
+    struct tc_mcp *server = session->server;
     for (size_t i = 0; i < server->call_count; i++) {
         struct tc_mcp_call *c = &server->calls[i];
-        if (c->cancelled || (id && !json_equal(c->request.id, id)))
+        if (c->cancelled || c->request.session != session || (id && !json_equal(c->request.id, id)))
             continue;
         c->cancelled = true; /* whoever cancels waits for no answer */
         (void)toolcage_call_cancel(c->call);
@@ -149,9 +148,9 @@ static void end(struct tc_mcp *server, size_t index, struct toolcage_error *err)
         tc_mcp_drop(&c->request);
         toolcage_error_free(err);
     } else if (result) {
-        answer_result(server, &c->request, result);
+        answer_result(&c->request, result);
     } else {
-        answer_failure(server, &c->request, err);
+        answer_failure(&c->request, err);
     }
     leave(server, index);
 }
@@ -169,4 +168,35 @@ void tc_mcp_lost(struct tc_mcp *server)
     for (size_t i = server->call_count; i-- > 0;)
         tc_mcp_dispatch(server, i);
     server->engine = toolcage_engine_unref(server->engine); /* the calls have it still */
+}
+
+void tc_session_leave(struct tc_session *session)
+{
+    tc_mcp_cancel(session, NULL);
+    for (size_t i = 0; i < session->server->call_count; i++)
+        if (session->server->calls[i].request.session == session)
+            session->server->calls[i].request.session = NULL;
+}
+
+void tc_session_forget(struct tc_session *session, const void *asker, bool cancel)
+{
+    struct tc_mcp *server = session->server;
+    for (size_t i = 0; i < server->call_count; i++) {
+        struct tc_mcp_call *c = &server->calls[i];
+        if (c->request.session != session || c->request.asker != asker)
+            continue;
+        if (cancel && !c->cancelled)
+            (void)toolcage_call_cancel(c->call);
+        c->cancelled |= cancel;
+        c->request.asker = NULL;
+    }
+}
+
+bool tc_session_is_busy(const struct tc_session *session)
+{
+    const struct tc_mcp *server = session->server;
+    for (size_t i = 0; i < server->call_count; i++)
+        if (server->calls[i].request.session == session)
+            return true;
+    return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The Model Context Protocol over two descriptors: the policy's tools as a server, and servers of
+ * The Model Context Protocol: the policy's tools as a server over two descriptors, and servers of
  * others in a cage. It uses the public headers and a JSON library, as any embedder could. */
 #ifndef TC_MCP_MCP_H
 #define TC_MCP_MCP_H
@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <toolcage/toolcage.h>
 
-struct tc_mcp_options {
+/* What a server serves, however its clients reach it. */
+struct tc_mcp_tools {
     struct toolcage_policy *policy; /* borrowed */
-    int in, out;                    /* one message a line; borrowed, stay in their blocking mode */
     /* Called with each new call, before it starts: what this server takes away from every grant.
      * 0, or negative with *err; NULL: nothing. */
     int (*narrow)(void *userdata, struct toolcage_call *call, struct toolcage_error **err);
@@ -19,9 +19,10 @@ struct tc_mcp_options {
 };
 
 /* Serves until `in` ends; what still runs then is cancelled. Calls run beside each other, all on
- * the calling thread. 0, or negative when it could not begin or go on: an error of the library with
- * *err, or TOOLCAGE_EMEMORY or TOOLCAGE_ESYSTEM (errno) without. */
-int tc_mcp_serve(const struct tc_mcp_options *options, struct toolcage_error **err);
+ * the calling thread. `in` and `out` have one message a line; borrowed, they stay in their blocking
+ * mode. 0, or negative when it could not begin or go on: an error of the library with *err, or
+ * TOOLCAGE_EMEMORY or TOOLCAGE_ESYSTEM (errno) without. */
+int tc_mcp_serve(const struct tc_mcp_tools *what, int in, int out, struct toolcage_error **err);
 
 /* For the operator: a line of the server's standard error (any bytes), one of ours, or (empty) that
  * nothing has been heard from the server for long. */

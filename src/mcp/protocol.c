@@ -8,11 +8,11 @@
 
 #include "mcp/server.h"
 
-#define META "io.modelcontextprotocol/"
+#define META TC_MCP_META
 
 enum { FRESH_MS = 300000 }; /* how long a client may keep a list that never changes while we run */
 
-static const char stateless[] = "2026-07-28";
+static const char stateless[] = TC_MCP_STATELESS;
 /* Newest first: it is what a client with an unknown version is offered. */
 static const char *const agreed[] = {"2025-11-25", "2025-06-18", "2025-03-26"};
 
@@ -28,18 +28,19 @@ static bool is_stateless(const struct tc_request *request)
     return request->version == stateless;
 }
 
-static void put(struct tc_mcp *server, const json_t *message)
+static void put(const struct tc_request *request, int code, const json_t *message)
 {
+    struct tc_session *session = request->session;
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
-    if (!text || !tc_outbox_add(&server->out, text, strlen(text)))
-        server->failed = true;
+    if (!text || !session->send(session, request->asker, code, text, strlen(text)))
+        session->server->failed = true;
     free(text);
 }
 
 /* Takes `message`. */
-static void reply(struct tc_mcp *server, struct tc_request *request, json_t *message)
+static void reply(struct tc_request *request, int code, json_t *message)
 {
-    put(server, message);
+    put(request, code, message);
     json_decref(message);
     tc_mcp_drop(request);
 }
@@ -56,7 +57,7 @@ static json_t *server_info(void)
                      toolcage_version());
 }
 
-void tc_mcp_answer(struct tc_mcp *server, struct tc_request *request, json_t *result)
+void tc_mcp_answer(struct tc_request *request, json_t *result)
 {
     int rc = 0;
     if (result && is_stateless(request)) {
@@ -68,79 +69,76 @@ void tc_mcp_answer(struct tc_mcp *server, struct tc_request *request, json_t *re
         json_decref(result);
         result = NULL;
     }
-    reply(server, request,
+    reply(request, 0,
           json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", request->id, "result", result));
 }
 
-void tc_mcp_refuse(struct tc_mcp *server, struct tc_request *request, int code, const char *message,
-                   json_t *data)
+void tc_mcp_refuse(struct tc_request *request, int code, const char *message, json_t *data)
 {
-    reply(server, request,
+    reply(request, code,
           json_pack("{s:s, s:O, s:{s:i, s:s, s:o*}}", "jsonrpc", "2.0", "id", request->id, "error",
                     "code", code, "message", message, "data", data));
 }
 
-/* To a message whose id cannot be known. */
-static void refuse_message(struct tc_mcp *server, int code, const char *message)
+void tc_session_refuse(struct tc_session *session, void *asker, int code, const char *message)
 {
-    struct tc_request nobody = {.id = json_null()};
-    tc_mcp_refuse(server, &nobody, code, message, NULL);
+    struct tc_request nobody = {.session = session, .asker = asker, .id = json_null()};
+    tc_mcp_refuse(&nobody, code, message, NULL);
 }
 
 /* ---- methods
  * -------------------------------------------------------------------------------------- */
 
-static void initialize(struct tc_mcp *server, struct tc_request *request, const json_t *params)
+static void initialize(struct tc_request *request, const json_t *params)
 {
     const char *wanted = json_string_value(json_object_get(params, "protocolVersion"));
     if (!wanted) {
-        tc_mcp_refuse(server, request, TC_RPC_PARAMS, "initialize needs a protocolVersion", NULL);
+        tc_mcp_refuse(request, TC_RPC_PARAMS, "initialize needs a protocolVersion", NULL);
         return;
     }
-    server->version = agreed[0];
+    struct tc_session *session = request->session;
+    session->version = agreed[0];
     for (size_t i = 0; i < sizeof(agreed) / sizeof(agreed[0]); i++)
         if (strcmp(agreed[i], wanted) == 0)
-            server->version = agreed[i];
-    tc_mcp_answer(server, request,
-                  json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion", server->version,
-                            "capabilities", "tools", "serverInfo", server_info(), "instructions",
-                            instructions));
+            session->version = agreed[i];
+    tc_mcp_answer(request, json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion",
+                                     session->version, "capabilities", "tools", "serverInfo",
+                                     server_info(), "instructions", instructions));
 }
 
-static void discover(struct tc_mcp *server, struct tc_request *request, const json_t *params)
+static void discover(struct tc_request *request, const json_t *params)
 {
     (void)params;
-    tc_mcp_answer(server, request,
-                  json_pack("{s:[s], s:{s:{}}, s:s, s:i, s:s}", "supportedVersions", stateless,
-                            "capabilities", "tools", "instructions", instructions, "ttlMs",
-                            FRESH_MS, "cacheScope", "private"));
+    tc_mcp_answer(request, json_pack("{s:[s], s:{s:{}}, s:s, s:i, s:s}", "supportedVersions",
+                                     stateless, "capabilities", "tools", "instructions",
+                                     instructions, "ttlMs", FRESH_MS, "cacheScope", "private"));
 }
 
-static void ping(struct tc_mcp *server, struct tc_request *request, const json_t *params)
+static void ping(struct tc_request *request, const json_t *params)
 {
     (void)params;
-    tc_mcp_answer(server, request, json_object());
+    tc_mcp_answer(request, json_object());
 }
 
-static void list_tools(struct tc_mcp *server, struct tc_request *request, const json_t *params)
+static void list_tools(struct tc_request *request, const json_t *params)
 {
     if (json_object_get(params, "cursor")) {
-        tc_mcp_refuse(server, request, TC_RPC_PARAMS, "unknown cursor: the list is one page", NULL);
+        tc_mcp_refuse(request, TC_RPC_PARAMS, "unknown cursor: the list is one page", NULL);
         return;
     }
-    json_t *result = json_pack("{s:O}", "tools", server->tools);
+    json_t *result = json_pack("{s:O}", "tools", request->session->server->tools);
     if (result && is_stateless(request)) {
         (void)json_object_set_new(result, "ttlMs", json_integer(FRESH_MS));
         (void)json_object_set_new(result, "cacheScope", json_string("private"));
     }
-    tc_mcp_answer(server, request, result);
+    tc_mcp_answer(request, result);
 }
 
 enum era { BEFORE = 1, STATELESS = 2 };
 
 static const struct {
     const char *name;
-    void (*run)(struct tc_mcp *server, struct tc_request *request, const json_t *params);
+    void (*run)(struct tc_request *request, const json_t *params);
     int eras;
 } methods[] = {
     {"initialize", initialize, BEFORE},
@@ -150,84 +148,83 @@ static const struct {
     {"tools/call", tc_mcp_call, BEFORE | STATELESS},
 };
 
-static void run_method(struct tc_mcp *server, struct tc_request *request, const char *method,
-                       const json_t *params)
+static void run_method(struct tc_request *request, const char *method, const json_t *params)
 {
     int era = is_stateless(request) ? STATELESS : BEFORE;
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
         if (strcmp(methods[i].name, method) == 0 && (methods[i].eras & era)) {
-            methods[i].run(server, request, params);
+            methods[i].run(request, params);
             return;
         }
-    tc_mcp_refuse(server, request, TC_RPC_METHOD, "this server has tools only; no such method",
-                  NULL);
+    tc_mcp_refuse(request, TC_RPC_METHOD, "this server has tools only; no such method", NULL);
 }
 
 /* ---- requests
  * ------------------------------------------------------------------------------------- */
 
 /* The version that a request speaks; NULL after refusing it. */
-static const char *version_of(struct tc_mcp *server, struct tc_request *request, const char *method,
-                              const json_t *params)
+static const char *version_of(struct tc_request *request, const char *method, const json_t *params)
 {
     const json_t *meta = json_object_get(params, "_meta");
     const char *said = json_string_value(json_object_get(meta, META "protocolVersion"));
     if (said && strcmp(said, stateless) != 0) {
-        tc_mcp_refuse(server, request, TC_RPC_VERSION, "this version is not spoken here",
+        tc_mcp_refuse(request, TC_RPC_VERSION, "this version is not spoken here",
                       json_pack("{s:[s], s:s}", "supported", stateless, "requested", said));
         return NULL;
     }
     if (said && json_is_object(json_object_get(meta, META "clientCapabilities")))
         return stateless;
     if (said) {
-        tc_mcp_refuse(server, request, TC_RPC_PARAMS,
-                      "_meta needs " META "clientCapabilities, an object", NULL);
+        tc_mcp_refuse(request, TC_RPC_PARAMS, "_meta needs " META "clientCapabilities, an object",
+                      NULL);
         return NULL;
     }
-    if (server->version)
-        return server->version;
+    if (request->session->version)
+        return request->session->version;
     if (strcmp(method, "initialize") == 0 || strcmp(method, "ping") == 0)
         return agreed[0];
-    tc_mcp_refuse(server, request, TC_RPC_PARAMS,
+    tc_mcp_refuse(request, TC_RPC_PARAMS,
                   "say which version you speak: in _meta as " META
                   "protocolVersion, or by an initialize request",
                   NULL);
     return NULL;
 }
 
-static bool in_flight(const struct tc_mcp *server, const json_t *id)
+static bool in_flight(const struct tc_session *session, const json_t *id)
 {
+    const struct tc_mcp *server = session->server;
     for (size_t i = 0; i < server->call_count; i++)
-        if (json_equal(server->calls[i].request.id, id))
+        if (server->calls[i].request.session == session &&
+            json_equal(server->calls[i].request.id, id))
             return true;
     return false;
 }
 
-static void take_request(struct tc_mcp *server, json_t *id, const char *method,
+static void take_request(struct tc_session *session, void *asker, json_t *id, const char *method,
                          const json_t *params)
 {
-    struct tc_request request = {.id = json_incref(id)};
-    if (in_flight(server, id)) {
-        tc_mcp_refuse(server, &request, TC_RPC_REQUEST, "a call with this id still runs", NULL);
+    struct tc_request request = {.session = session, .asker = asker, .id = json_incref(id)};
+    if (in_flight(session, id)) {
+        tc_mcp_refuse(&request, TC_RPC_REQUEST, "a call with this id still runs", NULL);
         return;
     }
     if (params && !json_is_object(params)) {
-        tc_mcp_refuse(server, &request, TC_RPC_PARAMS, "params must be an object", NULL);
+        tc_mcp_refuse(&request, TC_RPC_PARAMS, "params must be an object", NULL);
         return;
     }
-    request.version = version_of(server, &request, method, params);
+    request.version = version_of(&request, method, params);
     if (request.version)
-        run_method(server, &request, method, params);
+        run_method(&request, method, params);
 }
 
-static void take_notification(struct tc_mcp *server, const char *method, const json_t *params)
+static void take_notification(struct tc_session *session, const char *method, const json_t *params)
 {
     const json_t *id = json_object_get(params, "requestId");
     if (id && strcmp(method, "notifications/cancelled") == 0)
-        tc_mcp_cancel(server, id);
+        tc_mcp_cancel(session, id);
 }
 
-static void take_message(struct tc_mcp *server, const json_t *message)
+static bool take_message(struct tc_session *session, void *asker, const json_t *message)
 {
     json_t *id = json_object_get(message, "id");
     const json_t *params = json_object_get(message, "params");
@@ -236,39 +233,42 @@ static void take_message(struct tc_mcp *server, const json_t *message)
     bool answer = json_object_get(message, "result") || json_object_get(message, "error");
     if (!rpc || strcmp(rpc, "2.0") != 0 || (!method && !answer) ||
         (id && !json_is_string(id) && !json_is_integer(id))) {
-        refuse_message(server, TC_RPC_REQUEST,
-                       "not a JSON-RPC 2.0 message: it needs jsonrpc, a method, and as id a string "
-                       "or an integer");
-        return;
+        tc_session_refuse(session, asker, TC_RPC_REQUEST,
+                          "not a JSON-RPC 2.0 message: it needs jsonrpc, a method, and as id a "
+                          "string or an integer");
+        return true;
     }
     if (method && id)
-        take_request(server, id, method, params);
+        take_request(session, asker, id, method, params);
     else if (method)
-        take_notification(server, method, params);
+        take_notification(session, method, params);
     /* else an answer, to nobody: we ask nothing */
+    return method && id;
 }
 
-void tc_mcp_line(struct tc_mcp *server, const char *text, size_t length)
+bool tc_session_take_json(struct tc_session *session, void *asker, const json_t *message)
 {
-    json_t *message;
+    if (!json_is_array(message))
+        return take_message(session, asker, message);
+    tc_session_refuse(session, asker, TC_RPC_REQUEST, "send one message a line, not an array");
+    return true;
+}
+
+bool tc_session_take(struct tc_session *session, void *asker, const char *text, size_t length)
+{
     json_error_t error;
     size_t blank = 0;
     while (blank < length && strchr(" \t\r", text[blank]))
         blank++;
     if (blank == length)
-        return;
-    message =
+        return false;
+    json_t *message =
         json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
-    if (!message)
-        refuse_message(server, TC_RPC_PARSE, error.text);
-    else if (json_is_array(message))
-        refuse_message(server, TC_RPC_REQUEST, "send one message a line, not an array");
-    else
-        take_message(server, message);
+    if (!message) {
+        tc_session_refuse(session, asker, TC_RPC_PARSE, error.text);
+        return true;
+    }
+    bool answered = tc_session_take_json(session, asker, message);
     json_decref(message);
-}
-
-void tc_mcp_too_long(struct tc_mcp *server)
-{
-    refuse_message(server, TC_RPC_PARSE, "a message has at most 8 MiB");
+    return answered;
 }

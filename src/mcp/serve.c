@@ -1,24 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The loop: messages in, messages out, and the calls in between. */
+ * The transport over two descriptors: messages in, messages out, and the calls in between. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcp/memory.h"
+#include "mcp/lines.h"
 #include "mcp/server.h"
 
 enum { OUT_MAX = 1 << 20 }; /* waiting to be read: then nothing more is taken in */
+
+/* The one client of this transport. */
+struct pipe {
+    struct tc_session session; /* first: a session is found by it */
+    struct tc_mcp server;
+    int in_fd, out_fd;
+    struct tc_lines in;
+    struct tc_outbox out;
+};
 
 struct watched {
     struct pollfd *fds; /* in, out, engine, then one a call */
     size_t size;
 };
 
-static bool watch(struct watched *w, const struct tc_mcp *server, bool open)
+static bool send_line(struct tc_session *session, void *asker, int code, const char *text,
+                      size_t length)
 {
+    (void)asker;
+    (void)code;
+    return tc_outbox_add(&((struct pipe *)session)->out, text, length);
+}
+
+static bool watch(struct watched *w, const struct pipe *pipe, bool open)
+{
+    const struct tc_mcp *server = &pipe->server;
     size_t count = 3 + server->call_count;
     if (count > w->size) {
         struct pollfd *grown = realloc(w->fds, count * sizeof(*grown));
@@ -27,10 +45,10 @@ static bool watch(struct watched *w, const struct tc_mcp *server, bool open)
         w->fds = grown;
         w->size = count;
     }
-    size_t pending = tc_outbox_pending(&server->out);
-    w->fds[0] = (struct pollfd){.fd = open && pending < OUT_MAX ? server->options->in : -1,
-                                .events = POLLIN};
-    w->fds[1] = (struct pollfd){.fd = pending ? server->options->out : -1, .events = POLLOUT};
+    size_t pending = tc_outbox_pending(&pipe->out);
+    w->fds[0] =
+        (struct pollfd){.fd = open && pending < OUT_MAX ? pipe->in_fd : -1, .events = POLLIN};
+    w->fds[1] = (struct pollfd){.fd = pending ? pipe->out_fd : -1, .events = POLLOUT};
     w->fds[2] = (struct pollfd){.fd = server->engine ? toolcage_engine_fd(server->engine) : -1,
                                 .events = POLLIN};
     for (size_t i = 0; i < server->call_count; i++)
@@ -40,28 +58,29 @@ static bool watch(struct watched *w, const struct tc_mcp *server, bool open)
 }
 
 /* 1; 0 at the end of the input; -1: it failed. */
-static int take_input(struct tc_mcp *server)
+static int take_input(struct pipe *pipe)
 {
     const char *line = NULL;
     size_t length = 0;
     enum tc_line kind;
-    int rc = tc_lines_read(&server->in, server->options->in);
+    int rc = tc_lines_read(&pipe->in, pipe->in_fd);
     if (rc <= 0)
         return rc;
-    while ((kind = tc_lines_next(&server->in, &line, &length)) != TC_LINE_NONE) {
+    while ((kind = tc_lines_next(&pipe->in, &line, &length)) != TC_LINE_NONE) {
         if (kind == TC_LINE_WHOLE)
-            tc_mcp_line(server, line, length);
+            (void)tc_session_take(&pipe->session, NULL, line, length);
         else
-            tc_mcp_too_long(server);
+            tc_session_refuse(&pipe->session, NULL, TC_RPC_PARSE, "a message has at most 8 MiB");
     }
     return 1;
 }
 
-static int loop(struct tc_mcp *server, struct watched *w)
+static int loop(struct pipe *pipe, struct watched *w)
 {
+    struct tc_mcp *server = &pipe->server;
     bool open = true;
-    while (open || server->call_count || tc_outbox_pending(&server->out)) {
-        if (server->failed || tc_mcp_starved() || !watch(w, server, open))
+    while (open || server->call_count || tc_outbox_pending(&pipe->out)) {
+        if (tc_mcp_is_broken(server) || !watch(w, pipe, open))
             return TOOLCAGE_EMEMORY;
         size_t calls = server->call_count; /* those that were watched */
         if (poll(w->fds, 3 + calls, -1) < 0) {
@@ -69,56 +88,37 @@ static int loop(struct tc_mcp *server, struct watched *w)
                 continue;
             return TOOLCAGE_ESYSTEM;
         }
-        if (w->fds[1].revents && tc_outbox_write(&server->out, server->options->out) < 0)
+        if (w->fds[1].revents && tc_outbox_write(&pipe->out, pipe->out_fd) < 0)
             return TOOLCAGE_ESYSTEM;
         for (size_t i = calls; i-- > 0;) /* from the end: answered ones leave the list */
             if (w->fds[3 + i].revents)
                 tc_mcp_dispatch(server, i);
         if (w->fds[2].revents)
             tc_mcp_lost(server);
-        int more = w->fds[0].revents ? take_input(server) : 1;
+        int more = w->fds[0].revents ? take_input(pipe) : 1;
         if (more < 0)
             return errno == ENOMEM ? TOOLCAGE_EMEMORY : TOOLCAGE_ESYSTEM;
         if (!more) {
             open = false;
-            tc_mcp_cancel(server, NULL);
+            tc_mcp_cancel(&pipe->session, NULL);
         }
     }
-    return server->failed || tc_mcp_starved() ? TOOLCAGE_EMEMORY : 0;
+    return tc_mcp_is_broken(server) ? TOOLCAGE_EMEMORY : 0;
 }
 
-static int load_tools(struct tc_mcp *server, struct toolcage_error **err)
+int tc_mcp_serve(const struct tc_mcp_tools *what, int in, int out, struct toolcage_error **err)
 {
-    char *text = NULL;
-    int rc = toolcage_policy_tools_json(server->options->policy, "mcp", &text, err);
-    if (rc < 0)
-        return rc;
-    server->tools = json_loads(text, JSON_ALLOW_NUL, NULL);
-    toolcage_free(text);
-    return server->tools ? 0 : TOOLCAGE_EMEMORY;
-}
-
-int tc_mcp_serve(const struct tc_mcp_options *options, struct toolcage_error **err)
-{
-    struct tc_mcp server = {.options = options};
+    struct pipe pipe = {.session.send = send_line, .in_fd = in, .out_fd = out};
     struct watched w = {0};
-    tc_mcp_memory_watch();
-    int rc = toolcage_engine_new(&server.engine, err);
+    pipe.session.server = &pipe.server;
+    int rc = tc_mcp_open(&pipe.server, what, err);
     if (rc == 0)
-        rc = load_tools(&server, err);
-    if (rc == 0)
-        rc = loop(&server, &w);
+        rc = loop(&pipe, &w);
     int saved = errno;
-    for (size_t i = 0; i < server.call_count; i++) {
-        tc_mcp_drop(&server.calls[i].request);
-        (void)toolcage_call_unref(server.calls[i].call);
-    }
-    free(server.calls);
+    tc_mcp_close(&pipe.server);
     free(w.fds);
-    json_decref(server.tools);
-    tc_lines_done(&server.in);
-    tc_outbox_done(&server.out);
-    (void)toolcage_engine_unref(server.engine);
+    tc_lines_done(&pipe.in);
+    tc_outbox_done(&pipe.out);
     errno = saved;
     return rc;
 }
