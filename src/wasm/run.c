@@ -107,6 +107,8 @@ static void add_here(const struct tc_wasm_order *order)
     const char *best = here ? holder(&order->write, here, read) : NULL;
     if (best && !tc_wasi_add_root(&guest, here, ".", best != read))
         tc_wasm_fail(here, "%s", strerror(errno));
+    if (!best && !tc_wasi_add_outside(&guest))
+        tc_wasm_fail("/", "%s", strerror(errno));
 }
 
 static void prepare(const struct tc_wasm_order *order)

@@ -81,6 +81,8 @@ uint32_t tc_wasi_fd_readdir(struct tc_wasi *w, const uint64_t *a)
         return error;
     if (!room.at || !tc_guest(w, a[4], 4))
         return WASI_FAULT;
+    if (fd->root && fd->root->outside)
+        return tc_guest_put32(w, a[4], 0) ? WASI_OK : WASI_FAULT;
     if (lseek(fd->fd, (off_t)a[3], SEEK_SET) < 0)
         return tc_wasi_error(errno);
     error = fill(fd, &room);

@@ -85,6 +85,16 @@ bool tc_wasi_add_root(struct tc_wasi *w, const char *path, const char *name, boo
     return true;
 }
 
+bool tc_wasi_add_outside(struct tc_wasi *w)
+{
+    _autofd_ int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || !put_root(w, fd, "/", NULL, false))
+        return false;
+    (void)TAKE_FD(fd);
+    w->roots[w->root_count - 1].outside = true;
+    return true;
+}
+
 void tc_wasi_done(struct tc_wasi *w)
 {
     for (size_t i = 0; i < TC_WASI_FDS; i++)

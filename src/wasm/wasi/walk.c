@@ -142,15 +142,71 @@ static uint32_t read_path(const struct tc_wasi *w, const struct tc_wasi_where *w
         return WASI_INVAL;
     memcpy(ret, from, where->length);
     ret[where->length] = '\0';
-    if (!ret[0])
-        return WASI_NOENT;
-    return ret[0] == '/' ? WASI_NOTCAPABLE : WASI_OK;
+    return ret[0] ? WASI_OK : WASI_NOENT;
+}
+
+/* Names to whoever watches the process (a seccomp notification) what the guest asked for and does
+ * not get, as if it had opened it. Nothing comes of it: what is no directory is not opened at all,
+ * and no directory is opened for writing. */
+static void tell(int dir, const char *path, bool change)
+{
+    int flags = change ? O_WRONLY : O_RDONLY;
+    int fd = openat(dir, path, flags | O_DIRECTORY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+/* Libraries of guests take "." for the root of all paths: an absolute one that no other root holds
+ * comes without its slash. It is taken for one where its first name is that of a root's, and is not
+ * there. */
+static bool was_absolute(int dir, const char *path)
+{
+    static const char *const names[] = {"etc", "home", "mnt", "opt", "root",
+                                        "srv", "sys",  "usr", "var", "workspace"};
+    char first[sizeof("workspace")] = "";
+    size_t n = strcspn(path, "/");
+    if (!path[n] || n >= sizeof(first))
+        return false;
+    memcpy(first, path, n);
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (strcmp(names[i], first) == 0)
+            return faccessat(dir, first, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+    return false;
+}
+
+static void tell_refused(const struct tc_wasi_fd *fd, const char *path, bool change)
+{
+    char whole[PATH_MAX + 1] = "/";
+    bool absolute =
+        path[0] != '/' && fd->root &&
+        (fd->root->outside || (strcmp(fd->root->name, ".") == 0 && was_absolute(fd->fd, path)));
+    memcpy(whole + absolute, path, strlen(path) + 1);
+    tell(fd->fd, whole, change);
+}
+
+static uint32_t find(const struct tc_wasi_fd *fd, struct walk *walk, bool change,
+                     struct tc_wasi_place *ret)
+{
+    uint32_t error;
+    if (walk->rest[0] == '/')
+        return WASI_NOTCAPABLE;
+    if (fd->root && fd->root->outside)
+        return change ? WASI_NOTCAPABLE : WASI_NOENT;
+    if (change && !fd->writable)
+        return WASI_ROFS;
+    if (fd->root && fd->root->only.count) {
+        walk->follow = false;
+        if ((error = check_only(fd, walk->rest)))
+            return error;
+    }
+    return run(walk, ret->name);
 }
 
 uint32_t tc_wasi_walk(struct tc_wasi *w, const struct tc_wasi_where *where,
                       struct tc_wasi_place *ret)
 {
     uint32_t error;
+    char said[PATH_MAX];
     const struct tc_wasi_fd *fd = tc_wasi_get(w, where->fd, where->rights, &error);
     if (!fd)
         return error;
@@ -159,14 +215,10 @@ uint32_t tc_wasi_walk(struct tc_wasi *w, const struct tc_wasi_where *where,
     struct walk walk = {.stack = {fd->fd}, .follow = where->follow};
     if ((error = read_path(w, where, walk.rest)))
         return error;
-    if (where->change && !fd->writable)
-        return WASI_ROFS;
-    if (fd->root && fd->root->only.count) {
-        walk.follow = false;
-        if ((error = check_only(fd, walk.rest)))
-            return error;
-    }
-    error = run(&walk, ret->name);
+    memcpy(said, walk.rest, strlen(walk.rest) + 1);
+    error = find(fd, &walk, where->change, ret);
+    if (error)
+        tell_refused(fd, said, where->change);
     if (!error) {
         ret->dir = walk.stack[walk.depth];
         ret->depth = walk.depth;

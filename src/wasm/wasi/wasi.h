@@ -22,6 +22,7 @@ enum tc_wasi_kind { TC_WASI_FREE, TC_WASI_STREAM, TC_WASI_FILE, TC_WASI_DIR };
 struct tc_wasi_root {
     char *name;          /* as the guest sees it */
     struct tc_strv only; /* names in it that it may see; none: all */
+    bool outside;        /* stands for everything that it was not handed: there is nothing in it */
 };
 
 struct tc_wasi_fd {
@@ -48,6 +49,9 @@ void tc_wasi_init(struct tc_wasi *w);
 /* One more root at the path, as which the guest knows it, too, or by another name: a directory, or
  * a file, which then is all that shows of the directory that holds it. False with errno. */
 bool tc_wasi_add_root(struct tc_wasi *w, const char *path, const char *name, bool writable);
+/* Takes in, as "/", the paths that lie below no root: none of them is there, and each that is asked
+ * for is named to whoever watches the process. */
+bool tc_wasi_add_outside(struct tc_wasi *w);
 void tc_wasi_done(struct tc_wasi *w);
 
 /* One call of the interface. Arguments are widened; answers one of abi.h's codes. */

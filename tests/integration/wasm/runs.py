@@ -114,6 +114,36 @@ def files(s):
     check(listed.out == "in\n", "a denied name does not show", listed)
 
 
+def denials(s):
+    """What a module asks for and does not get is listed as it is for a process, by whichever wall refused it."""
+    install(s)
+    s.write("ws/a", "alpha")
+    s.write("secret/key", "secret")
+    s.write("data/deep/key", "key")
+    s.write("data/in", "data")
+    os.symlink("../secret/key", s.path("ws/out"))
+    grant = {"readable": [s.data], "denied": [f"{s.data}/deep"], "more": 'denials = "paths"'}
+    programs = {"show": "/bin/cat", "put": "/usr/bin/tee", "remove": "/bin/rm"}
+    for words, operation, target in ((("show", s.path("secret/key")), "read", "secret/key"), (("show", "../secret/key"), "read", "secret/key"),
+                                     (("show", f"{s.data}/deep/key"), "read", "data/deep/key"),
+                                     (("show", "out"), "read", "secret/key"), (("put", s.path("secret/new"), "x"), "write", "secret/new"),
+                                     (("put", f"{s.data}/in", "x"), "write", "data/in"), (("remove", f"{s.data}/in"), "write", "data/in")):
+        answer, listed = call(s, *words, **grant), {}
+        for side, each in (("module", answer), ("process", s.call(programs[words[0]], words[1], stdin=b"x", **grant))):
+            found = each.denied(operation).get(s.path(target)) or {}
+            listed[side] = {name: found.get(name) for name in ("operation", "target", "key", "line", "hint", "allow")}
+        check(answer.status == "failed" and listed["module"]["target"] and listed["module"] == listed["process"],
+              f"{' '.join(words).replace(s.root, '')} is listed as for a process", f"{listed}\n{answer}")
+    elsewhere = call(s, "show", s.path("secret/key"), writable=[], **grant)
+    check(s.path("secret/key") in elsewhere.denied("read"), "and where the module starts nowhere", elsewhere)
+    directory = call(s, "list", s.path("secret"), **grant)
+    check(s.path("secret") in directory.denied("read"), "a directory, too", directory)
+    quiet = call(s, "show", "etc/absent", **grant)
+    check(quiet.status == "failed" and not call(s, "show", "absent", **grant).denials and not call(s, "show", "src/absent", **grant).denials,
+          "what is only missing is not", quiet)
+    check(call(s, "show", s.path("secret/key")).denials == [], "paths are listed where the policy asks for it", answer)
+
+
 def hostile(s):
     """What waits in a granted directory for who opens it."""
     install(s)
@@ -247,4 +277,4 @@ def last(_):
         shutil.rmtree(HOME[0], ignore_errors=True)
 
 
-run(first_example, files, hostile, ends, words, pins, malformed, compiled, refused, last)
+run(first_example, files, denials, hostile, ends, words, pins, malformed, compiled, refused, last)

@@ -130,6 +130,23 @@ static void a_single_file_shows_alone(void **state)
     assert_int_equal(memory[BUFFER + WASI_DIRENT_SIZE], 'a');
 }
 
+/* It names what was asked for, and shows nothing. */
+static void outside_there_is_nothing(void **state)
+{
+    uint64_t n = put(TEXT, "etc/passwd");
+    assert_true(tc_wasi_add_outside(&guest));
+    assert_int_equal(open_path(4, "etc/passwd", 0, WASI_R_READ), -WASI_NOENT);
+    assert_int_equal(open_path(4, ".", 0, WASI_R_READ), -WASI_NOENT);
+    assert_int_equal(open_path(4, below("out/key") + 1, 0, WASI_R_READ), -WASI_NOENT);
+    assert_int_equal(open_path(4, below("out/new") + 1, WASI_O_CREAT, WASI_R_WRITE),
+                     -WASI_NOTCAPABLE);
+    assert_int_equal(CALL("path_unlink_file", 4, TEXT, n), WASI_NOTCAPABLE);
+    assert_int_equal(CALL("path_filestat_get", 4, 0, TEXT, n, BUFFER), WASI_NOENT);
+    assert_int_equal(CALL("fd_readdir", 4, BUFFER, 4096, 0, RET), WASI_OK);
+    assert_int_equal(read32(RET), 0);
+    assert_int_equal(access(below("out/new"), F_OK), -1);
+}
+
 /* Who moves the directory that a walk stands in leads it nowhere: ".." is a step back, not up. */
 static void a_step_back_is_no_step_up(void **state)
 {
@@ -170,6 +187,7 @@ int main(void)
         READS(a_read_only_root_is_one),
         WRITES(nothing_moves_between_roots_of_different_rights),
         WRITES(a_single_file_shows_alone),
+        WRITES(outside_there_is_nothing),
         WRITES(a_step_back_is_no_step_up),
         WRITES(long_paths_are_refused),
     };
