@@ -3,12 +3,13 @@
 # Copyright The toolcage authors
 """Runs the conformance cases on a backend, and draws the matrix of backends from real runs.
 
-usage: run.py --toolcage PATH --probe PATH [--backend NAME] [--as-user UID] [--only TEXT] [--brief]
+usage: run.py --toolcage PATH --probe PATH [--backend NAME] [--engine WHEELS] [--as-user UID] [--only TEXT] [--brief]
        run.py --toolcage PATH --probe PATH --matrix > docs/backends.md
 
 A clause that this machine or the backend cannot enforce must be refused, naming the clause; then its cases
 are skipped with the reason."""
 import argparse
+import contextlib
 import ctypes  # before privileges go: afterwards its directory may be out of reach
 import json
 import os
@@ -23,13 +24,14 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 if "--patience" in sys.argv[:-1]:  # read where the cases are made
     os.environ["TOOLCAGE_TEST_PATIENCE"] = sys.argv[sys.argv.index("--patience") + 1]
 
+import modules
 from cases import CASES, STRICTER
 from stage import Stage
-from tap import become, check, plan, skip
+from tap import become, check, plan, skip, skip_all
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-BACKENDS = ["process", "oci", "gvisor"]
+BACKENDS = ["process", "oci", "gvisor"]  # of the matrix
 NEEDS = {"net.allow": {"network": '["example.com:443"]'}, "net.inspect": {"network": '[{ host = "example.com", paths = ["/v1"] }]'},
          "net.secret": {"network": '["example.com:443"]', "secrets.KEY": '{ from = "env:PATH", hosts = ["example.com:443"], header = "X: \\u007bsecret}" }'},
          "limit.memory": {"memory": '"64MiB"'}, "limit.cpus": {"cpus": "0.5"}}
@@ -56,7 +58,19 @@ def broken_clauses(options, backend):
         told = f"{error.get('subject')} {error.get('message')} {error.get('clause')}"
         check(result["status"] in ("denied", "error") and clause in told and bool(error.get("hint")),
               f"{clause}: refused where it cannot be held", detail=f"{reason}\n{result}")
-    return rows
+    return {**rows, **unprovided(options, backend)}
+
+
+def unprovided(options, backend):
+    """What no machine lets this backend hold: a call that needs it must be refused."""
+    rows = modules.UNPROVIDED if backend == "wasm" else []
+    for clause in rows:
+        with Stage(options, backend) as stage:
+            result = stage.call(NEEDS[clause], "nothing")
+        error = result["error"] or {}
+        check(result["status"] == "denied" and error.get("code") == "unenforceable" and clause in f"{error.get('clause')} {error.get('message')}",
+              f"{clause}: refused by this backend", result)
+    return dict.fromkeys(rows, modules.UNTRIED)
 
 
 def absent(options, backend):
@@ -78,7 +92,10 @@ def play(options, backend, case, enforced):
                 return check(refused, f"{label}: the call is refused", detail=f"the call never ran: {result['error']}")
             if result["enforcement"].get(case["clause"], "").startswith("not enforced"):
                 return skip(label, f"skipped: {case['clause']}: given up by the policy") if options.without else check(False, label, result)
-            if options.without and (case["clause"], case["name"]) in STRICTER:
+            if backend == "wasm" and case["run"][0] in modules.IMPORTS:
+                return check(modules.refused_by_name(case, result), f"{label}: a module cannot ask for it", result)
+            stricter = STRICTER if options.without else modules.STRICTER if backend == "wasm" else ()
+            if (case["clause"], case["name"]) in stricter:
                 case = {**case, "allowed": False}
             good = stage.happened(case["saw"], result) == case["allowed"]
             named = bool(result["enforcement"].get(case["clause"]))
@@ -146,7 +163,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--toolcage", required=True, type=os.path.abspath)
     parser.add_argument("--probe", required=True, type=os.path.abspath)
-    parser.add_argument("--backend", default="process", choices=BACKENDS)
+    parser.add_argument("--backend", default="process", choices=BACKENDS + ["wasm"])
+    parser.add_argument("--engine", help="of backend wasm: the directory of the file that toolcage wasm install takes")
     parser.add_argument("--as-user", type=int)
     parser.add_argument("--only")
     parser.add_argument("--without", action="store_true", help="the policy gives up what a machine without namespaces cannot hold")
@@ -162,12 +180,18 @@ def main():
     if options.matrix:
         matrix(options)
         return 0
-    why = absent(options, options.backend)
-    if why:
-        print(f"1..0 # SKIP skipped: {' '.join(why.split())}")
-        return 0
-    check_matrix()
-    run(options, options.backend)
+    with contextlib.ExitStack() as ends:
+        if options.backend == "wasm":
+            if not os.path.exists(options.probe):
+                skip_all("no modules can be made here: tools/deps test installs what compiles them")
+            options.state = modules.install(options.toolcage, options.engine, options.probe, ends)
+            if not options.state:
+                skip_all("the engine is not here: tools/clients fetches it")
+        why = absent(options, options.backend)
+        if why:
+            skip_all(f"skipped: {' '.join(why.split())}")
+        check_matrix()
+        run(options, options.backend)
     return plan()
 
 
