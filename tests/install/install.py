@@ -40,7 +40,7 @@ def find(tree, name):
 
 
 def check_files(tree):
-    for name in ("toolcage", "toolcage-helper", "toolcage-egress", "toolcage-image", "toolcage-attacks", "libtoolcage.so.0", "libtoolcage.so", "libtoolcage.pc", "toolcage.h", "call.h"):
+    for name in ("toolcage", "toolcage-helper", "toolcage-egress", "toolcage-engine", "toolcage-image", "toolcage-attacks", "libtoolcage.so.0", "libtoolcage.so", "libtoolcage.pc", "toolcage.h", "call.h"):
         tap.check(len(find(tree, name)) == 1, f"installs one {name}", find(tree, name))
     helper = find(tree, "toolcage-helper")
     mode = stat.S_IMODE(helper[0].stat().st_mode) if helper else 0

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include <stdlib.h>
+
+#include "engine/engine.h"
+
+void tc_engine_config_visit(struct tc_wire *w, struct tc_engine_config *config)
+{
+    char **texts[] = {&config->engine, &config->repository, &config->tag, &config->name,
+                      &config->create};
+    tc_wire_format(w, "engine-1");
+    for (size_t i = 0; i < TC_COUNT(texts); i++)
+        tc_wire_str(w, texts[i]);
+    tc_wire_i64(w, &config->patience_ms);
+    tc_wire_i64(w, &config->stale_s);
+    TC_WIRE_INT(w, config->about);
+    TC_WIRE_INT(w, config->sweep);
+}
+
+void tc_engine_config_done(struct tc_engine_config *config)
+{
+    free(config->engine);
+    free(config->repository);
+    free(config->tag);
+    free(config->name);
+    free(config->create);
+    *config = (struct tc_engine_config){0};
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "engine/life.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/strv.h"
+#include "engine/image.h"
+
+/* The oldest interface that has all that we ask for, so that engines of many years answer. */
+#define API "/v1.40"
+#define LIBPOD "/v4.0.0/libpod"
+
+enum { IMPORT_TIMES = 4, LOOK_MS = 50, SWEEP_MAX = 100, ID_MAX = 128 };
+
+struct life {
+    struct tc_http *http;
+    const struct tc_engine_config *config;
+    int program;
+    const char *doing; /* for messages */
+    bool made;         /* there may be a container of our name */
+};
+
+/* ---- words
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static void say(int kind, const char *text)
+{
+    struct tc_engine_said said = {.kind = kind};
+    tc_engine_words(said.text, text);
+    (void)tc_send(TC_ENGINE_CONTROL, &said, sizeof(said), NULL, 0);
+}
+
+static bool fail(const struct life *l, const char *why)
+{
+    _autofree_ char *text = tc_format("%s: %s", l->doing, why);
+    say(TC_ENGINE_FAILED, text ? text : "out of memory");
+    return false;
+}
+
+/* An engine explains itself in {"message": …}. */
+static bool fail_status(const struct life *l, const struct tc_http_answer *a)
+{
+    json_t *said = json_loadb(a->body.data ? a->body.data : "", a->body.len, 0, NULL);
+    const char *message = json_string_value(json_object_get(said, "message"));
+    _autofree_ char *text =
+        tc_format("status %ld%s%s", a->status, message ? ": " : "", message ? message : "");
+    json_decref(said);
+    return fail(l, text ? text : "out of memory");
+}
+
+/* ---- requests
+ * --------------------------------------------------------------------------------------------- */
+
+/* Is it who the policy says? The two understand each other's requests, but not all of them. */
+static bool is_other(const struct life *l)
+{
+    bool libpod = strncasecmp(tc_http_server(l->http), "Libpod", 6) == 0;
+    return tc_http_server(l->http)[0] && libpod != (strcmp(l->config->engine, "podman") == 0);
+}
+
+/* An answer, or false when it was said why there is none. */
+static bool ask(struct life *l, const char *doing, struct tc_http_ask *a,
+                struct tc_http_answer *ret)
+{
+    const char *why = "";
+    l->doing = doing;
+    enum tc_http_end end = tc_http_ask(l->http, a, ret, &why);
+    if (end == TC_HTTP_HUNG_UP)
+        return false;
+    if (end != TC_HTTP_ANSWERED)
+        return fail(l, why);
+    if (!is_other(l))
+        return true;
+    _autofree_ char *text =
+        tc_format("this engine is %s, not %s", tc_http_server(l->http), l->config->engine);
+    return fail(l, text ? text : "out of memory");
+}
+
+#define ASK(times, ...) \
+    (&(struct tc_http_ask){.patience_ms = (int)l->config->patience_ms * (times), __VA_ARGS__})
+
+static bool import(struct life *l)
+{
+    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
+    struct tc_http_source tar = {0};
+    const struct tc_engine_config *c = l->config;
+    bool podman = strcmp(c->engine, "podman") == 0;
+    _autofree_ char *path =
+        podman ? tc_format(LIBPOD "/images/import?reference=%s:%s", c->repository, c->tag)
+               : tc_format(API "/images/create?fromSrc=-&repo=%s&tag=%s", c->repository, c->tag);
+    l->doing = "making the image of the first program";
+    if (!path || !tc_engine_image(l->program, &tar))
+        return fail(l, "the program cannot be read");
+    bool good =
+        ask(l, l->doing, ASK(IMPORT_TIMES, .method = "POST", .path = path, .source = &tar), &a);
+    if (good && a.status != 200)
+        good = fail_status(l, &a);
+    tc_engine_image_done(&tar);
+    tc_http_answer_done(&a);
+    return good;
+}
+
+/* From here on there may be a container, whatever the answer is. */
+static bool create_once(struct life *l, long *ret_status, bool last)
+{
+    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
+    _autofree_ char *path = tc_format(API "/containers/create?name=%s", l->config->name);
+    l->made = true;
+    bool good = path && ask(l, "making the container",
+                            ASK(1, .method = "POST", .path = path, .json = l->config->create), &a);
+    *ret_status = a.status;
+    l->made = !good || a.status == 201; /* who did not answer may have made it */
+    if (good && a.status != 201 && (last || a.status != 404))
+        good = fail_status(l, &a);
+    tc_http_answer_done(&a);
+    return good;
+}
+
+/* 404: the engine does not have our image yet. */
+static bool create(struct life *l)
+{
+    long status = 0;
+    if (!create_once(l, &status, false))
+        return false;
+    return status == 201 || (import(l) && create_once(l, &status, true));
+}
+
+/* The container is called by the name that we gave it: nobody else's has it. */
+static char *path_of(const struct life *l, const char *what)
+{
+    return tc_format(API "/containers/%s%s", l->config->name, what);
+}
+
+static bool start(struct life *l)
+{
+    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
+    _autofree_ char *path = path_of(l, "/start");
+    bool good =
+        path && ask(l, "starting the container", ASK(1, .method = "POST", .path = path), &a);
+    if (good && a.status != 204)
+        good = fail_status(l, &a);
+    tc_http_answer_done(&a);
+    if (good)
+        say(TC_ENGINE_STARTED, "");
+    return good;
+}
+
+/* Of what it says of the end only that it has come is believed: PID 1 tells the rest. */
+static bool wait_for_end(struct life *l)
+{
+    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
+    _autofree_ char *path = path_of(l, "/wait");
+    bool good = path && ask(l, "waiting for the container's end",
+                            ASK(0, .method = "POST", .path = path), &a);
+    if (good && a.status != 200 && a.status != 404) /* 404: ended and removed */
+        good = fail_status(l, &a);
+    tc_http_answer_done(&a);
+    return good;
+}
+
+/* ---- its end
+ * ---------------------------------------------------------------------------------------------- */
+
+/* Whoever hangs up meanwhile. The status, or 0 and why there is none. */
+static long ask_regardless(struct life *l, const char *method, const char *path, int patience_ms,
+                           const char **ret_why)
+{
+    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
+    struct tc_http_ask wanted = {
+        .method = method, .path = path, .patience_ms = patience_ms, .regardless = true};
+    bool good = tc_http_ask(l->http, &wanted, &a, ret_why) == TC_HTTP_ANSWERED;
+    tc_http_answer_done(&a);
+    return good ? a.status : 0;
+}
+
+/* It removes containers that ended by itself, too, and then says that it is about to. */
+static bool is_gone(struct life *l, const char *path, int64_t until, const char **ret_why)
+{
+    long status = 0;
+    while (tc_now_us() < until) {
+        int left = (int)((until - tc_now_us()) / 1000) + 1;
+        status = ask_regardless(l, "GET", path, left, ret_why);
+        if (status == 404)
+            return true;
+        if (!status)
+            return false;
+        (void)usleep(LOOK_MS * 1000);
+    }
+    *ret_why = "it says that it does, and the container stays";
+    return false;
+}
+
+static void remove_container(struct life *l)
+{
+    const char *why = "out of memory";
+    int patience = (int)l->config->patience_ms;
+    int64_t until = tc_now_us() + (int64_t)patience * 1000;
+    _autofree_ char *path = path_of(l, "?force=1&v=1"), *look = path_of(l, "/json");
+    long status = path && look ? ask_regardless(l, "DELETE", path, patience, &why) : 0;
+    if (status == 204 || status == 200 || status == 404)
+        say(TC_ENGINE_GONE, "");
+    else if (status && is_gone(l, look, until, &why))
+        say(TC_ENGINE_GONE, "");
+    else
+        say(TC_ENGINE_LEFT, why);
+}
+
+/* ---- others of ours
+ * ---------------------------------------------------------------------------------------- */
+
+/* Ours by its label, of a state in which nothing of it runs, and older than any start takes. The
+ * engine was asked for such, and is not believed. */
+static bool is_left(const struct life *l, const json_t *one, const char **ret_id)
+{
+    static const char *const states[] = {"created", "exited", "dead", "stopped"};
+    const char *id = json_string_value(json_object_get(one, "Id"));
+    const char *state = json_string_value(json_object_get(one, "State"));
+    json_int_t made = json_integer_value(json_object_get(one, "Created"));
+    bool ours = json_is_string(json_object_get(json_object_get(one, "Labels"), TC_ENGINE_LABEL));
+    bool still = false;
+    for (size_t i = 0; state && i < TC_COUNT(states); i++)
+        still = still || strcasecmp(state, states[i]) == 0;
+    if (!id || !ours || !still || made <= 0 || made > time(NULL) - l->config->stale_s)
+        return false;
+    *ret_id = id;
+    return id[0] && strlen(id) < ID_MAX && strspn(id, "0123456789abcdef") == strlen(id);
+}
+
+/* Without force: what runs by now is somebody's. */
+static void sweep(struct life *l)
+{
+    static const char list[] =
+        API "/containers/json?all=1&filters=%7B%22label%22%3A%5B%22" TC_ENGINE_LABEL "%22%5D%7D";
+    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
+    const char *why = "", *id = NULL;
+    unsigned gone = 0;
+    if (tc_http_ask(l->http, ASK(1, .method = "GET", .path = list), &a, &why) == TC_HTTP_ANSWERED &&
+        a.status == 200) {
+        json_t *all = json_loadb(a.body.data ? a.body.data : "", a.body.len, 0, NULL);
+        for (size_t i = 0; i < json_array_size(all) && i < SWEEP_MAX; i++) {
+            if (!is_left(l, json_array_get(all, i), &id))
+                continue;
+            _autofree_ char *path = tc_format(API "/containers/%s?v=1", id);
+            struct tc_http_answer one = TC_HTTP_NO_ANSWER;
+            bool told = path && tc_http_ask(l->http, ASK(1, .method = "DELETE", .path = path), &one,
+                                            &why) == TC_HTTP_ANSWERED;
+            gone += told && (one.status == 204 || one.status == 200);
+            tc_http_answer_done(&one);
+            if (!told)
+                break;
+        }
+        json_decref(all);
+    }
+    tc_http_answer_done(&a);
+    _autofree_ char *text = tc_format("%u", gone);
+    say(TC_ENGINE_SWEPT, text ? text : "");
+}
+
+static bool tell_about(struct life *l)
+{
+    struct tc_http_answer version = TC_HTTP_NO_ANSWER, info = TC_HTTP_NO_ANSWER;
+    bool good =
+        ask(l, "asking who it is", ASK(1, .method = "GET", .path = API "/version"), &version) &&
+        ask(l, "asking who it is", ASK(1, .method = "GET", .path = API "/info"), &info);
+    _autofree_ char *text = good ? tc_engine_about(version.body.data ? version.body.data : "",
+                                                   info.body.data ? info.body.data : "")
+                                 : NULL;
+    if (text)
+        say(TC_ENGINE_ABOUT, text);
+    tc_http_answer_done(&version);
+    tc_http_answer_done(&info);
+    return good;
+}
+
+void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config, int program)
+{
+    struct life l = {.http = http, .config = config, .program = program, .doing = ""};
+    if ((!config->about || tell_about(&l)) && create(&l) && start(&l)) {
+        if (config->sweep)
+            sweep(&l);
+        (void)wait_for_end(&l);
+    }
+    if (l.made)
+        remove_container(&l);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The life of one container, as its engine is asked for it. */
+#ifndef TC_ENGINE_LIFE_H
+#define TC_ENGINE_LIFE_H
+
+#include "engine/engine.h"
+#include "engine/http.h"
+
+/* Takes nothing. What comes of it is said on TC_ENGINE_CONTROL; nothing else of it matters. */
+void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config, int program);
+/* words.c: whatever an engine wrote, as one line of at most that many bytes. */
+void tc_engine_words(char to[TC_ENGINE_TEXT_MAX], const char *from);
+/* Who wrote this answer to /version, and to /info; owned, NULL when out of memory. */
+char *tc_engine_about(const char *version, const char *info);
+
+#endif
