@@ -53,7 +53,7 @@ struct tc_change {
     int64_t links; /* link count, when over 1 */
     char *host;    /* where it would come back to; of a change that is shown later, else NULL */
     char *target;  /* of a link */
-    /* type and rights, of a change that is shown later: what it is, and what stood on the host
+    /* type and rights, of a change in a private workspace: what it is, and what stood on the host
      * when the call began; 0: nothing, or not known */
     int64_t mode, was_mode;
 };

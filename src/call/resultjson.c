@@ -78,11 +78,10 @@ static const char *type_of(int64_t mode)
     return S_ISLNK(mode) ? "link" : S_ISDIR(mode) ? "directory" : "file";
 }
 
-/* Of a change that waits for a person. */
+/* Of a change in a private workspace. */
 static void add_rights(struct tc_buf *buf, const struct tc_change *c)
 {
-    if (c->mode)
-        tc_json_member(buf, "type", type_of(c->mode));
+    tc_json_member(buf, "type", type_of(c->mode ? c->mode : c->was_mode));
     add_mode(buf, "mode", c->mode);
     add_mode(buf, "mode_before", c->was_mode);
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "cli/changes.h"
-
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <termios.h>
 #include <time.h>
 
+#include "cli/changes.h"
 #include "cli/diff.h"
 #include "cli/failure.h"
 #include "cli/json.h"
@@ -48,39 +45,6 @@ static int64_t count_held(struct tc_slice answer)
     return held;
 }
 
-/* What a yes would make of rights: those that change, and those of something new that can be
- * executed or that others may write. */
-static void put_mode(FILE *out, struct tc_slice row)
-{
-    _autofree_ char *now = tc_json_text(tc_json_get(row, "mode"));
-    _autofree_ char *before = tc_json_text(tc_json_get(row, "mode_before"));
-    _autofree_ char *type = tc_json_text(tc_json_get(row, "type"));
-    bool file = type && !strcmp(type, "file"), link = type && !strcmp(type, "link");
-    unsigned long bits = now ? strtoul(now, NULL, 8) : 0;
-    if (!now || link)
-        return;
-    if (before && strcmp(now, before) != 0)
-        (void)fprintf(out, "  mode %s -> %s", before, now);
-    else if (!before && (bits & (file ? 07133U : 07022U)))
-        (void)fprintf(out, "  mode %s", now);
-}
-
-/* One line a change. */
-static void put_changes(FILE *out, struct tc_slice answer)
-{
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
-    while (tc_scan_next(&each)) {
-        _autofree_ char *kind = tc_json_text(tc_json_get(each.value, "kind"));
-        _autofree_ char *path = tc_json_path(each.value);
-        _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
-        _autofree_ char *target = tc_json_name(each.value, "target", "target_base64");
-        (void)fprintf(out, "%-8s  %s%s%s", kind ? kind : "?", path ? path : "?",
-                      target ? " -> " : "", target ? target : "");
-        put_mode(out, each.value);
-        (void)fprintf(out, "%s%s%s\n", held ? "  (" : "", held ? held : "", held ? ")" : "");
-    }
-}
-
 static void put_calls(FILE *out, struct tc_slice answer)
 {
     struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "held"));
@@ -101,22 +65,34 @@ static void put_calls(FILE *out, struct tc_slice answer)
         (void)fputs("no changes are held\n", out);
 }
 
+static void put_changes(FILE *out, struct toolcage_engine *engine, const char *json,
+                        const struct tc_review *review, const char *action)
+{
+    bool show = !strcmp(action, "show");
+    _autofree_ char *whole = show ? tc_review_whole(engine, tc_json_of(json), review) : NULL;
+    if (whole)
+        (void)fputs(whole, out);
+    else
+        tc_review_put(out, review);
+}
+
 static int print(const struct tc_args *args, struct toolcage_engine *engine, const char *json,
                  const char *action)
 {
+    _autoreview_ struct tc_review review = {0};
     char *all = NULL;
     size_t size = 0;
+    if (action && tc_review_make(&review, tc_json_of(json)))
+        return TC_EXIT_FAILURE;
     FILE *out = open_memstream(&all, &size);
     if (!out)
         return tc_cli_no_memory();
     if (tc_args_has(args, "json"))
         (void)fprintf(out, "%s\n", json);
     else if (action)
-        put_changes(out, tc_json_of(json));
+        put_changes(out, engine, json, &review, action);
     else
         put_calls(out, tc_json_of(json));
-    if (!tc_args_has(args, "json") && action && !strcmp(action, "show"))
-        tc_diff_put(out, engine, tc_json_of(json));
     int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_clean(all);
     free(all);
     return rc;
@@ -183,78 +159,6 @@ static int settle(const struct tc_args *args, struct toolcage_engine *engine,
         tc_cli_hint("toolcage changes %s commit --overwrite takes them over newer work here", call);
     toolcage_free(json);
     return rc ? rc : left ? EXIT_LEFT : 0;
-}
-
-/* ---- at the end of a call
- * ---------------------------------------------------------------------- */
-
-static bool waits(struct tc_slice result)
-{
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(result, "changes"));
-    while (tc_scan_next(&each)) {
-        _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
-        if (held && !strcmp(held, TOOLCAGE_HELD_APPROVAL))
-            return true;
-    }
-    return false;
-}
-
-/* The action, or NULL: not now. The tool never sees the terminal, and what it wrote there has been
- * made harmless. */
-static const char *ask_terminal(void)
-{
-    static const char question[] =
-        "toolcage: bring these changes here? y: yes, d: discard them, else: later ";
-    char line[64];
-    _autofd_ int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-    FILE *terminal = fd < 0 ? NULL : fdopen(dup(fd), "r");
-    if (!terminal)
-        return NULL;
-    (void)tcflush(fd, TCIFLUSH); /* an answer to what the tool may have asked is none to us */
-    bool read = write(fd, question, sizeof(question) - 1) == (ssize_t)sizeof(question) - 1 &&
-                fgets(line, sizeof(line), terminal) != NULL;
-    (void)fclose(terminal);
-    if (!read)
-        return NULL;
-    return line[0] == 'y' || line[0] == 'Y' ? "commit" : line[0] == 'd' ? "discard" : NULL;
-}
-
-/* What did not come back although it was asked for. */
-static void say_left(struct tc_slice answer, const char *call)
-{
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
-    bool any = false;
-    while (tc_scan_next(&each)) {
-        _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
-        _autofree_ char *path = tc_json_path(each.value);
-        if (held)
-            tc_cli_say("still held: %s (%s)", path ? path : "?", held);
-        any = any || held;
-    }
-    if (any)
-        tc_cli_hint("toolcage changes %s shows them", call);
-}
-
-int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result *result)
-{
-    _autoerror_ struct toolcage_error *err = NULL;
-    struct tc_slice json = tc_json_of(toolcage_result_json(result));
-    _autofree_ char *call = waits(json) ? tc_json_text(tc_json_get(json, "call")) : NULL;
-    const char *action = call && isatty(STDERR_FILENO) ? ask_terminal() : NULL;
-    char *answer = NULL;
-    if (!call)
-        return 0;
-    if (!action) {
-        tc_cli_hint("toolcage changes %s commit brings them here, discard throws them away", call);
-        return 0;
-    }
-    if (toolcage_engine_changes_json(engine, call, action, &answer, &err)) {
-        tc_cli_error(err);
-        return tc_cli_error_exit(err);
-    }
-    say_left(tc_json_of(answer), call);
-    toolcage_free(answer);
-    return 0;
 }
 
 static int run(const struct tc_args *args)

@@ -72,8 +72,21 @@ static struct toolcage_call *compare(struct toolcage_engine *engine, const struc
     return fine ? call : toolcage_call_unref(call);
 }
 
+/* The first two lines of a diff are its names. */
+static void count_lines(const char *text, size_t length, struct tc_review_lines *lines)
+{
+    const char *end = text + length;
+    for (size_t i = 0; text && text < end; i++) {
+        lines->added += i > 1 && *text == '+';
+        lines->removed += i > 1 && *text == '-';
+        text = memchr(text, '\n', (size_t)(end - text));
+        text = text ? text + 1 : NULL;
+    }
+}
+
 /* diff(1) ends with 0 or 1 when it could compare. */
-static bool put_one(FILE *out, struct toolcage_engine *engine, const struct pair *pair)
+static bool put_one(FILE *out, struct toolcage_engine *engine, const struct pair *pair,
+                    struct tc_review_lines *lines)
 {
     struct toolcage_call *call = compare(engine, pair);
     const struct toolcage_result *result = call ? toolcage_call_result(call) : NULL;
@@ -81,48 +94,91 @@ static bool put_one(FILE *out, struct toolcage_engine *engine, const struct pair
     size_t length = 0;
     const char *bytes = code == 0 || code == 1 ? toolcage_result_output(result, 1, &length) : "";
     (void)fwrite(bytes, 1, length, out);
+    count_lines(bytes, length, lines);
     (void)toolcage_call_unref(call);
     return code == 0 || code == 1;
 }
 
-/* One change of a file, or why its content is not shown; NULL: it is, or there is none. `room` is
- * how many more are compared. */
-static const char *put_change(FILE *out, struct toolcage_engine *engine, struct tc_slice answer,
-                              struct tc_slice row, int *room)
+/* What is being compared, and how many more may be. */
+struct comparing {
+    struct toolcage_engine *engine;
+    struct tc_slice answer;
+    const struct tc_review *review;
+    struct tc_review_lines *lines;
+    int room;
+};
+
+/* One change of a file, or why its content is not shown; NULL: it is, or there is none. */
+static const char *put_change(FILE *out, struct comparing *c, const struct tc_review_row *row)
 {
-    _autofree_ char *path = tc_json_text(tc_json_get(row, "path"));
-    _autofree_ char *host = tc_json_text(tc_json_get(row, "host"));
-    _autofree_ char *kind = tc_json_text(tc_json_get(row, "kind"));
-    struct tc_slice file = file_of(answer, row);
-    bool deleted = kind && !strcmp(kind, "deleted");
-    if (!deleted && !file.at)
-        return NULL; /* a link or a directory: its line says all */
+    _autofree_ char *path = tc_json_text(tc_json_get(row->json, "path"));
+    _autofree_ char *host = tc_json_text(tc_json_get(row->json, "host"));
+    struct tc_slice file = file_of(c->answer, row->json);
+    bool deleted = !strcmp(row->kind, "deleted");
+    if (row->directory || row->link || (!deleted && !file.at))
+        return NULL; /* its line says all */
     _autofree_ char *text = deleted ? strdup("") : tc_json_text(tc_json_get(file, "text"));
-    const struct pair pair = {path, host, kind, text};
+    const struct pair pair = {tc_review_name(c->review, row), host, row->kind, text};
     if (!text)
         return tc_json_get(file, "base64").at ? "no text" : "too large";
-    if (!path || !host || !kind)
+    if (!path || !host)
         return "its name is no text";
-    if (--*room < 0)
+    if (--c->room < 0)
         return "one of too many";
-    if (put_one(out, engine, &pair))
+    if (put_one(out, c->engine, &pair, c->lines))
         return NULL;
     return deleted ? "what goes is no text" : "diff cannot show it";
 }
 
-void tc_diff_put(FILE *out, struct toolcage_engine *engine, struct tc_slice answer)
+static void put_row(FILE *out, FILE *left, struct comparing *c, const struct tc_review_row *row)
 {
-    int room = 200;
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
+    const char *why = put_change(out, c, row);
+    if (!why)
+        return;
+    c->lines->uncompared++;
+    (void)fprintf(left, "not compared  %s  (%s)\n", tc_review_name(c->review, row), why);
+}
+
+void tc_diff_put(FILE *out, struct toolcage_engine *engine, struct tc_slice answer,
+                 const struct tc_review *review, struct tc_review_lines *lines)
+{
+    struct comparing c = {engine, answer, review, lines, TC_DIFF_MOST};
     _autofree_ char *names = NULL;
     size_t size = 0;
     FILE *left = open_memstream(&names, &size);
-    while (left && tc_scan_next(&each)) {
-        const char *why = put_change(out, engine, answer, each.value, &room);
-        _autofree_ char *shown = why ? tc_json_path(each.value) : NULL;
-        if (why)
-            (void)fprintf(left, "not compared  %s  (%s)\n", shown ? shown : "?", why);
-    }
+    for (size_t i = 0; left && i < review->count; i++)
+        put_row(out, left, &c, &review->rows[i]);
     if (left && !fclose(left))
         (void)fputs(names, out);
+}
+
+void tc_diff_put_row(FILE *out, struct toolcage_engine *engine, struct tc_slice answer,
+                     const struct tc_review *review, const struct tc_review_row *row)
+{
+    struct tc_review_lines lines = {0};
+    struct comparing c = {engine, answer, review, &lines, 1};
+    put_row(out, out, &c, row);
+}
+
+char *tc_review_whole(struct toolcage_engine *engine, struct tc_slice answer,
+                      const struct tc_review *review)
+{
+    struct tc_review_lines lines = {0};
+    _autofree_ char *diff = NULL;
+    char *text = NULL;
+    size_t size = 0, length = 0;
+    FILE *diffs = open_memstream(&diff, &length), *out = open_memstream(&text, &size);
+    if (diffs)
+        tc_diff_put(diffs, engine, answer, review, &lines);
+    bool fine = diffs && !fclose(diffs) && out;
+    _autofree_ char *sum = fine ? tc_review_sum(review, &lines) : NULL;
+    if (sum) {
+        tc_review_put(out, review);
+        (void)fprintf(out, "%s\n", *sum ? sum : "nothing is held");
+        (void)fwrite(diff, 1, length, out);
+    }
+    if (out && !fclose(out) && sum)
+        return text;
+    free(text);
+    return NULL;
 }

@@ -10,7 +10,7 @@
 
 #include "cli/clean.h"
 #include "cli/habits.h"
-#include "cli/json.h"
+#include "cli/review.h"
 #include "cli/say.h"
 
 static void say_denial(struct tc_slice denial)
@@ -38,25 +38,68 @@ static void say_denials(struct tc_slice result)
         tc_cli_say("denied %" PRId64 " more", omitted);
 }
 
+/* With --dry-run nothing was to come: then this is what was asked for. */
+static void say_row(const struct tc_review *review, const struct tc_review_row *row, bool dry)
+{
+    const char *kind = row->kind, *name = tc_review_name(review, row);
+    const char *would = !strcmp(kind, "added")     ? "add"
+                        : !strcmp(kind, "deleted") ? "delete"
+                                                   : "change";
+    bool alone = !strcmp(row->held, "not committed"); /* no other reason keeps it away */
+    _autofree_ char *detail = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&detail, &size);
+    if (!out)
+        return;
+    tc_review_put_detail(out, row);
+    if (fclose(out))
+        return;
+    if (dry)
+        tc_cli_say("would %s %s%s%s%s%s", would, name, detail, alone ? "" : " (",
+                   alone ? "" : row->held, alone ? "" : ")");
+    else
+        tc_cli_say("not applied: %s %s%s (%s)", kind, name, detail, row->held);
+}
+
+static void say_dry_sum(size_t added, size_t changed, size_t deleted)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    tc_review_count(out, added, "addition", "additions");
+    tc_review_count(out, changed, "change", "changes");
+    tc_review_count(out, deleted, "deletion", "deletions");
+    if (!fclose(out))
+        tc_cli_say("%s; nothing of it happened here", *text ? text : "no changes");
+    free(text);
+}
+
 /* What the tool changed and this machine did not see. */
-static void say_held(struct tc_slice result)
+static void say_held(struct tc_slice result, bool dry, bool fine)
 {
     enum { SAID = 20 };
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(result, "changes"));
+    _autoreview_ struct tc_review review = {0};
     int64_t more = tc_json_int(tc_json_get(tc_json_get(result, "omitted"), "changes"), 0);
-    for (int said = 0; tc_scan_next(&each);) {
-        _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
-        _autofree_ char *kind = tc_json_text(tc_json_get(each.value, "kind"));
-        _autofree_ char *path = tc_json_path(each.value);
-        if (!held)
+    size_t added = 0, deleted = 0, held = 0;
+    if (tc_review_make(&review, result))
+        return;
+    for (size_t i = 0; i < review.count; i++) {
+        const struct tc_review_row *row = &review.rows[i];
+        if (!row->held)
             continue;
-        if (said++ < SAID)
-            tc_cli_say("not applied: %s %s (%s)", kind ? kind : "?", path ? path : "?", held);
+        added += !strcmp(row->kind, "added");
+        deleted += !strcmp(row->kind, "deleted");
+        if (held++ < SAID)
+            say_row(&review, row, dry);
         else
             more++;
     }
     if (more > 0)
         tc_cli_say("and %" PRId64 " more changes (--json lists them)", more);
+    if (dry && (held ? held > 1 : fine))
+        say_dry_sum(added, held - added - deleted, deleted);
 }
 
 static int is_below(const char *above, const char *path)
@@ -136,15 +179,22 @@ static void say_ending(const struct toolcage_result *result, struct tc_slice jso
     }
 }
 
-void tc_report(const struct toolcage_result *result, char *const words[])
+/* Was nothing to come here, whatever the tool would do? */
+static bool is_dry(const struct tc_args *args)
+{
+    const char *commit = tc_args_value(args, "commit");
+    return tc_args_has(args, "dry-run") || (commit && !strcmp(commit, "never"));
+}
+
+void tc_report(const struct toolcage_result *result, const struct tc_args *args)
 {
     struct tc_slice json = tc_json_of(toolcage_result_json(result));
     say_denials(json);
-    say_held(json);
+    say_held(json, is_dry(args), toolcage_result_status(result) == TOOLCAGE_STATUS_OK);
     say_steering(json);
     say_cut(json, "stdout", "standard output");
     say_cut(json, "stderr", "standard error");
-    say_ending(result, json, words);
+    say_ending(result, json, args->words);
 }
 
 void tc_report_notice(const struct toolcage_result *result)

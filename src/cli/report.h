@@ -7,9 +7,9 @@
 
 #include "cli/setup.h"
 
-/* Why it ended, what was refused, what was cut. `words`: the command, for the hint to one that does
- * not exist. */
-void tc_report(const struct toolcage_result *result, char *const words[]);
+/* Why it ended, what was refused, what was cut, what was changed and did not come here. `args`: as
+ * it was called, for the hint to a command that does not exist. */
+void tc_report(const struct toolcage_result *result, const struct tc_args *args);
 /* What is to be said of earlier calls. */
 void tc_report_notice(const struct toolcage_result *result);
 /* The line of JSON on standard output; 0 or the exit code. */

@@ -17,6 +17,7 @@
 #include "cli/changes.h"
 #include "cli/clean.h"
 #include "cli/last.h"
+#include "cli/mark.h"
 #include "cli/outdir.h"
 #include "cli/report.h"
 #include "cli/say.h"
@@ -36,6 +37,7 @@ struct run {
     bool unfinished; /* the last line there has no end yet */
     bool aside;      /* standard output is not the tool's */
     struct tc_clean_held held[3];
+    struct tc_mark mark;
 };
 
 static volatile sig_atomic_t signals_seen, last_signal;
@@ -124,12 +126,13 @@ static void on_output(void *userdata, int stream, const void *bytes, size_t leng
     }
     size_t shown = 0;
     _autofree_ char *clean = tc_clean_piece(&run->held[stream], bytes, length, &shown);
-    if (!clean)
+    _autofree_ char *marked = clean ? tc_mark(&run->mark, clean, shown, &shown) : NULL;
+    if (!marked)
         give_up(run, stream, ENOMEM);
     else
-        pass_on(run, stream, clean, shown);
-    if (clean && shown)
-        run->unfinished = clean[shown - 1] != '\n';
+        pass_on(run, stream, marked, shown);
+    if (marked && shown)
+        run->unfinished = marked[shown - 1] != '\n';
 }
 
 /* What was held back for the rest of a character that never came. */
@@ -261,7 +264,7 @@ static int finish(const struct run *run, const struct tc_setup *setup, const str
     if (tc_args_has(args, "json"))
         rc = tc_report_json(result);
     else if (!run->write_errno)
-        tc_report(result, args->words);
+        tc_report(result, args);
     tc_report_notice(result);
     tc_last_keep(setup, tool, result);
     if (!rc && !tc_args_has(args, "json"))
@@ -287,6 +290,7 @@ int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool,
     struct run run = {.call = setup->call, .sink = -1, .aside = setup->aside};
     for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
         run.shown[stream] = isatty(stream);
+    run.mark.plain = !tc_cli_draws(run.shown[STDERR_FILENO] ? STDERR_FILENO : STDOUT_FILENO);
     struct tc_failure failure = {0};
     _autooutdir_ struct tc_outdir dir = {.fd = -1};
     int code = tc_outdir_open(args, setup, &dir, &failure) ||

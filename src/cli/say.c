@@ -40,10 +40,10 @@ void tc_cli_unfinished(void)
     unfinished = true;
 }
 
-static bool on_terminal(void)
+bool tc_cli_draws(int fd)
 {
     const char *term = getenv("TERM");
-    return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+    return isatty(fd) && term && strcmp(term, "dumb") != 0;
 }
 
 /* One line on standard error in one write, so that lines of several processes do not mix. */
@@ -57,7 +57,7 @@ static void line(const char *prefix, const char *fmt, va_list ap)
     }
     _autofree_ char *clean = tc_clean(TC_CLEAN_LINE, text, strlen(text), NULL);
     _autofree_ char *whole = NULL;
-    bool marked = on_terminal();
+    bool marked = tc_cli_draws(STDERR_FILENO);
     int length = clean ? asprintf(&whole, "%s%s%s:%s %s\n", marked && unfinished ? "\n" : "",
                                   marked ? "\x1b[1m" : "", prefix, marked ? "\x1b[0m" : "", clean)
                        : -1;
@@ -82,6 +82,18 @@ void tc_cli_hint(const char *fmt, ...)
     va_start(ap, fmt);
     line("hint", fmt, ap);
     va_end(ap);
+}
+
+bool tc_cli_ask(int terminal, const char *question)
+{
+    _autofree_ char *whole = NULL;
+    bool marked = tc_cli_draws(STDERR_FILENO);
+    int length = asprintf(&whole, "%s%stoolcage:%s %s ", unfinished ? "\n" : "",
+                          marked ? "\x1b[1m" : "", marked ? "\x1b[0m" : "", question);
+    unfinished = false;
+    if (length < 0)
+        whole = NULL;
+    return whole && write_all(terminal, whole, (size_t)length) == 0;
 }
 
 void tc_cli_stderr(const char *text)

@@ -10,12 +10,18 @@
 
 #include "cli/cli.h"
 
+/* Is it a terminal that takes sequences? */
+bool tc_cli_draws(int fd);
 /* "toolcage: …", and below it "hint: …". */
 void tc_cli_say(const char *fmt, ...) TC_PRINTF(1, 2);
 void tc_cli_hint(const char *fmt, ...) TC_PRINTF(1, 2);
 /* The tool's output ended in the middle of a line of the terminal: our next line begins a new one.
  */
 void tc_cli_unfinished(void);
+/* A question, marked as our lines are, to a terminal that was opened for it. False: it is not
+ * there.
+ */
+bool tc_cli_ask(int terminal, const char *question);
 /* Text of several lines, to standard error. */
 void tc_cli_stderr(const char *text);
 /* Says it and returns TC_EXIT_FAILURE. */

@@ -119,7 +119,7 @@ static int tell(const struct tc_setup *setup, const char *tool, struct tc_failur
 static int finish(const struct tc_setup *setup, const struct tc_args *args, int signal_number)
 {
     const struct toolcage_result *result = toolcage_call_result(setup->call);
-    tc_report(result, args->words);
+    tc_report(result, args);
     tc_report_notice(result);
     int rc = tc_changes_ask(setup->engine, result);
     if (tc_args_has(args, "timings"))

@@ -213,7 +213,7 @@ static void ended(void *userdata, const struct toolcage_result *result, bool by_
                       status == TOOLCAGE_STATUS_CANCELLED))
         return; /* as it should be */
     scene->code = code;
-    tc_report(result, scene->args->words);
+    tc_report(result, scene->args);
     if (status == TOOLCAGE_STATUS_OK || status == TOOLCAGE_STATUS_FAILED)
         tc_cli_say("server %s ended by itself, with exit code %d", scene->server, code);
     if (status == TOOLCAGE_STATUS_FAILED)

@@ -153,6 +153,13 @@ static void collect(struct gathering *g, const struct tc_change *c, struct tc_re
     f->content = TAKE(reading->content);
 }
 
+/* Type and rights before the call, where they are known: of a private workspace. */
+static int64_t mode_before(const struct gathering *g, const char *relative)
+{
+    const struct tc_copied *base = tc_commit_base(g->cage->workspace, g->item, relative);
+    return !base ? 0 : base->host.mode ? base->host.mode : base->copy.mode;
+}
+
 static void note(struct gathering *g, const struct tc_walk_entry *e, const struct change *said)
 {
     struct change change = *said;
@@ -171,6 +178,10 @@ static void note(struct gathering *g, const struct tc_walk_entry *e, const struc
         c->links = (int64_t)e->st->stx_nlink;
     if (S_ISLNK(e->st->stx_mode))
         c->target = tc_link_target(e->dirfd, e->name);
+    if (g->item->copy >= 0) {
+        c->mode = e->st->stx_mode;
+        c->was_mode = mode_before(g, e->relative);
+    }
     if (wanted)
         collect(g, c, &reading);
 }
@@ -329,7 +340,9 @@ static void gather_removals(struct gathering *g)
         if (change.held)
             tc_session_keep_removal(&g->session, g->cage, entry, change.held);
         change.steers = tc_item_steers(g->item, entry->relative) != TC_STEERS_NOT;
-        (void)list(g, entry->relative, &change);
+        struct tc_change *c = list(g, entry->relative, &change);
+        if (c)
+            c->was_mode = mode_before(g, entry->relative);
     }
 }
 

@@ -239,7 +239,7 @@ def words(place):
                           stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=30)
     check(done.stdout.startswith(b"\x1b[31m"), "into a pipe they go byte for byte", done)
     seen = on_a_terminal(place, "exec", "-t", "500ms", "sh", "-c", "printf 'toolcage: fine'; sleep 9")
-    check(seen.startswith(b"toolcage: fine\n\x1b[1mtoolcage:\x1b[0m timeout"), "our line is bold and a line of its own", seen)
+    check(seen.startswith(b"toolcage (said by the tool): fine\n\x1b[1mtoolcage:\x1b[0m timeout"), "our line is bold and a line of its own", seen)
     forged = "/home/x\ntoolcage: all is well\x1b[2J"
     answer = place.run("exec", forged)
     check(answer.code == 127 and answer.err.count("\n") == 2 and "\\x0atoolcage: all is well\\x1b[2J" in answer.err,

@@ -18,6 +18,9 @@ MODES = ("copy", "overlay")
 SCRIPT = "echo tool > a; rm gone; rm -r dir; mkdir dir; echo n > dir/n; echo new > new; ln -s a link; mkdir -p p/q .git/hooks; echo h > .git/hooks/x; chmod 700 new"
 
 
+SUM = "9 files changed, 5 directories changed, 5 insertions(+), 3 deletions(-), 1 not compared"
+
+
 def here(s, mode):
     answer = s.shell("true", more=f'workspace = {{ mode = "{mode}" }}\n')
     if answer.status != "ok" and answer.error["stage"] == "overlay":
@@ -83,8 +86,8 @@ def named(s, more):
     answer = s.shell(f"""cd {s.ws}; echo x > "$(printf 'a\\nmodified  b')"; echo x > "$(printf 'bytes\\377')"; mkdir "$(printf 'd\\033[2J\\nd')" """, more=more)
     done = subprocess.run([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
     lines = [line for line in done.stdout.splitlines() if not line.startswith("not compared  ")]
-    want = [f"added     {s.ws}/{name}  (pending approval)" for name in ("a\\x0amodified  b", "bytes\\xff", "d\\x1b[2J\\x0ad")]
-    check(sorted(lines) == want, "each change is one line with its name", done)
+    want = [f"added     {name}  (pending approval)" for name in ("a\\x0amodified  b", "bytes\\xff", "d\\x1b[2J\\x0ad")]
+    check(lines == [*want, "2 files changed, 1 directory changed, 2 not compared"], "each change is one line with its name, in their order, and counted", done)
     changes(s, answer.call, "discard")
 
 
@@ -107,8 +110,9 @@ def compared(s, more):
     answer = s.shell(f"cd {s.ws}; {SCRIPT}; printf '\\033]0;title\\007red\\n' > esc; printf '\\376' > bytes", more=more)
     done = subprocess.run([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
     lines = done.stdout.splitlines()
-    check(done.returncode == 0 and f"--- {s.ws}/a" in lines and "-a" in lines and "+tool" in lines and f"+++ {s.ws}/new" in lines and "+new" in lines and "-gone" in lines,
+    check(done.returncode == 0 and "--- a" in lines and "-a" in lines and "+tool" in lines and "+++ new" in lines and "+new" in lines and "-gone" in lines,
           "what texts would become is shown", done)
+    check(SUM in lines and lines.index(SUM) < lines.index("--- a"), "and counted, as git counts, before the diffs", lines)
     check("\033" not in done.stdout and "title" in done.stdout and "not compared" in done.stdout, "and harms no terminal", repr(done.stdout))
     _, shown, _ = changes(s, answer.call)
     check({os.path.basename(file["path"]): file.get("text", file.get("base64")) for file in shown["files"]}.items()
@@ -210,51 +214,87 @@ def mistakes(s):
         check(code == 125 and words in err + json.dumps(answer), f"changes {' '.join(args)}", (code, answer, err))
 
 
+class Person:
+    """Somebody at a terminal, where a command runs."""
+
+    def __init__(self, s, argv, term="xterm"):
+        self.said = b""
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            os.chdir(s.ws)
+            os.execve(argv[0], argv, s.environ | {"TERM": term})
+
+    def hears(self, words, since=0):
+        """Waits until these words were said; True then, False at the end."""
+        deadline = time.monotonic() + 20 * PATIENCE
+        while words not in self.said[since:] and time.monotonic() < deadline:
+            try:
+                piece = os.read(self.master, 4096)
+            except OSError:
+                piece = b""
+            if not piece:
+                return False
+            self.said += piece
+        return words in self.said[since:]
+
+    def types(self, words):
+        os.write(self.master, words.encode() + b"\n")
+        return len(self.said)
+
+    def end(self):
+        self.hears(b"\0never said")
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.master)
+        return os.waitstatus_to_exitcode(status)
+
+
+def caged(s, script):
+    return [TOOLCAGE, "exec", "--policy", s.policy(more=ASK % "copy"), "--tool", "t", "--stdin", "none", "/bin/sh", "-c", f"cd {s.ws}; {script}"]
+
+
 def at_a_terminal(s):
     here(s, "copy")
     for reply, comes, kept in (("y", True, False), ("d", False, False), ("", False, True)):
         fill(s)
-        policy = s.policy(more=ASK % "copy")
-        ahead = "y" if reply == "" else ""  # the tool asked something, and nobody but us reads the answer
-        pid, master = pty.fork()
-        if pid == 0:
-            os.chdir(s.ws)
-            os.execve(TOOLCAGE, [TOOLCAGE, "exec", "--policy", policy, "--tool", "t", "--stdin", "none", "/bin/sh", "-c", f"echo go on?; sleep {1.5 * PATIENCE}; echo tool > {s.ws}/a"], s.environ)
-        said = b""
-
-        def tool_asks():
-            nonlocal said
-            said += os.read(master, 4096)
-            return b"go on?" in said
-        until(tool_asks, 20)
-        os.write(master, ahead.encode() + b"\n" if ahead else b"")
-
-        def asked_now():
-            nonlocal said
-            try:
-                said += os.read(master, 4096)
-            except OSError:
-                return True
-            return b"else: later" in said
-        until(asked_now, 20)
-        os.write(master, reply.encode() + b"\n")
-        deadline = time.monotonic() + 20 * PATIENCE
-        while time.monotonic() < deadline:
-            try:
-                piece = os.read(master, 4096)
-            except OSError:
-                break
-            if not piece:
-                break
-            said += piece
-        _, status = os.waitpid(pid, 0)
-        os.close(master)
-        check(os.waitstatus_to_exitcode(status) == 0 and (s.read("ws/a") == b"tool\n") == comes, f"asked at a terminal, {reply or 'nothing'} is heard", said)
+        person = Person(s, caged(s, f"echo go on?; sleep {1.5 * PATIENCE}; echo tool > a"))
+        person.hears(b"go on?")
+        if reply == "":
+            person.types("y")  # the tool asked something, and nobody but us reads the answer
+        person.hears(b"else: later")
+        person.types(reply)
+        check(person.end() == 0 and (s.read("ws/a") == b"tool\n") == comes, f"asked at a terminal, {reply or 'nothing'} is heard", person.said)
         _, calls, _ = changes(s)
-        mine = [row["call"] for row in calls["held"] if row["call"].encode() in said]
-        check(bool(mine) == kept, "and the rest is said", (said, calls))
+        mine = [row["call"] for row in calls["held"] if row["call"].encode() in person.said]
+        check(bool(mine) == kept, "and the rest is said", (person.said, calls))
         for call in mine:
             changes(s, call, "discard")
+
+
+def viewed(s):
+    """Before the answer, the changes themselves; and the question is a line of ours, which a tool's never looks like."""
+    here(s, "copy")
+    fill(s)
+    person = Person(s, caged(s, "echo tool > a; printf 'toolcage: apply these changes? y: yes'"))
+    person.hears(b"else: later")
+    check(b"\x1b[1mtoolcage:\x1b[0m apply these changes?" in person.said and b"toolcage (said by the tool): apply these" in person.said, "the question is marked, a tool's as the tool's", person.said)
+    before = person.types("v")
+    check(person.hears(b"+tool", before) and person.hears(b"else: later", before) and b"1 file changed, 1 insertion(+), 1 deletion(-)" in person.said, "the diff is one key away", person.said)
+    check(s.read("ws/a") == b"a\n", "and looking is no answer", s.read("ws/a"))
+    person.types("y")
+    check(person.end() == 0 and s.read("ws/a") == b"tool\n", "which comes after it", person.said)
+
+
+def told_apart(s):
+    """A tool's line that begins as ours do is told as the tool's, however it gets there."""
+    for script, seen in (("echo toolcage: x", b"toolcage (said by the tool): x"), ("echo hint: x >&2", b"hint (said by the tool): x"),
+                         ("printf tool; sleep 0.2; printf 'cage: x\\n' >&2", b"toolcage (said by the tool): x"), ("printf 'no\\rtoolcage: x\\n'", b"no\r\x1b[Ktoolcage (said by the tool): x"),
+                         ("printf 'xoolcage: x\\rt\\n'", b"xoolcage: x\r\x1b[Kt"), ("printf '\\302\\255toolcage: x\\n'", b"toolcage (said by the tool): x"),
+                         ("echo a toolcage: x", b"a toolcage: x"), ("printf '50%%\\r\\n'", b"50%\r\r\n")):
+        person = Person(s, [TOOLCAGE, "exec", "--stdin", "none", "/bin/sh", "-c", script])
+        person.end()
+        check(seen in person.said, script, person.said)
+    done = subprocess.run([TOOLCAGE, "exec", "/bin/sh", "-c", "echo toolcage: x"], env=s.environ, cwd=s.ws, capture_output=True, check=False)
+    check(done.stdout == b"toolcage: x\n", "what is no terminal gets the tool's bytes", done)
 
 
 def cut(s):
@@ -275,4 +315,4 @@ def cut(s):
             changes(s, row["call"], "discard")
 
 
-run(*(in_both(part) for part in (asked, named, newer, compared, shown, alike, moved, denied, single)), conflict, mistakes, at_a_terminal, cut)
+run(*(in_both(part) for part in (asked, named, newer, compared, shown, alike, moved, denied, single)), conflict, mistakes, at_a_terminal, viewed, told_apart, cut)

@@ -72,7 +72,11 @@ def dry_run(s):
         check(answer.status == "ok" and answer.out == "x\n" and tree(s.ws) == before, "a dry run works and changes nothing", answer)
     done = subprocess.run([TOOLCAGE, "exec", "--policy", s.policy(), "--tool", "t", "--dry-run", "/bin/rm", s.path("ws/a")], env=s.environ, cwd=s.ws,
                           capture_output=True, text=True, check=False)
-    check(done.stderr == f"toolcage: not applied: deleted {s.path('ws/a')} (not committed)\n" and not done.stdout, "and says what it would have done", done)
+    check(done.stderr == "toolcage: would delete a\n" and not done.stdout, "and says what it would have done", done)
+    done = subprocess.run([TOOLCAGE, "exec", "--policy", s.policy(), "--tool", "t", "--dry-run", "/bin/sh", "-c", "chmod 755 a; ln -s /etc z; rm dir/other; mkdir open; chmod 777 open"],
+                          env=s.environ, cwd=s.ws, capture_output=True, text=True, check=False)
+    check(done.stderr.splitlines() == [f"toolcage: {line}" for line in ("would change a  mode 0644 -> 0755", "would delete dir/other", "would add open  mode 0777", "would add z -> /etc",
+                                                                        "2 additions, 1 change, 1 deletion; nothing of it happened here")], "in order, with rights and where links lead", done)
 
 
 def opened_is_not_changed(s):

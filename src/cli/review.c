@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/review.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/clean.h"
+#include "cli/say.h"
+
+static const char workspace[] = "/workspace";
+
+static bool is_within(const char *base, const char *path)
+{
+    size_t n = strlen(base);
+    return strncmp(base, path, n) == 0 && (!path[n] || path[n] == '/');
+}
+
+static bool holds_any(const struct tc_review *review, const char *base)
+{
+    for (size_t i = 0; i < review->count; i++)
+        if (is_within(base, review->rows[i].path))
+            return true;
+    return false;
+}
+
+/* One base for all of them: a name is never told from two places. */
+static char *find_base(const struct tc_review *review)
+{
+    if (holds_any(review, workspace))
+        return strdup(workspace);
+    _autofree_ char *here = getcwd(NULL, 0);
+    char *clean = here ? tc_clean(TC_CLEAN_LINE, here, strlen(here), NULL) : NULL;
+    if (clean && clean[1] && holds_any(review, clean))
+        return clean;
+    free(clean);
+    return NULL;
+}
+
+static bool read_row(struct tc_review_row *row, struct tc_slice json)
+{
+    _autofree_ char *type = tc_json_text(tc_json_get(json, "type"));
+    *row = (struct tc_review_row){.json = json,
+                                  .path = tc_json_path(json),
+                                  .kind = tc_json_text(tc_json_get(json, "kind")),
+                                  .held = tc_json_text(tc_json_get(json, "held")),
+                                  .directory = type && !strcmp(type, "directory"),
+                                  .link = type && !strcmp(type, "link")};
+    return row->path && row->kind;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const struct tc_review_row *x = a, *y = b;
+    int order = strcmp(x->path, y->path);
+    return order ? order : x->json.at < y->json.at ? -1 : 1; /* two may be shown alike */
+}
+
+int tc_review_make(struct tc_review *review, struct tc_slice answer)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
+    size_t room = 0;
+    *review = (struct tc_review){0};
+    while (tc_scan_next(&each)) {
+        if (review->count == room) {
+            size_t more = room ? 2 * room : 64;
+            void *rows = reallocarray(review->rows, more, sizeof(*review->rows));
+            if (!rows)
+                return tc_cli_no_memory();
+            review->rows = rows;
+            room = more;
+        }
+        if (!read_row(&review->rows[review->count++], each.value))
+            return tc_cli_no_memory();
+    }
+    if (review->count)
+        qsort(review->rows, review->count, sizeof(*review->rows), by_path);
+    review->base = find_base(review);
+    return 0;
+}
+
+void tc_review_done(struct tc_review *review)
+{
+    for (size_t i = 0; i < review->count; i++) {
+        free(review->rows[i].path);
+        free(review->rows[i].kind);
+        free(review->rows[i].held);
+    }
+    free(review->rows);
+    free(review->base);
+    *review = (struct tc_review){0};
+}
+
+const char *tc_review_name(const struct tc_review *review, const struct tc_review_row *row)
+{
+    if (!review->base || !is_within(review->base, row->path))
+        return row->path;
+    const char *rest = row->path + strlen(review->base);
+    return *rest ? rest + 1 : ".";
+}
+
+void tc_review_put_detail(FILE *out, const struct tc_review_row *row)
+{
+    _autofree_ char *now = tc_json_text(tc_json_get(row->json, "mode"));
+    _autofree_ char *before = tc_json_text(tc_json_get(row->json, "mode_before"));
+    _autofree_ char *type = tc_json_text(tc_json_get(row->json, "type"));
+    _autofree_ char *target = tc_json_name(row->json, "target", "target_base64");
+    bool file = type && !strcmp(type, "file"), link = type && !strcmp(type, "link");
+    unsigned long bits = now ? strtoul(now, NULL, 8) : 0;
+    if (target)
+        (void)fprintf(out, " -> %s", target);
+    if (!now || link)
+        return;
+    if (before && strcmp(now, before) != 0)
+        (void)fprintf(out, "  mode %s -> %s", before, now);
+    else if (!before && (bits & (file ? 07133U : 07022U)))
+        (void)fprintf(out, "  mode %s", now); /* others may write it, or it can be executed */
+}
+
+void tc_review_put(FILE *out, const struct tc_review *review)
+{
+    for (size_t i = 0; i < review->count; i++) {
+        const struct tc_review_row *row = &review->rows[i];
+        (void)fprintf(out, "%-8s  %s", row->kind, tc_review_name(review, row));
+        tc_review_put_detail(out, row);
+        (void)fprintf(out, "%s%s%s\n", row->held ? "  (" : "", row->held ? row->held : "",
+                      row->held ? ")" : "");
+    }
+}
+
+void tc_review_count(FILE *out, size_t count, const char *one, const char *many)
+{
+    if (count)
+        (void)fprintf(out, "%s%zu %s", ftell(out) ? ", " : "", count, count == 1 ? one : many);
+}
+
+char *tc_review_sum(const struct tc_review *review, const struct tc_review_lines *lines)
+{
+    char *text = NULL;
+    size_t size = 0, directories = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < review->count; i++)
+        directories += review->rows[i].directory;
+    tc_review_count(out, review->count - directories, "file changed", "files changed");
+    tc_review_count(out, directories, "directory changed", "directories changed");
+    tc_review_count(out, lines->added, "insertion(+)", "insertions(+)");
+    tc_review_count(out, lines->removed, "deletion(-)", "deletions(-)");
+    tc_review_count(out, lines->uncompared, "not compared", "not compared");
+    if (!fclose(out))
+        return text;
+    free(text);
+    return NULL;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Changes as a person looks at them: in the order of their names, which are told from where the
+ * person works, and counted. */
+#ifndef TC_CLI_REVIEW_H
+#define TC_CLI_REVIEW_H
+
+#include <stdio.h>
+
+#include "cli/json.h"
+
+struct tc_review_row {
+    struct tc_slice json;
+    char *path; /* as the tool sees it, harmless for a terminal */
+    char *kind, *held;
+    bool directory, link;
+};
+
+struct tc_review {
+    char *base; /* what the names are told from; NULL: from the root */
+    struct tc_review_row *rows;
+    size_t count;
+};
+
+/* `answer` has the changes, and must outlive it. 0, or the exit code after saying why not. */
+int tc_review_make(struct tc_review *review, struct tc_slice answer);
+void tc_review_done(struct tc_review *review);
+
+/* The name from the base on: borrowed. */
+const char *tc_review_name(const struct tc_review *review, const struct tc_review_row *row);
+/* Where a link leads, and what becomes of rights. */
+void tc_review_put_detail(FILE *out, const struct tc_review_row *row);
+/* One line a change. */
+void tc_review_put(FILE *out, const struct tc_review *review);
+
+/* "3 changes", after a comma where something stands before it; nothing for 0. */
+void tc_review_count(FILE *out, size_t count, const char *one, const char *many);
+/* What a diff of all of them has. */
+struct tc_review_lines {
+    size_t added, removed, uncompared;
+};
+/* "3 files changed, 12 insertions(+), 1 deletion(-)"; owned. */
+char *tc_review_sum(const struct tc_review *review, const struct tc_review_lines *lines);
+
+static inline void tc_review_cleanup(struct tc_review *review)
+{
+    tc_review_done(review);
+}
+#define _autoreview_ __attribute__((cleanup(tc_review_cleanup)))
+
+#endif
