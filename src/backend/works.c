@@ -5,15 +5,16 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/engine/works.h"
 #include "backend/fake_works.h"
 #include "backend/oci/works.h"
 #include "backend/process/works.h"
 #include "backend/wasm/works.h"
 #include "cage/slots.h"
 
-static const struct tc_works *const all[] = {&tc_process_works,    &tc_oci_works,
-                                             &tc_gvisor_works,     &tc_wasm_works,
-                                             &tc_unconfined_works, &tc_fake_works};
+static const struct tc_works *const all[] = {
+    &tc_process_works, &tc_oci_works,  &tc_podman_works,     &tc_docker_works,
+    &tc_gvisor_works,  &tc_wasm_works, &tc_unconfined_works, &tc_fake_works};
 
 const struct tc_machine *const tc_machine = &tc_local_machine;
 

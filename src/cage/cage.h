@@ -78,6 +78,7 @@ struct tc_proxy;
 
 /* What a backend adds to a cage around which it puts a container runtime. */
 struct tc_local_form {
+    bool apart;  /* its first process is not ours to clone: who brings it is no part of the cage */
     bool sentry; /* a kernel of its own between the tool and ours, which keeps the tool's memory */
     int64_t memory, pids;               /* what the runtime needs of the control group for itself */
     const struct tc_root_point *points; /* of the root, beside those of the grant */
@@ -91,6 +92,7 @@ struct tc_child {
     int report, theirs; /* our end of the report socket, and its own until it has that */
     int pidfd;
     pid_t pid;
+    pid_t first;             /* PID 1 of the cage where that is another process; else 0 */
     bool ready, reaped;      /* the tool runs; it has ended, and been waited for */
     int64_t cpu_us, max_rss; /* of all that it was */
     int64_t segments;        /* bytes of those that nobody has attached, more than allowed; or 0 */
@@ -119,6 +121,12 @@ struct tc_process_cage {
     void *own;                          /* of the backend; it frees it */
     struct tc_proxy *proxy;             /* the way out; NULL: there is none */
 };
+
+/* Its PID 1, whoever made it. */
+static inline pid_t tc_process_first(const struct tc_process_cage *p)
+{
+    return p->form && p->form->apart ? p->child.first : p->child.pid;
+}
 
 #define TC_PRIV(cage) ((struct tc_process_cage *)(cage)->priv)
 
@@ -150,6 +158,9 @@ int tc_process_map_ids(pid_t pid, const struct tc_box *box, int report);
 int tc_process_run(struct tc_cage *cage);
 /* spawn.c */
 int tc_process_start(struct tc_cage *cage);
+/* Of what is the tool's our copies go, once its first process has its own; a cage that is apart
+ * keeps them until it says so. */
+void tc_process_close_ends(struct tc_cage *cage);
 int tc_process_event(struct tc_cage *cage);
 void tc_process_notify(struct tc_cage *cage);
 void tc_process_reap(struct tc_cage *cage);

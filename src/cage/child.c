@@ -264,29 +264,35 @@ static int mask(const char *what, const char *name)
     return fd < 0 ? -1 : tc_move_mount(fd, AT_FDCWD, name);
 }
 
-/* The cage's own processes and no others. What speaks of the machine is masked, the same names as
- * in OCI runtimes. Read-only as a whole: what OCI freezes name by name, and the rest costs no tool
- * anything. */
-static int own_proc(const struct tc_box *box)
+/* What speaks of the machine, the same names as in OCI runtimes. */
+static int mask_proc(void)
 {
     static const char *const files[] = {"proc/kcore",         "proc/keys",       "proc/key-users",
                                         "proc/latency_stats", "proc/timer_list", "proc/timer_stats",
                                         "proc/sched_debug",   "proc/interrupts"};
     static const char *const directories[] = {"proc/acpi", "proc/asound", "proc/scsi"};
-    (void)box;
-    _autofd_ int fs = tc_fsopen("proc");
-    if (fs < 0 || tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
-        return -1;
-    _autofd_ int proc = tc_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-                                           MOUNT_ATTR_NOEXEC);
-    if (proc < 0 || tc_move_mount(proc, AT_FDCWD, "proc") < 0)
-        return -1;
     int rc = 0;
     for (size_t i = 0; i < TC_COUNT(files) && rc == 0; i++)
         rc = mask("dev/null", files[i]);
     for (size_t i = 0; i < TC_COUNT(directories) && rc == 0; i++)
         rc = mask("mnt", directories[i]);
     return rc;
+}
+
+enum {
+    PROC_ATTRIBUTES = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC
+};
+
+/* The cage's own processes and no others. Read-only as a whole: what OCI freezes name by name, and
+ * the rest costs no tool anything. */
+static int own_proc(const struct tc_box *box)
+{
+    (void)box;
+    _autofd_ int fs = tc_fsopen("proc");
+    if (fs < 0 || tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
+        return -1;
+    _autofd_ int proc = tc_fsmount(fs, PROC_ATTRIBUTES);
+    return proc < 0 || tc_move_mount(proc, AT_FDCWD, "proc") < 0 ? -1 : mask_proc();
 }
 
 /* From here on the host's tree is out of reach: nothing in this mount namespace leads to it. */
@@ -355,14 +361,14 @@ static int allow_path(int ruleset, int abi, const char *path, enum tc_landlock_k
 }
 
 /* The second wall behind the mounts: the same paths once more, by their descriptors. */
-static int raise_landlock(const struct tc_box *box)
+static int raise_walls(const struct tc_box *box, enum tc_landlock_kind root)
 {
     static const char *const readable[] = {"/usr", "/etc"};
     int abi = box->landlock_abi;
     if (abi == 0)
         return 0;
     _autofd_ int ruleset = tc_landlock_open(abi);
-    if (ruleset < 0 || allow_path(ruleset, abi, "/", TC_LANDLOCK_LIST) < 0 ||
+    if (ruleset < 0 || allow_path(ruleset, abi, "/", root) < 0 ||
         allow_path(ruleset, abi, "/proc", TC_LANDLOCK_READ_TREE) < 0 ||
         allow_path(ruleset, abi, "/dev", TC_LANDLOCK_DEVICE) < 0)
         return -1;
@@ -376,6 +382,11 @@ static int raise_landlock(const struct tc_box *box)
             return -1;
     }
     return tc_landlock_restrict(ruleset);
+}
+
+static int raise_landlock(const struct tc_box *box)
+{
+    return raise_walls(box, TC_LANDLOCK_LIST);
 }
 
 /* Closes everything above it. */
@@ -485,6 +496,83 @@ static int raise_second_filter(const struct tc_box *box)
     return tc_seccomp_install(tc_seccomp_shared(), false);
 }
 
+/* ---- in a container that somebody else has made
+ * ---------------------------------------------------------------- */
+
+/* Everything but processes, whose namespace is the container's. Its process has no right of any
+ * kind there, and gets those of a user namespace of its own. */
+static int leave_container(const struct tc_box *box)
+{
+    (void)box;
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+                   CLONE_NEWCGROUP);
+}
+
+/* It leads its session already. */
+static int begin_contained(const struct tc_box *box)
+{
+    (void)box;
+    (void)umask(0022);
+    (void)signal(SIGPIPE, SIG_DFL);
+    return tc_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
+}
+
+/* An overlay shows no mounts of its layers, so the devices are attached once more. */
+static int put_devices(int base)
+{
+    static const char *const devices[] = {"dev/null", "dev/zero", "dev/full", "dev/random",
+                                          "dev/urandom"};
+    for (size_t i = 0; i < TC_COUNT(devices); i++) {
+        _autofd_ int fd = tc_open_tree(base, devices[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        if (fd < 0 || tc_move_mount(fd, AT_FDCWD, devices[i]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Our root with its mount points over the image, both read-only. */
+static int lay_over_image(const struct tc_box *box)
+{
+    char layers[64];
+    _autofd_ int fs = tc_fsopen("overlay");
+    (void)snprintf(layers, sizeof(layers), "/proc/self/fd/%d:/proc/self/fd/%d", box->root,
+                   box->image);
+    if (fs < 0 || tc_move_mount(box->image, AT_FDCWD, "mnt") < 0 ||
+        tc_fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", layers) < 0 ||
+        tc_fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL) < 0 ||
+        tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
+        return -1;
+    _autofd_ int overlay = tc_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    if (overlay < 0 || umount2("mnt", MNT_DETACH) < 0 ||
+        tc_move_mount(overlay, AT_FDCWD, ".") < 0 || fchdir(overlay) < 0)
+        return -1;
+    return put_devices(box->root);
+}
+
+static int attach_contained(const struct tc_box *box)
+{
+    return attach_root(box) < 0 ? -1 : box->image < 0 ? 0 : lay_over_image(box);
+}
+
+/* The container's own, with whatever the engine has put over it: in a user namespace that does not
+ * own the processes' no new one can be mounted. */
+static int take_proc(const struct tc_box *box)
+{
+    const struct mount_attr attr = {.attr_set = PROC_ATTRIBUTES};
+    (void)box;
+    _autofd_ int proc =
+        tc_open_tree(AT_FDCWD, "/proc", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    if (proc < 0 || tc_mount_setattr(proc, AT_RECURSIVE, &attr) < 0)
+        return -1;
+    return tc_move_mount(proc, AT_FDCWD, "proc") < 0 ? -1 : mask_proc();
+}
+
+/* Of an image every directory is the tool's to read. */
+static int raise_contained(const struct tc_box *box)
+{
+    return raise_walls(box, box->image < 0 ? TC_LANDLOCK_LIST : TC_LANDLOCK_READ_TREE);
+}
+
 static const struct tc_stage whole[] = {
     {"namespaces", make_namespaces, TC_CLAUSE_PRIV_NONE}, /* whatever is done is done in them */
     {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},   /* before anything could open a terminal */
@@ -507,6 +595,30 @@ static const struct tc_stage whole[] = {
     {"parent", tc_stage_parent, TC_CLAUSE_PROC_SURVIVORS}, /* after the last credential change */
     {"seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},      /* last: it forbids what stands above */
 };
+
+/* The same walls, built by the first process of a container. */
+static const struct tc_stage contained[] = {
+    {"contained session", begin_contained, TC_CLAUSE_TTY_NONE},
+    {"namespaces", leave_container, TC_CLAUSE_PRIV_NONE}, /* whatever is done is done in them */
+    {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED},
+    {"loopback", tc_stage_loopback, TC_CLAUSE_NET_NONE},
+    {"hostname", name_host, TC_CLAUSE_PROC_OWN},
+    {"root", attach_contained, TC_CLAUSE_FS_READ},
+    {"proc", take_proc, TC_CLAUSE_PROC_OWN},  /* needs the container's still mounted */
+    {"pivot", leave_host, TC_CLAUSE_FS_READ}, /* the container's tree is gone after this */
+    {"network", open_network, TC_CLAUSE_NET_ALLOW},
+    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ},
+    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},
+    {"privileges", tc_stage_privileges, TC_CLAUSE_PRIV_NONE},
+    {"landlock", raise_contained, TC_CLAUSE_FS_WRITE},
+    {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN},
+    {"rlimits", tc_stage_rlimits, TC_CLAUSE_LIMIT_OPEN_FILES},
+    {"parent", tc_stage_parent, TC_CLAUSE_PROC_SURVIVORS},
+    {"seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},
+};
+
+const struct tc_stages tc_contained_stages = {contained, TC_COUNT(contained), 100, tc_box_init,
+                                              NULL};
 
 /* Without namespaces. Landlock comes last, in the tool alone (init.c): PID 1 stays outside of it,
  * so that no signal of the tool reaches it, and so that it sees whom it has to end. */

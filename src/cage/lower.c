@@ -151,6 +151,29 @@ static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char 
            add_network(plan, grant) && add_policy(plan, grant);
 }
 
+static bool below_grant(const struct tc_grant *grant, const char *path)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].access != TC_ACCESS_DENY && tc_path_within(grant->fs[i].path, path))
+            return true;
+    return false;
+}
+
+/* A directory, in which names that the operator denies do not stand. */
+int tc_image_denies(const struct tc_grant *grant, struct toolcage_error **err)
+{
+    struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE, .stage = "lower", .subject = "image"};
+    if (!grant->image)
+        return 0;
+    why.hint = "remove the file from the image";
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        const struct tc_fs_entry *e = &grant->fs[i];
+        if (e->access == TC_ACCESS_DENY && !e->built_in && !below_grant(grant, e->path))
+            return tc_fail(err, &why, "the denied name %s may be one of the image's", e->path);
+    }
+    return 0;
+}
+
 int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,
                    struct toolcage_error **err)
 {

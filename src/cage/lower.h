@@ -11,4 +11,7 @@
 int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,
                    struct toolcage_error **err);
 
+/* In an image no name stands that the operator denies. 0, or a failure. */
+int tc_image_denies(const struct tc_grant *grant, struct toolcage_error **err);
+
 #endif

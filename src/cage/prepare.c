@@ -88,6 +88,22 @@ static struct tc_cgroup_limits limits_with(const struct tc_local_form *form,
     return limits;
 }
 
+/* A process that somebody else has made is moved, and only root may take it from where it is. */
+static int refuse_joining(struct tc_cage *cage)
+{
+    int clause = cage->plan->limits.cpus_milli ? TC_CLAUSE_LIMIT_CPUS : TC_CLAUSE_LIMIT_MEMORY;
+    return tc_cage_fail(
+        cage,
+        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                         .stage = "cgroup",
+                         .subject = tc_clause_name((enum tc_clause)clause),
+                         .hint = clause == TC_CLAUSE_LIMIT_CPUS
+                                     ? "take `cpus` out, or use backend = \"process\""
+                                     : "bound each process by itself: memory = { max = \"…\", by = "
+                                       "\"any\" }"},
+        clause, "only root can move a container's first process into the call's control group");
+}
+
 static int take_group(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -97,6 +113,8 @@ static int take_group(struct tc_cage *cage)
     bool any = leaves_choice(l);
     if (!tc_cgroup_limits_any(&limits))
         return 0;
+    if (p->form && p->form->apart && !p->trees.host->privileged)
+        return any ? 0 : refuse_joining(cage);
     if (limits.memory && l->memory < SMALLEST_MEMORY)
         return tc_cage_fail(cage,
                             &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
@@ -347,7 +365,7 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
     p->observer = TC_OBSERVER_NEW;
     p->form = form;
     p->child.report = p->child.theirs = p->child.pidfd = p->box.root = -1;
-    p->box.out = p->box.err = -1;
+    p->box.out = p->box.err = p->box.image = -1;
     if ((form ? tc_process_host_get(cage->outcome, &p->host) : tc_process_choose(cage)) < 0)
         return -1;
     cage->pace = pace(cage);

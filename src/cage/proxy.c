@@ -6,20 +6,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/path.h"
-#include "base/root.h"
 #include "base/sys.h"
+#include "cage/beside.h"
 #include "cage/cage.h"
 #include "cage/trust.h"
 #include "egress/egress.h"
@@ -69,33 +66,9 @@ static int fail(struct tc_cage *cage, const char *subject, const char *hint, con
 
 /* ---- the program ---- */
 
-/* Beside this program, or where an installed one has it; nowhere else, whatever PATH says. */
-static char *find_program(void)
-{
-    static const char *const places[] = {"toolcage-egress", "../libexec/toolcage/toolcage-egress"};
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n < 0 ? 0 : n] = '\0';
-    char *slash = strrchr(self, '/');
-    for (size_t i = 0; slash && i < TC_COUNT(places); i++) {
-        _autofree_ char *path = tc_format("%.*s/%s", (int)(slash - self), self, places[i]);
-        if (path && access(path, F_OK) == 0)
-            return TAKE(path);
-    }
-    return NULL;
-}
-
-/* A descriptor of it; or -1, and what is wrong. */
 static int look(const char **ret_lack)
 {
-    struct stat st;
-    _autofree_ char *path = find_program();
-    _autofd_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
-    bool seen = fd >= 0 && fstat(fd, &st) == 0;
-    *ret_lack = !path   ? "is not installed beside toolcage"
-                : !seen ? "cannot be opened"
-                        : tc_program_unsafe(&st);
-    return *ret_lack ? -1 : TAKE_FD(fd);
+    return tc_beside("toolcage-egress", ret_lack);
 }
 
 const char *tc_proxy_lacks(void)

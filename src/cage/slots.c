@@ -38,7 +38,7 @@ int64_t tc_local_cpu_us(struct tc_cage *cage)
         tc_cgroup_sample(p->group);
         tc_cgroup_usage(p->group, &usage);
     }
-    int64_t now = usage.cpu_us >= 0 ? usage.cpu_us : tc_sample_cpu(p->child.pid);
+    int64_t now = usage.cpu_us >= 0 ? usage.cpu_us : tc_sample_cpu(tc_process_first(p));
     p->seen_cpu_us = now > p->seen_cpu_us ? now : p->seen_cpu_us;
     return now;
 }
@@ -65,7 +65,7 @@ int64_t tc_local_shared_bytes(struct tc_cage *cage)
     const struct tc_process_cage *p = TC_PRIV(cage);
     if (cage->over || p->child.reaped || !is_sampled(p))
         return 0;
-    int64_t seen = tc_sample_shared(p->child.pid, cage->plan->limits.memory);
+    int64_t seen = tc_sample_shared(tc_process_first(p), cage->plan->limits.memory);
     return seen > p->child.segments ? seen : p->child.segments;
 }
 

@@ -77,7 +77,7 @@ static int give_streams(struct tc_cage *cage)
     return 0;
 }
 
-static void close_child_ends(struct tc_cage *cage)
+void tc_process_close_ends(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     int *ends[] = {&cage->stdin_fd, &p->box.out, &p->box.err, &p->child.theirs};
@@ -134,6 +134,14 @@ static int start_shared(struct tc_cage *cage)
     return p->child.pid < 0 ? fail_system(cage, "process") : 0;
 }
 
+/* What is started is who brings the first process. */
+static int start_apart(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    p->box.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
+    return p->box.root < 0 ? fail_root(cage) : start_shared(cage);
+}
+
 /* Nobody waits for this call: its process is cloned now. */
 static int start_cold(struct tc_cage *cage)
 {
@@ -187,11 +195,18 @@ int tc_process_start(struct tc_cage *cage)
     tc_workspace_start(&p->workspace);
     if (l->timeout_ms)
         p->box.last_us = cage->begun_us + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;
-    int rc = p->shared ? start_shared(cage) : tc_spare_go(p) ? 0 : start_cold(cage);
+    bool apart = p->form && p->form->apart;
+    int rc = p->shared        ? start_shared(cage)
+             : apart          ? start_apart(cage)
+             : tc_spare_go(p) ? 0
+                              : start_cold(cage);
     cage->exit_fd = p->child.pid > 0 ? p->child.pidfd : -1;
     if (rc < 0)
         return -1;
-    close_child_ends(cage);
+    if (!apart)
+        tc_process_close_ends(cage);
+    else if (p->child.theirs >= 0)
+        (void)close(TAKE_FD(p->child.theirs));
     cage->event_fd = events_of(cage);
     if (cage->event_fd < 0)
         return fail_system(cage, "event descriptor");
@@ -391,7 +406,8 @@ static bool lost_word(const struct tc_process_cage *p, int status)
 {
     if (!p->form)
         return WEXITSTATUS(status) == TC_BOX_MUTE;
-    return p->child.ready && !(p->group && tc_cgroup_oomed(p->group));
+    bool killed = p->asked_us || (p->group && tc_cgroup_oomed(p->group));
+    return p->child.ready && !killed;
 }
 
 /* PID 1 has ended, and with it everything in the cage. */

@@ -8,6 +8,9 @@
 
 #include "cage/box.h"
 
+/* Of the first process of a container that somebody else has made, from its orders on. */
+extern const struct tc_stages tc_contained_stages;
+
 int tc_stage_session(const struct tc_box *box);
 int tc_stage_ids(const struct tc_box *box);
 /* Into the working directory, which is the new root. */

@@ -6,6 +6,7 @@
 
 #include "base/strv.h"
 #include "image/index.h"
+#include "policy/backends.h"
 #include "policy/image_ref.h"
 
 /* The same failure, with the place in the policy that asked for it. */
@@ -53,7 +54,8 @@ int tc_image_extend(const struct toolcage_policy *policy, bool explain, struct t
                     int *ret_lock, struct toolcage_error **err)
 {
     const char *said = grant->image;
-    if (!said && tc_streq(grant->backend, "oci"))
+    const struct tc_backend *backend = tc_backend_find(grant->backend);
+    if (!said && backend && backend->kind == TC_BACKEND_CONTAINER)
         said = TC_IMAGE_DEFAULT;
     if (!said || said[0] == '/')
         return 0;

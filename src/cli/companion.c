@@ -11,11 +11,13 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "backend/engine/orders.h"
 #include "backend/oci/config.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/platform.h"
 #include "base/cleanup.h"
 #include "call/launch.h"
+#include "engine/engine.h"
 #include "helper/serve.h"
 
 /* All that is handed to a program: strings, one behind the other. */
@@ -47,6 +49,8 @@ void tc_companion_offer(int argc, char **argv)
     static const char *const verbs[] = {"exec", "run", "call"};
     if (argc > 0 && strcmp(argv[0], TC_OCI_INIT) == 0)
         tc_inner_main(argc, argv);
+    if (argc > 0 && strcmp(argv[0], TC_ENGINE_INIT) == 0)
+        tc_engine_guest_main();
     if (argc > 0 && strcmp(argv[0], TC_OCI_KEEPER) == 0)
         tc_oci_keep_main(argv);
     if (argc < 2)

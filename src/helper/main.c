@@ -4,15 +4,19 @@
  * The program toolcage-helper: started by the library only, and the first program in containers. */
 #include <string.h>
 
+#include "backend/engine/orders.h"
 #include "backend/oci/config.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/platform.h"
+#include "engine/engine.h"
 #include "helper/serve.h"
 
 int main(int argc, char **argv)
 {
     if (argc > 0 && strcmp(argv[0], TC_OCI_INIT) == 0)
         tc_inner_main(argc, argv);
+    if (argc > 0 && strcmp(argv[0], TC_ENGINE_INIT) == 0)
+        tc_engine_guest_main();
     if (argc > 0 && strcmp(argv[0], TC_OCI_KEEPER) == 0)
         tc_oci_keep_main(argv);
     tc_helper_serve(argc > 1 ? argv[1] : NULL);

@@ -259,6 +259,27 @@ const struct tc_key tc_keys[] = {
              "answer refuses the call. kvm is used only when it is named, and wants a /dev/kvm "
              "that the cage's id may open.",
      .example = "platform = \"ptrace\""},
+    {TC_IN(BACKENDS), "podman", tc_set_settings, NONE, .type = "table",
+     .text = "Of the backend podman.", .example = "[backend.podman]"},
+    {TC_IN(BACKENDS), "docker", tc_set_settings, NONE, .type = "table",
+     .text = "Of the backend docker.", .example = "[backend.docker]"},
+    {TC_IN(PODMAN), "socket", tc_set_socket, NONE, .type = "path",
+     .fallback = "/run/podman/podman.sock for root, else /run/user/UID/podman/podman.sock",
+     .text = "Where podman's service listens (systemctl --user start podman.socket). Nothing else "
+             "is looked at, no variable either.",
+     .example = "socket = \"/run/podman/podman.sock\""},
+    {TC_IN(DOCKER), "socket", tc_set_socket, NONE, .type = "path", .fallback = "/run/docker.sock",
+     .text = "Where dockerd listens. Who may use the socket of a dockerd with root's rights is "
+             "root; a rootless one listens at /run/user/UID/docker.sock. Nothing else is looked "
+             "at, no variable either.",
+     .example = "socket = \"/run/user/1000/docker.sock\""},
+    {TC_IN(DOCKER), "runtime", tc_set_word, NONE, .choices = tc_words_runtime, .type = "word",
+     .fallback = "the engine's own",
+     .text = "The runtime that dockerd is to make the container with, by the name under which it "
+             "knows it. runsc and kata are not among them: the cage is handed over by descriptors, "
+             "which a kernel of their own does not take. Podman's is chosen where its service is "
+             "started: podman --runtime runc system service.",
+     .example = "runtime = \"runc\""},
     {EACH, "fallback", tc_set_fallback, .id = TC_KEY_FALLBACK, .type = "array of backends",
      .text =
          "Backends to try in this order where the first one cannot enforce the grant on this "
@@ -271,10 +292,12 @@ const struct tc_key tc_keys[] = {
              "nests: such a call is refused.",
      .example = "layers = [\"oci\", \"wasm\"]"},
     {EACH_AND_SETUP, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "name or path",
-     .fallback = "the image default for backend oci, else the host's system directories",
+     .fallback = "the image default for backends oci, podman and docker, else the host's system "
+                 "directories",
      .text =
-         "The root file system, for the backends oci and gvisor: the tool sees it read-only in the "
-         "place of the host's system directories. It chooses backend oci. A name of the store of "
+         "The root file system, for the backends oci, podman, docker and gvisor: the tool sees it "
+         "read-only in the place of the host's system directories. It chooses backend oci. A name "
+         "of the store of "
          "images (toolcage image list); with @sha256:… behind it, exactly that content. Or a "
          "directory, written as a path (\"/\", \"./\", \"../\" or \"~/\" first). \"system\" "
          "stands for the host's system directories.",
@@ -612,6 +635,8 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_BACKENDS] = "[backend]",
         [TC_SCOPE_OCI] = "[backend.oci]",
         [TC_SCOPE_GVISOR] = "[backend.gvisor]",
+        [TC_SCOPE_PODMAN] = "[backend.podman]",
+        [TC_SCOPE_DOCKER] = "[backend.docker]",
         [TC_SCOPE_EGRESS] = "[egress]",
         [TC_SCOPE_TEST] = "[[test]]",
         [TC_SCOPE_TEST_FILE] = "a file of tests",

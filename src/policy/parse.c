@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/strv.h"
 
 static void add(struct tc_parse *p, struct tc_place at, const char *key, const char *hint,
@@ -227,6 +228,21 @@ void tc_set_index(struct tc_parse *p, const struct tc_key *key, struct tc_node *
 void tc_set_word(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     (void)read_choice(p, key, node);
+}
+
+/* A socket of the host, named as it is: absolute, and short enough for the kernel. */
+void tc_set_socket(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    enum { PATH_OF_SOCKET_MAX = 107 };
+    if (!tc_parse_is(p, node, TC_NODE_STRING))
+        return;
+    _autofree_ char *clean = node->text[0] == '/' ? tc_path_absolute("/", node->text) : NULL;
+    if (!tc_streq(clean, node->text))
+        tc_parse_bad(p, node, "write it as it is, without . and ..", "%s is an absolute path",
+                     node->key);
+    else if (node->len > PATH_OF_SOCKET_MAX)
+        tc_parse_bad(p, node, "link to it from a shorter path",
+                     "%s is longer than a socket's path can be", node->key);
 }
 
 void tc_set_bool(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)

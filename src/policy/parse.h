@@ -61,6 +61,7 @@ tc_key_set tc_set_strings; /* struct tc_strv; a set */
 tc_key_set tc_set_ordered; /* struct tc_strv; order kept */
 tc_key_set tc_set_choice;  /* char * */
 tc_key_set tc_set_index;   /* int: index of the choice */
+tc_key_set tc_set_socket;  /* the same */
 tc_key_set tc_set_word;    /* no field: the table around it reads the word */
 tc_key_set tc_set_value;   /* int64_t, by key->unit */
 tc_key_set tc_set_bool;    /* bool */

@@ -27,11 +27,12 @@ if "--patience" in sys.argv[:-1]:  # read where the cases are made
 import modules
 from cases import CASES, STRICTER
 from stage import Stage
+import engines
 from tap import become, check, plan, skip, skip_all
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-BACKENDS = ["process", "oci", "gvisor"]  # of the matrix
+BACKENDS = ["process", "oci", "podman", "docker", "gvisor"]  # of the matrix
 NEEDS = {"net.allow": {"network": '["example.com:443"]'}, "net.inspect": {"network": '[{ host = "example.com", paths = ["/v1"] }]'},
          "net.secret": {"network": '["example.com:443"]', "secrets.KEY": '{ from = "env:PATH", hosts = ["example.com:443"], header = "X: \\u007bsecret}" }'},
          "limit.memory": {"memory": '"64MiB"'}, "limit.cpus": {"cpus": "0.5"}}
@@ -125,11 +126,12 @@ def run(options, backend):
     return enforced
 
 
-def matrix(options):
+def matrix(options, ends):
     """The document, from what real results say."""
     columns = {}
     for backend in BACKENDS:
         columns[backend] = {}
+        options.socket = ends.enter_context(engines.started(backend)) if backend in engines.NAMES else None
         for grant in ({"memory": '"64MiB"', "cpus": "0.5", "cpu_time": '"5s"', "denied": ["{data}/denied"]},
                       {"cpu_time": '"5s"', "denied": ["{data}/denied"]}, {"network": '["127.0.0.1:{port}"]'}):
             with Stage(options, backend) as stage:
@@ -177,21 +179,30 @@ def main():
     if options.as_user is not None:
         become(options.as_user, options.toolcage)
     os.umask(0o022)
-    if options.matrix:
-        matrix(options)
-        return 0
+    options.socket = None
     with contextlib.ExitStack() as ends:
+        if options.matrix:
+            matrix(options, ends)
+            return 0
         if options.backend == "wasm":
             if not os.path.exists(options.probe):
                 skip_all("no modules can be made here: tools/deps test installs what compiles them")
             options.state = modules.install(options.toolcage, options.engine, options.probe, ends)
             if not options.state:
                 skip_all("the engine is not here: tools/clients fetches it")
+        if options.backend in engines.NAMES:
+            try:
+                options.socket = ends.enter_context(engines.started(options.backend))
+            except engines.Absent as why:
+                skip_all(why)
         why = absent(options, options.backend)
         if why:
             skip_all(f"skipped: {' '.join(why.split())}")
         check_matrix()
         run(options, options.backend)
+        if options.socket:
+            left = engines.left(options.socket)
+            check(left == [], "no container is left", left)
     return plan()
 
 

@@ -154,6 +154,8 @@ class Stage:
         text = (f'[tool.t]\nbackend = "{self.backend}"\n{image}'
                 f'filesystem.readable = {json.dumps([self.places["bin"], self.places["data"]])}\n'
                 f'filesystem.writable = {json.dumps([self.places["ws"]])}\nfilesystem.denied = {json.dumps(denied)}\n')
+        if getattr(self.options, "socket", None):
+            text = f'[backend.{self.backend}]\nsocket = "{self.options.socket}"\n' + text
         if getattr(self.options, "runtime", None):
             text = f'[backend.oci]\nruntime = "{self.options.runtime}"\n' + text
         if self.options.without:

@@ -2,41 +2,15 @@
  * Copyright The toolcage authors
  *
  * The fronts of the container runtimes. */
-#include <string.h>
 #include <toolcage/error.h>
 
 #include "backend/oci/config.h"
-#include "base/path.h"
-#include "base/strv.h"
 #include "cage/lower.h"
-
-static bool below_grant(const struct tc_grant *grant, const char *path)
-{
-    for (size_t i = 0; i < grant->fs_count; i++)
-        if (grant->fs[i].access != TC_ACCESS_DENY && tc_path_within(grant->fs[i].path, path))
-            return true;
-    return false;
-}
-
-/* A directory, in which names that the operator denies do not stand. */
-static int check_image(const struct tc_grant *grant, struct toolcage_error **err)
-{
-    struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE, .stage = "lower", .subject = "image"};
-    if (!grant->image)
-        return 0;
-    why.hint = "remove the file from the image";
-    for (size_t i = 0; i < grant->fs_count; i++) {
-        const struct tc_fs_entry *e = &grant->fs[i];
-        if (e->access == TC_ACCESS_DENY && !e->built_in && !below_grant(grant, e->path))
-            return tc_fail(err, &why, "the denied name %s may be one of the image's", e->path);
-    }
-    return 0;
-}
 
 static int lower_for(const struct tc_grant *grant, const char *name, enum tc_oci_kind kind,
                      struct tc_plan *ret, struct toolcage_error **err)
 {
-    int r = check_image(grant, err);
+    int r = tc_image_denies(grant, err);
     if (r == 0)
         r = tc_local_lower(grant, name, ret, err);
     if (r < 0)

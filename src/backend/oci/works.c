@@ -24,6 +24,7 @@
 #include "base/fd.h"
 #include "cage/cage.h"
 #include "cage/enforce.h"
+#include "cage/image.h"
 #include "cage/proxy.h"
 #include "cage/slots.h"
 #include "linux/mounts.h"
@@ -253,39 +254,6 @@ static int tell_inner(struct tc_cage *cage)
     return rc < 0 ? fail_bundle(cage, "PID 1's orders", "try again") : 0;
 }
 
-static int refuse_image(struct tc_cage *cage, const char *message, const char *hint)
-{
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                         .stage = "image",
-                                         .subject = cage->plan->image,
-                                         .errnum = errno,
-                                         .hint = hint},
-                        TC_CLAUSE_FS_READ, "the image %s %s", cage->plan->image, message);
-}
-
-/* By descriptor, like every granted path: who can write a directory above must not choose. */
-static int open_image(struct tc_cage *cage)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    char where[PATH_MAX];
-    struct stat st;
-    errno = EINVAL;
-    _autofd_ int fd =
-        cage->plan->image[0] != '/' ? -1 : tc_resolve(&p->trees.resolver, cage->plan->image, where);
-    if (fd < 0)
-        return refuse_image(cage, "cannot be opened",
-                            "name a directory that exists, by its real path");
-    errno = ENOTDIR;
-    if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
-        return refuse_image(cage, "is no directory", "unpack it, and name the directory");
-    own(cage)->image =
-        tc_process_keep(&p->trees, tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL));
-    return own(cage)->image < 0
-               ? refuse_image(cage, "cannot be mounted", "copy it to a local file system")
-               : 0;
-}
-
 static int refuse_platform(struct tc_cage *cage, const char *why)
 {
     const char *platform = tc_setting(&cage->plan->settings, "platform");
@@ -306,7 +274,7 @@ static int prepare(struct tc_cage *cage)
         return refuse_platform(cage, "there is none of this name");
     if (tc_process_prepare(cage) < 0)
         return -1;
-    return cage->plan->image ? open_image(cage) : 0;
+    return cage->plan->image ? tc_image_open(cage, &own(cage)->image) : 0;
 }
 
 static int start(struct tc_cage *cage)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The fronts of the container engines. What holds the tool is held in a container of theirs by the
+ * same walls as in a process cage. */
+#include <toolcage/error.h>
+
+#include "cage/lower.h"
+
+static int lower_podman(const struct tc_grant *grant, struct tc_plan *ret,
+                        struct toolcage_error **err)
+{
+    int r = tc_image_denies(grant, err);
+    return r < 0 ? r : tc_local_lower(grant, "podman", ret, err);
+}
+
+static int lower_docker(const struct tc_grant *grant, struct tc_plan *ret,
+                        struct toolcage_error **err)
+{
+    int r = tc_image_denies(grant, err);
+    return r < 0 ? r : tc_local_lower(grant, "docker", ret, err);
+}
+
+/* Not PATHS: a rootless engine's container stands in a user namespace in which the helper has no
+ * right to look at the tool's memory. */
+#define HAS                                                                      \
+    (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(COPY) |   \
+     TC_FEATURE_BIT(OVERLAY) | TC_FEATURE_BIT(BYTES) | TC_FEATURE_BIT(SESSION) | \
+     TC_FEATURE_BIT(INSTALL))
+
+const struct tc_front tc_podman_front = {
+    .name = "podman",
+    .summary = "a container of podman's, and in it the walls of a process cage",
+    .provides = ~(tc_clauses)0,
+    .has = HAS,
+    .lower = lower_podman,
+};
+
+const struct tc_front tc_docker_front = {
+    .name = "docker",
+    .summary = "a container of docker's, and in it the walls of a process cage",
+    .provides = ~(tc_clauses)0,
+    .has = HAS,
+    .lower = lower_docker,
+};

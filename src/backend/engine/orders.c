@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "backend/engine/orders.h"
+
+#include <stdlib.h>
+
+enum { MOUNTS_MAX = 8192, LIMITS_MAX = 16 };
+
+static void visit_mount(struct tc_wire *w, struct tc_engine_mount *m)
+{
+    tc_wire_str(w, &m->path);
+    tc_wire_strv(w, &m->hide);
+    tc_wire_i64(w, &m->dev);
+    tc_wire_i64(w, &m->ino);
+    tc_wire_i64(w, &m->rights);
+    TC_WIRE_INT(w, m->attached);
+    TC_WIRE_INT(w, m->no_rule);
+    TC_WIRE_INT(w, m->frozen);
+    TC_WIRE_INT(w, m->layered);
+}
+
+static void visit_limit(struct tc_wire *w, struct tc_engine_limit *l)
+{
+    tc_wire_i64(w, &l->resource);
+    tc_wire_i64(w, &l->value);
+}
+
+void tc_engine_orders_visit(struct tc_wire *w, struct tc_engine_orders *o)
+{
+    int64_t *numbers[] = {&o->descriptors, &o->uid,          &o->gid,  &o->left_us,
+                          &o->segments,    &o->landlock_abi, &o->watch};
+    struct tc_strv *lists[] = {&o->directories, &o->programs, &o->argv, &o->env};
+    tc_wire_format(w, "orders-1");
+    TC_WIRE_INT(w, o->image);
+    for (size_t i = 0; i < TC_COUNT(numbers); i++)
+        tc_wire_i64(w, numbers[i]);
+    for (size_t i = 0; i < TC_COUNT(lists); i++)
+        tc_wire_strv(w, lists[i]);
+    TC_WIRE_EACH(w, o->mounts, o->mount_count, MOUNTS_MAX, visit_mount);
+    TC_WIRE_EACH(w, o->limits, o->limit_count, LIMITS_MAX, visit_limit);
+    tc_wire_bytes(w, &o->filter, &o->filter_len);
+    TC_WIRE_INT(w, o->network);
+    tc_wire_bytes(w, &o->v4, &o->v4_len);
+    tc_wire_bytes(w, &o->v6, &o->v6_len);
+    tc_wire_bytes(w, &o->listeners, &o->listeners_len);
+}
+
+void tc_engine_orders_drop(struct tc_engine_orders *o)
+{
+    free(o->mounts);
+    free(o->limits);
+    *o = (struct tc_engine_orders){0};
+}
+
+/* The codec takes what it may change, and writes nothing when it puts. */
+#define BORROW(type, from) ((type)(uintptr_t)(from))
+
+static struct tc_strv borrow(const char *const *list)
+{
+    struct tc_strv v = {.items = BORROW(char **, list)};
+    while (list && list[v.count])
+        v.count++;
+    return v;
+}
+
+static bool fill_mounts(struct tc_engine_orders *o, const struct tc_box *box)
+{
+    o->mounts = calloc(box->mount_count + 1, sizeof(*o->mounts));
+    for (size_t i = 0; o->mounts && i < box->mount_count; i++) {
+        const struct tc_box_mount *m = &box->mounts[i];
+        o->mounts[o->mount_count++] = (struct tc_engine_mount){.path = BORROW(char *, m->path),
+                                                               .hide = borrow(m->hide),
+                                                               .dev = (int64_t)m->dev,
+                                                               .ino = (int64_t)m->ino,
+                                                               .rights = m->rights,
+                                                               .attached = m->fd >= 0,
+                                                               .no_rule = m->no_rule,
+                                                               .frozen = m->frozen,
+                                                               .layered = m->layered};
+        o->descriptors += (m->fd >= 0) + m->layered;
+    }
+    return o->mounts && box->mount_count <= MOUNTS_MAX;
+}
+
+static bool fill_limits(struct tc_engine_orders *o, const struct tc_box *box)
+{
+    o->limits = calloc(box->limit_count + 1, sizeof(*o->limits));
+    for (size_t i = 0; o->limits && i < box->limit_count; i++)
+        o->limits[o->limit_count++] = (struct tc_engine_limit){
+            box->limits[i].resource, (int64_t)box->limits[i].value.rlim_max};
+    return o->limits && box->limit_count <= LIMITS_MAX;
+}
+
+static void fill_network(struct tc_engine_orders *o, const struct tc_box_network *n)
+{
+    o->network = true;
+    o->v4 = BORROW(char *, n->v4);
+    o->v4_len = n->v4_len;
+    o->v6 = BORROW(char *, n->v6);
+    o->v6_len = n->v6_len;
+    o->listeners = BORROW(char *, n->listeners);
+    o->listeners_len = n->listener_count * sizeof(*n->listeners);
+}
+
+bool tc_engine_orders_fill(struct tc_engine_orders *o, const struct tc_box *box, int64_t now_us)
+{
+    *o = (struct tc_engine_orders){.descriptors = TC_ENGINE_IMAGE + (box->image >= 0),
+                                   .image = box->image >= 0,
+                                   .uid = box->uid,
+                                   .gid = box->gid,
+                                   .left_us = box->last_us ? box->last_us - now_us : 0,
+                                   .segments = box->segments,
+                                   .landlock_abi = box->landlock_abi,
+                                   .watch = box->watch,
+                                   .directories = borrow(box->directories),
+                                   .programs = borrow(box->programs),
+                                   .argv = borrow((const char *const *)box->argv),
+                                   .env = borrow((const char *const *)box->envp),
+                                   .filter = BORROW(char *, box->filter->filter),
+                                   .filter_len = box->filter->len * sizeof(*box->filter->filter)};
+    if (box->last_us && o->left_us < 1)
+        o->left_us = 1;
+    if (box->network)
+        fill_network(o, box->network);
+    return fill_mounts(o, box) && fill_limits(o, box) &&
+           o->descriptors <= TC_ENGINE_DESCRIPTORS_MAX;
+}

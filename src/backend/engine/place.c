@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "backend/engine/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "policy/settings.h"
+#include "workspace/state.h"
+
+enum { STALE_S = 3600 };
+
+/* ---- the engine's socket
+ * --------------------------------------------------------------------------------- */
+
+/* Rootless docker has a socket of each user's, too: it is named by who wants it, because to take
+ * the one or the other by what is there would be to choose who has root's rights. */
+bool tc_engine_door_path(const char *engine, const struct tc_strv *settings, uid_t uid,
+                         struct tc_engine_door *ret)
+{
+    const char *said = tc_setting(settings, "socket");
+    int n;
+    if (said)
+        n = snprintf(ret->path, sizeof(ret->path), "%s", said);
+    else if (strcmp(engine, "podman") == 0 && uid != 0)
+        n = snprintf(ret->path, sizeof(ret->path), "/run/user/%u/podman/podman.sock", uid);
+    else
+        n = snprintf(ret->path, sizeof(ret->path),
+                     strcmp(engine, "podman") == 0 ? "/run/podman/podman.sock"
+                                                   : "/run/docker.sock");
+    ret->fd = -1;
+    return n > 0 && (size_t)n < sizeof(ret->path);
+}
+
+static void say_start(const char *engine, const struct tc_engine_door *door,
+                      struct tc_engine_lack *lack)
+{
+    bool user = strncmp(door->path, "/run/user/", strlen("/run/user/")) == 0;
+    if (strcmp(engine, "podman") == 0)
+        (void)snprintf(lack->hint, sizeof(lack->hint),
+                       "start it: systemctl %senable --now podman.socket, or: podman system "
+                       "service --time=0 unix://%s",
+                       user ? "--user " : "", door->path);
+    else
+        (void)snprintf(lack->hint, sizeof(lack->hint),
+                       "start it: systemctl %sstart docker, or: dockerd -H unix://%s; another "
+                       "socket is named by [backend.docker] socket",
+                       user ? "--user " : "", door->path);
+}
+
+static bool lacks(const char *engine, const struct tc_engine_door *door,
+                  struct tc_engine_lack *lack, const char *what)
+{
+    lack->errnum = errno;
+    (void)snprintf(lack->text, sizeof(lack->text), "%s %s", what, door->path);
+    if (errno == EACCES || errno == EPERM)
+        (void)snprintf(lack->hint, sizeof(lack->hint),
+                       "this user may not use that engine, and who may is root by it; a rootless "
+                       "engine of the user's own is named by [backend.%s] socket",
+                       engine);
+    else
+        say_start(engine, door, lack);
+    return false;
+}
+
+/* Without waiting: one that has too many callers is as good as none. */
+static int connect_to(int fd)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    _autofd_ int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)snprintf(name.sun_path, sizeof(name.sun_path), "/proc/self/fd/%d", fd);
+    if (sock < 0 || connect(sock, (struct sockaddr *)&name, sizeof(name)) < 0)
+        return -1;
+    return TAKE_FD(sock);
+}
+
+bool tc_engine_door_open(const char *engine, uid_t uid, struct tc_engine_door *door,
+                         struct tc_engine_lack *lack)
+{
+    struct stat st;
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+    _autofd_ int fd = open(door->path, O_PATH | O_CLOEXEC);
+    if (fd < 0)
+        return lacks(engine, door, lack, "no engine listens at");
+    errno = ENOTSOCK;
+    if (fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
+        return lacks(engine, door, lack, "there is no socket at");
+    _autofd_ int sock = connect_to(fd);
+    if (sock < 0)
+        return lacks(engine, door, lack, "no engine answers at");
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+        return lacks(engine, door, lack, "it cannot be seen who listens at");
+    door->rootless = uid != 0 && peer.uid == uid;
+    errno = EPERM;
+    if (uid == 0 && peer.uid != 0)
+        return lacks(engine, door, lack, "an engine of another user's listens at");
+    door->fd = TAKE_FD(fd);
+    return true;
+}
+
+/* ---- ours
+ * ------------------------------------------------------------------------------------------------
+ */
+
+/* Of helpers that were killed while a container started. */
+static void sweep(int parent)
+{
+    struct dirent *e;
+    struct stat st;
+    _autodir_ DIR *dir = tc_take_dir(openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    while (dir && tc_next_entry(dir, &e) > 0) {
+        if (fstatat(parent, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) ||
+            st.st_mtime > time(NULL) - STALE_S)
+            continue;
+        _autofd_ int fd =
+            openat(parent, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0)
+            (void)unlinkat(fd, "report", 0);
+        (void)unlinkat(parent, e->d_name, AT_REMOVEDIR);
+    }
+}
+
+/* By descriptor: the path may be longer than the name of a socket can be. */
+static int listen_in(int directory, uid_t id)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    _autofd_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)snprintf(name.sun_path, sizeof(name.sun_path), "/proc/self/fd/%d/report", directory);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&name, sizeof(name)) < 0 || listen(fd, 1) < 0)
+        return -1;
+    if (id != (uid_t)-1 && (fchownat(directory, "report", id, (gid_t)id, 0) < 0 ||
+                            fchown(directory, id, (gid_t)id) < 0))
+        return -1;
+    return TAKE_FD(fd);
+}
+
+int tc_engine_talk_open(struct tc_engine_talk *talk, uid_t id)
+{
+    const char *where = "";
+    talk->parent = tc_state_open("engine", &where);
+    if (talk->parent < 0)
+        return -1;
+    sweep(talk->parent);
+    int n = tc_ulid(talk->name) < 0 ? -1
+                                    : snprintf(talk->directory, sizeof(talk->directory),
+                                               "%s/engine/%s", where, talk->name);
+    errno = ENAMETOOLONG;
+    if (n < 0 || (size_t)n >= sizeof(talk->directory) ||
+        mkdirat(talk->parent, talk->name, 0700) < 0)
+        return -1;
+    _autofd_ int directory =
+        openat(talk->parent, talk->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    talk->listener = directory < 0 ? -1 : listen_in(directory, id);
+    return talk->listener < 0 ? -1 : 0;
+}
+
+int tc_engine_talk_accept(struct tc_engine_talk *talk, uid_t id, int *ret_pidfd, pid_t *ret_pid)
+{
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+    _autofd_ int fd = talk->listener < 0 ? -1 : accept4(talk->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != id ||
+        peer.pid <= 0)
+        return -1;
+    *ret_pidfd = tc_pidfd_open(peer.pid);
+    if (*ret_pidfd < 0)
+        return -1;
+    *ret_pid = peer.pid;
+    return TAKE_FD(fd);
+}
+
+void tc_engine_talk_close(struct tc_engine_talk *talk)
+{
+    if (talk->listener >= 0)
+        (void)close(talk->listener);
+    if (talk->parent >= 0 && talk->name[0]) {
+        _autofd_ int directory =
+            openat(talk->parent, talk->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (directory >= 0)
+            (void)unlinkat(directory, "report", 0);
+        (void)unlinkat(talk->parent, talk->name, AT_REMOVEDIR);
+    }
+    if (talk->parent >= 0)
+        (void)close(talk->parent);
+    *talk = TC_ENGINE_NO_TALK;
+}

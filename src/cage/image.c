@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cage/image.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "cage/cage.h"
+#include "linux/mounts.h"
+
+static int refuse(struct tc_cage *cage, const char *message, const char *hint)
+{
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EPATH,
+                                         .stage = "image",
+                                         .subject = cage->plan->image,
+                                         .errnum = errno,
+                                         .hint = hint},
+                        TC_CLAUSE_FS_READ, "the image %s %s", cage->plan->image, message);
+}
+
+/* By descriptor, like every granted path: who can write a directory above must not choose. */
+int tc_image_open(struct tc_cage *cage, int *ret)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    char where[PATH_MAX];
+    struct stat st;
+    errno = EINVAL;
+    _autofd_ int fd =
+        cage->plan->image[0] != '/' ? -1 : tc_resolve(&p->trees.resolver, cage->plan->image, where);
+    if (fd < 0)
+        return refuse(cage, "cannot be opened", "name a directory that exists, by its real path");
+    errno = ENOTDIR;
+    if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
+        return refuse(cage, "is no directory", "unpack it, and name the directory");
+    *ret = tc_process_keep(&p->trees, tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL));
+    return *ret < 0 ? refuse(cage, "cannot be mounted", "copy it to a local file system") : 0;
+}

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""dockerd and podman's service, each in a directory of its own, for as long as a test lasts."""
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+NAMES = ("podman", "docker")
+LIFETIME = 1800  # s: an engine that a test left behind ends by itself
+
+
+class Absent(Exception):
+    """This machine cannot run the engine; the text says why."""
+
+
+def runtime():
+    """crun refuses machines whose control groups are of both versions; runc does not."""
+    return shutil.which("runc") or shutil.which("runc", path="/usr/sbin:/sbin")
+
+
+def command(name, place):
+    if name == "docker":
+        program = shutil.which("dockerd", path=os.environ["PATH"] + ":/usr/sbin")
+        options = ["--data-root", f"{place}/data", "--exec-root", f"{place}/exec", "--pidfile", f"{place}/pid", "-H", f"unix://{place}/socket",
+                   "--storage-driver", "vfs", "--iptables=false", "--ip6tables=false", "--bridge=none"]
+    else:
+        program = shutil.which("podman")
+        options = ["--root", f"{place}/data", "--runroot", f"{place}/run", "--tmpdir", f"{place}/tmp", "--cgroup-manager=cgroupfs",
+                   "--events-backend=file", "--storage-driver", "vfs", *(["--runtime", runtime()] if runtime() else []),
+                   "system", "service", "--time=0", f"unix://{place}/socket"]
+    if not program:
+        raise Absent(f"there is no {name} here")
+    return [program, *options]
+
+
+def ask(path, method, target, body=None):
+    """One request to an engine: status and what its answer says."""
+    connection = http.client.HTTPConnection("localhost", timeout=60)
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.settimeout(60)
+    connection.sock.connect(path)
+    try:
+        connection.request(method, target, body, {"Content-Type": "application/json"} if body else {})
+        answer = connection.getresponse()
+        text = answer.read()
+    finally:
+        connection.close()
+    return answer.status, json.loads(text) if text.strip()[:1] in (b"{", b"[") else text
+
+
+def containers(path):
+    """All that the engine has, running or not."""
+    return ask(path, "GET", "/v1.40/containers/json?all=1")[1]
+
+
+def left(path, limit=20):
+    """What is there when it should be gone: an engine removes in its own time, which the result does not wait for."""
+    deadline = time.monotonic() + limit
+    while containers(path) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return containers(path)
+
+
+def limits():
+    """Podman sets limits of its own, above the caller's, unless it is told."""
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    if hard == resource.RLIM_INFINITY or hard > 65536:
+        resource.setrlimit(resource.RLIMIT_NPROC, (65536, 65536))
+
+
+def answers(path):
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        return ask(path, "GET", "/v1.40/version")[0] == 200
+    return False
+
+
+def finish(process, place):
+    """The engine ends in its own time, and its directory goes once nothing is mounted there."""
+    process.send_signal(signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(20)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
+        mounted = [line.split()[4] for line in file if line.split()[4].startswith(place + "/")]
+    for path in reversed(mounted):
+        subprocess.run(["umount", "-l", path], check=False, capture_output=True)
+    shutil.rmtree(place, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def started(name, user=None):
+    """The path of its socket. With a user: rootless, as that one."""
+    place = tempfile.mkdtemp(prefix=f"toolcage-{name}-", dir="/var/tmp")
+    environment = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin", "HOME": place, "XDG_RUNTIME_DIR": place}
+    os.chmod(place, 0o700)
+    if user is not None:
+        os.chown(place, user, user)
+    try:
+        words = ["timeout", "--kill-after=10", str(LIFETIME), *command(name, place)]
+    except Absent:
+        shutil.rmtree(place)
+        raise
+    log = open(f"{place}/log", "wb")  # pylint: disable=consider-using-with
+    process = subprocess.Popen(words, env=environment, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                               preexec_fn=limits, **({} if user is None else {"user": user, "group": user, "extra_groups": []}))
+    log.close()
+    try:
+        deadline = time.monotonic() + 60
+        while not answers(f"{place}/socket"):
+            if process.poll() is not None or time.monotonic() > deadline:
+                said = pathlib.Path(place, "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                raise Absent(f"{name} does not run here: {said[-1] if said else 'it does not answer'}")
+            time.sleep(0.05)
+        yield f"{place}/socket"
+    finally:
+        finish(process, place)
