@@ -9,6 +9,8 @@
 
 #include "base/path.h"
 #include "call/programs.h"
+#include "call/starts.h"
+#include "policy/credentials.h"
 #include "policy/learn.h"
 #include "policy/system_paths.h"
 
@@ -144,6 +146,86 @@ static bool add_endpoints(struct tc_strv *list, const struct tc_outcome *o, bool
     return true;
 }
 
+/* ---- what starts ---- */
+
+/* One path on the way to a program. A link is granted as what stands in its directory: so it leads
+ * to places of the cage, and nowhere else when somebody changes it. */
+static bool add_hop(struct tc_lesson *l, const struct tc_grant *grant, const char *path)
+{
+    _autofree_ char *link = strdup(path);
+    bool whole = link && cut_at_link(grant, link);
+    _autofree_ char *parent = whole ? tc_path_parent(link) : NULL;
+    if (!link || (whole && !parent))
+        return false;
+    if (!sayable(path) || tc_credential_path(path))
+        return true;
+    whole = whole && !tc_learn_wide(l, parent);
+    struct tc_touched *t = TC_PUSH(l->touched, l->count);
+    if (!t)
+        return false;
+    *t = (struct tc_touched){.path = whole ? TAKE(parent) : TAKE(link),
+                             .how = whole ? TC_TOUCH_READ : TC_TOUCH_EXEC,
+                             .there = true,
+                             .directory = whole};
+    return true;
+}
+
+/* What a program needs to start is no call of the tool's, so nobody has seen it: the links that
+ * lead to it, and the interpreter of each script. All of it was granted in the run. */
+static bool add_start(struct tc_lesson *l, const struct tc_grant *grant,
+                      const struct tc_grant *programs, const char *command)
+{
+    _auto_(tc_starts_done) struct tc_starts starts = {0};
+    bool fine = tc_starts_of_grant(grant, l->home, command, &starts);
+    for (size_t i = 0; fine && !starts.missing && i < starts.hops.count; i++)
+        if (!brought(programs, starts.hops.items[i]))
+            fine = add_hop(l, grant, starts.hops.items[i]);
+    return fine;
+}
+
+static bool add_starts(struct tc_lesson *l, const struct toolcage_call *call,
+                       const struct tc_grant *programs)
+{
+    const struct tc_outcome *o = &call->result->outcome;
+    const char *command = call->grant.argv.count ? call->grant.argv.items[0] : "";
+    _autofree_ char *first = strchr(command, '/') ? tc_path_absolute(l->cwd, command) : strdup("");
+    bool fine = first && (!*first || add_start(l, &call->grant, programs, first));
+    for (size_t i = 0; fine && i < o->access_count; i++)
+        if (o->accesses[i].kind == TC_DENIAL_EXEC && o->accesses[i].target &&
+            o->accesses[i].target[0] == '/')
+            fine = add_start(l, &call->grant, programs, o->accesses[i].target);
+    return fine;
+}
+
+/* ---- what it was given ---- */
+
+static const char *value_of(const struct tc_facts *facts, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *const *pair = facts->environ; pair && *pair; pair++)
+        if (strncmp(*pair, name, length) == 0 && (*pair)[length] == '=')
+            return *pair + length + 1;
+    return NULL;
+}
+
+/* The variables that it was given, and which of them the caller has with that very value. */
+static bool add_given(const struct toolcage_call *call, const struct tc_facts *facts,
+                      struct tc_strv *env, struct tc_strv *passed)
+{
+    for (size_t i = 0; i < call->narrow_count; i++) {
+        const char *pair = call->narrow[i].value, *equals = strchr(pair, '=');
+        if (!tc_streq(call->narrow[i].key, "env"))
+            continue;
+        _autofree_ char *name = equals ? strndup(pair, (size_t)(equals - pair)) : strdup(pair);
+        const char *own = name ? value_of(facts, name) : NULL;
+        bool same = !equals || tc_streq(own, equals + 1);
+        _autofree_ char *whole = equals || !own ? strdup(pair) : tc_format("%s=%s", pair, own);
+        if (!name || !whole || !tc_strv_add(env, whole) || (same && !tc_strv_add(passed, whole)))
+            return false;
+    }
+    return true;
+}
+
 /* "ls" of "/bin/ls"; what a tool's name cannot hold becomes "_". Owned. */
 static char *name_of(const struct tc_strv *argv)
 {
@@ -207,24 +289,27 @@ static char *write_policy(const struct toolcage_call *call, const char *name,
 {
     _autosurroundings_ struct tc_surroundings around = {0};
     _auto_(tc_grant_done) struct tc_grant programs = {0};
-    _autostrv_ struct tc_strv endpoints = {0}, reached = {0};
+    _autostrv_ struct tc_strv endpoints = {0}, reached = {0}, env = {0}, passed = {0};
     _autofree_ char *own = name ? strdup(name) : name_of(&call->grant.argv);
     _autofree_ char *ending = ending_of(call);
     _autofree_ char *timeout = NULL, *memory = NULL;
     struct tc_lesson l = {.name = own,
                           .ending = ending,
                           .argv = &call->grant.argv,
+                          .env = &env,
+                          .passed = &passed,
                           .reached = &reached,
                           .endpoints = &endpoints};
     if (tc_surroundings_gather(&around, err) < 0 ||
         resolve_programs(call, &around.facts, &programs, err) < 0)
         return NULL;
+    l.cwd = call->grant.caller_cwd ? call->grant.caller_cwd : around.cwd;
+    l.home = around.home;
     bool fine = own && ending && add_touched(&l, call, &programs) &&
+                add_starts(&l, call, &programs) && add_given(call, &around.facts, &env, &passed) &&
                 add_reached(&reached, &call->result->outcome) &&
                 add_endpoints(&endpoints, &call->result->outcome, &l.unix_sockets) &&
                 limits(&call->result->outcome, &timeout, &memory);
-    l.cwd = call->grant.caller_cwd ? call->grant.caller_cwd : around.cwd;
-    l.home = around.home;
     l.timeout = timeout;
     l.memory = memory;
     l.programs = &programs.programs;

@@ -100,13 +100,37 @@ struct extension {
 };
 
 /* Is the directory too much to hand out for the sake of one program in its bin? */
+static bool is_wide_for(const char *home, const char *dir)
+{
+    if (tc_path_depth(dir) < 2 || (home && tc_path_within(dir, home)))
+        return true;
+    _autofree_ char *local = home ? tc_path_join(home, ".local") : NULL;
+    return home && (!local || strcmp(dir, local) == 0);
+}
+
 static bool is_too_wide(const struct tc_facts *facts, const char *dir)
 {
-    if (tc_path_depth(dir) < 2 || (facts->home && tc_path_within(dir, facts->home)) ||
-        (facts->real.home && tc_path_within(dir, facts->real.home)))
-        return true;
-    _autofree_ char *local = facts->home ? tc_path_join(facts->home, ".local") : NULL;
-    return facts->home && (!local || strcmp(dir, local) == 0);
+    return is_wide_for(facts->home, dir) ||
+           (facts->real.home && tc_path_within(dir, facts->real.home));
+}
+
+/* The parent of the bin directory that the file is in; NULL: it is in none, or there is no memory.
+ * Owned. */
+static char *parent_of_bin(const char *file)
+{
+    _autofree_ char *bin = tc_path_parent(file);
+    bool in_bin =
+        bin && (strcmp(tc_path_base(bin), "bin") == 0 || strcmp(tc_path_base(bin), "sbin") == 0);
+    return in_bin ? tc_path_parent(bin) : NULL;
+}
+
+char *tc_program_prefix(const char *home, const char *file)
+{
+    char *prefix = parent_of_bin(file);
+    if (prefix && !is_wide_for(home, prefix))
+        return prefix;
+    free(prefix);
+    return strdup(file);
 }
 
 static bool is_granted(const struct tc_grant *grant, const char *path, const char *from)
@@ -158,12 +182,8 @@ static int add_prefix(struct extension *x, const char *file, struct toolcage_err
 {
     if (is_system(file))
         return 0;
-    _autofree_ char *bin = tc_path_parent(file);
-    _autofree_ char *prefix = bin ? tc_path_parent(bin) : NULL;
-    if (!prefix)
-        return tc_fail_memory(err);
-    bool in_bin = strcmp(tc_path_base(bin), "bin") == 0 || strcmp(tc_path_base(bin), "sbin") == 0;
-    const char *what = in_bin && !is_too_wide(x->facts, prefix) ? prefix : file;
+    _autofree_ char *prefix = parent_of_bin(file);
+    const char *what = prefix && !is_too_wide(x->facts, prefix) ? prefix : file;
     _autofree_ char *from = realpath(what, NULL);
     if (!from || is_too_wide(x->facts, from))
         return tc_fail(err,

@@ -18,4 +18,8 @@ int tc_programs_extend(const struct toolcage_policy *policy, const struct tc_fac
  * it stands for), or NULL with errno ENOENT or ENOMEM. Owned. */
 char *tc_program_find(const char *path, const char *name);
 
+/* What to grant for the sake of a program: its install prefix (the parent of its bin), or the file
+ * where that would be too much. Text only; `home` may be NULL. Owned; NULL when out of memory. */
+char *tc_program_prefix(const char *home, const char *file);
+
 #endif

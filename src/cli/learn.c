@@ -11,6 +11,7 @@
 #include "cli/habits.h"
 #include "cli/run.h"
 #include "cli/say.h"
+#include "cli/trial.h"
 
 static const struct tc_option options[] = {
     {"name", 0, "NAME", NULL, "what the learned tool is called (default: as its command)"},
@@ -18,6 +19,7 @@ static const struct tc_option options[] = {
      "it may read all but /etc and credentials, and write this directory"},
     TC_OPTIONS_NARROWING,
     {"stdin", 0, "pass|none", NULL, "whether the tool reads your standard input (default: pass)"},
+    {"no-trial", 0, NULL, NULL, "do not run it once more under what was learned"},
     TC_OPTION_HELP,
     {0},
 };
@@ -31,14 +33,18 @@ static const char text[] =
     "--read,\n"
     "--write and --allow-all add to it. What was refused stands in the policy as a comment: run "
     "again\n"
-    "with more, or add it by hand. Nothing is trusted before you say so.\n"
+    "with more, or add it by hand. Then it runs once more under that policy, without input, and "
+    "nothing\n"
+    "of that reaches this machine: what is missing is said. Nothing is trusted before you say so.\n"
     "\n"
-    "exit codes: those of exec\n"
+    "exit codes: those of exec; 1 also when the policy was found to lack something\n"
     "\n"
     "examples:\n"
     "  toolcage learn --write . make > toolcage.toml\n"
+    "  toolcage learn --read ~/venv -e PYTHONPATH=src -- ~/venv/bin/python test.py > "
+    "toolcage.toml\n"
     "  toolcage learn --allow-all --name report -- python3 report.py > toolcage.toml\n"
-    "  toolcage policy check toolcage.toml && toolcage policy trust toolcage.toml\n";
+    "  toolcage policy trust toolcage.toml && toolcage call make\n";
 
 /* Views of the kernel, what the cage has of its own or shows anyway, and the machine's
  * configuration, in which keys lie beside what everybody may know. */
@@ -84,16 +90,64 @@ static int allow_all(struct toolcage_call *call, struct tc_failure *failure)
     return rc ? rc : allow(call, "write", here, failure);
 }
 
-static int print_policy(const struct toolcage_call *call, const char *name,
-                        struct tc_failure *failure)
+/* What came of the trial stands in the policy too, where it will be read. */
+static int print_policy(const char *policy, const struct tc_trial *trial)
 {
-    char *policy = NULL;
-    if (toolcage_call_learned_policy(call, name, &policy, tc_failure_error(failure)))
-        return -1;
+    const char *line = trial->lines ? trial->lines : "";
+    for (int rc; *line; line += strcspn(line, "\n") + 1)
+        if ((rc = tc_cli_print("# ", 2)) || (rc = tc_cli_print(line, strcspn(line, "\n") + 1)))
+            return rc;
     int rc = tc_cli_print(policy, strlen(policy));
     tc_dangers_tell("/learned.toml", NULL, policy, "error");
-    toolcage_free(policy);
     return rc;
+}
+
+static void say_trial(const struct tc_trial *trial)
+{
+    if (trial->fits) {
+        tc_cli_say("it ran once more under this policy, and ended as before");
+        return;
+    }
+    for (const char *line = trial->lines; line && *line; line += strcspn(line, "\n") + 1)
+        tc_cli_say("%.*s", (int)strcspn(line, "\n"), line);
+    if (trial->lacks)
+        tc_cli_hint("learn again with more (--read, --write, --allow-all), or add it to the policy "
+                    "by hand");
+}
+
+/* Did the tool come to an end of its own, which a second run can be compared with? */
+static bool ended(const struct toolcage_result *result)
+{
+    int32_t status = toolcage_result_status(result);
+    return status == TOOLCAGE_STATUS_OK || status == TOOLCAGE_STATUS_FAILED;
+}
+
+static int teach(const struct tc_setup *setup, const struct tc_args *args, int code)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    _autotrial_ struct tc_trial trial = {0};
+    char *policy = NULL;
+    if (toolcage_call_learned_policy(setup->call, tc_args_value(args, "name"), &policy,
+                                     tc_failure_error(&failure)))
+        return tc_failure_tell(&failure, args, NULL);
+    bool tried = !tc_args_has(args, "no-trial") && ended(toolcage_call_result(setup->call));
+    int rc = tried ? tc_trial_run(setup->engine, policy, args->words, args->word_count, code,
+                                  &trial, &failure)
+                   : 0;
+    int printed = print_policy(policy, &trial);
+    toolcage_free(policy);
+    if (rc)
+        return tc_failure_tell(&failure, args, NULL);
+    if (tried && !printed)
+        say_trial(&trial);
+    return printed ? printed : trial.lacks && !code ? 1 : code;
+}
+
+/* Did it begin at all? */
+static bool began(const struct toolcage_result *result)
+{
+    int32_t status = result ? toolcage_result_status(result) : TOOLCAGE_STATUS_ERROR;
+    return status != TOOLCAGE_STATUS_DENIED && status != TOOLCAGE_STATUS_ERROR;
 }
 
 static int run(const struct tc_args *args)
@@ -111,11 +165,7 @@ static int run(const struct tc_args *args)
         return tc_failure_tell(&failure, args, NULL);
     setup.aside = true;
     rc = tc_run(&setup, args, NULL, !input || strcmp(input, "none") != 0);
-    if (!toolcage_call_result(setup.call) ||
-        toolcage_result_status(toolcage_call_result(setup.call)) == TOOLCAGE_STATUS_DENIED)
-        return rc;
-    int printed = print_policy(setup.call, tc_args_value(args, "name"), &failure);
-    return printed < 0 ? tc_failure_tell(&failure, args, NULL) : printed ? printed : rc;
+    return began(toolcage_call_result(setup.call)) ? teach(&setup, args, rc) : rc;
 }
 
 const struct tc_verb tc_verb_learn = {

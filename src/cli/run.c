@@ -285,6 +285,12 @@ static int finish(const struct run *run, const struct tc_setup *setup, const str
     return rc ? rc : code;
 }
 
+int tc_run_silent(struct toolcage_call *call, struct tc_failure *failure)
+{
+    struct run run = {.call = call, .sink = -1};
+    return run_call(&run, false, true, failure);
+}
+
 int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool, bool input)
 {
     struct run run = {.call = setup->call, .sink = -1, .aside = setup->aside};

@@ -10,5 +10,7 @@
 
 /* Runs setup->call. `input`: standard input passes. Returns the exit code. */
 int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool, bool input);
+/* To its end, without input, and nothing of it is shown or said. 0, or -1 with the failure. */
+int tc_run_silent(struct toolcage_call *call, struct tc_failure *failure);
 
 #endif

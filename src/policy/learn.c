@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/shown.h"
 #include "policy/credentials.h"
+#include "policy/template.h"
 
 enum { REFUSED_SHOWN = 20 };
 
@@ -134,7 +135,8 @@ static void add_refused(struct tc_buf *out, const struct tc_lesson *l)
     size_t shown = 0, more = 0;
     for (size_t i = 0; i < l->count; i++) {
         const struct tc_touched *t = &l->touched[i];
-        if (!t->refused || t->how == TC_TOUCH_LOOK)
+        bool looks = t->how == TC_TOUCH_LOOK || (t->how != TC_TOUCH_WRITE && !t->there);
+        if (!t->refused || looks) /* a search, or a file that it can do without */
             continue;
         if (shown == REFUSED_SHOWN) {
             more++;
@@ -178,6 +180,89 @@ static void add_links(struct tc_buf *out, const struct tc_lesson *l, const struc
         tc_buf_add_shown(out, last = t->path);
         tc_buf_addc(out, '\n');
     }
+}
+
+/* ---- command and environment
+ * --------------------------------------------------------------------- */
+
+bool tc_learn_places(const struct tc_strv *argv)
+{
+    struct tc_hole hole;
+    for (size_t i = 0; i < argv->count; i++)
+        if (tc_hole_find(argv->items[i], &hole))
+            return true;
+    return false;
+}
+
+static void add_command(struct tc_buf *out, const struct tc_lesson *l)
+{
+    if (!tc_learn_places(l->argv)) {
+        add_array(out, "command", l->argv);
+        return;
+    }
+    add_line(out,
+             "no command: a word of it would be read as a place for an argument. Give it at each "
+             "call:",
+             NULL);
+    add_line(out, "toolcage exec --tool ", l->name);
+}
+
+static bool is_loaders(const char *name)
+{
+    return tc_startswith(name, "LD_") || tc_streq(name, "GCONV_PATH") ||
+           tc_streq(name, "GLIBC_TUNABLES");
+}
+
+/* The caller's own values stay the caller's; what may be a secret is never written down. */
+static bool is_passed(const struct tc_lesson *l, const char *pair, const char *name)
+{
+    struct tc_hole hole;
+    const char *value = pair + strlen(name) + 1;
+    bool sayable = !tc_hole_find(value, &hole) && tc_utf8_valid(value, strlen(value));
+    return !is_loaders(name) &&
+           (tc_strv_has(l->passed, pair) || tc_credential_variable(name) || !sayable);
+}
+
+/* The last value of a name counts. */
+static bool comes_again(const struct tc_strv *env, size_t at, size_t name_len)
+{
+    for (size_t i = at + 1; i < env->count; i++)
+        if (strncmp(env->items[i], env->items[at], name_len + 1) == 0)
+            return true;
+    return false;
+}
+
+static bool add_env(struct tc_buf *out, const struct tc_lesson *l)
+{
+    _autostrv_ struct tc_strv pass = {0};
+    _autobuf_ struct tc_buf set = TC_BUF_INIT;
+    for (size_t i = 0; i < l->env->count; i++) {
+        const char *pair = l->env->items[i];
+        size_t length = strcspn(pair, "=");
+        _autofree_ char *name = strndup(pair, length);
+        if (!name)
+            return false;
+        if (!pair[length] || comes_again(l->env, i, length))
+            continue;
+        if (!is_passed(l, pair, name)) {
+            tc_buf_addf(&set, "%s%s = ", set.len ? ", " : "", name);
+            tc_toml_string(&set, pair + length + 1);
+            continue;
+        }
+        if (tc_credential_variable(name))
+            add_line(out, "danger: may be a secret, which the tool then knows: ", name);
+        if (!tc_strv_has(l->passed, pair))
+            add_line(out,
+                     "note: its value is not written here, and has to be the caller's own: ", name);
+        if (!tc_strv_add(&pass, name))
+            return false;
+    }
+    if (pass.count)
+        add_array(out, "env.pass", &pass);
+    if (set.len)
+        tc_buf_addf(out, "env.set = { %s }\n", set.data);
+    out->failed |= set.failed;
+    return true;
 }
 
 /* ---- the text
@@ -258,7 +343,9 @@ char *tc_learn_write(const struct tc_lesson *l)
         return NULL;
     add_head(&out, l);
     tc_buf_addf(&out, "[tool.%s]\n", l->name);
-    add_array(&out, "command", l->argv);
+    add_command(&out, l);
+    if (!add_env(&out, l))
+        return NULL;
     if (l->programs->count)
         add_array(&out, "programs", l->programs);
     if (needs_cwd(l, &readable, &writable)) {

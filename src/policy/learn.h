@@ -26,6 +26,8 @@ struct tc_touched {
 struct tc_lesson {
     const char *name; /* of the tool */
     const struct tc_strv *argv;
+    const struct tc_strv *env;      /* NAME=value: what it was given */
+    const struct tc_strv *passed;   /* those of them that the caller has */
     const struct tc_strv *programs; /* those that the cage would not show otherwise */
     const char *cwd;                /* where it ran */
     const char *home;               /* the caller's; NULL: unknown */
@@ -38,6 +40,10 @@ struct tc_lesson {
     const struct tc_strv *endpoints; /* the same, or "host", that it tried to reach */
     bool unix_sockets;               /* it tried to make one */
 };
+
+/* Would a word of it be read as a place for an argument? Then the policy cannot hold the command,
+ * and it is given at each call. */
+bool tc_learn_places(const struct tc_strv *argv);
 
 /* The text of a policy with this one tool; owned, NULL when out of memory. */
 char *tc_learn_write(const struct tc_lesson *lesson);

@@ -188,4 +188,120 @@ def hostile_names(s):
     check(isinstance(tools, dict) and list(tools) == ["t"] and "\x1b" not in done.stdout, "they stay names", done.stdout)
 
 
-run(programs, generalised, caged_at_first, dangers, above, planted, hostile_names)
+def typed(s, *words, name, cwd=None, extra=None):
+    """What a person types: learn into a file, check it, call the tool that it names."""
+    done = toolcage(s, "learn", *words, cwd=cwd, extra=extra)
+    s.write("learned.toml", done.stdout)
+    valid = toolcage(s, "policy", "check", s.path("learned.toml"))
+    check(valid.returncode == 0, f"{name}: policy check takes what was learned", (valid, done.stdout))
+    return done, toolcage(s, "call", "--policy", s.path("learned.toml"), name, cwd=cwd, extra=extra)
+
+
+def environments(s):
+    """A virtual environment's interpreter is a link, and so is that of each of its scripts."""
+    clear(s)
+    venv = s.path("venv")
+    s.write("venv/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\nversion = 3\n")
+    for path in (s.directory("venv/bin"), s.directory("ws/.venv/bin")):
+        os.symlink("/usr/bin/python3", f"{path}/python3")
+        os.symlink("python3", f"{path}/python")
+    s.write("ws/.venv/pyvenv.cfg", "home = /usr/bin\n")
+    s.write("venv/bin/pytest", f"#!{venv}/bin/python\nimport sys\nprint('ran in', sys.prefix)\n", 0o755)
+    s.write("ws/plot.py", "import sys\nopen('plot.out', 'w').write('x')\nprint('ran in', sys.prefix)\n")
+    for title, command, name, prefix in (
+            ("its Python", [f"{venv}/bin/python", "plot.py"], "python", venv),
+            ("a script of it", [f"{venv}/bin/pytest"], "pytest", venv),
+            ("one where tools write", [".venv/bin/python", "plot.py"], "python", s.path("ws/.venv")),
+            ("its Python, run by a shell", ["sh", "-c", f"{venv}/bin/pytest && :"], "sh", venv)):
+        done, again = typed(s, "--write", ".", "--read", venv, "--", *command, name=name)
+        check(done.returncode == 0 and "ran once more" in done.stderr, f"{title}: learned, and tried", done)
+        check(again.returncode == 0 and again.stdout == f"ran in {prefix}\n", f"{title}: runs under what was learned", (done.stdout, again))
+
+
+def managed(s):
+    """An interpreter of a version manager, to which the environment's links lead."""
+    clear(s)
+    python, venv = s.path("home/.pyenv/versions/9.9.9/bin/python9"), s.path("venv")
+    s.write("home/.pyenv/versions/9.9.9/bin/python9", "#!/bin/sh\necho ran by $0 for $1\n", 0o755)
+    os.symlink(python, f"{s.directory('venv/bin')}/python")
+    s.write("venv/bin/tool", f"#!{venv}/bin/python\n", 0o755)
+    done, again = typed(s, "--read", venv, "--read", s.path("home/.pyenv/versions/9.9.9"), "--", f"{venv}/bin/python", name="python")
+    check(done.returncode == 0 and again.returncode == 0 and again.stdout.startswith("ran by"), "its interpreter is learned", (done, again))
+
+
+def given(s):
+    """-e stands in the policy; a secret's value, and one that is the caller's own, does not."""
+    clear(s)
+    done, again = typed(s, "-e", "FOO=bar \"x\"", "-e", "OWN", "--", "sh", "-c", "echo $FOO, $OWN", name="sh", extra={"OWN": "mine-31"})
+    tool = tomllib.loads(done.stdout)["tool"]["sh"]
+    check(tool["env"] == {"pass": ["OWN"], "set": {"FOO": 'bar "x"'}} and "mine-31" not in done.stdout, "what it was given", done.stdout)
+    check(again.returncode == 0 and again.stdout == 'bar "x", mine-31\n', "it is there again", again)
+    done = toolcage(s, "learn", "-e", "API_TOKEN=tweet-31", "-e", "LD_BIND_NOW=1", "-e", "HOLE={x}", "--", "sh", "-c", "true")
+    tool = tomllib.loads(done.stdout)["tool"]["sh"]
+    check("tweet-31" not in done.stdout and tool["env"] == {"pass": ["API_TOKEN", "HOLE"], "set": {"LD_BIND_NOW": "1"}}, "a secret is not written down", done.stdout)
+
+
+def places(s):
+    """A word that would be the place of an argument: the command is given at each call."""
+    clear(s)
+    s.write("ws/in", "text-31\n")
+    command = ["awk", "{print}", "in"]
+    done = toolcage(s, "learn", "--", *command)
+    s.write("learned.toml", done.stdout)
+    check(done.returncode == 0 and "ran once more" in done.stderr and "command" not in tomllib.loads(done.stdout)["tool"]["awk"], "no command", done)
+    again = toolcage(s, "exec", "--policy", s.path("learned.toml"), "--tool", "awk", "--", *command)
+    check(again.returncode == 0 and again.stdout == "text-31\n", "as the policy says", again)
+
+
+def tried(s):
+    """What was learned is run once more, nothing of which reaches the host, and what it lacks is said."""
+    clear(s)
+    s.write("ws/count", "")
+    done = toolcage(s, "learn", "--write", ".", "--", "sh", "-c", "echo x >> count")
+    check(done.returncode == 0 and "ran once more" in done.stderr and s.read("ws/count") == b"x\n", "its changes are discarded", (done, s.read("ws/count")))
+    # it goes where the first run did not: what an overlay shows of the host after that run
+    s.write("outside/canary", "tweet-31\n")
+    script = f"test -e second && exec cat {s.path('outside/canary')}; echo > second"
+    done = toolcage(s, "learn", "--write", ".", "--read", s.path("outside"), "--", "sh", "-c", script)
+    lacks = f"refused: read {s.path('outside/canary')}"
+    check(done.returncode == 1 and f"toolcage: {lacks}" in done.stderr and f"# {lacks}\n" in done.stdout and "tweet-31" not in done.stdout + done.stderr, "what it lacks", done)
+    check("toml" in done.stderr or "by hand" in done.stderr, "and what to do", done)
+    os.remove(s.path("ws/second"))
+    done = toolcage(s, "learn", "--no-trial", "--write", ".", "--read", s.path("outside"), "--", "sh", "-c", script)
+    check(done.returncode == 0 and "once more" not in done.stderr + done.stdout, "unless it is not tried", done)
+    done = toolcage(s, "learn", "--write", ".", "--", "mkdir", "made")
+    check(done.returncode == 0 and "cannot be run twice" in done.stderr and "refused" not in done.stdout.split("[tool")[0].replace("nothing was refused", ""), "what cannot run twice", done)
+    done = toolcage(s, "learn", "--", "/nowhere/at-all")
+    check(done.returncode == 127 and not done.stdout, "what never began teaches nothing", done)
+
+
+def searched(s):
+    """Refused looks at what is not there are no lesson."""
+    clear(s)
+    secret = s.write("outside/canary", "tweet-31\n")
+    done = toolcage(s, "learn", "--", "sh", "-c", f"cat {secret} {s.path('outside/nothing')}; true")
+    check(f"read {secret}" in done.stdout and "nothing" not in done.stdout.split("[tool")[1].split("command")[1].split("\n", 1)[1], "only what is there", done.stdout)
+
+
+def readme(s):
+    """The lines of the README, one after the other."""
+    clear(s)
+    s.write("ws/Makefile", "all: out\nout: in\n\tcp in out\n")
+    s.write("ws/in", "x")
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../README.md"), encoding="utf-8") as file:
+        lines = [line.split("  #")[0].strip() for line in file if line.startswith("    toolcage ")]
+    start = next(i for i, line in enumerate(lines) if line.startswith("toolcage learn "))
+    end = next(i for i, line in enumerate(lines) if line.startswith("toolcage shell "))
+    check(end - start >= 4, "the README shows it", lines)
+    if not shutil.which("make", path=s.environ["PATH"]):
+        skip("the README's lines", "skipped: make is not installed")
+        return
+    for line in lines[start:end]:
+        os.utime(s.path("ws/in"))
+        done = subprocess.run(["/bin/sh", "-c", line.replace("toolcage ", f"{TOOLCAGE} ", 1).replace("&& toolcage ", f"&& {TOOLCAGE} ")], cwd=s.ws, env=s.environ,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+        # nothing was denied to those before, so there is nothing to allow
+        check(done.returncode == 0 or (line == "toolcage allow --last" and "nothing was denied" in done.stderr), line, done)
+
+
+run(environments, managed, given, places, tried, searched, readme, programs, generalised, caged_at_first, dangers, above, planted, hostile_names)

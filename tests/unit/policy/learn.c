@@ -43,6 +43,8 @@ static struct tc_lesson lesson(struct tc_touched *touched, size_t count)
     static const struct tc_strv argv = {words, 2};
     return (struct tc_lesson){.name = "t",
                               .argv = &argv,
+                              .env = &none,
+                              .passed = &none,
                               .programs = &none,
                               .cwd = "/w/project",
                               .home = "/home/u",
