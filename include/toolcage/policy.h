@@ -77,7 +77,8 @@ int toolcage_policy_setups_json(const struct toolcage_policy *policy, const char
 /* What is allowed in a policy and dangerous, useless or impossible all the same: docs/lint.md lists
  * the findings. `text` is what the policy was loaded from: places and silencing comments ("#
  * toolcage: allow(ID) reason") are read there. `suffixes` is the public suffix list in its own text
- * form, or NULL: then hosts are not compared with it, and "unchecked" says so. *ret_json is the
+ * form, or NULL: then hosts are not compared with it, and "unchecked" says so. Programs
+ * that the policy names are looked at on this machine: what they need to start. *ret_json is the
  * caller's (toolcage_free): {version, file, findings: [{id, severity ("error", "warning", "note"),
  * key, line, column, span, message, hint, silenced (the reason, or null), text (all of it for a
  * person)}], counts: {error, warning, note, silenced, more}, unchecked: [id]}. Thread-safe. Errors:

@@ -4,17 +4,47 @@
 
 #include "backend/backend.h"
 #include "call/facts.h"
+#include "call/programs.h"
+#include "call/starts.h"
 #include "policy/lint.h"
 
 enum { FRONTS_MAX = 32 };
+
+static bool brings(const struct toolcage_policy *policy, const struct tc_strv *programs,
+                   struct tc_strv *ret)
+{
+    _autosurroundings_ struct tc_surroundings here = {0};
+    _auto_(tc_grant_done) struct tc_grant grant = {0};
+    struct toolcage_error *err = NULL;
+    bool fine = tc_surroundings_gather(&here, &err) == 0 &&
+                tc_strv_copy(&grant.programs, programs) &&
+                tc_programs_extend(policy, &here.facts, &grant, &err) == 0;
+    for (size_t i = 0; fine && i < grant.fs_count; i++)
+        if (grant.fs[i].access != TC_ACCESS_DENY)
+            fine = tc_strv_add(ret, grant.fs[i].path);
+    tc_error_free(err);
+    return fine;
+}
+
+static char *finds(const char *name)
+{
+    const char *path = getenv("PATH");
+    char *found =
+        tc_program_find("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", name);
+    return found || !path ? found : tc_program_find(path, name);
+}
 
 int tc_policy_lint_here(const struct toolcage_policy *policy, const char *text, size_t length,
                         const char *suffixes, size_t suffixes_len, char **ret,
                         struct toolcage_error **err)
 {
     struct tc_lint_backend backends[FRONTS_MAX];
-    struct tc_lint_facts facts = {
-        .backends = backends, .suffixes = suffixes, .suffixes_len = suffixes_len};
+    struct tc_lint_facts facts = {.backends = backends,
+                                  .suffixes = suffixes,
+                                  .suffixes_len = suffixes_len,
+                                  .starts = tc_starts_look,
+                                  .brings = brings,
+                                  .finds = finds};
     const struct tc_front *front;
     while (facts.backend_count < FRONTS_MAX && (front = tc_front_at(facts.backend_count)))
         backends[facts.backend_count++] =

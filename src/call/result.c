@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "call/unstarted.h"
+
 static const char *const words[] = {"ok",     "failed",    "timeout", "limit",
                                     "denied", "cancelled", "error"};
 
@@ -116,7 +118,10 @@ static struct toolcage_error *error_of_failure(const struct tc_result_frame *fra
                                                const struct tc_failure *f)
 {
     uint32_t line = line_of(frame->grant, f);
-    return tc_error_of_failure(f, tc_policy_file(frame->policy, line), tc_policy_number(line));
+    struct toolcage_error *better = tc_unstarted_error(frame, f);
+    return better ? better
+                  : tc_error_of_failure(f, tc_policy_file(frame->policy, line),
+                                        tc_policy_number(line));
 }
 
 /* A refused connect is the doing of the network's key or of unix_sockets, wherever that was said.

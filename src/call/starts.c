@@ -172,6 +172,7 @@ static enum step look(struct walk *w, const char *prefix, char **ret_host, bool 
     if (exact ? stat(host, &st) : lstat(host, &st))
         return miss(w) ? STEP_END : STEP_MEMORY;
     *ret_link = S_ISLNK(st.st_mode);
+    w->ret->link = w->ret->link || (*ret_link && last);
     if (*ret_link)
         return follow_link(w, host, prefix) ? STEP_FOUND : STEP_MEMORY;
     if (last)

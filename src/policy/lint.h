@@ -8,6 +8,7 @@
 
 #include "policy/feature.h"
 #include "policy/policy.h"
+#include "policy/starts.h"
 
 struct tc_lint_backend {
     const char *name;
@@ -22,6 +23,13 @@ struct tc_lint_facts {
     size_t backend_count;
     const char *suffixes; /* the public suffix list; NULL: not at hand */
     size_t suffixes_len;
+    /* Who looks at this machine's files; each NULL: nobody. */
+    tc_starts_fn *starts;
+    /* What `programs` makes readable, appended; false: that cannot be told. */
+    bool (*brings)(const struct toolcage_policy *policy, const struct tc_strv *programs,
+                   struct tc_strv *ret);
+    /* Where a program of that name is, first among those of every cage; NULL: nowhere. Owned. */
+    char *(*finds)(const char *name);
 };
 
 /* The findings as JSON (as toolcage_policy_lint_json says); *ret is owned. `text` is what the

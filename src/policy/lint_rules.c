@@ -52,6 +52,7 @@ const struct tc_lint_rule tc_lint_rules[] = {
     {"unenforceable", TC_SEVERITY_NOTE, BACKENDS | KEYS(NETWORK), tc_lint_unenforceable, NULL},
 
     /* what has no effect */
+    {"command-outside", TC_SEVERITY_WARNING, KEYS(COMMAND), tc_lint_start, NULL},
     {"shadowed-entry", TC_SEVERITY_WARNING, KEYS2(FILESYSTEM, NETWORK), tc_lint_shadowed, NULL},
     {"denied-nothing", TC_SEVERITY_WARNING, KEYS(FILESYSTEM), tc_lint_denied_nothing, NULL},
     {"denied-all", TC_SEVERITY_WARNING, KEYS(FILESYSTEM), tc_lint_denied_all, NULL},

@@ -101,6 +101,9 @@ tc_lint_each tc_lint_no_backend, tc_lint_unenforceable, tc_lint_gives_up, tc_lin
     tc_lint_timeout, tc_lint_memory, tc_lint_disk_memory, tc_lint_output, tc_lint_shell,
     tc_lint_fallback, tc_lint_syscalls;
 
+/* ---- lint_start.c ---- */
+tc_lint_each tc_lint_start;
+
 /* ---- lint_dead.c ---- */
 tc_lint_each tc_lint_shadowed, tc_lint_denied_nothing, tc_lint_denied_all, tc_lint_same,
     tc_lint_argument;

@@ -21,6 +21,7 @@ struct tc_starts {
     char *missing;        /* the first path that the tool would not find, or NULL */
     char *by;             /* what names it: a link or a script; NULL: it is the command itself */
     bool interpreter;     /* the latter */
+    bool link;            /* the file itself is a link, not only a directory that leads to it */
     struct tc_strv grant; /* what would grant it: prefixes or files; none: nothing is there */
 };
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """toolcage learn: a run under the learned policy succeeds, and one that goes beyond what was learned does not."""
+import json
 import os
 import shutil
 import subprocess
@@ -229,6 +230,39 @@ def managed(s):
     check(done.returncode == 0 and again.returncode == 0 and again.stdout.startswith("ran by"), "its interpreter is learned", (done, again))
 
 
+def unstarted(s):
+    """A file that is there and does not start says what it lacks; policy check knows before it is called."""
+    clear(s)
+    python, venv = s.path("home/.pyenv/versions/9.9.9/bin/python9"), s.path("venv2")
+    s.write("home/.pyenv/versions/9.9.9/bin/python9", "#!/bin/sh\necho ran\n", 0o755)
+    os.symlink(python, f"{s.directory('venv2/bin')}/python")
+    s.write("venv2/bin/tool", f"#!{venv}/bin/python\n", 0o755)
+    prefix = s.path("home/.pyenv/versions/9.9.9")
+    done = toolcage(s, "exec", "--read", venv, "--", f"{venv}/bin/tool")
+    check(done.returncode == 127 and f"its interpreter is not: {python} (named by {venv}/bin/python)" in done.stderr and f"hint: --read {prefix}\n" in done.stderr, "its interpreter is named, and the grant for it", done)
+    check(toolcage(s, "exec", "--read", venv, "--read", prefix, "--", f"{venv}/bin/tool").stdout == "ran\n", "which cures it")
+    done = toolcage(s, "exec", "--read", venv, "--", f"{venv}/bin/python")
+    check(done.returncode == 127 and f"leads to {python}, which the cage does not have" in done.stderr, "so is what a link leads to", done)
+    s.write("p.toml", f'[tool.t]\ncommand = ["{venv}/bin/tool"]\nfilesystem.readable = ["{venv}"]\n')
+    done = toolcage(s, "call", "--policy", s.path("p.toml"), "t")
+    check(done.returncode == 127 and f'hint: filesystem.readable = ["{prefix}"]' in done.stderr, "in the words of a policy", done)
+    for readable, grants in (([venv], [prefix]), ([], [venv, prefix]), ([venv, prefix], None)):
+        s.write("p.toml", f'[tool.t]\ncommand = ["{venv}/bin/tool"]\nfilesystem.readable = {json.dumps(readable)}\n')
+        done = toolcage(s, "policy", "check", s.path("p.toml"))
+        told = f'hint: grant it: filesystem.readable = {json.dumps(grants)}' if grants else "ok"
+        check(done.returncode == (1 if grants else 0) and told in done.stdout + done.stderr and ("[command-outside]" in done.stdout + done.stderr) == bool(grants), f"policy check: {len(readable)} granted", done)
+    # nothing is told of what is not granted: not whether it is there
+    s.write("outside/name-31", "x", 0o755)
+    told = []
+    for name in ("name-31", "none-32"):
+        s.write("ws/script", f"#!{s.path('outside', name)}\n", 0o755)
+        done = toolcage(s, "exec", "--", "./script")
+        told.append((done.returncode, done.stderr.replace(name, "NAME")))
+        done = toolcage(s, "exec", "--", s.path("outside", name))
+        told[-1] += (done.stderr.replace(name, "NAME"),)
+    check(told[0] == told[1] and "NAME" in told[0][1], "not whether something is there", told)
+
+
 def given(s):
     """-e stands in the policy; a secret's value, and one that is the caller's own, does not."""
     clear(s)
@@ -304,4 +338,4 @@ def readme(s):
         check(done.returncode == 0 or (line == "toolcage allow --last" and "nothing was denied" in done.stderr), line, done)
 
 
-run(environments, managed, given, places, tried, searched, readme, programs, generalised, caged_at_first, dangers, above, planted, hostile_names)
+run(environments, managed, unstarted, given, places, tried, searched, readme, programs, generalised, caged_at_first, dangers, above, planted, hostile_names)
