@@ -140,7 +140,7 @@ static bool add_endpoints(struct tc_strv *list, const struct tc_outcome *o, bool
     for (size_t i = 0; i < o->denial_count; i++) {
         const struct tc_denial *d = &o->denials[i];
         *ret_unix = *ret_unix || (!d->probe && d->kind == TC_DENIAL_UNIX);
-        if (tc_denial_row(d->kind)->key && d->target && !tc_strv_add(list, d->target))
+        if (tc_denial_row(d->kind)->key && d->target && !d->probe && !tc_strv_add(list, d->target))
             return false;
     }
     return true;

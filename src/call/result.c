@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/path.h"
+#include "call/starts.h"
 #include "call/unstarted.h"
 
 static const char *const words[] = {"ok",     "failed",    "timeout", "limit",
@@ -170,12 +172,36 @@ static bool place_path(const struct tc_result_frame *frame, struct tc_denial *d)
     return true;
 }
 
+/* The search of a program that the cage has, too: the helper saw that it went on, and not whether
+ * it found anything. */
+static bool is_search(const struct tc_grant *grant, const struct tc_denial *d)
+{
+    _auto_(tc_starts_done) struct tc_starts starts = {0};
+    return d->target && tc_starts_on_path(grant, NULL, tc_path_base(d->target), &starts) &&
+           starts.hops.count && !starts.missing;
+}
+
+/* What a tool tried and did without. Whoever may have no network asks for names all the same, and
+ * where the call ended well it did not need them. */
+static bool is_probe(const struct tc_result_frame *frame, const struct tc_outcome *o,
+                     const struct tc_denial *d)
+{
+    if (d->kind == TC_DENIAL_UNRESOLVED)
+        return d->probe || o->status == TOOLCAGE_STATUS_OK;
+    return d->probe && (d->kind != TC_DENIAL_UNSHOWN || is_search(frame->grant, d));
+}
+
 static bool place_denials(const struct tc_result_frame *frame, struct tc_outcome *o)
 {
     for (size_t i = 0; i < o->denial_count; i++) {
         struct tc_denial *d = &o->denials[i];
+        d->probe = is_probe(frame, o, d);
         if (!(tc_denial_row(d->kind)->key ? place_connect(frame, d) : place_path(frame, d)))
             return false;
+        if (d->probe) { /* nobody should grant it */
+            free(d->hint);
+            d->hint = NULL;
+        }
     }
     return true;
 }

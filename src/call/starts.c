@@ -258,3 +258,37 @@ bool tc_starts_of_grant(const struct tc_grant *grant, const char *home, const ch
     free(shown);
     return fine;
 }
+
+static const char *search_path(const struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->env.count; i++)
+        if (tc_startswith(grant->env.items[i], "PATH="))
+            return grant->env.items[i] + strlen("PATH=");
+    return "";
+}
+
+bool tc_starts_lacks(const struct tc_starts *starts)
+{
+    return starts->missing && starts->by &&
+           (starts->interpreter || starts->link || starts->grant.count);
+}
+
+bool tc_starts_on_path(const struct tc_grant *grant, const char *home, const char *name,
+                       struct tc_starts *ret)
+{
+    _autofree_ char *copy = strdup(search_path(grant));
+    char *rest = copy;
+    for (char *dir = copy ? strsep(&rest, ":") : NULL; dir; dir = strsep(&rest, ":")) {
+        _autofree_ char *path = dir[0] == '/' ? tc_path_join(dir, name) : NULL;
+        _autofree_ char *clean = path ? tc_path_absolute("/", path) : NULL;
+        if (!clean)
+            continue;
+        if (!tc_starts_of_grant(grant, home, clean, ret))
+            return false;
+        if (!ret->missing || tc_starts_lacks(ret))
+            return true;
+        tc_starts_done(ret);
+        *ret = (struct tc_starts){0};
+    }
+    return copy != NULL;
+}

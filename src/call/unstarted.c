@@ -8,47 +8,11 @@
 #include "call/facts.h"
 #include "call/starts.h"
 
-static const char *search_path(const struct tc_grant *grant)
-{
-    for (size_t i = 0; i < grant->env.count; i++)
-        if (tc_startswith(grant->env.items[i], "PATH="))
-            return grant->env.items[i] + strlen("PATH=");
-    return "";
-}
-
-/* Something is there, and needs what is not. */
-static bool explains(const struct tc_starts *starts)
-{
-    return starts->missing && starts->by &&
-           (starts->interpreter || starts->link || starts->grant.count);
-}
-
-/* The first place on the cage's PATH where something of that name is. */
-static bool look_on_path(const struct tc_grant *grant, const char *home, const char *name,
-                         struct tc_starts *ret)
-{
-    _autofree_ char *copy = strdup(search_path(grant));
-    char *rest = copy;
-    for (char *dir = copy ? strsep(&rest, ":") : NULL; dir; dir = strsep(&rest, ":")) {
-        _autofree_ char *path = dir[0] == '/' ? tc_path_join(dir, name) : NULL;
-        _autofree_ char *clean = path ? tc_path_absolute("/", path) : NULL;
-        if (!clean)
-            continue;
-        if (!tc_starts_of_grant(grant, home, clean, ret))
-            return false;
-        if (!ret->missing || explains(ret))
-            return true;
-        tc_starts_done(ret);
-        *ret = (struct tc_starts){0};
-    }
-    return copy != NULL;
-}
-
 static bool look(const struct tc_grant *grant, const char *home, struct tc_starts *ret)
 {
     const char *command = grant->argv.items[0], *cwd = grant->cwd ? grant->cwd : grant->caller_cwd;
     if (!strchr(command, '/'))
-        return look_on_path(grant, home, command, ret);
+        return tc_starts_on_path(grant, home, command, ret);
     _autofree_ char *path =
         command[0] == '/' || cwd ? tc_path_absolute(cwd ? cwd : "/", command) : strdup("/");
     return path && tc_starts_of_grant(grant, home, path, ret);
@@ -107,7 +71,7 @@ struct toolcage_error *tc_unstarted_error(const struct tc_result_frame *frame,
         return NULL;
     int rc = tc_surroundings_gather(&here, &err);
     tc_error_free(err);
-    if (rc < 0 || !look(grant, here.home, &starts) || !explains(&starts))
+    if (rc < 0 || !look(grant, here.home, &starts) || !tc_starts_lacks(&starts))
         return NULL;
     return write_error(frame, &starts);
 }

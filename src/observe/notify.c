@@ -26,24 +26,38 @@ enum {
 };
 
 /* A program outside of everything that the cage shows. What an image has is not looked up. */
-static bool exec_target(const struct tc_plan *plan, pid_t pid, uint64_t at, char *to, size_t size)
+static bool is_shown(const struct tc_plan *plan, const char *program)
 {
-    if (plan->image || !tc_notify_text(pid, at, to, size) || to[0] != '/')
-        return false;
-    if (tc_path_within("/tmp", to) || tc_path_within("/proc", to) || tc_path_within("/dev", to))
-        return false;
+    if (tc_path_within("/tmp", program) || tc_path_within("/proc", program) ||
+        tc_path_within("/dev", program))
+        return true;
     for (size_t i = 0; i < plan->mount_count; i++)
-        if (tc_path_within(plan->mounts[i].path, to))
-            return false;
-    return true;
+        if (tc_path_within(plan->mounts[i].path, program))
+            return true;
+    return false;
+}
+
+/* A name that goes on to where the cage may have it is looked for; whether it is there, the library
+ * knows. */
+static void note_exec(struct tc_cage *cage, const struct seccomp_notif *n)
+{
+    char target[PATH_MAX];
+    pid_t pid = (pid_t)n->pid;
+    if (cage->plan->image || !tc_notify_text(pid, n->data.args[0], target, sizeof(target)) ||
+        target[0] != '/' || !tc_notify_waits(cage->observer->listener, n))
+        return;
+    if (is_shown(cage->plan, target)) {
+        tc_search_found(cage, TC_DENIAL_UNSHOWN, target, pid);
+        return;
+    }
+    tc_notify_note(cage, &(struct tc_listed){TC_DENIAL_UNSHOWN, target, NULL, false, false});
+    tc_search_missed(cage, TC_DENIAL_UNSHOWN, target, target, pid);
 }
 
 static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const char *name)
 {
     const struct tc_observer *o = cage->observer;
-    pid_t pid = (pid_t)n->pid;
-    char target[PATH_MAX];
-    if (!o->running || pid == 0)
+    if (!o->running || n->pid == 0)
         return; /* our own first exec */
     if (strcmp(name, "connect") == 0) {
         tc_notify_connect(cage, n);
@@ -52,10 +66,7 @@ static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const c
     } else if (o->seen) {
         tc_watch_call(cage, n);
     } else if (strcmp(name, "execve") == 0) {
-        if (exec_target(cage->plan, pid, n->data.args[0], target, sizeof(target)) &&
-            tc_notify_waits(o->listener, n))
-            tc_notify_note(cage,
-                           &(struct tc_listed){TC_DENIAL_UNSHOWN, target, NULL, false, false});
+        note_exec(cage, n);
     }
 }
 

@@ -11,9 +11,16 @@
 #include "linux/seccomp_filter.h"
 #include "tree/tree.h"
 
-enum { TC_PORTS_MAX = 8 };
+enum { TC_PORTS_MAX = 8, TC_MISSED_MAX = 16 };
 
 struct tc_seen;
+
+/* A path that was refused, and where a search for its name may go on; by hashes. pid 0: none. */
+struct tc_missed {
+    enum tc_denial_kind kind;
+    pid_t pid;
+    uint64_t path, name;
+};
 
 /* What is told of a cage before it starts. */
 struct tc_observed {
@@ -35,6 +42,8 @@ struct tc_observer {
     /* of its loopback: ports that were seen listened on, and how often the tables were read */
     uint16_t ports[TC_PORTS_MAX];
     unsigned port_count, port_looks;
+    struct tc_missed missed[TC_MISSED_MAX]; /* the last ones */
+    unsigned missed_next;
     /* what is listed by whoever serves this cage alone, and has the listener then; NULL: nobody */
     struct tc_seen *seen;
     pid_t watcher_pid;

@@ -83,6 +83,7 @@ void tc_seen_list(struct tc_seen *w, const struct tc_listed *what)
         struct row *s = &w->seen[w->slots[at] - 1];
         if (is_same(w, s, what)) {
             (void)atomic_fetch_add(&s->count, 1);
+            s->probe = s->probe && what->probe;
             return;
         }
     }
@@ -116,6 +117,19 @@ void tc_notify_note(struct tc_cage *cage, const struct tc_listed *what)
         tc_seen_list(cage->observer->seen, what);
     else
         tc_notify_list(cage, what, 1);
+}
+
+void tc_notify_probe(struct tc_cage *cage, const struct tc_missed *missed)
+{
+    struct tc_seen *w = cage->observer->seen;
+    for (uint32_t i = 0; w && i < atomic_load(&w->count); i++)
+        if (!w->seen[i].allowed && tc_search_is(missed, w->seen[i].kind, w->text + w->seen[i].text))
+            w->seen[i].probe = true;
+    for (size_t i = 0; !w && i < cage->outcome->denial_count; i++) {
+        struct tc_denial *d = &cage->outcome->denials[i];
+        if (d->target && tc_search_is(missed, (enum tc_denial_kind)d->kind, d->target))
+            d->probe = true;
+    }
 }
 
 void tc_notify_lost(struct tc_cage *cage, int errnum, const char *what)

@@ -237,8 +237,20 @@ static bool follows(const struct tc_seccomp_watched *row, const uint64_t *args)
     return row->use != TC_SECCOMP_NAMES && row->use != TC_SECCOMP_MAKES;
 }
 
+/* Does a search end here? Not where the tool itself may have put what it finds. */
+static void follow_search(struct tc_cage *cage, enum tc_denial_kind kind, const char *said,
+                          const struct place *at, bool no, pid_t pid)
+{
+    if (kind != TC_DENIAL_READ && kind != TC_DENIAL_EXEC)
+        return;
+    if (no && !tc_process_denied(cage->plan, at->path))
+        tc_search_missed(cage, kind, at->path, said, pid);
+    else if (!no && at->exists && !covered(cage->plan, at->path, true))
+        tc_search_found(cage, kind, said, pid);
+}
+
 static void note(struct tc_cage *cage, enum tc_denial_kind kind, const char *said,
-                 const struct place *at)
+                 const struct place *at, pid_t pid)
 {
     struct tc_seen *w = cage->observer->seen;
     bool all = cage->plan->denials == TC_DENIALS_ACCESSES;
@@ -247,6 +259,7 @@ static void note(struct tc_cage *cage, enum tc_denial_kind kind, const char *sai
     if (no && (!look || all))
         tc_seen_list(w, &(struct tc_listed){
                             .kind = kind, .target = at->path, .probe = look || is_probe(at->path)});
+    follow_search(cage, kind, said, at, no, pid);
     if (no || !all || (!at->exists && kind != TC_DENIAL_WRITE))
         return;
     tc_seen_list(w, &(struct tc_listed){.kind = kind, .target = at->path, .allowed = true});
@@ -275,7 +288,7 @@ static void watch(struct tc_cage *cage, const struct seccomp_notif *n,
     if (root < 0 || !locate(root, said, follows(row, args), &at) ||
         !tc_notify_waits(cage->observer->listener, n))
         return;
-    note(cage, runs ? TC_DENIAL_EXEC : kind_of(row, args, at.exists), said, &at);
+    note(cage, runs ? TC_DENIAL_EXEC : kind_of(row, args, at.exists), said, &at, pid);
 }
 
 void tc_watch_call(struct tc_cage *cage, const struct seccomp_notif *n)

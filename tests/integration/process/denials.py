@@ -4,8 +4,9 @@
 """What was refused is listed, once each, with a count; what is allowed lists nothing."""
 import os
 import socket
+import subprocess
 
-from scene import check, run
+from scene import PYTHON, TOOLCAGE, check, run, skip
 
 CONNECT = """
 import socket, sys
@@ -103,4 +104,70 @@ def nothing_leaks(s):
     check(os.path.exists(there), "the canary is there")
 
 
-run(connects, execs, syscalls, many_targets, allowed_work, nothing_leaks)
+SEARCH = """
+import os, sys
+for place in sys.argv[2:]:
+    try:
+        if sys.argv[1] == "read":
+            open(place).close()
+        elif not os.fork():
+            os.execv(place, ["x", "-c", ":"])
+        else:
+            os.wait()
+    except OSError:
+        if sys.argv[1] != "read":
+            os._exit(1)
+"""
+RESOLVE = "import socket\ntry: socket.create_connection(('name.example', 80), 2)\nexcept OSError: pass\nraise SystemExit(%d)\n"
+
+
+def told(answer, operation):
+    """Target: is it a probe? Without what the C library looks for in /etc."""
+    return {target: bool(denial.get("probe")) for target, denial in answer.denied(operation).items() if not target.startswith("/etc/")}
+
+
+def searches(s):
+    """What a search was refused on its way to what it found is a probe; what was found nowhere, or by its own doing, is not."""
+    places = [s.path("app/node_modules/.bin"), s.path("node_modules/.bin"), "/usr/bin", "/bin"]
+    path = f"PATH={':'.join(places)}"
+    for denials in ("calls", "paths"):
+        more = f'denials = "{denials}"'
+        answer = s.call("/usr/bin/env", "-S", path, "sh", "-c", ":", more=more)
+        check(told(answer, "exec") == {f"{place}/sh": True for place in places[:2]} and not any(denial["hint"] for denial in answer.denials),
+              f"{denials}: a program found on a PATH", answer)
+        answer = s.call("/usr/bin/env", "-S", path, "no-such-program", more=more)
+        check(told(answer, "exec") == {f"{place}/no-such-program": False for place in places[:2]}, f"{denials}: one found nowhere", answer)
+        answer = s.shell(f"{places[0]}/sh; sh -c :", more=more)
+        check(told(answer, "exec") == {f"{places[0]}/sh": False}, f"{denials}: one named by its place", answer)
+        answer = s.python("import os\nopen('/tmp/mine', 'w').write('#!/bin/sh\\n'); os.chmod('/tmp/mine', 0o755)\n"
+                          f"for p in ('{s.path('outside/mine')}', '/tmp/mine'):\n    try: os.execv(p, ['x'])\n    except OSError: pass\n", more=more)
+        check(told(answer, "exec") == {s.path("outside/mine"): False}, f"{denials}: one that the tool put there", answer)
+    # files, where they are watched: what was read in a place of the system ends a search, what the tool wrote does not
+    more = 'denials = "paths"'
+    system = "/usr/share/common-licenses/BSD" if os.path.exists("/usr/share/common-licenses/BSD") else "/usr/bin/env"
+    wanted = s.path("outside", os.path.basename(system))
+    answer = s.python(SEARCH, "read", wanted, system, more=more)
+    check(told(answer, "read") == {wanted: True}, "a file that was found elsewhere", answer)
+    s.write("outside/id_key", "tweet-31\n")
+    s.write("ws/id_key", "own")
+    answer = s.python(SEARCH, "read", s.path("outside/id_key"), f"{s.ws}/id_key", more=more)
+    check(told(answer, "read") == {s.path("outside/id_key"): False}, "not by one that the tool could write", answer)
+    answer = s.python(SEARCH, "read", s.path("outside/id_key"), s.path("outside/none"), more=more)
+    check(told(answer, "read") == {s.path("outside/id_key"): False, s.path("outside/none"): False}, "what is there and what is not are told alike", answer)
+
+
+def names(s):
+    """A tool without network asks for names; where it ends well, it did not need them."""
+    answer = s.python(RESOLVE % 0)
+    got = told(answer, "connect")
+    if not got:
+        skip("names of a tool without network", "skipped: nothing here asks a name server")
+        return
+    check(answer.status == "ok" and set(got.values()) == {True}, "a call that ended well", answer)
+    answer = s.python(RESOLVE % 3)
+    check(answer.status == "failed" and set(told(answer, "connect").values()) == {False} and "no host name can be resolved" in answer.message, "one that did not", answer)
+    done = subprocess.run([TOOLCAGE, "exec", "--", PYTHON, "-I", "-c", RESOLVE % 0], env=s.environ, cwd=s.ws, capture_output=True, text=True, check=False)
+    check(done.returncode == 0 and not done.stderr, "and the command line is silent", done)
+
+
+run(searches, names, connects, execs, syscalls, many_targets, allowed_work, nothing_leaks)
