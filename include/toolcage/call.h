@@ -159,9 +159,12 @@ int toolcage_call_learned_policy(const struct toolcage_call *call, const char *n
  * cage executes. `access` is NULL, or "read P", "write P", "exec P", "connect H:P" to ask about one
  * access: the JSON then has "verdict": {"access", "target", "allowed", "key", "line", "entry"
  * (which one of that key, or null), "clause" (what a backend must enforce for it), "reason",
- * "hint"}, and "chosen_by": {"why", "key", "line"}, what chose the backend. A line of another file
- * than the first has "file" beside it, and in the verdict "extended_by": [{"file", "line"}].
- * "within" is the ceiling's name, or null. *ret_json is the caller's (toolcage_free). */
+ * "hint"}, "chosen_by": {"why", "key", "line"}, what chose the backend, and, if it is allowed,
+ * "here":
+ * {"held", "backend", "reason"}: a backend that enforces it on this machine, or why none does. A
+ * line of another file than the first has "file" beside it, and in the verdict "extended_by":
+ * [{"file", "line"}]. "within" is the ceiling's name, or null. *ret_json is the caller's
+ * (toolcage_free). */
 int toolcage_call_explain_json(struct toolcage_call *call, const char *access, char **ret_json,
                                struct toolcage_error **err);
 

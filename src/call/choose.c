@@ -168,3 +168,65 @@ int tc_choose_explain(struct toolcage_engine *engine, struct tc_grant *grant, st
     tc_buf_addc(out, ']');
     return r == 0 && out->failed ? tc_fail_memory(err) : r;
 }
+
+/* ---- one clause
+ * --------------------------------------------------------------------------------- */
+
+static int machine_holds(struct toolcage_engine *engine, const char *name, enum tc_clause clause,
+                         char **ret, struct toolcage_error **err)
+{
+    const struct tc_outcome *probes = NULL;
+    int r = tc_engine_probes(engine, &probes, err);
+    for (size_t i = 0; r == 0 && !*ret && i < probes->probe_count; i++) {
+        const struct tc_probe *p = &probes->probes[i];
+        if (!tc_streq(p->backend, name) || p->works || !(p->whole || p->clause == (int64_t)clause))
+            continue;
+        *ret = strdup(p->reason && p->reason[0] ? p->reason : "it does not work here");
+        r = *ret ? 0 : tc_fail_memory(err);
+    }
+    return r;
+}
+
+/* 0 with *ret NULL: it holds the clause. */
+static int holds(struct toolcage_engine *engine, const struct tc_grant *grant, const char *name,
+                 enum tc_clause clause, char **ret, struct toolcage_error **err)
+{
+    const struct tc_front *front = tc_front_find(name);
+    *ret = NULL;
+    if (!front) {
+        *ret = strdup("this version has no such backend");
+        return *ret ? 0 : tc_fail_memory(err);
+    }
+    if (front->flags & TC_BACKEND_NO_BOUNDARY || grant->without & TC_CLAUSE_BIT(clause))
+        return 0;
+    if (tc_front_missing(front, grant) & TC_CLAUSE_BIT(clause)) {
+        *ret = clauses_lacking(TC_CLAUSE_BIT(clause));
+        return *ret ? 0 : tc_fail_memory(err);
+    }
+    return tc_modules_run(name) ? engine_lacks(ret, err)
+                                : machine_holds(engine, name, clause, ret, err);
+}
+
+int tc_choose_held(struct toolcage_engine *engine, const struct tc_grant *grant,
+                   enum tc_clause clause, struct tc_buf *out, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf reasons = TC_BUF_INIT;
+    const char *by = NULL;
+    int r = 0;
+    if (grant->layers.count)
+        tc_buf_adds(&reasons, "no backend of this version runs another one inside, as layers asks");
+    for (size_t i = 0; r == 0 && !by && !grant->layers.count && i <= grant->fallback.count; i++) {
+        _autofree_ char *reason = NULL;
+        r = holds(engine, grant, at(grant, i), clause, &reason, err);
+        by = r == 0 && !reason ? at(grant, i) : NULL;
+        if (reason)
+            tc_buf_addf(&reasons, "%s%s: %s", reasons.len ? "; " : "", at(grant, i), reason);
+    }
+    if (r < 0)
+        return r;
+    tc_buf_adds(out, by ? "{\"held\":true" : "{\"held\":false");
+    tc_json_member(out, "backend", by ? by : "");
+    tc_json_member(out, "reason", by || !reasons.data ? "" : reasons.data);
+    tc_buf_addc(out, '}');
+    return out->failed || reasons.failed ? tc_fail_memory(err) : 0;
+}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "call/choose.h"
+#include "call/modules.h"
 
 static const char *tool_words(const struct tc_grant *grant)
 {
@@ -58,6 +59,23 @@ static const struct tc_origin *origin_of(const struct tc_grant *grant, tc_clause
     return NULL;
 }
 
+/* Which backends of this version hold the whole grant, as a hint; owned. Those that run modules run
+ * nothing else, and no other runs one. */
+static char *others_for(const struct tc_grant *grant)
+{
+    _autobuf_ struct tc_buf names = TC_BUF_INIT;
+    const struct tc_front *front;
+    for (size_t i = 0; (front = tc_front_at(i)); i++)
+        if (!(front->flags & TC_BACKEND_NO_BOUNDARY) && front->provides &&
+            tc_modules_run(front->name) == tc_modules_run(grant->backend) &&
+            !tc_front_missing(front, grant) && !tc_front_lacks(front, grant, 0))
+            tc_buf_addf(&names, "%sbackend = \"%s\"", names.len ? ", or " : "", front->name);
+    tc_buf_adds(&names, names.len ? ", or take the grant that needs it out of the policy"
+                                  : "no backend of this version can: take the grant that needs it "
+                                    "out of the policy");
+    return tc_buf_steal(&names);
+}
+
 static int fail_missing(const struct toolcage_policy *policy, const struct tc_grant *grant,
                         const struct tc_front *front, tc_clauses missing,
                         struct toolcage_error **err)
@@ -73,12 +91,11 @@ static int fail_missing(const struct toolcage_policy *policy, const struct tc_gr
     if (list.failed || !first)
         return tc_fail_memory(err);
     const struct tc_origin *origin = origin_of(grant, missing);
+    _autofree_ char *hint = others_for(grant);
+    if (!hint)
+        return tc_fail_memory(err);
     struct tc_why why = {
-        .code = TOOLCAGE_EUNENFORCEABLE,
-        .stage = "route",
-        .subject = first,
-        .hint =
-            "choose a backend that provides it, or take the grant that needs it out of the policy"};
+        .code = TOOLCAGE_EUNENFORCEABLE, .stage = "route", .subject = first, .hint = hint};
     if (origin && origin->line) {
         why.file = tc_policy_file(policy, origin->line);
         why.line = tc_policy_number(origin->line);

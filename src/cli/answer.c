@@ -195,9 +195,35 @@ static char *mechanism_here(const struct tc_setup *setup, const char *backend, c
     return n < 0 ? NULL : words;
 }
 
+bool tc_answer_is_yes(struct tc_slice grant)
+{
+    struct tc_slice here = tc_json_get(grant, "here");
+    return tc_json_true(tc_json_get(tc_json_get(grant, "verdict"), "allowed")) &&
+           (!here.at || tc_json_true(tc_json_get(here, "held")));
+}
+
+/* Of several backends the one that holds it. */
+static char *holder(struct tc_slice grant)
+{
+    struct tc_slice here = tc_json_get(grant, "here");
+    return tc_json_true(tc_json_get(here, "held")) ? tc_json_text(tc_json_get(here, "backend"))
+                                                   : tc_json_text(tc_json_get(grant, "backend"));
+}
+
+static void put_nothing(FILE *out, struct tc_slice grant)
+{
+    _autofree_ char *clause = tc_json_text(tc_json_get(tc_json_get(grant, "verdict"), "clause"));
+    _autofree_ char *why = tc_json_line(tc_json_get(tc_json_get(grant, "here"), "reason"));
+    char *words = NULL;
+    if (!clause || !why || asprintf(&words, "%s: nothing here: %s", clause, why) < 0)
+        return;
+    put_label(out, "held by", words);
+    free(words);
+}
+
 static void put_mechanism(FILE *out, const struct tc_setup *setup, struct tc_slice grant)
 {
-    _autofree_ char *backend = tc_json_text(tc_json_get(grant, "backend"));
+    _autofree_ char *backend = holder(grant);
     _autofree_ char *clause = tc_json_text(tc_json_get(tc_json_get(grant, "verdict"), "clause"));
     _autofree_ char *how = backend && clause ? mechanism_here(setup, backend, clause) : NULL;
     char *words = NULL;
@@ -229,8 +255,11 @@ void tc_answer_put(FILE *out, const struct tc_setup *setup, const char *access,
     _autofree_ char *entry = tc_json_text(tc_json_get(verdict, "entry"));
     _autofree_ char *file = tc_json_text(tc_json_get(verdict, "file"));
     int64_t line = tc_json_int(tc_json_get(verdict, "line"), 0);
+    bool allowed = tc_json_true(tc_json_get(verdict, "allowed")), yes = tc_answer_is_yes(grant);
     (void)fprintf(out, "%s: %s",
-                  tc_json_true(tc_json_get(verdict, "allowed")) ? "allowed" : "denied",
+                  yes       ? "allowed"
+                  : allowed ? "refused here"
+                            : "denied",
                   reason && *reason ? reason : access);
     if (key && *key && line > 0)
         (void)fprintf(out, " (%s, line %" PRId64 "%s%s)", key, line, file ? " of " : "",
@@ -241,7 +270,12 @@ void tc_answer_put(FILE *out, const struct tc_setup *setup, const char *access,
     put_files(out, grant);
     put_tier(out, grant);
     put_backend(out, grant);
-    put_mechanism(out, setup, grant);
+    if (allowed && !yes)
+        put_nothing(out, grant);
+    else
+        put_mechanism(out, setup, grant);
+    if (allowed && !yes)
+        (void)fputs("hint: toolcage doctor lists what this machine can enforce\n", out);
     if (hint && *hint)
         (void)fprintf(out, "hint: %s\n", hint);
 }

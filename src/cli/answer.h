@@ -12,6 +12,8 @@
 #include "cli/setup.h"
 
 /* `grant` is what toolcage_call_explain_json() says with that access. */
+/* Is it allowed, and does something here enforce it? */
+bool tc_answer_is_yes(struct tc_slice grant);
 void tc_answer_put(FILE *out, const struct tc_setup *setup, const char *access,
                    struct tc_slice grant);
 

@@ -34,7 +34,8 @@ static const struct tc_option options[] = {
 static const char text[] =
     "An access is answered with the key and line that decide, what chose the backend, and what\n"
     "enforces it on this machine.\n\n"
-    "exit codes: 0, or 1 when the access asked about is not allowed\n\n"
+    "exit codes: 0, or 1 when the access asked about is not allowed, or nothing here enforces "
+    "it\n\n"
     "examples:\n"
     "  toolcage policy explain --tool list_files\n"
     "  toolcage explain --tool list_files --read /etc/shadow\n"
@@ -94,9 +95,7 @@ static int print_answer(const struct tc_args *args, const struct tc_setup *setup
         rc = tc_cli_print("\n", 1);
     if (rc || !access)
         return rc;
-    return tc_json_true(tc_json_get(tc_json_get(grant, "verdict"), "allowed"))
-               ? 0
-               : TC_EXIT_NOT_ALLOWED;
+    return tc_answer_is_yes(grant) ? 0 : TC_EXIT_NOT_ALLOWED;
 }
 
 /* An install takes nothing that is said at a call. */

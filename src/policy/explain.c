@@ -363,8 +363,7 @@ static void add_setup(struct tc_buf *out, const struct toolcage_policy *policy,
 }
 
 int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant,
-                      const char *access, const char *routes, char **ret,
-                      struct toolcage_error **err)
+                      const char *access, const char *here, char **ret, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     _auto_(tc_verdict_done) struct tc_verdict verdict = {0};
@@ -373,10 +372,8 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
         return rc;
     tc_buf_addc(&out, '{');
     add_head(&out, policy, grant);
-    if (routes) {
-        tc_json_key(&out, "routes");
-        tc_buf_adds(&out, routes);
-    }
+    if (here)
+        tc_buf_addf(&out, ",%s", here);
     add_clauses(&out, "clauses", grant->clauses);
     add_clauses(&out, "without", grant->without & grant->clauses);
     add_files(&out, policy, grant);

@@ -103,6 +103,32 @@ static void lint_features(struct tc_lint *l, const struct tc_spec *spec,
     }
 }
 
+static bool runs_modules(const char *backend)
+{
+    const struct tc_backend *row = tc_backend_find(backend);
+    return row && row->kind == TC_BACKEND_MODULE;
+}
+
+/* Which backends of this version hold what this one does not, as a hint; owned. Those that run
+ * modules run nothing else, and no other runs one. */
+static char *others_for(struct tc_lint *l, const char *name, const struct tc_grant *grant)
+{
+    tc_clauses clauses = tc_grant_clauses(grant);
+    tc_features features = tc_grant_features(grant);
+    _autobuf_ struct tc_buf names = TC_BUF_INIT;
+    for (size_t i = 0; i < l->facts->backend_count; i++) {
+        const struct tc_lint_backend *b = &l->facts->backends[i];
+        if (!b->no_boundary && b->provides && runs_modules(b->name) == runs_modules(name) &&
+            !(clauses & ~b->provides) && !(features & ~b->has))
+            tc_buf_addf(&names, "%sbackend = \"%s\"", names.len ? ", or " : "", b->name);
+    }
+    tc_buf_adds(&names, names.len ? " can; until then each call is refused"
+                                  : "no backend of this version can: take it out of the policy");
+    char *hint = tc_buf_steal(&names);
+    l->memory |= !hint;
+    return hint;
+}
+
 void tc_lint_unenforceable(struct tc_lint *l, const struct tc_spec *spec)
 {
     const char *name = tc_policy_backend(l->policy, spec);
@@ -125,8 +151,10 @@ void tc_lint_unenforceable(struct tc_lint *l, const struct tc_spec *spec)
         uint32_t line = says->said[by_net      ? TC_KEY_NETWORK
                                    : by_secret ? TC_KEY_SECRETS
                                                : TC_KEY_BACKEND];
-        tc_lint_add(l, says, key, line, by_net || by_secret ? key : name,
-                    "choose a backend that can (toolcage doctor); until then each call is refused",
+        _autofree_ char *hint = others_for(l, name, &grant);
+        if (!hint)
+            return;
+        tc_lint_add(l, says, key, line, by_net || by_secret ? key : name, hint,
                     "backend %s of this version cannot enforce %s: %s", name, tc_clause_name(i),
                     tc_clause_text(i));
     }

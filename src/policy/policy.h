@@ -126,11 +126,10 @@ uint32_t tc_policy_line(const struct toolcage_policy *policy, const char *tool, 
 int tc_policy_check_narrowing(const char *key, const char *value, struct toolcage_error **err);
 
 /* The grant as JSON text: everything that it grants, with keys and lines. *ret is owned. With
- * `access`
- * ("read P", "write P", "exec P", "connect H:P") it has the verdict of that access too; `routes`
- * (may be NULL) is JSON of the caller's for "routes": which of the backends can run it here. */
+ * `access` ("read P", "write P", "exec P", "connect H:P") it has the verdict of that access too;
+ * `here` (may be NULL) is one more member, as JSON text: what the machine has to say. */
 int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant,
-                      const char *access, const char *routes, char **ret,
+                      const char *access, const char *here, char **ret,
                       struct toolcage_error **err);
 
 /* Can a tool be called so? */

@@ -139,6 +139,25 @@ def explain(place):
           "explain is policy explain", answer)
 
 
+def explained_end(place):
+    """An access that the policy grants and that nothing here enforces is refused: in words, in JSON, by the exit code, and by the call."""
+    for name, text, reason in (("a backend that is not there", 'backend = "kata"', "this version has no such backend"),
+                               ("each of several", 'backend = "kata"\nfallback = ["kubernetes"]', "kata: this version has no such backend; kubernetes:"),
+                               ("layers", 'layers = ["oci", "process"]', "no backend of this version runs another one inside")):
+        path = place.write("end.toml", f'[tool.t]\ncommand = ["true"]\nfilesystem.readable = ["/srv"]\n{text}\n')
+        use = ["explain", "--policy", path, "--tool", "t"]
+        answer = expect(place, f"explain: {name}", [*use, "--read", "/srv/x"], 1, "refused here: read /srv/x", "held by   fs.read: nothing here: ", reason, stream="out")
+        check("allowed" not in answer.out and "so the call" not in answer.out, f"explain: {name}: one answer", answer)
+        answer = place.run(*use, "--json", "--read", "/srv/x")
+        here = json.loads(answer.out)["here"]
+        check(answer.code == 1 and here["held"] is False and reason in here["reason"], f"explain --json: {name}", answer)
+        check(place.run("call", "--policy", path, "t").code in (125, 126), f"{name}: the call is refused, too")
+        expect(place, f"explain: {name}: denied is denied", [*use, "--read", "/data"], 1, "denied: ", stream="out")
+    path = place.write("end.toml", '[tool.t]\ncommand = ["true"]\nbackend = "kata"\nfallback = ["process"]\nfilesystem.readable = ["/srv"]\n')
+    answer = place.run("explain", "--policy", path, "--tool", "t", "--json", "--read", "/srv/x")
+    check(answer.code == 0 and json.loads(answer.out)["here"] == {"held": True, "backend": "process", "reason": ""}, "explain: the one of several that holds it", answer)
+
+
 HEAD = "    command: [cat, /srv/nowhere/x]\n    memory: {max: 512MiB, by: any}\n"
 NEW = '"/srv/nowhere/x"'
 # Text of the tool below `tool:`, what is put in front of what; None: a person has to find the place.
@@ -293,6 +312,6 @@ def dangers_are_real(place):
 
 
 with Place() as place:
-    for part in (lint, tests, what_is_tested, explain, allow_in_yaml, install_phases, dangers_are_real):
+    for part in (lint, tests, what_is_tested, explain, explained_end, allow_in_yaml, install_phases, dangers_are_real):
         part(place)
 finish()

@@ -15,6 +15,8 @@
 static const struct tc_lint_backend backends[] = {
     {"process", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET), ~TC_FEATURE_BIT(IMAGE), false},
     {"gvisor", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET), TC_FEATURE_BIT(IMAGE), false},
+    {"oci", ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW)),
+     TC_FEATURE_BIT(IMAGE), false},
     {"not-a-security-boundary", 0, ~(tc_features)0, true}};
 static const char suffixes[] = "// the list\n\nio\ngithub.io\nco.uk\n*.ck\n!www.ck\n";
 
@@ -88,6 +90,27 @@ static void check_section(const char *text, const struct tc_lint_rule *rule)
     assert_non_null(strstr(text_of(finding, "text"), "^"));
     json_decref(told);
     json_decref(quiet);
+}
+
+/* No hint leads to where there is nothing. */
+static void hints_name_backends_that_can(void **state)
+{
+    static const struct {
+        const char *text, *hint;
+    } all[] = {
+        {"[tool.x]\nbackend = \"process\"\nnetwork = [\"a.example:443\"]\nsecrets.K = { from = "
+         "\"env:E\", hosts = [\"a.example:443\"], header = \"A: {secret}\" }\n",
+         "no backend of this version can: take it out of the policy"},
+        {"[tool.x]\nbackend = \"oci\"\nnetwork = [\"a.example:443\"]\n",
+         "backend = \"process\", or backend = \"gvisor\" can; until then each call is refused"},
+    };
+    for (size_t i = 0; i < TC_COUNT(all); i++) {
+        json_t *told = lint(all[i].text);
+        const json_t *finding = find(told, "unenforceable");
+        assert_non_null(finding);
+        assert_string_equal(text_of(finding, "hint"), all[i].hint);
+        json_decref(told);
+    }
 }
 
 static void each_rule_is_in_the_docs(void **state)
@@ -420,6 +443,7 @@ static void time_grows_with_the_number_of_tools(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hints_name_backends_that_can),
         cmocka_unit_test(each_rule_is_in_the_docs),
         cmocka_unit_test(the_edges_of_rules),
         cmocka_unit_test(what_is_inherited_is_told_once),
