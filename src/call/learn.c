@@ -97,8 +97,10 @@ static bool add(struct tc_lesson *l, const struct tc_grant *grant, int64_t kind,
     t->path = nearest_sayable(target, t->how);
     t->above = t->path && !sayable(target);
     t->link = t->path && cut_at_link(grant, t->path);
-    t->there = t->path && lstat(t->path, &st) == 0;
-    t->directory = t->there && S_ISDIR(st.st_mode);
+    bool found = t->path && lstat(t->path, &st) == 0;
+    /* what cannot be looked at may be there all the same */
+    t->there = found || (refused && errno != ENOENT && errno != ENOTDIR);
+    t->directory = found && S_ISDIR(st.st_mode);
     return t->path != NULL;
 }
 

@@ -30,9 +30,9 @@
     {                                              \
         .path = (char *)(p), .how = TC_TOUCH_WRITE \
     }
-#define REFUSED(p)                                                 \
-    {                                                              \
-        .path = (char *)(p), .how = TC_TOUCH_READ, .refused = true \
+#define REFUSED(p)                                                                \
+    {                                                                             \
+        .path = (char *)(p), .how = TC_TOUCH_READ, .refused = true, .there = true \
     }
 
 static const struct tc_strv none;
@@ -123,6 +123,7 @@ static void the_text_is_a_policy(void **state)
         WROTE("/w/project/b"),
         READS("/d/id_rsa"),
         REFUSED("/secret\n[tool.evil]"),
+        {.path = (char *)"/searched", .how = TC_TOUCH_EXEC, .refused = true},
         {.path = (char *)"/w/project/run", .how = TC_TOUCH_EXEC, .there = true}};
     struct tc_lesson l = lesson(touched, TC_COUNT(touched));
     l.timeout = "90s";
@@ -142,6 +143,34 @@ static void the_text_is_a_policy(void **state)
         "x\\\"\\n\\u007F"};
     for (size_t i = 0; i < TC_COUNT(said); i++)
         assert_non_null(strstr(text, said[i]));
+    assert_null(strstr(text, "/searched"));
+}
+
+/* What it was given; and a command that would be read as another one is left out. */
+static void the_environment_is_kept(void **state)
+{
+    static char *pairs[] = {(char *)"A=first",
+                            (char *)"A=x \"y\"",
+                            (char *)"OWN=mine",
+                            (char *)"API_KEY=tweet-31",
+                            (char *)"LD_X=1",
+                            (char *)"H={a}",
+                            NULL};
+    static char *own[] = {(char *)"OWN=mine", NULL};
+    static char *words[] = {(char *)"awk", (char *)"{print}", NULL};
+    static const struct tc_strv env = {pairs, 6}, passed = {own, 1}, argv = {words, 2};
+    struct tc_lesson l = lesson(NULL, 0);
+    l.env = &env;
+    l.passed = &passed;
+    l.argv = &argv;
+    _autofree_ char *text = tc_learn_write(&l);
+    assert_non_null(text);
+    struct toolcage_policy *policy = compile(text);
+    tc_policy_unref(policy);
+    assert_non_null(strstr(text, "env.set = { A = \"x \\\"y\\\"\", LD_X = \"1\" }"));
+    assert_non_null(strstr(text, "env.pass = [\"OWN\", \"API_KEY\", \"H\"]"));
+    assert_null(strstr(text, "tweet-31"));
+    assert_null(strstr(text, "command ="));
 }
 
 static void no_link_is_granted_by_itself(void **state)
@@ -198,6 +227,7 @@ int main(void)
         cmocka_unit_test(nothing_wide_stands_for_a_few),
         cmocka_unit_test(writing_needs_the_directory_where_names_come_and_go),
         cmocka_unit_test(the_text_is_a_policy),
+        cmocka_unit_test(the_environment_is_kept),
         cmocka_unit_test(no_link_is_granted_by_itself),
         cmocka_unit_test(what_is_wide_is_said),
     };
