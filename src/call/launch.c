@@ -37,6 +37,7 @@
 #include "base/strv.h"
 #include "call/facts.h"
 #include "helper/protocol.h"
+#include "version.h"
 
 enum { STACK = 64 << 10, KERNEL_SIGSET = 8, ABOVE = 10, AWAKE_US = 2000 };
 
@@ -335,7 +336,7 @@ static char *library_directory(void)
  */
 static int find_beside(const char *name, char **ret_dir, char **ret, struct toolcage_error **err)
 {
-    static const char *const places[] = {"", "../libexec/toolcage/"};
+    static const char *const places[] = {"", "../libexec/toolcage/", TC_PROGRAMS};
     _autofree_ char *dir = library_directory();
     if (!dir)
         return tc_fail(err,
@@ -368,7 +369,7 @@ static int fail_beside(const char *name, const char *dir, struct toolcage_error 
                                     .subject = name,
                                     .hint = "install toolcage whole: its programs are looked for "
                                             "nowhere else"},
-                   "there is no %s in %s or in ../libexec/toolcage beside it", name, dir);
+                   "there is no %s in %s or in %s beside it", name, dir, TC_PROGRAMS);
 }
 
 int tc_launch_beside(const char *name, char **ret, struct toolcage_error **err)
