@@ -21,8 +21,10 @@
 
 /* What is made in the network namespace of a cage with an allowlist, for the proxy outside. */
 struct tc_box_network {
-    const char *v4, *v6; /* netlink requests, one after another; those of IPv6 may fail */
-    size_t v4_len, v6_len;
+    struct tc_door_requests {
+        const char *at; /* netlink requests, one after another */
+        size_t len;
+    } requests[TC_DOOR_REQUESTS];
     const struct tc_door_listener *listeners;
     size_t listener_count;
 };

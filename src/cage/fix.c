@@ -37,6 +37,8 @@ static const char covered[] =
     "the kernel gives no new /proc where parts of the old one are covered: unmount what covers "
     "them; "
     "start a container with " CONTAINER;
+static const char nftables[] =
+    "a host with any port needs nf_tables in the kernel (modprobe nft_redir), or name its ports";
 static const char other[] = "`toolcage doctor` shows what this machine lacks; docs/places.md says "
                             "what each kind of place needs";
 
@@ -71,6 +73,8 @@ static const char *choose(enum tc_process_lack lack, int errnum)
         return privilege;
     case TC_LACK_PROC:
         return errnum == EPERM ? covered : other;
+    case TC_LACK_FILTER:
+        return errnum == EPERM ? other : nftables;
     case TC_LACK_OTHER:
         break;
     }

@@ -10,6 +10,7 @@ enum tc_process_lack {
     TC_LACK_USER_NAMESPACE, /* an ordinary caller may make none */
     TC_LACK_PRIVILEGE,      /* root may not mount */
     TC_LACK_PROC,           /* no procfs of the cage's own */
+    TC_LACK_FILTER,         /* its network takes no packet filter */
     TC_LACK_OTHER,          /* another stage of the cage */
 };
 

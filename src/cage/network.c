@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -28,7 +29,18 @@ int tc_stage_loopback(const struct tc_box *box)
     return fd < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &lo);
 }
 
-/* The kernel acknowledges each request, or says why not. */
+/* The kernel acknowledges a request, or says why not. */
+static int heard(const struct nlmsghdr *answer, ssize_t size)
+{
+    if (size < (ssize_t)NLMSG_LENGTH(sizeof(struct nlmsgerr)) ||
+        answer->nlmsg_type != NLMSG_ERROR) {
+        errno = size < 0 ? errno : EPROTO;
+        return -1;
+    }
+    errno = -((const struct nlmsgerr *)NLMSG_DATA(answer))->error;
+    return errno == 0 ? 0 : -1;
+}
+
 static int ask(int netlink, const struct nlmsghdr *request)
 {
     union {
@@ -37,20 +49,13 @@ static int ask(int netlink, const struct nlmsghdr *request)
     } answer;
     if (send(netlink, request, request->nlmsg_len, 0) < 0)
         return -1;
-    ssize_t n = recv(netlink, &answer, sizeof(answer), 0);
-    if (n < (ssize_t)NLMSG_LENGTH(sizeof(struct nlmsgerr)) ||
-        answer.head.nlmsg_type != NLMSG_ERROR) {
-        errno = n < 0 ? errno : EPROTO;
-        return -1;
-    }
-    errno = -((const struct nlmsgerr *)NLMSG_DATA(&answer.head))->error;
-    return errno == 0 ? 0 : -1;
+    return heard(&answer.head, recv(netlink, &answer, sizeof(answer), 0));
 }
 
-static int ask_all(int netlink, const char *requests, size_t len)
+static int ask_all(int netlink, const struct tc_door_requests *requests)
 {
-    for (size_t at = 0; at < len;) {
-        const struct nlmsghdr *request = (const void *)(requests + at);
+    for (size_t at = 0; at < requests->len;) {
+        const struct nlmsghdr *request = (const void *)(requests->at + at);
         if (ask(netlink, request) < 0)
             return -1;
         at += NLMSG_ALIGN(request->nlmsg_len);
@@ -58,12 +63,30 @@ static int ask_all(int netlink, const char *requests, size_t len)
     return 0;
 }
 
+/* Packet filters take all of a batch or none of it. Its last request alone wants an answer: one
+ * that comes first says that an earlier one was refused. */
+static int ask_filter(const struct tc_door_requests *batch)
+{
+    union {
+        struct nlmsghdr head;
+        char bytes[ANSWER];
+    } answer;
+    _autofd_ int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+    if (netlink < 0 || send(netlink, batch->at, batch->len, 0) < 0)
+        return -1;
+    return heard(&answer.head, recv(netlink, &answer, sizeof(answer), 0));
+}
+
 static int bound(const struct tc_door_listener *l, int family)
 {
     const struct sockaddr *at =
         family == AF_INET6 ? (const struct sockaddr *)&l->v6 : (const struct sockaddr *)&l->v4;
     _autofd_ int fd = socket(family, l->type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const int size = BUFFER; /* of what is accepted, too: the other end is on this machine */
+    const int size = BUFFER;    /* of what is accepted, too: the other end is on this machine */
+    const int alone = !l->both; /* of IPv6 alone */
+    if (fd >= 0 && family == AF_INET6 &&
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &alone, sizeof(alone)) < 0)
+        return -1;
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) < 0 ||
         bind(fd, at, family == AF_INET6 ? sizeof(l->v6) : sizeof(l->v4)) < 0)
@@ -75,7 +98,7 @@ static int bound(const struct tc_door_listener *l, int family)
 
 static int open_listener(const struct tc_door_listener *l)
 {
-    int fd = l->both ? bound(l, AF_INET6) : -1;
+    int fd = l->v6.sin6_family ? bound(l, AF_INET6) : -1;
     return fd < 0 ? bound(l, AF_INET) : fd;
 }
 
@@ -101,9 +124,13 @@ int tc_stage_network(const struct tc_box *box, int report)
     if (!n)
         return 0;
     _autofd_ int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (netlink < 0 || ask_all(netlink, n->v4, n->v4_len) < 0)
+    if (netlink < 0 || ask_all(netlink, &n->requests[TC_DOOR_V4]) < 0)
         return -1;
-    (void)ask_all(netlink, n->v6, n->v6_len);
+    (void)ask_all(netlink, &n->requests[TC_DOOR_V6]);
+    if (n->requests[TC_DOOR_FILTER_V4].len && ask_filter(&n->requests[TC_DOOR_FILTER_V4]) < 0)
+        return -1;
+    if (n->requests[TC_DOOR_FILTER_V6].len)
+        (void)ask_filter(&n->requests[TC_DOOR_FILTER_V6]);
     for (size_t i = 0; i < n->listener_count;) {
         int sent = send_some(n, i, report);
         if (sent < 0)

@@ -215,12 +215,11 @@ int tc_proxy_start(struct tc_cage *cage)
     x->id = (uid_t)-1;
     if (tc_door_make(plan->net, plan->net_count, ipv6, &x->door) < 0)
         return tc_cage_fail_memory(cage, "network");
-    x->network = (struct tc_box_network){.v4 = x->door.v4.data,
-                                         .v6 = x->door.v6.data,
-                                         .v4_len = x->door.v4.len,
-                                         .v6_len = x->door.v6.len,
-                                         .listeners = x->door.listeners,
+    x->network = (struct tc_box_network){.listeners = x->door.listeners,
                                          .listener_count = x->door.listener_count};
+    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
+        x->network.requests[i] =
+            (struct tc_door_requests){x->door.requests[i].data, x->door.requests[i].len};
     p->box.network = &x->network;
     return start_process(cage, x, program) < 0 ? -1 : send_config(cage, x, ipv6);
 }

@@ -383,8 +383,8 @@ static const struct sock_fprog *place_filter(struct room *r, const struct sock_f
 static const struct tc_box_network *place_network(struct room *r, const struct tc_box_network *from)
 {
     struct tc_box_network network = *from;
-    network.v4 = place(r, from->v4, from->v4_len);
-    network.v6 = place(r, from->v6, from->v6_len);
+    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
+        network.requests[i].at = place(r, from->requests[i].at, from->requests[i].len);
     network.listeners = place(r, from->listeners, from->listener_count * sizeof(*from->listeners));
     return place(r, &network, sizeof(network));
 }

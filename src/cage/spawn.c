@@ -242,6 +242,15 @@ static bool is_replaced(const struct tc_cage *cage, const struct tc_report *r, c
             r->errnum == ELOOP);
 }
 
+/* What the stage is most likely to miss here. */
+static enum tc_process_lack lack_of(const struct tc_box *box, const char *stage)
+{
+    if (strcmp(stage, "proc") == 0)
+        return TC_LACK_PROC;
+    bool filters = box->network && box->network->requests[TC_DOOR_FILTER_V4].len;
+    return strcmp(stage, "network") == 0 && filters ? TC_LACK_FILTER : TC_LACK_OTHER;
+}
+
 static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
 {
     const char *stage = tc_box_stage_name(&TC_PRIV(cage)->box, r->stage);
@@ -267,8 +276,7 @@ static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
                          .stage = stage,
                          .subject = stage,
                          .errnum = r->errnum,
-                         .hint = tc_process_fix(
-                             strcmp(stage, "proc") == 0 ? TC_LACK_PROC : TC_LACK_OTHER, r->errnum)},
+                         .hint = tc_process_fix(lack_of(&TC_PRIV(cage)->box, stage), r->errnum)},
         tc_box_stage_clause(&TC_PRIV(cage)->box, r->stage), "the cage's stage \"%s\" failed",
         stage);
 }

@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/shown.h"
 #include "call/result.h"
+#include "policy/endpoint.h"
 
 enum { HELD_TOLD = 10, DENIALS_TOLD = 20, GRANTED_TOLD = 8 };
 
@@ -144,9 +145,11 @@ static void add_connect(struct tc_buf *buf, const struct tc_grant *grant, const 
         return;
     }
     tc_buf_addf(buf, " is not in the allowlist of %s%s; allowed: ", tool, name);
-    for (size_t i = 0; i < grant->net_count; i++)
-        tc_buf_addf(buf, strchr(grant->net[i].host, ':') ? "%s[%s]:%u" : "%s%s:%u", i ? ", " : "",
-                    grant->net[i].host, grant->net[i].port);
+    for (size_t i = 0; i < grant->net_count; i++) {
+        char text[TC_ENDPOINT_SIZE];
+        tc_endpoint_format(text, sizeof(text), grant->net[i].host, grant->net[i].port);
+        tc_buf_addf(buf, "%s%s", i ? ", " : "", text);
+    }
 }
 
 /* What a model may use in place of the path. */

@@ -12,7 +12,8 @@ enum { ENTRIES_MAX = 4096, WORDS_MAX = 1024, SECRETS_MAX = 64, HOST_MAX = 254 };
 static void visit_entry(struct tc_wire *w, struct tc_net_entry *entry)
 {
     tc_net_entry_visit(w, entry);
-    if (w->failed || !entry->host[0] || strlen(entry->host) > 253 || !entry->port ||
+    if (w->failed || !entry->host[0] || strlen(entry->host) > 253 ||
+        entry->port > (TC_PORT_UDP | TC_PORT_NUMBER) || entry->port == TC_PORT_UDP ||
         entry->methods.count > WORDS_MAX || entry->paths.count > WORDS_MAX)
         w->failed = true;
 }
@@ -26,14 +27,19 @@ static void visit_secret(struct tc_wire *w, struct tc_secret *secret)
         w->failed = true;
 }
 
-static bool upstream_fine(const struct tc_upstream *up)
+/* None carries UDP. */
+static bool upstream_fine(const struct tc_egress_config *config)
 {
+    const struct tc_upstream *up = &config->upstream;
+    for (size_t i = 0; up->host && i < config->net_count; i++)
+        if (config->net[i].port & TC_PORT_UDP)
+            return false;
     return !up->host || (up->host[0] && strlen(up->host) < HOST_MAX && up->port);
 }
 
 void tc_egress_config_visit(struct tc_wire *w, struct tc_egress_config *config)
 {
-    tc_wire_format(w, "toolcage-egress-config-3");
+    tc_wire_format(w, "toolcage-egress-config-4");
     TC_WIRE_EACH(w, config->net, config->net_count, ENTRIES_MAX, visit_entry);
     TC_WIRE_EACH(w, config->secrets, config->secret_count, SECRETS_MAX, visit_secret);
     tc_fields_visit(w, &tc_upstream_fields, &config->upstream, 0, 0);
@@ -43,7 +49,7 @@ void tc_egress_config_visit(struct tc_wire *w, struct tc_egress_config *config)
     tc_wire_i64(w, &config->transfer);
     tc_wire_i64(w, &config->bandwidth);
     if (config->connections < 1 || config->transfer < 0 || config->bandwidth < 0 ||
-        config->bandwidth > TC_BANDWIDTH_MAX || !upstream_fine(&config->upstream))
+        config->bandwidth > TC_BANDWIDTH_MAX || !upstream_fine(config))
         w->failed = true;
 }
 

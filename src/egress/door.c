@@ -10,12 +10,13 @@
 #include <string.h>
 
 #include "egress/bundle.h"
+#include "egress/redirect.h"
 #include "egress/synthetic.h"
 #include "policy/endpoint.h"
 
 enum { LOOPBACK = 1, DNS = 53, V4_BITS = 15, V6_BITS = 48, FIRST_PORT = 3128 };
 
-static bool names_port(const struct tc_net_entry *net, size_t count, unsigned port)
+static bool names_port(const struct tc_net_entry *net, size_t count, uint32_t port)
 {
     for (size_t i = 0; i < count; i++)
         if (net[i].port == port)
@@ -23,12 +24,25 @@ static bool names_port(const struct tc_net_entry *net, size_t count, unsigned po
     return false;
 }
 
-unsigned tc_door_port(const struct tc_net_entry *net, size_t count)
+static unsigned free_port(const struct tc_net_entry *net, size_t count, unsigned port)
 {
-    unsigned port = FIRST_PORT;
     while (names_port(net, count, port))
         port++;
     return port;
+}
+
+unsigned tc_door_port(const struct tc_net_entry *net, size_t count)
+{
+    return free_port(net, count, FIRST_PORT);
+}
+
+/* By TCP or UDP: a connect does not say. */
+static bool covers_port(const struct tc_net_entry *net, size_t count, unsigned port)
+{
+    for (size_t i = 0; i < count; i++)
+        if (tc_port_covers(net[i].port, port) || net[i].port == (port | TC_PORT_UDP))
+            return true;
+    return false;
 }
 
 /* The number of a synthetic address, and the port; 0: it is none. */
@@ -58,8 +72,9 @@ bool tc_door_leads(const struct tc_net_entry *net, size_t count, const struct so
         (void)snprintf(host, size, "%s", name);
     /* a name that "*" covers has a number that the proxy alone knows */
     if (number > TC_SYNTHETIC_OWN && !name)
-        return names_port(net, count, port);
-    return tc_endpoint_find(net, count, host, port) != NULL;
+        return covers_port(net, count, port);
+    return tc_endpoint_find(net, count, host, port) ||
+           tc_endpoint_find(net, count, host, port | TC_PORT_UDP);
 }
 
 static char *own_address(void)
@@ -119,7 +134,7 @@ bool tc_door_trust(const struct tc_net_entry *net, size_t count, struct tc_strv 
 
 static bool add(struct tc_door *door, enum tc_egress_role role, int type, unsigned port)
 {
-    bool both = role == TC_EGRESS_DIRECT;
+    bool both = role == TC_EGRESS_DIRECT || role == TC_EGRESS_DATAGRAMS;
     struct tc_door_listener *l = TC_PUSH(door->listeners, door->listener_count);
     if (!l)
         return false;
@@ -127,7 +142,7 @@ static bool add(struct tc_door *door, enum tc_egress_role role, int type, unsign
         .role = role,
         .type = type,
         .both = both,
-        .v6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)},
+        .v6 = {.sin6_family = both ? AF_INET6 : 0, .sin6_port = htons((uint16_t)port)},
         .v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)}};
     if (role == TC_EGRESS_PROXY)
         l->v4.sin_addr = tc_synthetic_v4(TC_SYNTHETIC_OWN);
@@ -137,12 +152,37 @@ static bool add(struct tc_door *door, enum tc_egress_role role, int type, unsign
 }
 
 /* One for each port, whatever the host: the address to which a connection came says which. */
+static bool add_port(struct tc_door *door, uint32_t port)
+{
+    unsigned number = port & TC_PORT_NUMBER;
+    return port & TC_PORT_UDP ? add(door, TC_EGRESS_DATAGRAMS, SOCK_DGRAM, number)
+                              : add(door, TC_EGRESS_DIRECT, SOCK_STREAM, number);
+}
+
 static bool add_ports(struct tc_door *door, const struct tc_net_entry *net, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (!names_port(net, i, net[i].port) &&
-            !add(door, TC_EGRESS_DIRECT, SOCK_STREAM, net[i].port))
+        if (net[i].port != TC_PORT_ANY && !names_port(net, i, net[i].port) &&
+            !add_port(door, net[i].port))
             return false;
+    return true;
+}
+
+/* Where connections to any port arrive: one for each family, because the kernel tells where an
+ * address of IPv4 was meant to go only of a socket of IPv4. */
+static bool add_any(struct tc_door *door, unsigned port, bool ipv6)
+{
+    if (!add(door, TC_EGRESS_REDIRECTED, SOCK_STREAM, port) ||
+        (ipv6 && !add(door, TC_EGRESS_REDIRECTED, SOCK_STREAM, port)))
+        return false;
+    tc_redirect_make(&door->requests[TC_DOOR_FILTER_V4], AF_INET, port);
+    if (!ipv6)
+        return true;
+    struct tc_door_listener *l = &door->listeners[door->listener_count - 1];
+    l->v6.sin6_family = AF_INET6;
+    l->v6.sin6_addr = in6addr_loopback;
+    l->v4.sin_port = 0; /* where there is no IPv6 after all, one that nobody finds */
+    tc_redirect_make(&door->requests[TC_DOOR_FILTER_V6], AF_INET6, port);
     return true;
 }
 
@@ -207,10 +247,10 @@ static void put_own(struct tc_door *door)
 {
     struct in_addr v4 = tc_synthetic_v4(TC_SYNTHETIC_OWN), range4 = tc_synthetic_v4(0);
     struct in6_addr v6 = tc_synthetic_v6(TC_SYNTHETIC_OWN), range6 = tc_synthetic_v6(0);
-    put_address(&door->v4, AF_INET, &v4, sizeof(v4));
-    put_route(&door->v4, AF_INET, &range4, sizeof(range4), V4_BITS);
-    put_address(&door->v6, AF_INET6, &v6, sizeof(v6));
-    put_route(&door->v6, AF_INET6, &range6, sizeof(range6), V6_BITS);
+    put_address(&door->requests[TC_DOOR_V4], AF_INET, &v4, sizeof(v4));
+    put_route(&door->requests[TC_DOOR_V4], AF_INET, &range4, sizeof(range4), V4_BITS);
+    put_address(&door->requests[TC_DOOR_V6], AF_INET6, &v6, sizeof(v6));
+    put_route(&door->requests[TC_DOOR_V6], AF_INET6, &range6, sizeof(range6), V6_BITS);
 }
 
 /* An address or a range that is granted itself; "*" may be any. Loopback is there already. */
@@ -222,33 +262,47 @@ static void put_entry(struct tc_door *door, const char *host)
     size_t len = strcspn(host, "/");
     unsigned bits = host[len] ? (unsigned)strtoul(host + len + 1, NULL, 10) : 128;
     if (strcmp(host, "*") == 0) {
-        put_route(&door->v4, AF_INET, NULL, 0, 0);
-        put_route(&door->v6, AF_INET6, NULL, 0, 0);
+        put_route(&door->requests[TC_DOOR_V4], AF_INET, NULL, 0, 0);
+        put_route(&door->requests[TC_DOOR_V6], AF_INET6, NULL, 0, 0);
     }
     if (len >= sizeof(address))
         return;
     memcpy(address, host, len);
     address[len] = '\0';
     if (inet_pton(AF_INET, address, &v4) == 1 && ntohl(v4.s_addr) >> 24 != 127)
-        put_route(&door->v4, AF_INET, &v4, sizeof(v4), bits > 32 ? 32 : bits);
+        put_route(&door->requests[TC_DOOR_V4], AF_INET, &v4, sizeof(v4), bits > 32 ? 32 : bits);
     else if (inet_pton(AF_INET6, address, &v6) == 1 && !IN6_IS_ADDR_LOOPBACK(&v6))
-        put_route(&door->v6, AF_INET6, &v6, sizeof(v6), bits);
+        put_route(&door->requests[TC_DOOR_V6], AF_INET6, &v6, sizeof(v6), bits);
+}
+
+static bool add_listeners(struct tc_door *door, const struct tc_net_entry *net, size_t count,
+                          bool ipv6)
+{
+    unsigned own = tc_door_port(net, count);
+    if (!add(door, TC_EGRESS_PROXY, SOCK_STREAM, own) ||
+        !add(door, TC_EGRESS_DNS_UDP, SOCK_DGRAM, DNS) || !add_ports(door, net, count))
+        return false;
+    /* the port is one connection's or the other's */
+    if (!names_port(net, count, DNS) && !add(door, TC_EGRESS_DNS_TCP, SOCK_STREAM, DNS))
+        return false;
+    return !names_port(net, count, TC_PORT_ANY) ||
+           add_any(door, free_port(net, count, own + 1), ipv6);
 }
 
 int tc_door_make(const struct tc_net_entry *net, size_t count, bool ipv6, struct tc_door *ret)
 {
-    *ret = (struct tc_door){.v4 = TC_BUF_INIT, .v6 = TC_BUF_INIT};
+    *ret = (struct tc_door){0};
+    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
+        ret->requests[i] = TC_BUF_INIT;
     put_own(ret);
     for (size_t i = 0; i < count; i++)
         put_entry(ret, net[i].host);
     if (!ipv6)
-        ret->v6.len = 0;
-    bool fine = add(ret, TC_EGRESS_PROXY, SOCK_STREAM, tc_door_port(net, count)) &&
-                add(ret, TC_EGRESS_DNS_UDP, SOCK_DGRAM, DNS) && add_ports(ret, net, count);
-    /* the port is one connection's or the other's */
-    if (fine && !names_port(net, count, DNS))
-        fine = add(ret, TC_EGRESS_DNS_TCP, SOCK_STREAM, DNS);
-    if (fine && !ret->v4.failed && !ret->v6.failed)
+        ret->requests[TC_DOOR_V6].len = 0;
+    bool fine = add_listeners(ret, net, count, ipv6);
+    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
+        fine &= !ret->requests[i].failed;
+    if (fine)
         return 0;
     tc_door_done(ret);
     return -1;
@@ -257,7 +311,7 @@ int tc_door_make(const struct tc_net_entry *net, size_t count, bool ipv6, struct
 void tc_door_done(struct tc_door *door)
 {
     free(door->listeners);
-    tc_buf_done(&door->v4);
-    tc_buf_done(&door->v6);
+    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
+        tc_buf_done(&door->requests[i]);
     *door = (struct tc_door){0};
 }

@@ -16,18 +16,22 @@
 struct tc_door_listener {
     enum tc_egress_role role;
     int type; /* SOCK_STREAM, SOCK_DGRAM */
-    /* Of IPv6 :: for both families; where the cage has no IPv6 it is 0.0.0.0 of the same port. */
+    /* Of IPv6 where it has a family: :: for both families, or ::1 for itself. Where the cage has no
+     * IPv6, and for the others, v4 counts. */
     struct sockaddr_in6 v6;
     struct sockaddr_in v4;
     bool both;
 };
 
+/* Netlink requests for the cage's namespace, in this order: addresses and routes, each of which is
+ * to be acknowledged; and where any port is granted, packet filters, each a batch. Those of IPv6
+ * may fail, on a machine that has switched it off. */
+enum { TC_DOOR_V4, TC_DOOR_V6, TC_DOOR_FILTER_V4, TC_DOOR_FILTER_V6, TC_DOOR_REQUESTS };
+
 struct tc_door {
     struct tc_door_listener *listeners;
     size_t listener_count;
-    /* Netlink requests, each of which is to be acknowledged: addresses and routes. Those of IPv6
-     * come last and may fail, on a machine that has switched it off. */
-    struct tc_buf v4, v6;
+    struct tc_buf requests[TC_DOOR_REQUESTS];
 };
 
 /* Everything for these entries; 0, or -1 when out of memory. */

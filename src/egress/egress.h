@@ -67,6 +67,8 @@ enum tc_egress_role {
     TC_EGRESS_DNS_UDP,
     TC_EGRESS_DNS_TCP,
     TC_EGRESS_DIRECT, /* connections of programs that know no proxy, meant for where they arrive */
+    TC_EGRESS_REDIRECTED, /* the same; the kernel knows where they were meant for */
+    TC_EGRESS_DATAGRAMS,  /* UDP, meant for where it arrives */
 };
 
 enum { TC_EGRESS_LISTENERS_MAX = 60 }; /* a message; below TC_FDS_MAX */
@@ -109,7 +111,7 @@ struct tc_egress_denial {
 
 struct tc_egress_destination {
     char target[TC_EGRESS_TARGET_MAX];
-    _Atomic uint32_t connections;
+    _Atomic uint32_t connections;    /* of UDP, pairs of addresses */
     _Atomic uint64_t sent, received; /* bytes, as the tool sees it */
 };
 

@@ -170,12 +170,23 @@ void tc_egress_greet(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 /* ---- where it arrived ---------------------------------------------------------------------------
  */
 
-static bool read_destination(int fd, struct tc_egress_host *ret)
+/* Before a packet filter brought it here. */
+static int original(int fd, struct sockaddr *to, socklen_t *len)
+{
+    enum { ORIGINAL = 80 }; /* SO_ORIGINAL_DST, IP6T_SO_ORIGINAL_DST */
+    int domain = 0;
+    socklen_t size = sizeof(domain);
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
+        return -1;
+    return getsockopt(fd, domain == AF_INET6 ? SOL_IPV6 : SOL_IP, ORIGINAL, to, len);
+}
+
+static bool read_destination(int fd, enum tc_egress_role role, struct tc_egress_host *ret)
 {
     union tc_egress_address to = {0};
     char text[INET6_ADDRSTRLEN];
     socklen_t len = sizeof(to);
-    if (getsockname(fd, &to.any, &len) < 0)
+    if ((role == TC_EGRESS_REDIRECTED ? original : getsockname)(fd, &to.any, &len) < 0)
         return false;
     int family = to.any.sa_family;
     const void *bytes = &to.v4.sin_addr;
@@ -194,7 +205,7 @@ static bool read_destination(int fd, struct tc_egress_host *ret)
 void tc_egress_greet_direct(struct tc_egress_proxy *p, struct tc_egress_flow *f, bool too_many)
 {
     f->speaks = TC_SPEAKS_BYTES;
-    if (!read_destination(f->client.watch.fd, &f->to)) {
+    if (!read_destination(f->client.watch.fd, f->role, &f->to)) {
         tc_egress_flow_close(p, f, true);
     } else if (too_many) {
         name_of_synthetic(p, f);

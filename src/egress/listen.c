@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "egress/datagrams.h"
 #include "egress/flow.h"
 #include "egress/refusal.h"
 
@@ -63,10 +64,10 @@ void tc_egress_listeners_tick(struct tc_egress_proxy *p)
 static void greet_new(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     enum { TOLD = 64 };
-    bool many = p->flow_count > p->flow_max;
+    bool many = p->flow_count + p->pair_count > p->flow_max;
     if (f->role == TC_EGRESS_PROXY && p->flow_count <= p->flow_max + TOLD)
         f->speaks = TC_SPEAKS_HTTP;
-    if (f->role == TC_EGRESS_DIRECT)
+    if (f->role == TC_EGRESS_DIRECT || f->role == TC_EGRESS_REDIRECTED)
         tc_egress_greet_direct(p, f, many);
     else if (many)
         tc_egress_flow_refuse(p, f, TC_EGRESS_TOO_MANY, NULL);
@@ -103,25 +104,34 @@ static bool fits(int fd, enum tc_egress_role role)
     socklen_t size = sizeof(int);
     if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0)
         return false;
-    if (role == TC_EGRESS_DNS_UDP)
+    if (role == TC_EGRESS_DNS_UDP || role == TC_EGRESS_DATAGRAMS)
         return type == SOCK_DGRAM;
     size = sizeof(int);
-    return role >= TC_EGRESS_PROXY && role <= TC_EGRESS_DIRECT && type == SOCK_STREAM &&
+    return role >= TC_EGRESS_PROXY && role <= TC_EGRESS_REDIRECTED && type == SOCK_STREAM &&
            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens;
+}
+
+static void (*ready_of(enum tc_egress_role role))(struct tc_egress_proxy *,
+                                                  struct tc_egress_watch *, uint32_t)
+{
+    return role == TC_EGRESS_DNS_UDP     ? questions_ready
+           : role == TC_EGRESS_DATAGRAMS ? tc_egress_datagrams_ready
+                                         : connections_ready;
 }
 
 bool tc_egress_listen(struct tc_egress_proxy *p, int fd, enum tc_egress_role role)
 {
     _autofd_ int owned = fd;
     int flags = fcntl(fd, F_GETFL);
-    if (!fits(fd, role) || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+    if (!fits(fd, role) || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+        (role == TC_EGRESS_DATAGRAMS && !tc_egress_datagrams_open(fd)))
         return false;
     struct tc_egress_listener *l = calloc(1, sizeof(*l));
     if (!l)
         return false;
     l->role = role;
     l->watch.fd = TAKE_FD(owned);
-    l->watch.ready = role == TC_EGRESS_DNS_UDP ? questions_ready : connections_ready;
+    l->watch.ready = ready_of(role);
     l->next = p->listeners;
     p->listeners = l;
     return tc_egress_watch_for(p, &l->watch, EPOLLIN);
@@ -135,7 +145,7 @@ void tc_egress_listeners_end(struct tc_egress_proxy *p)
         do {
             before = p->flow_count;
             if (l->role != TC_EGRESS_DNS_UDP && l->watch.fd >= 0)
-                connections_ready(p, &l->watch, EPOLLIN);
+                l->watch.ready(p, &l->watch, EPOLLIN);
         } while (p->flow_count > before && p->flow_count <= p->flow_max);
         tc_egress_watch_close(p, &l->watch);
     }

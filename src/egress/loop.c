@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "egress/alone.h"
+#include "egress/datagrams.h"
 #include "egress/flow.h"
 #include "egress/listen.h"
 #include "egress/meter.h"
@@ -58,6 +59,7 @@ static int patience(struct tc_egress_proxy *p)
     int64_t until = earlier(p->flows ? p->wake : 0, tc_egress_resolver_until(p->resolver, p->now));
     until = earlier(p->listen_at, until);
     until = earlier(p->meter.rest_until, until);
+    until = earlier(p->datagrams_at, until);
     until = earlier(p->finish_at, until);
     if (!until)
         return -1;
@@ -67,7 +69,7 @@ static int patience(struct tc_egress_proxy *p)
 /* A cage's clients are gone; one alone has some that wait for an answer. */
 static bool has_finished(const struct tc_egress_proxy *p)
 {
-    return p->alone ? !p->flows : tc_egress_flows_sent(p);
+    return p->alone ? !p->flows : tc_egress_flows_sent(p) && tc_egress_datagrams_sent(p);
 }
 
 void tc_egress_run(struct tc_egress_proxy *p)
@@ -86,6 +88,7 @@ void tc_egress_run(struct tc_egress_proxy *p)
         tc_egress_resolver_tick(p->resolver);
         tc_egress_meter_tick(p);
         tc_egress_flows_tick(p);
+        tc_egress_datagrams_tick(p);
         tc_egress_listeners_tick(p);
         if (p->alone)
             tc_egress_alone_tell(p);

@@ -39,7 +39,10 @@ struct tc_egress_proxy {
     struct tc_egress_watch control;
     struct tc_egress_listener *listeners;
     struct tc_egress_flow *flows, *dead; /* dead ones go when no event can name them any more */
-    size_t flow_count, flow_max;
+    size_t flow_count, flow_max;         /* most of flows and pairs together */
+    struct tc_egress_pair *pairs, *ended_pairs; /* datagrams.h */
+    size_t pair_count;
+    int64_t datagrams_at; /* their next tick; 0: there are none */
     struct tc_egress_meter meter;
     int alone; /* enum tc_egress_form: without a supervisor */
     int epoll;

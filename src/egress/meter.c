@@ -67,6 +67,21 @@ size_t tc_egress_meter_room(struct tc_egress_proxy *p, size_t size)
     return room < (int64_t)size ? (size_t)room : size;
 }
 
+/* Whole or not at all, so it may be more than there was; what is owed is waited for. */
+bool tc_egress_meter_datagram(struct tc_egress_proxy *p, size_t len)
+{
+    struct tc_egress_meter *m = &p->meter;
+    if (!p->config.bandwidth)
+        return true;
+    if (m->rest_until)
+        return false;
+    fill(p);
+    m->bucket -= (int64_t)len;
+    if (m->bucket <= 0)
+        m->rest_until = p->now + REST_US - m->bucket * SECOND_US / p->config.bandwidth;
+    return true;
+}
+
 static void watch_all(struct tc_egress_proxy *p)
 {
     struct tc_egress_flow *next;

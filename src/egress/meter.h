@@ -19,6 +19,8 @@ bool tc_egress_meter_left(const struct tc_egress_proxy *p);
 
 /* How many of `size` bytes may be read from a connection now; 0: none, until the tick. */
 size_t tc_egress_meter_room(struct tc_egress_proxy *p, size_t size);
+/* May a datagram of that size go now? It is counted when it may; else it is lost. */
+bool tc_egress_meter_datagram(struct tc_egress_proxy *p, size_t len);
 /* So many were read. Where that was the last for now, each flow rests once it is looked at. */
 void tc_egress_meter_read(struct tc_egress_proxy *p, size_t len);
 /* Wakes them. */

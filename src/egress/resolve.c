@@ -203,9 +203,9 @@ static bool take_address(const struct tc_egress_config *config, struct tc_egress
     else
         return true;
     if (address.any.sa_family == AF_INET)
-        address.v4.sin_port = htons(query->port);
+        address.v4.sin_port = htons((uint16_t)query->port);
     else
-        address.v6.sin6_port = htons(query->port);
+        address.v6.sin6_port = htons((uint16_t)query->port);
     if (!query->any && !tc_egress_may_reach(config, query->host, query->port, &address.any))
         return false;
     if (query->count < TC_EGRESS_ADDRESSES_MAX)

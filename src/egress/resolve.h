@@ -25,8 +25,8 @@ enum tc_egress_resolved {
 
 struct tc_egress_query {
     char host[TC_EGRESS_HOST_SIZE];
-    uint16_t port;
-    bool any; /* wherever it leads: the operator named it, and the cage cannot */
+    uint32_t port; /* with its transport */
+    bool any;      /* wherever it leads: the operator named it, and the cage cannot */
     union tc_egress_address addresses[TC_EGRESS_ADDRESSES_MAX];
     size_t count;
     void (*done)(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,

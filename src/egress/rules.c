@@ -9,31 +9,17 @@
 #include "policy/endpoint.h"
 #include "policy/http_path.h"
 
-/* Where an entry of the host itself stands, "*" adds nothing to it. */
-static const struct tc_net_entry *next_entry(const struct tc_egress_config *config,
-                                             const struct tc_net_entry *first, size_t *at)
-{
-    for (; first && *at < config->net_count; ++*at) {
-        const struct tc_net_entry *entry = &config->net[*at];
-        if (entry->port == first->port && tc_streq(entry->host, first->host)) {
-            ++*at;
-            return entry;
-        }
-    }
-    return NULL;
-}
-
-bool tc_egress_may_some(const struct tc_egress_config *config, const char *host, unsigned port)
+bool tc_egress_may_some(const struct tc_egress_config *config, const char *host, uint32_t port)
 {
     return tc_endpoint_find(config->net, config->net_count, host, port) != NULL;
 }
 
-bool tc_egress_may_stream(const struct tc_egress_config *config, const char *host, unsigned port)
+bool tc_egress_may_stream(const struct tc_egress_config *config, const char *host, uint32_t port)
 {
     const struct tc_net_entry *entry,
         *first = tc_endpoint_find(config->net, config->net_count, host, port);
     size_t at = 0;
-    while ((entry = next_entry(config, first, &at)))
+    while ((entry = tc_endpoint_next(config->net, config->net_count, first, &at)))
         if (!tc_net_entry_inspected(entry))
             return true;
     return false;
@@ -80,7 +66,7 @@ static int judge(const struct tc_net_entry *entry, const struct tc_http_head *he
     return !path.failed && path_fits(&entry->paths, path.data) ? 0 : TC_EGRESS_NOT_REQUEST;
 }
 
-int tc_egress_judge_request(const struct tc_egress_config *config, const char *host, unsigned port,
+int tc_egress_judge_request(const struct tc_egress_config *config, const char *host, uint32_t port,
                             const struct tc_http_head *head, const char **ret_why)
 {
     const struct tc_net_entry *entry,
@@ -88,7 +74,7 @@ int tc_egress_judge_request(const struct tc_egress_config *config, const char *h
     int reason = first ? TC_EGRESS_NOT_REQUEST : TC_EGRESS_NOT_NAMED;
     size_t at = 0;
     *ret_why = NULL;
-    while ((entry = next_entry(config, first, &at))) {
+    while ((entry = tc_endpoint_next(config->net, config->net_count, first, &at))) {
         int got = judge(entry, head, ret_why);
         if (!got)
             return 0;
@@ -97,10 +83,10 @@ int tc_egress_judge_request(const struct tc_egress_config *config, const char *h
     return reason;
 }
 
-static bool is_named(const struct tc_egress_config *config, const char *host, unsigned port)
+static bool is_named(const struct tc_egress_config *config, const char *host, uint32_t port)
 {
     for (size_t i = 0; i < config->net_count; i++)
-        if (config->net[i].port == port && !tc_streq(config->net[i].host, "*") &&
+        if (tc_port_covers(config->net[i].port, port) && !tc_streq(config->net[i].host, "*") &&
             tc_host_covers(config->net[i].host, host))
             return true;
     return false;
@@ -128,7 +114,7 @@ static const void *bytes_of(const struct sockaddr *address)
     return &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
 }
 
-bool tc_egress_may_reach(const struct tc_egress_config *config, const char *host, unsigned port,
+bool tc_egress_may_reach(const struct tc_egress_config *config, const char *host, uint32_t port,
                          const struct sockaddr *address)
 {
     char text[INET6_ADDRSTRLEN];

@@ -6,13 +6,12 @@
 #include <string.h>
 
 #include "base/strv.h"
+#include "policy/endpoint.h"
 
-void tc_egress_target(const char *host, unsigned port, char out[TC_EGRESS_TARGET_MAX])
+void tc_egress_target(const char *host, uint32_t port, char out[TC_EGRESS_TARGET_MAX])
 {
-    bool v6 = strchr(host, ':');
     if (port)
-        (void)snprintf(out, TC_EGRESS_TARGET_MAX, "%s%.256s%s:%u", v6 ? "[" : "", host,
-                       v6 ? "]" : "", port);
+        tc_endpoint_format(out, TC_EGRESS_TARGET_MAX, host, port);
     else
         (void)snprintf(out, TC_EGRESS_TARGET_MAX, "%.256s", host);
     for (char *c = out; *c; c++)

@@ -8,7 +8,7 @@
 #include "egress/egress.h"
 
 /* "host:port", or the host alone for port 0; what is not printable becomes "?". */
-void tc_egress_target(const char *host, unsigned port, char out[TC_EGRESS_TARGET_MAX]);
+void tc_egress_target(const char *host, uint32_t port, char out[TC_EGRESS_TARGET_MAX]);
 
 void tc_egress_deny(struct tc_egress_said *said, const char *target, enum tc_egress_reason reason,
                     bool resolve);

@@ -285,7 +285,7 @@ static void look_up(struct tc_egress_proxy *p, struct tc_egress_flow *f, const c
         return;
     }
     tc_strcopy(query->host, sizeof(query->host), host);
-    query->port = (uint16_t)port;
+    query->port = port;
     query->any = done == way_resolved;
     query->done = done;
     query->ctx = f;

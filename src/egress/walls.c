@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/sys.h"
 #include "linux/landlock_rules.h"
+#include "policy/endpoint.h"
 
 /* ---- what it may be -----------------------------------------------------------------------------
  */
@@ -114,9 +115,18 @@ static bool allow_ports(int ruleset, const struct tc_egress_config *config)
     if (config->upstream.host && !allow_port(ruleset, config->upstream.port))
         return false;
     for (size_t i = 0; i < config->net_count; i++)
-        if (!allow_port(ruleset, config->net[i].port))
+        if (!allow_port(ruleset, config->net[i].port & TC_PORT_NUMBER))
             return false;
     return true;
+}
+
+/* Landlock looks at TCP alone, and where any port is granted there is nothing to hold. */
+static uint64_t held_ports(const struct tc_egress_config *config)
+{
+    for (size_t i = 0; i < config->net_count; i++)
+        if (config->net[i].port == TC_PORT_ANY)
+            return NET_BIND;
+    return NET_BIND | NET_CONNECT;
 }
 
 /* Files to read for looking up names, and the ports of the grant; nothing is written or executed,
@@ -126,13 +136,14 @@ static bool restrict_reach(const struct tc_egress_config *config)
     int abi = tc_landlock_abi();
     const struct {
         uint64_t fs, net, scoped;
-    } attr = {tc_landlock_handled(abi), abi >= ABI_NET ? NET_BIND | NET_CONNECT : 0,
+    } attr = {tc_landlock_handled(abi), abi >= ABI_NET ? held_ports(config) : 0,
               tc_landlock_scoped(abi)};
     if (abi < 1)
         return true;
     _autofd_ int ruleset =
         (int)tc_sys(SYS_landlock_create_ruleset, TC_ARG(&attr), sizeof(attr), 0, 0, 0, 0);
-    if (ruleset < 0 || !allow_paths(ruleset) || (attr.net && !allow_ports(ruleset, config)))
+    if (ruleset < 0 || !allow_paths(ruleset) ||
+        (attr.net & NET_CONNECT && !allow_ports(ruleset, config)))
         return false;
     return tc_landlock_restrict(ruleset) == 0;
 }

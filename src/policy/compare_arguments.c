@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "policy/compare.h"
+#include "policy/endpoint.h"
 #include "policy/schema.h"
 
 static const struct tc_argument *find(const struct tc_spec *spec, const char *name)
@@ -140,7 +141,7 @@ static bool bound_within(const struct tc_argument *from, const struct tc_bound *
             continue;
         if (to->path && outer->access >= to->access && tc_path_within(outer->path, to->path))
             return true;
-        if (!to->path && outer->host.port == to->host.port &&
+        if (!to->path && tc_port_covers(outer->host.port, to->host.port) &&
             tc_streq(outer->host.host, to->host.host))
             return true;
     }

@@ -148,47 +148,35 @@ static bool paths_within(const struct tc_strv *outer, const struct tc_strv *inne
     return all;
 }
 
-/* Does an entry of this very host stand in the grant, at this port? */
-static bool names_host(const struct tc_grant *grant, const char *host, unsigned port)
-{
-    for (size_t i = 0; i < grant->net_count; i++)
-        if (grant->net[i].port == port && tc_streq(grant->net[i].host, host))
-            return true;
-    return false;
-}
-
 /* Is what `entry` gives of the host and port within what the grant gives of them? */
 static bool covered(const struct tc_grant *grant, const struct tc_net_entry *entry,
-                    const char *host)
+                    const char *host, uint32_t port)
 {
-    bool exact = names_host(grant, host, entry->port);
-    for (size_t i = 0; i < grant->net_count; i++) {
-        const struct tc_net_entry *outer = &grant->net[i];
-        bool speaks = exact ? tc_streq(outer->host, host) : tc_host_covers(outer->host, host);
-        if (speaks && outer->port == entry->port &&
-            words_within(&outer->methods, &entry->methods) &&
+    const struct tc_net_entry *outer,
+        *first = tc_endpoint_find(grant->net, grant->net_count, host, port);
+    size_t at = 0;
+    while ((outer = tc_endpoint_next(grant->net, grant->net_count, first, &at)))
+        if (words_within(&outer->methods, &entry->methods) &&
             paths_within(&outer->paths, &entry->paths))
             return true;
-    }
     return false;
 }
 
 /* What `to` gives of this host and port, against `from`. */
 static void compare_host(struct tc_differences *changes, const struct tc_grant *from,
-                         const struct tc_grant *to, const char *host, unsigned port,
+                         const struct tc_grant *to, const char *host, uint32_t port,
                          enum tc_difference_kind kind)
 {
-    bool exact = names_host(to, host, port);
-    for (size_t i = 0; i < to->net_count; i++) {
-        const struct tc_net_entry *entry = &to->net[i];
-        bool speaks = exact ? tc_streq(entry->host, host) : tc_host_covers(entry->host, host);
-        if (!speaks || entry->port != port || covered(from, entry, host))
+    char text[TC_ENDPOINT_SIZE];
+    const struct tc_net_entry *entry, *first = tc_endpoint_find(to->net, to->net_count, host, port);
+    size_t at = 0;
+    tc_endpoint_format(text, sizeof(text), host, port);
+    while ((entry = tc_endpoint_next(to->net, to->net_count, first, &at))) {
+        if (covered(from, entry, host, port))
             continue;
-        tc_differences_add(
-            changes, kind,
-            kind == TC_DIFFERENCE_MORE ? "reaches %s:%u%s" : "no longer reaches %s:%u%s", host,
-            port,
-            entry->methods.count || entry->paths.count ? " with these methods and paths" : "");
+        tc_differences_add(changes, kind,
+                           kind == TC_DIFFERENCE_MORE ? "reaches %s%s" : "no longer reaches %s%s",
+                           text, tc_net_entry_rules(entry) ? " with these methods and paths" : "");
         return;
     }
 }

@@ -11,6 +11,8 @@
 #include "base/buf.h"
 #include "policy/address.h"
 
+enum { DNS_PORT = 53 };
+
 static int refuse(struct tc_complaint *c, const char *text, size_t len, const char *hint,
                   const char *why)
 {
@@ -270,16 +272,21 @@ bool tc_host_covers(const char *pattern, const char *host)
 /* ---- endpoints ----------------------------------------------------------------------------------
  */
 
-static int read_port(const char *text, const char *whole, uint16_t *ret, struct tc_complaint *c)
+/* Behind the colon. */
+static int read_port(const char *text, const char *whole, uint32_t *ret, struct tc_complaint *c)
 {
     size_t n = strspn(text, "0123456789");
+    if (tc_streq(text, "*")) {
+        *ret = TC_PORT_ANY;
+        return 0;
+    }
     long port = 0;
     for (size_t i = 0; i < n && i < 6; i++)
         port = port * 10 + (text[i] - '0');
     if (!n || text[n] || n > 5 || port < 1 || port > 65535)
         return refuse(c, whole, strlen(whole),
                       "ports are 1 to 65535, as in \"api.example.com:443\"", "has no valid port");
-    *ret = (uint16_t)port;
+    *ret = (uint32_t)port;
     return 0;
 }
 
@@ -304,15 +311,10 @@ static int read_v6_range(const char *text, const char *address, const char *rest
     return rc ? rc : tc_host_pattern_read(range, strlen(range), &ret->host, c);
 }
 
-int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_complaint *c)
+/* Of TCP; `text` is the whole, for complaints. */
+static int read_stream(const char *text, const char *host, struct tc_net_entry *ret,
+                       struct tc_complaint *c)
 {
-    const char *host = tc_startswith(text, "allowlist:") ? text + strlen("allowlist:") : text;
-    if (tc_startswith(host, "udp:") || tc_endswith(host, "/udp"))
-        return refuse(c, text, strlen(text),
-                      "use the service over TCP (DNS, HTTP, databases all have it); names are "
-                      "looked up without an entry",
-                      "is UDP, which the egress proxy does not carry: nothing in it says for which "
-                      "host it is");
     if (strstr(host, "://"))
         return refuse(c, text, strlen(text),
                       "write only host and port, as in \"api.example.com:443\"", "is a URL");
@@ -337,7 +339,7 @@ int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_compl
                       "put IPv6 addresses in brackets, as in \"[2001:db8::1]:443\"",
                       "has more than one colon");
     }
-    uint16_t port = TC_PORT_DEFAULT;
+    uint32_t port = TC_PORT_DEFAULT;
     if (*rest && *rest != ':')
         return refuse(c, text, strlen(text), "write it as in \"api.example.com:443\"",
                       "has something after its host");
@@ -348,27 +350,112 @@ int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_compl
     return rc;
 }
 
-char *tc_endpoint_write(const char *host, unsigned port)
+static bool names_loopback(const char *host)
+{
+    return tc_host_is_local_name(host) || in_range("127.0.0.0/8", host) || in_range(host, "::1");
+}
+
+int tc_endpoint_check(const struct tc_net_entry *entry, const char *text, struct tc_complaint *c)
+{
+    if (entry->port == TC_PORT_ANY && names_loopback(entry->host))
+        return refuse(c, text, strlen(text),
+                      "name the ports that the tool needs, as in \"localhost:5432\"",
+                      "would take every port of the tool's own loopback");
+    if (entry->port == (TC_PORT_UDP | DNS_PORT))
+        return refuse(c, text, strlen(text),
+                      "take it out: granted names are looked up without an entry",
+                      "is the port of the cage's own resolver");
+    return 0;
+}
+
+/* It has no usual port. */
+static int read_datagrams(const char *text, const char *host, struct tc_net_entry *ret,
+                          struct tc_complaint *c)
+{
+    const char *colon = strrchr(host, ':');
+    int rc = read_stream(text, host, ret, c);
+    if (!rc && (!colon || strchr(colon, ']') || ret->port == TC_PORT_ANY))
+        return refuse(c, text, strlen(text), "write it as in \"udp:ntp.example.com:123\"",
+                      "is UDP without one port");
+    ret->port |= TC_PORT_UDP;
+    return rc;
+}
+
+int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_complaint *c)
+{
+    static const char list[] = "allowlist:", udp[] = "udp:";
+    const char *host = tc_startswith(text, list) ? text + sizeof(list) - 1 : text;
+    if (tc_endswith(host, "/udp"))
+        return refuse(c, text, strlen(text), "write it as in \"udp:ntp.example.com:123\"",
+                      "names its transport at the end");
+    int rc = tc_startswith(host, udp) ? read_datagrams(text, host + sizeof(udp) - 1, ret, c)
+                                      : read_stream(text, host, ret, c);
+    return rc ? rc : tc_endpoint_check(ret, text, c);
+}
+
+int tc_endpoint_read_one(const char *text, struct tc_net_entry *ret, struct tc_complaint *c)
+{
+    int rc = tc_endpoint_read(text, ret, c);
+    if (!rc && (ret->port == TC_PORT_ANY || ret->port & TC_PORT_UDP))
+        return refuse(c, text, strlen(text), "write it as in \"api.example.com:443\"",
+                      "is not one service over TCP");
+    return rc;
+}
+
+void tc_endpoint_format(char *out, size_t size, const char *host, uint32_t port)
 {
     bool v6 = strchr(host, ':');
     int len = (int)strcspn(host, "/");
-    return tc_format("%s%.*s%s%s:%u", v6 ? "[" : "", len, host, v6 ? "]" : "", host + len, port);
+    char number[8] = "*";
+    if (port != TC_PORT_ANY)
+        (void)snprintf(number, sizeof(number), "%u", port & TC_PORT_NUMBER);
+    (void)snprintf(out, size, "%s%s%.*s%s%s:%s", port & TC_PORT_UDP ? "udp:" : "", v6 ? "[" : "",
+                   len, host, v6 ? "]" : "", host + len, number);
+}
+
+char *tc_endpoint_write(const char *host, uint32_t port)
+{
+    enum { AROUND = sizeof("udp:[]:65535") };
+    size_t size = strlen(host) + AROUND;
+    char *out = malloc(size);
+    if (out)
+        tc_endpoint_format(out, size, host, port);
+    return out;
+}
+
+/* Of two that cover the same endpoint. */
+static bool is_nearer(const struct tc_net_entry *e, const struct tc_net_entry *than,
+                      const char *host)
+{
+    int host_e = tc_streq(e->host, host) ? 2 : !tc_streq(e->host, "*");
+    int host_than = tc_streq(than->host, host) ? 2 : !tc_streq(than->host, "*");
+    if (host_e != host_than)
+        return host_e > host_than;
+    return e->port != TC_PORT_ANY && than->port == TC_PORT_ANY;
 }
 
 const struct tc_net_entry *tc_endpoint_find(const struct tc_net_entry *entries, size_t count,
-                                            const char *host, unsigned port)
+                                            const char *host, uint32_t port)
 {
     const struct tc_net_entry *found = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct tc_net_entry *e = &entries[i];
-        if (e->port != port || !tc_host_covers(e->host, host))
-            continue;
-        if (tc_streq(e->host, host))
-            return e;
-        if (!found || tc_streq(found->host, "*"))
+        if (tc_port_covers(e->port, port) && tc_host_covers(e->host, host) &&
+            (!found || is_nearer(e, found, host)))
             found = e;
     }
     return found;
+}
+
+const struct tc_net_entry *tc_endpoint_next(const struct tc_net_entry *entries, size_t count,
+                                            const struct tc_net_entry *first, size_t *at)
+{
+    while (first && *at < count) {
+        const struct tc_net_entry *e = &entries[(*at)++];
+        if (e->port == first->port && tc_streq(e->host, first->host))
+            return e;
+    }
+    return NULL;
 }
 
 void tc_net_entry_done(struct tc_net_entry *entry)
@@ -406,7 +493,7 @@ bool tc_secret_goes_to(const char *host, const struct tc_net_entry *entry)
     struct tc_complaint c;
     bool plain;
     _auto_(tc_net_entry_done) struct tc_net_entry to = {0};
-    return tc_endpoint_read(tc_secret_endpoint(host, &plain), &to, &c) == 0 &&
+    return tc_endpoint_read_one(tc_secret_endpoint(host, &plain), &to, &c) == 0 &&
            to.port == entry->port && tc_streq(to.host, entry->host);
 }
 

@@ -85,7 +85,11 @@ static void add_network(struct tc_buf *out, const struct toolcage_policy *policy
         tc_buf_adds(out, i ? ",{" : "{");
         tc_json_member(out, "host", entry->host);
         tc_json_key(out, "port");
-        tc_buf_addf(out, "%u", entry->port);
+        if (entry->port == TC_PORT_ANY)
+            tc_buf_adds(out, "\"any\"");
+        else
+            tc_buf_addf(out, "%u", entry->port & TC_PORT_NUMBER);
+        tc_json_member(out, "transport", entry->port & TC_PORT_UDP ? "udp" : "tcp");
         add_list(out, "methods", &entry->methods);
         add_list(out, "paths", &entry->paths);
         add_bool(out, "inspected", entry->methods.count || entry->paths.count);

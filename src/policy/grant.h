@@ -46,8 +46,8 @@ struct tc_fs_entry {
 };
 
 struct tc_net_entry {
-    char *host; /* lower case; "*" for all public addresses */
-    uint16_t port;
+    char *host;    /* lower case; "*" for all public addresses */
+    uint32_t port; /* with its transport: policy/endpoint.h */
     struct tc_strv methods, paths;
     bool secret; /* a secret goes into its requests */
     struct tc_origin origin;

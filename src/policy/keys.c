@@ -384,11 +384,10 @@ const struct tc_key tc_keys[] = {
      .example = "host = \"api.example.com\""},
     {TC_IN(NET_ENTRY), "port", tc_set_port, NONE, RANGE(COUNT, 1, 65535), .type = "integer",
      .fallback = "443", .text = "The port.", .example = "port = 8443"},
-    {TC_IN(NET_ENTRY), "ports", tc_set_ports, NONE, .type = "not provided",
-     .text =
-         "Several ports, or \"any\". Refused by this version: what listens in a cage listens on "
-         "the ports that are named, one an entry.",
-     .example = "host = \"api.example.com\", port = 8080"},
+    {TC_IN(NET_ENTRY), "ports", tc_set_ports, NONE, .type = "string",
+     .text = "In place of port: \"any\", each port of TCP. It needs nf_tables in the kernel; where "
+             "that is missing the call is refused.",
+     .example = "host = \"files.example.com\", ports = \"any\""},
     {TC_IN(NET_ENTRY), "methods", tc_set_strings, .offset = offsetof(struct tc_net_entry, methods),
      NONE, .type = "array of strings",
      .text = "HTTP methods that are allowed; others are refused. Implies inspection on a TLS port.",

@@ -137,6 +137,7 @@ static void check_endpoints(struct tc_lint *l, const struct tc_spec *spec)
     _autofree_ const struct tc_net_entry **sorted =
         calloc(spec->net_count ? spec->net_count : 1, sizeof(struct tc_net_entry *));
     const struct tc_net_entry *any = NULL;
+    char text[TC_ENDPOINT_SIZE];
     l->memory |= !sorted;
     for (size_t i = 0; sorted && i < spec->net_count; i++)
         sorted[i] = &spec->net[i];
@@ -149,11 +150,12 @@ static void check_endpoints(struct tc_lint *l, const struct tc_spec *spec)
         if (tc_streq(e->host, "*"))
             any = e;
         const struct tc_net_entry *by = twin ? before : any;
+        tc_endpoint_format(text, sizeof(text), e->host, e->port);
         if (plain && by && by != e && by->port == e->port && !tc_host_is_address(e->host))
             tc_lint_add(l, spec, "network", e->origin.line, e->host,
                         "take it out, or the one that holds it",
-                        "%s:%u changes nothing: %s (line " TC_LINE_FORM ") grants it already",
-                        e->host, e->port, tc_streq(by->host, "*") ? "\"*\"" : "the same",
+                        "%s changes nothing: %s (line " TC_LINE_FORM ") grants it already", text,
+                        tc_streq(by->host, "*") ? "\"*\"" : "the same",
                         TC_LINE_SHOWN(l->policy, by->origin.line));
     }
 }

@@ -253,6 +253,7 @@ static int keep_endpoint(struct tc_resolve *r, const struct tc_flag *flag, const
         return tc_resolve_memory(r);
     free(to->host);
     to->host = host;
+    to->port = wanted.port;
     return 0;
 }
 

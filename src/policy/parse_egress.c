@@ -53,7 +53,7 @@ void tc_set_upstream(struct tc_parse *p, const struct tc_key *key, struct tc_nod
         return;
     size_t len = strlen(rest);
     _autofree_ char *endpoint = strndup(rest, len && rest[len - 1] == '/' ? len - 1 : len);
-    int rc = endpoint ? tc_endpoint_read(endpoint, &entry, &c) : TOOLCAGE_EMEMORY;
+    int rc = endpoint ? tc_endpoint_read_one(endpoint, &entry, &c) : TOOLCAGE_EMEMORY;
     p->diag.memory |= rc == TOOLCAGE_EMEMORY;
     if (rc == TOOLCAGE_EPOLICY)
         tc_parse_bad(p, node, example, "upstream: %s", c.what);
@@ -62,7 +62,7 @@ void tc_set_upstream(struct tc_parse *p, const struct tc_key *key, struct tc_nod
     if (rc || p->diag.count)
         return;
     to->host = TAKE(entry.host);
-    to->port = entry.port;
+    to->port = (uint16_t)entry.port;
     to->line = node->at.line;
 }
 
@@ -114,7 +114,10 @@ static void check_entry(struct tc_parse *p, const struct tc_spec *spec,
     if (up->names && names)
         refuse(p, spec, entry, line, "name each host, or take names = \"upstream\" out of [egress]",
                "is a pattern of names, which the upstream proxy would look up unchecked");
-    else if (tc_streq(entry->host, up->host) && entry->port == up->port)
+    else if (entry->port & TC_PORT_UDP)
+        refuse(p, spec, entry, line, "use the service over TCP, or take upstream out of [egress]",
+               "is UDP, which an upstream proxy does not carry");
+    else if (tc_streq(entry->host, up->host) && tc_port_covers(entry->port, up->port))
         refuse(p, spec, entry, line, "take it out; connections go through it anyway",
                "is the upstream proxy itself, through which everything could be reached");
 }

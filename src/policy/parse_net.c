@@ -57,6 +57,18 @@ static void check_words(struct tc_parse *p, const struct tc_node *table,
     }
 }
 
+/* What is read request by request has one port, where HTTP is spoken. */
+static void check_ports(struct tc_parse *p, const struct tc_node *table,
+                        const struct tc_net_entry *entry)
+{
+    const struct tc_node *ports = tc_node_get(table, "ports");
+    if (ports && tc_node_get(table, "port"))
+        tc_parse_bad_key(p, ports, "take one of them out", "the entry has port and ports");
+    else if (ports && tc_net_entry_rules(entry))
+        tc_parse_bad_key(p, ports, "name the port where HTTP is spoken: port = 443",
+                         "methods and paths need one port");
+}
+
 /* { host, port, methods, paths }; without methods and paths it means what the string means. */
 static bool read_table(struct tc_parse *p, struct tc_node *node, struct tc_net_entry *ret)
 {
@@ -65,6 +77,7 @@ static bool read_table(struct tc_parse *p, struct tc_node *node, struct tc_net_e
     struct tc_net_entry said = {.port = TC_PORT_DEFAULT};
     tc_parse_table(p, TC_SCOPE_NET_ENTRY, node, &said);
     check_words(p, node, &said);
+    check_ports(p, node, &said);
     *ret = said;
     ret->host = NULL;
     _autofree_ char *host = said.host;
@@ -78,6 +91,8 @@ static bool read_table(struct tc_parse *p, struct tc_node *node, struct tc_net_e
     if (rc == TOOLCAGE_EMEMORY)
         p->diag.memory = true;
     else if (rc)
+        tc_parse_complaint(p, host_node, &c);
+    else if ((rc = tc_endpoint_check(ret, ret->host, &c)))
         tc_parse_complaint(p, host_node, &c);
     if (rc || p->diag.count + p->diag.more != before)
         return false;
@@ -100,15 +115,16 @@ void tc_set_port(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
         entry->port = (uint16_t)node->integer;
 }
 
-/* One listener of a cage is one port. All of them would need a rule of the kernel's packet filter
- * in the cage's own namespace, which is neither everywhere nor cheap, and the proxy's wall of ports
- * would be none. */
 void tc_set_ports(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    bool any = node->kind == TC_NODE_STRING && tc_streq(node->text, "any");
-    tc_parse_bad_key(p, node, "name each port in an entry of its own, as in \"example.com:8080\"",
-                     any ? "ports = \"any\" cannot be held by any backend of this version"
-                         : "an entry of network is one port");
+    struct tc_net_entry *entry = into;
+    if (node->kind == TC_NODE_STRING && tc_streq(node->text, "any"))
+        entry->port = TC_PORT_ANY;
+    else
+        tc_parse_bad_key(p, node,
+                         "write ports = \"any\", or name each port in an entry of its own, as in "
+                         "\"example.com:8080\"",
+                         "an entry of network is one port, or any");
 }
 
 static void add_entry(struct tc_parse *p, struct tc_spec *spec, struct tc_node *node)

@@ -79,7 +79,7 @@ static char *read_host(struct tc_parse *p, struct tc_node *array, struct tc_node
     bool plain;
     const char *endpoint = tc_secret_endpoint(item->text, &plain);
     _auto_(tc_net_entry_done) struct tc_net_entry entry = {0};
-    int rc = tc_endpoint_read(endpoint, &entry, &c);
+    int rc = tc_endpoint_read_one(endpoint, &entry, &c);
     if (rc == TOOLCAGE_EPOLICY) {
         tc_parse_complaint(p, item, &c);
     } else if (!rc && tc_host_is_pattern(entry.host)) {

@@ -121,12 +121,14 @@ static void list_bounds(const struct tc_argument *argument, struct tc_complaint 
     size_t n = (size_t)snprintf(c->hint, sizeof(c->hint), "allowed: ");
     for (size_t i = 0; i < argument->bound_count && n < sizeof(c->hint); i++) {
         const struct tc_bound *bound = &argument->bounds[i];
+        char text[TC_ENDPOINT_SIZE];
+        if (!bound->path)
+            tc_endpoint_format(text, sizeof(text), bound->host.host, bound->host.port);
         if (bound->path)
             n += (size_t)snprintf(c->hint + n, sizeof(c->hint) - n, "%s%s", i ? ", " : "",
                                   bound->path);
         else
-            n += (size_t)snprintf(c->hint + n, sizeof(c->hint) - n, "%s%s:%u", i ? ", " : "",
-                                  bound->host.host, bound->host.port);
+            n += (size_t)snprintf(c->hint + n, sizeof(c->hint) - n, "%s%s", i ? ", " : "", text);
     }
 }
 
@@ -256,8 +258,9 @@ static int take_host(struct tc_resolve *r, const struct tc_argument *argument, c
         if (tc_endpoint_find(&bound->host, 1, wanted.host, wanted.port))
             return grant_host(r, argument, bound, &wanted);
     }
-    tc_complain(&c, NULL, "%.150s:%u is outside of what the argument may name", wanted.host,
-                wanted.port);
+    char text[TC_ENDPOINT_SIZE];
+    tc_endpoint_format(text, sizeof(text), wanted.host, wanted.port);
+    tc_complain(&c, NULL, "%.160s is outside of what the argument may name", text);
     list_bounds(argument, &c);
     return refuse(r, argument, argument->bounds[0].line, c.hint, c.what);
 }

@@ -118,12 +118,10 @@ static const struct tc_box_network *network_of(const struct tc_engine_orders *o)
 {
     static struct tc_box_network network;
     network = (struct tc_box_network){
-        .v4 = o->v4,
-        .v6 = o->v6,
-        .v4_len = o->v4_len,
-        .v6_len = o->v6_len,
         .listeners = (const struct tc_door_listener *)(const void *)o->listeners,
         .listener_count = o->listeners_len / sizeof(struct tc_door_listener)};
+    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
+        network.requests[i] = (struct tc_door_requests){o->requests[i], o->requests_len[i]};
     return o->network ? &network : NULL;
 }
 

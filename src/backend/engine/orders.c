@@ -40,8 +40,8 @@ void tc_engine_orders_visit(struct tc_wire *w, struct tc_engine_orders *o)
     TC_WIRE_EACH(w, o->limits, o->limit_count, LIMITS_MAX, visit_limit);
     tc_wire_bytes(w, &o->filter, &o->filter_len);
     TC_WIRE_INT(w, o->network);
-    tc_wire_bytes(w, &o->v4, &o->v4_len);
-    tc_wire_bytes(w, &o->v6, &o->v6_len);
+    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
+        tc_wire_bytes(w, &o->requests[i], &o->requests_len[i]);
     tc_wire_bytes(w, &o->listeners, &o->listeners_len);
 }
 
@@ -94,10 +94,10 @@ static bool fill_limits(struct tc_engine_orders *o, const struct tc_box *box)
 static void fill_network(struct tc_engine_orders *o, const struct tc_box_network *n)
 {
     o->network = true;
-    o->v4 = BORROW(char *, n->v4);
-    o->v4_len = n->v4_len;
-    o->v6 = BORROW(char *, n->v6);
-    o->v6_len = n->v6_len;
+    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++) {
+        o->requests[i] = BORROW(char *, n->requests[i].at);
+        o->requests_len[i] = n->requests[i].len;
+    }
     o->listeners = BORROW(char *, n->listeners);
     o->listeners_len = n->listener_count * sizeof(*n->listeners);
 }

@@ -46,8 +46,8 @@ struct tc_engine_orders {
     char *filter; /* of system calls: instructions */
     size_t filter_len;
     bool network;
-    char *v4, *v6, *listeners; /* as in struct tc_box_network */
-    size_t v4_len, v6_len, listeners_len;
+    char *requests[TC_DOOR_REQUESTS], *listeners; /* as in struct tc_box_network */
+    size_t requests_len[TC_DOOR_REQUESTS], listeners_len;
 };
 
 void tc_engine_orders_visit(struct tc_wire *w, struct tc_engine_orders *orders);

@@ -115,13 +115,24 @@ static void read_endpoints(void **state)
                 {"*.a.example.com:80", "*.a.example.com", 80},
                 {"10.0.0.0/8:5432", "10.0.0.0/8", 5432},
                 {"[2001:DB8::]/32:80", "2001:db8::/32", 80},
-                {"[2001:db8::]/32", "2001:db8::/32", 443}};
+                {"[2001:db8::]/32", "2001:db8::/32", 443},
+                {"example.com:*", "example.com", TC_PORT_ANY},
+                {"*:*", "*", TC_PORT_ANY},
+                {"[2001:db8::1]:*", "2001:db8::1", TC_PORT_ANY},
+                {"udp:ntp.example.com:123", "ntp.example.com", TC_PORT_UDP | 123},
+                {"allowlist:udp:10.0.0.0/8:514", "10.0.0.0/8", TC_PORT_UDP | 514},
+                {"udp:[2001:db8::1]:123", "2001:db8::1", TC_PORT_UDP | 123}};
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct tc_complaint c;
-        struct tc_net_entry entry = {0};
+        struct tc_net_entry entry = {0}, again = {0};
         assert_int_equal(tc_endpoint_read(rows[i].text, &entry, &c), 0);
         assert_string_equal(entry.host, rows[i].host);
         assert_int_equal(entry.port, rows[i].port);
+        _autofree_ char *text = tc_endpoint_write(entry.host, entry.port);
+        assert_int_equal(tc_endpoint_read(text, &again, &c), 0);
+        assert_string_equal(again.host, entry.host);
+        assert_int_equal(again.port, entry.port);
+        free(again.host);
         free(entry.host);
     }
 }
@@ -176,15 +187,42 @@ static void refuse_endpoints(void **state)
                                        "a@example.com",
                                        "1.2.3.256",
                                        "[fe80::1%eth0]:80",
+                                       "udp:a.example.com",
+                                       "udp:[2001:db8::1]",
+                                       "udp:a.example.com:*",
+                                       "udp:a.example.com:53",
+                                       "udp:*",
+                                       "localhost:*",
+                                       "127.1.0.0/16:*",
+                                       "[::1]:*",
+                                       "[::]/16:*",
+                                       "a.example.com:**",
                                        "a\\b"};
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct tc_complaint c;
         struct tc_net_entry entry = {0};
         if (tc_endpoint_read(rows[i], &entry, &c) != TOOLCAGE_EPOLICY)
             print_error("accepted \"%s\" as %s\n", rows[i], entry.host);
-        assert_null(entry.host);
+        tc_net_entry_done(&entry);
         assert_true(c.what[0] && c.hint[0]);
     }
+}
+
+static void the_nearest_entry_counts(void **state)
+{
+    struct tc_net_entry entries[] = {{.host = (char *)"*", .port = TC_PORT_ANY},
+                                     {.host = (char *)"a.example.com", .port = TC_PORT_ANY},
+                                     {.host = (char *)"a.example.com", .port = 443},
+                                     {.host = (char *)"*", .port = TC_PORT_UDP | 123},
+                                     {.host = (char *)"*.example.com", .port = 80}};
+    assert_ptr_equal(tc_endpoint_find(entries, 5, "a.example.com", 443), &entries[2]);
+    assert_ptr_equal(tc_endpoint_find(entries, 5, "a.example.com", 8443), &entries[1]);
+    assert_ptr_equal(tc_endpoint_find(entries, 5, "a.example.com", TC_PORT_ANY), &entries[1]);
+    assert_ptr_equal(tc_endpoint_find(entries, 5, "b.example.com", 80), &entries[4]);
+    assert_ptr_equal(tc_endpoint_find(entries, 5, "b.example.com", 81), &entries[0]);
+    assert_ptr_equal(tc_endpoint_find(entries, 5, "a.example.com", TC_PORT_UDP | 123), &entries[3]);
+    assert_null(tc_endpoint_find(entries, 5, "a.example.com", TC_PORT_UDP | 124));
+    assert_null(tc_endpoint_find(entries + 2, 1, "a.example.com", TC_PORT_ANY));
 }
 
 static void patterns_cover(void **state)
@@ -321,6 +359,7 @@ int main(void)
         cmocka_unit_test(write_what_reads_back),
         cmocka_unit_test(read_endpoints),
         cmocka_unit_test(refuse_endpoints),
+        cmocka_unit_test(the_nearest_entry_counts),
         cmocka_unit_test(a_host_ends_where_it_says),
         cmocka_unit_test(patterns_cover),
         cmocka_unit_test(the_entry_nearest_to_the_host_counts),

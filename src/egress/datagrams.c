@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "egress/datagrams.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "egress/meter.h"
+#include "egress/resolve.h"
+#include "egress/rules.h"
+#include "egress/said.h"
+#include "policy/endpoint.h"
+
+enum {
+    BURST = 64,           /* datagrams of one socket a round */
+    HELD_MAX = 4,         /* while a name is looked up; UDP may lose what is more */
+    HELD_BYTES = 2048,    /* of one of them */
+    SILENT_US = 60000000, /* a pair ends after that */
+    TICK_US = 1000000,
+};
+
+struct held {
+    size_t len;
+    char bytes[HELD_BYTES];
+};
+
+struct tc_egress_pair {
+    struct tc_egress_watch watch;           /* first: the socket outside */
+    struct tc_egress_pair *next, **at;      /* the last used comes first */
+    const struct tc_egress_watch *listener; /* by which it is answered */
+    union tc_egress_address from, meant;    /* in the cage */
+    char host[TC_EGRESS_HOST_SIZE];
+    uint32_t port;
+    struct tc_egress_query *query; /* while its name is looked up */
+    struct held *held;
+    size_t held_count;
+    struct tc_egress_destination *destination;
+    int64_t used_at;
+};
+
+/* ---- pairs --------------------------------------------------------------------------------------
+ */
+
+static void unlink_pair(struct tc_egress_pair *pair)
+{
+    *pair->at = pair->next;
+    if (pair->next)
+        pair->next->at = pair->at;
+}
+
+static void link_first(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
+{
+    pair->at = &p->pairs;
+    pair->next = p->pairs;
+    if (pair->next)
+        pair->next->at = &pair->next;
+    p->pairs = pair;
+}
+
+/* An event of this round may still name it: it is freed at the tick. */
+static void end_pair(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
+{
+    unlink_pair(pair);
+    tc_egress_watch_close(p, &pair->watch);
+    if (pair->query)
+        tc_egress_resolve_end(p, TAKE(pair->query));
+    free(TAKE(pair->held));
+    p->pair_count--;
+    pair->next = p->ended_pairs;
+    p->ended_pairs = pair;
+}
+
+static bool same(const union tc_egress_address *a, const union tc_egress_address *b)
+{
+    return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static struct tc_egress_pair *find_pair(struct tc_egress_proxy *p,
+                                        const struct tc_egress_watch *listener,
+                                        const union tc_egress_address *from,
+                                        const union tc_egress_address *meant)
+{
+    struct tc_egress_pair *pair = p->pairs;
+    while (pair &&
+           (pair->listener != listener || !same(&pair->from, from) || !same(&pair->meant, meant)))
+        pair = pair->next;
+    return pair;
+}
+
+/* Counted with connections. A client that takes a new port for each question leaves many behind, so
+ * the one that was silent longest goes. */
+static bool make_room(struct tc_egress_proxy *p)
+{
+    struct tc_egress_pair *last = p->pairs;
+    if (p->flow_count + p->pair_count < p->flow_max)
+        return true;
+    while (last && last->next)
+        last = last->next;
+    if (!last)
+        return false;
+    end_pair(p, last);
+    return true;
+}
+
+/* ---- out ----------------------------------------------------------------------------------------
+ */
+
+static void deny(struct tc_egress_proxy *p, const struct tc_egress_pair *pair,
+                 enum tc_egress_reason reason)
+{
+    char target[TC_EGRESS_TARGET_MAX];
+    tc_egress_target(pair->host, pair->port, target);
+    tc_egress_deny(p->said, target, reason, false);
+}
+
+/* What cannot go is lost, as UDP may be. */
+static void send_out(struct tc_egress_proxy *p, struct tc_egress_pair *pair, const char *bytes,
+                     size_t len)
+{
+    if (!tc_egress_meter_datagram(p, len))
+        return;
+    if (!tc_egress_meter_take(p, len)) {
+        deny(p, pair, TC_EGRESS_SPENT);
+        return;
+    }
+    if (send(pair->watch.fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len)
+        tc_egress_sent(p->said, pair->destination, len);
+}
+
+static void hold(struct tc_egress_pair *pair, const char *bytes, size_t len)
+{
+    if (pair->held_count == HELD_MAX || len > HELD_BYTES)
+        return;
+    if (!pair->held && !(pair->held = calloc(HELD_MAX, sizeof(*pair->held))))
+        return;
+    struct held *held = &pair->held[pair->held_count++];
+    held->len = len;
+    memcpy(held->bytes, bytes, len);
+}
+
+/* ---- back ---------------------------------------------------------------------------------------
+ */
+
+/* From where the tool sent to: clients drop what comes from elsewhere. */
+static void send_back(const struct tc_egress_pair *pair, char *bytes, size_t len)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+    } control = {0};
+    bool v6 = pair->from.any.sa_family == AF_INET6;
+    struct iovec part = {.iov_base = bytes, .iov_len = len};
+    struct msghdr message = {.msg_name = (void *)(uintptr_t)&pair->from,
+                             .msg_namelen = v6 ? sizeof(pair->from.v6) : sizeof(pair->from.v4),
+                             .msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control};
+    if (v6) {
+        struct in6_pktinfo info = {.ipi6_addr = pair->meant.v6.sin6_addr};
+        control.head = (struct cmsghdr){CMSG_LEN(sizeof(info)), IPPROTO_IPV6, IPV6_PKTINFO};
+        message.msg_controllen = CMSG_SPACE(sizeof(info));
+        memcpy(CMSG_DATA(&control.head), &info, sizeof(info));
+    } else {
+        struct in_pktinfo info = {.ipi_spec_dst = pair->meant.v4.sin_addr};
+        control.head = (struct cmsghdr){CMSG_LEN(sizeof(info)), IPPROTO_IP, IP_PKTINFO};
+        message.msg_controllen = CMSG_SPACE(sizeof(info));
+        memcpy(CMSG_DATA(&control.head), &info, sizeof(info));
+    }
+    if (pair->listener->fd >= 0)
+        (void)sendmsg(pair->listener->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void answers_ready(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events)
+{
+    struct tc_egress_pair *pair = (struct tc_egress_pair *)(void *)watch;
+    (void)events;
+    for (int i = 0; i < BURST; i++) {
+        ssize_t n = recv(watch->fd, p->scratch, sizeof(p->scratch), MSG_DONTWAIT);
+        if (n < 0 && errno == ECONNREFUSED)
+            continue; /* nobody is there now; the tool hears nothing, as over the internet */
+        if (n < 0)
+            return;
+        pair->used_at = p->now;
+        if (!tc_egress_meter_datagram(p, (size_t)n))
+            continue;
+        if (!tc_egress_meter_take(p, (size_t)n)) {
+            deny(p, pair, TC_EGRESS_SPENT);
+            continue;
+        }
+        tc_egress_received(p->said, pair->destination, (size_t)n);
+        send_back(pair, p->scratch, (size_t)n);
+    }
+}
+
+/* ---- where to -----------------------------------------------------------------------------------
+ */
+
+/* Each address was judged. False: none can be reached from here. */
+static bool dial(struct tc_egress_proxy *p, struct tc_egress_pair *pair,
+                 const union tc_egress_address *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool v4 = to[i].any.sa_family == AF_INET;
+        int fd = socket(to[i].any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        pair->watch.fd = fd;
+        if (fd >= 0 && connect(fd, &to[i].any, v4 ? sizeof(to[i].v4) : sizeof(to[i].v6)) == 0 &&
+            tc_egress_watch_for(p, &pair->watch, EPOLLIN))
+            return true;
+        tc_egress_watch_close(p, &pair->watch);
+    }
+    return false;
+}
+
+static void go_on(struct tc_egress_proxy *p, struct tc_egress_pair *pair,
+                  const union tc_egress_address *to, size_t count)
+{
+    char target[TC_EGRESS_TARGET_MAX];
+    if (!dial(p, pair, to, count)) {
+        end_pair(p, pair);
+        return;
+    }
+    tc_egress_target(pair->host, pair->port, target);
+    pair->destination = tc_egress_reached(p->said, target);
+    for (size_t i = 0; i < pair->held_count; i++)
+        send_out(p, pair, pair->held[i].bytes, pair->held[i].len);
+    free(TAKE(pair->held));
+    pair->held_count = 0;
+}
+
+static void resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,
+                     enum tc_egress_resolved how)
+{
+    struct tc_egress_pair *pair = ctx;
+    pair->query = NULL;
+    if (how == TC_EGRESS_RESOLVED) {
+        go_on(p, pair, query->addresses, query->count);
+        return;
+    }
+    if (how == TC_EGRESS_RESOLVED_FORBIDDEN)
+        deny(p, pair, TC_EGRESS_NOT_PUBLIC);
+    end_pair(p, pair);
+}
+
+static void look_up(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
+{
+    struct tc_egress_query *query = calloc(1, sizeof(*query));
+    if (!query) {
+        end_pair(p, pair);
+        return;
+    }
+    tc_strcopy(query->host, sizeof(query->host), pair->host);
+    query->port = pair->port;
+    query->done = resolved;
+    query->ctx = pair;
+    pair->query = query;
+    tc_egress_resolve(p, query);
+}
+
+/* The name that the address stands for, or the address itself. */
+static void name_target(struct tc_egress_proxy *p, struct tc_egress_pair *pair, bool *ret_literal)
+{
+    const struct sockaddr_in6 *v6 = &pair->meant.v6;
+    bool is_v6 = pair->meant.any.sa_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
+    struct in_addr v4 = pair->meant.v4.sin_addr;
+    if (pair->meant.any.sa_family == AF_INET6 && !is_v6)
+        memcpy(&v4, &v6->sin6_addr.s6_addr[12], sizeof(v4));
+    uint32_t number = is_v6 ? tc_synthetic_of_v6(&v6->sin6_addr) : tc_synthetic_of_v4(v4);
+    const char *name = tc_egress_names_name(&p->names, number);
+    *ret_literal = !name;
+    if (name)
+        tc_strcopy(pair->host, sizeof(pair->host), name);
+    else
+        (void)inet_ntop(is_v6 ? AF_INET6 : AF_INET, is_v6 ? (const void *)&v6->sin6_addr : &v4,
+                        pair->host, sizeof(pair->host));
+    pair->port = TC_PORT_UDP |
+                 ntohs(is_v6 || pair->meant.any.sa_family == AF_INET6 ? v6->sin6_port
+                                                                      : pair->meant.v4.sin_port);
+}
+
+static void set_address(union tc_egress_address *to, const char *text, uint32_t port)
+{
+    memset(to, 0, sizeof(*to));
+    if (inet_pton(AF_INET, text, &to->v4.sin_addr) == 1) {
+        to->v4.sin_family = AF_INET;
+        to->v4.sin_port = htons((uint16_t)port);
+    } else if (inet_pton(AF_INET6, text, &to->v6.sin6_addr) == 1) {
+        to->v6.sin6_family = AF_INET6;
+        to->v6.sin6_port = htons((uint16_t)port);
+    }
+}
+
+static void seek(struct tc_egress_proxy *p, struct tc_egress_pair *pair, bool literal)
+{
+    union tc_egress_address to[2];
+    bool local = tc_host_is_local_name(pair->host);
+    if (!literal && !local) {
+        look_up(p, pair);
+        return;
+    }
+    set_address(&to[0], local ? "127.0.0.1" : pair->host, pair->port);
+    set_address(&to[1], "::1", pair->port);
+    if (local && !tc_egress_may_reach(&p->config, pair->host, pair->port, &to[0].any)) {
+        deny(p, pair, TC_EGRESS_NOT_PUBLIC);
+        end_pair(p, pair);
+    } else {
+        go_on(p, pair, to, local ? 2 : 1);
+    }
+}
+
+/* NULL: it is not to go, and that is written down. */
+static struct tc_egress_pair *new_pair(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
+                                       const union tc_egress_address *from,
+                                       const union tc_egress_address *meant, bool *ret_literal)
+{
+    struct tc_egress_pair *pair = calloc(1, sizeof(*pair));
+    if (!pair)
+        return NULL;
+    pair->watch = (struct tc_egress_watch){.fd = -1, .ready = answers_ready};
+    pair->listener = listener;
+    pair->from = *from;
+    pair->meant = *meant;
+    name_target(p, pair, ret_literal);
+    int reason = !tc_egress_may_some(&p->config, pair->host, pair->port) ? TC_EGRESS_NOT_NAMED
+                 : !tc_egress_meter_left(p)                              ? TC_EGRESS_SPENT
+                 : !make_room(p)                                         ? TC_EGRESS_TOO_MANY
+                                                                         : 0;
+    if (!reason) {
+        link_first(p, pair);
+        p->pair_count++;
+        if (!p->datagrams_at)
+            p->datagrams_at = p->now + TICK_US;
+        return pair;
+    }
+    deny(p, pair, (enum tc_egress_reason)reason);
+    free(pair);
+    return NULL;
+}
+
+/* ---- in -----------------------------------------------------------------------------------------
+ */
+
+bool tc_egress_datagrams_open(int fd)
+{
+    const int yes = 1;
+    int domain = 0;
+    socklen_t size = sizeof(domain);
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
+        return false;
+    /* an answer may come from each address of a route, not only from those of an interface */
+    return domain == AF_INET6
+               ? setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &yes, sizeof(yes)) == 0 &&
+                     setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &yes, sizeof(yes)) == 0
+               : setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &yes, sizeof(yes)) == 0;
+}
+
+/* The port is the listener's own. */
+static bool read_meant(int fd, struct msghdr *message, union tc_egress_address *ret)
+{
+    socklen_t len = sizeof(*ret);
+    memset(ret, 0, sizeof(*ret));
+    if (getsockname(fd, &ret->any, &len) < 0)
+        return false;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+        struct in6_pktinfo v6;
+        struct in_pktinfo v4;
+        if (ret->any.sa_family == AF_INET6 && c->cmsg_level == IPPROTO_IPV6 &&
+            c->cmsg_type == IPV6_PKTINFO) {
+            memcpy(&v6, CMSG_DATA(c), sizeof(v6));
+            ret->v6.sin6_addr = v6.ipi6_addr;
+            return true;
+        }
+        if (ret->any.sa_family == AF_INET && c->cmsg_level == IPPROTO_IP &&
+            c->cmsg_type == IP_PKTINFO) {
+            memcpy(&v4, CMSG_DATA(c), sizeof(v4));
+            ret->v4.sin_addr = v4.ipi_addr;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void take(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
+                 const union tc_egress_address *from, const union tc_egress_address *meant,
+                 size_t len)
+{
+    bool literal = false;
+    struct tc_egress_pair *pair = find_pair(p, listener, from, meant);
+    bool is_new = !pair;
+    if (is_new && !(pair = new_pair(p, listener, from, meant, &literal)))
+        return;
+    pair->used_at = p->now;
+    unlink_pair(pair);
+    link_first(p, pair);
+    if (pair->watch.fd >= 0)
+        send_out(p, pair, p->scratch, len);
+    else
+        hold(pair, p->scratch, len);
+    if (is_new)
+        seek(p, pair, literal);
+}
+
+void tc_egress_datagrams_ready(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
+                               uint32_t events)
+{
+    (void)events;
+    for (int i = 0; i < BURST && listener->fd >= 0; i++) {
+        union tc_egress_address from = {0}, meant;
+        union {
+            struct cmsghdr head;
+            char bytes[256];
+        } control;
+        struct iovec part = {.iov_base = p->scratch, .iov_len = sizeof(p->scratch)};
+        struct msghdr message = {.msg_name = &from,
+                                 .msg_namelen = sizeof(from),
+                                 .msg_iov = &part,
+                                 .msg_iovlen = 1,
+                                 .msg_control = &control,
+                                 .msg_controllen = sizeof(control)};
+        ssize_t n = recvmsg(listener->fd, &message, MSG_DONTWAIT);
+        if (n < 0)
+            return;
+        if (!(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+            read_meant(listener->fd, &message, &meant))
+            take(p, listener, &from, &meant, (size_t)n);
+    }
+}
+
+/* ---- time ---------------------------------------------------------------------------------------
+ */
+
+void tc_egress_datagrams_tick(struct tc_egress_proxy *p)
+{
+    struct tc_egress_pair *next;
+    while (p->ended_pairs) {
+        struct tc_egress_pair *pair = p->ended_pairs;
+        p->ended_pairs = pair->next;
+        free(pair);
+    }
+    if (!p->datagrams_at || p->now < p->datagrams_at)
+        return;
+    for (struct tc_egress_pair *pair = p->pairs; pair; pair = next) {
+        next = pair->next;
+        if (!pair->query && p->now - pair->used_at >= SILENT_US)
+            end_pair(p, pair);
+    }
+    p->datagrams_at = p->pairs ? p->now + TICK_US : 0;
+}
+
+bool tc_egress_datagrams_sent(const struct tc_egress_proxy *p)
+{
+    for (const struct tc_egress_pair *pair = p->pairs; pair; pair = pair->next)
+        if (pair->query)
+            return false;
+    return true;
+}
