@@ -58,8 +58,13 @@ def ask(path, method, target, body=None):
 
 
 def containers(path):
-    """All that the engine has, running or not."""
-    return ask(path, "GET", "/v1.40/containers/json?all=1")[1]
+    """All that the engine has, running or not. Podman fails to list while one of them goes."""
+    for _ in range(20):
+        status, listed = ask(path, "GET", "/v1.40/containers/json?all=1")
+        if status == 200:
+            return listed
+        time.sleep(0.1)
+    raise RuntimeError(f"containers cannot be listed: {listed}")
 
 
 def left(path, limit=20):

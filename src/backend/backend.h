@@ -28,6 +28,10 @@ struct tc_front {
     /* grant -> plan; pure. Fills *ret (zeroed); the caller frees it with tc_plan_done also on
      * failure. Called by tc_front_lower(). */
     int (*lower)(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err);
+    /* What the backend needs beside the machine and the grant's settings name, and that is not
+     * there: in words, owned; NULL: it is there, or nobody can say. Quick. NULL: it needs nothing.
+     */
+    char *(*absent)(const struct tc_grant *grant);
 };
 
 /* grant -> plan, with what no backend needs to do by itself; pure. *ret as above. */

@@ -105,6 +105,9 @@ static int judge(struct toolcage_engine *engine, const struct tc_grant *grant, c
         return r;
     if (tc_modules_run(name))
         return engine_lacks(ret_reason, err);
+    *ret_reason = front->absent ? front->absent(grant) : NULL;
+    if (*ret_reason)
+        return 0;
     const struct tc_outcome *probes = NULL; /* wanted only by what is fine but for the machine */
     r = tc_engine_probes(engine, &probes, err);
     return r < 0 ? r : machine_lacks(probes, grant, name, ret_reason, err);

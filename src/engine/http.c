@@ -188,7 +188,7 @@ static enum tc_http_end drive(struct tc_http *http, const struct tc_http_ask *as
 {
     int64_t until = ask->patience_ms ? tc_now_us() + (int64_t)ask->patience_ms * 1000 : INT64_MAX;
     struct curl_waitfd extra = {.fd = http->hangup, .events = CURL_WAIT_POLLIN};
-    bool listens = http->hangup >= 0 && !ask->regardless;
+    bool listens = http->hangup >= 0;
     for (int running = 1, left;;) {
         if (curl_multi_perform(http->multi, &running) != CURLM_OK)
             return TC_HTTP_MEMORY;
@@ -203,8 +203,13 @@ static enum tc_http_end drive(struct tc_http *http, const struct tc_http_ask *as
         if (curl_multi_poll(http->multi, &extra, listens, rest > 1000 ? 1000 : (int)rest, NULL) !=
             CURLM_OK)
             return TC_HTTP_MEMORY;
-        if (listens && hung_up(http))
+        if (!listens || !hung_up(http))
+            continue;
+        if (!ask->afterwards_ms)
             return TC_HTTP_HUNG_UP;
+        int64_t last = tc_now_us() + (int64_t)ask->afterwards_ms * 1000;
+        until = until < last ? until : last;
+        listens = false;
     }
 }
 
@@ -248,7 +253,7 @@ enum tc_http_end tc_http_ask(struct tc_http *http, const struct tc_http_ask *ask
 {
     struct exchange x = {.http = http, .ask = ask, .answer = ret};
     _autobuf_ struct tc_buf url = TC_BUF_INIT;
-    if (!ask->regardless && hung_up(http))
+    if (!ask->afterwards_ms && hung_up(http))
         return say(http, ret_why, TC_HTTP_HUNG_UP, "the call has ended");
     tc_buf_addf(&url, "http://localhost%s", ask->path);
     CURL *easy = curl_easy_init();

@@ -31,7 +31,7 @@ struct tc_http_ask {
     const char *json;                    /* the body; NULL: none */
     const struct tc_http_source *source; /* in its place, a tar; NULL: none */
     int patience_ms;                     /* for the whole answer; 0: as long as nobody hangs up */
-    bool regardless;                     /* whoever hangs up meanwhile */
+    int afterwards_ms; /* how long it may go on once somebody has hung up; 0: it ends at once */
 };
 
 struct tc_http_answer {

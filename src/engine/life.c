@@ -18,7 +18,7 @@
 #define API "/v1.40"
 #define LIBPOD "/v4.0.0/libpod"
 
-enum { IMPORT_TIMES = 4, LOOK_MS = 50, SWEEP_MAX = 100, ID_MAX = 128 };
+enum { IMPORT_TIMES = 4, LOOK_MS = 50, AFTERWARDS_MS = 5000, SWEEP_MAX = 100, ID_MAX = 128 };
 
 struct life {
     struct tc_http *http;
@@ -115,8 +115,13 @@ static bool create_once(struct life *l, long *ret_status, bool last)
     struct tc_http_answer a = TC_HTTP_NO_ANSWER;
     _autofree_ char *path = tc_format(API "/containers/create?name=%s", l->config->name);
     l->made = true;
-    bool good = path && ask(l, "making the container",
-                            ASK(1, .method = "POST", .path = path, .json = l->config->create), &a);
+    /* to its end, whoever hangs up: what an engine makes after it was asked to remove it stays */
+    struct tc_http_ask wanted = {.method = "POST",
+                                 .path = path,
+                                 .json = l->config->create,
+                                 .patience_ms = (int)l->config->patience_ms,
+                                 .afterwards_ms = AFTERWARDS_MS};
+    bool good = path && ask(l, "making the container", &wanted, &a);
     *ret_status = a.status;
     l->made = !good || a.status == 201; /* who did not answer may have made it */
     if (good && a.status != 201 && (last || a.status != 404))
@@ -176,7 +181,7 @@ static long ask_regardless(struct life *l, const char *method, const char *path,
 {
     struct tc_http_answer a = TC_HTTP_NO_ANSWER;
     struct tc_http_ask wanted = {
-        .method = method, .path = path, .patience_ms = patience_ms, .regardless = true};
+        .method = method, .path = path, .patience_ms = patience_ms, .afterwards_ms = patience_ms};
     bool good = tc_http_ask(l->http, &wanted, &a, ret_why) == TC_HTTP_ANSWERED;
     tc_http_answer_done(&a);
     return good ? a.status : 0;
@@ -267,17 +272,12 @@ static void sweep(struct life *l)
 
 static bool tell_about(struct life *l)
 {
-    struct tc_http_answer version = TC_HTTP_NO_ANSWER, info = TC_HTTP_NO_ANSWER;
-    bool good =
-        ask(l, "asking who it is", ASK(1, .method = "GET", .path = API "/version"), &version) &&
-        ask(l, "asking who it is", ASK(1, .method = "GET", .path = API "/info"), &info);
-    _autofree_ char *text = good ? tc_engine_about(version.body.data ? version.body.data : "",
-                                                   info.body.data ? info.body.data : "")
-                                 : NULL;
+    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
+    bool good = ask(l, "asking who it is", ASK(1, .method = "GET", .path = API "/version"), &a);
+    _autofree_ char *text = good ? tc_engine_about(a.body.data ? a.body.data : "") : NULL;
     if (text)
         say(TC_ENGINE_ABOUT, text);
-    tc_http_answer_done(&version);
-    tc_http_answer_done(&info);
+    tc_http_answer_done(&a);
     return good;
 }
 

@@ -12,7 +12,7 @@
 void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config, int program);
 /* words.c: whatever an engine wrote, as one line of at most that many bytes. */
 void tc_engine_words(char to[TC_ENGINE_TEXT_MAX], const char *from);
-/* Who wrote this answer to /version, and to /info; owned, NULL when out of memory. */
-char *tc_engine_about(const char *version, const char *info);
+/* Who wrote this answer to /version; owned, NULL when out of memory. */
+char *tc_engine_about(const char *version);
 
 #endif

@@ -30,22 +30,11 @@ static void add_version(struct tc_buf *out, const char *text)
     tc_buf_addf(out, " %.*s", (int)(strcspn(at, " \n\t")), at);
 }
 
-static bool is_rootless(const json_t *info)
-{
-    const json_t *options = json_object_get(info, "SecurityOptions");
-    for (size_t i = 0; i < json_array_size(options); i++) {
-        const char *one = json_string_value(json_array_get(options, i));
-        if (one && strstr(one, "rootless"))
-            return true;
-    }
-    return false;
-}
-
-/* "Podman Engine 4.3.1, rootless, crun 1.8.1" */
-char *tc_engine_about(const char *version, const char *info)
+/* "Podman Engine 4.3.1, crun 1.8.1" */
+char *tc_engine_about(const char *version)
 {
     static const char *const runtimes[] = {"crun", "runc", "runsc"};
-    json_t *v = json_loads(version, 0, NULL), *i = json_loads(info, 0, NULL);
+    json_t *v = json_loads(version, 0, NULL);
     const json_t *parts = json_object_get(v, "Components");
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     for (size_t k = 0; k < json_array_size(parts); k++) {
@@ -56,7 +45,6 @@ char *tc_engine_about(const char *version, const char *info)
             const char *what = name && strcmp(name, "Engine") == 0 ? "Docker Engine" : name;
             tc_buf_addf(&out, "%.40s", what ? what : "an engine without a name");
             add_version(&out, number);
-            tc_buf_addf(&out, ", %s", is_rootless(i) ? "rootless" : "with root's rights");
             continue;
         }
         for (size_t r = 0; name && r < TC_COUNT(runtimes); r++)
@@ -69,6 +57,5 @@ char *tc_engine_about(const char *version, const char *info)
     if (!out.len)
         tc_buf_adds(&out, "an engine that does not say who it is");
     json_decref(v);
-    json_decref(i);
     return tc_buf_steal(&out);
 }

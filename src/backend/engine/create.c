@@ -45,6 +45,10 @@ static void add_host(struct tc_buf *out, const struct tc_plan *plan,
                 "\"ReadonlyRootfs\":true,\"Privileged\":false,\"CapDrop\":[\"ALL\"],"
                 "\"IpcMode\":\"private\",\"CgroupnsMode\":\"private\",\"OomScoreAdj\":1000,"
                 "\"LogConfig\":{\"Type\":\"none\"},\"RestartPolicy\":{\"Name\":\"no\"}," OPEN ",");
+    /* the kernel wants it of whoever maps a root's id, and a rootless engine's root is the caller
+     */
+    if (c->uid == 0)
+        tc_buf_adds(out, "\"CapAdd\":[\"SETFCAP\"],");
     if (runtime) {
         tc_buf_adds(out, "\"Runtime\":");
         tc_json_string(out, runtime, strlen(runtime));

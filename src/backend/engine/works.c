@@ -19,9 +19,10 @@
 #include <sys/stat.h>
 
 #include "backend/engine/create.h"
+#include "backend/engine/door.h"
 #include "backend/engine/orders.h"
-#include "backend/engine/place.h"
 #include "backend/engine/stages.h"
+#include "backend/engine/talk.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
@@ -440,11 +441,13 @@ static void signal_cage(struct tc_cage *cage, bool at_once)
         (void)kill(p->child.pid, SIGKILL);
 }
 
-/* toolcage-engine has ended, and the container is gone. */
+/* toolcage-engine has ended, and the container is gone; unless it was killed. */
 static void reap(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct engine *e = own(cage);
+    if (e->first >= 0)
+        (void)tc_sys(SYS_pidfd_send_signal, e->first, SIGKILL, 0, 0, 0, 0);
     if (!cage->outcome->failure.code)
         (void)event(cage);
     if (!cage->over && !p->child.ready && !cage->outcome->failure.code && !p->asked_us)

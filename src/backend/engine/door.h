@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Where an engine listens, and who does. */
+#ifndef TC_BACKEND_ENGINE_DOOR_H
+#define TC_BACKEND_ENGINE_DOOR_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "policy/grant.h"
+
+enum { TC_ENGINE_SOCKET_SIZE = 108 };
+
+struct tc_engine_door {
+    char path[TC_ENGINE_SOCKET_SIZE]; /* as it was looked for */
+    int fd;                           /* O_PATH; -1: none */
+    bool rootless;                    /* it runs with the caller's own id, which is not root's */
+};
+
+/* What is wrong with it, for messages. */
+struct tc_engine_lack {
+    int errnum;
+    char text[160], hint[320];
+};
+
+/* The path for this caller: the policy's word, or the engine's own custom. False: too long. */
+bool tc_engine_door_path(const char *engine, const struct tc_strv *settings, uid_t uid,
+                         struct tc_engine_door *ret);
+/* Opens it, and looks whether somebody answers there who may be trusted with it: root, or the
+ * caller. False with *ret_lack. */
+bool tc_engine_door_open(const char *engine, uid_t uid, struct tc_engine_door *door,
+                         struct tc_engine_lack *ret_lack);
+
+#endif

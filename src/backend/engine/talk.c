@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "backend/engine/talk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "workspace/state.h"
+
+enum { STALE_S = 3600 };
+
+/* Of helpers that were killed while a container started. */
+static void sweep(int parent)
+{
+    struct dirent *e;
+    struct stat st;
+    _autodir_ DIR *dir = tc_take_dir(openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    while (dir && tc_next_entry(dir, &e) > 0) {
+        if (fstatat(parent, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) ||
+            st.st_mtime > time(NULL) - STALE_S)
+            continue;
+        _autofd_ int fd =
+            openat(parent, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0)
+            (void)unlinkat(fd, "report", 0);
+        (void)unlinkat(parent, e->d_name, AT_REMOVEDIR);
+    }
+}
+
+/* By descriptor: the path may be longer than the name of a socket can be. */
+static int listen_in(int directory, uid_t id)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    _autofd_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)snprintf(name.sun_path, sizeof(name.sun_path), "/proc/self/fd/%d/report", directory);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&name, sizeof(name)) < 0 || listen(fd, 1) < 0)
+        return -1;
+    if (id != (uid_t)-1 && (fchownat(directory, "report", id, (gid_t)id, 0) < 0 ||
+                            fchown(directory, id, (gid_t)id) < 0))
+        return -1;
+    return TAKE_FD(fd);
+}
+
+int tc_engine_talk_open(struct tc_engine_talk *talk, uid_t id)
+{
+    const char *where = "";
+    talk->parent = tc_state_open("engine", &where);
+    if (talk->parent < 0)
+        return -1;
+    sweep(talk->parent);
+    int n = tc_ulid(talk->name) < 0 ? -1
+                                    : snprintf(talk->directory, sizeof(talk->directory),
+                                               "%s/engine/%s", where, talk->name);
+    errno = ENAMETOOLONG;
+    if (n < 0 || (size_t)n >= sizeof(talk->directory) ||
+        mkdirat(talk->parent, talk->name, 0700) < 0)
+        return -1;
+    _autofd_ int directory =
+        openat(talk->parent, talk->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    talk->listener = directory < 0 ? -1 : listen_in(directory, id);
+    return talk->listener < 0 ? -1 : 0;
+}
+
+int tc_engine_talk_accept(struct tc_engine_talk *talk, uid_t id, int *ret_pidfd, pid_t *ret_pid)
+{
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+    _autofd_ int fd = talk->listener < 0 ? -1 : accept4(talk->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != id ||
+        peer.pid <= 0)
+        return -1;
+    *ret_pidfd = tc_pidfd_open(peer.pid);
+    if (*ret_pidfd < 0)
+        return -1;
+    *ret_pid = peer.pid;
+    return TAKE_FD(fd);
+}
+
+void tc_engine_talk_close(struct tc_engine_talk *talk)
+{
+    if (talk->listener >= 0)
+        (void)close(talk->listener);
+    if (talk->parent >= 0 && talk->name[0]) {
+        _autofd_ int directory =
+            openat(talk->parent, talk->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (directory >= 0)
+            (void)unlinkat(directory, "report", 0);
+        (void)unlinkat(talk->parent, talk->name, AT_REMOVEDIR);
+    }
+    if (talk->parent >= 0)
+        (void)close(talk->parent);
+    *talk = TC_ENGINE_NO_TALK;
+}

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Calls in containers of podman and docker: engines that are absent, hostile or busy, tools that are, and whoever is killed meanwhile.
+
+usage: engines.py TOOLCAGE podman|docker|none [USER]"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent))
+import engines
+import tap
+from fake import Engine, answer, good
+
+TOOLCAGE, KIND = os.path.abspath(sys.argv[1]), sys.argv[2]
+USER = int(sys.argv[3]) if len(sys.argv) > 3 else None
+PLACE = tempfile.mkdtemp(prefix="toolcage-engines-", dir="/var/tmp")
+os.chmod(PLACE, 0o755)
+AS = {} if USER is None else {"user": USER, "group": USER, "extra_groups": []}
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": PLACE, "XDG_STATE_HOME": f"{PLACE}/state"}
+
+
+def policy(kind, path, tool='', name="t"):
+    file = pathlib.Path(PLACE, "policy.toml")
+    file.write_text(f'[backend.{kind}]\nsocket = {json.dumps(path)}\n[tool.{json.dumps(name)}]\nbackend = "{kind}"\nimage = "system"\n'
+                    f'memory = {{ max = "256MiB", by = "any" }}\n{tool}\n', encoding="utf-8")
+    return str(file)
+
+
+def start(file, *words, name="t", **more):
+    return subprocess.Popen([TOOLCAGE, "exec", "--policy", file, "--tool", name, "--json", "--", *(words or ("true",))], env=ENVIRONMENT,
+                            cwd=PLACE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **AS, **more)
+
+
+def call(file, *words, limit=60, **more):
+    begun = time.monotonic()
+    with start(file, *words, **more) as process:
+        try:
+            out, err = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+    try:
+        result = json.loads(out)
+    except ValueError:
+        result = {"status": None, "error": {}, "noise": (out[:200], err[:500])}
+    result["seconds"] = time.monotonic() - begun
+    return result
+
+
+def absent():
+    """No engine: which socket was looked at, what starts one, and nothing else instead."""
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(f"{PLACE}/stale")
+    pathlib.Path(PLACE, "file").touch()
+    for kind, start_words in (("podman", "podman system service"), ("docker", "dockerd -H unix://")):
+        for path, what in ((f"{PLACE}/nothing", "no engine listens at"), (f"{PLACE}/file", "there is no socket at"), (f"{PLACE}/stale", "")):
+            if path.endswith("stale"):
+                stale.close()
+                what = "no engine answers at"
+            result = call(policy(kind, path))
+            error = result["error"] or {}
+            tap.check(result["status"] == "error" and error["code"] == "backend" and error["stage"] == "runtime" and error["subject"] == path
+                      and f"{kind}: {what} {path}" in error["message"] and start_words in error["hint"], f"{kind}: {what}: an error that names it", result)
+        result = call(policy(kind, f"{PLACE}/nothing", 'fallback = ["process"]'))
+        tap.check(result["status"] == "ok" and result["backend"] == "process", f"{kind}: another backend by the policy's own word", result)
+    file = pathlib.Path(policy("docker", "/x"))
+    file.write_text('[tool.t]\nbackend = "podman"\nimage = "system"\n', encoding="utf-8")
+    usual = "/run/podman/podman.sock" if os.geteuid() == 0 and USER is None else f"/run/user/{USER or os.geteuid()}/podman/podman.sock"
+    if os.path.exists(usual):
+        tap.skip("the usual place of podman's socket", "an engine listens there")
+    else:
+        result = call(str(file))
+        tap.check((result["error"] or {}).get("subject") == usual and "systemctl" in result["error"]["hint"], "podman's usual place is looked at", result)
+
+
+def hostile():
+    """An engine that is none. The call's own time holds, and nothing is left."""
+    def never(self, method, path):
+        return None if "/create" in path else good(self, method, path)
+
+    def refuses(self, method, path):
+        return answer(500, '{"message":"no space left"}') if path.endswith("/start") else good(self, method, path)
+
+    def intruder(self, method, path):
+        """Comes itself, with an id that no cage has."""
+        if path.endswith("/start"):
+            where = json.loads(self.bodies[0])["HostConfig"]["Binds"][0].split(":")[0]
+            guest = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            guest.connect(f"{where}/report")
+            guest.settimeout(5)
+            self.got = guest.recvmsg(1, 4096)
+        return good(self, method, path)
+
+    result = None
+    for name, script, limit, wanted in (
+            ("never makes a container", never, "1s", ("timeout", None, "")), ("refuses to start it", refuses, "20s", ("error", "engine", "no space left")),
+            ("only says that it runs", good, "20s", ("error", "engine", "did not come to us"))):
+        engine = Engine(script)
+        os.chmod(engine.place, 0o755)
+        os.chmod(f"{engine.place}/socket", 0o777)
+        result = call(policy("docker", f"{engine.place}/socket", f'timeout = "{limit}"'))
+        error = result["error"] or {}
+        tap.check(result["status"] == wanted[0] and error.get("stage") == wanted[1] and wanted[2] in error.get("message", "") and result["seconds"] < 10,
+                  f"an engine that {name}", result)
+        deadline = time.monotonic() + 10
+        while (engine.containers or not engine.count("DELETE", "toolcage-")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        tap.check(not engine.containers and engine.count("DELETE", "toolcage-") >= 1, f"an engine that {name}: the container is removed", engine.asked)
+        made = json.loads(engine.bodies[0])
+        engine.gone()
+    host = made["HostConfig"]
+    tap.check(host["NetworkMode"] == "none" and host["CapDrop"] == ["ALL"] and not host["Privileged"] and host["ReadonlyRootfs"] and len(host["Binds"]) == 1
+              and made["User"] not in ("", "0", "0:0") and host["LogConfig"] == {"Type": "none"} and "no-new-privileges" in host["SecurityOpt"],
+              "what is asked for is a container that has nothing", made)
+    tap.check("true" not in json.dumps(made["Entrypoint"] + made["Cmd"]) and made["Env"] == [], "the engine hears nothing of the command", made)
+    if USER is None:
+        engine = Engine(intruder)
+        result = call(policy("docker", f"{engine.place}/socket", 'timeout = "20s"'))
+        tap.check(result["status"] == "error" and engine.got[0] == b"" and not engine.got[1], "who comes with another id is handed nothing", (result, engine.got))
+        engine.gone()
+
+
+def state_left():
+    base = "/run/toolcage" if USER is None else f"{PLACE}/state/toolcage"
+    try:
+        return sorted(set(os.listdir(f"{base}/engine")) - BEFORE)
+    except FileNotFoundError:
+        return []
+
+
+BEFORE = set()
+BEFORE |= set(state_left())
+
+
+def life(path):
+    """What tools may do is what they may do in every cage."""
+    os.mkdir(f"{PLACE}/ws", 0o777)
+    os.chmod(f"{PLACE}/ws", 0o777)
+    result = call(policy(KIND, path), "sh", "-c", "id -u; cat /proc/1/comm; ls -d /.toolcage 2>&1; echo $0", b"\xff".decode(errors="surrogateescape"))
+    text = result.get("stdout", {}).get("text") or str(result.get("stdout"))
+    tap.check(result["status"] == "ok" and result["backend"] == KIND, f"{KIND}: a tool runs", result)
+    tap.check("/.toolcage" not in text or "No such file" in text, "the container's own files are not the tool's to see", result)
+    result = call(policy(KIND, path, f'filesystem.writable = ["{PLACE}/ws"]\nworkspace = {{ mode = "overlay", commit = "ok" }}'),
+                  "sh", "-c", f"echo new > {PLACE}/ws/file; ln -s /etc/shadow {PLACE}/ws/link")
+    if result["status"] != "ok" and "commit" in str(result):
+        result = call(policy(KIND, path, f'filesystem.writable = ["{PLACE}/ws"]'), "sh", "-c", f"echo new > {PLACE}/ws/file")
+    tap.check(result["status"] == "ok" and pathlib.Path(PLACE, "ws/file").read_text(encoding="utf-8") == "new\n"
+              and any(one["path"].endswith("ws/file") for one in result["changes"]), "what a tool writes comes back and is listed", result)
+    begun = time.monotonic()
+    result = call(policy(KIND, path, 'output = { limit = "64KiB" }\ntimeout = "30s"'), "sh", "-c", "head -c 200000000 /dev/zero; yes flood | head -c 50000000 >&2")
+    tap.check(result["status"] == "ok" and result["stdout"]["bytes"] == 200000000 and result["stdout"]["truncated"] and time.monotonic() - begun < 30,
+              "a flood of output passes the engine by", {k: v for k, v in result.items() if k not in ("stdout", "stderr", "message")})
+    result = call(policy(KIND, path, 'timeout = "1s"'), "sh", "-c", "trap '' TERM; setsid sleep 300 & setsid sleep 300 & sleep 300")
+    tap.check(result["status"] == "timeout" and result["seconds"] < 8, "a tool that does not want to end ends", result)
+    tap.check(engines.left(path) == [] and state_left() == [], "nothing of it all is left", (engines.containers(path), state_left()))
+
+
+def image(path):
+    root = pathlib.Path(PLACE, "root")
+    for directory in ("bin", "proc", "dev", "tmp", "etc", "opt"):
+        (root / directory).mkdir(parents=True)
+    shutil.copy("/bin/busybox", root / "bin/busybox")
+    (root / "opt/file").write_text("of the image\n", encoding="utf-8")
+    file = pathlib.Path(policy(KIND, path))
+    file.write_text(file.read_text(encoding="utf-8").replace('image = "system"', f'image = "{root}"'), encoding="utf-8")
+    result = call(str(file), "/bin/busybox", "sh", "-c", "/bin/busybox cat /opt/file; echo x > /opt/new || echo refused; echo y > /tmp/y && echo private; echo z > /dev/null && echo device")
+    tap.check(result["status"] == "ok" and result["stdout"]["text"] == "of the image\nrefused\nprivate\ndevice\n", "the root of an image is read-only, and all of it readable", result)
+
+
+def others(path):
+    """Containers that are not ours stay, whatever they are called."""
+    made = engines.left(path)
+    images = [one for one in engines.ask(path, "GET", "/v1.40/images/json")[1] if any("toolcage-init" in tag for tag in one["RepoTags"] or [])]
+    kept = []
+    for name, labels in (("toolcage-mine", {}), ("mine", {"toolcage.tool": "x"})):
+        status, said = engines.ask(path, "POST", f"/v1.40/containers/create?name={name}", json.dumps(
+            {"Image": images[0]["Id"], "Entrypoint": ["/nothing"], "Labels": labels, "HostConfig": {"NetworkMode": "none"}}))
+        kept.append(said.get("Id") if status == 201 else None)
+    call(policy(KIND, path), "true")
+    deadline = time.monotonic() + 10
+    while len(engines.containers(path)) > 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    there = sorted(one["Id"] for one in engines.containers(path))
+    tap.check(not made and None not in kept and there == sorted(kept), "containers of others are not touched", (kept, there))
+    tap.check(len(images) == 1, "there is one image of ours", images)
+    for one in kept:
+        engines.ask(path, "DELETE", f"/v1.40/containers/{one}?force=1")
+
+
+def ours(pid):
+    """The command line, the helper that it is or has, and toolcage-engine, by the names of its processes."""
+    found = {"toolcage": pid}
+    for one in os.listdir("/proc"):
+        try:
+            if one.isdigit() and int(one) != pid and pathlib.Path("/proc", one, "stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[1] in map(str, found.values()):
+                found.setdefault(pathlib.Path("/proc", one, "comm").read_text(encoding="utf-8").strip(), int(one))
+        except OSError:
+            continue
+    return found
+
+
+def running(token):
+    found = []
+    for one in os.listdir("/proc"):
+        try:
+            if one.isdigit() and token.encode() in pathlib.Path("/proc", one, "cmdline").read_bytes():
+                found.append(int(one))
+        except OSError:
+            continue
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def kill_containers(path):
+    for one in engines.containers(path):
+        if one["State"] == "running":
+            engines.ask(path, "POST", f"/v1.40/containers/{one['Id']}/kill")
+
+
+def kills(path, rounds):
+    """Whoever is killed, at whatever moment: the tool ends, the container goes, the next call works."""
+    abandoned = set()
+    for number in range(rounds):
+        for victim in ("toolcage", "toolcage-helper", "toolcage-engine", "container"):
+            token = f"3{number}{len(victim)}4.{time.monotonic_ns() % 1000000}"
+            process = start(policy(KIND, path, 'timeout = "60s"'), "sleep", token)
+            wait = 0.08 * number if number < rounds - 1 else 3
+            time.sleep(wait)
+            if victim == "container":
+                kill_containers(path)
+                if not engines.containers(path):
+                    process.kill()
+            else:
+                family = ours(process.pid)
+                os.kill(family.get(victim, process.pid), signal.SIGKILL)
+            deadline = time.monotonic() + 15
+
+            def there():
+                """Of who asks the engine nothing but a container that was never started may be left, for the next call to find."""
+                kept = ("created",) if victim == "toolcage-engine" else ()
+                return [one for one in engines.containers(path) if one["State"] not in kept and one["Id"] not in abandoned]
+            while (running(token) or there()) and time.monotonic() < deadline:
+                if victim == "container":
+                    kill_containers(path)
+                time.sleep(0.1)
+            process.kill()
+            said = process.communicate()
+            tap.check(not running(token) and not there(), f"{victim} killed after {wait:.2f} s: no process and no container is left",
+                      (said, running(token), there()))
+            abandoned |= {one["Id"] for one in engines.containers(path)}
+    result = call(policy(KIND, path), "true")
+    tap.check(result["status"] == "ok", "and the next call works", result)
+    for one in abandoned:
+        engines.ask(path, "DELETE", f"/v1.40/containers/{one}?force=1")
+
+
+def many(path):
+    results = []
+    file = policy(KIND, path)
+    threads = [threading.Thread(target=lambda: results.append(call(file, "sh", "-c", "sleep 0.2; cat /proc/self/uid_map"))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    tap.check(all(one["status"] == "ok" for one in results) and (USER is not None or len({one["stdout"]["text"] for one in results}) == 6),
+              "calls at one time have containers and ids of their own", results)
+
+
+def main():
+    if KIND == "none":
+        absent()
+        hostile()
+        return
+    try:
+        with engines.started(KIND, USER) as path:
+            for part in (life, image, others, many):
+                part(path)
+            kills(path, 4 if KIND == "docker" else 3)
+            tap.check(engines.left(path) == [], "no container is left", engines.containers(path))
+    except engines.Absent as why:
+        tap.skip_all(why)
+
+
+os.makedirs(f"{PLACE}/state", 0o700)
+if USER is not None:
+    os.chown(f"{PLACE}/state", USER, USER)
+try:
+    main()
+finally:
+    shutil.rmtree(PLACE, ignore_errors=True)
+tap.finish()
