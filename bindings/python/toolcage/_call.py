@@ -141,6 +141,11 @@ class Running:
         with self._alone():
             return self._dispatch()
 
+    def pending(self) -> Iterator[Output]:
+        """Output that has come and was not read yet, for a loop of your own. Never waits."""
+        while self._output:
+            yield self._output.popleft()
+
     def wait(self, timeout: float | None = None) -> Result:
         """Waits for the end. After `timeout` seconds: TimeoutError, and the call goes on."""
         until = None if timeout is None else time.monotonic() + timeout
@@ -173,7 +178,7 @@ class Running:
                 ended = self._dispatch()
                 if not ended and not self._output:
                     self._sleep(None)
-            yield from self._pieces()
+            yield from self.pending()
             if ended:
                 return
 
@@ -184,7 +189,7 @@ class Running:
                 ended = self._dispatch()
                 if not ended and not self._output:
                     await self._readable()
-            for piece in self._pieces():
+            for piece in self.pending():
                 yield piece
             if ended:
                 return
@@ -265,10 +270,6 @@ class Running:
                 raise
         assert self.result
         return self.result
-
-    def _pieces(self) -> Iterator[Output]:
-        while self._output:
-            yield self._output.popleft()
 
     def _must_stream(self) -> None:
         if not self._stream:
