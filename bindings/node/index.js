@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The toolcage authors
+//
+// toolcage for Node.js: run one tool call of a language model in a cage built for it. index.d.ts describes it.
+"use strict";
+const path = require("node:path");
+
+function load() {
+  const said = process.env.TOOLCAGE_ADDON;
+  if (said && !path.isAbsolute(said)) throw new Error(`TOOLCAGE_ADDON must be an absolute path, and is ${JSON.stringify(said)}`);
+  return require(said || `@toolcage/${process.platform}-${process.arch}`);
+}
+const native = load();
+
+class ToolcageError extends Error {
+  constructor(said) {
+    super(said.message + (said.hint ? `; hint: ${said.hint}` : ""));
+    this.name = "ToolcageError";
+    this.code = said.code;
+    this.hint = said.hint || "";
+    this.stage = said.stage || "";
+    this.subject = said.subject || "";
+    this.location = said.location || null;
+  }
+}
+
+// What the library threw is its JSON.
+function ask(work) {
+  try {
+    return work();
+  } catch (error) {
+    if (error.code !== "TOOLCAGE") throw error;
+    throw new ToolcageError(JSON.parse(error.message));
+  }
+}
+
+function misuse(message, hint) {
+  return new ToolcageError({ code: "usage", message, hint });
+}
+
+class Policy {
+  #held;
+  constructor(held) {
+    this.#held = held;
+  }
+  static fromFile(file) {
+    return new Policy(ask(() => native.loadFile(String(file))));
+  }
+  static fromText(text, name = "policy.toml") {
+    return new Policy(ask(() => native.loadText(text, name)));
+  }
+  static default() {
+    return new Policy(ask(() => native.defaultPolicy()));
+  }
+  tools(format = "toolcage") {
+    return JSON.parse(ask(() => native.tools(this.#held, format)));
+  }
+  static held(policy) {
+    if (!(policy instanceof Policy)) throw misuse("a call needs a policy", "Policy.fromFile(path), or Policy.default()");
+    return policy.#held;
+  }
+}
+
+class Result {
+  #details;
+  constructor(id, said) {
+    this.id = id;
+    this.status = said.status;
+    this.exitCode = said.exitCode < 0 ? null : said.exitCode;
+    this.signal = said.signal || null;
+    this.limit = said.limit || null;
+    this.shellCode = said.shellCode;
+    this.stdout = said.stdout;
+    this.stderr = said.stderr;
+    this.message = said.message;
+    this.error = said.error === null ? null : new ToolcageError(JSON.parse(said.error));
+    Object.defineProperty(this, "json", { value: said.json });
+  }
+  get ok() {
+    return this.status === "ok";
+  }
+  get stdoutText() {
+    return this.stdout.toString("utf8");
+  }
+  get stderrText() {
+    return this.stderr.toString("utf8");
+  }
+  get details() {
+    return (this.#details ??= JSON.parse(this.json));
+  }
+}
+
+const WORDS = ["workspace", "cwd", "memory", "backend"];
+const LISTS = ["read", "write", "network"];
+
+function settings(call) {
+  const said = [];
+  for (const key of WORDS) if (call[key] != null) said.push(key, String(call[key]));
+  if (call.timeout != null) said.push("timeout", typeof call.timeout === "number" ? `${Math.round(call.timeout)}ms` : call.timeout);
+  for (const key of LISTS) for (const value of [call[key] ?? []].flat()) said.push(key, String(value));
+  for (const [name, value] of Object.entries(call.env ?? {})) {
+    if (name.includes("=")) throw misuse(`the name of a variable holds '=': ${name}`);
+    said.push("env", `${name}=${value}`);
+  }
+  for (const [key, value] of call.options ?? []) said.push(key, String(value));
+  return said;
+}
+
+class Running {
+  #held;
+  #pieces = [];
+  #wake = null;
+  #ended = false;
+  constructor(engine, call) {
+    if (typeof call.command === "string") throw misuse("a command is an array of words, not one text", '["sh", "-c", text] is a shell');
+    const given = call.arguments;
+    const text = given == null || typeof given === "string" ? given : JSON.stringify(given);
+    const input = call.stdin == null ? null : Buffer.from(call.stdin);
+    let resolve, reject;
+    this.result = new Promise((...both) => ([resolve, reject] = both));
+    const end = (error, said) => {
+      this.#ended = true;
+      this.#wake?.();
+      if (error !== null) reject(new ToolcageError(JSON.parse(error)));
+      else resolve(new Result(this.id, said));
+    };
+    const output = (stream, data) => {
+      this.#pieces.push({ stream, data });
+      this.#wake?.();
+    };
+    const policy = Policy.held(call.policy);
+    [this.#held, this.id] = ask(() =>
+      native.start(engine, policy, call.tool, text, call.command?.map(String), input, call.session, settings(call), output, end));
+  }
+  cancel() {
+    native.cancel(this.#held);
+  }
+  async *[Symbol.asyncIterator]() {
+    for (;;) {
+      while (this.#pieces.length) yield this.#pieces.shift();
+      if (this.#ended) return;
+      await new Promise((resolve) => (this.#wake = resolve));
+    }
+  }
+}
+
+class Engine {
+  #held = ask(() => native.newEngine());
+  #running = new Set();
+  #closed = false;
+  // Its output, as it comes, is kept until it is read: for await (const { stream, data } of running).
+  start(call, { signal } = {}) {
+    if (this.#closed) throw misuse("the engine is closed", "make one engine and keep it as long as there are calls");
+    signal?.throwIfAborted();
+    const running = new Running(this.#held, call);
+    const abort = () => running.cancel();
+    const done = () => {
+      this.#running.delete(running);
+      signal?.removeEventListener("abort", abort);
+    };
+    this.#running.add(running);
+    signal?.addEventListener("abort", abort);
+    running.result.then(done, done);
+    return running;
+  }
+  async run(call, { signal } = {}) {
+    const result = await this.start(call, { signal }).result;
+    if (result.status === "cancelled") signal?.throwIfAborted();
+    return result;
+  }
+  close() {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const running of this.#running) running.cancel();
+    native.closeEngine(this.#held);
+  }
+}
+
+module.exports = { Engine, Policy, Result, Running, ToolcageError, version: native.version };

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The toolcage authors
+//
+// The Node package as a host meets it: the five of every way in, output as it comes, aborts, errors, sixteen calls in one thread.
+"use strict";
+const { spawnSync } = require("node:child_process");
+const fs = require("node:fs");
+const net = require("node:net");
+const os = require("node:os");
+const path = require("node:path");
+const { Worker } = require("node:worker_threads");
+
+const PACKAGE = path.resolve(process.argv[2]);
+const { Engine, Policy, ToolcageError, version } = require(PACKAGE);
+let seen = 0;
+let bad = 0;
+function check(good, name, detail) {
+  seen += 1;
+  if (!good) {
+    bad += 1;
+    console.log(`# ${String(detail instanceof Error ? detail.stack : JSON.stringify(detail)).slice(0, 2000).replaceAll("\n", "\n# ")}`);
+  }
+  console.log(`${good ? "ok" : "not ok"} ${seen} - ${name}`);
+}
+async function raised(work) {
+  try {
+    return await work();
+  } catch (error) {
+    return error;
+  }
+}
+
+const checked = Policy.fromText(`
+[tool.greet]
+command = ["echo", "hello", "{name}"]
+arguments.name = { type = "string", pattern = "^[a-z]+$" }
+memory = { max = "512MiB", by = "any" }
+
+[tool.sleep]
+command = ["sleep", "60"]
+timeout = "500ms"
+memory = { max = "512MiB", by = "any" }
+`);
+const policy = Policy.default();
+const sh = (line, more) => ({ policy, command: ["sh", "-c", line], ...more });
+
+async function checkCage(engine, port) {
+  let result = await engine.run({ policy: checked, tool: "greet", arguments: { name: "you" } });
+  check(result.ok && result.exitCode === 0 && result.stdout.equals(Buffer.from("hello you\n")), "a call works", result);
+  result = await engine.run({ policy: checked, tool: "greet", arguments: '{"name":"raw"}' });
+  check(result.stdoutText === "hello raw\n" && result.details.status === "ok", "arguments as the model wrote them", result);
+  check(fs.existsSync("/etc/shadow"), "/etc/shadow is there without a cage");
+  result = await engine.run(sh("! test -e /etc/shadow && cat /etc/shadow"));
+  check(result.status === "failed" && result.stderrText.includes("No such file"), "/etc/shadow is absent", result);
+  const words = ["/usr/bin/python3", "-c", `import socket; socket.create_connection(('127.0.0.1', ${port}), 2)`];
+  check(spawnSync(words[0], words.slice(1)).status === 0, "there is a network without a cage");
+  result = await engine.run({ policy, command: words });
+  check(result.status === "failed" && result.stderrText.includes("Error"), "no network", result);
+  result = await engine.run({ policy: checked, tool: "sleep" });
+  check(result.status === "timeout" && result.shellCode === 124, "killed at its timeout", result);
+  result = await engine.run({ policy: checked, tool: "greet", arguments: { name: "$(id)" } });
+  check(result.status === "denied" && result.error.code === "arguments" && result.message.includes("name") && result.exitCode === null,
+    "a refusal is a sentence", result);
+}
+
+async function checkErrors(engine) {
+  let error = await raised(() => Policy.fromText("[tool.x]\nnetwerk = 1\n", "there/x.toml"));
+  check(error instanceof ToolcageError && error.code === "policy" && error.hint.includes("network") && error.location?.line === 2,
+    "an invalid policy has hint and place", error);
+  check((await raised(() => Policy.fromFile("/no/such.toml"))).code === "not_found", "a file that is not there");
+  for (const [name, call] of Object.entries({
+    "a word with a NUL byte": sh("echo a\0; id"), "arguments with a NUL byte": { policy: checked, tool: "greet", arguments: '{"name":"a"}\0' },
+    "a path with a NUL byte": sh("id", { read: "/usr\0/x" }), "one text as command": { policy, command: "id" },
+    "no policy": { command: ["id"] }, "an unknown key": sh("id", { options: [["speed", "1"]] }), "a name with =": sh("id", { env: { "A=B": "c" } }),
+  })) {
+    error = await raised(() => engine.run(call));
+    check(error instanceof ToolcageError && error.code === "usage", `${name} is refused`, error);
+  }
+}
+
+async function checkRunning(engine) {
+  const running = engine.start(sh("for i in 1 2 3; do echo $i; sleep 0.1; done; echo e >&2"));
+  const pieces = [];
+  for await (const piece of running) pieces.push(piece);
+  const text = pieces.filter((piece) => piece.stream === 1).map((piece) => piece.data.toString()).join("");
+  const result = await running.result;
+  check(text === "1\n2\n3\n" && pieces.length > 2 && result.stdoutText === text && result.stderrText === "e\n", "output as it comes", pieces);
+  check((await engine.run(sh("cat", { stdin: Buffer.from([0, 255]) }))).stdout.equals(Buffer.from([0, 255])), "bytes in and out");
+  let error = await raised(() => engine.run(sh("sleep 60"), { signal: AbortSignal.timeout(200) }));
+  check(error.name === "TimeoutError", "a signal ends a call", error);
+  error = await raised(() => engine.run(sh("sleep 60"), { signal: AbortSignal.abort() }));
+  check(error.name === "AbortError", "an aborted signal starts none", error);
+  const cancelled = engine.start(sh("sleep 60"));
+  setTimeout(() => cancelled.cancel(), 50);
+  check((await cancelled.result).status === "cancelled", "cancel");
+  cancelled.cancel();
+  let ticks = 0;
+  const ticking = setInterval(() => (ticks += 1), 10);
+  const began = performance.now();
+  const all = await Promise.all(Array.from({ length: 16 }, (_, n) => engine.run(sh(`sleep 0.2; echo ${n}`))));
+  clearInterval(ticking);
+  check(all.every((one, n) => one.stdoutText === `${n}\n`) && ticks > 5 && performance.now() - began < 3000, "sixteen at once, in one thread", { ticks });
+}
+
+function checkWorker() {
+  const code = `const { Engine, Policy } = require(${JSON.stringify(PACKAGE)});
+    const engine = new Engine();
+    engine.start({ policy: Policy.default(), command: ["sleep", "60"] });
+    setTimeout(() => process.exit(7), 100);`;
+  return new Promise((resolve) => new Worker(code, { eval: true }).on("exit", (status) => check(status === 7, "a worker that goes ends its calls", status) || resolve()));
+}
+
+async function main() {
+  check(/^\d+\.\d+\.\d+$/.test(version), "the version", version);
+  const engine = new Engine();
+  const first = await engine.run(sh("true"));
+  if (first.error?.code === "unenforceable") {
+    console.log(`1..0 # SKIP this machine cannot make the cage: ${first.error.message}`);
+    return;
+  }
+  const server = net.createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  await checkCage(engine, server.address().port);
+  server.close();
+  await checkErrors(engine);
+  await checkRunning(engine);
+  check(checked.tools("openai").length === 2, "the tools as a model is told of them");
+  await checkWorker();
+  const last = engine.start(sh("sleep 60"));
+  engine.close();
+  check((await last.result).status === "cancelled", "the end of an engine ends its calls");
+  check((await raised(() => engine.run(sh("true")))).code === "usage", "a closed engine is no engine");
+  const env = { ...process.env, TOOLCAGE_ADDON: "toolcage.node" };
+  const done = spawnSync(process.execPath, ["-e", `require(${JSON.stringify(PACKAGE)})`], { env });
+  check(done.status !== 0 && done.stderr.toString().includes("absolute path"), "a relative path to the addon is refused", done.stderr.toString());
+  console.log(`1..${seen}`);
+  process.exitCode = bad ? 1 : 0;
+}
+
+const here = fs.mkdtempSync(path.join(os.tmpdir(), "toolcage-node-"));
+fs.chmodSync(here, 0o755);
+process.chdir(here);
+main().finally(() => {
+  process.chdir("/");
+  fs.rmSync(here, { recursive: true });
+});
