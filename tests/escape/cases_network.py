@@ -89,6 +89,36 @@ except OSError:
 s.connect(("127.0.0.1", denied)); s.sendall(token)
 """
 BOUND = "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'lo'); s.connect(('127.0.0.1', denied)); s.sendall(token)"
+# One service of UDP is granted: by its own port, from its own port, by addresses that are written in other ways.
+DATAGRAMS = """
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+try:
+    s.bind(("", allowed))
+except OSError as error:
+    print("bind", error)
+for host in ("127.0.0.1", "0.0.0.0", "127.0.0.2", "198.18.0.1", "255.255.255.255"):
+    for port in (denied, allowed):
+        try:
+            s.sendto(token if port == denied else b"hello", (host, port))
+        except OSError as error:
+            print(host, port, error)
+"""
+# Every port of every public address is granted: the loopback's are not among them, however they are asked for.
+ANY = """
+for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1"), (socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::1"), (socket.AF_INET, "127.3.2.1")):
+    try:
+        s = socket.socket(family); s.settimeout(5); s.connect((host, denied)); s.sendall(token); s.close()
+    except OSError as error:
+        print(host, error)
+if proxy:
+    for host in ("127.0.0.1", "localhost", "[::1]", "2130706433"):
+        s = say(b"CONNECT %s:%d HTTP/1.1\\r\\nHost: %s:%d\\r\\n\\r\\n" % (host.encode(), denied, host.encode(), denied)); s.recv(4096); s.sendall(token)
+    for port in range(3128, 3140):
+        try:
+            s = dial(port); s.sendall(b"CONNECT 127.0.0.1:%d HTTP/1.1\\r\\n\\r\\n" % denied); s.sendall(token)
+        except OSError as error:
+            print(port, error)
+"""
 # Of a service that is granted for GET below /v1: what says the same to some servers, and more than was granted.
 PATHS = """
 for path in (b"/v1/../%s", b"/v1/%%2e%%2e/%s", b"/v1/.%%2E/%s", b"/v1%%2f..%%2f%s", b"/v1/..%%5c%s", b"/v1/..\\%s", b"/v1/..;/%s", b"//%s", b"/v1/%%252e%%252e/%s", b"/v1/%%c0%%ae%%c0%%ae/%s",
@@ -165,6 +195,16 @@ def stage(s, kind=socket.SOCK_STREAM):
 def by(script, kind=socket.SOCK_STREAM):
     def run(s):
         allowed, denied, _, arrived = stage(s, kind)
+        s.call(PYTHON, "-I", "-c", BEGIN + script, str(allowed), str(denied), s.token)
+        return arrived()
+    return run
+
+
+def beside_granted(script, kind, network):
+    """What is granted is another service of the same machine, or the rest of the world."""
+    def run(s):
+        allowed, denied, _, arrived = stage(s, kind)
+        s.network = network.format(allowed=allowed)
         s.call(PYTHON, "-I", "-c", BEGIN + script, str(allowed), str(denied), s.token)
         return arrived()
     return run
@@ -268,6 +308,8 @@ CASES = [
     ("what is no request where requests are granted", beyond(NO_REQUEST), {}),
     ("a server with a certificate of its own hears a request", beyond(IMPOSTOR, impostor), {}),
     ("beside an allowlist: a datagram", by(DATAGRAM, socket.SOCK_DGRAM), {}),
+    ("beside a granted datagram: one to another service", beside_granted(DATAGRAMS, socket.SOCK_DGRAM, '["udp:127.0.0.1:{allowed}"]'), {}),
+    ("beside every public port: a service of the host's loopback", beside_granted(ANY, socket.SOCK_STREAM, '["*:*"]'), {}),
     ("beside an allowlist: data without a connect", by(FAST), {}),
     ("beside an allowlist: a multipath socket", by(MULTIPATH), {}),
     ("beside an allowlist: a socket of another interface", by(BOUND), {}),
