@@ -73,7 +73,9 @@ struct tc_box {
     size_t mount_count;
     const struct tc_box_limit *limits;
     size_t limit_count;
-    int in, out, err;                     /* the tool's ends */
+    int in, out, err; /* the tool's ends */
+    bool talks; /* the tool is a program of ours: it has `talk`, a socket, as TC_BOX_TALK beside */
+    int talk;
     const struct tc_box_network *network; /* NULL: no way out */
     /* In place of them, a terminal in a devpts of the cage's own; its other end is sent out. */
     bool terminal;
@@ -98,7 +100,12 @@ struct tc_box {
     int64_t segments;
 };
 
-enum { TC_BOX_REPORT = 3, TC_BOX_HANDED, TC_BOX_RULESET = TC_BOX_HANDED };
+enum {
+    TC_BOX_REPORT = 3,
+    TC_BOX_HANDED,
+    TC_BOX_RULESET = TC_BOX_HANDED,
+    TC_BOX_TALK = TC_BOX_HANDED
+};
 
 /* To PID 1 where it is none: end everything. SIGKILL would end it alone. */
 #define TC_BOX_END SIGUSR1

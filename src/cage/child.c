@@ -354,26 +354,26 @@ int tc_stage_privileges(const struct tc_box *box)
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-static int allow_path(int ruleset, int abi, const char *path, enum tc_landlock_kind kind)
-{
-    _autofd_ int fd = open(path, O_PATH | O_CLOEXEC);
-    return fd < 0 ? -1 : tc_landlock_allow(ruleset, abi, fd, kind);
-}
-
 /* The second wall behind the mounts: the same paths once more, by their descriptors. */
 static int raise_walls(const struct tc_box *box, enum tc_landlock_kind root)
 {
     static const char *const readable[] = {"/usr", "/etc"};
+    /* on most systems they lead to /usr and need no rule */
+    static const char *const unmerged[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
     int abi = box->landlock_abi;
     if (abi == 0)
         return 0;
     _autofd_ int ruleset = tc_landlock_open(abi);
-    if (ruleset < 0 || allow_path(ruleset, abi, "/", root) < 0 ||
-        allow_path(ruleset, abi, "/proc", TC_LANDLOCK_READ_TREE) < 0 ||
-        allow_path(ruleset, abi, "/dev", TC_LANDLOCK_DEVICE) < 0)
+    if (ruleset < 0 || tc_landlock_allow_path(ruleset, abi, "/", root) < 0 ||
+        tc_landlock_allow_path(ruleset, abi, "/proc", TC_LANDLOCK_READ_TREE) < 0 ||
+        tc_landlock_allow_path(ruleset, abi, "/dev", TC_LANDLOCK_DEVICE) < 0)
         return -1;
     for (size_t i = 0; i < TC_COUNT(readable); i++)
-        if (allow_path(ruleset, abi, readable[i], TC_LANDLOCK_READ_TREE) < 0 && errno != ENOENT)
+        if (tc_landlock_allow_path(ruleset, abi, readable[i], TC_LANDLOCK_READ_TREE) < 0 &&
+            errno != ENOENT)
+            return -1;
+    for (size_t i = 0; i < TC_COUNT(unmerged); i++)
+        if (tc_landlock_allow_directory(ruleset, abi, unmerged[i], TC_LANDLOCK_READ_TREE) < 0)
             return -1;
     for (size_t i = 0, hidden = 0; i < box->mount_count; i++) {
         const struct tc_box_mount *m = &box->mounts[i];
@@ -389,13 +389,13 @@ static int raise_landlock(const struct tc_box *box)
     return raise_walls(box, TC_LANDLOCK_LIST);
 }
 
-/* Closes everything above it. */
-static int keep_report(void)
+/* Closes everything above them. */
+static int keep_report(int last)
 {
     if (report != TC_BOX_REPORT && dup3(report, TC_BOX_REPORT, O_CLOEXEC) < 0)
         return -1;
     report = TC_BOX_REPORT;
-    return tc_close_range(TC_BOX_REPORT + 1, ~0U, 0);
+    return tc_close_range((unsigned)last + 1, ~0U, 0);
 }
 
 /* 0, 1 and 2 are the call's own pipes or its terminal, 3 is the report socket (closed by exec), and
@@ -408,8 +408,10 @@ int tc_stage_descriptors(const struct tc_box *box)
     for (int i = 0; i < 3; i++)
         if (dup2(box->terminal ? terminal : ends[i], i) < 0)
             return -1;
+    if (box->talks)
+        return dup2(box->talk, TC_BOX_TALK) < 0 ? -1 : keep_report(TC_BOX_TALK);
     if (!box->shared)
-        return keep_report();
+        return keep_report(TC_BOX_REPORT);
     if (dup3(report, TC_BOX_REPORT, O_CLOEXEC) < 0)
         return -1;
     report = TC_BOX_REPORT;
@@ -444,7 +446,8 @@ static int wait_for_call(const struct tc_box *box)
     char go;
     if (!box->parks)
         return 0;
-    if (keep_report() < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || tc_stage_parent(box) < 0)
+    if (keep_report(TC_BOX_REPORT) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+        tc_stage_parent(box) < 0)
         return -1;
     if (tc_recv(report, &go, 1, fds, TC_FDS_MAX, &count, NULL, NULL, true) != 1)
         _exit(1);

@@ -230,6 +230,8 @@ void tc_box_init(const struct tc_box *box)
     /* a terminal that nobody has open tells the helper that it has ended */
     for (int fd = box->terminal ? 1 : 0; fd < TC_BOX_REPORT; fd++)
         (void)close(fd);
+    if (box->talks)
+        (void)close(TC_BOX_TALK);
     for (bool look = box->segments > 0;;) {
         int status = 0, sig = wait_signal(&set, box, shared || look);
         look = look && look_for_segments(box->segments);

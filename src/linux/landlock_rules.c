@@ -2,6 +2,8 @@
  * Copyright The toolcage authors */
 #include "linux/landlock_rules.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/landlock.h>
 #include <stddef.h>
 
@@ -117,4 +119,18 @@ int tc_landlock_allow(int ruleset, int abi, int path_fd, enum tc_landlock_kind k
 int tc_landlock_restrict(int ruleset)
 {
     return (int)tc_sys(SYS_landlock_restrict_self, ruleset, 0, 0, 0, 0, 0);
+}
+
+int tc_landlock_allow_path(int ruleset, int abi, const char *path, enum tc_landlock_kind kind)
+{
+    _autofd_ int fd = open(path, O_PATH | O_CLOEXEC);
+    return fd < 0 ? -1 : tc_landlock_allow(ruleset, abi, fd, kind);
+}
+
+int tc_landlock_allow_directory(int ruleset, int abi, const char *path, enum tc_landlock_kind kind)
+{
+    _autofd_ int fd = open(path, O_PATH | O_CLOEXEC | O_NOFOLLOW | O_DIRECTORY);
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : -1;
+    return tc_landlock_allow(ruleset, abi, fd, kind);
 }

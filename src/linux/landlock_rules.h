@@ -41,4 +41,9 @@ int tc_landlock_allow(int ruleset, int abi, int path_fd, enum tc_landlock_kind k
 /* Puts the calling thread under the ruleset; no_new_privs must be set. 0, or -1 with errno. */
 int tc_landlock_restrict(int ruleset);
 
+/* The same by path; -1 also where it cannot be opened. Allocates nothing. */
+int tc_landlock_allow_path(int ruleset, int abi, const char *path, enum tc_landlock_kind kind);
+/* Of a directory alone: nothing is done where there is none, or something else, a link too. */
+int tc_landlock_allow_directory(int ruleset, int abi, const char *path, enum tc_landlock_kind kind);
+
 #endif
