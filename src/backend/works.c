@@ -9,12 +9,13 @@
 #include "backend/fake_works.h"
 #include "backend/oci/works.h"
 #include "backend/process/works.h"
+#include "backend/qemu/works.h"
 #include "backend/wasm/works.h"
 #include "cage/slots.h"
 
 static const struct tc_works *const all[] = {
-    &tc_process_works, &tc_oci_works,  &tc_podman_works,     &tc_docker_works,
-    &tc_gvisor_works,  &tc_wasm_works, &tc_unconfined_works, &tc_fake_works};
+    &tc_process_works, &tc_oci_works,  &tc_podman_works,     &tc_docker_works, &tc_gvisor_works,
+    &tc_wasm_works,    &tc_qemu_works, &tc_unconfined_works, &tc_fake_works};
 
 const struct tc_machine *const tc_machine = &tc_local_machine;
 

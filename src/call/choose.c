@@ -10,6 +10,7 @@
 
 #include "backend/backend.h"
 #include "base/jsontext.h"
+#include "call/machines.h"
 #include "call/modules.h"
 
 static const char *at(const struct tc_grant *grant, size_t index)
@@ -79,12 +80,19 @@ static int front_lacks(const struct tc_front *front, const struct tc_grant *gran
     return *ret ? 0 : tc_fail_memory(err);
 }
 
-/* The same of what runs modules. */
-static int engine_lacks(char **ret, struct toolcage_error **err)
+static bool has_engine(const char *name)
+{
+    return tc_modules_run(name) || tc_machines_run(name);
+}
+
+/* The same of what runs modules or machines, which is looked for and not tried. */
+static int engine_lacks(const struct tc_grant *grant, const char *name, char **ret,
+                        struct toolcage_error **err)
 {
     _autofree_ char *path = NULL;
     struct toolcage_error *why = NULL;
-    int r = tc_modules_engine(&path, &why);
+    int r = tc_modules_run(name) ? tc_modules_engine(&path, &why)
+                                 : tc_machines_look(grant, &path, &why);
     *ret = r < 0 ? strdup(tc_error_message(why)) : NULL;
     tc_error_free(why);
     return r < 0 && !*ret ? tc_fail_memory(err) : 0;
@@ -103,8 +111,8 @@ static int judge(struct toolcage_engine *engine, const struct tc_grant *grant, c
     int r = front_lacks(front, grant, ret_reason, err);
     if (r < 0 || *ret_reason)
         return r;
-    if (tc_modules_run(name))
-        return engine_lacks(ret_reason, err);
+    if (has_engine(name))
+        return engine_lacks(grant, name, ret_reason, err);
     *ret_reason = front->absent ? front->absent(grant) : NULL;
     if (*ret_reason)
         return 0;
@@ -206,8 +214,8 @@ static int holds(struct toolcage_engine *engine, const struct tc_grant *grant, c
         *ret = clauses_lacking(TC_CLAUSE_BIT(clause));
         return *ret ? 0 : tc_fail_memory(err);
     }
-    return tc_modules_run(name) ? engine_lacks(ret, err)
-                                : machine_holds(engine, name, clause, ret, err);
+    return has_engine(name) ? engine_lacks(grant, name, ret, err)
+                            : machine_holds(engine, name, clause, ret, err);
 }
 
 int tc_choose_held(struct toolcage_engine *engine, const struct tc_grant *grant,

@@ -13,6 +13,7 @@
 #include "call/engine.h"
 #include "call/facts.h"
 #include "call/install.h"
+#include "call/machines.h"
 #include "call/modules.h"
 #include "version.h"
 
@@ -104,13 +105,14 @@ static void add_cuts(struct tc_buf *buf, const char *lines)
     tc_buf_addc(buf, ']');
 }
 
-/* What runs modules is looked for, not tried: its cage is the process backend's. */
-static void add_modules(struct tc_buf *buf, const char *comma)
+/* What runs modules and machines is looked for, not tried: its cage is the process backend's. */
+static void add_engine(struct tc_buf *buf, const char *comma, const char *backend)
 {
     _autofree_ char *path = NULL;
     struct toolcage_error *why = NULL;
-    struct tc_probe row = {.backend = (char *)(uintptr_t) "wasm", .whole = true};
-    row.works = tc_modules_engine(&path, &why) == 0;
+    struct tc_probe row = {.backend = (char *)(uintptr_t)backend, .whole = true};
+    row.works = (tc_modules_run(backend) ? tc_modules_engine(&path, &why)
+                                         : tc_machines_look(NULL, &path, &why)) == 0;
     row.mechanism = path;
     row.reason = (char *)(uintptr_t)(row.works ? "" : tc_error_message(why));
     row.fix = (char *)(uintptr_t)(row.works ? "" : tc_error_hint(why));
@@ -133,7 +135,9 @@ static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outc
         comma = ",";
     }
     if (whole)
-        add_modules(buf, comma);
+        add_engine(buf, comma, "wasm");
+    if (whole)
+        add_engine(buf, ",", "qemu");
     tc_buf_addc(buf, ']');
 }
 

@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "call/call.h"
 #include "call/images.h"
+#include "call/machines.h"
 #include "call/modules.h"
 #include "call/programs.h"
 #include "call/route.h"
@@ -252,6 +253,8 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
         r = tc_image_extend(call->policy, false, &call->grant, &call->image, err);
     if (r == 0 && tc_modules_run(front->name))
         r = find_module(call, err);
+    if (r == 0 && tc_machines_run(front->name))
+        r = tc_machines_find(&call->grant, err);
     return r < 0 ? r : submit(call, front, err);
 }
 

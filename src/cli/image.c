@@ -28,6 +28,8 @@ static const struct tc_option build_options[] = {
     {"minimal", 0, NULL, NULL, "without Python, Node.js and what else is always there"},
     {"mirror", 0, "ADDRESS", NULL, "a mirror, in place of the one of this machine's apt"},
     {"keyring", 0, "FILE", NULL, "the keys that the mirror's suites are signed with"},
+    {"kernel", 0, "DIRECTORY", NULL,
+     "of guest: where its kernel's package is unpacked (default: those that are installed)"},
     {"apt-option", 0, "NAME=VALUE", NULL, "a setting of apt, for this build"},
     LIMITS,
     TC_OPTION_JSON,
@@ -110,7 +112,7 @@ static int run(const struct tc_args *args)
 
 const struct tc_verb tc_verb_image_build = {
     .name = "image build",
-    .words = "NAME",
+    .words = "NAME [IMAGE]",
     .summary = "an image with current Python and Node.js, from Debian's packages",
     .text =
         "The image \"default\" is what policies mean that say backend = \"oci\" and name none.\n"
@@ -119,14 +121,19 @@ const struct tc_verb tc_verb_image_build = {
         "said first. The same packages give the same digest, whoever builds them.\n"
         "Always there, unless --minimal: python3, python3-pip, nodejs, npm, node-typescript, "
         "ca-certificates.\n"
+        "The name \"guest\" makes what virtual machines boot, from a kernel of Debian's; with "
+        "IMAGE "
+        "also\n"
+        "the disk of that image, which backend = \"qemu\" needs.\n"
         "\n"
         "examples:\n"
         "  toolcage image build default\n"
         "  toolcage image build science --package python3-numpy --package git\n"
-        "  toolcage image build small --minimal --suite stable --package python3\n",
+        "  toolcage image build small --minimal --suite stable --package python3\n"
+        "  toolcage image build guest science\n",
     .options = build_options,
     .least = 1,
-    .most = 1,
+    .most = 2,
     .run = run,
 };
 

@@ -18,6 +18,7 @@
 #include "base/size.h"
 #include "image/build.h"
 #include "image/form.h"
+#include "image/guest.h"
 #include "image/import.h"
 #include "image/say.h"
 #include "image/store.h"
@@ -31,6 +32,7 @@ struct command {
     bool json, minimal;
     struct tc_unpack_limits limits;
     struct tc_build build;
+    const char *kernel; /* where the packages of kernels are */
     const char *words[3];
     size_t count;
 };
@@ -227,8 +229,29 @@ static int import(const struct command *c, struct tc_buf *out, struct toolcage_e
     return r < 0 ? r : tell(c, &made, out);
 }
 
+static int build_guest(const struct command *c, struct tc_buf *out, struct toolcage_error **err)
+{
+    _autostore_ struct tc_store store = TC_STORE_INIT;
+    _autoindex_ struct tc_image_index index = {0};
+    const struct tc_image_entry *e = NULL;
+    int r = tc_store_open(TC_STORE_ADDS, &store, err);
+    if (r == 0 && c->count > 1)
+        r = find(&store, c->words[1], &index, &e, err);
+    if (r == 0)
+        r = tc_guest_build(&store, c->kernel ? c->kernel : "/", err);
+    if (r == 0 && e)
+        r = tc_guest_disk(&store, e->digest, err);
+    if (r == 0)
+        tc_buf_adds(out, c->json ? "{\"guest\":true}\n" : "guest\n");
+    return r;
+}
+
 static int build(const struct command *c, struct tc_buf *out, struct toolcage_error **err)
 {
+    if (strcmp(c->words[0], TC_IMAGE_GUEST) == 0)
+        return build_guest(c, out, err);
+    if (c->count > 1)
+        return usage(err, c->words[1], "toolcage image build NAME", "one word too many");
     _autostore_ struct tc_store store = TC_STORE_INIT;
     struct tc_imported made;
     const char *complaint = check_name(c->words[0]);
@@ -275,7 +298,7 @@ static const struct {
     int (*run)(const struct command *c, struct tc_buf *out, struct toolcage_error **err);
 } verbs[] = {
     {"list", 0, 0, list},   {"inspect", 1, 1, inspect}, {"import", 1, 2, import},
-    {"build", 1, 1, build}, {"remove", 1, 1, drop},
+    {"build", 1, 2, build}, {"remove", 1, 1, drop},
 };
 
 static bool take_number(const char *text, int64_t unit, int64_t *ret)
@@ -319,8 +342,10 @@ static bool take_option(struct command *c, const char *name, const char *value)
         return tc_strv_add(&c->build.options, value);
     const struct {
         const char *name, **into;
-    } texts[] = {
-        {"suite", &c->build.suite}, {"mirror", &c->build.mirror}, {"keyring", &c->build.keyring}};
+    } texts[] = {{"suite", &c->build.suite},
+                 {"mirror", &c->build.mirror},
+                 {"keyring", &c->build.keyring},
+                 {"kernel", &c->kernel}};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         if (!strcmp(name, texts[i].name)) {
             *texts[i].into = value;

@@ -110,7 +110,10 @@ struct tc_grant {
     /* known when a backend runs it: what runs it, its engine; what it was compiled to and the
      * digest of that, NULL: it is compiled at each call */
     char *module_worker, *module_engine, *module_code, *module_code_digest;
-    char *module_work;       /* what is done with it; NULL: it is run */
+    char *module_work; /* what is done with it; NULL: it is run */
+    /* known when a virtual machine runs it: "worker=…", "vmm=…", "kernel=…", "initrd=…", "disk=…",
+     * paths on the host */
+    struct tc_strv machine;
     struct tc_strv settings; /* of the backends that may run it, "backend.key=value" */
     char *tier;              /* "Auto", … or NULL */
     bool approval;           /* a person must say yes */

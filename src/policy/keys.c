@@ -280,6 +280,13 @@ const struct tc_key tc_keys[] = {
              "which a kernel of their own does not take. Podman's is chosen where its service is "
              "started: podman --runtime runc system service.",
      .example = "runtime = \"runc\""},
+    {TC_IN(BACKENDS), "qemu", tc_set_settings, NONE, .type = "table",
+     .text = "Of the backend qemu.", .example = "[backend.qemu]"},
+    {TC_IN(QEMU), "emulation", tc_set_bool, NONE, .type = "boolean", .fallback = "false",
+     .text = "Whether a virtual machine may run by emulation, without the processor's help: slower "
+             "by a factor of ten and more, and held by QEMU's translator in place of the "
+             "processor. The result says so.",
+     .example = "emulation = true"},
     {EACH, "fallback", tc_set_fallback, .id = TC_KEY_FALLBACK, .type = "array of backends",
      .text =
          "Backends to try in this order where the first one cannot enforce the grant on this "
@@ -636,6 +643,7 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_GVISOR] = "[backend.gvisor]",
         [TC_SCOPE_PODMAN] = "[backend.podman]",
         [TC_SCOPE_DOCKER] = "[backend.docker]",
+        [TC_SCOPE_QEMU] = "[backend.qemu]",
         [TC_SCOPE_EGRESS] = "[egress]",
         [TC_SCOPE_TEST] = "[[test]]",
         [TC_SCOPE_TEST_FILE] = "a file of tests",

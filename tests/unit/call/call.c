@@ -43,7 +43,7 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "backend = \"fake\"\n"
                                   "[tool.absent]\n"
                                   "command = [\"ok\"]\n"
-                                  "backend = \"qemu\"\n"
+                                  "backend = \"kata\"\n"
                                   "[tool.asks]\n"
                                   "command = [\"ok\"]\n"
                                   "tier = \"HumanApprove\"\n"
@@ -64,7 +64,7 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "[tool.second]\n"
                                   "command = [\"ok\"]\n"
                                   "backend = \"firecracker\"\n"
-                                  "fallback = [\"qemu\", \"process\"]\n"
+                                  "fallback = [\"kata\", \"process\"]\n"
                                   "[tool.grouped]\n"
                                   "command = [\"ok\"]\n"
                                   "memory = \"64MiB\"\n"
@@ -79,7 +79,7 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "[tool.nowhere]\n"
                                   "command = [\"ok\"]\n"
                                   "backend = \"firecracker\"\n"
-                                  "fallback = [\"qemu\"]\n"
+                                  "fallback = [\"kata\"]\n"
                                   "[tool.nested]\n"
                                   "command = [\"ok\"]\n"
                                   "layers = [\"oci\", \"gvisor\"]\n"
@@ -243,13 +243,13 @@ static void refusals_are_finished_calls(void **state)
         const char *tool, *subject, *words;
         int code, shell;
     } rows[] = {
-        {"absent", "qemu", "no backend qemu", TOOLCAGE_EBACKEND, 125},
+        {"absent", "kata", "no backend kata", TOOLCAGE_EBACKEND, 125},
         {"asks", "asks", "no approver is connected", TOOLCAGE_EDENIED, 126},
         {"misspelt", "okay", "does not know the word", TOOLCAGE_EBACKEND, 125},
         {"caged", "env:KEY", "the secret KEY has no value that can be used: it is not set",
          TOOLCAGE_ENOT_FOUND, 126},
         {"nowhere", "fallback",
-         "firecracker (this version has no such backend); qemu (this version has no such backend)",
+         "firecracker (this version has no such backend); kata (this version has no such backend)",
          TOOLCAGE_EUNENFORCEABLE, 126},
         {"nested", "layers", "runs another one inside", TOOLCAGE_EUNENFORCEABLE, 126},
         {"traces", "syscalls", "backend gvisor gives no system call back", TOOLCAGE_EUNENFORCEABLE,

@@ -700,6 +700,7 @@ static void examples_of_keys_compile(void **state)
         {TC_SCOPE_GVISOR, "[backend.gvisor]\n", ""},
         {TC_SCOPE_PODMAN, "[backend.podman]\n", ""},
         {TC_SCOPE_DOCKER, "[backend.docker]\n", ""},
+        {TC_SCOPE_QEMU, "[backend.qemu]\n", ""},
         {TC_SCOPE_EGRESS, "[egress]\n", ""},
         {TC_SCOPE_TEST, "[tool.python]\n[[test]]\n", "\n"},
     };

@@ -12,11 +12,23 @@
 #include "policy/resolve.h"
 
 /* Where something was said, and what an entry of fs stands for. */
-static const char *const undigested[] = {
-    "fs.origin.key", "fs.origin.line",     "net.origin.key",     "net.origin.line",
-    "upstream.line", "secrets.line",       "sockets.origin.key", "sockets.origin.line",
-    "setup",         "setup_ready",        "module_worker",      "module_engine",
-    "module_code",   "module_code_digest", "module_work",        NULL};
+static const char *const undigested[] = {"fs.origin.key",
+                                         "fs.origin.line",
+                                         "net.origin.key",
+                                         "net.origin.line",
+                                         "upstream.line",
+                                         "secrets.line",
+                                         "sockets.origin.key",
+                                         "sockets.origin.line",
+                                         "setup",
+                                         "setup_ready",
+                                         "module_worker",
+                                         "module_engine",
+                                         "module_code",
+                                         "module_code_digest",
+                                         "module_work",
+                                         "machine",
+                                         NULL};
 /* The command's words, which are not of what it may do. */
 static const char *const words[] = {"argv", "stdin_bytes", NULL};
 
@@ -63,17 +75,35 @@ static const char *const uncompared[] = {"tool",
                                          "module_engine",
                                          "module_code",
                                          "module_code_digest",
+                                         "machine",
                                          NULL};
 /* What the host has no use for: how paths are looked up, input that is the model's, and what
  * follows from the rest. */
-static const char *const untold[] = {"net.secret",       "fs.bound",           "fs.own",
-                                     "fs.found",         "fs.setup",           "sockets.access",
-                                     "sockets.argument", "sockets.bound",      "sockets.built_in",
-                                     "sockets.own",      "sockets.found",      "sockets.setup",
-                                     "stdin_bytes",      "steering.listed",    "caller_cwd",
-                                     "overlay_or_copy",  "tool_writable",      "limits.disk_set",
-                                     "module_worker",    "module_work",        "module_engine",
-                                     "module_code",      "module_code_digest", NULL};
+static const char *const untold[] = {"net.secret",
+                                     "fs.bound",
+                                     "fs.own",
+                                     "fs.found",
+                                     "fs.setup",
+                                     "sockets.access",
+                                     "sockets.argument",
+                                     "sockets.bound",
+                                     "sockets.built_in",
+                                     "sockets.own",
+                                     "sockets.found",
+                                     "sockets.setup",
+                                     "stdin_bytes",
+                                     "steering.listed",
+                                     "caller_cwd",
+                                     "overlay_or_copy",
+                                     "tool_writable",
+                                     "limits.disk_set",
+                                     "module_worker",
+                                     "module_work",
+                                     "module_engine",
+                                     "module_code",
+                                     "module_code_digest",
+                                     "machine",
+                                     NULL};
 
 static bool among(const char *const *names, const char *name)
 {

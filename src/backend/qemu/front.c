@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The qemu backend's front. Two plans: that of the tool, a process cage in the machine, which
+ * shows the image as its system; and that of the monitor, a process cage on the host, which shows
+ * the monitor, the guest's files and the first plan, and nothing of the call's. */
+#include <inttypes.h>
+#include <string.h>
+#include <toolcage/error.h>
+
+#include "base/path.h"
+#include "cage/lower.h"
+#include "cage/system.h"
+#include "policy/settings.h"
+
+#define PLACE "/etc/toolcage"
+
+/* What a machine needs beside its tools' memory: the guest's kernel and engine; and its monitor,
+ * with the code that it translates. */
+enum { MIB = 1 << 20, GUEST_MIB = 128, MONITOR_MIB = 384 };
+enum { THREADS = 32, FILES = 256, BOOT_MS = 60000, CPUS_MAX = 16 };
+
+static int refuse(const char *subject, const char *hint, const char *message,
+                  struct toolcage_error **err)
+{
+    return tc_fail(
+        err,
+        &(struct tc_why){
+            .code = TOOLCAGE_EUNENFORCEABLE, .stage = "lower", .subject = subject, .hint = hint},
+        "%s", message);
+}
+
+static int check(const struct tc_grant *grant, struct toolcage_error **err)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].access != TC_ACCESS_DENY)
+            return refuse("filesystem",
+                          "filesystem = \"none\": put what the tool needs into its image or its "
+                          "input, or use backend = \"gvisor\"",
+                          "a virtual machine of this version shows an image and no path of the "
+                          "host",
+                          err);
+    if (!grant->image)
+        return refuse("image", "image = \"NAME\"; toolcage image list shows which there are",
+                      "a virtual machine has nothing of the host's system: it needs an image", err);
+    return 0;
+}
+
+static int64_t megabytes(int64_t bytes)
+{
+    return (bytes + MIB - 1) / MIB;
+}
+
+/* Its memory holds the tools' private storage, too. */
+static int64_t guest_mib(const struct tc_limits *l)
+{
+    return megabytes(l->memory) + megabytes(l->disk) + GUEST_MIB;
+}
+
+static int64_t processors(const struct tc_limits *l)
+{
+    int64_t cpus = (l->cpus_milli + 999) / 1000;
+    return cpus < 1 ? 1 : cpus > CPUS_MAX ? CPUS_MAX : cpus;
+}
+
+/* ---- inside --------------------------------------------------------------------------------- */
+
+/* As on a machine whose system is the image. */
+static int lower_inner(const struct tc_grant *grant, struct tc_plan *ret,
+                       struct toolcage_error **err)
+{
+    struct tc_grant inner = *grant;
+    inner.image = NULL;
+    inner.fs_count = 0;
+    inner.policy = NULL;
+    int r = tc_local_lower(&inner, "process", ret, err);
+    ret->limits.memory_any = false;
+    ret->stream = TC_STREAM_ALL;
+    return r;
+}
+
+/* Bytes as text: a made file of a cage has no zeros in it. */
+static char *spell(const struct tc_buf *bytes)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    for (size_t i = 0; i < bytes->len; i++)
+        tc_buf_addf(&out, "%02x", (unsigned char)bytes->data[i]);
+    return tc_buf_steal(&out);
+}
+
+static bool add_inner(struct tc_plan *inner, struct tc_plan *plan)
+{
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    tc_plan_visit(&w, inner);
+    struct tc_mount *m = tc_plan_mount(plan, TC_MOUNT_FILE, PLACE "/plan", NULL);
+    bool fine = m && !w.failed && (m->content = spell(&w.out));
+    tc_buf_done(&w.out);
+    return fine;
+}
+
+/* ---- outside -------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *path;
+} files[] = {
+    {"worker", PLACE "/toolcage-vm"},
+    {"kernel", PLACE "/kernel"},
+    {"initrd", PLACE "/initrd"},
+    {"disk", PLACE "/disk"},
+};
+
+/* Where nobody has looked for them yet, there is no call either, and the plan tells no more than
+ * that there can be one. */
+static bool add_files(const struct tc_grant *grant, struct tc_plan *plan)
+{
+    /* what the monitor is made of; of /usr nothing else */
+    static const char *const system[] = {"/lib",       "/lib64",          "/usr/lib",
+                                         "/usr/lib64", "/usr/share/qemu", "/usr/share/seabios"};
+    const char *vmm = tc_setting(&grant->machine, "vmm");
+    bool fine = (!vmm || tc_plan_mount(plan, TC_MOUNT_SYSTEM, vmm, vmm)) &&
+                tc_plan_mount(plan, TC_MOUNT_COPY, "/etc/ld.so.cache", "/etc/ld.so.cache");
+    for (size_t i = 0; i < TC_COUNT(system); i++)
+        fine = fine && tc_plan_mount(plan, TC_MOUNT_SYSTEM, system[i], system[i]);
+    for (size_t i = 0; i < TC_COUNT(files); i++) {
+        const char *from = tc_setting(&grant->machine, files[i].name);
+        struct tc_mount *m =
+            fine && from ? tc_plan_mount(plan, TC_MOUNT_SYSTEM, files[i].path, from) : NULL;
+        fine = fine && (!from || (m && (m->key = strdup("backend"))));
+    }
+    return fine;
+}
+
+static bool word(struct tc_strv *v, const char *option, const char *value)
+{
+    return tc_strv_add(v, option) && tc_strv_add(v, value);
+}
+
+static bool number(struct tc_strv *v, const char *option, int64_t value)
+{
+    return tc_strv_add(v, option) && tc_strv_take(v, tc_format("%" PRId64, value));
+}
+
+static bool add_words(const struct tc_grant *grant, struct tc_plan *plan)
+{
+    struct tc_strv *v = &plan->argv;
+    const char *vmm = tc_setting(&grant->machine, "vmm");
+    return tc_strv_add(v, PLACE "/toolcage-vm") && word(v, "--vmm", vmm ? vmm : "") &&
+           word(v, "--kernel", PLACE "/kernel") && word(v, "--initrd", PLACE "/initrd") &&
+           word(v, "--disk", PLACE "/disk") && word(v, "--plan", PLACE "/plan") &&
+           number(v, "--memory", guest_mib(&grant->limits)) &&
+           number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
+           tc_strv_add(&plan->cwd, "/") && tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
+}
+
+/* Time and output as the call's; the rest bounds the monitor. What processor time the tool itself
+ * has used, the guest knows; the monitor's share of processors is the call's. */
+static void set_limits(const struct tc_grant *grant, struct tc_limits *l)
+{
+    *l = grant->limits;
+    l->memory = (guest_mib(&grant->limits) + MONITOR_MIB) * MIB;
+    l->pids = THREADS;
+    l->open_files = FILES;
+    l->cpu_time_ms = 0;
+    l->cpus_milli = l->cpus_milli ? processors(&grant->limits) * 1000 : 0;
+}
+
+static int lower_outer(const struct tc_grant *grant, struct tc_plan *inner, struct tc_plan *ret,
+                       struct toolcage_error **err)
+{
+    ret->clauses = grant->clauses;
+    set_limits(grant, &ret->limits);
+    ret->denials = TC_DENIALS_OFF;
+    ret->workspace = TC_WORKSPACE_BIND;
+    ret->tool = grant->tool ? strdup(grant->tool) : NULL;
+    ret->backend = strdup("qemu");
+    ret->grant = strdup(grant->digest);
+    bool fine = (ret->tool || !grant->tool) && ret->backend && ret->grant &&
+                add_files(grant, ret) && add_words(grant, ret) && add_inner(inner, ret);
+    return fine ? 0 : tc_fail_memory(err);
+}
+
+static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err)
+{
+    struct tc_plan inner = {0};
+    int r = check(grant, err);
+    if (r == 0)
+        r = lower_inner(grant, &inner, err);
+    if (r == 0)
+        r = lower_outer(grant, &inner, ret, err);
+    tc_plan_done(&inner);
+    return r;
+}
+
+const struct tc_front tc_qemu_front = {
+    .name = "qemu",
+    .summary = "a virtual machine for each call, with a kernel of its own",
+    .provides = ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) |
+                  TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT)),
+    .has = TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(BYTES),
+    .lower = lower,
+};

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The qemu backend's works: a process cage around the machine's monitor. What the guest says of the
+ * call comes over a socket of toolcage-vm's when the call is over, and is taken for the guest's
+ * word. */
+#include "backend/qemu/works.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <toolcage/error.h>
+#include <toolcage/result.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/frame.h"
+#include "cage/cage.h"
+#include "cage/slots.h"
+#include "helper/protocol.h"
+
+enum { SAID_MAX = 1 << 20 };
+
+struct machine {
+    int talk; /* our end; -1: none yet */
+    char *limit;
+};
+
+static struct machine *own(const struct tc_cage *cage)
+{
+    return TC_PRIV(cage)->own;
+}
+
+/* ---- what holds what ------------------------------------------------------------------------ */
+
+/* Both walls, the outer one first; what the guest's engine holds, it holds in the guest. */
+static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    static const char machine_and_cage[] =
+        "a virtual machine by emulation, in a process cage; a process cage inside";
+    static const char no_path[] = "a virtual machine that is shown no path of the host";
+    switch ((int)clause) {
+    case TC_CLAUSE_FS_READ:
+    case TC_CLAUSE_FS_STAT:
+    case TC_CLAUSE_FS_WRITE:
+    case TC_CLAUSE_FS_DENIED:
+    case TC_CLAUSE_FS_STEERING:
+        return no_path;
+    case TC_CLAUSE_NET_NONE:
+        return "a virtual machine without a network device";
+    case TC_CLAUSE_LIMIT_TIMEOUT:
+        return "timer in the helper";
+    case TC_CLAUSE_LIMIT_OUTPUT:
+        return "bounded buffers in the helper";
+    case TC_CLAUSE_LIMIT_MEMORY:
+        return p->group ? "the machine's memory, a control group around its monitor; a control "
+                          "group inside"
+                        : "the machine's memory; a control group inside";
+    case TC_CLAUSE_LIMIT_PIDS:
+    case TC_CLAUSE_LIMIT_CPU_TIME:
+        return "control group inside the machine";
+    case TC_CLAUSE_LIMIT_CPUS:
+        return "the machine's processors, control group inside";
+    case TC_CLAUSE_LIMIT_DISK:
+        return "size and inodes of a tmpfs in the machine's memory";
+    case TC_CLAUSE_LIMIT_OPEN_FILES:
+        return "RLIMIT_NOFILE inside the machine";
+    default:
+        return machine_and_cage;
+    }
+}
+
+static int lease(struct tc_cage *cage)
+{
+    static const struct tc_local_form form = {.mechanism = mechanism};
+    struct machine *m = calloc(1, sizeof(*m));
+    if (!m)
+        return tc_cage_fail_memory(cage, "machine");
+    m->talk = -1;
+    int rc = tc_local_lease(cage, &form);
+    if (cage->priv)
+        TC_PRIV(cage)->own = m;
+    else
+        free(m);
+    return rc;
+}
+
+static int start(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return tc_cage_fail(cage,
+                            &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                             .stage = "start",
+                                             .subject = "socket",
+                                             .errnum = errno,
+                                             .hint = "raise this process's limits (ulimit -n)"},
+                            -1, "cannot make the machine's socket");
+    _autofd_ int theirs = pair[1];
+    own(cage)->talk = pair[0];
+    p->box.talks = true;
+    p->box.talk = theirs;
+    return tc_process_run(cage);
+}
+
+/* ---- what the guest said -------------------------------------------------------------------- */
+
+/* The call's own streams have come already. Of the rest each thing is the guest's word. */
+static void take_over(struct tc_cage *cage, struct tc_outcome *said)
+{
+    struct tc_outcome *o = cage->outcome;
+    o->exit_code = said->exit_code;
+    o->signal = said->signal;
+    o->denials = TAKE(said->denials);
+    o->denial_count = said->denial_count;
+    o->omitted_denials = said->omitted_denials;
+    said->denial_count = 0;
+    o->pids_peak = said->pids_peak;
+    own(cage)->limit = TAKE(said->limit);
+    if (said->failure.code && !o->failure.code) {
+        o->failure = said->failure;
+        said->failure = (struct tc_failure){.clause = -1};
+        o->status = said->status;
+    }
+}
+
+static bool is_status(const struct tc_outcome *said)
+{
+    return said->exit_code >= -1 && said->exit_code <= 255 && said->signal >= 0 &&
+           said->signal < 128 && said->status >= 0;
+}
+
+static bool listen_to(struct tc_cage *cage, int fd)
+{
+    static const size_t most[TC_FRAME_KINDS] = {[TC_FRAME_DONE] = SAID_MAX};
+    struct tc_frames frames = tc_frames_of(most, TC_FRAME_KINDS);
+    struct tc_outcome said = {0};
+    struct tc_frame f;
+    int more = 0;
+    struct tc_wire w = TC_WIRE_GET_INIT("", 0);
+    while (more == 0 && tc_frames_read(&frames, fd) > 0)
+        more = tc_frames_next(&frames, &f);
+    if (more > 0)
+        w = TC_WIRE_GET_INIT(f.bytes, f.len);
+    tc_outcome_visit(&w, &said);
+    bool heard = more > 0 && !w.failed && !w.left && is_status(&said);
+    if (heard)
+        take_over(cage, &said);
+    tc_outcome_done(&said);
+    tc_frames_done(&frames);
+    return heard;
+}
+
+/* Of a monitor that was ended nothing is expected. */
+static const char *usage(struct tc_cage *cage)
+{
+    struct tc_outcome *o = cage->outcome;
+    const char *limit = tc_local_usage(cage);
+    bool heard = own(cage)->talk >= 0 && listen_to(cage, own(cage)->talk);
+    if (heard)
+        return own(cage)->limit ? own(cage)->limit : limit;
+    if (!o->failure.code && !TC_PRIV(cage)->asked_us && !limit && cage->running)
+        (void)tc_cage_fail(cage,
+                           &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                            .stage = "machine",
+                                            .subject = "toolcage-vm",
+                                            .hint = "call it again; `toolcage doctor` shows what "
+                                                    "this machine lacks"},
+                           -1, "the machine's monitor ended without a word");
+    return limit;
+}
+
+static void destroy(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct machine *m = p ? p->own : NULL;
+    tc_local_destroy(cage);
+    if (!m)
+        return;
+    if (m->talk >= 0)
+        (void)close(m->talk);
+    free(m->limit);
+    free(m);
+}
+
+const struct tc_works tc_qemu_works = {
+    .name = "qemu",
+    .lease = lease,
+    .prepare = tc_process_prepare,
+    .start = start,
+    .event = tc_process_event,
+    .notify = tc_process_notify,
+    .oomed = tc_local_oomed,
+    .signal = tc_local_signal,
+    .reap = tc_process_reap,
+    .cpu_us = tc_local_cpu_us,
+    .shared_bytes = tc_local_shared_bytes,
+    .usage = usage,
+    .collect = tc_process_collect,
+    .collected = tc_process_collected,
+    .uncollect = tc_process_uncollect,
+    .holds_much = tc_local_holds_much,
+    .release = tc_local_release,
+    .destroy = destroy,
+};

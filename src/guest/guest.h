@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What the host's side and the first program of a virtual machine have agreed on. */
+#ifndef TC_GUEST_GUEST_H
+#define TC_GUEST_GUEST_H
+
+/* In the initrd: the program is /init, the modules stand in MODULES, named so that their order is
+ * that of loading. */
+#define TC_GUEST_MODULES "/modules"
+/* The first serial port beside the consoles; and the disk, whose root is the tools'. */
+#define TC_GUEST_PORT "/dev/vport0p1"
+#define TC_GUEST_DISK "/dev/vda"
+#define TC_GUEST_FILE_SYSTEM "erofs"
+/* Before a last word on the console, from which on there is nothing more to expect. */
+#define TC_GUEST_LAST_WORD "toolcage-guest: "
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The program toolcage-guest, the first of a virtual machine: it loads what the kernel lacks, makes
+ * the image the root, and starts the engine of every other call behind the machine's serial port.
+ * Nothing of the host's is in here; when the engine ends, so does the machine. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "guest/guest.h"
+#include "helper/serve.h"
+
+enum { WAIT_MS = 10000 };
+
+/* The machine's supervisor reads the console. */
+static _Noreturn void fail(const char *what)
+{
+    (void)fprintf(stderr, TC_GUEST_LAST_WORD "%s: %s\n", what, strerror(errno));
+    (void)fflush(stderr);
+    (void)reboot(RB_AUTOBOOT);
+    _exit(1);
+}
+
+/* ---- file systems --------------------------------------------------------------------------- */
+
+struct place {
+    const char *type, *path, *options;
+    unsigned long flags;
+};
+
+static void mount_all(const struct place *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct place *p = &places[i];
+        (void)mkdir(p->path, 0755);
+        if (mount(p->type, p->path, p->type, p->flags, p->options) < 0)
+            fail(p->path);
+    }
+}
+
+/* What appears is made by the kernel while we go on. */
+static void wait_for(const char *path)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    int64_t until = tc_now_us() + WAIT_MS * 1000;
+    while (access(path, F_OK) < 0 && tc_now_us() < until)
+        (void)nanosleep(&moment, NULL);
+    if (access(path, F_OK) < 0)
+        fail(path);
+}
+
+/* The kernel found none before there was a /dev. */
+static void open_console(void)
+{
+    int fd = open("/dev/console", O_RDWR | O_NOCTTY);
+    for (int to = STDIN_FILENO; fd >= 0 && to <= STDERR_FILENO; to++)
+        if (fd != to)
+            (void)dup2(fd, to);
+    if (fd > STDERR_FILENO)
+        (void)close(fd);
+}
+
+/* ---- modules -------------------------------------------------------------------------------- */
+
+static void load(const char *name)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), TC_GUEST_MODULES "/%s", name);
+    _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST))
+        fail(path);
+}
+
+static int only_files(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static void load_modules(void)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(TC_GUEST_MODULES, &entries, only_files, alphasort);
+    for (int i = 0; i < count; i++) {
+        load(entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* ---- the root ------------------------------------------------------------------------------- */
+
+/* The image below, and above it memory for what a system wants to make: places to mount on. What
+ * tools write goes to storage of their cage, which is bounded. */
+static void enter_image(void)
+{
+    static const struct place below[] = {
+        {"tmpfs", "/upper", "mode=0755,size=16m", MS_NOSUID | MS_NODEV},
+    };
+    wait_for(TC_GUEST_DISK);
+    mount_all(below, TC_COUNT(below));
+    if (mkdir("/image", 0755) < 0 || mkdir("/new", 0755) < 0 || mkdir("/upper/u", 0755) < 0 ||
+        mkdir("/upper/w", 0755) < 0)
+        fail("directories");
+    if (mount(TC_GUEST_DISK, "/image", TC_GUEST_FILE_SYSTEM, MS_RDONLY | MS_NOSUID | MS_NODEV,
+              NULL) < 0)
+        fail(TC_GUEST_DISK);
+    if (mount("overlay", "/new", "overlay", MS_NOSUID | MS_NODEV,
+              "lowerdir=/image,upperdir=/upper/u,workdir=/upper/w") < 0)
+        fail("overlay");
+    if (chdir("/new") < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 ||
+        chdir("/") < 0)
+        fail("root");
+}
+
+static void mount_system(void)
+{
+    static const struct place places[] = {
+        {"proc", "/proc", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC},
+        {"sysfs", "/sys", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC},
+        {"cgroup2", "/sys/fs/cgroup", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC},
+        {"devtmpfs", "/dev", "mode=0755", MS_NOSUID},
+        {"tmpfs", "/run", "mode=0755,size=16m", MS_NOSUID | MS_NODEV},
+        {"tmpfs", "/tmp", "mode=1777,size=16m", MS_NOSUID | MS_NODEV},
+    };
+    mount_all(places, TC_COUNT(places));
+}
+
+/* ---- its life ------------------------------------------------------------------------------- */
+
+/* Somebody has to reap what has lost its parent. */
+static void reap_until(pid_t engine)
+{
+    for (;;) {
+        int status;
+        pid_t pid = waitpid(-1, &status, 0);
+        if (pid == engine || (pid < 0 && errno != EINTR))
+            return;
+    }
+}
+
+static _Noreturn void serve(void)
+{
+    int port = open(TC_GUEST_PORT, O_RDWR | O_CLOEXEC);
+    if (port < 0)
+        fail(TC_GUEST_PORT);
+    tc_helper_serve_stream(port, port, NULL);
+}
+
+int main(void)
+{
+    static const struct place first[] = {
+        {"devtmpfs", "/dev", "mode=0755", MS_NOSUID},
+    };
+    if (getpid() != 1) {
+        (void)fprintf(stderr, TC_GUEST_LAST_WORD "the first program of a virtual machine, and "
+                                                 "nothing to start by hand\n");
+        return 125;
+    }
+    mount_all(first, TC_COUNT(first));
+    open_console();
+    load_modules();
+    enter_image();
+    mount_system();
+    wait_for(TC_GUEST_PORT);
+    pid_t engine = fork();
+    if (engine == 0)
+        serve();
+    if (engine < 0)
+        fail("fork");
+    reap_until(engine);
+    (void)reboot(RB_AUTOBOOT);
+    return 1;
+}

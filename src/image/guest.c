@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "image/guest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/remove.h"
+#include "base/strv.h"
+#include "image/run.h"
+#include "image/say.h"
+
+#define KERNEL "vmlinuz-"
+
+enum { INITRD_MAX = 64 << 20, DISK_SECONDS = 1800, STEPS = 3 };
+
+static int fail_system(const char *what, struct toolcage_error **err)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                    .stage = "guest",
+                                    .subject = what,
+                                    .errnum = errno,
+                                    .hint = "see whether the disk is full"},
+                   "cannot make the guest's %s", what);
+}
+
+/* ---- the kernel's package ------------------------------------------------------------------- */
+
+/* The newest; of those, one that is made for virtual machines. */
+static bool is_better(const char *name, const char *than)
+{
+    bool cloud = strstr(name, "-cloud-") != NULL, was = than && strstr(than, "-cloud-");
+    return !than || (cloud != was ? cloud : strverscmp(name, than) > 0);
+}
+
+static int find_kernel(const char *from, char **ret_version, struct toolcage_error **err)
+{
+    _autofree_ char *path = tc_format("%s/boot", from);
+    if (!path)
+        return tc_fail_memory(err);
+    _autodir_ DIR *dir = tc_take_dir(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct dirent *e;
+    while (dir && tc_next_entry(dir, &e) > 0) {
+        if (!tc_startswith(e->d_name, KERNEL) ||
+            !is_better(e->d_name + strlen(KERNEL), *ret_version))
+            continue;
+        free(*ret_version);
+        *ret_version = strdup(e->d_name + strlen(KERNEL));
+    }
+    return *ret_version
+               ? 0
+               : tc_fail(err,
+                         &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
+                                          .stage = "guest",
+                                          .subject = path,
+                                          .hint = "apt-get install linux-image-cloud-amd64, or "
+                                                  "--kernel DIRECTORY into which such a package "
+                                                  "was unpacked (dpkg -x)"},
+                         "there is no kernel in %s", path);
+}
+
+static int open_modules(const char *from, const char *version)
+{
+    static const char *const places[] = {"lib/modules", "usr/lib/modules"};
+    int fd = -1;
+    for (size_t i = 0; i < TC_COUNT(places) && fd < 0; i++) {
+        _autofree_ char *path = tc_format("%s/%s/%s", from, places[i], version);
+        fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    }
+    return fd;
+}
+
+/* ---- its parts ------------------------------------------------------------------------------ */
+
+/* Beside this program. */
+static int read_first_program(struct tc_buf *ret, struct toolcage_error **err)
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    _autofree_ char *path =
+        slash ? tc_format("%.*s/toolcage-guest", (int)(slash - self), self) : NULL;
+    if (path && tc_read_file(AT_FDCWD, path, ret) == 0)
+        return 0;
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EHELPER,
+                                    .stage = "guest",
+                                    .subject = "toolcage-guest",
+                                    .errnum = errno,
+                                    .hint = "install toolcage whole"},
+                   "the guest's first program is not beside this one");
+}
+
+static int make_initrd(int modules, struct tc_buf *ret, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf program = TC_BUF_INIT;
+    int r = read_first_program(&program, err);
+    ret->max = INITRD_MAX;
+    if (r == 0)
+        r = tc_guest_modules(modules, ret, err);
+    if (r < 0)
+        return r;
+    tc_cpio_add(ret, "init", 0100755, program.data, program.len);
+    tc_cpio_end(ret);
+    return ret->failed ? tc_fail_memory(err) : 0;
+}
+
+/* What a root caller's cages read has no owner of theirs. */
+static int put(int dir, const char *name, const struct tc_buf *bytes, struct toolcage_error **err)
+{
+    _autofd_ int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return fd < 0 || tc_write_all(fd, bytes->data, bytes->len) < 0 || fsync(fd) < 0
+               ? fail_system(name, err)
+               : 0;
+}
+
+/* Both at once: a kernel never meets the modules of another. */
+static int replace(struct tc_store *store, struct toolcage_error **err)
+{
+    bool done = renameat2(store->own, "guest", store->dir, "guest", RENAME_NOREPLACE) == 0 ||
+                (errno == EEXIST &&
+                 renameat2(store->own, "guest", store->dir, "guest", RENAME_EXCHANGE) == 0);
+    return done ? 0 : fail_system("place", err);
+}
+
+int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf kernel = TC_BUF_INIT, initrd = TC_BUF_INIT;
+    _autofree_ char *version = NULL;
+    int r = find_kernel(from, &version, err);
+    if (r < 0)
+        return r;
+    _autofree_ char *path = tc_format("%s/boot/" KERNEL "%s", from, version);
+    _autofd_ int modules = open_modules(from, version);
+    if (!path || modules < 0)
+        return fail_system("modules", err);
+    tc_image_bar("kernel", 0, STEPS);
+    kernel.max = (size_t)1 << 30;
+    r = tc_guest_kernel(AT_FDCWD, path, &kernel, err);
+    tc_image_bar("first program", 1, STEPS);
+    if (r == 0)
+        r = make_initrd(modules, &initrd, err);
+    if (r < 0)
+        return r;
+    tc_image_bar("writing", 2, STEPS);
+    if (mkdirat(store->own, "guest", 0755) < 0)
+        return fail_system("directory", err);
+    _autofd_ int dir = openat(store->own, "guest", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    r = dir < 0 ? fail_system("directory", err) : put(dir, "kernel", &kernel, err);
+    if (r == 0)
+        r = put(dir, "initrd", &initrd, err);
+    if (r == 0)
+        r = replace(store, err);
+    tc_image_bar_end();
+    if (r == 0)
+        tc_image_say("the guest is there: kernel %s, %zu KiB for its first program and modules",
+                     version, initrd.len >> 10);
+    return r;
+}
+
+/* ---- disks ---------------------------------------------------------------------------------- */
+
+int tc_guest_disk(struct tc_store *store, const char *digest, struct toolcage_error **err)
+{
+    const char *hex = strchr(digest, ':') + 1;
+    _autofree_ char *root = tc_format("%s/roots/%s/rootfs", store->path, hex);
+    _autofree_ char *disk = tc_format("%s/roots/%s/disk", store->path, hex);
+    _autofree_ char *made = tc_format("%s/%s/disk", store->path, store->own_name);
+    if (!root || !disk || !made)
+        return tc_fail_memory(err);
+    const char *const argv[] = {"mkfs.erofs", "--quiet", "--all-root", "-T0", made, root, NULL};
+    tc_image_say("making the disk of %s", digest);
+    int r = tc_run(&(struct tc_run){.argv = argv,
+                                    .seconds = DISK_SECONDS,
+                                    .hint = "apt-get install erofs-utils"},
+                   err);
+    if (r < 0)
+        return r;
+    return chmod(made, 0644) < 0 || rename(made, disk) < 0 ? fail_system("disk", err) : 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What runs in virtual machines: a kernel of Debian's and our first program with the modules that
+ * it needs, in the store; and beside the root of an image its disk. */
+#ifndef TC_IMAGE_GUEST_H
+#define TC_IMAGE_GUEST_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "image/store.h"
+
+/* The name that `build` takes for it. */
+#define TC_IMAGE_GUEST "guest"
+
+/* From the kernel packages below a directory ("/": those that are installed; one into which a
+ * package was unpacked). */
+int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_error **err);
+/* The disk of the image with this digest. */
+int tc_guest_disk(struct tc_store *store, const char *digest, struct toolcage_error **err);
+
+/* ---- vmlinux.c ---- */
+
+/* Unpacks a file, whatever packed it; *ret is appended to. */
+int tc_guest_unpack(const void *bytes, size_t size, const char *name, struct tc_buf *ret,
+                    struct toolcage_error **err);
+/* The kernel in Debian's form of it, as a program that a monitor can start. */
+int tc_guest_kernel(int dir, const char *path, struct tc_buf *ret, struct toolcage_error **err);
+
+/* ---- modules.c ---- */
+
+/* Those modules of a directory of a kernel's that a guest needs, as files of an archive, in the
+ * order of loading. What is not there, the kernel has built in. */
+int tc_guest_modules(int dir, struct tc_buf *archive, struct toolcage_error **err);
+
+/* ---- cpio.c ---- */
+
+/* One more file or directory of an archive as the kernel reads it; the end comes last. */
+void tc_cpio_add(struct tc_buf *archive, const char *name, unsigned mode, const void *bytes,
+                 size_t size);
+void tc_cpio_end(struct tc_buf *archive);
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Between the guest's engine and who reads us: frames on one side, three plain streams on the
+ * other. Nothing is read of a side while the other has not taken what was read before, but for the
+ * console, of which the end is kept. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <toolcage/error.h>
+#include <toolcage/result.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/frame.h"
+#include "guest/guest.h"
+#include "helper/protocol.h"
+#include "version.h"
+#include "vm/vm.h"
+
+enum { CONSOLE = 4096, DONE_MAX = 8 << 20, LOOK_MS = 100 };
+
+/* What a guest may say, and how much of it at once. */
+static const size_t most[TC_FRAME_KINDS] = {[TC_FRAME_HELLO] = TC_BUILD_ID_SIZE,
+                                            [TC_FRAME_TAKEN] = sizeof(uint32_t),
+                                            [TC_FRAME_OUT] = TC_MESSAGE_BYTES_MAX,
+                                            [TC_FRAME_ERR] = TC_MESSAGE_BYTES_MAX,
+                                            [TC_FRAME_DONE] = DONE_MAX};
+
+struct talk {
+    const struct tc_vm_options *options;
+    const struct tc_vm *vm;
+    struct tc_frames frames;
+    struct tc_buf out; /* to the guest, from `sent` on */
+    size_t sent;
+    struct tc_buf shown; /* to who reads us, from `told` on */
+    size_t told;
+    int shown_to;
+    size_t window; /* bytes of input that the guest still takes */
+    char console[CONSOLE];
+    size_t console_len;
+    bool hello, port_ended, console_ended, input_ended, asked_to_end;
+    int64_t boot_until_us, heard_us;
+    struct tc_outcome *outcome;
+    bool done;
+};
+
+static volatile sig_atomic_t asked; /* to end */
+
+static void on_term(int sig)
+{
+    (void)sig;
+    asked = 1;
+}
+
+/* ---- ends ----------------------------------------------------------------------------------- */
+
+static void fail(struct talk *t, int code, const char *stage, const char *subject, const char *hint,
+                 const char *message)
+{
+    struct tc_failure *f = &t->outcome->failure;
+    if (t->done)
+        return;
+    tc_outcome_done(t->outcome);
+    t->outcome->status = TOOLCAGE_STATUS_ERROR;
+    t->outcome->exit_code = -1;
+    *f = (struct tc_failure){.code = code,
+                             .stage = strdup(stage),
+                             .subject = strdup(subject),
+                             .message = strdup(message),
+                             .hint = strdup(hint),
+                             .clause = -1};
+    t->done = true;
+}
+
+static void break_off(struct talk *t, const char *how)
+{
+    _autofree_ char *message = tc_format("the machine's guest %s", how);
+    fail(t, TOOLCAGE_EBACKEND, "machine", "guest",
+         "a tool may have taken over its guest: look at what it was given to run",
+         message ? message : "");
+}
+
+/* The last line that means something; cut to what can be shown. */
+static char *last_words(const struct talk *t)
+{
+    _autobuf_ struct tc_buf words = TC_BUF_INIT;
+    size_t end = t->console_len, begin;
+    while (end && (unsigned char)t->console[end - 1] <= ' ')
+        end--;
+    for (begin = end; begin && t->console[begin - 1] != '\n'; begin--)
+        ;
+    for (size_t i = begin; i < end; i++)
+        tc_buf_addc(&words, t->console[i] >= ' ' && t->console[i] < 127 ? t->console[i] : '?');
+    return tc_buf_steal(&words);
+}
+
+static bool console_has(const struct talk *t, const char *text)
+{
+    return memmem(t->console, t->console_len, text, strlen(text)) != NULL;
+}
+
+/* The monitor has ended before the call did. */
+static void fail_ended(struct talk *t)
+{
+    _autofree_ char *words = last_words(t);
+    const char *how = console_has(t, "Kernel panic")       ? "the guest's kernel panicked"
+                      : console_has(t, TC_GUEST_LAST_WORD) ? "the guest cannot serve calls"
+                      : t->hello                           ? "the machine was switched off"
+                                                           : "the machine does not start";
+    _autofree_ char *message =
+        tc_format("%s before the call had ended%s%s", how,
+                  words && *words ? "; its last words: " : "", words ? words : "");
+    fail(t, TOOLCAGE_EBACKEND, t->hello ? "machine" : "boot", "guest",
+         t->hello ? "a tool may have ended its machine; more memory may help"
+                  : "toolcage image build guest makes kernel and first program anew",
+         message ? message : how);
+}
+
+/* ---- from the guest ------------------------------------------------------------------------- */
+
+static void put(struct talk *t, enum tc_frame_kind kind, const void *bytes, size_t len)
+{
+    tc_frame_put(&t->out, kind, bytes, len);
+}
+
+/* A made file of a cage is text. */
+static bool read_plan(const char *path, struct tc_buf *ret)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    bool fine = tc_read_file(AT_FDCWD, path, &text) == 0 && text.len % 2 == 0;
+    for (size_t i = 0; fine && i < text.len; i += 2) {
+        unsigned byte;
+        fine = sscanf(text.data + i, "%2x", &byte) == 1;
+        tc_buf_addc(ret, (char)byte);
+    }
+    return fine && !ret->failed && ret->len;
+}
+
+static void begin_call(struct talk *t)
+{
+    struct tc_job job = {.build = TC_BUILD_ID, .kind = TC_JOB_CALL, .stdin_kind = TC_STDIN_PIPE};
+    _autobuf_ struct tc_buf plan = TC_BUF_INIT;
+    if (!read_plan(t->options->plan, &plan)) {
+        fail(t, TOOLCAGE_EHELPER, "boot", "plan", "", "the plan cannot be read");
+        return;
+    }
+    t->hello = true;
+    put(t, TC_FRAME_JOB, &job, sizeof(job));
+    put(t, TC_FRAME_PLAN, plan.data, plan.len);
+}
+
+static void take_hello(struct talk *t, const struct tc_frame *f)
+{
+    static const char build[TC_BUILD_ID_SIZE] = TC_BUILD_ID;
+    if (t->hello)
+        break_off(t, "greets twice");
+    else if (f->len != sizeof(build) || memcmp(f->bytes, build, sizeof(build)) != 0)
+        fail(t, TOOLCAGE_EBACKEND, "boot", "guest",
+             "toolcage image build guest makes it anew, for this version",
+             "the guest's first program is of another version");
+    else
+        begin_call(t);
+}
+
+/* Its outcome is what it says; what it printed was shown as it came. */
+static void take_done(struct talk *t, const struct tc_frame *f)
+{
+    struct tc_wire w = TC_WIRE_GET_INIT(f->bytes, f->len);
+    tc_outcome_visit(&w, t->outcome);
+    if (f->len == 0 || w.failed || w.left)
+        break_off(t, "tells of no end of the call");
+    t->done = true;
+}
+
+static void take_taken(struct talk *t, const struct tc_frame *f)
+{
+    uint32_t taken = UINT32_MAX;
+    if (f->len == sizeof(taken))
+        memcpy(&taken, f->bytes, sizeof(taken));
+    if (taken > TC_INPUT_WINDOW - t->window)
+        break_off(t, "took more input than it was given");
+    else
+        t->window += taken;
+}
+
+static void take(struct talk *t, const struct tc_frame *f)
+{
+    if (!t->hello && f->kind != TC_FRAME_HELLO) {
+        break_off(t, "speaks before it greets");
+        return;
+    }
+    switch (f->kind) {
+    case TC_FRAME_HELLO:
+        take_hello(t, f);
+        return;
+    case TC_FRAME_OUT:
+    case TC_FRAME_ERR:
+        tc_buf_add(&t->shown, f->bytes, f->len);
+        t->shown_to = f->kind == TC_FRAME_OUT ? STDOUT_FILENO : STDERR_FILENO;
+        return;
+    case TC_FRAME_TAKEN:
+        take_taken(t, f);
+        return;
+    case TC_FRAME_DONE:
+        take_done(t, f);
+        return;
+    default:
+        break_off(t, "says what only the host says");
+    }
+}
+
+/* One frame at a time: the next one waits until what is shown has gone. */
+static void take_frames(struct talk *t)
+{
+    struct tc_frame f;
+    int more = 0;
+    while (!t->done && t->told == t->shown.len && (more = tc_frames_next(&t->frames, &f)) > 0)
+        take(t, &f);
+    if (more < 0)
+        break_off(t, "lies about the length of what it says");
+    if (t->shown.failed || t->out.failed)
+        fail(t, TOOLCAGE_EMEMORY, "machine", "toolcage-vm", "free memory", "out of memory");
+}
+
+static void read_port(struct talk *t)
+{
+    ssize_t n = tc_frames_read(&t->frames, t->vm->port);
+    if (n > 0)
+        t->heard_us = tc_now_us();
+    if (n == 0 || (n < 0 && errno != EAGAIN))
+        t->port_ended = true;
+    take_frames(t);
+}
+
+static void read_console(struct talk *t)
+{
+    char bytes[CONSOLE / 2];
+    ssize_t n = read(t->vm->console, bytes, sizeof(bytes));
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        t->console_ended = true;
+    if (n <= 0)
+        return;
+    size_t keep = CONSOLE - (size_t)n < t->console_len ? CONSOLE - (size_t)n : t->console_len;
+    memmove(t->console, t->console + t->console_len - keep, keep);
+    memcpy(t->console + keep, bytes, (size_t)n);
+    t->console_len = keep + (size_t)n;
+}
+
+/* ---- to the guest, and to who reads us ------------------------------------------------------ */
+
+/* False: nobody reads it any more. */
+static bool drain(struct tc_buf *buf, size_t *at, int fd)
+{
+    ssize_t n = *at < buf->len ? write(fd, buf->data + *at, buf->len - *at) : 0;
+    if (n > 0)
+        *at += (size_t)n;
+    if (*at == buf->len)
+        buf->len = *at = 0;
+    return n >= 0 || errno == EAGAIN || errno == EINTR;
+}
+
+static void read_input(struct talk *t)
+{
+    char bytes[TC_MESSAGE_BYTES_MAX];
+    size_t room = t->window < sizeof(bytes) ? t->window : sizeof(bytes);
+    ssize_t n = read(STDIN_FILENO, bytes, room);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    t->input_ended = n <= 0;
+    put(t, n > 0 ? TC_FRAME_INPUT : TC_FRAME_INPUT_END, bytes, n > 0 ? (size_t)n : 0);
+    t->window -= n > 0 ? (size_t)n : 0;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+enum { PORT, CONSOLE_OUT, SHOWN, INPUT, WAITS };
+
+static void ask(struct talk *t, struct pollfd *p)
+{
+    bool showing = t->told < t->shown.len;
+    short port = (short)((showing ? 0 : POLLIN) | (t->sent < t->out.len ? POLLOUT : 0));
+    p[PORT] = (struct pollfd){.fd = t->port_ended || !port ? -1 : t->vm->port, .events = port};
+    p[CONSOLE_OUT] =
+        (struct pollfd){.fd = t->console_ended ? -1 : t->vm->console, .events = POLLIN};
+    p[SHOWN] = (struct pollfd){.fd = showing ? t->shown_to : -1, .events = POLLOUT};
+    p[INPUT] = (struct pollfd){.fd = t->hello && !t->input_ended && t->window ? STDIN_FILENO : -1,
+                               .events = POLLIN};
+}
+
+static void answer(struct talk *t, const struct pollfd *p)
+{
+    if (p[CONSOLE_OUT].revents)
+        read_console(t);
+    if (p[SHOWN].revents && !drain(&t->shown, &t->told, t->shown_to))
+        t->shown.len = t->told = 0;
+    if (p[INPUT].revents)
+        read_input(t);
+    if (p[PORT].revents & POLLOUT && !drain(&t->out, &t->sent, t->vm->port))
+        t->port_ended = true;
+    if (p[PORT].revents & ~POLLOUT)
+        read_port(t);
+    else
+        take_frames(t);
+}
+
+/* The helper holds the call's deadline; what is left is a guest of which nothing is to be expected.
+ */
+static void look_at_clock(struct talk *t)
+{
+    int64_t now = tc_now_us();
+    if (!t->hello && now > t->boot_until_us)
+        fail(t, TOOLCAGE_EBACKEND, "boot", "guest",
+             "the machine may be busy: fewer calls at once, or a longer timeout",
+             "the guest did not start in time");
+    else if (tc_frames_cut(&t->frames) && t->told == t->shown.len &&
+             now > t->heard_us + t->options->stall_ms * 1000)
+        break_off(t, "stopped half-way through what it says");
+    if (asked && t->hello && !t->asked_to_end) {
+        put(t, TC_FRAME_CANCEL, NULL, 0);
+        t->asked_to_end = true;
+    }
+}
+
+static void turn(struct talk *t)
+{
+    struct pollfd p[WAITS];
+    ask(t, p);
+    int n = poll(p, WAITS, LOOK_MS);
+    if (n > 0)
+        answer(t, p);
+    look_at_clock(t);
+    if (!t->done && t->port_ended && t->console_ended && t->told == t->shown.len) {
+        take_frames(t);
+        fail_ended(t);
+    }
+}
+
+void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc_outcome *ret)
+{
+    struct sigaction term = {.sa_handler = on_term}, ignore = {.sa_handler = SIG_IGN};
+    struct talk t = {.options = o,
+                     .vm = vm,
+                     .frames = tc_frames_of(most, TC_FRAME_KINDS),
+                     .out = TC_BUF_INIT,
+                     .shown = TC_BUF_INIT,
+                     .window = TC_INPUT_WINDOW,
+                     .boot_until_us = tc_now_us() + o->boot_ms * 1000,
+                     .heard_us = tc_now_us(),
+                     .outcome = ret};
+    (void)sigaction(SIGTERM, &term, NULL);
+    (void)sigaction(SIGPIPE, &ignore, NULL);
+    while (!t.done)
+        turn(&t);
+    while (t.told < t.shown.len && drain(&t.shown, &t.told, t.shown_to))
+        (void)poll(&(struct pollfd){.fd = t.shown_to, .events = POLLOUT}, 1, -1);
+    tc_frames_done(&t.frames);
+    tc_buf_done(&t.out);
+    tc_buf_done(&t.shown);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * toolcage-vm: started in a process cage, with one descriptor beside the three, on which it says
+ * at the end what came of the call. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <toolcage/error.h>
+#include <toolcage/result.h>
+
+#include "base/fd.h"
+#include "base/frame.h"
+#include "helper/protocol.h"
+#include "vm/vm.h"
+
+enum { TALK = 4, CANNOT = 125, ROWS = 200, STALL_MS = 20000 };
+
+static bool take_number(const char *text, long *ret)
+{
+    char *end;
+    errno = 0;
+    *ret = strtol(text, &end, 10);
+    return !errno && end != text && !*end && *ret > 0;
+}
+
+static bool take_option(struct tc_vm_options *o, const char *name, const char *value)
+{
+    const struct {
+        const char *name, **into;
+    } paths[] = {{"--vmm", &o->vmm},
+                 {"--kernel", &o->kernel},
+                 {"--initrd", &o->initrd},
+                 {"--disk", &o->disk},
+                 {"--plan", &o->plan}};
+    for (size_t i = 0; i < TC_COUNT(paths); i++)
+        if (strcmp(name, paths[i].name) == 0) {
+            *paths[i].into = value;
+            return true;
+        }
+    if (strcmp(name, "--memory") == 0)
+        return take_number(value, &o->memory_mib);
+    if (strcmp(name, "--cpus") == 0)
+        return take_number(value, &o->cpus);
+    return strcmp(name, "--boot") == 0 && take_number(value, &o->boot_ms);
+}
+
+static bool take_options(int argc, char **argv, struct tc_vm_options *o)
+{
+    for (int i = 1; i < argc; i += 2)
+        if (i + 1 >= argc || !take_option(o, argv[i], argv[i + 1]))
+            return false;
+    return o->vmm && o->kernel && o->initrd && o->disk && o->plan && o->memory_mib && o->cpus &&
+           o->boot_ms;
+}
+
+/* What fits into a socket that nobody reads before we have ended; rows that do not are counted. */
+static void shorten(struct tc_outcome *o)
+{
+    while (o->denial_count > ROWS) {
+        struct tc_denial *d = &o->denials[--o->denial_count];
+        free(d->target);
+        free(d->key);
+        free(d->hint);
+        o->omitted_denials++;
+    }
+}
+
+static int tell(struct tc_outcome *outcome)
+{
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    shorten(outcome);
+    tc_outcome_visit(&w, outcome);
+    if (!w.failed)
+        tc_frame_put(&out, TC_FRAME_DONE, w.out.data, w.out.len);
+    tc_buf_done(&w.out);
+    return w.failed || out.failed ? -1 : tc_write_all(TALK, out.data, out.len);
+}
+
+/* As a shell says it; the helper knows it exactly. */
+static int code_of(const struct tc_outcome *o)
+{
+    if (o->failure.code)
+        return CANNOT;
+    return o->signal > 0 && o->signal < 128 ? 128 + (int)o->signal : (int)(o->exit_code & 255);
+}
+
+int main(int argc, char **argv)
+{
+    struct tc_vm_options options = {.stall_ms = STALL_MS};
+    struct tc_vm vm;
+    struct tc_outcome outcome = {0};
+    if (!take_options(argc, argv, &options)) {
+        (void)fprintf(stderr, "toolcage-vm: started by toolcage only, not by hand\n");
+        return CANNOT;
+    }
+    if (tc_vm_start(&options, &vm) == 0) {
+        tc_vm_call(&options, &vm, &outcome);
+        (void)kill(vm.pid, SIGKILL);
+    } else {
+        outcome.status = TOOLCAGE_STATUS_ERROR;
+        outcome.failure = (struct tc_failure){.code = TOOLCAGE_ESYSTEM,
+                                              .stage = strdup("boot"),
+                                              .subject = strdup(options.vmm),
+                                              .message = strdup("the monitor cannot be started"),
+                                              .errnum = errno,
+                                              .clause = -1};
+    }
+    int code = code_of(&outcome);
+    return tell(&outcome) < 0 ? CANNOT : code;
+}

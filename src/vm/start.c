@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The machine: the smallest that QEMU has, without a network, a display or anything else that a
+ * call has no use for. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "vm/vm.h"
+
+/* Of this machine's counter, which the guest has: what it would measure on a busy host is wrong, or
+ * never comes. 0: not known. */
+static long clock_khz(void)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[256];
+    double mhz = 0;
+    while (file && mhz == 0 && fgets(line, sizeof(line), file))
+        if (sscanf(line, "cpu MHz : %lf", &mhz) != 1)
+            mhz = 0;
+    if (file)
+        (void)fclose(file);
+    return (long)(mhz * 1000);
+}
+
+bool tc_vm_command(const struct tc_vm_options *o, int port, struct tc_strv *v)
+{
+    /* the kernel finds its devices by ACPI; of a clock that is tuned by a busy host it would say
+     * that it is broken */
+    static const char kernel[] = "console=ttyS0 quiet panic=-1 reboot=t tsc=reliable nokaslr "
+                                 "mitigations=off random.trust_cpu=on";
+    static const char *const fixed[] = {"-M",
+                                        "microvm,acpi=on,rtc=on,pcie=off,usb=off,x-option-roms=off",
+                                        "-cpu",
+                                        "max",
+                                        "-nodefaults",
+                                        "-no-user-config",
+                                        "-no-reboot",
+                                        "-display",
+                                        "none",
+                                        "-monitor",
+                                        "none",
+                                        "-serial",
+                                        "stdio",
+                                        "-accel",
+                                        "tcg,tb-size=64"};
+    const struct {
+        const char *option;
+        char *value;
+    } made[] = {
+        {"-m", tc_format("%ld", o->memory_mib)},
+        {"-smp", tc_format("%ld", o->cpus)},
+        {"-kernel", tc_format("%s", o->kernel)},
+        {"-initrd", tc_format("%s", o->initrd)},
+        {"-append", tc_format("%s tsc_early_khz=%ld", kernel, clock_khz())},
+        {"-device", tc_format("virtio-serial-device")},
+        {"-chardev", tc_format("socket,id=port,fd=%d", port)},
+        {"-device", tc_format("virtserialport,chardev=port,nr=1,name=toolcage")},
+        {"-drive",
+         tc_format("file=%s,format=raw,if=none,id=root,readonly=on,file.locking=off", o->disk)},
+        {"-device", tc_format("virtio-blk-device,drive=root")},
+    };
+    bool fine = tc_strv_add(v, o->vmm);
+    for (size_t i = 0; i < TC_COUNT(fixed); i++)
+        fine = fine && tc_strv_add(v, fixed[i]);
+    for (size_t i = 0; i < TC_COUNT(made); i++) {
+        fine = fine && tc_strv_add(v, made[i].option);
+        fine = tc_strv_take(v, made[i].value) && fine;
+    }
+    return fine;
+}
+
+/* It dies with us; its words and the guest's console are one stream. */
+static _Noreturn void become_monitor(char *const *argv, int console)
+{
+    char *none[] = {NULL};
+    int null = open("/dev/null", O_RDONLY);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && null >= 0 && dup2(null, 0) == 0 &&
+        dup2(console, 1) == 1 && dup2(console, 2) == 2)
+        (void)execve(argv[0], argv, none);
+    _exit(127);
+}
+
+int tc_vm_start(const struct tc_vm_options *o, struct tc_vm *ret)
+{
+    _autostrv_ struct tc_strv argv = {0};
+    int pair[2], tube[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+        return -1;
+    _autofd_ int ours = pair[0], theirs = pair[1];
+    if (pipe2(tube, O_CLOEXEC) < 0)
+        return -1;
+    _autofd_ int console = tube[0], say = tube[1];
+    if (fcntl(ours, F_SETFD, FD_CLOEXEC) < 0 || fcntl(ours, F_SETFL, O_NONBLOCK) < 0 ||
+        fcntl(console, F_SETFL, O_NONBLOCK) < 0 || !tc_vm_command(o, theirs, &argv))
+        return -1;
+    ret->pid = fork();
+    if (ret->pid == 0)
+        become_monitor(argv.items, say);
+    if (ret->pid < 0)
+        return -1;
+    ret->port = TAKE_FD(ours);
+    ret->console = TAKE_FD(console);
+    return 0;
+}

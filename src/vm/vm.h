@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The program toolcage-vm: starts the machine monitor, takes one call to the engine in the guest
+ * and brings back what it says. It runs inside a process cage, with the monitor, and believes
+ * nothing of what comes out of the machine. */
+#ifndef TC_VM_VM_H
+#define TC_VM_VM_H
+
+#include <sys/types.h>
+
+#include "backend/outcome.h"
+#include "base/strv.h"
+
+struct tc_vm_options {
+    const char *vmm, *kernel, *initrd, *disk, *plan; /* paths in the cage */
+    long memory_mib, cpus;
+    long boot_ms, stall_ms; /* for the first word, and from half a frame to the other half */
+};
+
+/* The monitor's command. False: out of memory. */
+bool tc_vm_command(const struct tc_vm_options *options, int port, struct tc_strv *ret);
+
+/* Its process, our end of the guest's serial port, and what comes on the console; -1 with errno. */
+struct tc_vm {
+    pid_t pid;
+    int port, console;
+};
+int tc_vm_start(const struct tc_vm_options *options, struct tc_vm *ret);
+
+/* Takes the call to its end. Fills *ret (zeroed): what the guest says, or a failure. */
+void tc_vm_call(const struct tc_vm_options *options, const struct tc_vm *vm,
+                struct tc_outcome *ret);
+
+#endif

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""One virtual machine, from nothing to a result.
+
+usage: boot.py TOOLCAGE [self | ordinary]"""
+import os
+import sys
+
+import scene
+from scene import check, finish
+
+scene.begin(sys.argv[2])
+SCRIPT = "uname -r; id -u; cat; ls /; ls /sys /home 2>&1; echo bad >&2; exit 3"
+answer = scene.call(SCRIPT, stdin="input\n")
+said = answer.json.get("stdout", {}).get("text", "").split("\n")
+check(answer.code == 3 and answer.json.get("status") == "failed", "the tool's own end comes back", answer)
+check(said[0] != os.uname().release, "it ran on a kernel of its own", answer)
+check(said[1:3] == ["1000", "input"], "as nobody's id, with the call's input", answer)
+check(answer.json["stderr"]["text"] == "bad\n", "standard error comes apart", answer)
+check("root" not in said and "home" not in said, "it sees nothing of the host's", answer)
+held = answer.json["enforcement"]
+check("virtual machine" in held["priv.none"] and "emulation" in held["priv.none"] and "network device" in held["net.none"],
+      "the result says what held it, and that it was emulation", held)
+check(answer.json["layers"] == ["qemu"], "and in which backend", answer.json["layers"])
+refused = scene.call("true", emulation="false")
+check(refused.code == 126 and refused.error.get("subject") == "emulation" and "emulation = true" in refused.error.get("hint", ""),
+      "without the policy's word for it nothing is emulated", refused)
+refused = scene.call("true", more='[tool.u]\nbackend = "qemu"\nimage = "small"\nfilesystem = { readable = ["/srv"] }', tool="u")
+check(refused.code == 126 and refused.error.get("code") == "unenforceable" and "no path of the host" in refused.error.get("message", ""),
+      "a path of the host is refused", refused)
+check(not scene.monitors(), "nothing is left of it", scene.monitors())
+finish()

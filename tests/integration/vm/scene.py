@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""What the scripts here share: a store of images with a guest and one small image, and a policy for it."""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "images"))
+
+import store  # noqa: E402
+from store import BUSYBOX, TOOLCAGE, check, finish, image, skip_all  # noqa: E402,F401
+
+# Emulation on a busy machine takes ten times what it takes on an idle one.
+POLICY = """
+[backend.qemu]
+emulation = {emulation}
+[tool.t]
+backend = "qemu"
+image = "small"
+filesystem = "none"
+memory = {{ max = "64MiB", by = "any" }}
+timeout = "240s"
+{more}
+"""
+APPLETS = "sh cat echo ls id uname sleep head dd env kill yes true mkdir wc".split()
+
+
+def begin(who):
+    kernels = os.environ.get("TOOLCAGE_GUEST_KERNEL", "/")
+    if not shutil.which("qemu-system-x86_64") or not shutil.which("mkfs.erofs"):
+        skip_all("no machine monitor here, or nothing that makes disks: tools/deps test installs them")
+    if not glob.glob(os.path.join(kernels, "boot/vmlinuz-*")):
+        skip_all("no kernel for guests is installed here: tools/deps test installs one")
+    store.begin(who)
+    make_root("root")
+    made = image("import", os.path.abspath("root"), "small")
+    check(made.code == 0, "an image of one program is imported", made)
+    absent = call("true")
+    check(absent.error.get("subject") == "guest" and "toolcage image build guest" in absent.error.get("hint", ""),
+          "without a guest a call says how to get one", absent)
+    guest = image("build", "--kernel", kernels, "guest")
+    check(guest.code == 0 and guest.json == {"guest": True}, "a guest is made of a kernel of Debian's", guest)
+    absent = call("true")
+    check(absent.code == 126 and absent.error.get("code") == "not_found" and "build guest" in absent.error.get("hint", ""),
+          "without a disk of its image, too", absent)
+    disk = image("build", "--kernel", kernels, "guest", "small")
+    check(disk.code == 0, "and the disk of an image", disk)
+
+
+def make_root(path):
+    os.makedirs(f"{path}/bin")
+    os.makedirs(f"{path}/usr/bin")
+    shutil.copy(BUSYBOX, f"{path}/bin/busybox")
+    for name in APPLETS:
+        os.symlink("busybox", f"{path}/bin/{name}")
+
+
+def start(script, more="", emulation="true", tool="t"):
+    with open("policy.toml", "w", encoding="utf-8") as out:
+        out.write(POLICY.format(more=more, emulation=emulation))
+    words = ["exec", "--policy", "policy.toml", "--json", "--tool", tool, "--", "/bin/sh", "-c", script]
+    return subprocess.Popen([TOOLCAGE, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            errors="replace")
+
+
+def end(process, stdin=None):
+    out, err = process.communicate(stdin, timeout=280)
+    return store.Answer(subprocess.CompletedProcess([], process.returncode, out, err))
+
+
+def call(script, stdin=None, **how):
+    return end(start(script, **how), stdin)
+
+
+def monitors():
+    """The pids of machine monitors that run our disk."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(path, "rb") as file:
+                words = file.read()
+        except OSError:
+            continue
+        if b"qemu-system" in words.split(b"\0")[0] and b"/etc/toolcage/disk" in words:
+            found.append(int(path.split("/")[2]))
+    return found

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Guests that are hostile to the host: each plays its part at the other end of the serial port, and
+ * the call ends with a failure that says what is wrong, in bounded time and memory. */
+#include "vm/vm.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <toolcage/error.h>
+#include <toolcage/result.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/frame.h"
+#include "guest/guest.h"
+#include "helper/protocol.h"
+#include "test.h"
+#include "version.h"
+
+enum { FLOOD = 256 };
+
+static char plan_path[] = "/tmp/toolcage-vm-plan-XXXXXX";
+
+/* ---- guests --------------------------------------------------------------------------------- */
+
+static int port, console;
+
+static void say(enum tc_frame_kind kind, const void *bytes, size_t len)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    tc_frame_put(&out, kind, bytes, len);
+    (void)tc_write_all(port, out.data, out.len);
+}
+
+static void print(const char *text)
+{
+    (void)tc_write_all(console, text, strlen(text));
+}
+
+static void greet(void)
+{
+    static const char build[TC_BUILD_ID_SIZE] = TC_BUILD_ID;
+    say(TC_FRAME_HELLO, build, sizeof(build));
+}
+
+static void say_done(int64_t exit_code)
+{
+    struct tc_outcome outcome = {
+        .status = TOOLCAGE_STATUS_FAILED, .exit_code = exit_code, .failure.clause = -1};
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    tc_outcome_visit(&w, &outcome);
+    say(TC_FRAME_DONE, w.out.data, w.out.len);
+    tc_buf_done(&w.out);
+}
+
+static void wait_long(void)
+{
+    (void)poll(NULL, 0, 60000);
+}
+
+static void honest(void)
+{
+    greet();
+    say(TC_FRAME_OUT, "out", 3);
+    say(TC_FRAME_ERR, "err", 3);
+    say_done(7);
+    wait_long();
+}
+
+static void never_boots(void)
+{
+    print("starting\n");
+    wait_long();
+}
+
+static void panics(void)
+{
+    print("[    1.2] Kernel panic - not syncing: VFS\n");
+}
+
+static void cannot_serve(void)
+{
+    print(TC_GUEST_LAST_WORD "/dev/vda: No such device\n");
+}
+
+static void switches_off(void)
+{
+    greet();
+}
+
+static void is_another(void)
+{
+    char build[TC_BUILD_ID_SIZE] = "another";
+    say(TC_FRAME_HELLO, build, sizeof(build));
+    wait_long();
+}
+
+static void speaks_first(void)
+{
+    say(TC_FRAME_OUT, "out", 3);
+    wait_long();
+}
+
+static void greets_twice(void)
+{
+    greet();
+    greet();
+    wait_long();
+}
+
+static void lies(void)
+{
+    static const unsigned char lie[] = {TC_FRAME_DONE, 0, 0, 0, 255, 255, 255, 127};
+    greet();
+    (void)tc_write_all(port, lie, sizeof(lie));
+    wait_long();
+}
+
+static void stalls(void)
+{
+    static const unsigned char half[] = {TC_FRAME_DONE, 0, 0, 0, 100, 0, 0, 0, 'h'};
+    greet();
+    (void)tc_write_all(port, half, sizeof(half));
+    wait_long();
+}
+
+static void floods(void)
+{
+    static const char bytes[TC_MESSAGE_BYTES_MAX];
+    greet();
+    for (int i = 0; i < FLOOD; i++)
+        say(TC_FRAME_OUT, bytes, sizeof(bytes));
+    say(TC_FRAME_DONE, bytes, sizeof(bytes));
+    wait_long();
+}
+
+static void floods_console(void)
+{
+    static const char bytes[TC_MESSAGE_BYTES_MAX];
+    for (int i = 0; i < FLOOD; i++)
+        (void)tc_write_all(console, bytes, sizeof(bytes));
+    honest();
+}
+
+static void takes_too_much(void)
+{
+    const uint32_t much = UINT32_MAX;
+    greet();
+    say(TC_FRAME_TAKEN, &much, sizeof(much));
+    wait_long();
+}
+
+static void says_what_hosts_say(void)
+{
+    greet();
+    say(TC_FRAME_JOB, NULL, 0);
+    wait_long();
+}
+
+static void tells_nothing(void)
+{
+    greet();
+    say(TC_FRAME_DONE, NULL, 0);
+    wait_long();
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static size_t shown; /* bytes on standard output */
+
+/* Somebody reads what we show, as the helper does; and is not the test's report. */
+static int drain_output(pid_t *ret)
+{
+    int tube[2], saved = dup(STDOUT_FILENO);
+    assert_true(saved >= 0 && pipe2(tube, O_CLOEXEC) == 0);
+    *ret = fork();
+    if (*ret == 0) {
+        char bytes[65536];
+        size_t total = 0;
+        (void)close(tube[1]);
+        for (ssize_t n; (n = read(tube[0], bytes, sizeof(bytes))) > 0;)
+            total += (size_t)n;
+        _exit(total > 255 ? 255 : (int)total);
+    }
+    assert_true(dup2(tube[1], STDOUT_FILENO) >= 0);
+    (void)close(tube[0]);
+    (void)close(tube[1]);
+    return saved;
+}
+
+static void call(void (*guest)(void), struct tc_outcome *ret)
+{
+    const struct tc_vm_options options = {.plan = plan_path, .boot_ms = 2000, .stall_ms = 300};
+    int pair[2], tube[2], status;
+    pid_t reader;
+    *ret = (struct tc_outcome){0};
+    assert_true(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    assert_true(pipe2(tube, O_CLOEXEC) == 0);
+    struct tc_vm vm = {.pid = fork(), .port = pair[0], .console = tube[0]};
+    if (vm.pid == 0) {
+        (void)close(pair[0]);
+        (void)close(tube[0]);
+        port = pair[1];
+        console = tube[1];
+        guest();
+        _exit(0);
+    }
+    (void)close(pair[1]);
+    (void)close(tube[1]);
+    assert_true(fcntl(vm.port, F_SETFL, O_NONBLOCK) == 0);
+    assert_true(fcntl(vm.console, F_SETFL, O_NONBLOCK) == 0);
+    int saved = drain_output(&reader);
+    tc_vm_call(&options, &vm, ret);
+    assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+    (void)close(saved);
+    assert_int_equal(waitpid(reader, &status, 0), reader);
+    shown = (size_t)WEXITSTATUS(status);
+    (void)kill(vm.pid, SIGKILL);
+    (void)waitpid(vm.pid, NULL, 0);
+    (void)close(vm.port);
+    (void)close(vm.console);
+}
+
+static void a_call_comes_back(void **state)
+{
+    struct tc_outcome outcome;
+    (void)state;
+    call(honest, &outcome);
+    assert_int_equal(outcome.failure.code, 0);
+    assert_int_equal(outcome.exit_code, 7);
+    assert_int_equal(shown, 3);
+    tc_outcome_done(&outcome);
+    call(floods_console, &outcome);
+    assert_int_equal(outcome.failure.code, 0);
+    assert_int_equal(outcome.exit_code, 7);
+    tc_outcome_done(&outcome);
+}
+
+static void hostile_guests_end_the_call(void **state)
+{
+    static const struct {
+        void (*guest)(void);
+        const char *stage, *words;
+    } rows[] = {
+        {never_boots, "boot", "did not start in time"},
+        {panics, "boot", "kernel panicked"},
+        {cannot_serve, "boot", "cannot serve calls"},
+        {cannot_serve, "boot", "No such device"},
+        {switches_off, "machine", "switched off"},
+        {is_another, "boot", "another version"},
+        {speaks_first, "machine", "before it greets"},
+        {greets_twice, "machine", "greets twice"},
+        {lies, "machine", "lies about the length"},
+        {stalls, "machine", "half-way"},
+        {floods, "machine", "no end of the call"},
+        {takes_too_much, "machine", "more input than it was given"},
+        {says_what_hosts_say, "machine", "only the host says"},
+        {tells_nothing, "machine", "no end of the call"},
+    };
+    (void)state;
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct tc_outcome outcome;
+        call(rows[i].guest, &outcome);
+        assert_int_equal(outcome.failure.code, TOOLCAGE_EBACKEND);
+        assert_int_equal(outcome.status, TOOLCAGE_STATUS_ERROR);
+        assert_string_equal(outcome.failure.stage, rows[i].stage);
+        assert_string_equal(outcome.failure.subject, "guest");
+        if (!strstr(outcome.failure.message, rows[i].words))
+            fail_msg("%s: not \"%s\"", outcome.failure.message, rows[i].words);
+        assert_string_not_equal(outcome.failure.hint, "");
+        tc_outcome_done(&outcome);
+    }
+}
+
+static int write_plan(void **state)
+{
+    (void)state;
+    int fd = mkstemp(plan_path);
+    bool fine = fd >= 0 && tc_write_all(fd, "00", 2) == 0;
+    (void)close(fd);
+    (void)signal(SIGPIPE, SIG_IGN);
+    return fine ? 0 : -1;
+}
+
+static int remove_plan(void **state)
+{
+    (void)state;
+    return unlink(plan_path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_comes_back),
+        cmocka_unit_test(hostile_guests_end_the_call),
+    };
+    return cmocka_run_group_tests(tests, write_plan, remove_plan);
+}
