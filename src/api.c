@@ -307,7 +307,18 @@ EXPORT int toolcage_engine_changes_json(struct toolcage_engine *engine, const ch
 {
     NEED(engine);
     NEED(ret_json);
-    return closed(tc_engine_changes(engine, call, action, ret_json, err), err);
+    return closed(tc_engine_changes(engine, call, action, 0, NULL, ret_json, err), err);
+}
+
+EXPORT int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call,
+                                       const char *action, size_t path_count,
+                                       const char *const paths[], char **ret_json,
+                                       struct toolcage_error **err)
+{
+    NEED(engine);
+    NEED(call);
+    NEED(ret_json);
+    return closed(tc_engine_changes(engine, call, action, path_count, paths, ret_json, err), err);
 }
 
 EXPORT int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,

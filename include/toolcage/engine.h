@@ -77,6 +77,15 @@ int toolcage_wasm_json(const char *action, const char *path, char **ret_json,
 int toolcage_engine_changes_json(struct toolcage_engine *engine, const char *call,
                                  const char *action, char **ret_json, struct toolcage_error **err);
 
+/* The same for some changes of one call: `paths` are theirs, as the tool saw them. A path means
+ * what lies below it as well, and, of what is brought to the host, the directories on the way that
+ * the tool made. The others stay held, and stand in the answer with the reason. A path at which
+ * nothing is held is TOOLCAGE_EUSAGE, and then nothing has happened. `path_count` 0: all of them.
+ */
+int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call,
+                                const char *action, size_t path_count, const char *const paths[],
+                                char **ret_json, struct toolcage_error **err);
+
 /* Sessions of this user's calls (toolcage_call_set_session()). `action` NULL or "list", `name`
  * NULL: all of them, {"sessions": [{"name", "tool", "bounds", "calls", "bytes", "made", "used"}]};
  * times are seconds of real time, `bounds` is the digest of what its calls may do. "end": throws

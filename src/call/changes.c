@@ -58,13 +58,34 @@ static char *write_answer(const char *call, const struct tc_outcome *outcome)
     return tc_buf_steal(&buf);
 }
 
-int tc_engine_changes(struct toolcage_engine *engine, const char *call, const char *action,
-                      char **ret_json, struct toolcage_error **err)
+static int check_paths(size_t count, const char *const paths[], struct toolcage_error **err)
 {
-    const struct tc_kept_ask ask = {TC_JOB_CHANGES, "changes", call, action ? action : "show",
-                                    write_answer};
+    for (size_t i = 0; i < count; i++)
+        if (!paths || !paths[i] || paths[i][0] != '/')
+            return tc_fail(err,
+                           &(struct tc_why){.code = TOOLCAGE_EUSAGE,
+                                            .stage = "changes",
+                                            .subject = paths && paths[i] ? paths[i] : "paths",
+                                            .hint = "write it as the changes have it"},
+                           "the path of a change begins with /");
+    return 0;
+}
+
+int tc_engine_changes(struct toolcage_engine *engine, const char *call, const char *action,
+                      size_t path_count, const char *const paths[], char **ret_json,
+                      struct toolcage_error **err)
+{
+    const struct tc_kept_ask ask = {.kind = TC_JOB_CHANGES,
+                                    .stage = "changes",
+                                    .name = call,
+                                    .action = action ? action : "show",
+                                    .path_count = path_count,
+                                    .paths = paths,
+                                    .write = write_answer};
     int r = tc_engine_check(engine, err);
     if (r == 0)
         r = check_action(ask.action, err);
+    if (r == 0)
+        r = check_paths(path_count, paths, err);
     return r < 0 ? r : tc_engine_ask_kept(engine, &ask, ret_json, err);
 }

@@ -44,7 +44,8 @@ int tc_engine_probes(struct toolcage_engine *engine, const struct tc_outcome **r
 
 /* The jobs that are no calls: they wait for the helper. */
 int tc_engine_changes(struct toolcage_engine *engine, const char *call, const char *action,
-                      char **ret_json, struct toolcage_error **err);
+                      size_t path_count, const char *const paths[], char **ret_json,
+                      struct toolcage_error **err);
 int tc_engine_sessions(struct toolcage_engine *engine, const char *name, const char *action,
                        char **ret_json, struct toolcage_error **err);
 int tc_engine_doctor(struct toolcage_engine *engine, char **ret_json, struct toolcage_error **err);

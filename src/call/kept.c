@@ -16,9 +16,12 @@ static int make_plan(const struct tc_kept_ask *ask, int *ret_fd, struct toolcage
     struct tc_plan plan = {.payload = strdup(ask->action)};
     char **name = ask->kind == TC_JOB_CHANGES ? &plan.call : &plan.session;
     *name = strdup(ask->name ? ask->name : "");
+    bool whole = true;
+    for (size_t i = 0; i < ask->path_count && whole; i++)
+        whole = tc_strv_add(&plan.argv, ask->paths[i]);
     struct tc_wire wire = TC_WIRE_PUT_INIT;
     tc_plan_visit(&wire, &plan);
-    bool fine = *name && plan.payload && !wire.failed;
+    bool fine = whole && *name && plan.payload && !wire.failed;
     *ret_fd = fine ? tc_memfd("toolcage-kept", wire.out.data, wire.out.len) : -1;
     int saved = errno;
     tc_buf_done(&wire.out);

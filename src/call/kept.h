@@ -12,6 +12,8 @@ struct tc_kept_ask {
     const char *stage; /* of errors: "changes", "session" */
     const char *name;  /* the call's or the session's; NULL: all */
     const char *action;
+    size_t path_count; /* which of the call's changes; none: all */
+    const char *const *paths;
     /* The helper's answer as JSON text: owned, NULL when out of memory. */
     char *(*write)(const char *name, const struct tc_outcome *outcome);
 };

@@ -61,8 +61,11 @@ static char *write_answer(const char *name, const struct tc_outcome *outcome)
 int tc_engine_sessions(struct toolcage_engine *engine, const char *name, const char *action,
                        char **ret_json, struct toolcage_error **err)
 {
-    const struct tc_kept_ask ask = {TC_JOB_SESSIONS, "session", name, action ? action : "list",
-                                    write_answer};
+    const struct tc_kept_ask ask = {.kind = TC_JOB_SESSIONS,
+                                    .stage = "session",
+                                    .name = name,
+                                    .action = action ? action : "list",
+                                    .write = write_answer};
     int r = tc_engine_check(engine, err);
     if (r == 0)
         r = check(name, ask.action, err);

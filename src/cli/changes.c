@@ -32,6 +32,7 @@ static const char text[] =
     "  toolcage changes                       which calls have any\n"
     "  toolcage changes last                  what the last of them changed, with a diff of texts\n"
     "  toolcage changes last commit\n"
+    "  toolcage changes last commit src README.md     these, the others stay\n"
     "  toolcage changes 01JD8XKQ7PZ3T5V9WYB2C4D6E8 discard\n";
 
 static int64_t count_held(struct tc_slice answer)
@@ -137,10 +138,45 @@ static const char *action_of(const struct tc_args *args, struct tc_failure *fail
     return NULL;
 }
 
+struct paths {
+    char **items;
+    size_t count;
+};
+
+static void free_paths(struct paths *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        free(p->items[i]);
+    free(p->items);
+}
+#define _autopaths_ __attribute__((cleanup(free_paths)))
+
+/* The changes that the words after the action name, as the list shows them. */
+static int find_paths(const struct tc_args *args, struct toolcage_engine *engine, const char *call,
+                      struct paths *ret, struct tc_failure *failure)
+{
+    _autoreview_ struct tc_review review = {0};
+    char *json = NULL;
+    if (args->word_count < 3)
+        return 0;
+    if (toolcage_engine_changes_json(engine, call, NULL, &json, tc_failure_error(failure)))
+        return -1;
+    bool fine = tc_review_make(&review, tc_json_of(json)) == 0;
+    ret->items = calloc(args->word_count, sizeof(*ret->items));
+    for (size_t i = 2; fine && ret->items && i < args->word_count; i++)
+        ret->items[ret->count++] = tc_review_path(&review, args->words[i]);
+    for (size_t i = 0; i < ret->count; i++)
+        fine = fine && ret->items[i];
+    toolcage_free(json);
+    return fine && ret->items ? 0
+                              : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+}
+
 static int settle(const struct tc_args *args, struct toolcage_engine *engine,
                   struct tc_failure *failure)
 {
     _autofree_ char *last = NULL;
+    _autopaths_ struct paths paths = {0};
     char *json = NULL;
     const char *call = args->word_count ? args->words[0] : NULL;
     const char *action = action_of(args, failure);
@@ -151,11 +187,15 @@ static int settle(const struct tc_args *args, struct toolcage_engine *engine,
             return tc_failure_tell(failure, args, NULL);
         call = last;
     }
-    if (toolcage_engine_changes_json(engine, call, action, &json, tc_failure_error(failure)))
+    if (call ? find_paths(args, engine, call, &paths, failure) ||
+                   toolcage_engine_settle_json(engine, call, action, paths.count,
+                                               (const char *const *)paths.items, &json,
+                                               tc_failure_error(failure))
+             : toolcage_engine_changes_json(engine, NULL, NULL, &json, tc_failure_error(failure)))
         return tc_failure_tell(failure, args, NULL);
     int rc = print(args, engine, json, call ? action : NULL);
     bool left = action[0] != 's' && count_held(tc_json_of(json)) > 0;
-    if (!rc && left && !tc_args_has(args, "json"))
+    if (!rc && left && !paths.count && !tc_args_has(args, "json"))
         tc_cli_hint("toolcage changes %s commit --overwrite takes them over newer work here", call);
     toolcage_free(json);
     return rc ? rc : left ? EXIT_LEFT : 0;
@@ -174,11 +214,11 @@ static int run(const struct tc_args *args)
 
 const struct tc_verb tc_verb_changes = {
     .name = "changes",
-    .words = "[CALL [show|commit|discard]]",
+    .words = "[CALL [show|commit|discard] [PATH...]]",
     .summary = "what was held back: look at it, bring it here, or throw it away",
     .text = text,
     .options = options,
     .least = 0,
-    .most = 2,
+    .most = -1,
     .run = run,
 };

@@ -37,14 +37,28 @@ char *tc_json_line(struct tc_slice value)
     return text ? tc_clean(TC_CLEAN_LINE, text, strlen(text), NULL) : NULL;
 }
 
+static char *bytes_of(struct tc_slice row, const char *key, const char *base64_key, size_t *length)
+{
+    char *text = tc_json_text(tc_json_get(row, key));
+    *length = text ? strlen(text) : 0;
+    if (text)
+        return text;
+    _autofree_ char *coded = tc_json_text(tc_json_get(row, base64_key));
+    return coded ? tc_base64_decode(coded, strlen(coded), length) : NULL;
+}
+
 char *tc_json_name(struct tc_slice row, const char *key, const char *base64_key)
 {
-    _autofree_ char *text = tc_json_text(tc_json_get(row, key));
-    _autofree_ char *coded = text ? NULL : tc_json_text(tc_json_get(row, base64_key));
-    size_t length = text ? strlen(text) : 0;
-    _autofree_ char *bytes = coded ? tc_base64_decode(coded, strlen(coded), &length) : NULL;
-    const char *name = text ? text : bytes;
+    size_t length = 0;
+    _autofree_ char *name = bytes_of(row, key, base64_key, &length);
     return name ? tc_clean(TC_CLEAN_LINE, name, length, NULL) : NULL;
+}
+
+char *tc_json_raw_path(struct tc_slice row)
+{
+    size_t length = 0;
+    _autofree_ char *bytes = bytes_of(row, "path", "path_base64", &length);
+    return bytes ? strndup(bytes, length) : NULL;
 }
 
 char *tc_json_path(struct tc_slice row)

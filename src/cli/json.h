@@ -21,7 +21,9 @@ char *tc_json_text(struct tc_slice value);
 char *tc_json_line(struct tc_slice value);
 /* The `path` of a change, whatever bytes it has, as it can stand in a line of ours; owned. */
 char *tc_json_path(struct tc_slice row);
-/* The same of two other members. */
+/* The same as it is, for nobody to look at. */
+char *tc_json_raw_path(struct tc_slice row);
+/* The first of two other members. */
 char *tc_json_name(struct tc_slice row, const char *key, const char *base64_key);
 int64_t tc_json_int(struct tc_slice value, int64_t otherwise);
 bool tc_json_true(struct tc_slice value);

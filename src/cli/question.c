@@ -62,16 +62,18 @@ static void view(const struct question *q)
         (void)tc_cli_no_memory();
 }
 
-/* The action, or NULL: not now. */
+/* The action, or NULL: not now. "each": for each by itself. */
 static const char *answer(struct question *q)
 {
     for (;;) {
-        switch (ask(q, "apply these changes? y: yes, d: discard them, v: view them, else: "
-                       "later")) {
+        switch (ask(q, "apply these changes? y: yes, d: discard them, v: view them, f: file by "
+                       "file, else: later")) {
         case 'y':
             return "commit";
         case 'd':
             return "discard";
+        case 'f':
+            return "each";
         case 'v':
             view(q);
             continue;
@@ -79,6 +81,11 @@ static const char *answer(struct question *q)
             return NULL;
         }
     }
+}
+
+static void say_later(const char *call)
+{
+    tc_cli_hint("toolcage changes %s commit applies them, discard deletes them", call);
 }
 
 /* What did not come back although it was asked for. */
@@ -98,11 +105,136 @@ static void say_left(struct tc_slice answered, const char *call)
         tc_cli_hint("toolcage changes %s shows them", call);
 }
 
+/* Some of them, or all; 0, or the exit code of a failure. */
+static int settle_some(const struct question *q, const char *action, size_t count,
+                       char *const paths[])
+{
+    _autoerror_ struct toolcage_error *err = NULL;
+    char *answered = NULL;
+    if (toolcage_engine_settle_json(q->engine, q->call, action, count, (const char *const *)paths,
+                                    &answered, &err)) {
+        tc_cli_error(err);
+        return tc_cli_error_exit(err);
+    }
+    say_left(tc_json_of(answered), q->call);
+    toolcage_free(answered);
+    return 0;
+}
+
+/* ---- one by one ---- */
+
+enum verdict { LATER, APPLY, DISCARD };
+
+static bool is_below(const struct tc_review *r, size_t above, size_t below)
+{
+    const char *path = r->rows[above].path;
+    size_t n = strlen(path);
+    return r->rows[above].directory && !strncmp(path, r->rows[below].path, n) &&
+           r->rows[below].path[n] == '/';
+}
+
+/* A directory goes with what it holds. */
+static bool holds_more(const struct tc_review *r, size_t row)
+{
+    size_t n = strlen(r->rows[row].path);
+    for (size_t i = row + 1; i < r->count && !strncmp(r->rows[i].path, r->rows[row].path, n); i++)
+        if (is_below(r, row, i))
+            return true;
+    return false;
+}
+
+static void show_row(const struct question *q, const struct tc_review_row *row)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    (void)fprintf(out, "%-8s  %s", row->kind, tc_review_name(&q->review, row));
+    tc_review_put_detail(out, row);
+    (void)fputc('\n', out);
+    tc_diff_put_row(out, q->engine, tc_json_of(q->json), &q->review, row);
+    if (!fclose(out))
+        tc_cli_stderr(text);
+    free(text);
+}
+
+/* False: no more of them. */
+static bool ask_row(struct question *q, const struct tc_review_row *row, enum verdict *ret)
+{
+    show_row(q, row);
+    switch (ask(q, "apply this one? y: yes, d: discard it, q: no more of them, else: later")) {
+    case 'y':
+        *ret = APPLY;
+        return true;
+    case 'd':
+        *ret = DISCARD;
+        return true;
+    case 'q':
+    case 0:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* A directory that was not asked about: what all that it holds has. */
+static void judge_directory(const struct tc_review *r, size_t row, enum verdict *verdicts)
+{
+    size_t n = strlen(r->rows[row].path);
+    enum verdict all = LATER;
+    bool first = true;
+    for (size_t i = row + 1; i < r->count && !strncmp(r->rows[i].path, r->rows[row].path, n); i++) {
+        if (!is_below(r, row, i) || holds_more(r, i))
+            continue;
+        all = first || all == verdicts[i] ? verdicts[i] : LATER;
+        first = false;
+        if (all == LATER)
+            return;
+    }
+    verdicts[row] = all;
+}
+
+static int settle_verdict(const struct question *q, const char *action, enum verdict verdict,
+                          const enum verdict *verdicts)
+{
+    const struct tc_review *r = &q->review;
+    char **paths = calloc(r->count + 1, sizeof(*paths));
+    size_t count = 0;
+    bool fine = paths;
+    for (size_t i = 0; fine && i < r->count; i++)
+        if (verdicts[i] == verdict)
+            fine = (paths[count++] = tc_json_raw_path(r->rows[i].json));
+    int rc = !fine ? tc_cli_no_memory() : count ? settle_some(q, action, count, paths) : 0;
+    for (size_t i = 0; paths && i < count; i++)
+        free(paths[i]);
+    free(paths);
+    return rc;
+}
+
+static int settle_each(struct question *q)
+{
+    const struct tc_review *r = &q->review;
+    _autofree_ enum verdict *verdicts = calloc(r->count + 1, sizeof(*verdicts));
+    if (!verdicts)
+        return tc_cli_no_memory();
+    for (size_t i = 0; i < r->count; i++) {
+        if (holds_more(r, i))
+            show_row(q, &r->rows[i]);
+        else if (!ask_row(q, &r->rows[i], &verdicts[i]))
+            break;
+    }
+    for (size_t i = 0; i < r->count; i++)
+        if (holds_more(r, i))
+            judge_directory(r, i, verdicts);
+    int rc = settle_verdict(q, "commit", APPLY, verdicts);
+    return rc ? rc : settle_verdict(q, "discard", DISCARD, verdicts);
+}
+
 /* 0, or the exit code of a failure. */
 static int settle(struct question *q)
 {
     _autoerror_ struct toolcage_error *err = NULL;
-    char *answered = NULL;
     int rc = 0;
     if (toolcage_engine_changes_json(q->engine, q->call, "show", &q->json, &err)) {
         tc_cli_error(err);
@@ -112,16 +244,10 @@ static int settle(struct question *q)
         return rc;
     const char *action = answer(q);
     if (!action) {
-        tc_cli_hint("toolcage changes %s commit applies them, discard deletes them", q->call);
+        say_later(q->call);
         return 0;
     }
-    if (toolcage_engine_changes_json(q->engine, q->call, action, &answered, &err)) {
-        tc_cli_error(err);
-        return tc_cli_error_exit(err);
-    }
-    say_left(tc_json_of(answered), q->call);
-    toolcage_free(answered);
-    return 0;
+    return strcmp(action, "each") == 0 ? settle_each(q) : settle_some(q, action, 0, NULL);
 }
 
 int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result *result)
@@ -138,7 +264,7 @@ int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result 
     if (q.terminal)
         rc = settle(&q);
     else
-        tc_cli_hint("toolcage changes %s commit applies them, discard deletes them", call);
+        say_later(call);
     done(&q);
     return rc;
 }

@@ -25,16 +25,30 @@ static bool holds_any(const struct tc_review *review, const char *base)
 }
 
 /* One base for all of them: a name is never told from two places. */
-static char *find_base(const struct tc_review *review)
+static int find_base(struct tc_review *review)
 {
-    if (holds_any(review, workspace))
-        return strdup(workspace);
-    _autofree_ char *here = getcwd(NULL, 0);
-    char *clean = here ? tc_clean(TC_CLEAN_LINE, here, strlen(here), NULL) : NULL;
+    review->place = holds_any(review, workspace) ? strdup(workspace) : getcwd(NULL, 0);
+    const char *place = review->place;
+    char *clean = place ? tc_clean(TC_CLEAN_LINE, place, strlen(place), NULL) : NULL;
     if (clean && clean[1] && holds_any(review, clean))
-        return clean;
-    free(clean);
-    return NULL;
+        review->base = clean;
+    else
+        free(clean);
+    return 0;
+}
+
+char *tc_review_path(const struct tc_review *review, const char *name)
+{
+    char *path = NULL;
+    while (!strncmp(name, "./", 2))
+        name += 2;
+    bool whole = *name == '/', here = !*name || !strcmp(name, ".");
+    const char *place = whole || !review->place ? "" : review->place;
+    if (asprintf(&path, "%s%s%s", place, whole || here ? "" : "/", here ? "" : name) < 0)
+        return NULL;
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+        path[n - 1] = '\0';
+    return path;
 }
 
 static bool read_row(struct tc_review_row *row, struct tc_slice json)
@@ -75,8 +89,7 @@ int tc_review_make(struct tc_review *review, struct tc_slice answer)
     }
     if (review->count)
         qsort(review->rows, review->count, sizeof(*review->rows), by_path);
-    review->base = find_base(review);
-    return 0;
+    return find_base(review);
 }
 
 void tc_review_done(struct tc_review *review)
@@ -88,6 +101,7 @@ void tc_review_done(struct tc_review *review)
     }
     free(review->rows);
     free(review->base);
+    free(review->place);
     *review = (struct tc_review){0};
 }
 

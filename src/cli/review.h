@@ -18,7 +18,8 @@ struct tc_review_row {
 };
 
 struct tc_review {
-    char *base; /* what the names are told from; NULL: from the root */
+    char *base;  /* what the names are told from; NULL: from the root */
+    char *place; /* the same as it is */
     struct tc_review_row *rows;
     size_t count;
 };
@@ -27,6 +28,8 @@ struct tc_review {
 int tc_review_make(struct tc_review *review, struct tc_slice answer);
 void tc_review_done(struct tc_review *review);
 
+/* The path that a person means by a name: from the root, or as tc_review_name() tells it. Owned. */
+char *tc_review_path(const struct tc_review *review, const char *name);
 /* The name from the base on: borrowed. */
 const char *tc_review_name(const struct tc_review *review, const struct tc_review_row *row);
 /* Where a link leads, and what becomes of rights. */

@@ -22,6 +22,7 @@
 #include "base/sys.h"
 #include "linux/walk.h"
 #include "tree/steering.h"
+#include "workspace/choice.h"
 #include "workspace/copy.h"
 #include "workspace/held.h"
 #include "workspace/journal.h"
@@ -52,6 +53,8 @@ struct gathering {
     /* of the directory that is being looked at, and those above: is something listed in it that
      * tells why its time moved? */
     bool told[TC_WALK_DEEPEST + 2];
+    /* does the directory at this depth get its rights when all that it holds is there? */
+    bool sets_mode[TC_WALK_DEEPEST + 2];
 };
 
 static bool since(const struct tc_workspace *w, const struct statx_timestamp *at)
@@ -287,21 +290,58 @@ static bool learned(const struct gathering *g, const char *relative)
            tc_item_learn_above(t, &t->items[g->item - t->items], relative) == 0;
 }
 
+/* What was held is brought back: a directory of it has rights that would not let it be kept, so
+ * they stand in the list. */
+static const struct tc_walk_entry *as_made(const struct gathering *g, const struct tc_walk_entry *e,
+                                           struct tc_walk_entry *made, struct statx *st)
+{
+    const struct tc_workspace *w = g->cage->workspace;
+    const struct tc_held_row *row = tc_choice_row(w->choice, g->item, e->relative);
+    const struct tc_copied *base = tc_commit_base(w, g->item, e->relative);
+    if (!w->choice || !S_ISDIR(e->st->stx_mode))
+        return e;
+    *st = *e->st;
+    if (row && row->mode)
+        st->stx_mode = (uint16_t)row->mode;
+    else if (base)
+        st->stx_mode = (uint16_t)base->copy.mode; /* it only leads to others */
+    *made = *e;
+    made->st = st;
+    return made;
+}
+
+/* What keeps this change away, where a person did not choose it: as before. */
+static const char *unchosen(const struct gathering *g, const char *relative, bool guarded)
+{
+    const struct tc_held_row *row = tc_choice_row(g->cage->workspace->choice, g->item, relative);
+    if (guarded || (row && row->held && !strcmp(row->held, tc_commit_steering)))
+        return tc_commit_steering;
+    return row && row->held && !strcmp(row->held, tc_commit_conflict) ? tc_commit_conflict
+                                                                      : tc_commit_waits;
+}
+
 /* An entry of a copied or overlaid workspace: compared with what the tool was given. */
-static int visit_copy(void *userdata, const struct tc_walk_entry *e)
+static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
 {
     struct gathering *g = userdata;
+    struct tc_walk_entry made;
+    struct statx st;
+    const struct tc_walk_entry *e = as_made(g, walked, &made, &st);
+    enum tc_choice_fate fate = tc_choice_fate(g->cage->workspace->choice, g->item, e->relative);
     struct change change = {.kind = tc_commit_kind(g->cage->workspace, g->item, e)};
-    if (!change.kind || S_ISCHR(e->st->stx_mode)) /* a whiteout is a removal */
-        return 0;
+    g->sets_mode[e->depth] = false;
+    if (!change.kind || S_ISCHR(e->st->stx_mode) || fate == TC_CHOICE_GOES)
+        return 0; /* a whiteout is a removal */
     if (!learned(g, e->relative))
         return -1;
     bool guarded = tc_commit_guarded(g->item, e->relative, e->st->stx_mode);
     bool deep = e->depth >= DEEPEST;
     errno = deep ? ENAMETOOLONG : 0;
-    change.held = deep        ? tc_commit_undone
-                  : g->commit ? tc_commit_entry(g->cage, g->item, e)
-                              : stays_away(g, guarded);
+    change.held = deep                      ? tc_commit_undone
+                  : fate == TC_CHOICE_STAYS ? unchosen(g, e->relative, guarded)
+                  : g->commit               ? tc_commit_entry(g->cage, g->item, e)
+                                            : stays_away(g, guarded);
+    g->sets_mode[e->depth] = g->commit && !change.held && S_ISDIR(e->st->stx_mode);
     count_undone(g, e->relative, change.held);
     if (!guarded && is_kept(g, change.held))
         tc_keep_entry(&g->keeping, g->cage, g->item, e, change.kind, change.held);
@@ -309,6 +349,19 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *e)
         tc_session_keep_entry(&g->session, g->cage, g->item, e, change.kind, change.held);
     note(g, e, &change);
     return deep;
+}
+
+/* Rights that might keep out what the directory is to hold come last. */
+static void leave_copy(void *userdata, const struct tc_walk_entry *walked)
+{
+    struct gathering *g = userdata;
+    struct tc_walk_entry made;
+    struct statx st;
+    if (!g->sets_mode[walked->depth])
+        return;
+    const struct tc_walk_entry *e = as_made(g, walked, &made, &st);
+    if (tc_commit_mode(g->cage, g->item, e) < 0)
+        count_undone(g, e->relative, tc_commit_undone);
 }
 
 /* What the copy has no more, from the leaves up. */
@@ -325,13 +378,18 @@ static void gather_removals(struct gathering *g)
             g->found->omitted_changes++;
             continue;
         }
+        enum tc_choice_fate choice = tc_choice_fate(w->choice, g->item, entry->relative);
         struct change change = {.kind = "deleted"};
+        if (choice == TC_CHOICE_GOES)
+            continue;
         if (!learned(g, entry->relative)) {
             g->found->omitted_changes++;
             continue;
         }
         bool guarded = tc_process_guards_below(g->item, entry->relative);
-        change.held = g->commit ? tc_commit_removal(g->cage, entry) : stays_away(g, guarded);
+        change.held = choice == TC_CHOICE_STAYS ? unchosen(g, entry->relative, guarded)
+                      : g->commit               ? tc_commit_removal(g->cage, entry)
+                                                : stays_away(g, guarded);
         count_undone(g, entry->relative, change.held);
         if (fate == TC_COMMIT_REPLACED)
             continue; /* what took its place is listed */
@@ -397,7 +455,7 @@ static int gather_tree(struct gathering *g)
     struct tc_walk walk = {.visit = g->item->drawer ? visit_drawer
                                     : copied        ? visit_copy
                                                     : visit,
-                           .leave = copied ? NULL : leave,
+                           .leave = copied ? leave_copy : leave,
                            .userdata = g,
                            .entries_max = ENTRIES_MAX,
                            .deadline_us =

@@ -47,6 +47,11 @@ static bool same_type(const struct tc_version *version, unsigned mode)
     return (version->mode & S_IFMT) == (mode & S_IFMT);
 }
 
+static bool same_rights(const struct tc_version *version, unsigned mode)
+{
+    return ((version->mode ^ mode) & 0777) == 0;
+}
+
 const char *tc_commit_kind(const struct tc_workspace *w, const struct tc_item *item,
                            const struct tc_walk_entry *e)
 {
@@ -56,7 +61,9 @@ const char *tc_commit_kind(const struct tc_workspace *w, const struct tc_item *i
         return "added";
     if (!same_type(&entry->copy, now.mode))
         return "modified";
-    return S_ISDIR(now.mode) || tc_version_same(&entry->copy, &now) ? NULL : "modified";
+    if (S_ISDIR(now.mode))
+        return same_rights(&entry->copy, now.mode) ? NULL : "modified";
+    return tc_version_same(&entry->copy, &now) ? NULL : "modified";
 }
 
 /* The directory below `root` that holds `relative`, never through a link. */
@@ -193,18 +200,57 @@ static int make_version(const struct tc_cage *cage, const struct tc_item *item,
                : rc;
 }
 
-static const char *commit_directory(const struct tc_item *item, const struct tc_walk_entry *e,
-                                    int dir, bool given)
+/* One that is there gives its rights to change only if the host left them alone. */
+static const char *check_directory(const struct tc_workspace *w, const struct tc_item *item,
+                                   const struct tc_walk_entry *e, int dir)
+{
+    const struct tc_copied *base = tc_commit_base(w, item, e->relative);
+    struct stat st;
+    if (fstatat(dir, tc_path_base(e->relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return elsewhere();
+    if (!S_ISDIR(st.st_mode))
+        return tc_commit_conflict;
+    if (!base || !S_ISDIR(base->copy.mode) || same_rights(&base->copy, e->st->stx_mode))
+        return NULL;
+    return w->overwrite || same_rights(&base->host, st.st_mode) ? NULL : tc_commit_conflict;
+}
+
+/* What is to go into a new one comes first, its rights come last. */
+static const char *commit_directory(const struct tc_workspace *w, const struct tc_item *item,
+                                    const struct tc_walk_entry *e, int dir, bool given)
 {
     const char *name = tc_path_base(e->relative);
-    struct stat st;
-    if (mkdirat(dir, name, e->st->stx_mode & 0777) < 0) {
-        bool there = errno == EEXIST && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-        return !there ? elsewhere() : S_ISDIR(st.st_mode) ? NULL : tc_commit_conflict;
-    }
+    if (mkdirat(dir, name, (e->st->stx_mode & 0777) | 0700) < 0)
+        return errno == EEXIST ? check_directory(w, item, e, dir) : elsewhere();
     if (given && give(item, dir, name, S_IFDIR) < 0)
         return tc_commit_undone;
     return NULL;
+}
+
+/* A directory that the host made at a new one's place meanwhile keeps its own. */
+int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,
+                   const struct tc_walk_entry *e)
+{
+    const struct tc_copied *base = tc_commit_base(cage->workspace, item, e->relative);
+    bool was = base && S_ISDIR(base->copy.mode);
+    unsigned mode = e->st->stx_mode & 0777, made = was ? base->host.mode & 0777 : mode | 0700;
+    struct stat st;
+    char path[64];
+    _autofd_ int dir = parent_of(item->fd, e->relative);
+    _autofd_ int fd = dir < 0 ? -1
+                              : openat(dir, tc_path_base(e->relative),
+                                       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    if ((st.st_mode & 0777) == mode)
+        return 0;
+    errno = ESTALE;
+    if (cage->trees->host->privileged && st.st_uid != item->uid)
+        return -1;
+    if ((st.st_mode & 0777) != made && !(was && cage->workspace->overwrite))
+        return was ? -1 : 0;
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return chmod(path, (st.st_mode & 07000) | mode);
 }
 
 /* Is the target on the host still what the copy was made from? NULL: yes, and *ret says what it is;
@@ -314,7 +360,7 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
     if (tc_journal_write(w->journal, item, e->relative) < 0)
         return tc_commit_undone;
     if (S_ISDIR(mode))
-        return commit_directory(item, e, dir, t->host->privileged);
+        return commit_directory(w, item, e, dir, t->host->privileged);
     return replace(cage, item, e, dir);
 }
 

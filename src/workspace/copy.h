@@ -53,6 +53,11 @@ bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigne
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
                             const struct tc_walk_entry *e);
 
+/* A directory that was brought back gets its rights, when all that it holds is there. 0, or -1 with
+ * errno. */
+int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,
+                   const struct tc_walk_entry *e);
+
 enum tc_commit_fate { TC_COMMIT_STAYS, TC_COMMIT_GONE, TC_COMMIT_REPLACED, TC_COMMIT_UNSEEN };
 /* Did the tool remove what it was given, or put something of another type in its place? UNSEEN,
  * with errno: that cannot be told. */

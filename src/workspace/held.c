@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "base/remove.h"
 #include "base/sys.h"
+#include "workspace/choice.h"
 #include "workspace/journal.h"
 #include "workspace/reading.h"
 
@@ -108,7 +109,7 @@ unsigned tc_held_sweep(void)
 
 /* ---- one of them ---- */
 
-static char *path_of(const struct tc_held_tree *tree, const struct tc_held_row *row)
+char *tc_held_path(const struct tc_held_tree *tree, const struct tc_held_row *row)
 {
     return tree->name ? strdup(tree->path) : tc_path_join(tree->path, row->relative);
 }
@@ -133,7 +134,7 @@ static bool add_content(int own, const struct tc_held_list *list, const struct t
     if (dir < 0 || statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
         return tc_resolve_gone(errno); /* a removal */
     c->bytes = (int64_t)st.stx_size;
-    c->mode = st.stx_mode;
+    c->mode = row->mode ? row->mode : st.stx_mode;
     if (S_ISLNK(st.stx_mode))
         return (c->target = tc_link_target(dir, name)) != NULL;
     if (!S_ISREG(st.stx_mode))
@@ -154,18 +155,19 @@ static bool add_content(int own, const struct tc_held_list *list, const struct t
     return f && f->path && !c->sha256 == !f->sha256;
 }
 
-static int show(int own, const struct tc_held_list *list, struct tc_outcome *o)
+static int show(int own, const struct tc_choice *choice, struct tc_outcome *o)
 {
+    const struct tc_held_list *list = choice->list;
     struct tc_reader reader = {0};
     bool fine = true;
     for (size_t i = 0; i < list->row_count && fine; i++) {
         const struct tc_held_row *row = &list->rows[i];
         const struct tc_held_tree *tree = &list->trees[row->tree];
-        if (!row->kind)
+        if (!row->kind || !choice->chosen[i])
             continue;
         struct tc_change *c = TC_PUSH(o->changes, o->change_count);
         if (c)
-            *c = (struct tc_change){.path = path_of(tree, row),
+            *c = (struct tc_change){.path = tc_held_path(tree, row),
                                     .kind = strdup(row->kind),
                                     .held = row->held ? strdup(row->held) : NULL,
                                     .was_mode = row->was ? row->host.mode : 0,
@@ -264,10 +266,12 @@ static void past_done(struct past *past)
     tc_trees_done(&past->trees);
 }
 
-static int bring_back(int own, struct tc_held_list *list, bool overwrite,
+static int bring_back(int own, struct tc_held_list *list, struct tc_choice *choice, bool overwrite,
                       struct tc_outcome *outcome)
 {
-    struct past past = {.trees.host = &tc_tree_host, .workspace.overwrite = overwrite};
+    struct past past = {.trees.host = &tc_tree_host,
+                        .workspace = {.overwrite = overwrite, .choice = choice}};
+    choice->trees = &past.trees;
     const char *where = "";
     past.plan.call = list->call;
     past.plan.tool = list->tool;
@@ -291,7 +295,34 @@ static int bring_back(int own, struct tc_held_list *list, bool overwrite,
     return rc;
 }
 
-int tc_held_settle(const char *call, enum tc_held_action action, struct tc_outcome *outcome)
+/* With the list and what was chosen of it. */
+static int settle_list(int own, struct tc_held_list *list, enum tc_held_action action,
+                       const struct tc_strv *paths, struct tc_outcome *outcome)
+{
+    _auto_(tc_choice_done) struct tc_choice choice = {.discards = action == TC_HELD_DISCARD};
+    ssize_t made = tc_choice_make(&choice, list, paths);
+    if (made < 0)
+        return tc_cage_fail_memory(&(struct tc_cage){.outcome = outcome}, "changes");
+    if (made > 0) {
+        errno = 0;
+        return fail(outcome, paths->items[made - 1], TOOLCAGE_EUSAGE,
+                    "`toolcage changes CALL` lists them", "no change is held at");
+    }
+    return action == TC_HELD_SHOW
+               ? show(own, &choice, outcome)
+               : bring_back(own, list, &choice, action == TC_HELD_OVERWRITE, outcome);
+}
+
+static int discard_all(int dir, const char *call, struct tc_outcome *outcome)
+{
+    return tc_remove_tree(dir, call) == 0
+               ? 0
+               : fail(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
+                      "cannot remove the changes of call");
+}
+
+int tc_held_settle(const char *call, enum tc_held_action action, const struct tc_strv *paths,
+                   struct tc_outcome *outcome)
 {
     struct tc_held_list list = {0};
     _autofd_ int dir = is_id(call) ? tc_held_look() : (errno = ENOENT, -1);
@@ -309,19 +340,14 @@ int tc_held_settle(const char *call, enum tc_held_action action, struct tc_outco
     if (flock(own, LOCK_EX | LOCK_NB) < 0)
         return fail(outcome, call, TOOLCAGE_EBACKEND, "try again when it has ended",
                     "another program settles the changes of call");
-    if (action == TC_HELD_DISCARD)
-        rc = tc_remove_tree(dir, call) == 0
-                 ? 0
-                 : fail(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
-                        "cannot remove the changes of call");
+    if (action == TC_HELD_DISCARD && !paths->count)
+        rc = discard_all(dir, call, outcome);
     else if (read_list(own, &list) < 0)
         rc = fail(outcome, call, TOOLCAGE_EBACKEND,
                   "discard them; their files are in the state directory, below held",
                   "cannot read the list of changes of call");
-    else if (action == TC_HELD_SHOW)
-        rc = show(own, &list, outcome);
     else
-        rc = bring_back(own, &list, action == TC_HELD_OVERWRITE, outcome);
+        rc = settle_list(own, &list, action, paths, outcome);
     tc_held_list_done(&list);
     return rc;
 }

@@ -23,6 +23,7 @@ struct tc_held_row {
     int64_t tree;
     char *relative;
     char *kind, *held;      /* NULL: a directory on the way to others */
+    int64_t mode;           /* of a directory that the tool changed or made; else 0 */
     bool was;               /* something stood there when the call began: */
     struct tc_version host; /* this, or nothing that can be equal to what stands there now */
 };
@@ -39,6 +40,8 @@ struct tc_held_list {
 
 void tc_held_visit(struct tc_wire *w, struct tc_held_list *list);
 void tc_held_list_done(struct tc_held_list *list);
+/* As the tool saw it; owned. */
+char *tc_held_path(const struct tc_held_tree *tree, const struct tc_held_row *row);
 
 struct tc_keeping {
     int dir;       /* of all held calls; -1: nothing is kept */
@@ -75,9 +78,11 @@ enum tc_held_action {
 
 /* All of them into outcome->waiting. */
 int tc_held_calls(struct tc_outcome *outcome);
-/* One; what there is, or what became of it, into outcome->changes. 0, or -1 with the failure
- * written. */
-int tc_held_settle(const char *call, enum tc_held_action action, struct tc_outcome *outcome);
+/* One; what there is, or what became of it, into outcome->changes. `paths` are the changes that are
+ * meant, as the tool saw them, with what lies below; none: all. The others stay held. 0, or -1 with
+ * the failure written. */
+int tc_held_settle(const char *call, enum tc_held_action action, const struct tc_strv *paths,
+                   struct tc_outcome *outcome);
 /* Removes what was under way when its process died; how many. */
 unsigned tc_held_sweep(void);
 

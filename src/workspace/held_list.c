@@ -8,7 +8,7 @@
 
 #include "workspace/held.h"
 
-static const char format[] = "toolcage held changes 1";
+static const char format[] = "toolcage held changes 2";
 enum { TREES_MAX = 2048, ROWS_MAX = 2000000 };
 
 static void visit_time(struct tc_wire *w, struct statx_timestamp *t)
@@ -53,6 +53,7 @@ static void visit_row(struct tc_wire *w, struct tc_held_row *r)
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         tc_wire_str(w, texts[i]);
     tc_wire_i64(w, &r->tree);
+    tc_wire_i64(w, &r->mode);
     TC_WIRE_INT(w, r->was);
     visit_version(w, &r->host);
     if (!r->relative)

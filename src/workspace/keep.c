@@ -138,7 +138,7 @@ static int64_t tree_of(struct tc_keeping *k, const struct tc_item *item)
 }
 
 static bool add_row(struct tc_keeping *k, int64_t tree, const char *relative, const char *kind,
-                    const char *held, const struct tc_copied *base)
+                    const char *held, int64_t mode, const struct tc_copied *base)
 {
     struct tc_held_row *row = TC_PUSH(k->list.rows, k->list.row_count);
     bool failed = !row;
@@ -148,6 +148,7 @@ static bool add_row(struct tc_keeping *k, int64_t tree, const char *relative, co
                                 .relative = copy_or_null(relative, &failed),
                                 .kind = copy_or_null(kind, &failed),
                                 .held = copy_or_null(held, &failed),
+                                .mode = mode,
                                 .was = base != NULL};
     if (base) {
         row->host = base->host;
@@ -164,7 +165,7 @@ static bool make_way(struct tc_keeping *k, int64_t tree, char *place)
     for (char *slash = strchr(start, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         int rc = mkdirat(k->own, place, 0700);
-        bool fine = rc == 0 ? add_row(k, tree, start, NULL, NULL, &directory) : errno == EEXIST;
+        bool fine = rc == 0 ? add_row(k, tree, start, NULL, NULL, 0, &directory) : errno == EEXIST;
         *slash = '/';
         if (!fine)
             return false;
@@ -190,9 +191,10 @@ void tc_keep_entry(struct tc_keeping *k, const struct tc_cage *cage, const struc
     _autofree_ char *place =
         tree < 0 ? NULL
                  : tc_format("%lld/%s", (long long)tree, item->name ? item->name : e->relative);
-    k->failed = !place || !make_way(k, tree, place) || !copy_entry(k, e, place) ||
-                !add_row(k, tree, e->relative, kind, held,
-                         tc_commit_base(cage->workspace, item, e->relative));
+    k->failed =
+        !place || !make_way(k, tree, place) || !copy_entry(k, e, place) ||
+        !add_row(k, tree, e->relative, kind, held, S_ISDIR(e->st->stx_mode) ? e->st->stx_mode : 0,
+                 tc_commit_base(cage->workspace, item, e->relative));
 }
 
 void tc_keep_removal(struct tc_keeping *k, const struct tc_cage *cage,
@@ -200,7 +202,7 @@ void tc_keep_removal(struct tc_keeping *k, const struct tc_cage *cage,
 {
     bool fine = !k->failed && open_own(k, cage);
     int64_t tree = fine ? tree_of(k, entry->item) : -1;
-    k->failed = tree < 0 || !add_row(k, tree, entry->relative, "deleted", held, entry);
+    k->failed = tree < 0 || !add_row(k, tree, entry->relative, "deleted", held, 0, entry);
 }
 
 static int write_list(struct tc_keeping *k)

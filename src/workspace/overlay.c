@@ -78,6 +78,7 @@ static int note_name(void *userdata, const struct tc_walk_entry *e)
     if (!directory)
         return 0;
     place->inode = e->st->stx_ino;
+    place->mode = e->st->stx_mode;
     place->device = makedev(e->st->stx_dev_major, e->st->stx_dev_minor);
     return tc_workspace_kernel_fs(e);
 }
@@ -249,6 +250,11 @@ static int note(struct comparison *c, const char *relative, int dir, const struc
     if (!told && untouched(c, relative, dir, host))
         entry->host = tc_workspace_version(host);
     entry->copy.mode = host->stx_mode;
+    const struct tc_place *place = S_ISDIR(host->stx_mode) ? place_of(c, relative) : NULL;
+    if (place && place->mode) {
+        entry->copy.mode = place->mode;
+        entry->host.mode = entry->host.mode ? place->mode : 0;
+    }
     if (copy)
         entry->copy = *copy;
     return 0;

@@ -155,7 +155,8 @@ static int put_directory(const struct putting *put, const struct tc_walk_entry *
         return make_like(put, dir, e->relative);
     if (mkdirat(dir, name, 0700) < 0 || own(put, dir, name, true) < 0)
         return -1;
-    return fchmodat(dir, name, e->st->stx_mode & 0777, 0);
+    int64_t mode = row && row->mode ? row->mode : e->st->stx_mode;
+    return fchmodat(dir, name, mode & 0777, 0);
 }
 
 static int put_entry(const struct putting *put, const struct tc_walk_entry *e, int dir)

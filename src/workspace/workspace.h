@@ -10,6 +10,7 @@
 
 #include "tree/tree.h"
 
+struct tc_choice;
 struct tc_journal;
 struct tc_session;
 
@@ -32,6 +33,7 @@ struct tc_place {
     const struct tc_item *item;
     const char *relative;
     uint64_t inode; /* of a directory; of nothing else */
+    unsigned mode;  /* so is this */
     dev_t device;
 };
 
@@ -47,11 +49,12 @@ struct tc_workspace {
     pid_t collector;              /* gathers changes; 0: none */
     int collector_fd, changes_fd;
     bool committing;
-    int journals;               /* directory of journals; -1: nothing will come back */
-    int held;                   /* directory of what waits for a person; -1: nothing will */
-    bool overwrite;             /* a person says so of newer work of the host */
-    struct tc_journal *journal; /* in the process that commits */
-    struct tc_session *session; /* NULL: none */
+    int journals;                   /* directory of journals; -1: nothing will come back */
+    int held;                       /* directory of what waits for a person; -1: nothing will */
+    const struct tc_choice *choice; /* of what was held; NULL: this is the call itself */
+    bool overwrite;                 /* a person says so of newer work of the host */
+    struct tc_journal *journal;     /* in the process that commits */
+    struct tc_session *session;     /* NULL: none */
 };
 
 /* What a new one is. */

@@ -99,9 +99,10 @@ int tc_held_calls(struct tc_outcome *outcome)
     return 0;
 }
 
-int tc_held_settle(const char *call, enum tc_held_action action, struct tc_outcome *outcome)
+int tc_held_settle(const char *call, enum tc_held_action action, const struct tc_strv *paths,
+                   struct tc_outcome *outcome)
 {
-    (void)call, (void)action, (void)outcome;
+    (void)call, (void)action, (void)paths, (void)outcome;
     return 0;
 }
 

@@ -162,6 +162,53 @@ def is_elsewhere(answer, code, back, errnum):
     return code == 125 and (error.get("code"), error.get("stage"), error.get("subject"), error.get("errno")) == ("path", "changes", answer.call, errnum)
 
 
+def chosen(s, more):
+    """Some of the changes: by their names, with what lies below, and the directories that they need."""
+    answer = s.shell(f"cd {s.ws}; {SCRIPT}; echo f > p/q/f; echo g > p/q/g; echo h > p/h", more=more)
+    for paths, missing in (([f"{s.ws}/nothing"], "nothing"), (["a", "p/q/ff"], "p/q/ff"), (["dir/su"], "dir/su"), (["/etc/passwd"], "/etc/passwd"), (["../x"], "../x")):
+        code, back, err = changes(s, answer.call, "commit", *paths)
+        error = back.get("error") or {}
+        check(code == 125 and (error.get("code"), error.get("stage")) == ("usage", "changes") and str(error.get("subject")).endswith(missing), f"{missing} is no change", (code, back, err))
+    check(s.read("ws/a") == b"a\n", "and then nothing has happened", tree(s.ws))
+    code, told, _ = changes(s, answer.call, "show", "p")
+    check(set(rows(s, told)) == {"p", "p/q", "p/q/f", "p/q/g", "p/h"}, "shown with what lies below", told)
+    code, back, err = changes(s, answer.call, "commit", "./p/q/f", "gone", f"{s.ws}/a", "a")
+    left = {name for name, (_, held) in rows(s, back).items() if held}
+    check(code == 1 and s.read("ws/a") == b"tool\n" and s.read("ws/p/q/f") == b"f\n" and not os.path.exists(s.path("ws/gone")), "what is named comes", (back, err))
+    check({"p/q/g", "p/h", "new", "dir/n", "link", ".git/hooks/x"} <= left and not {"p", "p/q", "a", "gone"} & left, "the others stay", back)
+    check(sorted(os.listdir(s.path("ws/p"))) == ["q"] and os.listdir(s.path("ws/p/q")) == ["f"] and os.path.isdir(s.path("ws/dir/sub")), "and are not here", tree(s.ws))
+    code, back, err = changes(s, answer.call, "discard", "p", "new")
+    check(not os.path.exists(s.path("ws/p/h")) and os.path.exists(s.path("ws/p/q/f")) and "p/h" not in rows(s, back) and "dir/n" in rows(s, back), "discarded, some are gone", (back, err))
+    code, back, err = changes(s, answer.call, "commit")
+    check(os.readlink(s.path("ws/link")) == "a" and s.read("ws/dir/n") == b"n\n" and not os.path.exists(s.path("ws/dir/sub")) and not os.path.exists(s.path("ws/new")), "the rest comes later", (back, err))
+    changes(s, answer.call, "discard")
+
+
+def rights(s, more):
+    """A directory's rights are a change like others."""
+    s.directory("ws/out")
+    s.write("ws/dir/keep", "keep")
+    os.chmod(s.path("ws/out"), 0o755)
+    answer = s.shell(f"cd {s.ws}; chmod 700 out; mkdir -p shut/in; echo x > shut/in/f; chmod 500 shut/in; chmod 750 dir; echo y > dir/y", more=more)
+    _, told, _ = changes(s, answer.call)
+    by = {os.path.relpath(row["path"], s.ws): row for row in told["changes"]}
+    check([by["out"].get(key) for key in ("kind", "type", "mode", "mode_before")] == ["modified", "directory", "0700", "0755"], "listed", told)
+    check(set(by) == {"out", "dir", "dir/y", "shut", "shut/in", "shut/in/f"} and by["shut/in"]["mode"] == "0500", "each once", told)
+    code, back, err = changes(s, answer.call, "commit", "dir/y")
+    check(os.stat(s.path("ws/dir")).st_mode & 0o777 == 0o755 and s.read("ws/dir/y") == b"y\n", "what lies in it comes without them", (back, err))
+    os.chmod(s.path("ws/out"), 0o711)
+    code, back, err = changes(s, answer.call, "commit")
+    check(rows(s, back)["out"] == ("modified", "conflict") and os.stat(s.path("ws/out")).st_mode & 0o777 == 0o711, "those that the host changed since stay", (code, back, err))
+    check(os.stat(s.path("ws/shut/in")).st_mode & 0o777 == 0o500 and s.read("ws/shut/in/f") == b"x\n" and os.stat(s.path("ws/dir")).st_mode & 0o777 == 0o750, "the others come, after what is in them", (back, err))
+    code, back, err = changes(s, answer.call, "commit", "--overwrite")
+    check(code == 0 and os.stat(s.path("ws/out")).st_mode & 0o777 == 0o700, "unless a person says so", (code, back, err))
+    os.chmod(s.path("ws/shut/in"), 0o700)
+    answer = s.shell(f"cd {s.ws}; chmod 755 out", more=more.replace("ask", "on_success"))
+    check(os.stat(s.path("ws/out")).st_mode & 0o777 == 0o755 and answer.kinds == {s.path("ws/out"): "modified"}, "without a question, too", answer)
+    done = subprocess.run([TOOLCAGE, "exec", "--dry-run", "--write", ".", "chmod", "700", "out"], env=s.environ, cwd=s.ws, capture_output=True, text=True, check=False)
+    check(done.stderr == "toolcage: would change out  mode 0755 -> 0700\n", "and --dry-run says so", done)
+
+
 def moved(s, more):
     answer = s.shell(f"cd {s.ws}; echo tool > a", more=more)
     os.rename(s.ws, s.path("elsewhere"))
@@ -284,6 +331,24 @@ def viewed(s):
     check(person.end() == 0 and s.read("ws/a") == b"tool\n", "which comes after it", person.said)
 
 
+def one_by_one(s):
+    """For each file by itself: what is said yes to comes, what is discarded goes, the others stay."""
+    here(s, "copy")
+    fill(s)
+    person = Person(s, caged(s, "echo tool > a; rm gone; mkdir d; echo b > d/b; echo c > d/c; echo z > z"))
+    person.hears(b"else: later")
+    since = person.types("f")
+    for name, answer in (("a", "y"), ("d/b", "y"), ("d/c", "d"), ("gone", ""), ("z", "y")):
+        check(person.hears(b"apply this one?", since) and name.encode() in person.said[since:], f"asked about {name}", person.said[since:])
+        since = person.types(answer)
+    person.end()
+    check(s.read("ws/a") == b"tool\n" and os.listdir(s.path("ws/d")) == ["b"] and s.read("ws/z") == b"z\n" and os.path.exists(s.path("ws/gone")), "each as it was answered", (tree(s.ws), person.said))
+    _, calls, _ = changes(s)
+    mine = [row["call"] for row in calls["held"] if row["call"].encode() in person.said]
+    check(len(mine) == 1 and set(rows(s, changes(s, mine[0])[1])) == {"gone"}, "what was left is staged", (calls, person.said))
+    changes(s, mine[0], "discard")
+
+
 def told_apart(s):
     """A tool's line that begins as ours do is told as the tool's, however it gets there."""
     for script, seen in (("echo toolcage: x", b"toolcage (said by the tool): x"), ("echo hint: x >&2", b"hint (said by the tool): x"),
@@ -315,4 +380,4 @@ def cut(s):
             changes(s, row["call"], "discard")
 
 
-run(*(in_both(part) for part in (asked, named, newer, compared, shown, alike, moved, denied, single)), conflict, mistakes, at_a_terminal, viewed, told_apart, cut)
+run(*(in_both(part) for part in (asked, named, newer, compared, shown, alike, chosen, rights, moved, denied, single)), conflict, mistakes, at_a_terminal, viewed, one_by_one, told_apart, cut)

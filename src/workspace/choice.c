@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "workspace/choice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+
+static int by_place(const void *a, const void *b)
+{
+    const struct tc_held_row *x = *(const struct tc_held_row *const *)a,
+                             *y = *(const struct tc_held_row *const *)b;
+    if (x->tree != y->tree)
+        return x->tree < y->tree ? -1 : 1;
+    return strcmp(x->relative, y->relative);
+}
+
+static const struct tc_held_row *find(const struct tc_choice *c, int64_t tree, const char *relative)
+{
+    struct tc_held_row key = {.tree = tree, .relative = (char *)relative};
+    const struct tc_held_row *wanted = &key, *const *found =
+                                                 c->order ? bsearch(&wanted, c->order, c->count,
+                                                                    sizeof(wanted), by_place)
+                                                          : NULL;
+    return found ? *found : NULL;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Marks the paths that mean it: the change itself, or a directory above. */
+static bool is_meant(const char *path, const struct tc_strv *paths, bool *used)
+{
+    char place[2 * PATH_MAX], *start = place;
+    bool meant = false;
+    tc_strcopy(place, sizeof(place), path);
+    for (char *end = place + strlen(place); end && end > place; end = strrchr(place, '/')) {
+        *end = '\0';
+        char *const *found =
+            bsearch(&start, paths->items, paths->count, sizeof(*paths->items), by_text);
+        if (found)
+            used[found - paths->items] = meant = true;
+    }
+    return meant;
+}
+
+/* Was a directory here already, of which the tool changed no more than the rights? */
+static bool was_directory(const struct tc_held_row *row)
+{
+    return row->was && S_ISDIR(row->host.mode);
+}
+
+/* The directories above it that the tool made, without which it has no place. */
+static void choose_above(struct tc_choice *c, const struct tc_held_row *row)
+{
+    char place[PATH_MAX];
+    tc_strcopy(place, sizeof(place), row->relative);
+    for (char *slash = strrchr(place, '/'); slash; slash = strrchr(place, '/')) {
+        *slash = '\0';
+        const struct tc_held_row *above = find(c, row->tree, place);
+        if (above && strcmp(above->kind, "deleted") != 0 && !was_directory(above))
+            c->chosen[above - c->list->rows] = true;
+    }
+}
+
+static int sort_rows(struct tc_choice *c)
+{
+    size_t all = c->list->row_count;
+    c->order = calloc(all + 1, sizeof(*c->order));
+    c->chosen = calloc(all + 1, sizeof(*c->chosen));
+    if (!c->order || !c->chosen)
+        return -1;
+    for (size_t i = 0; i < all; i++)
+        if (c->list->rows[i].kind)
+            c->order[c->count++] = &c->list->rows[i];
+    qsort(c->order, c->count, sizeof(*c->order), by_place);
+    return 0;
+}
+
+/* `sorted` has the paths, too. */
+static int choose(struct tc_choice *c, const struct tc_strv *sorted, bool *used)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct tc_held_row *row = c->order[i];
+        _autofree_ char *path = tc_held_path(&c->list->trees[row->tree], row);
+        if (!path)
+            return -1;
+        bool *chosen = &c->chosen[row - c->list->rows];
+        *chosen = *chosen || is_meant(path, sorted, used);
+    }
+    for (size_t i = 0; i < c->count && !c->discards; i++)
+        if (c->chosen[c->order[i] - c->list->rows] && strcmp(c->order[i]->kind, "deleted") != 0)
+            choose_above(c, c->order[i]);
+    return 0;
+}
+
+/* A path that is said twice counts once. */
+static bool is_used(const struct tc_strv *sorted, const bool *used, const char *path)
+{
+    for (size_t i = 0; i < sorted->count; i++)
+        if (used[i] && strcmp(sorted->items[i], path) == 0)
+            return true;
+    return false;
+}
+
+static ssize_t find_unused(const struct tc_strv *sorted, const bool *used,
+                           const struct tc_strv *paths)
+{
+    bool all = true;
+    for (size_t i = 0; i < sorted->count; i++)
+        all = all && used[i];
+    for (size_t i = 0; !all && i < paths->count; i++)
+        if (!is_used(sorted, used, paths->items[i]))
+            return (ssize_t)i + 1;
+    return 0;
+}
+
+ssize_t tc_choice_make(struct tc_choice *choice, const struct tc_held_list *list,
+                       const struct tc_strv *paths)
+{
+    _auto_(tc_strv_done) struct tc_strv sorted = {0};
+    _autofree_ bool *used = calloc(paths->count + 1, sizeof(*used));
+    choice->list = list;
+    if (!used || !tc_strv_copy(&sorted, paths) || sort_rows(choice) < 0)
+        return -1;
+    if (sorted.count)
+        qsort(sorted.items, sorted.count, sizeof(*sorted.items), by_text);
+    if (!paths->count)
+        memset(choice->chosen, true, list->row_count);
+    else if (choose(choice, &sorted, used) < 0)
+        return -1;
+    return find_unused(&sorted, used, paths);
+}
+
+void tc_choice_done(struct tc_choice *choice)
+{
+    free(choice->order);
+    free(choice->chosen);
+    *choice = (struct tc_choice){0};
+}
+
+const struct tc_held_row *tc_choice_row(const struct tc_choice *choice, const struct tc_item *item,
+                                        const char *relative)
+{
+    return choice ? find(choice, item - choice->trees->items, relative) : NULL;
+}
+
+enum tc_choice_fate tc_choice_fate(const struct tc_choice *choice, const struct tc_item *item,
+                                   const char *relative)
+{
+    const struct tc_held_row *row = tc_choice_row(choice, item, relative);
+    if (!row)
+        return TC_CHOICE_COMES;
+    if (!choice->chosen[row - choice->list->rows])
+        return TC_CHOICE_STAYS;
+    return choice->discards ? TC_CHOICE_GOES : TC_CHOICE_COMES;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Which of a call's held changes a person means, by their paths as the tool sees them. A path means
+ * what lies below it, too, and the directories on the way that the tool made. */
+#ifndef TC_WORKSPACE_CHOICE_H
+#define TC_WORKSPACE_CHOICE_H
+
+#include "workspace/held.h"
+
+struct tc_choice {
+    const struct tc_held_list *list;
+    const struct tc_trees *trees;     /* item N stands for tree N of the list */
+    const struct tc_held_row **order; /* those that are changes, by tree and name */
+    bool *chosen;                     /* each row of the list */
+    size_t count;
+    bool discards; /* what is chosen is thrown away */
+};
+
+enum tc_choice_fate {
+    TC_CHOICE_COMES,
+    TC_CHOICE_STAYS,
+    TC_CHOICE_GOES,
+};
+
+/* No paths mean all of them. 0; or the number of the first path that means nothing, plus 1; or -1:
+ * no memory. */
+ssize_t tc_choice_make(struct tc_choice *choice, const struct tc_held_list *list,
+                       const struct tc_strv *paths);
+void tc_choice_done(struct tc_choice *choice);
+/* The row of a change of this item, or NULL. */
+const struct tc_held_row *tc_choice_row(const struct tc_choice *choice, const struct tc_item *item,
+                                        const char *relative);
+/* `choice` NULL: everything comes. */
+enum tc_choice_fate tc_choice_fate(const struct tc_choice *choice, const struct tc_item *item,
+                                   const char *relative);
+
+#endif
