@@ -7,7 +7,11 @@ MESON ?= meson
 NINJA ?= ninja
 export YES BUILD
 
-.PHONY: all try check check-all conformance escape agree torture install format fuzz bench dist clean
+.PHONY: programs all try check check-all conformance escape agree torture install format fuzz bench dist clean
+
+# What runs: command line, library, helpers and attacks; no test.
+programs: $(BUILD)/build.ninja
+	@$(NINJA) -C $(BUILD) programs
 
 all: $(BUILD)/build.ninja
 	@$(NINJA) -C $(BUILD)
@@ -19,7 +23,7 @@ $(BUILD)/build.ninja:
 # A tool in its cage, and the two attacks that every introduction names, stopped.
 try:
 	@tools/deps build try
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory programs
 	@tools/try $(BUILD)
 
 # The suites, but for long forms and for what this change has not touched. The last line is the sum.
@@ -55,7 +59,10 @@ agree: all
 torture: all
 	@tests/torture/all $(BUILD)
 
-install: all
+# PREFIX=/opt/toolcage puts it there, for this and later installs of the build directory.
+install: $(BUILD)/build.ninja
+	@if [ -n "$(PREFIX)$(prefix)" ]; then $(MESON) configure $(BUILD) -Dprefix="$(or $(PREFIX),$(prefix))"; fi
+	@$(MAKE) --no-print-directory all
 	@$(MESON) install -C $(BUILD) --no-rebuild
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || PATH=$$PATH:/sbin ldconfig
 

@@ -190,11 +190,8 @@ int main(int argc, char **argv)
     tc_companion_offer(argc, argv);
     if (!standard_descriptors())
         return TC_EXIT_FAILURE;
-    if (argc < 2) {
-        tc_cli_say("no verb given");
-        tc_cli_hint("toolcage exec ls -l runs a command; toolcage --help lists the verbs");
-        return TC_EXIT_FAILURE;
-    }
+    if (argc < 2)
+        return print_help();
     argc--, argv++;
     if (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h"))
         return print_help();

@@ -4,7 +4,6 @@
 from cli import Place, check, expect, finish
 
 MISTAKES = [
-    ("no verb", [], ["toolcage: no verb given\nhint: toolcage exec"]),
     ("a command in place of a verb", ["lss", "-l"], ["unknown verb lss", "toolcage exec lss"]),
     ("a mistyped verb", ["doctr"], ["unknown verb doctr", "did you mean toolcage doctor?"]),
     ("an option before the verb", ["--json", "exec"], ["unknown option --json", "after the verb"]),
@@ -52,6 +51,8 @@ with Place() as place:
     check(place.run("help").out == answer.out, "help is --help", answer)
     answer = expect(place, "the help of a group of verbs", ["policy", "--help"], 0, "  check            find every mistake", stream="out")
     check(place.run("help", "policy").out == answer.out == place.run("policy", "-h").out, "by each of its words", answer)
+    alone = expect(place, "toolcage alone prints the help", [], 0, "usage: toolcage VERB", stream="out")
+    check(alone.out == place.run("--help").out and alone.out.count("\n") <= 24 and not alone.err, "the whole of it, on one screen", alone)
     for verb in VERBS:
         answer = expect(place, f"help of {' '.join(verb)}", [*verb, "--help"], 0, "examples:\n  toolcage ", stream="out")
         check(place.run("help", *verb).out == answer.out, f"help {' '.join(verb)} is the same", answer)
