@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/companion.h"
+#include "cli/fold.h"
 #include "cli/opts.h"
 #include "cli/say.h"
 #include "cli/verbs.h"
@@ -53,6 +54,17 @@ static void put_verbs(FILE *out)
     (void)fputc('\n', out);
 }
 
+/* Lines are as long as the terminal has room for; what is no terminal gets them as they are. */
+static int print_text(const char *text)
+{
+    size_t width = tc_fold_width();
+    _autofree_ char *folded = width ? tc_fold(text, width) : NULL;
+    if (width && !folded)
+        return tc_cli_no_memory();
+    const char *shown = folded ? folded : text;
+    return tc_cli_print(shown, strlen(shown));
+}
+
 static int print_help(void)
 {
     char *text = NULL;
@@ -63,7 +75,7 @@ static int print_help(void)
     (void)fputs(head, out);
     put_verbs(out);
     (void)fputs(tail, out);
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print(text, size);
+    int rc = fclose(out) ? tc_cli_no_memory() : print_text(text);
     free(text);
     return rc;
 }
@@ -71,7 +83,7 @@ static int print_help(void)
 static int print_verb_help(const struct tc_verb *verb)
 {
     _autofree_ char *text = tc_args_help(verb);
-    return text ? tc_cli_print(text, strlen(text)) : tc_cli_no_memory();
+    return text ? print_text(text) : tc_cli_no_memory();
 }
 
 /* The group's verb after the place `at`; *ret_at is where to go on. NULL: no more. */
@@ -116,7 +128,7 @@ static char *write_group(const char *group, bool whole)
 static int print_group(const char *group)
 {
     _autofree_ char *text = write_group(group, true);
-    return text ? tc_cli_print(text, strlen(text)) : tc_cli_no_memory();
+    return text ? print_text(text) : tc_cli_no_memory();
 }
 
 /* "toolcage policy" alone, or with a word that it does not have. */

@@ -197,7 +197,7 @@ static void help_option(FILE *out, const struct tc_option *o)
     (void)snprintf(left, sizeof(left), "  %c%c%s --%s%s%s", o->letter ? '-' : ' ',
                    o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name, o->arg ? " " : "",
                    o->arg ? o->arg : "");
-    (void)fprintf(out, "%-32s %s\n", left, o->help);
+    (void)fprintf(out, "%-31s  %s\n", left, o->help);
 }
 
 char *tc_args_help(const struct tc_verb *verb)
