@@ -553,57 +553,6 @@ void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *fou
     tc_journal_end(&journal);
 }
 
-static bool is_object(const struct stat *st, const struct tc_masked *m)
-{
-    return st->st_dev == m->id.dev && st->st_ino == m->id.ino;
-}
-
-/* A rename takes the mask from the old file before the name leads to the new one, and holds its
- * directory's lock until both are done: whoever reads the directory waits for that. */
-static void outlast_renames(int dirfd)
-{
-    _autofd_ int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    char entries[1024];
-    if (fd >= 0)
-        (void)syscall(SYS_getdents64, fd, entries, sizeof(entries));
-}
-
-/* The mask hangs on the name in its directory, which may have been moved; then it went along, and
- * nothing else may stand at the denied path. */
-static bool stands(const struct tc_masked *m)
-{
-    struct stat st;
-    outlast_renames(m->parent);
-    if (fstatat(m->parent, tc_path_base(m->name), &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-        !is_object(&st, m))
-        return false;
-    _autofd_ int fd = tc_resolve_beneath(m->tree, m->name);
-    if (fd < 0)
-        return tc_resolve_gone(errno);
-    return fstat(fd, &st) == 0 && is_object(&st, m);
-}
-
-/* A mask vanishes when a host program replaces the name under it; then the tool may have seen what
- * the policy denies, and the call must say so. */
-static void check_masks(struct tc_cage *cage)
-{
-    struct tc_trees *t = cage->trees;
-    for (size_t i = 0; i < t->masked_count; i++) {
-        const struct tc_masked *m = &t->masked[i];
-        if (stands(m) || cage->outcome->failure.code)
-            continue;
-        (void)tc_cage_fail(
-            cage,
-            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                             .stage = "collect",
-                             .subject = m->deny->path,
-                             .hint = "do not edit denied files while a tool runs, or move "
-                                     "them out of the writable directory"},
-            TC_CLAUSE_FS_DENIED,
-            "%s was replaced on the host during the call, which took its mask away", m->deny->path);
-    }
-}
-
 static int by_number(const void *a, const void *b)
 {
     return *(const int *)a - *(const int *)b;
@@ -642,7 +591,7 @@ static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memor
     close_others(cage->trees);
     (void)umask(0); /* modes are the tool's */
     cage->outcome = &found;
-    check_masks(cage);
+    tc_workspace_check_masks(cage);
     tc_process_gather(cage, commit && !found.failure.code, &found);
     tc_outcome_visit(&w, &found);
     _exit(!w.failed && tc_write_all(memory, w.out.data, w.out.len) == 0 ? 0 : 1);
