@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """Mistakes on the command line, help, and what hands bring from other sandboxes."""
 import fcntl
+import json
 import os
 import struct
 import subprocess
@@ -81,6 +82,9 @@ with Place() as place:
             plain, folded = place.run(*verb, "--help").out, in_columns(place, width, *verb, "--help")
             long = [line for line in folded.splitlines() if len(line) > width and not line.startswith("  toolcage ")]
             check(not long and folded.split() == plain.split(), f"help of {' '.join(verb) or 'all'} in {width} columns", (long, folded))
+    answer = place.run("exec", "--json", "--why", "--", "cat", "/etc/shadow")
+    refused = {(row["operation"], row["target"]) for row in json.loads(answer.out)["denials"]}
+    check(("read", "/etc/shadow") in refused, "the README's example shows its denial", answer)
     alone = expect(place, "toolcage alone prints the help", [], 0, "usage: toolcage VERB", stream="out")
     check(alone.out == place.run("--help").out and alone.out.count("\n") <= 24 and not alone.err, "the whole of it, on one screen", alone)
     for verb in VERBS:

@@ -5,7 +5,10 @@
 import errno
 import json
 import os
+import pathlib
 import pty
+import re
+import shlex
 import signal
 import subprocess
 import time
@@ -349,6 +352,23 @@ def one_by_one(s):
     changes(s, mine[0], "discard")
 
 
+def documented(s):
+    """The README's transcript is what a person sees."""
+    readme = pathlib.Path(__file__).resolve().parents[3] / "README.md"
+    command, *lines = re.search(r"^```\n\$ (toolcage exec .*?)^```", readme.read_text(), re.S | re.M)[1].splitlines()
+    s.write("ws/notes", "begun\n")
+    s.write("ws/run.sh", "true\n", 0o644)
+    answers = [line.rsplit("else: later ", 1)[1] for line in lines if "else: later " in line]
+    person, since = Person(s, [TOOLCAGE, *shlex.split(command)[1:]]), 0
+    for answer in answers:
+        person.hears(b"else: later", since)
+        since = person.types(answer)
+    person.end()
+    said = re.sub(r"\x1b\[[01]m", "", person.said.decode()).replace("\r\n", "\n").strip().splitlines()
+    check(answers == ["v", "y"] and said == lines, "the README shows what is shown", (said, lines))
+    check(s.read("ws/notes") == b"begun\ndone\n" and os.stat(s.path("ws/run.sh")).st_mode & 0o777 == 0o755, "and the yes applies it", tree(s.ws))
+
+
 def told_apart(s):
     """A tool's line that begins as ours do is told as the tool's, however it gets there."""
     for script, seen in (("echo toolcage: x", b"toolcage (said by the tool): x"), ("echo hint: x >&2", b"hint (said by the tool): x"),
@@ -380,4 +400,4 @@ def cut(s):
             changes(s, row["call"], "discard")
 
 
-run(*(in_both(part) for part in (asked, named, newer, compared, shown, alike, chosen, rights, moved, denied, single)), conflict, mistakes, at_a_terminal, viewed, one_by_one, told_apart, cut)
+run(*(in_both(part) for part in (asked, named, newer, compared, shown, alike, chosen, rights, moved, denied, single)), conflict, mistakes, at_a_terminal, viewed, one_by_one, documented, told_apart, cut)
