@@ -51,9 +51,11 @@ int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
  * very file that this version of toolcage was made for. "compile": compiles the module at `path` in
  * a cage of its own, and keeps that for its calls. *ret_json is the caller's (toolcage_free):
  * {"engine", "version", "installed", "library", "reason"}. "inspect": what the module at `path`
- * asks for, {"module", "digest", "imports": [{"name", "provided"}]}. Reads and writes files before
- * it returns, and waits for the cage. Thread-safe. Errors: TOOLCAGE_EUSAGE, TOOLCAGE_EPATH,
- * TOOLCAGE_EBACKEND (no engine; no module), TOOLCAGE_EHELPER, TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY.
+ * asks for, {"module", "digest", "imports": [{"name", "provided"}]}. A path may be "catalog:NAME".
+ * "list" (with `path` NULL): the catalog, {"modules": [{"module", "description", "manifest"}]}.
+ * Reads and writes files before it returns, and waits for the cage. Thread-safe. Errors:
+ * TOOLCAGE_EUSAGE, TOOLCAGE_EPATH, TOOLCAGE_EBACKEND (no engine; no module), TOOLCAGE_EHELPER,
+ * TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY.
  */
 int toolcage_wasm_json(const char *action, const char *path, char **ret_json,
                        struct toolcage_error **err);

@@ -12,6 +12,7 @@
 #include "call/facts.h"
 #include "call/launch.h"
 #include "policy/backends.h"
+#include "policy/catalog.h"
 #include "wasm/version.h"
 
 #define WORKER "toolcage-wasm"
@@ -71,6 +72,44 @@ int tc_modules_engine(char **ret, struct toolcage_error **err)
     return r < 0 ? r : find_engine(worker, ret, err);
 }
 
+static int fail_catalog(const char *path, const char *reason, struct toolcage_error **err)
+{
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EBACKEND,
+                                    .stage = "module",
+                                    .subject = path,
+                                    .hint = "build toolcage where clang, lld and wasi-libc are, or "
+                                            "install it from a package that has its catalog"},
+                   "the catalog's module %s", reason);
+}
+
+/* Beside the program that runs it, and trusted as that is. */
+int tc_modules_catalog(char **path, struct toolcage_error **err)
+{
+    struct stat st;
+    _autofree_ char *worker = NULL;
+    if (!tc_startswith(*path, TC_CATALOG))
+        return 0;
+    const struct tc_profile *row = tc_catalog_find(*path);
+    if (!row)
+        return fail_catalog(*path, "is not one of this version: toolcage wasm list", err);
+    int r = tc_launch_beside(WORKER, &worker, err);
+    if (r < 0)
+        return r;
+    _autofree_ char *dir = tc_path_parent(worker);
+    _autofree_ char *file = dir ? tc_format("%s/catalog/%s.wasm", dir, row->name) : NULL;
+    if (!file)
+        return tc_fail_memory(err);
+    if (stat(file, &st) < 0)
+        return fail_catalog(file, "is not here", err);
+    const char *reason = tc_program_unsafe(&st);
+    if (reason)
+        return fail_catalog(file, reason, err);
+    free(*path);
+    *path = TAKE(file);
+    return 0;
+}
+
 /* Where the policy names none, the command's first word does, as a shell would take it. */
 static int name_module(struct tc_grant *grant, struct toolcage_error **err)
 {
@@ -110,6 +149,8 @@ static int find_code(struct tc_grant *grant, struct toolcage_error **err)
 int tc_modules_find(struct tc_grant *grant, struct toolcage_error **err)
 {
     int r = name_module(grant, err);
+    if (r == 0)
+        r = tc_modules_catalog(&grant->module, err);
     if (r == 0)
         r = tc_launch_beside(WORKER, &grant->module_worker, err);
     if (r == 0)

@@ -19,6 +19,8 @@ int tc_modules_find(struct tc_grant *grant, struct toolcage_error **err);
  * `path` was taken over as it. *ret is owned. */
 int tc_modules_json(const char *action, const char *path, char **ret, struct toolcage_error **err);
 
+/* The file that "catalog:NAME" stands for in *path, which is owned; any other path stays. */
+int tc_modules_catalog(char **path, struct toolcage_error **err);
 /* The engine's library; owned. */
 int tc_modules_engine(char **ret, struct toolcage_error **err);
 

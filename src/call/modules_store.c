@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "call/facts.h"
 #include "call/modules.h"
+#include "policy/catalog.h"
 #include "wasm/version.h"
 
 enum { ENGINE_MAX = 128 << 20 };
@@ -174,25 +175,53 @@ static int inspect(const char *from, char **ret, struct toolcage_error **err)
     return *ret ? 0 : tc_fail_memory(err);
 }
 
+static int list(char **ret, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    tc_buf_adds(&out, "{\"modules\":[");
+    for (const struct tc_profile *row = tc_catalog; row->name; row++) {
+        _autofree_ char *words = tc_catalog_description(row);
+        _autofree_ char *module = tc_format(TC_CATALOG "%s", row->name);
+        if (!words || !module)
+            return tc_fail_memory(err);
+        tc_buf_adds(&out, row == tc_catalog ? "{" : ",{");
+        tc_json_member(&out, "module", module);
+        tc_json_member(&out, "description", words);
+        tc_json_member(&out, "manifest", row->text);
+        tc_buf_addc(&out, '}');
+    }
+    tc_buf_adds(&out, "]}");
+    *ret = tc_buf_steal(&out);
+    return *ret ? 0 : tc_fail_memory(err);
+}
+
 static int refuse_action(const char *action, struct toolcage_error **err)
 {
     return tc_fail(err,
                    &(struct tc_why){.code = TOOLCAGE_EUSAGE,
                                     .stage = "wasm",
                                     .subject = action,
-                                    .hint = "status; or install, compile or inspect with a path"},
+                                    .hint = "status or list; or install, compile or inspect with a "
+                                            "path"},
                    "this is nothing that can be asked of WebAssembly");
 }
 
 int tc_modules_json(const char *action, const char *path, char **ret, struct toolcage_error **err)
 {
-    int r = 0;
+    _autofree_ char *file = path ? strdup(path) : NULL;
+    if (path && !file)
+        return tc_fail_memory(err);
+    if (!path && tc_streq(action, "list"))
+        return list(ret, err);
+    int r = path ? tc_modules_catalog(&file, err) : 0;
+    if (r < 0)
+        return r;
     if (path && tc_streq(action, "inspect"))
-        return inspect(path, ret, err);
+        return inspect(file, ret, err);
     if (path && tc_streq(action, "install"))
-        r = install(path, err);
+        r = install(file, err);
     else if (path && tc_streq(action, "compile"))
-        r = compile(path, err);
+        r = compile(file, err);
     else if (path || !tc_streq(action, "status"))
         r = refuse_action(action, err);
     return r < 0 ? r : status(ret, err);

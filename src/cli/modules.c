@@ -3,6 +3,7 @@
  *
  * The verbs wasm compile and wasm inspect: what is done with a module before it is a tool. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/failure.h"
 #include "cli/json.h"
@@ -111,6 +112,79 @@ static int inspect(const struct tc_args *args)
     }
     return rc ? rc : lacking ? TC_EXIT_LACKING : 0;
 }
+
+/* ---- the catalog ---- */
+
+static const char list_text[] =
+    "Lists the tools that come with toolcage as WebAssembly modules. A policy has one by a line:\n"
+    "module = \"catalog:NAME\". With a name it prints what that line stands for, to copy and "
+    "change;\n"
+    "what a policy says beside the line goes before.\n"
+    "\n"
+    "examples:\n"
+    "  toolcage wasm list\n"
+    "  toolcage wasm list file_edit\n";
+
+/* "file_edit" and "catalog:file_edit" are the same. */
+static bool is_named(const char *module, const char *name)
+{
+    static const char before[] = "catalog:";
+    size_t n = sizeof(before) - 1;
+    return strcmp(module, name) == 0 || strcmp(module + n, name) == 0;
+}
+
+static char *describe(const char *json, const char *name)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(json), "modules"));
+    while (out && tc_scan_next(&each)) {
+        _autofree_ char *module = tc_json_text(tc_json_get(each.value, "module"));
+        _autofree_ char *words = tc_json_text(tc_json_get(each.value, "description"));
+        _autofree_ char *manifest = tc_json_text(tc_json_get(each.value, "manifest"));
+        if (!module || !words || !manifest)
+            continue;
+        if (!name)
+            (void)fprintf(out, "%-22s  %.*s\n", module, (int)strcspn(words, "."), words);
+        else if (is_named(module, name))
+            (void)fputs(manifest, out);
+    }
+    if (out && fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int list(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    const char *name = args->word_count ? args->words[0] : NULL;
+    char *json = NULL;
+    if (toolcage_wasm_json("list", NULL, &json, tc_failure_error(&failure)))
+        return tc_failure_tell(&failure, args, NULL);
+    _autofree_ char *text = describe(json, name);
+    if (text && text[0] && tc_args_has(args, "json"))
+        return print_json(json);
+    toolcage_free(json);
+    if (!text)
+        return tc_cli_no_memory();
+    if (text[0])
+        return tc_cli_print_clean(text);
+    (void)tc_failure_set(&failure, TOOLCAGE_EUSAGE, "toolcage wasm list names them",
+                         "there is no %s in the catalog", name);
+    return tc_failure_tell(&failure, args, NULL);
+}
+
+const struct tc_verb tc_verb_wasm_list = {
+    .name = "wasm list",
+    .words = "[NAME]",
+    .summary = "the tools that come as modules",
+    .text = list_text,
+    .options = options,
+    .most = 1,
+    .run = list,
+};
 
 const struct tc_verb tc_verb_wasm_compile = {
     .name = "wasm compile",

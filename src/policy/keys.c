@@ -313,7 +313,8 @@ const struct tc_key tc_keys[] = {
      .fallback = "the first word of the command, as a path from the caller's directory",
      .text = "A WebAssembly module, a program of WASI preview 1: it chooses backend wasm. With "
              "\"@sha256:…\" behind the path it is that file and no other. The command's first word "
-             "is then its name for itself.",
+             "is then its name for itself. \"catalog:NAME\" is one that comes with toolcage "
+             "(toolcage wasm list), and brings its description, command and arguments with it.",
      .example = "module = \"./tool.wasm\"\ncommand = [\"tool\"]"},
     {EACH, "workspace", tc_set_workspace, .id = TC_KEY_WORKSPACE, .type = "table",
      .fallback = "{ mode = \"bind\" }",

@@ -8,6 +8,7 @@
 
 #include "base/path.h"
 #include "policy/backends.h"
+#include "policy/catalog.h"
 #include "policy/image_ref.h"
 #include "policy/parse.h"
 #include "policy/pathrule.h"
@@ -51,6 +52,7 @@ static void read_tool(struct tc_parse *p, struct tc_node *node)
     }
     size_t mark = tc_parse_enter(p, node->key);
     tc_parse_spec_start(p, spec, node->key);
+    tc_catalog_fill(p, node);
     tc_parse_table(p, TC_SCOPE_TOOL, node, spec);
     tc_parse_tool_finish(p, spec, node);
     tc_parse_leave(p, mark);
@@ -432,6 +434,17 @@ static bool is_pin(const char *pin)
     return strlen(digits) == PIN_DIGITS && strspn(digits, "0123456789abcdef") == PIN_DIGITS;
 }
 
+static void take_catalog(struct tc_parse *p, const struct tc_node *node, struct tc_spec *spec)
+{
+    if (!tc_catalog_find(node->text)) {
+        tc_parse_bad(p, node, "toolcage wasm list names them", "\"%.80s\" is not in the catalog",
+                     node->text + strlen(TC_CATALOG));
+        return;
+    }
+    free(spec->module);
+    spec->module = tc_parse_copy(p, node->text);
+}
+
 /* The pin stays behind the path through all of it. */
 void tc_set_module(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
@@ -440,6 +453,10 @@ void tc_set_module(struct tc_parse *p, const struct tc_key *key, struct tc_node 
     if (pin && !is_pin(pin)) {
         tc_parse_bad(p, node, "write @sha256: and the 64 lower-case digits that sha256sum prints",
                      "\"%.80s\" is no digest of a module", pin + 1);
+        return;
+    }
+    if (node->kind == TC_NODE_STRING && tc_startswith(node->text, TC_CATALOG)) {
+        take_catalog(p, node, spec);
         return;
     }
     free(spec->module);
