@@ -52,6 +52,23 @@ void tc_engine_orders_drop(struct tc_engine_orders *o)
     *o = (struct tc_engine_orders){0};
 }
 
+void tc_engine_orders_done(struct tc_engine_orders *o)
+{
+    struct tc_strv *lists[] = {&o->directories, &o->programs, &o->argv, &o->env};
+    char *texts[] = {o->filter, o->listeners};
+    for (size_t i = 0; i < TC_COUNT(lists); i++)
+        tc_strv_done(lists[i]);
+    for (size_t i = 0; i < TC_COUNT(texts); i++)
+        free(texts[i]);
+    for (size_t i = 0; i < TC_COUNT(o->requests); i++)
+        free(o->requests[i]);
+    for (size_t i = 0; i < o->mount_count; i++) {
+        free(o->mounts[i].path);
+        tc_strv_done(&o->mounts[i].hide);
+    }
+    tc_engine_orders_drop(o);
+}
+
 /* The codec takes what it may change, and writes nothing when it puts. */
 #define BORROW(type, from) ((type)(uintptr_t)(from))
 

@@ -53,6 +53,8 @@ struct tc_engine_orders {
 void tc_engine_orders_visit(struct tc_wire *w, struct tc_engine_orders *orders);
 /* All but the strings, which are borrowed: for who fills them from a box. */
 void tc_engine_orders_drop(struct tc_engine_orders *orders);
+/* All of those that were read. */
+void tc_engine_orders_done(struct tc_engine_orders *orders);
 /* What the box says; the strings stay the box's. False: out of memory, or more than there can be.
  */
 bool tc_engine_orders_fill(struct tc_engine_orders *orders, const struct tc_box *box,

@@ -23,6 +23,7 @@
 #include "backend/engine/orders.h"
 #include "backend/engine/stages.h"
 #include "backend/engine/talk.h"
+#include "backend/escapes.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
@@ -500,6 +501,17 @@ static bool trial_docker(struct tc_plan *ret)
     return trial("docker", ret);
 }
 
+/* Who it is, whose rights it has, and what is known of its runtime. */
+static char *tell(const struct engine *e)
+{
+    _autofree_ char *known = tc_known_escapes(e->about);
+    return known ? tc_format("%s at %s, %s%s", e->about, e->door.path,
+                             e->door.rootless ? "rootless"
+                                              : "with root's rights: who may use it is root",
+                             known)
+                 : NULL;
+}
+
 static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
 {
     const struct tc_failure *f = &tried->outcome->failure;
@@ -510,7 +522,7 @@ static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
     *row = (struct tc_probe){
         .backend = strdup(tried->works->name), .whole = true, .works = tried->running};
     if (row->works && e) {
-        row->mechanism = tc_format("%s at %s", e->about, e->door.path);
+        row->mechanism = tell(e);
         return;
     }
     row->clause = f->clause >= 0 ? f->clause : TC_CLAUSE_PRIV_NONE;

@@ -14,12 +14,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backend/escapes.h"
 #include "backend/oci/bundle.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/platform.h"
 #include "backend/oci/runtime.h"
 #include "backend/oci/stages.h"
 #include "backend/oci/talk.h"
+#include "backend/oci/version.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cage/cage.h"
@@ -41,6 +43,7 @@ struct oci {
     int image; /* detached; -1: none */
     uid_t uid; /* what the tool sees; the runtime is root of its own */
     gid_t gid;
+    struct tc_oci_asked asked; /* of a trial: its version */
     bool told; /* the tool has ended, which is not said before the runtime has passed all on */
 };
 
@@ -145,6 +148,7 @@ static int lease(struct tc_cage *cage)
     enum tc_oci_kind kind =
         strcmp(cage->works->name, "gvisor") == 0 ? TC_OCI_SENTRY : TC_OCI_KERNEL;
     o->bundle = -1;
+    o->asked = TC_OCI_NOT_ASKED;
     o->talk = TC_OCI_NO_TALK;
     o->runtime = tc_oci_find(
         kind, kind == TC_OCI_KERNEL ? tc_setting(&cage->plan->settings, "runtime") : NULL,
@@ -289,6 +293,8 @@ static int start(struct tc_cage *cage)
     p->box.stages = &tc_oci_stages;
     if (tc_process_start(cage) < 0)
         return -1;
+    if (!cage->plan->grant) /* the doctor's */
+        tc_oci_ask(&own(cage)->asked, own(cage)->path);
     if (!is_sentry(cage))
         return tell_inner(cage);
     if (tc_oci_talk_watch(&own(cage)->talk, p->child.report, tc_proxy_fd(cage)) < 0)
@@ -380,6 +386,7 @@ static void destroy(struct tc_cage *cage)
     tc_local_destroy(cage);
     if (o) {
         tc_oci_talk_close(&o->talk);
+        free(tc_oci_version(&o->asked, ""));
         free(o->path);
     }
     free(o);
@@ -414,11 +421,13 @@ static bool trial_gvisor(struct tc_plan *ret)
 }
 
 /* The program, and how it stops system calls. */
-static char *tell(const struct oci *o)
+static char *tell(struct oci *o)
 {
     bool other = false;
+    _autofree_ char *version = tc_oci_version(&o->asked, o->runtime->name);
+    _autofree_ char *known = version ? tc_known_escapes(version) : NULL;
     if (!o->platforms)
-        return strdup(o->path);
+        return version && known ? tc_format("%s, %s%s", o->path, version, known) : strdup(o->path);
     const char *platform = platform_of(o, &other);
     _autofree_ char *why = other ? tc_oci_last_words(o->bundle, o->platforms[0]) : NULL;
     return why ? tc_format("%s --platform=%s; %s: %s", o->path, platform, o->platforms[0], why)
@@ -429,7 +438,7 @@ static char *tell(const struct oci *o)
 static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
 {
     const struct tc_failure *f = &tried->outcome->failure;
-    const struct oci *o = own(tried);
+    struct oci *o = own(tried);
     struct tc_probe *row = TC_PUSH(outcome->probes, outcome->probe_count);
     if (!row)
         return;

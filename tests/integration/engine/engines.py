@@ -6,6 +6,7 @@ usage: engines.py TOOLCAGE podman|docker|none [USER]"""
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -262,6 +263,25 @@ def kills(path, rounds):
         engines.ask(path, "DELETE", f"/v1.40/containers/{one}?force=1")
 
 
+def doctor(path):
+    """Where an engine stands in its usual place, it is tried, and named with its rights and its runtime."""
+    if USER is not None:
+        return
+    place = "/run/docker.sock" if KIND == "docker" else "/run/podman/podman.sock"
+    script = (f"mkdir -p /run/toolcage {PLACE}/run && mount --bind /run/toolcage {PLACE}/run && mount -t tmpfs none /run && "
+              f"mkdir -p /run/toolcage {os.path.dirname(place)} && mount --bind {PLACE}/run /run/toolcage && ln -s {path} {place} && "
+              f"exec {TOOLCAGE} doctor --json")
+    done = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", script], capture_output=True, text=True, timeout=120,
+                          check=False, env=ENVIRONMENT)
+    rows = {row["backend"]: row for row in json.loads(done.stdout)["backends"]} if done.stdout else {}
+    said = rows.get(KIND, {}).get("mechanism", "")
+    version = subprocess.run([engines.runtime() or "runc", "--version"], capture_output=True, text=True, check=False).stdout.split()[2]
+    tap.check(rows.get(KIND, {}).get("works") and place in said and "with root's rights: who may use it is root" in said and f"runc {version}" in said,
+              "the doctor tries the engine, and says whose rights it has", (rows, done.stderr))
+    number = [int(part) for part in re.findall(r"\d+", version)[:3]]
+    tap.check(("CVE-2024-21626" in said) == (number < [1, 1, 12]), "it names the known ways out of that runtime", said)
+
+
 def many(path):
     results = []
     file = policy(KIND, path)
@@ -281,7 +301,7 @@ def main():
         return
     try:
         with engines.started(KIND, USER) as path:
-            for part in (life, image, others, many):
+            for part in (life, image, others, many, doctor):
                 part(path)
             kills(path, 4 if KIND == "docker" else 3)
             tap.check(engines.left(path) == [], "no container is left", engines.containers(path))

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What an engine is asked for, and what the first program in its container is told. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/engine/create.h"
+#include "backend/engine/orders.h"
+#include "test.h"
+
+static json_t *create(uid_t uid, const char *runtime, const char *tool)
+{
+    struct tc_plan plan = {0};
+    struct tc_engine_container c = {.image = "localhost/toolcage-init:0",
+                                    .call = "01J\"}",
+                                    .talk = "/run/toolcage/engine/01J",
+                                    .uid = uid,
+                                    .gid = uid,
+                                    .files = 1024,
+                                    .processes = 2048};
+    plan.tool = tool ? strdup(tool) : NULL;
+    if (runtime)
+        assert_true(tc_strv_add(&plan.settings, runtime));
+    _autofree_ char *text = tc_engine_create(&plan, &c);
+    json_t *got = json_loads(text, 0, NULL);
+    assert_non_null(got);
+    tc_plan_done(&plan);
+    return got;
+}
+
+static const char *text_at(const json_t *from, const char *key)
+{
+    return json_string_value(json_object_get(from, key));
+}
+
+static void a_container_has_nothing(void **state)
+{
+    (void)state;
+    json_t *c = create(2000000001, NULL, "x\", \"Privileged\": true");
+    const json_t *host = json_object_get(c, "HostConfig");
+    assert_string_equal(text_at(c, "User"), "2000000001:2000000001");
+    assert_string_equal(text_at(host, "NetworkMode"), "none");
+    assert_true(json_is_true(json_object_get(host, "ReadonlyRootfs")));
+    assert_true(json_is_false(json_object_get(host, "Privileged")));
+    assert_true(json_is_true(json_object_get(host, "AutoRemove")));
+    assert_string_equal(json_string_value(json_array_get(json_object_get(host, "CapDrop"), 0)),
+                        "ALL");
+    assert_null(json_object_get(host, "CapAdd"));
+    assert_null(json_object_get(host, "Runtime"));
+    assert_int_equal(json_array_size(json_object_get(host, "Binds")), 1);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(host, "Binds"), 0)),
+                        "/run/toolcage/engine/01J:/.toolcage/talk:rw");
+    assert_string_equal(text_at(json_object_get(c, "Labels"), "toolcage.call"), "01J\"}");
+    assert_string_equal(text_at(json_object_get(c, "Labels"), "toolcage.tool"),
+                        "x\", \"Privileged\": true");
+    json_decref(c);
+}
+
+/* Where the caller is the container's root, and only there, the kernel wants one right of it. */
+static void a_rootless_one_has_one_right(void **state)
+{
+    (void)state;
+    json_t *c = create(0, "runtime=runc", NULL);
+    const json_t *host = json_object_get(c, "HostConfig"), *add = json_object_get(host, "CapAdd");
+    assert_int_equal(json_array_size(add), 1);
+    assert_string_equal(json_string_value(json_array_get(add, 0)), "SETFCAP");
+    assert_string_equal(text_at(host, "Runtime"), "runc");
+    json_decref(c);
+}
+
+static const char *const words[] = {"/bin/tool", "\xff\xfe", "", NULL};
+static const char *const hidden[] = {"a/b", "c", NULL};
+
+static void orders_say_what_the_box_says(void **state)
+{
+    (void)state;
+    struct tc_box_mount mounts[] = {
+        {.fd = 7, .path = "data", .dev = 3, .ino = 1ULL << 40, .hide = hidden, .layers = -1},
+        {.fd = -1, .path = "tmp", .no_rule = true, .layered = true, .layers = 9}};
+    struct tc_box_limit limits[] = {{RLIMIT_CORE, {1, 1}}};
+    struct sock_filter code[2] = {{.code = 6, .k = 1}, {.code = 6, .k = 2}};
+    struct sock_fprog filter = {.len = 2, .filter = code};
+    struct tc_box box = {.image = 5,
+                         .uid = 1000,
+                         .gid = 1001,
+                         .mounts = mounts,
+                         .mount_count = 2,
+                         .limits = limits,
+                         .limit_count = 1,
+                         .filter = &filter,
+                         .directories = words,
+                         .programs = words,
+                         .argv = (char *const *)(uintptr_t)words,
+                         .envp = (char *const *)(uintptr_t)words,
+                         .last_us = 500};
+    struct tc_engine_orders put = {0}, got = {0};
+    assert_true(tc_engine_orders_fill(&put, &box, 1000));
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    tc_engine_orders_visit(&w, &put);
+    assert_false(w.failed);
+    struct tc_wire r = TC_WIRE_GET_INIT(w.out.data, w.out.len);
+    tc_engine_orders_visit(&r, &got);
+    assert_false(r.failed);
+    assert_int_equal(r.left, 0);
+    assert_int_equal(got.descriptors, 4 + 1 + 2); /* the four, the image, a mount, layers */
+    assert_int_equal(got.left_us, 1);             /* over already: at once, not never */
+    assert_true(got.image);
+    assert_int_equal(got.argv.count, 3);
+    assert_string_equal(got.argv.items[1], "\xff\xfe");
+    assert_int_equal(got.mounts[0].ino, 1LL << 40);
+    assert_int_equal(got.mounts[0].hide.count, 2);
+    assert_true(got.mounts[0].attached);
+    assert_false(got.mounts[1].attached);
+    assert_true(got.mounts[1].layered);
+    assert_int_equal(got.filter_len, sizeof(code));
+    for (size_t cut = 0; cut < w.out.len; cut++) { /* half of it is nothing */
+        struct tc_engine_orders half = {0};
+        struct tc_wire h = TC_WIRE_GET_INIT(w.out.data, cut);
+        tc_engine_orders_visit(&h, &half);
+        assert_true(h.failed);
+        tc_engine_orders_done(&half);
+    }
+    tc_engine_orders_drop(&put);
+    tc_engine_orders_done(&got);
+    tc_buf_done(&w.out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_container_has_nothing),
+        cmocka_unit_test(a_rootless_one_has_one_right),
+        cmocka_unit_test(orders_say_what_the_box_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
