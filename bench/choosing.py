@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""The figures of docs/choosing.md: one call of a program that does nothing, and one of Python, by each backend that runs here, and by
+`podman run` and `docker run` of an image with the same program. Everything takes turns; what is absent is "not measured".
+
+usage: bench/choosing.py BUILDDIR [--rounds N] [--write]      --write puts them into docs/choosing.md"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+import engines
+
+NOTHING, PYTHON = ["/bin/true"], ["/usr/bin/python3", "-c", "pass"]
+
+
+def once(command, env):
+    begun = time.monotonic()
+    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, timeout=120)
+    taken = (time.monotonic() - begun) * 1000
+    return taken if done.returncode == 0 else None, done.stderr.decode(errors="replace").strip()[:160]
+
+
+def contenders(options, place, ends):
+    """Name, what runs a command, its environment, and whether it has Python."""
+    toolcage = str(pathlib.Path(options.build).resolve() / "toolcage")
+    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": place}
+    yield "the program alone", lambda command: command, environment, True
+    settings = {"process": "", "oci, crun": '[backend.oci]\nruntime = "crun"\n', "oci, runc": '[backend.oci]\nruntime = "runc"\n', "gvisor": ""}
+    image = pathlib.Path(place, "image.tar")
+    root = pathlib.Path(place, "root")
+    (root / "bin").mkdir(parents=True)
+    shutil.copy("/bin/busybox", root / "bin/true")
+    subprocess.run(["tar", "-C", str(root), "-cf", str(image), "."], check=True)
+    peers = []
+    for name in engines.NAMES:
+        try:
+            path = ends.enter_context(engines.started(name))
+        except engines.Absent as why:
+            print(f"{name}: {why}", file=sys.stderr)
+            continue
+        settings[name] = f'[backend.{name}]\nsocket = "{path}"\n'
+        target = "/v4.0.0/libpod/images/import?reference=localhost/nothing:1" if name == "podman" else "/v1.40/images/create?fromSrc=-&repo=localhost/nothing&tag=1"
+        engines.ask(path, "POST", target, image.read_bytes())
+        words = ["podman", "--url", f"unix://{path}"] if name == "podman" else ["docker", "-H", f"unix://{path}"]
+        limits = ["--ulimit", "nofile=16384:16384", "--ulimit", "nproc=32768:32768"] if name == "podman" else []
+        words += ["run", "--rm", "--network", "none", *limits, "localhost/nothing:1"]
+        if shutil.which(words[0], path=os.environ["PATH"]):
+            words[0] = shutil.which(words[0])
+            peers.append((f"{name} run", lambda command, words=words: words + command, {**environment, "PATH": os.environ["PATH"]}, False))
+    for name, text in settings.items():
+        policy = pathlib.Path(place, f"{name}.toml")
+        policy.write_text(f'{text}[tool.t]\nbackend = "{name.split(",")[0]}"\nmemory = {{ max = "512MiB", by = "any" }}\ntimeout = "60s"\n'
+                          + ("" if name == "process" else 'image = "system"\n'), encoding="utf-8")
+        yield f"toolcage, {name}", lambda command, policy=policy: [toolcage, "exec", "--policy", str(policy), "--tool", "t", "--", *command], environment, True
+    yield from peers
+
+
+def measure(options):
+    with contextlib.ExitStack() as ends:
+        place = tempfile.mkdtemp(prefix="toolcage-choosing-", dir="/var/tmp")
+        ends.callback(shutil.rmtree, place, ignore_errors=True)
+        runs = [(name, kind, (make, command, env)) for name, make, env, python in contenders(options, place, ends)
+                for kind, command in (("nothing", NOTHING), ("python", PYTHON)) if python or kind == "nothing"]
+        times = {(name, kind): [] for name, kind, _ in runs}
+        for number in range(options.rounds + 1):  # the first is not counted
+            for name, kind, (make, command, env) in runs:
+                if times[name, kind] is None:
+                    continue
+                taken, said = once(make(command), env)
+                if taken is None:
+                    print(f"{name}, {kind}: {said}", file=sys.stderr)
+                    times[name, kind] = None
+                elif number:
+                    times[name, kind].append(taken)
+    return times
+
+
+def table(times, options):
+    def cell(name, kind):
+        values = times.get((name, kind))
+        return f"{statistics.median(values):.1f} ms" if values else "not measured"
+    lines = ["| what runs it | `true` | `python3 -c pass` |", "| --- | --- | --- |"]
+    for name in dict.fromkeys(name for name, _ in times):
+        lines.append(f"| {name} | {cell(name, 'nothing')} | {cell(name, 'python')} |")
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        count = len(re.findall(r"^processor", file.read(), re.M))
+    lines.append(f"\nMedians of {options.rounds} rounds, each a whole process from start to end, in turns, as root on Linux {platform.release().split('-')[0]} "
+                 f"with {count} processors, busy with other work: only the ratios of one run are to be quoted. The engines store images by vfs, "
+                 "which copies a whole image for each container; overlay is faster. `podman run` and `docker run` ran an image of one static program, "
+                 "without what a policy holds.")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    times = measure(options)
+    if options.json:
+        print(json.dumps({f"{name}: {kind}": values for (name, kind), values in times.items()}))
+        return
+    text = table(times, options)
+    if not options.write:
+        print(text)
+        return
+    page = ROOT / "docs/choosing.md"
+    old = page.read_text(encoding="utf-8")
+    before, after = old.split("## Figures\n", 1)
+    page.write_text(f"{before}## Figures\n\nDrawn by `bench/choosing.py build --write`. What is not in it was not measured: Landlock alone, WebAssembly, qemu, "
+                    f"and the options that this version does not have.\n\n{text}\n\n## {after.split(chr(10) + '## ', 1)[1]}", encoding="utf-8")
+
+
+main()
