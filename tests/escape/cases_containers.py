@@ -95,10 +95,10 @@ def state_is_reached(s):
 
 
 def own_copy(s):
-    """toolcage and its helper once more, so that nobody else's are at stake. The helper's path."""
+    """toolcage and its programs once more, so that nobody else's are at stake. The helper's path."""
     source = os.path.dirname(os.path.realpath(s.options.toolcage))
     os.mkdir(s.path("own"))
-    for name in ("toolcage", "toolcage-helper"):
+    for name in ("toolcage", "toolcage-helper", "toolcage-engine"):
         shutil.copy(os.path.join(source, name), s.path("own", name))
     s.options = argparse.Namespace(**{**vars(s.options), "toolcage": s.path("own/toolcage")})
     return s.path("own/toolcage-helper")
@@ -112,7 +112,7 @@ def seal(path):
 def pid_1_is_rewritten(s):
     """Our program is bound into the container. Its file is wrecked: by its name, by PID 1's, and by a descriptor that it
     has left open when it became another program, as runtimes did that stepped into a container."""
-    places = ["/proc/self/fd/9", "/proc/1/exe", "/.toolcage/init"]
+    places = ["/proc/self/fd/9", "/proc/1/exe", "/.toolcage/init", "/.toolcage/engine-init"]
     if s.how == BARE:
         init = s.program("machinery")
         before = seal(init)
@@ -232,7 +232,7 @@ def the_machine_is_seen(s):
 
 RUNTIME = {"only": "no runtime makes it, and it takes no image"}
 CASES = [
-    ("a runtime's state is reached", state_is_reached, {"free": BARE, **RUNTIME}),
+    ("a runtime's state is reached", state_is_reached, {"free": BARE, **RUNTIME, "engines": "its runtime's state is the engine's, in no cage"}),
     ("the program of PID 1 is rewritten", pid_1_is_rewritten, {"free": BARE, **RUNTIME}),
     ("an image leads its mount points outside", mount_points_lead_outside, {"free": DIRECT, **RUNTIME}),
     ("an image brings a PID 1 of its own", an_image_brings_pid_1, {"free": BARE, **RUNTIME}),

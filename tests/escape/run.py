@@ -19,6 +19,7 @@ The last part of a case's row says where it differs:
   apart    it is not about any cage that a policy names; why
   alike    what stands in its way is done before the cage or after it, by the same code for all: --brief leaves it out"""
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -31,6 +32,7 @@ if "--patience" in sys.argv[:-1]:  # read where the scene is made
     more = int(sys.argv[sys.argv.index("--patience") + 1])
     os.environ["TOOLCAGE_TEST_PATIENCE"] = str(more * int(os.environ.get("TOOLCAGE_TEST_PATIENCE", "1")))
 
+import engines
 import cases_containers
 import cases_files
 import cases_inside
@@ -73,6 +75,8 @@ def attempt(options, attack, how):
 
 def prove(options, name, attack, traits):
     foreign = traits.get("only" if options.backend == "process" else "apart")
+    if options.backend in engines.NAMES:
+        foreign = traits.get("engines", foreign)
     if foreign:
         return skip(name, f"not of this cage: {foreign}")
     if traits.get("root") and os.geteuid():
@@ -122,7 +126,7 @@ def main():
     parser.add_argument("--as-user", type=int)
     parser.add_argument("--own-machine", action="store_true", help="attacks may change settings of the whole machine")
     parser.add_argument("--without", action="store_true", help="the policy gives up what a machine without namespaces cannot hold")
-    parser.add_argument("--backend", default="process", choices=["process", "oci", "gvisor"])
+    parser.add_argument("--backend", default="process", choices=["process", "oci", "gvisor", *engines.NAMES])
     parser.add_argument("--runtime", choices=["crun", "runc"], help="of backend oci; without it the first that is installed")
     parser.add_argument("--brief", action="store_true", help="only attacks that a cage itself stands in the way of")
     parser.add_argument("--patience", help="how many times as long calls may take")
@@ -134,6 +138,16 @@ def main():
     if options.as_user is not None:
         become(options.as_user, options.toolcage)
     os.umask(0o022)
+    with contextlib.ExitStack() as ends:
+        if options.backend in engines.NAMES:
+            try:
+                options.socket = ends.enter_context(engines.started(options.backend))
+            except engines.Absent as why:
+                skip_all(why)
+        return attack_all(options)
+
+
+def attack_all(options):
     why = options.backend != "process" and absent(options)
     if why:
         skip_all(f"skipped: {why}")

@@ -112,7 +112,9 @@ class Scene:
         return self.write("policy.toml", self.runtime() + text)
 
     def runtime(self):
-        """The beginning of a policy: which runtime makes the containers, where somebody has chosen."""
+        """The beginning of a policy: which runtime makes the containers, where somebody has chosen, or where their engine listens."""
+        if getattr(self.options, "socket", None):
+            return f'[backend.{self.options.backend}]\nsocket = "{self.options.socket}"\n'
         return f'[backend.oci]\nruntime = "{self.options.runtime}"\n' if self.options.runtime else ""
 
     def argv(self, *command):
