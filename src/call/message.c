@@ -59,7 +59,11 @@ static void add_limit(struct tc_buf *buf, const struct tc_limits *l, const char 
 
 static void add_error(struct tc_buf *buf, const char *word, const struct toolcage_error *error)
 {
-    tc_buf_addf(buf, "%s: %s", word, tc_error_message(error));
+    const char *subject = tc_error_subject(error), *message = tc_error_message(error);
+    /* which argument: a schema's complaint speaks of the value alone */
+    bool names =
+        tc_error_code(error) == TOOLCAGE_EARGUMENTS && subject[0] && !strstr(message, subject);
+    tc_buf_addf(buf, "%s: %s%s%s", word, names ? subject : "", names ? ": " : "", message);
     if (tc_error_hint(error)[0])
         tc_buf_addf(buf, ". Hint: %s", tc_error_hint(error));
 }

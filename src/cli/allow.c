@@ -148,6 +148,8 @@ static int run(const struct tc_args *args)
     struct tc_slice json = record ? tc_json_of(record) : (struct tc_slice){0};
     struct tc_slice denials = tc_json_get(json, "denials");
     int rc = 0;
+    if (record)
+        tc_last_say(json);
     if (!record || load(&c, json, &failure) || (c.policy && change(&c, denials, &failure)))
         rc = tc_failure_tell(&failure, args, NULL);
     else if (!c.policy)

@@ -26,8 +26,14 @@ const struct tc_habit tc_habits[] = {
     {"--pids-limit", "write --pids NUMBER"},
     {"--tmpfs", "leave it out: a cage has a /tmp of its own; its size is --disk SIZE"},
     {"--proc --dev --new-session --die-with-parent", "leave it out: a cage has that anyway"},
-    {"--allow-read --ro", "write --read PATH"},
-    {"--allow-write --rw", "write --write PATH"},
+    {"--allow-read --ro --whitelist", "write --read PATH"},
+    {"--allow-write --rw --read-write", "write --write PATH"},
+    {"--private --private-tmp --private-dev", "leave it out: a cage has a home and a /tmp of its "
+                                              "own, and sees what --read and --write name"},
+    {"--noprofile --profile",
+     "leave it out: the policy file is the profile, and without one a default grant holds"},
+    {"--blacklist --disable-mnt", "leave it out: what no --read or --write names is not there"},
+    {"--seccomp --caps.drop --nonewprivs --noroot", "leave it out: a cage has that anyway"},
     {0},
 };
 

@@ -2,9 +2,11 @@
  * Copyright The toolcage authors */
 #include "cli/last.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/json.h"
 #include "cli/record.h"
@@ -29,8 +31,10 @@ static void add_member(FILE *out, const char *key, const char *value)
     (void)fputc(',', out);
 }
 
-static void keep(const char *policy, const char *tool, struct tc_slice denials)
+static void keep(const char *policy, const char *tool, struct tc_slice result,
+                 struct tc_slice denials)
 {
+    _autofree_ char *call = tc_json_text(tc_json_get(result, "call"));
     _autofree_ char *directory = tc_user_path("XDG_STATE_HOME", ".local/state", "");
     _autofree_ char *path = tc_user_path("XDG_STATE_HOME", ".local/state", "last-denials");
     _autofree_ char *text = NULL;
@@ -41,6 +45,8 @@ static void keep(const char *policy, const char *tool, struct tc_slice denials)
     (void)fputc('{', out);
     add_member(out, "policy", policy);
     add_member(out, "tool", tool);
+    add_member(out, "call", call);
+    (void)fprintf(out, "\"time\":%" PRId64 ",", (int64_t)time(NULL));
     (void)fprintf(out, "\"denials\":%.*s}\n", (int)denials.length, denials.at);
     bool whole = !ferror(out);
     if (!fclose(out) && whole && !tc_record_directory(directory))
@@ -50,12 +56,29 @@ static void keep(const char *policy, const char *tool, struct tc_slice denials)
 void tc_last_keep(const struct tc_setup *setup, const char *tool,
                   const struct toolcage_result *result)
 {
-    struct tc_slice denials = tc_json_get(tc_json_of(toolcage_result_json(result)), "denials");
+    struct tc_slice json = tc_json_of(toolcage_result_json(result));
+    struct tc_slice denials = tc_json_get(json, "denials");
     if (!matters(denials) || denials.length > INT_MAX)
         return;
     _autofree_ char *path = setup->found.path ? realpath(setup->found.path, NULL) : NULL;
     if (path || !setup->found.path)
-        keep(path, tool, denials);
+        keep(path, tool, json, denials);
+}
+
+void tc_last_say(struct tc_slice record)
+{
+    _autofree_ char *call = tc_json_line(tc_json_get(record, "call"));
+    _autofree_ char *tool = tc_json_line(tc_json_get(record, "tool"));
+    _autofree_ char *policy = tc_json_line(tc_json_get(record, "policy"));
+    time_t then = (time_t)tc_json_int(tc_json_get(record, "time"), 0);
+    char when[64] = "";
+    struct tm tm;
+    if (!call)
+        return; /* of an older version */
+    if (localtime_r(&then, &tm))
+        (void)strftime(when, sizeof(when), " at %Y-%m-%d %H:%M:%S", &tm);
+    tc_cli_say("denied to call %s%s, of %s%s under %s", call, when, tool ? "tool " : "a command",
+               tool ? tool : "", policy ? policy : "no policy file");
 }
 
 char *tc_last_read(struct tc_failure *failure)

@@ -5,6 +5,7 @@
 #ifndef TC_CLI_LAST_H
 #define TC_CLI_LAST_H
 
+#include "cli/json.h"
 #include "cli/setup.h"
 
 /* Keeps the denials of a result that has any that matter. A convenience: that it cannot be kept
@@ -12,8 +13,10 @@
 void tc_last_keep(const struct tc_setup *setup, const char *tool,
                   const struct toolcage_result *result);
 
-/* The record, JSON: {"policy": path or null, "tool": name or null, "denials": […]}; owned. NULL
- * with the failure. */
+/* The record, JSON: {"policy": path or null, "tool": name or null, "call": id, "time": seconds,
+ * "denials": […]}; owned. NULL with the failure. */
 char *tc_last_read(struct tc_failure *failure);
+/* Which call it is of. */
+void tc_last_say(struct tc_slice record);
 
 #endif

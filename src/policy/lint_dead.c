@@ -375,3 +375,23 @@ void tc_lint_classes(struct tc_lint *l)
                         "no tool has the %s %s", tier ? "tier" : "risk", row->name);
     }
 }
+
+/* ---- nothing at all
+ * ----------------------------------------------------------------------------- */
+
+static bool says_anything(const struct tc_spec *spec)
+{
+    for (int i = 0; i < TC_KEY_COUNT; i++)
+        if (spec->said[i])
+            return true;
+    return false;
+}
+
+void tc_lint_no_tools(struct tc_lint *l)
+{
+    const struct toolcage_policy *policy = l->policy;
+    if (!policy->tool_count && !policy->server_count && !policy->test_count &&
+        !says_anything(&policy->defaults))
+        tc_lint_add(l, NULL, "tool", 1, NULL, "toolcage init writes one to start from",
+                    "no tools here: it has no [tool.NAME], no [server.NAME] and no [defaults]");
+}

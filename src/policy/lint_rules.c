@@ -59,6 +59,7 @@ const struct tc_lint_rule tc_lint_rules[] = {
     {"same-as-default", TC_SEVERITY_NOTE, ~(uint64_t)0, tc_lint_same, NULL},
     {"unused-argument", TC_SEVERITY_WARNING, KEYS(ARGUMENTS), tc_lint_argument, NULL},
     {"unused-class", TC_SEVERITY_NOTE, 0, NULL, tc_lint_classes},
+    {"no-tools", TC_SEVERITY_NOTE, 0, NULL, tc_lint_no_tools},
 
     /* about silencing; these stay whatever a comment says */
     {"silence-without-reason", TC_SEVERITY_WARNING, 0, NULL, NULL},

@@ -107,6 +107,6 @@ tc_lint_each tc_lint_start;
 /* ---- lint_dead.c ---- */
 tc_lint_each tc_lint_shadowed, tc_lint_denied_nothing, tc_lint_denied_all, tc_lint_same,
     tc_lint_argument;
-tc_lint_whole tc_lint_classes;
+tc_lint_whole tc_lint_classes, tc_lint_no_tools;
 
 #endif

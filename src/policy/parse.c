@@ -63,8 +63,11 @@ bool tc_parse_is(struct tc_parse *p, const struct tc_node *node, enum tc_node_ki
 {
     if (node->kind == kind)
         return true;
-    tc_parse_bad(p, node, NULL, "%s must be %s, not %s", node->key ? node->key : "the element",
-                 tc_node_kind_word(kind), tc_node_kind_word(node->kind));
+    char hint[256];
+    bool better = tc_parse_habit_value(node, kind, hint, sizeof(hint));
+    tc_parse_bad(p, node, better ? hint : NULL, "%s must be %s, not %s",
+                 node->key ? node->key : "the element", tc_node_kind_word(kind),
+                 tc_node_kind_word(node->kind));
     return false;
 }
 
@@ -90,7 +93,7 @@ char *tc_parse_copy(struct tc_parse *p, const char *text)
     return copy;
 }
 
-/* The other tables that know the name: "timeout belongs into [tool.NAME]". */
+/* The other tables that know the name: "timeout belongs in [tool.NAME]". */
 static const struct tc_key *find_elsewhere(const char *name, enum tc_scope *ret_scope)
 {
     static const enum tc_scope places[] = {TC_SCOPE_TOOL,     TC_SCOPE_FILESYSTEM, TC_SCOPE_FILE,
@@ -110,11 +113,13 @@ static void unknown_key(struct tc_parse *p, enum tc_scope scope, const struct tc
     char hint[256];
     enum tc_scope other = TC_SCOPE_FILE;
     const struct tc_key *near = tc_key_nearest(scope, node->key);
-    if (near)
+    bool any = scope == TC_SCOPE_ENV; /* each name may be meant as a variable's */
+    bool habit = (!any || !near) && tc_parse_habit_key(scope, node->key, hint, sizeof(hint));
+    if (!habit && near)
         (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near->name);
-    else if (find_elsewhere(node->key, &other))
-        (void)snprintf(hint, sizeof(hint), "%s stands in %s", node->key, tc_scope_title(other));
-    else
+    else if (!habit && find_elsewhere(node->key, &other))
+        (void)snprintf(hint, sizeof(hint), "%s belongs in %s", node->key, tc_scope_title(other));
+    else if (!habit)
         (void)snprintf(hint, sizeof(hint), "toolcage-policy(5) lists the keys of %s",
                        tc_scope_title(scope));
     if (scope == TC_SCOPE_ARGUMENT || scope == TC_SCOPE_ITEMS)
@@ -202,7 +207,12 @@ static int read_choice(struct tc_parse *p, const struct tc_key *key, const struc
             near = key->choices[i];
     }
     tc_key_range(key, range, sizeof(range));
-    if (near)
+    bool path =
+        tc_streq(key->name, "format") && (strstr(node->text, "path") || strstr(node->text, "file"));
+    if (path)
+        (void)snprintf(hint, sizeof(hint),
+                       "for a path: read = [\"/workspace\"] or write = [\"/workspace\"]");
+    else if (near)
         (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near);
     else
         (void)snprintf(hint, sizeof(hint), "the words are %s", range);

@@ -52,6 +52,10 @@ void tc_parse_leave(struct tc_parse *p, size_t mark);
 
 /* Every member of the table by the rows of the scope; unknown ones are findings. */
 void tc_parse_table(struct tc_parse *p, enum tc_scope scope, struct tc_node *table, void *into);
+/* parse_habits.c: a better hint for what is often written, into `hint`; false: there is none. */
+bool tc_parse_habit_key(enum tc_scope scope, const char *key, char *hint, size_t size);
+bool tc_parse_habit_value(const struct tc_node *node, enum tc_node_kind wanted, char *hint,
+                          size_t size);
 /* A copy that remembers when memory runs out. */
 char *tc_parse_copy(struct tc_parse *p, const char *text);
 

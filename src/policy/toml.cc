@@ -276,6 +276,47 @@ std::string reword(std::string_view description)
     return "syntax error in " + std::string(description);
 }
 
+/* Where the string begins that has no end in its line; npos: all have one. */
+size_t open_quote(std::string_view line)
+{
+    char quote = 0;
+    size_t opened = std::string_view::npos;
+    for (size_t i = 0; i < line.size() && (quote || line[i] != '#'); i++) {
+        if (quote == '"' && line[i] == '\\') {
+            i++;
+        } else if (quote && line[i] == quote) {
+            quote = 0;
+            opened = std::string_view::npos;
+        } else if (!quote && (line[i] == '"' || line[i] == '\'')) {
+            quote = line[i];
+            opened = i;
+        }
+    }
+    return opened;
+}
+
+/* A string that runs to the end of its line says nothing of characters to whoever forgot a quote.
+ */
+bool fail_unclosed(tc_document *document, const reader &reader, std::string_view text,
+                   const toml::parse_error &error)
+{
+    if (error.description().find("string") == std::string_view::npos)
+        return false;
+    tc_place at = reader.place(error.source());
+    size_t start = 0;
+    for (uint32_t line = 1; line < at.line && start != std::string_view::npos; line++)
+        start = text.find('\n', start) + 1;
+    std::string_view line = text.substr(start, text.find('\n', start) - start);
+    size_t quote = open_quote(line);
+    if (quote == std::string_view::npos || at.column <= line.size())
+        return false;
+    at.column = static_cast<uint32_t>(quote) + 1;
+    at.span = 1;
+    document->hint = "close it with the quote that it begins with";
+    tc_document_fail(document, at, "this string has no closing quote");
+    return true;
+}
+
 bool read(tc_document *document, std::string_view text)
 {
     reader reader(document, text);
@@ -283,6 +324,8 @@ bool read(tc_document *document, std::string_view text)
         return false;
     toml::parse_result result = toml::parse(text);
     if (!result) {
+        if (fail_unclosed(document, reader, text, result.error()))
+            return false;
         std::string message = reword(result.error().description());
         tc_document_fail(document, reader.place(result.error().source()), message.c_str());
         return false;

@@ -12,11 +12,25 @@
 #include "tree/steering.h"
 #include "tree/tree.h"
 
+/* No line of a policy names it: it came by an option. Owned. */
+static char *hint_of_option(const struct tc_mount *m)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+";
+    bool fits = !m->from[strspn(m->from, plain)];
+    return m->kind == TC_MOUNT_WRITE && fits ? tc_format("create it first: mkdir %s", m->from)
+                                             : strdup("create it first, or leave the option out");
+}
+
 static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const char *where)
 {
-    switch (errno) {
+    int errnum = errno;
+    _autofree_ char *option = m->line ? NULL : hint_of_option(m);
+    switch (errnum) {
     case ENOENT:
     case ENOTDIR:
+        if (option)
+            return tc_process_refuse(cage, m, 0, option, "granted path ", " does not exist");
         return tc_process_refuse(
             cage, m, 0,
             "create it, write it as { path = \"…\", optional = true }, or take it out of the "
@@ -31,7 +45,7 @@ static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const ch
                                  " leads through a link that is not followed");
     }
     default:
-        return tc_process_refuse(cage, m, errno, "check its permissions", "granted path ",
+        return tc_process_refuse(cage, m, errnum, "check its permissions", "granted path ",
                                  " cannot be opened");
     }
 }

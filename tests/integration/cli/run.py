@@ -278,6 +278,17 @@ def default_grant(place):
           answer)
 
 
+def absent_paths(place):
+    """A path that is not there: what to do about an option is not what to do about a policy."""
+    out = os.path.join(place.project, "absent")
+    answer = expect(place, "an option's path to write", ["exec", "--write", "./absent", "true"], 126, f"granted path {out} does not exist", f"hint: create it first: mkdir {out}")
+    check("policy" not in answer.err, "no word of a policy", answer)
+    answer = expect(place, "an option's path to read", ["exec", "--read", "./absent", "true"], 126, "create it first, or leave the option out")
+    check("policy" not in answer.err, "nor there", answer)
+    policy = place.write("absent.toml", f'[tool.t]\ncommand = ["true"]\nfilesystem.writable = ["{out}"]\n')
+    expect(place, "a policy's", ["call", "--policy", policy, "t"], 126, "optional = true", "absent.toml:3")
+
+
 def tools(place):
     policy = place.write("tools.toml", POLICY)
     use = ["--policy", policy]
@@ -344,7 +355,7 @@ with Place() as probe:
     if found.code != 0:
         lines = (found.out + found.err).strip().splitlines()
         skip_all("no cage on this machine: " + " / ".join(lines[-2:]))
-for part in (codes, habits, streams, as_json, signals, terminals, words, default_grant, tools, refusals):
+for part in (codes, habits, streams, as_json, signals, terminals, words, default_grant, absent_paths, tools, refusals):
     with Place() as own:
         part(own)
 finish()

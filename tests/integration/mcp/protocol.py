@@ -84,6 +84,10 @@ def calls():
         answer = s.call("add", {"a": 1001, "b": 0})
         cli.check(result(answer)["isError"] is True and status(answer) == "denied" and "1000" in result(answer)["content"][0]["text"],
                   "arguments out of bounds: a result that a model can repair", answer)
+        for arguments in ({"b": 0}, {"a": 1001, "b": 0}, {"a": "1; id", "b": 0}):
+            answer = s.call("add", arguments)
+            text = result(answer)["content"][0]["text"]
+            cli.check(text.startswith("denied: ") and "arguments.a" in text and "arguments.b" not in text, f"the refusal names the argument: {arguments}", text)
         answer = s.call("add", {"a": "1; id", "b": 0})
         cli.check(status(answer) == "denied", "arguments of a wrong type", answer)
         answer = s.call("note", {"text": "a\0b"})

@@ -216,6 +216,8 @@ def allowed_afterwards(s):
     done = toolcage("allow", "--last")
     check(first.returncode == 1 and done.returncode == 0 and f'"{s.path("outside/file")}"' in done.stdout and s.read(policy) == before,
           "a change is printed, and nothing is changed", (first, done))
+    call = re.search(r"denied to call (\w{26}) at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, of tool t under " + re.escape(policy) + "\n", done.stderr)
+    check(bool(call) and "denied to call" not in done.stdout, "which call it was is said", done)
     check("no change here allows read " + s.path("data/no") in done.stderr and "by hand" in done.stderr, "what is denied by name is left to a person", done)
     check(not re.search(r"^[-+][^-+].*data/no", done.stdout, re.M), "and not in it", done)
     if shutil.which("patch"):
