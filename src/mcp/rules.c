@@ -129,12 +129,18 @@ static int check_arguments(struct tc_wrap *wrap, const struct tc_wrap_tool *tool
     return *ret_refusal ? 0 : TOOLCAGE_EMEMORY;
 }
 
+/* Nobody can be asked here yet. */
+static bool needs_person(const struct tc_wrap_tool *tool)
+{
+    return tool->tier &&
+           (strcmp(tool->tier, "HumanApprove") == 0 || strcmp(tool->tier, "ManualOnly") == 0);
+}
+
 int tc_rules_check(struct tc_wrap *wrap, const struct tc_wrap_tool *tool, struct tc_slice arguments,
                    char **ret_refusal)
 {
     *ret_refusal = NULL;
-    if (tool->tier &&
-        (strcmp(tool->tier, "HumanApprove") == 0 || strcmp(tool->tier, "ManualOnly") == 0)) {
+    if (needs_person(tool)) {
         if (asprintf(ret_refusal,
                      "denied: the policy says that a person must approve each call of %s (tier "
                      "%s), and nobody can be asked here yet; do without it",
@@ -199,7 +205,7 @@ bool tc_rules_filter(const struct tc_wrap *wrap, struct tc_slice tools, FILE *ou
         const struct tc_wrap_tool *rule = NULL;
         if (tc_scan_is_object(each.value) && tc_scan_member(each.value, "name", &name))
             rule = tc_rules_find(wrap, name);
-        if (!rule || shown[rule - wrap->tools])
+        if (!rule || needs_person(rule) || shown[rule - wrap->tools])
             continue;
         shown[rule - wrap->tools] = true;
         (void)fputs(first ? "" : ",", out);

@@ -81,3 +81,8 @@ const char *tc_backend_of_risk(const char *risk)
             return b->name;
     return TC_BACKEND_DEFAULT;
 }
+
+bool tc_tier_asks(const char *tier)
+{
+    return bit_of(tc_words_tier, tier) & (HUMAN_APPROVE | MANUAL_ONLY);
+}

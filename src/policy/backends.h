@@ -39,6 +39,8 @@ extern const struct tc_backend tc_backends[];
 /* By name, or NULL. */
 const struct tc_backend *tc_backend_find(const char *name);
 int tc_backend_strength(const char *name);
+/* Must a person approve each call of this tier? NULL: no tier was said. */
+bool tc_tier_asks(const char *tier);
 /* What a tier or a risk stands for where the policy does not say. */
 const char *tc_backend_of_tier(const char *tier);
 const char *tc_backend_of_risk(const char *risk);

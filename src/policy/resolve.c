@@ -256,8 +256,7 @@ static int take_words(struct tc_resolve *r)
     grant->commit = mode ? (enum tc_commit)mode->commit : TC_COMMIT_SUCCESS;
     grant->denials = denials ? (enum tc_denials)denials->denials : TC_DENIALS_CALLS;
     grant->without = without ? without->without : 0;
-    grant->approval =
-        tier && (tc_streq(tier->tier, "HumanApprove") || tc_streq(tier->tier, "ManualOnly"));
+    grant->approval = tier && tc_tier_asks(tier->tier);
     return fine ? 0 : tc_resolve_memory(r);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/jsontext.h"
+#include "policy/backends.h"
 #include "policy/resolve.h"
 
 /* `together`: with what binds the arguments as a whole. */
@@ -214,13 +215,20 @@ static int servers_json(const struct toolcage_policy *policy, char **ret,
     return *ret ? 0 : tc_fail_memory(err);
 }
 
+/* Has it a command, and does no person have to approve each call? None can be asked yet. */
+static bool is_callable(const struct toolcage_policy *policy, const struct tc_spec *tool)
+{
+    const struct tc_spec *said = tc_policy_said(policy, tool, TC_KEY_TIER);
+    return tool->command.count && !(said && tc_tier_asks(said->tier));
+}
+
 int tc_policy_tools_json(const struct toolcage_policy *policy, const char *format, char **ret,
                          struct toolcage_error **err)
 {
     static const struct {
         const char *name;
         void (*add)(const struct toolcage_policy *, const struct tc_spec *, struct tc_buf *);
-        bool all; /* also the ones without a command, which a model cannot call */
+        bool all; /* also the ones that a model cannot call */
     } formats[] = {
         {"openai", add_openai, false}, {"mcp", add_mcp, false}, {"toolcage", add_toolcage, true}};
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
@@ -239,7 +247,7 @@ int tc_policy_tools_json(const struct toolcage_policy *policy, const char *forma
             "there is no format \"%.40s\"", format ? format : "");
     tc_buf_addc(&out, '[');
     for (size_t i = 0; i < policy->tool_count; i++) {
-        if (!formats[f].all && !policy->tools[i].command.count)
+        if (!formats[f].all && !is_callable(policy, &policy->tools[i]))
             continue;
         tc_buf_adds(&out, out.len > 1 ? "," : "");
         formats[f].add(policy, &policy->tools[i], &out);

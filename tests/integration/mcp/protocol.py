@@ -60,13 +60,13 @@ def tools():
         s.initialize()
         listed = {t["name"]: t for t in result(s.ask("tools/list"))["tools"]}
         cli.check(set(listed) == {"add", "note", "peek", "connect", "wait", "fail", "large"},
-                  "tools/list has the tools with a command", sorted(listed))
+                  "tools/list has the tools with a command that nobody has to approve", sorted(listed))
         cli.check(listed["add"]["title"] == "Adder" and listed["add"]["inputSchema"]["additionalProperties"] is False,
                   "title and closed schema", listed["add"])
         cli.check(listed["add"]["annotations"] == {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False} and
                   listed["note"]["annotations"]["readOnlyHint"] is False, "annotations follow the grant", listed)
         cli.check(code(s.ask("tools/list", {"cursor": "x"})) == -32602, "an unknown cursor")
-        cli.check(code(s.call("nothing")) == -32602 and code(s.call("unlisted")) == -32602, "an unlisted tool is no tool")
+        cli.check(code(s.call("nothing")) == -32602 and code(s.call("unlisted")) == -32602 and code(s.call("asked")) == -32602, "an unlisted tool is no tool")
         cli.check(code(s.ask("resources/list")) == -32601, "another method")
 
 

@@ -54,6 +54,11 @@ command = ["sh", "-c", "echo broken >&2; exit 3"]
 description = "A large answer."
 command = ["sh", "-c", "head -c 900000 /dev/zero | tr '\\\\0' x"]
 
+[tool.asked]
+description = "A person must approve each call, and nobody can be asked."
+command = ["true"]
+tier = "HumanApprove"
+
 [tool.unlisted]
 description = "Has no command, so no model can call it."
 """

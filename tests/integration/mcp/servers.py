@@ -80,7 +80,7 @@ async def failing(awaitable):
 
 async def files(client, mode):
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    cli.check(sorted(tools) == ["create_directory", "list_directory", "read_text_file", "write_file"], f"{mode} files: the policy's tools", sorted(tools))
+    cli.check(sorted(tools) == ["list_directory", "read_text_file", "write_file"], f"{mode} files: the policy's tools", sorted(tools))
     cli.check(tools["read_text_file"].description == "Reads a note." and "path" in tools["list_directory"].input_schema["properties"],
               f"{mode} files: the operator's words, the server's schema", tools["read_text_file"])
     answer = await client.call_tool("read_text_file", {"path": "/workspace/todo.txt"})
@@ -166,7 +166,7 @@ def typescript(place, policy):
     cli.check([s["name"] for s in seen] == ["sdk", "client"], "both TypeScript clients went through", done.stdout + done.stderr)
     for s in seen:
         name = s["name"]
-        cli.check(sorted(s["tools"]) == ["create_directory", "list_directory", "read_text_file", "write_file"], f"{name} files: listTools", s["tools"])
+        cli.check(sorted(s["tools"]) == ["list_directory", "read_text_file", "write_file"], f"{name} files: listTools", s["tools"])
         cli.check(s["read"]["content"][0]["text"] == "a note\n", f"{name} files: callTool", s["read"])
         cli.check(s["denied"]["isError"] is True and "allowed: /workspace" in s["denied"]["content"][0]["text"], f"{name} files: a refusal", s["denied"])
         cli.check("no tool of this name" in s["unknown"], f"{name} files: a tool that the policy does not name", s["unknown"])

@@ -77,7 +77,7 @@ def names(answer):
     return [tool["name"] for tool in answer["result"]["tools"]]
 
 
-SHOWN = ["read", "free", "ask", "slow", "big", "where"]
+SHOWN = ["read", "free", "slow", "big", "where"]
 
 
 def passes():

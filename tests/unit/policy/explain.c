@@ -154,15 +154,24 @@ static void lists_tools(void **state)
         "\"m\":{\"description\":\"An "
         "m\",\"enum\":[\"a\",\"b\"],\"type\":\"string\"}},\"required\":[\"m\"],"
         "\"additionalProperties\":false}";
-    _autopolicy_ struct toolcage_policy *policy = compile(text);
-    _autofree_ char *openai = NULL, *mcp = NULL, *own = NULL;
-    assert_int_equal(tc_policy_tools_json(policy, "openai", &openai, NULL), 0);
+    static const char asked[] = "HumanApprove\"", free_of_it[] = "Assisted\"    ";
+    _autofree_ char *openai = NULL, *mcp = NULL, *own = NULL, *none_openai = NULL, *none_mcp = NULL,
+                    *other = strdup(text);
+    assert_non_null(other);
+    memcpy(strstr(other, asked), free_of_it, strlen(asked));
+    _autopolicy_ struct toolcage_policy *policy = compile(text), *callable = compile(other);
+    /* a person must approve each call, and nobody can be asked */
+    assert_int_equal(tc_policy_tools_json(policy, "openai", &none_openai, NULL), 0);
+    assert_int_equal(tc_policy_tools_json(policy, "mcp", &none_mcp, NULL), 0);
+    assert_string_equal(none_openai, "[]");
+    assert_string_equal(none_mcp, "[]");
+    assert_int_equal(tc_policy_tools_json(callable, "openai", &openai, NULL), 0);
     _autofree_ char *wanted = tc_format(
         "[{\"type\":\"function\",\"function\":{\"name\":\"x\",\"description\":\"Does x.\","
         "\"parameters\":%s}}]",
         schema);
     assert_string_equal(openai, wanted);
-    assert_int_equal(tc_policy_tools_json(policy, "mcp", &mcp, NULL), 0);
+    assert_int_equal(tc_policy_tools_json(callable, "mcp", &mcp, NULL), 0);
     _autofree_ char *wanted_mcp =
         tc_format("[{\"name\":\"x\",\"title\":\"X\",\"description\":\"Does x.\",\"inputSchema\":%s,"
                   "\"annotations\":{\"readOnlyHint\":false,\"destructiveHint\":true,"
