@@ -224,9 +224,11 @@ int tc_choose_held(struct toolcage_engine *engine, const struct tc_grant *grant,
     _autobuf_ struct tc_buf reasons = TC_BUF_INIT;
     const char *by = NULL;
     int r = 0;
-    if (grant->layers.count)
-        tc_buf_adds(&reasons, "no backend of this version runs another one inside, as layers asks");
-    for (size_t i = 0; r == 0 && !by && !grant->layers.count && i <= grant->fallback.count; i++) {
+    bool layered = grant->layers.count && !tc_machines_hold(&grant->layers);
+    if (layered)
+        tc_buf_adds(&reasons,
+                    "no backend of this version runs these inside one another, as layers asks");
+    for (size_t i = 0; r == 0 && !by && !layered && i <= grant->fallback.count; i++) {
         _autofree_ char *reason = NULL;
         r = holds(engine, grant, at(grant, i), clause, &reason, err);
         by = r == 0 && !reason ? at(grant, i) : NULL;

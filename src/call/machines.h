@@ -10,6 +10,9 @@
 
 /* Is the backend of this name a virtual machine? */
 bool tc_machines_run(const char *backend);
+/* Can the outermost of these layers run the others inside? The guest's engine runs each call in a
+ * process cage. */
+bool tc_machines_hold(const struct tc_strv *layers);
 /* Names in the grant the monitor, the guest's files and the image's disk. */
 int tc_machines_find(struct tc_grant *grant, struct toolcage_error **err);
 /* Is there all that the grant's machine needs but the disk of an image; NULL: of any grant's.

@@ -275,7 +275,11 @@ static void add_decision(struct tc_buf *buf, const struct tc_result_frame *frame
     add_text(buf, "backend", g->backend);
     tc_json_key(buf, "layers");
     tc_buf_addc(buf, '[');
-    if (g->backend)
+    for (size_t i = 0; i < g->layers.count; i++) {
+        tc_buf_adds(buf, i ? "," : "");
+        tc_json_string(buf, g->layers.items[i], strlen(g->layers.items[i]));
+    }
+    if (g->backend && !g->layers.count)
         tc_json_string(buf, g->backend, strlen(g->backend));
     tc_buf_addc(buf, ']');
     add_text(buf, "tier", g->tier);

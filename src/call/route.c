@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "call/choose.h"
+#include "call/machines.h"
 #include "call/modules.h"
 
 static const char *tool_words(const struct tc_grant *grant)
@@ -161,10 +162,11 @@ static int fail_layers(const struct toolcage_policy *policy, const struct tc_gra
     struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE,
                          .stage = "route",
                          .subject = "layers",
-                         .hint = "name one backend in the place of layers"};
+                         .hint = "layers = [\"qemu\", \"process\"], or one backend in the "
+                                 "place of layers"};
     place(policy, grant, keys, TC_COUNT(keys), &why);
     return tc_fail(err, &why,
-                   "no backend of this version runs another one inside, as layers asks "
+                   "no backend of this version runs these inside one another, as layers asks "
                    "for tool %s",
                    tool_words(grant));
 }
@@ -176,7 +178,7 @@ int tc_route(struct toolcage_engine *engine, const struct toolcage_policy *polic
     int r = 0;
     if (grant->approval)
         return fail_approval(policy, grant, err);
-    if (grant->layers.count)
+    if (grant->layers.count && !tc_machines_hold(&grant->layers))
         return fail_layers(policy, grant, err);
     if (grant->fallback.count && (r = tc_choose(engine, policy, grant, err)) < 0)
         return r;

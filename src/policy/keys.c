@@ -295,9 +295,9 @@ const struct tc_key tc_keys[] = {
      .example = "backend = \"gvisor\"\n# toolcage: allow(weaker-fallback) better than no "
                 "run\nfallback = [\"oci\", \"process\"]"},
     {EACH, "layers", tc_set_layers, .id = TC_KEY_LAYERS, .type = "array of backends",
-     .text = "Cages in cages, the outermost first, in place of backend. No backend of this version "
-             "nests: such a call is refused.",
-     .example = "layers = [\"oci\", \"wasm\"]"},
+     .text = "Cages in cages, the outermost first, in place of backend. This version runs "
+             "[\"qemu\", \"process\"]; a call of other layers is refused.",
+     .example = "layers = [\"qemu\", \"process\"]"},
     {EACH_AND_SETUP, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "name or path",
      .fallback = "the image default for backends oci, podman and docker, else the host's system "
                  "directories",

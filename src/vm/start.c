@@ -75,10 +75,17 @@ bool tc_vm_command(const struct tc_vm_options *o, int port, struct tc_strv *v)
     return fine;
 }
 
-/* It dies with us; its words and the guest's console are one stream. */
+/* It dies with us; its words and the guest's console are one stream. Who asks the tool to end means
+ * the tool in the guest, which is told by us, and not the machine around it. */
 static _Noreturn void become_monitor(char *const *argv, int console)
 {
     char *none[] = {NULL};
+    sigset_t asking;
+    (void)sigemptyset(&asking);
+    (void)sigaddset(&asking, SIGTERM);
+    (void)sigaddset(&asking, SIGINT);
+    (void)sigaddset(&asking, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &asking, NULL);
     int null = open("/dev/null", O_RDONLY);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && null >= 0 && dup2(null, 0) == 0 &&
         dup2(console, 1) == 1 && dup2(console, 2) == 2)

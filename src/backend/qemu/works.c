@@ -24,6 +24,7 @@ enum { SAID_MAX = 1 << 20 };
 struct machine {
     int talk; /* our end; -1: none yet */
     char *limit;
+    bool killed; /* by us */
 };
 
 static struct machine *own(const struct tc_cage *cage)
@@ -161,7 +162,7 @@ static const char *usage(struct tc_cage *cage)
     bool heard = own(cage)->talk >= 0 && listen_to(cage, own(cage)->talk);
     if (heard)
         return own(cage)->limit ? own(cage)->limit : limit;
-    if (!o->failure.code && !TC_PRIV(cage)->asked_us && !limit && cage->running)
+    if (!o->failure.code && !own(cage)->killed && !limit && cage->running)
         (void)tc_cage_fail(cage,
                            &(struct tc_why){.code = TOOLCAGE_EBACKEND,
                                             .stage = "machine",
@@ -170,6 +171,12 @@ static const char *usage(struct tc_cage *cage)
                                                     "this machine lacks"},
                            -1, "the machine's monitor ended without a word");
     return limit;
+}
+
+static void ask_to_end(struct tc_cage *cage, bool kill)
+{
+    own(cage)->killed |= kill;
+    tc_local_signal(cage, kill);
 }
 
 static void destroy(struct tc_cage *cage)
@@ -193,7 +200,7 @@ const struct tc_works tc_qemu_works = {
     .event = tc_process_event,
     .notify = tc_process_notify,
     .oomed = tc_local_oomed,
-    .signal = tc_local_signal,
+    .signal = ask_to_end,
     .reap = tc_process_reap,
     .cpu_us = tc_local_cpu_us,
     .shared_bytes = tc_local_shared_bytes,

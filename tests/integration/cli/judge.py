@@ -143,7 +143,7 @@ def explained_end(place):
     """An access that the policy grants and that nothing here enforces is refused: in words, in JSON, by the exit code, and by the call."""
     for name, text, reason in (("a backend that is not there", 'backend = "kata"', "this version has no such backend"),
                                ("each of several", 'backend = "kata"\nfallback = ["kubernetes"]', "kata: this version has no such backend; kubernetes:"),
-                               ("layers", 'layers = ["oci", "process"]', "no backend of this version runs another one inside")):
+                               ("layers", 'layers = ["oci", "process"]', "no backend of this version runs these inside one another")):
         path = place.write("end.toml", f'[tool.t]\ncommand = ["true"]\nfilesystem.readable = ["/srv"]\n{text}\n')
         use = ["explain", "--policy", path, "--tool", "t"]
         answer = expect(place, f"explain: {name}", [*use, "--read", "/srv/x"], 1, "refused here: read /srv/x", "held by   fs.read: nothing here: ", reason, stream="out")

@@ -21,7 +21,7 @@ backend = "qemu"
 image = "small"
 filesystem = "none"
 memory = {{ max = "64MiB", by = "any" }}
-timeout = "240s"
+timeout = "{timeout}"
 {more}
 """
 APPLETS = "sh cat echo ls id uname sleep head dd env kill yes true mkdir wc".split()
@@ -57,9 +57,9 @@ def make_root(path):
         os.symlink("busybox", f"{path}/bin/{name}")
 
 
-def start(script, more="", emulation="true", tool="t"):
+def start(script, more="", emulation="true", tool="t", timeout="240s"):
     with open("policy.toml", "w", encoding="utf-8") as out:
-        out.write(POLICY.format(more=more, emulation=emulation))
+        out.write(POLICY.format(more=more, emulation=emulation, timeout=timeout))
     words = ["exec", "--policy", "policy.toml", "--json", "--tool", tool, "--", "/bin/sh", "-c", script]
     return subprocess.Popen([TOOLCAGE, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             errors="replace")
