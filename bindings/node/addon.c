@@ -484,6 +484,10 @@ static napi_value cancel(napi_env env, napi_callback_info info)
     return NULL;
 }
 
+#ifdef NODE_API_MODULE_GET_API_VERSION /* which the next line defines, undeclared */
+NAPI_MODULE_EXPORT int32_t NODE_API_MODULE_GET_API_VERSION(void);
+#endif
+
 NAPI_MODULE_INIT()
 {
     static const struct {
