@@ -4,27 +4,29 @@
 
 #include <string.h>
 
+#include "cli/httpd.h"
 #include "cli/lookup.h"
 #include "cli/say.h"
 
 static const struct tc_option options[] = {
-    TC_OPTION_POLICY,
-    TC_OPTION_WORKSPACE,
-    TC_OPTION_HELP,
-    {0},
+    TC_OPTION_POLICY, TC_OPTION_WORKSPACE, TC_OPTIONS_HTTPD, TC_OPTION_HELP, {0},
 };
 
 static const char text[] =
     "Serves the tools of the policy that have a command to a client of the Model Context "
     "Protocol,\n"
-    "over standard input and output. Each call runs in a cage of its own; a refusal is a result "
-    "that\n"
-    "the model can read. The protocol's versions are 2026-07-28, 2025-11-25, 2025-06-18, "
-    "2025-03-26.\n"
+    "over standard input and output, or over HTTP. Each call runs in a cage of its own; a refusal "
+    "is a\n"
+    "result that the model can read. The protocol's versions are 2026-07-28, 2025-11-25, "
+    "2025-06-18,\n"
+    "2025-03-26; over HTTP /mcp is Streamable HTTP, and /sse is for clients older than that. "
+    "Without\n"
+    "--remote only this machine can connect, and only who knows the token is answered.\n"
     "\n"
     "examples:\n"
     "  toolcage mcp --policy tools.toml\n"
     "  toolcage mcp --policy tools.toml --workspace ~/project\n"
+    "  toolcage mcp --policy tools.toml --listen 127.0.0.1:8931 --token-file ~/.config/token\n"
     "\n"
     "in a client's settings:\n"
     "  {\"mcpServers\": {\"caged\": {\"command\": \"toolcage\",\n"
@@ -50,13 +52,16 @@ static int run(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autofound_ struct tc_found found = {0};
-    int rc = tc_lookup(tc_args_value(args, "policy"), TC_LOOKUP_TRUSTED, &found, &failure);
+    int rc = tc_httpd_check(args, &failure);
+    if (!rc)
+        rc = tc_lookup(tc_args_value(args, "policy"), TC_LOOKUP_TRUSTED, &found, &failure);
     if (!rc && !found.path)
         rc = tc_failure_set(&failure, TOOLCAGE_ENOT_FOUND,
                             "write a policy (toolcage init), or name one with --policy FILE",
                             "there is no policy here, so there are no tools to serve");
     if (!rc)
-        rc = serve(args, &found, &failure);
+        rc = tc_args_has(args, "listen") ? tc_httpd_become(args, &found, &failure)
+                                         : serve(args, &found, &failure);
     return rc ? tc_failure_tell(&failure, args, NULL) : 0;
 }
 

@@ -89,6 +89,14 @@ void tc_session_refuse(struct tc_session *session, void *asker, int code, const 
 /* ---- methods
  * -------------------------------------------------------------------------------------- */
 
+bool tc_mcp_is_agreed(const char *version)
+{
+    for (size_t i = 0; i < sizeof(agreed) / sizeof(agreed[0]); i++)
+        if (strcmp(agreed[i], version) == 0)
+            return true;
+    return false;
+}
+
 static void initialize(struct tc_request *request, const json_t *params)
 {
     const char *wanted = json_string_value(json_object_get(params, "protocolVersion"));

@@ -79,6 +79,8 @@ void tc_session_leave(struct tc_session *session);
 void tc_session_forget(struct tc_session *session, const void *asker, bool cancel);
 bool tc_session_is_busy(const struct tc_session *session);
 
+/* Is this one of the versions that an initialize request agrees on? */
+bool tc_mcp_is_agreed(const char *version);
 /* Answer a request, and are done with it. They take `result` and `data` (NULL: none, or no memory).
  */
 void tc_mcp_answer(struct tc_request *request, json_t *result);

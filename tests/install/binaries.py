@@ -17,6 +17,8 @@ NEEDED = {
     "src/attacks/toolcage-attacks": set(),  # static: it runs in cages
     "src/toolcage": set(),  # static: it starts for each call
 }
+if (build / "src/toolcage-http").exists():  # a server of its own, where libmicrohttpd was found
+    NEEDED["src/toolcage-http"] = {"libc.so.6", "libm.so.6", "libjansson.so.4", "libmicrohttpd.so.12"}
 
 
 def output(*command):

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Programs of ours that the command line becomes. They stand beside it, or where an installed one
+ * has them; nowhere else, whatever PATH says. */
+#ifndef TC_CLI_SIBLING_H
+#define TC_CLI_SIBLING_H
+
+#include "cli/failure.h"
+
+/* Its descriptor; `what` is what it is for. -1 with the failure: it is not there, or others could
+ * change it. */
+int tc_sibling_open(const char *name, const char *what, struct tc_failure *failure);
+/* Becomes it, with `fds` as its descriptors from 3 on and the signals that end it held back.
+ * Returns -1 with the failure. */
+int tc_sibling_become(int program, char *const argv[], char *const env[], const int *fds,
+                      size_t count, struct tc_failure *failure);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Who may be heard. A page in a browser reaches this server under a name that its owner made to
+ * point here, so the name is looked at before anything else, and what a browser says about where a
+ * page came from. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "mcp/http/web.h"
+
+/* ---- the head -----------------------------------------------------------------------------------
+ */
+
+static void read_accept(struct tc_heads *heads, const char *value)
+{
+    heads->has_accept = true;
+    heads->accepts_anything |= strstr(value, "*/*") != NULL;
+    heads->accepts_json |= strcasestr(value, "application/json") != NULL;
+    heads->accepts_stream |= strcasestr(value, "text/event-stream") != NULL;
+}
+
+static enum MHD_Result read_one(void *userdata, enum MHD_ValueKind kind, const char *name,
+                                size_t name_length, const char *value, size_t length)
+{
+    struct tc_heads *heads = userdata;
+    const struct {
+        const char *name;
+        const char **value;
+    } known[] = {
+        {"Host", &heads->host},
+        {"Origin", &heads->origin},
+        {"Authorization", &heads->authorization},
+        {"Content-Type", &heads->type},
+        {"Content-Length", &heads->length},
+        {"Mcp-Session-Id", &heads->session},
+        {"MCP-Protocol-Version", &heads->version},
+        {"Mcp-Method", &heads->method},
+        {"Mcp-Name", &heads->name},
+    };
+    (void)kind;
+    (void)name_length;
+    if (!value)
+        value = "";
+    if (strcasecmp(name, "Accept") == 0)
+        read_accept(heads, value);
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (strcasecmp(name, known[i].name) != 0)
+            continue;
+        if (*known[i].value || strlen(value) != length)
+            heads->twice = known[i].name;
+        *known[i].value = value;
+    }
+    return MHD_YES;
+}
+
+void tc_heads_read(struct MHD_Connection *connection, struct tc_heads *ret)
+{
+    *ret = (struct tc_heads){0};
+    (void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, read_one, ret);
+    if (!ret->has_accept || ret->accepts_anything)
+        ret->accepts_json = ret->accepts_stream = true;
+}
+
+/* ---- names --------------------------------------------------------------------------------------
+ */
+
+/* "name", "name:port", "[::1]:port"; the port must be ours. */
+static bool is_ours(const struct tc_web *web, const char *authority)
+{
+    const char *colon = strrchr(authority, ':'), *bracket = strrchr(authority, ']');
+    bool has_port = colon && (!bracket || colon > bracket);
+    size_t length = has_port ? (size_t)(colon - authority) : strlen(authority);
+    if (has_port) {
+        char *end = NULL;
+        unsigned long port = colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 0;
+        if (!end || *end || port != web->config.port)
+            return false;
+    }
+    for (const char **host = web->config.hosts; *host; host++)
+        if (strlen(*host) == length && strncasecmp(*host, authority, length) == 0)
+            return true;
+    return false;
+}
+
+static bool is_own_origin(const struct tc_web *web, const char *origin)
+{
+    const char *scheme = web->config.key ? "https://" : "http://";
+    size_t length = strlen(scheme);
+    return strncasecmp(origin, scheme, length) == 0 && is_ours(web, origin + length);
+}
+
+/* ---- the token ----------------------------------------------------------------------------------
+ */
+
+/* As long for a guess that is nearly right as for any other of its length. */
+static bool same(const char *said, const char *token)
+{
+    size_t length = strlen(said), wanted = strlen(token);
+    unsigned char differ = length != wanted;
+    for (size_t i = 0; i < length; i++)
+        differ |= (unsigned char)(said[i] ^ token[i < wanted ? i : 0]);
+    return differ == 0;
+}
+
+static bool has_token(const struct tc_web *web, const char *authorization)
+{
+    static const char scheme[] = "Bearer ";
+    if (!web->config.token)
+        return true;
+    if (!authorization || strncasecmp(authorization, scheme, sizeof(scheme) - 1) != 0)
+        return false;
+    return same(authorization + sizeof(scheme) - 1, web->config.token);
+}
+
+/* ---- what for -----------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *path, *method, *allow;
+    enum tc_route route;
+} routes[] = {
+    {"/mcp", "POST", "POST, DELETE", TC_ROUTE_MCP},
+    {"/mcp", "DELETE", "POST, DELETE", TC_ROUTE_MCP},
+    {"/sse", "GET", "GET", TC_ROUTE_SSE},
+    {"/messages", "POST", "POST", TC_ROUTE_MESSAGES},
+};
+
+static bool find_route(const char *url, const char *method, enum tc_route *ret_route,
+                       struct tc_refusal *ret)
+{
+    const char *allow = NULL;
+    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+        if (strcmp(routes[i].path, url) != 0)
+            continue;
+        allow = routes[i].allow;
+        *ret_route = routes[i].route;
+        if (strcmp(routes[i].method, method) == 0)
+            return true;
+    }
+    *ret = allow ? (struct tc_refusal){405, "this path does not take that method", "Allow", allow}
+                 : (struct tc_refusal){404, "the paths here are /mcp, and /sse for older clients",
+                                       NULL, NULL};
+    return false;
+}
+
+/* The body, as far as its head says what it is. */
+static bool judge_body(const struct tc_heads *heads, struct tc_refusal *ret)
+{
+    static const char json[] = "application/json";
+    size_t length = sizeof(json) - 1;
+    if (!heads->type || strncasecmp(heads->type, json, length) != 0 ||
+        !strchr("; \t", heads->type[length]))
+        *ret = (struct tc_refusal){415, "a message is application/json", NULL, NULL};
+    else if (heads->length && strtoull(heads->length, NULL, 10) > TC_WEB_BODY_MAX)
+        *ret = (struct tc_refusal){413, "a message has at most 8 MiB", NULL, NULL};
+    else
+        return true;
+    return false;
+}
+
+bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char *url,
+              const char *method, enum tc_route *ret_route, struct tc_refusal *ret)
+{
+    *ret = (struct tc_refusal){0};
+    if (heads->twice)
+        *ret = (struct tc_refusal){400, "a line of the head stands twice", NULL, NULL};
+    else if (!heads->host || !is_ours(web, heads->host))
+        *ret = (struct tc_refusal){403, "this server does not answer to that Host", NULL, NULL};
+    else if (heads->origin && !is_own_origin(web, heads->origin))
+        *ret = (struct tc_refusal){403, "pages of that Origin may not use this server", NULL, NULL};
+    else if (!has_token(web, heads->authorization))
+        *ret =
+            (struct tc_refusal){401, "the token is missing or wrong: Authorization: Bearer TOKEN",
+                                "WWW-Authenticate", "Bearer"};
+    if (ret->status || !find_route(url, method, ret_route, ret))
+        return false;
+    if (!heads->accepts_json && !heads->accepts_stream) {
+        *ret = (struct tc_refusal){406, "answers are application/json or text/event-stream", NULL,
+                                   NULL};
+        return false;
+    }
+    return strcmp(method, "POST") != 0 || judge_body(heads, ret);
+}

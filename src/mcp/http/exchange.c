@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * One request of HTTP: its head is judged before its body is read, its message is handed on, and
+ * it sleeps until the answer is there. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcp/http/web.h"
+
+/* ---- answers ------------------------------------------------------------------------------------
+ */
+
+static char *write_error(int code, const char *text)
+{
+    json_t *error = json_pack("{s:s, s:n, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", "error", "code",
+                              code, "message", text);
+    char *made = error ? json_dumps(error, JSON_COMPACT) : NULL;
+    json_decref(error);
+    return made;
+}
+
+/* Takes `text`; NULL: no body. */
+static enum MHD_Result queue(struct MHD_Connection *connection, unsigned status, char *text,
+                             const char *header, const char *value)
+{
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        text ? strlen(text) : 0, text, text ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    if (!response) {
+        free(text);
+        return MHD_NO;
+    }
+    bool good = (!text || MHD_add_response_header(response, "Content-Type", "application/json")) &&
+                (!header || MHD_add_response_header(response, header, value)) &&
+                MHD_add_response_header(response, "Cache-Control", "no-store");
+    enum MHD_Result result = good ? MHD_queue_response(connection, status, response) : MHD_NO;
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result refuse_early(struct MHD_Connection *connection, struct tc_wire *wire,
+                                    const struct tc_refusal *refusal)
+{
+    char *text = write_error(TC_RPC_REQUEST, refusal->text);
+    wire->deadline_ms = tc_web_now_ms() + TC_WEB_HEAD_MS;
+    return text ? queue(connection, refusal->status, text, refusal->header, refusal->value)
+                : MHD_NO;
+}
+
+/* Takes `text` (NULL: no body). */
+static void set_answer(struct tc_exchange *exchange, int status, char *text)
+{
+    exchange->status = status;
+    exchange->answer = text;
+    exchange->answer_length = text ? strlen(text) : 0;
+    exchange->web->held += exchange->answer_length;
+    tc_exchange_wake(exchange);
+}
+
+void tc_exchange_refuse(struct tc_exchange *exchange, int status, int code, const char *text)
+{
+    char *error = write_error(code, text);
+    if (exchange->streaming) {
+        if (error)
+            (void)tc_stream_put(exchange, "message", error);
+        free(error);
+        exchange->ended = true;
+        tc_exchange_wake(exchange);
+        return;
+    }
+    set_answer(exchange, status, error);
+}
+
+void tc_exchange_accept(struct tc_exchange *exchange)
+{
+    set_answer(exchange, MHD_HTTP_ACCEPTED, NULL);
+}
+
+/* Since there are no sessions the status says what the error's code does; to the older versions
+ * it would speak of the session. */
+static int status_of(const struct tc_exchange *exchange, int code)
+{
+    if (!exchange->stateless || code == 0 || code == TC_RPC_INTERNAL)
+        return MHD_HTTP_OK;
+    return code == TC_RPC_METHOD ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST;
+}
+
+bool tc_exchange_send(struct tc_session *session, void *asker, int code, const char *text,
+                      size_t length)
+{
+    struct tc_client *client = (struct tc_client *)session;
+    struct tc_exchange *exchange = client->old ? client->stream : asker;
+    (void)length;
+    if (!exchange || exchange->gone)
+        return true;
+    if (exchange->streaming) {
+        exchange->ended = !client->old;
+        return tc_stream_put(exchange, "message", text);
+    }
+    char *copy = strdup(text);
+    if (!copy)
+        return false;
+    set_answer(exchange, status_of(exchange, code), copy);
+    return true;
+}
+
+/* What there is to say now; else it sleeps. */
+static enum MHD_Result respond(struct tc_exchange *exchange)
+{
+    if (exchange->gone)
+        return MHD_NO;
+    if (exchange->streaming)
+        return tc_stream_begin(exchange);
+    if (!exchange->status) {
+        tc_exchange_suspend(exchange);
+        return MHD_YES;
+    }
+    char *text = exchange->answer;
+    exchange->answer = NULL;
+    exchange->wire->deadline_ms = tc_web_now_ms() + 2 * TC_WEB_READ_MS;
+    return queue(exchange->connection, (unsigned)exchange->status, text,
+                 exchange->new_session ? "Mcp-Session-Id" : NULL, exchange->new_session);
+}
+
+/* ---- the message --------------------------------------------------------------------------------
+ */
+
+static void end_session(struct tc_exchange *exchange)
+{
+    struct tc_heads heads;
+    tc_heads_read(exchange->connection, &heads);
+    struct tc_client *client = tc_client_find(exchange->web, heads.session, false);
+    if (!client) {
+        tc_exchange_refuse(exchange, MHD_HTTP_NOT_FOUND, TC_RPC_REQUEST,
+                           "there is no such session");
+        return;
+    }
+    tc_client_free(client);
+    set_answer(exchange, MHD_HTTP_NO_CONTENT, NULL);
+}
+
+/* The older transport: all answers to this client go through this one stream. */
+static void open_stream(struct tc_exchange *exchange)
+{
+    char place[sizeof("/messages?session_id=") + 64] = "/messages?session_id=";
+    struct tc_client *client = tc_client_new(exchange->web, false);
+    if (!client) {
+        tc_exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, TC_RPC_INTERNAL,
+                           "too many sessions: end one");
+        return;
+    }
+    client->old = true;
+    client->stream = exchange;
+    exchange->client = client;
+    exchange->streaming = true;
+    memcpy(place + strlen(place), client->id, sizeof(client->id));
+    if (!tc_stream_put(exchange, "endpoint", place))
+        exchange->web->server.failed = true;
+}
+
+static void drop_body(struct tc_exchange *exchange)
+{
+    exchange->web->held -= exchange->length;
+    free(exchange->body);
+    exchange->body = NULL;
+    exchange->length = exchange->size = 0;
+}
+
+static enum MHD_Result take_whole(struct tc_exchange *exchange)
+{
+    exchange->taken = true;
+    exchange->wire->deadline_ms = 0;
+    exchange->since_ms = tc_web_now_ms();
+    if (exchange->route == TC_ROUTE_SSE)
+        open_stream(exchange);
+    else if (strcmp(exchange->method, "DELETE") == 0)
+        end_session(exchange);
+    else
+        tc_post_take(exchange);
+    drop_body(exchange);
+    return respond(exchange);
+}
+
+/* False: too much, or no memory. */
+static bool add(struct tc_exchange *exchange, const char *bytes, size_t length)
+{
+    size_t want = exchange->size ? exchange->size : 4096;
+    if (length > TC_WEB_BODY_MAX - exchange->length ||
+        exchange->web->held + length > TC_WEB_HELD_MAX)
+        return false;
+    while (want < exchange->length + length)
+        want *= 2;
+    char *grown = want == exchange->size ? exchange->body : realloc(exchange->body, want);
+    if (!grown)
+        return false;
+    exchange->body = grown;
+    exchange->size = want;
+    memcpy(grown + exchange->length, bytes, length);
+    exchange->length += length;
+    exchange->web->held += length;
+    return true;
+}
+
+static enum MHD_Result begin(struct tc_web *web, struct MHD_Connection *connection, const char *url,
+                             const char *method, void **context)
+{
+    struct tc_heads heads;
+    struct tc_refusal refusal;
+    enum tc_route route = TC_ROUTE_MCP;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct tc_wire *wire = info ? info->socket_context : NULL;
+    if (!wire)
+        return MHD_NO;
+    tc_heads_read(connection, &heads);
+    if (!tc_admit(web, &heads, url, method, &route, &refusal))
+        return refuse_early(connection, wire, &refusal);
+    struct tc_exchange *exchange = calloc(1, sizeof(*exchange));
+    if (!exchange)
+        return MHD_NO;
+    *exchange = (struct tc_exchange){.web = web,
+                                     .connection = connection,
+                                     .wire = wire,
+                                     .route = route,
+                                     .method = method,
+                                     .takes_json = heads.accepts_json,
+                                     .takes_stream = heads.accepts_stream,
+                                     .next = web->exchanges,
+                                     .at = &web->exchanges};
+    if (exchange->next)
+        exchange->next->at = &exchange->next;
+    web->exchanges = exchange;
+    wire->admitted = true;
+    wire->deadline_ms = tc_web_now_ms() + TC_WEB_BODY_MS;
+    *context = exchange;
+    return MHD_YES;
+}
+
+enum MHD_Result tc_exchange_take(void *web, struct MHD_Connection *connection, const char *url,
+                                 const char *method, const char *version, const char *bytes,
+                                 size_t *length, void **context)
+{
+    struct tc_exchange *exchange = *context;
+    (void)version;
+    if (!exchange)
+        return begin(web, connection, url, method, context);
+    if (*length) {
+        bool good = add(exchange, bytes, *length);
+        *length = 0;
+        return good ? MHD_YES : MHD_NO;
+    }
+    return exchange->taken ? respond(exchange) : take_whole(exchange);
+}
+
+/* ---- ends ---------------------------------------------------------------------------------------
+ */
+
+void tc_exchange_lose(struct tc_exchange *exchange)
+{
+    exchange->gone = true;
+    if (exchange->once)
+        tc_session_forget(&exchange->once->core, exchange, true);
+    tc_exchange_wake(exchange);
+}
+
+void tc_exchange_completed(void *web, struct MHD_Connection *connection, void **context,
+                           enum MHD_RequestTerminationCode why)
+{
+    struct tc_exchange *exchange = *context;
+    (void)web;
+    (void)connection;
+    (void)why;
+    if (!exchange)
+        return;
+    *context = NULL;
+    *exchange->at = exchange->next;
+    if (exchange->next)
+        exchange->next->at = exchange->at;
+    drop_body(exchange);
+    exchange->web->held -= exchange->answer_length + tc_outbox_pending(&exchange->unread);
+    struct tc_client *client = exchange->client;
+    if (client)
+        tc_session_forget(&client->core, exchange, false);
+    if (client && client->stream == exchange) {
+        client->stream = NULL;
+        tc_client_free(client);
+    }
+    tc_client_free(exchange->once);
+    exchange->wire->admitted = false;
+    exchange->wire->deadline_ms = tc_web_now_ms() + TC_WEB_HEAD_MS;
+    free(exchange->answer);
+    tc_outbox_done(&exchange->unread);
+    free(exchange);
+}
+
+void tc_exchanges_tick(struct tc_web *web, int64_t now_ms)
+{
+    for (struct tc_exchange *e = web->exchanges; e; e = e->next) {
+        if (!e->suspended)
+            continue;
+        if (!e->streaming && e->takes_stream && now_ms - e->since_ms >= TC_WEB_PATIENCE_MS) {
+            e->streaming = true;
+            tc_exchange_wake(e);
+        } else if (e->streaming && now_ms - e->breath_ms >= TC_WEB_BREATH_MS &&
+                   !tc_stream_put(e, NULL, "waiting")) {
+            web->server.failed = true;
+        }
+    }
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * toolcage-http: the policy's tools for clients of the Model Context Protocol over HTTP. The
+ * command line chose the policy and opened the socket; what this program has to know comes as
+ * descriptor 3, the listening socket as 4. It can do what `toolcage mcp` does on standard input and
+ * output, and nothing more: messages go to the same sessions. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mcp/http/web.h"
+
+enum { CONFIG = 3, LISTENER = 4, CONFIG_MAX = 1 << 20, FAILURE = 125, TICK_MS = 500 };
+enum { SIGNALS, LIBRARY, ENGINE, OTHERS }; /* what is watched always */
+
+struct program {
+    struct tc_web web;
+    struct tc_mcp_tools what;
+    struct toolcage_policy *policy;
+    json_t *config;
+    const char **hosts;
+    int signals;
+    struct pollfd *fds;
+    size_t fds_size;
+};
+
+int64_t tc_web_now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int complain(const char *what, const char *hint)
+{
+    (void)fprintf(stderr, "toolcage: %s\n", what);
+    if (hint && *hint)
+        (void)fprintf(stderr, "hint: %s\n", hint);
+    return FAILURE;
+}
+
+/* Takes `err`. */
+static int complain_of(int rc, struct toolcage_error *err)
+{
+    int code = err ? complain(toolcage_error_message(err), toolcage_error_hint(err))
+               : rc == TOOLCAGE_ESYSTEM
+                   ? complain(strerror(errno), "free memory or descriptors on this machine")
+                   : complain("out of memory", "free memory on this machine");
+    toolcage_error_free(err);
+    return code;
+}
+
+/* ---- what it is told ----------------------------------------------------------------------------
+ */
+
+static json_t *read_config(void)
+{
+    char *text = malloc(CONFIG_MAX);
+    ssize_t n = text ? pread(CONFIG, text, CONFIG_MAX, 0) : -1;
+    json_t *config = n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
+    if (n > 0)
+        explicit_bzero(text, (size_t)n);
+    free(text);
+    (void)close(CONFIG);
+    return config;
+}
+
+static const char *text_of(const struct program *p, const char *key)
+{
+    return json_string_value(json_object_get(p->config, key));
+}
+
+static bool take_config(struct program *p)
+{
+    struct tc_web_config *c = &p->web.config;
+    const json_t *hosts = json_object_get(p->config, "hosts");
+    size_t count = json_array_size(hosts);
+    p->hosts = calloc(count + 1, sizeof(*p->hosts));
+    for (size_t i = 0; p->hosts && i < count; i++)
+        p->hosts[i] = json_string_value(json_array_get(hosts, i));
+    *c = (struct tc_web_config){
+        .token = text_of(p, "token"),
+        .hosts = p->hosts,
+        .port = (unsigned)json_integer_value(json_object_get(p->config, "port")),
+        .certificate = text_of(p, "certificate"),
+        .key = text_of(p, "key"),
+        .idle_ms = json_integer_value(json_object_get(p->config, "idle_ms")),
+    };
+    return p->hosts && c->port && c->idle_ms > 0 && text_of(p, "policy") && text_of(p, "digest");
+}
+
+static int set_workspace(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
+{
+    return toolcage_call_set(call, "workspace", userdata, err);
+}
+
+/* 0, or an exit code after saying why. */
+static int load(struct program *p)
+{
+    struct toolcage_error *err = NULL;
+    const char *workspace = text_of(p, "workspace");
+    int rc = toolcage_policy_load_file(text_of(p, "policy"), &p->policy, &err);
+    if (rc < 0)
+        return complain_of(rc, err);
+    if (strcmp(toolcage_policy_digest(p->policy), text_of(p, "digest")) != 0)
+        return complain("the policy has changed while the server started", "start it again");
+    p->what = (struct tc_mcp_tools){.policy = p->policy,
+                                    .narrow = workspace ? set_workspace : NULL,
+                                    .userdata = (void *)workspace};
+    rc = tc_mcp_open(&p->web.server, &p->what, &err);
+    return rc < 0 ? complain_of(rc, err) : 0;
+}
+
+/* ---- the library --------------------------------------------------------------------------------
+ */
+
+static int begin(struct program *p)
+{
+    const struct tc_web_config *c = &p->web.config;
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)c->certificate},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)c->key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    struct MHD_OptionItem plain[] = {{MHD_OPTION_END, 0, NULL}};
+    p->web.daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (c->key ? MHD_USE_TLS : 0), 0, NULL, NULL,
+        tc_exchange_take, &p->web, MHD_OPTION_LISTEN_SOCKET, LISTENER, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)(TC_WEB_WIRES_MAX + 64), MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(64 << 10),
+        MHD_OPTION_NOTIFY_CONNECTION, tc_wire_notify, &p->web, MHD_OPTION_NOTIFY_COMPLETED,
+        tc_exchange_completed, &p->web, MHD_OPTION_ARRAY, c->key ? tls : plain, MHD_OPTION_END);
+    if (p->web.daemon)
+        return 0;
+    return complain(c->key ? "the HTTP server does not start: certificate and key are no pair in "
+                             "PEM, or this machine lacks memory"
+                           : "the HTTP server does not start: this machine lacks memory",
+                    "name the certificate and its own key");
+}
+
+static int library_fd(const struct program *p)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(p->web.daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    return info ? info->epoll_fd : -1;
+}
+
+/* ---- the loop -----------------------------------------------------------------------------------
+ */
+
+static size_t count_sleeping(const struct tc_web *web)
+{
+    size_t n = 0;
+    for (const struct tc_exchange *e = web->exchanges; e; e = e->next)
+        n += e->suspended;
+    return n;
+}
+
+/* The calls stand behind the fixed ones, and then the connections that nobody reads meanwhile: only
+ * that they close is of interest. */
+static bool watch(struct program *p, size_t *ret_count)
+{
+    struct tc_mcp *server = &p->web.server;
+    size_t count = OTHERS + server->call_count + count_sleeping(&p->web), at = OTHERS;
+    if (count > p->fds_size) {
+        struct pollfd *grown = realloc(p->fds, count * sizeof(*grown));
+        if (!grown)
+            return false;
+        p->fds = grown;
+        p->fds_size = count;
+    }
+    p->fds[SIGNALS] = (struct pollfd){.fd = p->signals, .events = POLLIN};
+    p->fds[LIBRARY] = (struct pollfd){.fd = library_fd(p), .events = POLLIN};
+    p->fds[ENGINE] = (struct pollfd){.fd = server->engine ? toolcage_engine_fd(server->engine) : -1,
+                                     .events = POLLIN};
+    for (size_t i = 0; i < server->call_count; i++)
+        p->fds[at++] =
+            (struct pollfd){.fd = toolcage_call_fd(server->calls[i].call), .events = POLLIN};
+    for (const struct tc_exchange *e = p->web.exchanges; e; e = e->next)
+        if (e->suspended)
+            p->fds[at++] = (struct pollfd){.fd = e->wire->fd, .events = POLLRDHUP};
+    *ret_count = count;
+    return true;
+}
+
+static int wait_ms(const struct program *p)
+{
+    unsigned long long library = 0;
+    int most = p->web.wires || p->web.clients ? TICK_MS : -1;
+    if (MHD_get_timeout(p->web.daemon, &library) != MHD_YES)
+        return most;
+    return most < 0 || library < (unsigned)most ? (int)(library > INT16_MAX ? INT16_MAX : library)
+                                                : most;
+}
+
+/* Before anything else happens: the list is still the one that was watched. */
+static void find_lost(struct program *p, size_t first, size_t count)
+{
+    size_t at = first;
+    for (struct tc_exchange *e = p->web.exchanges, *next; e && at < count; e = next) {
+        next = e->next;
+        if (e->suspended && p->fds[at++].revents)
+            tc_exchange_lose(e);
+    }
+}
+
+static void step(struct program *p, size_t count)
+{
+    struct tc_mcp *server = &p->web.server;
+    size_t calls = server->call_count;
+    int64_t now = tc_web_now_ms();
+    find_lost(p, OTHERS + calls, count);
+    for (size_t i = calls; i-- > 0;) /* from the end: answered ones leave the list */
+        if (p->fds[OTHERS + i].revents)
+            tc_mcp_dispatch(server, i);
+    if (p->fds[ENGINE].revents)
+        tc_mcp_lost(server);
+    tc_wires_tick(&p->web, now);
+    tc_clients_tick(&p->web, now);
+    tc_exchanges_tick(&p->web, now);
+    (void)MHD_run(p->web.daemon);
+}
+
+/* 0 when it was told to end. */
+static int loop(struct program *p)
+{
+    size_t count = 0;
+    for (;;) {
+        if (tc_mcp_is_broken(&p->web.server) || !watch(p, &count))
+            return TOOLCAGE_EMEMORY;
+        if (poll(p->fds, count, wait_ms(p)) < 0) {
+            if (errno == EINTR)
+                continue;
+            return TOOLCAGE_ESYSTEM;
+        }
+        if (p->fds[SIGNALS].revents)
+            return 0;
+        step(p, count);
+    }
+}
+
+/* The library stops only when nobody sleeps. */
+static void end(struct program *p)
+{
+    struct tc_web *web = &p->web;
+    for (struct tc_exchange *e = web->exchanges; e; e = e->next)
+        tc_exchange_lose(e);
+    if (web->daemon) {
+        (void)MHD_run(web->daemon);
+        MHD_stop_daemon(web->daemon);
+    }
+    while (web->clients)
+        tc_client_free(web->clients);
+    tc_mcp_close(&web->server);
+    (void)toolcage_policy_unref(p->policy);
+    json_decref(p->config);
+    free(p->hosts);
+    free(p->fds);
+}
+
+/* They wait since the command line said that it listens. */
+static int take_signals(void)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return -1;
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int main(void)
+{
+    struct program p = {.config = read_config(), .signals = take_signals()};
+    struct stat st;
+    if (!p.config || !take_config(&p) || fstat(LISTENER, &st) < 0 || !S_ISSOCK(st.st_mode))
+        return complain("toolcage-http is started by toolcage mcp --listen", NULL);
+    if (p.signals < 0 || fcntl(LISTENER, F_SETFD, FD_CLOEXEC) < 0)
+        return complain_of(TOOLCAGE_ESYSTEM, NULL);
+    int rc = load(&p);
+    if (!rc)
+        rc = begin(&p);
+    if (!rc) {
+        rc = loop(&p);
+        rc = rc < 0 ? complain_of(rc, NULL) : 0;
+    }
+    end(&p);
+    (void)close(p.signals);
+    return rc;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A posted message. Since 2026-07-28 each one stands alone, and its head repeats what it says, so
+ * that what lies between can read it there: then both must agree. Before, a session begins with
+ * initialize, and all others name it. */
+#include <string.h>
+
+#include "mcp/http/web.h"
+
+#define AGAIN "; read what was answered, then repeat"
+
+/* ---- since 2026-07-28 ---------------------------------------------------------------------------
+ */
+
+static int digit(char c)
+{
+    static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c ? strchr(all, c) : NULL;
+    return at ? (int)(at - all) : -1;
+}
+
+/* The bytes of `text` (its length a multiple of four, "=" only at the end) are those of `want`. */
+static bool is_base64_of(const char *text, size_t length, const char *want)
+{
+    size_t n = 0, wanted = strlen(want);
+    if (length % 4)
+        return false;
+    for (size_t i = 0; i < length; i += 4) {
+        unsigned long bits = 0;
+        int bytes = 3;
+        for (size_t k = 0; k < 4; k++) {
+            bool pad = text[i + k] == '=' && i + 4 == length && k >= 2;
+            int value = pad ? 0 : digit(text[i + k]);
+            if (value < 0 || (bytes < 3 && !pad))
+                return false;
+            bytes -= pad;
+            bits = bits << 6 | (unsigned long)value;
+        }
+        for (int k = 0; k < bytes; k++, n++)
+            if (n >= wanted || (unsigned char)want[n] != (bits >> (16 - 8 * k) & 0xff))
+                return false;
+        if (bits & ((1UL << (8 * (3 - bytes))) - 1))
+            return false; /* another spelling of the same */
+    }
+    return n == wanted;
+}
+
+/* Without the blanks that may stand behind it. */
+static size_t length_of(const char *line)
+{
+    size_t length = strlen(line);
+    while (length && strchr(" \t", line[length - 1]))
+        length--;
+    return length;
+}
+
+static bool is_text(const char *line, const char *want)
+{
+    size_t length = line ? length_of(line) : 0;
+    return line && length == strlen(want) && memcmp(line, want, length) == 0;
+}
+
+/* A line of the head says this text, as it is or as "=?base64?...?=". */
+static bool says(const char *line, const char *want)
+{
+    static const char begin[] = "=?base64?", end[] = "?=";
+    size_t length = line ? length_of(line) : 0, frame = sizeof(begin) - 1 + sizeof(end) - 1;
+    if (length < frame || strncmp(line, begin, sizeof(begin) - 1) != 0 ||
+        strncmp(line + length - 2, end, 2) != 0)
+        return is_text(line, want);
+    return is_base64_of(line + sizeof(begin) - 1, length - frame, want);
+}
+
+/* NULL, or which line of the head says something else than the message. */
+static const char *find_mismatch(const struct tc_heads *heads, const json_t *message,
+                                 const char *version)
+{
+    const json_t *params = json_object_get(message, "params");
+    const char *method = json_string_value(json_object_get(message, "method"));
+    const char *name = json_string_value(json_object_get(params, "name"));
+    if (!is_text(heads->version, version))
+        return "the line MCP-Protocol-Version does not say what the message does";
+    if (!method || !is_text(heads->method, method))
+        return "the line Mcp-Method does not say what the message does";
+    if (strcmp(method, "tools/call") == 0 && name && !says(heads->name, name))
+        return "the line Mcp-Name does not say what the message does";
+    return NULL;
+}
+
+static const json_t *meta_of(const json_t *message)
+{
+    return json_object_get(json_object_get(message, "params"), "_meta");
+}
+
+static const char *version_of(const json_t *message)
+{
+    return json_string_value(json_object_get(meta_of(message), TC_MCP_META "protocolVersion"));
+}
+
+/* The error knows which request it is about. */
+static void refuse_head(struct tc_exchange *exchange, const json_t *message, const char *fault)
+{
+    struct tc_request request = {.session = &exchange->once->core,
+                                 .asker = exchange,
+                                 .id = json_incref(json_object_get(message, "id"))};
+    tc_mcp_refuse(&request, TC_RPC_HEADERS, fault, NULL);
+}
+
+static void take_alone(struct tc_exchange *exchange, const struct tc_heads *heads,
+                       const json_t *message)
+{
+    const char *version = version_of(message), *fault = NULL;
+    const json_t *id = json_object_get(message, "id");
+    exchange->stateless = true;
+    exchange->once = tc_client_new(exchange->web, true);
+    if (!exchange->once) {
+        exchange->web->server.failed = true;
+        return;
+    }
+    if (!id && json_object_get(message, "method")) {
+        tc_exchange_accept(exchange); /* closing the connection cancels; nothing else is told */
+        return;
+    }
+    if (version &&
+        json_is_object(json_object_get(meta_of(message), TC_MCP_META "clientCapabilities")))
+        fault = find_mismatch(heads, message, version);
+    if (fault && (json_is_string(id) || json_is_integer(id)))
+        refuse_head(exchange, message, fault);
+    else if (!tc_session_take_json(&exchange->once->core, exchange, message))
+        tc_exchange_accept(exchange);
+}
+
+/* ---- sessions -----------------------------------------------------------------------------------
+ */
+
+static void begin_session(struct tc_exchange *exchange, const json_t *message)
+{
+    struct tc_client *client = tc_client_new(exchange->web, false);
+    if (!client) {
+        tc_exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, TC_RPC_INTERNAL,
+                           "too many sessions: end one");
+        return;
+    }
+    if (!tc_session_take_json(&client->core, exchange, message))
+        tc_exchange_accept(exchange);
+    if (client->core.version)
+        exchange->new_session = client->id;
+    else
+        tc_client_free(client);
+}
+
+static void take_in_session(struct tc_exchange *exchange, const char *id, const json_t *message)
+{
+    bool old = exchange->route == TC_ROUTE_MESSAGES;
+    struct tc_client *client = tc_client_find(exchange->web, id, old);
+    if (!client) {
+        tc_exchange_refuse(exchange, MHD_HTTP_NOT_FOUND, TC_RPC_REQUEST,
+                           "there is no such session (any more): begin another one");
+        return;
+    }
+    if (old && client->stream && tc_outbox_pending(&client->stream->unread) > TC_WEB_UNREAD_MAX) {
+        tc_exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, TC_RPC_INTERNAL,
+                           "too much waits in the stream of this session" AGAIN);
+        return;
+    }
+    if (old)
+        tc_exchange_accept(exchange);
+    else
+        exchange->client = client;
+    if (!tc_session_take_json(&client->core, old ? NULL : exchange, message) && !old)
+        tc_exchange_accept(exchange);
+}
+
+static void take_before(struct tc_exchange *exchange, const struct tc_heads *heads,
+                        const json_t *message)
+{
+    const char *method = json_string_value(json_object_get(message, "method"));
+    if (exchange->route == TC_ROUTE_MESSAGES)
+        take_in_session(
+            exchange,
+            MHD_lookup_connection_value(exchange->connection, MHD_GET_ARGUMENT_KIND, "session_id"),
+            message);
+    else if (heads->version && !tc_mcp_is_agreed(heads->version))
+        tc_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, TC_RPC_VERSION,
+                           "this version is not spoken here");
+    else if (heads->session)
+        take_in_session(exchange, heads->session, message);
+    else if (method && strcmp(method, "initialize") == 0 && json_object_get(message, "id"))
+        begin_session(exchange, message);
+    else
+        tc_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, TC_RPC_REQUEST,
+                           "name the session as Mcp-Session-Id; it begins with initialize");
+}
+
+/* ---- all ----------------------------------------------------------------------------------------
+ */
+
+static bool stands_alone(const struct tc_heads *heads, const json_t *message)
+{
+    return version_of(message) || is_text(heads->version, TC_MCP_STATELESS);
+}
+
+void tc_post_take(struct tc_exchange *exchange)
+{
+    struct tc_heads heads;
+    json_error_t error;
+    if (exchange->web->held > TC_WEB_HELD_MAX / 2) {
+        tc_exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, TC_RPC_INTERNAL,
+                           "too much waits here for clients" AGAIN);
+        return;
+    }
+    json_t *message = json_loadb(exchange->body ? exchange->body : "", exchange->length,
+                                 JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
+    tc_heads_read(exchange->connection, &heads);
+    if (!message)
+        tc_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, TC_RPC_PARSE, error.text);
+    else if (!json_is_object(message))
+        tc_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, TC_RPC_REQUEST,
+                           "post one message, an object");
+    else if (exchange->route == TC_ROUTE_MCP && stands_alone(&heads, message))
+        take_alone(exchange, &heads, message);
+    else
+        take_before(exchange, &heads, message);
+    json_decref(message);
+    if (!exchange->status && !exchange->takes_json)
+        exchange->streaming = true;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Connections and their time. The library below counts silence only, so one that sends a byte now
+ * and then would stay for ever. */
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "mcp/http/web.h"
+
+/* The library finds its end, and says that it is closed. */
+static void hang_up(struct tc_wire *wire)
+{
+    wire->deadline_ms = 0;
+    (void)shutdown(wire->fd, SHUT_RDWR);
+}
+
+/* Those who were not admitted do not keep others out. */
+static void make_room(struct tc_web *web)
+{
+    struct tc_wire *oldest = NULL;
+    for (struct tc_wire *wire = web->wires; wire; wire = wire->next)
+        if (!wire->admitted && wire->deadline_ms &&
+            (!oldest || wire->deadline_ms < oldest->deadline_ms))
+            oldest = wire;
+    if (oldest)
+        hang_up(oldest);
+}
+
+static void begin(struct tc_web *web, struct MHD_Connection *connection, void **context)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct tc_wire *wire = info ? calloc(1, sizeof(*wire)) : NULL;
+    if (!wire)
+        return; /* nothing is admitted on it */
+    if (web->wire_count >= TC_WEB_WIRES_MAX)
+        make_room(web);
+    wire->web = web;
+    wire->fd = info->connect_fd;
+    wire->deadline_ms = tc_web_now_ms() + TC_WEB_HEAD_MS;
+    wire->next = web->wires;
+    wire->at = &web->wires;
+    if (wire->next)
+        wire->next->at = &wire->next;
+    web->wires = wire;
+    web->wire_count++;
+    *context = wire;
+}
+
+static void end(struct tc_wire *wire)
+{
+    *wire->at = wire->next;
+    if (wire->next)
+        wire->next->at = wire->at;
+    wire->web->wire_count--;
+    free(wire);
+}
+
+void tc_wire_notify(void *web, struct MHD_Connection *connection, void **context,
+                    enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        begin(web, connection, context);
+    else if (*context)
+        end(*context);
+}
+
+void tc_wires_tick(struct tc_web *web, int64_t now_ms)
+{
+    for (struct tc_wire *wire = web->wires; wire; wire = wire->next)
+        if (wire->deadline_ms && now_ms >= wire->deadline_ms)
+            hang_up(wire);
+}
