@@ -5,19 +5,16 @@
  * and a text that no list of processes shows. */
 #include "cli/httpd.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include "cli/listen.h"
 #include "cli/say.h"
+#include "cli/secret.h"
 #include "cli/sibling.h"
 
-enum { TOKEN_MIN = 16, TOKEN_MAX = 512, PEM_MAX = 256 << 10 };
+enum { TOKEN_MIN = 16 };
 
 struct httpd {
     const struct tc_args *args;
@@ -56,65 +53,6 @@ int tc_httpd_check(const struct tc_args *args, struct tc_failure *failure)
     return 0;
 }
 
-/* "90s", "30m", "8h". */
-static int read_idle(struct httpd *h, struct tc_failure *failure)
-{
-    static const struct {
-        char unit;
-        long long ms;
-    } units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}};
-    const char *given = tc_args_value(h->args, "idle");
-    char *end = NULL;
-    long long n;
-    if (!given)
-        given = "30m";
-    n = given[0] >= '1' && given[0] <= '9' ? strtoll(given, &end, 10) : 0;
-    for (size_t i = 0; n > 0 && n <= 100000 && i < TC_COUNT(units); i++)
-        if (end[0] == units[i].unit && !end[1])
-            h->idle_ms = n * units[i].ms;
-    if (h->idle_ms)
-        return 0;
-    return tc_failure_set(failure, TOOLCAGE_EUSAGE, "write --idle 90s, --idle 30m or --idle 8h",
-                          "--idle %s is no time", given);
-}
-
-/* ---- files that others must not read ------------------------------------------------------------
- */
-
-/* All of it, owned; NULL with the failure. */
-static char *read_text(const char *path, bool secret, struct tc_failure *failure)
-{
-    struct stat st;
-    _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        (void)tc_failure_set(failure, errno == ENOENT ? TOOLCAGE_ENOT_FOUND : TOOLCAGE_ESYSTEM,
-                             "name a file that you can read", "cannot read %s: %s", path,
-                             strerror(errno));
-        return NULL;
-    }
-    if (secret && S_ISREG(st.st_mode) && (st.st_mode & (S_IRWXG | S_IRWXO))) {
-        (void)tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, "chmod 600 it, and use another secret",
-                             "others can read or write %s", path);
-        (void)tc_failure_about(failure, path);
-        return NULL;
-    }
-    _autofree_ char *text = calloc(1, PEM_MAX + 1);
-    size_t length = 0;
-    ssize_t n = 1;
-    while (text && n > 0 && length < PEM_MAX) {
-        n = read(fd, text + length, PEM_MAX - length);
-        length += n > 0 ? (size_t)n : 0;
-    }
-    if (!text || n < 0 || length == PEM_MAX || strlen(text) != length) {
-        (void)tc_failure_set(failure, TOOLCAGE_ESYSTEM, "name the right file",
-                             "%s cannot be read, is too large, or is no text", path);
-        return NULL;
-    }
-    char *ret = text;
-    text = NULL;
-    return ret;
-}
-
 /* ---- the token ----------------------------------------------------------------------------------
  */
 
@@ -131,42 +69,24 @@ static char *make_token(void)
     return token;
 }
 
-/* What a client can send in a line of a head. */
-static int judge_token(const char *token, const char *from, struct tc_failure *failure)
-{
-    size_t length = strlen(token);
-    for (size_t i = 0; i < length; i++)
-        if (token[i] <= ' ' || token[i] > '~')
-            return tc_failure_set(failure, TOOLCAGE_EUSAGE, "a token is one word of ASCII",
-                                  "the token from %s cannot be sent in a line of a head", from);
-    if (length >= TOKEN_MIN && length <= TOKEN_MAX)
-        return 0;
-    return tc_failure_set(failure, TOOLCAGE_EUSAGE, "make one: openssl rand -hex 32",
-                          "the token from %s has %zu characters, and it takes %d to %d", from,
-                          length, TOKEN_MIN, TOKEN_MAX);
-}
-
 static int get_token(struct httpd *h, struct tc_failure *failure)
 {
     const char *file = tc_args_value(h->args, "token-file");
     const char *name = tc_args_value(h->args, "token-env");
-    const char *value = name ? getenv(name) : NULL;
     if (tc_args_has(h->args, "no-token"))
         return 0;
-    if (name && !value)
-        return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, "export it, or use --token-file",
-                              "there is no variable %s for the token", name);
-    if (file && !(h->token = read_text(file, true, failure)))
-        return -1;
-    if (name && (h->token = strdup(value)))
-        (void)unsetenv(name); /* the tools' server needs it no more */
-    if (!file && !name)
-        h->token = make_token();
-    if (!h->token)
-        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
     h->shown = !file && !name;
-    h->token[strcspn(h->token, "\r\n")] = '\0';
-    return judge_token(h->token, file ? file : name ? name : "here", failure);
+    h->token = file   ? tc_secret_read(file, true, failure)
+               : name ? tc_secret_take_env(name, "token-file", failure)
+                      : make_token();
+    if (!h->token && h->shown)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    return h->token ? tc_secret_judge(h->token, TOKEN_MIN,
+                                      file   ? file
+                                      : name ? name
+                                             : "here",
+                                      failure)
+                    : -1;
 }
 
 /* ---- what the server is told --------------------------------------------------------------------
@@ -220,23 +140,6 @@ static char *write_config(const struct httpd *h, const struct tc_found *found)
     return NULL;
 }
 
-/* In memory only. */
-static int open_config(const struct httpd *h, const struct tc_found *found,
-                       struct tc_failure *failure)
-{
-    _autofree_ char *text = write_config(h, found);
-    _autofd_ int fd = memfd_create("toolcage-http", MFD_CLOEXEC);
-    ssize_t length = text ? (ssize_t)strlen(text) : -1;
-    bool good = text && fd >= 0 && write(fd, text, (size_t)length) == length;
-    if (text)
-        explicit_bzero(text, (size_t)length);
-    if (!good)
-        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    int ret = fd;
-    fd = -1;
-    return ret;
-}
-
 static void tell(const struct httpd *h)
 {
     char where[TC_ADDRESS_MAX];
@@ -256,11 +159,13 @@ static int prepare(struct httpd *h, struct tc_failure *failure)
 {
     const char *certificate = tc_args_value(h->args, "tls-cert");
     const char *key = tc_args_value(h->args, "tls-key");
-    if (read_idle(h, failure) || get_token(h, failure))
+    const char *idle = tc_args_value(h->args, "idle");
+    h->idle_ms = tc_read_time("idle", idle ? idle : "30m", failure);
+    if (h->idle_ms < 0 || get_token(h, failure))
         return -1;
-    if (certificate && !(h->certificate = read_text(certificate, false, failure)))
+    if (certificate && !(h->certificate = tc_secret_read(certificate, false, failure)))
         return -1;
-    return key && !(h->key = read_text(key, true, failure)) ? -1 : 0;
+    return key && !(h->key = tc_secret_read(key, true, failure)) ? -1 : 0;
 }
 
 static int judge_address(const struct httpd *h, const char *given, struct tc_failure *failure)
@@ -284,7 +189,7 @@ static int serve(struct httpd *h, const struct tc_found *found, struct tc_failur
     _autofd_ int listener = tc_listen_open(given, "8931", &h->at, failure);
     if (listener < 0)
         return -1;
-    _autofd_ int config = open_config(h, found, failure);
+    _autofd_ int config = tc_secret_hand_over(write_config(h, found), failure);
     if (config < 0)
         return -1;
     const int fds[] = {config, listener};

@@ -11,9 +11,9 @@ static const struct tc_verb *const verbs[] = {
     &tc_verb_policy_test,  &tc_verb_policy_trust,  &tc_verb_policy_digest, &tc_verb_policy_schema,
     &tc_verb_policy_diff,  &tc_verb_policy_import, &tc_verb_image_build,   &tc_verb_image_import,
     &tc_verb_image_list,   &tc_verb_image_inspect, &tc_verb_image_remove,  &tc_verb_doctor,
-    &tc_verb_mcp,          &tc_verb_wrap,          &tc_verb_egress,        &tc_verb_wasm_install,
-    &tc_verb_wasm_compile, &tc_verb_wasm_inspect,  &tc_verb_wasm_list,     &tc_verb_completion,
-    &tc_verb_version,
+    &tc_verb_mcp,          &tc_verb_wrap,          &tc_verb_agent,         &tc_verb_egress,
+    &tc_verb_wasm_install, &tc_verb_wasm_compile,  &tc_verb_wasm_inspect,  &tc_verb_wasm_list,
+    &tc_verb_completion,   &tc_verb_version,
 };
 
 const struct tc_verb *tc_verb_at(size_t index)

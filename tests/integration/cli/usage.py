@@ -46,7 +46,7 @@ MISTAKES = [
 ]
 
 VERBS = [["exec"], ["run"], ["call"], ["tools"], ["init"], ["policy", "check"], ["policy", "explain"], ["policy", "test"],
-         ["policy", "trust"], ["policy", "digest"], ["policy", "schema"], ["policy", "diff"], ["policy", "import"], ["doctor"], ["mcp"], ["wrap"], ["completion"], ["version"]]
+         ["policy", "trust"], ["policy", "digest"], ["policy", "schema"], ["policy", "diff"], ["policy", "import"], ["doctor"], ["mcp"], ["wrap"], ["agent"], ["completion"], ["version"]]
 
 
 def in_columns(place, width, *args):

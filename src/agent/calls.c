@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Calls that the model asked for. The server was told which tools there are and may name others all
+ * the same, so names are looked up here, and the library judges the arguments. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+
+static bool no_memory(struct tc_agent *agent)
+{
+    return tc_agent_fail(agent, TC_AGENT_MEMORY, "free memory on this machine", "out of memory");
+}
+
+/* Takes `err`. */
+static bool fail_engine(struct tc_agent *agent, struct toolcage_error *err)
+{
+    bool known = err != NULL;
+    (void)tc_agent_fail(agent, known ? TC_AGENT_ENGINE : TC_AGENT_MEMORY,
+                        known ? toolcage_error_hint(err) : "free memory on this machine", "%s",
+                        known ? toolcage_error_message(err) : "out of memory");
+    toolcage_error_free(err);
+    return false;
+}
+
+static bool has_tool(const struct tc_agent *agent, const char *name)
+{
+    size_t i;
+    const json_t *tool;
+    json_array_foreach(agent->tools, i, tool)
+    {
+        const json_t *function = json_object_get(tool, "function");
+        const char *known = json_string_value(json_object_get(function, "name"));
+        if (known && strcmp(known, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_object(const char *text)
+{
+    json_t *value = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    bool good = json_is_object(value);
+    json_decref(value);
+    return good;
+}
+
+/* The answer to a call, for the model. */
+static bool tell(struct tc_agent *agent, const char *id, const char *tool, const char *status,
+                 const char *text)
+{
+    json_t *message =
+        json_pack("{s:s, s:s, s:s}", "role", "tool", "tool_call_id", id, "content", text);
+    tc_say_result(agent, id, tool, status, text);
+    return message ? tc_transcript_add(agent, message) : no_memory(agent);
+}
+
+static struct toolcage_call *start(struct tc_agent *agent, const char *name, const char *arguments,
+                                   struct toolcage_error **err)
+{
+    const char *workspace = agent->config.workspace;
+    struct toolcage_call *call = NULL;
+    if (!agent->engine && toolcage_engine_new(&agent->engine, err) < 0)
+        return NULL;
+    if (toolcage_call_new(agent->engine, agent->policy, name, &call, err) < 0)
+        return NULL;
+    if ((workspace && toolcage_call_set(call, "workspace", workspace, err) < 0) ||
+        toolcage_call_set_arguments_json(call, arguments, err) < 0 ||
+        toolcage_call_start(call, err) < 0)
+        return toolcage_call_unref(call);
+    return call;
+}
+
+/* Until it is over; when the time is, it is cancelled, and its end still waited for. */
+static bool await(struct tc_agent *agent, struct toolcage_call *call)
+{
+    struct toolcage_error *err = NULL;
+    bool late = false;
+    int rc;
+    while ((rc = toolcage_call_dispatch(call, &err)) == 0) {
+        struct pollfd fd = {.fd = toolcage_call_fd(call), .events = POLLIN};
+        int64_t left = tc_agent_left_ms(agent);
+        if (left <= 0 && !late) {
+            late = true;
+            (void)toolcage_call_cancel(call);
+        }
+        if (poll(&fd, 1, late || left > 60000 ? 60000 : (int)left) < 0 && errno != EINTR)
+            return tc_agent_fail(agent, TC_AGENT_ENGINE, "free memory on this machine",
+                                 "cannot wait for a call: %s", strerror(errno));
+    }
+    if (rc < 0)
+        return fail_engine(agent, err);
+    return !late || tc_agent_fail(agent, TC_AGENT_TIME, "allow more with --max-time",
+                                  "the time was over while a tool ran, which was ended");
+}
+
+static bool run(struct tc_agent *agent, const char *id, const char *name, const char *arguments)
+{
+    struct toolcage_error *err = NULL;
+    struct toolcage_call *call = start(agent, name, arguments, &err);
+    if (!call)
+        return fail_engine(agent, err);
+    bool good = await(agent, call);
+    const struct toolcage_result *result = good ? toolcage_call_result(call) : NULL;
+    agent->calls++;
+    if (result) {
+        good = tell(agent, id, name, toolcage_result_status_word(result),
+                    toolcage_result_message(result));
+        if (toolcage_error_code(toolcage_result_error(result)) == TOOLCAGE_EHELPER)
+            agent->engine = toolcage_engine_unref(agent->engine);
+    }
+    (void)toolcage_call_unref(call);
+    return good;
+}
+
+static bool run_one(struct tc_agent *agent, const json_t *call)
+{
+    const json_t *function = json_object_get(call, "function");
+    const char *id = json_string_value(json_object_get(call, "id"));
+    const char *name = json_string_value(json_object_get(function, "name"));
+    const char *arguments = json_string_value(json_object_get(function, "arguments"));
+    bool approved = true;
+    tc_say_call(agent, id, name, arguments);
+    if (tc_agent_left_ms(agent) <= 0)
+        return tc_agent_fail(agent, TC_AGENT_TIME, "allow more with --max-time",
+                             "the time is over");
+    if (!has_tool(agent, name))
+        return tell(agent, id, name, "denied", "there is no tool of this name");
+    if (strlen(arguments) != json_string_length(json_object_get(function, "arguments")) ||
+        !is_object(arguments))
+        return tell(agent, id, name, "denied",
+                    "the arguments are no JSON object: repeat the call with one");
+    if (agent->config.approve && !tc_say_approved(agent, id, name, &approved))
+        return false;
+    if (!approved)
+        return tell(agent, id, name, "denied", "the operator refused this call");
+    return run(agent, id, name, arguments);
+}
+
+bool tc_agent_run_calls(struct tc_agent *agent, const json_t *calls)
+{
+    for (size_t i = 0; i < json_array_size(calls); i++)
+        if (!run_one(agent, json_array_get(calls, i)))
+            return false;
+    return true;
+}

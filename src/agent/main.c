@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * toolcage-agent: asks a model server, runs the tools that it asks for in their cages, and sends
+ * back what they gave, until there is an answer or a bound. What it has to know comes from the
+ * command line as descriptor 3. It starts no program: tools run as any embedder runs them. */
+#include <curl/curl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+
+enum { CONFIG = 3, CONFIG_MAX = 4 << 20, LIMITED = 124, FAILURE = 125 };
+
+int64_t tc_agent_now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t tc_agent_left_ms(const struct tc_agent *agent)
+{
+    return agent->deadline_ms - tc_agent_now_ms();
+}
+
+const char *tc_agent_word(enum tc_agent_code code)
+{
+    static const char *const words[] = {
+        [TC_AGENT_ANSWERED] = "answered",
+        [TC_AGENT_TURNS] = "limit.turns",
+        [TC_AGENT_TOKENS] = "limit.tokens",
+        [TC_AGENT_TIME] = "limit.time",
+        [TC_AGENT_CALLS] = "limit.calls",
+        [TC_AGENT_CONNECT] = "upstream.unreachable",
+        [TC_AGENT_STATUS] = "upstream.status",
+        [TC_AGENT_CUT] = "upstream.cut",
+        [TC_AGENT_LARGE] = "upstream.too_large",
+        [TC_AGENT_MALFORMED] = "upstream.malformed",
+        [TC_AGENT_INPUT] = "input",
+        [TC_AGENT_TRANSCRIPT] = "transcript",
+        [TC_AGENT_ENGINE] = "engine",
+        [TC_AGENT_MEMORY] = "memory",
+    };
+    return words[code];
+}
+
+bool tc_agent_fail(struct tc_agent *agent, enum tc_agent_code code, const char *hint,
+                   const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    agent->code = code;
+    (void)vsnprintf(agent->message, sizeof(agent->message), fmt, ap);
+    (void)snprintf(agent->hint, sizeof(agent->hint), "%s", hint ? hint : "");
+    va_end(ap);
+    return false;
+}
+
+/* ---- what it is told ----------------------------------------------------------------------------
+ */
+
+static json_t *read_config(void)
+{
+    char *text = malloc(CONFIG_MAX);
+    ssize_t n = text ? pread(CONFIG, text, CONFIG_MAX, 0) : -1;
+    json_t *config = n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
+    if (n > 0)
+        explicit_bzero(text, (size_t)n);
+    free(text);
+    (void)close(CONFIG);
+    return config;
+}
+
+static bool take_config(struct tc_agent *agent, const json_t *config)
+{
+    struct tc_agent_config *c = &agent->config;
+    const struct {
+        const char *key;
+        const char **value;
+    } texts[] = {{"url", &c->url},       {"model", &c->model},
+                 {"key", &c->key},       {"policy", &c->policy},
+                 {"digest", &c->digest}, {"workspace", &c->workspace},
+                 {"task", &c->task},     {"transcript", &c->transcript}};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        *texts[i].value = json_string_value(json_object_get(config, texts[i].key));
+    c->max_turns = json_integer_value(json_object_get(config, "max_turns"));
+    c->max_tokens = json_integer_value(json_object_get(config, "max_tokens"));
+    c->max_ms = json_integer_value(json_object_get(config, "max_ms"));
+    c->approve = json_is_true(json_object_get(config, "approve"));
+    c->jsonl = json_is_true(json_object_get(config, "jsonl"));
+    return c->url && c->policy && c->digest && c->max_turns > 0 && c->max_tokens > 0 &&
+           c->max_ms > 0;
+}
+
+/* Takes `err`. */
+static bool fail_load(struct tc_agent *agent, struct toolcage_error *err)
+{
+    (void)tc_agent_fail(agent, err ? TC_AGENT_ENGINE : TC_AGENT_MEMORY,
+                        err ? toolcage_error_hint(err) : "free memory on this machine", "%s",
+                        err ? toolcage_error_message(err) : "out of memory");
+    toolcage_error_free(err);
+    return false;
+}
+
+static bool load(struct tc_agent *agent)
+{
+    struct toolcage_error *err = NULL;
+    char *text = NULL;
+    agent->messages = json_array();
+    if (toolcage_policy_load_file(agent->config.policy, &agent->policy, &err) < 0)
+        return fail_load(agent, err);
+    if (strcmp(toolcage_policy_digest(agent->policy), agent->config.digest) != 0)
+        return tc_agent_fail(agent, TC_AGENT_ENGINE, "start it again",
+                             "the policy has changed while the agent started");
+    if (toolcage_policy_tools_json(agent->policy, "openai", &text, &err) < 0)
+        return fail_load(agent, err);
+    agent->tools = json_loads(text, JSON_ALLOW_NUL, NULL);
+    toolcage_free(text);
+    return (agent->tools && agent->messages) || fail_load(agent, NULL);
+}
+
+/* ---- the loop -----------------------------------------------------------------------------------
+ */
+
+/* One question to the server; *ret_calls is borrowed, NULL: it has answered. */
+static bool take_turn(struct tc_agent *agent, const json_t **ret_calls)
+{
+    char *text = NULL;
+    size_t length = 0;
+    json_t *message = NULL;
+    if (agent->turns == agent->config.max_turns)
+        return tc_agent_fail(agent, TC_AGENT_TURNS, "allow more with --max-turns",
+                             "no answer after %lld turns", (long long)agent->turns);
+    agent->turns++;
+    if (!tc_agent_ask(agent, &text, &length))
+        return false;
+    bool good = tc_agent_judge(agent, text, length, &message);
+    free(text);
+    if (!good)
+        return false;
+    const char *content = json_string_value(json_object_get(message, "content"));
+    *ret_calls = json_object_get(message, "tool_calls");
+    if (content && (*content || !*ret_calls))
+        tc_say_text(agent, content, !*ret_calls);
+    if (!tc_transcript_add(agent, message))
+        return false;
+    if (*ret_calls && agent->tokens >= agent->config.max_tokens)
+        return tc_agent_fail(agent, TC_AGENT_TOKENS, "allow more with --max-tokens",
+                             "%lld tokens were used without an answer", (long long)agent->tokens);
+    return true;
+}
+
+static bool run_task(struct tc_agent *agent, const char *task)
+{
+    const json_t *calls = NULL;
+    if (task) {
+        json_t *message = json_pack("{s:s, s:s}", "role", "user", "content", task);
+        if (!message)
+            return tc_agent_fail(agent, TC_AGENT_INPUT, "write it in UTF-8", "the task is no text");
+        if (!tc_transcript_add(agent, message))
+            return false;
+    }
+    do {
+        if (!take_turn(agent, &calls) || (calls && !tc_agent_run_calls(agent, calls)))
+            return false;
+    } while (calls);
+    return true;
+}
+
+/* {"type": "task", "text": "..."}, until the input ends. */
+static bool run_input(struct tc_agent *agent)
+{
+    char *line = NULL;
+    while (tc_say_read(agent, &line) && line) {
+        json_t *said = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+        const char *type = json_string_value(json_object_get(said, "type"));
+        const char *text = json_string_value(json_object_get(said, "text"));
+        bool good = type && strcmp(type, "task") == 0 && text
+                        ? run_task(agent, text)
+                        : tc_agent_fail(agent, TC_AGENT_INPUT,
+                                        "write {\"type\": \"task\", \"text\": \"...\"}",
+                                        "what came on standard input is no task");
+        json_decref(said);
+        free(line);
+        line = NULL;
+        if (!good)
+            return false;
+    }
+    return agent->code == TC_AGENT_ANSWERED;
+}
+
+/* Something was asked, or a tool has answered, and nobody said anything to it. */
+static bool is_open(const struct tc_agent *agent)
+{
+    size_t count = json_array_size(agent->messages);
+    const json_t *last = count ? json_array_get(agent->messages, count - 1) : NULL;
+    const char *role = json_string_value(json_object_get(last, "role"));
+    return role && strcmp(role, "assistant") != 0;
+}
+
+static void work(struct tc_agent *agent)
+{
+    if (!load(agent) || !tc_transcript_open(agent))
+        return;
+    tc_say_event(agent, json_pack("{s:s, s:s, s:i, s:i}", "type", "start", "policy",
+                                  agent->config.digest, "tools", (int)json_array_size(agent->tools),
+                                  "messages", (int)json_array_size(agent->messages)));
+    if (agent->config.task)
+        (void)run_task(agent, agent->config.task);
+    else if (is_open(agent) && !run_task(agent, NULL))
+        return;
+    else if (agent->config.jsonl)
+        (void)run_input(agent);
+    else if (!agent->turns)
+        (void)tc_agent_fail(agent, TC_AGENT_INPUT, "toolcage agent --upstream URL 'what to do'",
+                            "there is no task, and no transcript with one that waits");
+}
+
+static void release_signals(void)
+{
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+}
+
+int main(void)
+{
+    struct tc_agent agent = {.transcript = -1};
+    json_t *config = read_config();
+    release_signals();
+    if (!config || !take_config(&agent, config) || curl_global_init(CURL_GLOBAL_DEFAULT)) {
+        (void)fprintf(stderr, "toolcage: toolcage-agent is started by toolcage agent\n");
+        return FAILURE;
+    }
+    agent.deadline_ms = tc_agent_now_ms() + agent.config.max_ms;
+    work(&agent);
+    tc_say_end(&agent);
+    if (agent.transcript >= 0)
+        (void)close(agent.transcript);
+    json_decref(agent.tools);
+    json_decref(agent.messages);
+    (void)toolcage_engine_unref(agent.engine);
+    (void)toolcage_policy_unref(agent.policy);
+    json_decref(config);
+    curl_global_cleanup();
+    return agent.code == TC_AGENT_ANSWERED ? 0 : agent.code <= TC_AGENT_CALLS ? LIMITED : FAILURE;
+}

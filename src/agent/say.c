@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What the operator sees and says: plain text, or lines of JSON both ways. What a model or a server
+ * chose is made harmless for a terminal. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "cli/clean.h"
+
+enum { SHOWN = 200 };
+
+void tc_say_event(const struct tc_agent *agent, json_t *event)
+{
+    if (agent->config.jsonl && event && json_dumpf(event, stdout, JSON_COMPACT) == 0) {
+        (void)fputc('\n', stdout);
+        (void)fflush(stdout);
+    }
+    json_decref(event);
+}
+
+/* One line, shortened. */
+static void put_line(const char *begin, const char *tool, const char *text)
+{
+    size_t length = strlen(text), shown = length < SHOWN ? length : SHOWN;
+    char *name = tc_clean(TC_CLEAN_LINE, tool, strlen(tool), NULL);
+    char *clean = tc_clean(TC_CLEAN_LINE, text, shown, NULL);
+    (void)fprintf(stderr, "toolcage: %s%s %s%s\n", begin, name ? name : "?", clean ? clean : "?",
+                  shown < length ? " ..." : "");
+    free(name);
+    free(clean);
+}
+
+void tc_say_call(const struct tc_agent *agent, const char *id, const char *tool,
+                 const char *arguments)
+{
+    tc_say_event(agent, json_pack("{s:s, s:I, s:s, s:s, s:s}", "type", "call", "turn",
+                                  (json_int_t)agent->turns, "id", id, "tool", tool, "arguments",
+                                  arguments));
+    if (!agent->config.jsonl)
+        put_line("call ", tool, arguments);
+}
+
+void tc_say_result(const struct tc_agent *agent, const char *id, const char *tool,
+                   const char *status, const char *text)
+{
+    tc_say_event(agent, json_pack("{s:s, s:I, s:s, s:s, s:s, s:s}", "type", "result", "turn",
+                                  (json_int_t)agent->turns, "id", id, "tool", tool, "status",
+                                  status, "message", text));
+    if (!agent->config.jsonl)
+        put_line("", tool, status);
+}
+
+void tc_say_text(const struct tc_agent *agent, const char *text, bool last)
+{
+    tc_say_event(agent, json_pack("{s:s, s:I, s:s, s:b}", "type", "text", "turn",
+                                  (json_int_t)agent->turns, "text", text, "last", last));
+    if (agent->config.jsonl)
+        return;
+    char *clean = tc_clean(TC_CLEAN_TEXT, text, strlen(text), NULL);
+    (void)fprintf(last ? stdout : stderr, "%s\n", clean ? clean : "");
+    (void)fflush(stdout);
+    free(clean);
+}
+
+void tc_say_end(const struct tc_agent *agent)
+{
+    json_t *error = agent->code == TC_AGENT_ANSWERED
+                        ? json_null()
+                        : json_pack("{s:s, s:s, s:s}", "code", tc_agent_word(agent->code),
+                                    "message", agent->message, "hint", agent->hint);
+    tc_say_event(agent, json_pack("{s:s, s:o, s:I, s:I, s:I}", "type", "end", "error", error,
+                                  "turns", (json_int_t)agent->turns, "calls",
+                                  (json_int_t)agent->calls, "tokens", (json_int_t)agent->tokens));
+    if (agent->config.jsonl || agent->code == TC_AGENT_ANSWERED)
+        return;
+    char *clean = tc_clean(TC_CLEAN_LINE, agent->message, strlen(agent->message), NULL);
+    (void)fprintf(stderr, "toolcage: %s (%s)\nhint: %s\n", clean ? clean : "?",
+                  tc_agent_word(agent->code), agent->hint);
+    free(clean);
+}
+
+/* ---- what comes back ----------------------------------------------------------------------------
+ */
+
+/* 1, 0 at the end, -1: the time is over or it cannot be read. Byte by byte: what stands behind the
+ * line may be for the next one. */
+static int read_byte(struct tc_agent *agent, char *ret)
+{
+    for (;;) {
+        struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+        int64_t left = tc_agent_left_ms(agent);
+        if (left <= 0)
+            return -1;
+        int ready = poll(&fd, 1, left > 60000 ? 60000 : (int)left);
+        if (ready < 0 && errno != EINTR)
+            return -1;
+        if (ready <= 0)
+            continue;
+        ssize_t n = read(STDIN_FILENO, ret, 1);
+        if (n >= 0 || (errno != EINTR && errno != EAGAIN))
+            return (int)n;
+    }
+}
+
+bool tc_say_read(struct tc_agent *agent, char **ret)
+{
+    char *text = NULL, byte = 0;
+    size_t size = 0, length = 0;
+    int n;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return tc_agent_fail(agent, TC_AGENT_MEMORY, "free memory on this machine",
+                             "out of memory");
+    while ((n = read_byte(agent, &byte)) > 0 && byte != '\n' && length < TC_AGENT_LINE_MAX) {
+        (void)fputc(byte, out);
+        length++;
+    }
+    bool whole = fclose(out) == 0;
+    if (n < 0 || !whole || length == TC_AGENT_LINE_MAX) {
+        free(text);
+        if (tc_agent_left_ms(agent) <= 0)
+            return tc_agent_fail(agent, TC_AGENT_TIME, "allow more with --max-time",
+                                 "the time was over before the operator had answered");
+        return tc_agent_fail(agent, TC_AGENT_INPUT, "write one line of at most 1 MiB",
+                             "standard input cannot be read, or has a line without end");
+    }
+    if (n == 0 && !length) {
+        free(text);
+        text = NULL;
+    }
+    *ret = text;
+    return true;
+}
+
+/* {"type": "approve", "id": "...", "allow": true} */
+static bool judge_line(struct tc_agent *agent, const char *line, const char *id, bool *ret)
+{
+    json_t *said = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+    const char *type = json_string_value(json_object_get(said, "type"));
+    const char *about = json_string_value(json_object_get(said, "id"));
+    const json_t *allow = json_object_get(said, "allow");
+    bool good = type && strcmp(type, "approve") == 0 && about && strcmp(about, id) == 0 &&
+                json_is_boolean(allow);
+    *ret = good && json_is_true(allow);
+    json_decref(said);
+    return good ||
+           tc_agent_fail(agent, TC_AGENT_INPUT,
+                         "answer {\"type\": \"approve\", \"id\": ID, \"allow\": true or false}",
+                         "what came on standard input is no answer to the call that waits");
+}
+
+bool tc_say_approved(struct tc_agent *agent, const char *id, const char *tool, bool *ret)
+{
+    char *line = NULL;
+    tc_say_event(agent, json_pack("{s:s, s:I, s:s, s:s}", "type", "approve", "turn",
+                                  (json_int_t)agent->turns, "id", id, "tool", tool));
+    if (!agent->config.jsonl)
+        (void)fprintf(stderr, "toolcage: run it? [y/N] ");
+    *ret = false;
+    if (!tc_say_read(agent, &line))
+        return false;
+    if (!line) {
+        return tc_agent_fail(agent, TC_AGENT_INPUT, "answer each call that waits",
+                             "standard input ended while a call waited for an approval");
+    }
+    bool good = true;
+    if (agent->config.jsonl)
+        good = judge_line(agent, line, id, ret);
+    else
+        *ret = strcmp(line, "y") == 0 || strcmp(line, "yes") == 0;
+    free(line);
+    return good;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What was said, a message a line, so that a later run can go on. A line is written before anything
+ * follows from it; one that was cut is dropped, and of a call without a result nobody knows whether
+ * it ran, which is what the model is told: it is never run again by itself. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+
+enum { FILE_MAX = 64 << 20 };
+
+static bool fail(struct tc_agent *agent, const char *what)
+{
+    return tc_agent_fail(agent, TC_AGENT_TRANSCRIPT, "name another file with --transcript",
+                         "the transcript %s %s", agent->config.transcript, what);
+}
+
+static bool write_all(int fd, const char *text, size_t length)
+{
+    while (length) {
+        ssize_t n = write(fd, text, length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        text += n;
+        length -= (size_t)n;
+    }
+    return true;
+}
+
+/* Takes `message`. */
+static bool remember(struct tc_agent *agent, json_t *message)
+{
+    return json_array_append_new(agent->messages, message) == 0 ||
+           tc_agent_fail(agent, TC_AGENT_MEMORY, "free memory on this machine", "out of memory");
+}
+
+bool tc_transcript_add(struct tc_agent *agent, json_t *message)
+{
+    char *text = json_dumps(message, JSON_COMPACT);
+    size_t length = text ? strlen(text) : 0;
+    bool good = text != NULL;
+    if (good)
+        text[length] = '\n'; /* in place of its end */
+    good = good && (agent->transcript < 0 || write_all(agent->transcript, text, length + 1));
+    if (text && !good)
+        (void)fail(agent, strerror(errno));
+    free(text);
+    if (!text)
+        (void)tc_agent_fail(agent, TC_AGENT_MEMORY, "free memory on this machine", "out of memory");
+    if (good)
+        return remember(agent, message);
+    json_decref(message);
+    return false;
+}
+
+/* ---- going on -----------------------------------------------------------------------------------
+ */
+
+static bool is_message(const json_t *message)
+{
+    static const char *const roles[] = {"user", "assistant", "tool"};
+    const char *role = json_string_value(json_object_get(message, "role"));
+    for (size_t i = 0; role && i < sizeof(roles) / sizeof(roles[0]); i++)
+        if (strcmp(roles[i], role) == 0)
+            return true;
+    return false;
+}
+
+/* Whole lines; *ret_used is where the last of them ends. */
+static bool read_lines(struct tc_agent *agent, const char *text, size_t length, size_t *ret_used)
+{
+    size_t at = 0;
+    const char *end;
+    while ((end = memchr(text + at, '\n', length - at))) {
+        size_t line = (size_t)(end - text) - at;
+        json_t *message =
+            json_loadb(text + at, line, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+        if (!is_message(message)) {
+            json_decref(message);
+            return fail(agent, "holds a line that is no message");
+        }
+        if (!remember(agent, message))
+            return false;
+        at += line + 1;
+    }
+    *ret_used = at;
+    return true;
+}
+
+static bool is_answered(const struct tc_agent *agent, size_t from, const json_t *id)
+{
+    for (size_t i = from; i < json_array_size(agent->messages); i++)
+        if (json_equal(json_object_get(json_array_get(agent->messages, i), "tool_call_id"), id))
+            return true;
+    return false;
+}
+
+static bool answer_open_calls(struct tc_agent *agent)
+{
+    size_t last = json_array_size(agent->messages), i;
+    const json_t *call;
+    while (last && json_object_get(json_array_get(agent->messages, last - 1), "tool_call_id"))
+        last--;
+    const json_t *calls =
+        last ? json_object_get(json_array_get(agent->messages, last - 1), "tool_calls") : NULL;
+    json_array_foreach(calls, i, call)
+    {
+        json_t *id = json_object_get(call, "id");
+        if (is_answered(agent, last, id))
+            continue;
+        json_t *message =
+            json_pack("{s:s, s:O, s:s}", "role", "tool", "tool_call_id", id, "content",
+                      "interrupted: it is not known whether this call ran");
+        if (!message || !tc_transcript_add(agent, message))
+            return message ? false : fail(agent, "holds a call without an id");
+    }
+    return true;
+}
+
+/* All of the file, owned; NULL with the failure. */
+static char *read_file(struct tc_agent *agent, size_t *ret_length)
+{
+    struct stat st;
+    if (fstat(agent->transcript, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > FILE_MAX) {
+        (void)fail(agent, "is no file, or larger than 64 MiB");
+        return NULL;
+    }
+    char *text = malloc((size_t)st.st_size + 1);
+    ssize_t n = text ? pread(agent->transcript, text, (size_t)st.st_size, 0) : -1;
+    if (n != st.st_size) {
+        (void)fail(agent, "cannot be read");
+        free(text);
+        return NULL;
+    }
+    *ret_length = (size_t)n;
+    return text;
+}
+
+bool tc_transcript_open(struct tc_agent *agent)
+{
+    size_t length = 0, used = 0;
+    agent->transcript = -1;
+    if (!agent->config.transcript)
+        return true;
+    agent->transcript = open(agent->config.transcript,
+                             O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+    if (agent->transcript < 0)
+        return fail(agent, strerror(errno));
+    if (flock(agent->transcript, LOCK_EX | LOCK_NB) < 0)
+        return fail(agent, "is in use by another run");
+    char *text = read_file(agent, &length);
+    bool good = text && read_lines(agent, text, length, &used);
+    free(text);
+    if (good && used < length && ftruncate(agent->transcript, (off_t)used) < 0)
+        good = fail(agent, strerror(errno));
+    return good && answer_open_calls(agent);
+}
