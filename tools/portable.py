@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Dynamic all the same: the one loads an engine, the other speaks to a container engine by the system's libcurl and jansson. Where one
+# Dynamic all the same: one loads an engine, and the others speak HTTP by the system's libcurl, libmicrohttpd and jansson. Where one
 # does not start, the backends that need it are refused.
-LOADS = {"toolcage-wasm", "toolcage-engine"}
+LOADS = {"toolcage-wasm", "toolcage-engine", "toolcage-http", "toolcage-agent"}
 CLI_ONLY = {"toolcage-attacks"}  # no library starts it
 SYSTEM = re.compile(r"^(libc\.so\.6|libm\.so\.6|ld-linux-.*)$")  # what every machine with a C library has
 STATIC = ["libacl1", "libarchive13", "libbz2-1.0", "libc-ares2", "libfyaml0", "libjansson4", "liblzma5", "libmd0", "libnettle8", "libpcre2-8-0",
