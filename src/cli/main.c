@@ -18,9 +18,9 @@ static const char head[] =
     "toolcage runs one tool call of a language model in a cage built for it\n"
     "usage: toolcage VERB [options] ...\n";
 static const char tail[] =
-    "\n"
-    "each has --help; the policy: --policy FILE, or the nearest toolcage.toml (.yaml) from here "
-    "upward\n";
+    "the policy: --policy FILE, $TOOLCAGE_POLICY, the nearest toolcage.toml, .yaml or .yml from "
+    "here\n"
+    "upward, one in ~/.config/toolcage, or the strictest useful default; each has --help\n";
 
 /* What the verbs of a group are about. */
 static const char *group_words(const char *name)
