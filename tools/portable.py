@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOADS = {"toolcage-wasm", "toolcage-engine", "toolcage-http", "toolcage-agent"}
 CLI_ONLY = {"toolcage-attacks"}  # no library starts it
 SYSTEM = re.compile(r"^(libc\.so\.6|libm\.so\.6|ld-linux-.*)$")  # what every machine with a C library has
-STATIC = ["libacl1", "libarchive13", "libbz2-1.0", "libc-ares2", "libfyaml0", "libjansson4", "liblzma5", "libmd0", "libnettle8", "libpcre2-8-0",
+STATIC = ["libacl1", "libarchive13", "libbz2-1.0", "libc-ares2", "libfyaml0", "libjansson4", "liblz4-1", "liblzma5", "libmd0", "libnettle8", "libpcre2-8-0",
           "libseccomp2", "libssl3", "libstdc++6", "libzstd1", "zlib1g", "libc6"]  # whose code may be linked in: their licences go along
 
 
@@ -26,6 +26,7 @@ def build(where):
     """A portable build with all that is installed as a program or a library; {where it is installed: the file}."""
     if not (where / "build.ninja").exists():
         subprocess.run(["meson", "setup", where, "-Dportable=true", "--prefix=/usr", "-Ddefault_library=shared"], cwd=ROOT, check=True, stdout=sys.stderr)
+    subprocess.run(["ninja", "-C", where, "--quiet", "build.ninja"], check=True, stdout=sys.stderr)  # or the manifest may be an old one
     options = {row["name"]: row["value"] for row in json.loads(output("meson", "introspect", "--buildoptions", where))}
     if not options.get("portable"):
         sys.exit(f"tools/portable: {where} is no portable build; hint: meson configure {where} -Dportable=true")
@@ -41,12 +42,21 @@ def build(where):
 
 def dynamic(path):
     """What it needs, and the newest glibc that its symbols name."""
+    if not is_program(path):
+        return set(), (0, 0)
     text = output("readelf", "--dynamic", "--version-info", "--wide", path)
     versions = [tuple(map(int, version.split("."))) for version in re.findall(r"\bGLIBC_([\d.]+)", text)]
     return set(re.findall(r"\(NEEDED\).*\[([^\]]+)\]", text)), max(versions, default=(0, 0))
 
 
+def is_program(path):
+    return pathlib.Path(path).read_bytes()[:4] == b"\x7fELF"
+
+
 def stripped(path, scratch):
+    """What is no program (a module of the catalog) as it is."""
+    if not is_program(path):
+        return path.read_bytes()
     copy = scratch / path.name
     subprocess.run(["strip", "--strip-unneeded", "-o", copy, path], check=True)
     return copy.read_bytes()
