@@ -77,9 +77,9 @@ int toolcage_call_set_arguments_json(struct toolcage_call *call, const char *jso
 int toolcage_call_set(struct toolcage_call *call, const char *key, const char *value,
                       struct toolcage_error **err);
 
-/* The call goes on where the last call of this session ended: its private /tmp, and what it changed
- * in an overlaid workspace without bringing it back, are there again, and what it leaves of them is
- * kept for the next. Nothing else is: no process, no environment. All calls of a session have one
+/* The call continues where the last call of this session ended, with its private /tmp and its
+ * uncommitted changes to an overlaid workspace, and what it leaves of them is kept for the next.
+ * Nothing else is: no process, no environment. All calls of a session have one
  * grant (their commands may differ), and it grants nothing: another grant under the same name is
  * refused (TOOLCAGE_EDENIED in the result), and so is a second call at the same time. `name`
  * (copied) is up to 64 letters, digits, dots, dashes and underscores, without a dot or a dash
@@ -108,7 +108,7 @@ int toolcage_call_set_terminal(struct toolcage_call *call, int rows, int columns
                                struct toolcage_error **err);
 
 /* The new size of its terminal, before start or while it runs; the tool is told by SIGWINCH. Never
- * blocks. TOOLCAGE_ESYSTEM when the helper is behind with earlier sizes: say it again then.
+ * blocks. TOOLCAGE_ESYSTEM when the helper is behind with earlier sizes: then try again.
  * TOOLCAGE_EUSAGE: the call has no terminal, or this is no size (1 to 65535 each). */
 int toolcage_call_resize(struct toolcage_call *call, int rows, int columns,
                          struct toolcage_error **err);
@@ -146,9 +146,9 @@ int toolcage_call_cancel(struct toolcage_call *call);
 const struct toolcage_result *toolcage_call_result(const struct toolcage_call *call);
 
 /* The least policy, as TOML, with one tool that may do what this call did: for a call that ended
- * and ran with "denials" set to "accesses". Several files of a directory stand as that directory;
+ * and ran with "denials" set to "accesses". Several files of a directory become a grant of it;
  * each clause that is dangerous, and what was refused, has a comment. It is a draft for an
- * operator: nothing holds because of it. `name` is the tool's, NULL: made from the command.
+ * operator and has no effect by itself. `name` is the tool's, NULL: made from the command.
  * *ret_policy is the caller's (toolcage_free). Looks at the file system. Errors: TOOLCAGE_EUSAGE
  * for a call that has not ended or did not list accesses, and for what cannot be a tool's name;
  * TOOLCAGE_EMEMORY. */

@@ -39,7 +39,7 @@ struct toolcage_engine *toolcage_engine_unref(struct toolcage_engine *engine);
  * not close or read it. Negative TOOLCAGE_EFORKED after fork. */
 int toolcage_engine_fd(const struct toolcage_engine *engine);
 
-/* What works on this machine: a JSON object with one entry a clause (how it would be enforced, or
+/* What works on this machine: a JSON object with one entry per clause (how it would be enforced, or
  * why not and the fix). Waits for the helper (some milliseconds). *ret_json is the caller's: free
  * it with toolcage_free(). Errors: TOOLCAGE_EHELPER, TOOLCAGE_ESYSTEM, TOOLCAGE_EFORKED,
  * TOOLCAGE_EMEMORY. */
@@ -47,8 +47,8 @@ int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
                                 struct toolcage_error **err);
 
 /* The engine that backend "wasm" loads into its cages. `action` is "status" (with `path` NULL) or
- * "install": takes the shared library at `path` over into the user's state directory, if it is the
- * very file that this version of toolcage was made for. "compile": compiles the module at `path` in
+ * "install": copies the shared library at `path` into the user's state directory, if it is exactly
+ * the file that this version of toolcage was made for. "compile": compiles the module at `path` in
  * a cage of its own, and keeps that for its calls. *ret_json is the caller's (toolcage_free):
  * {"engine", "version", "installed", "library", "reason"}. "inspect": what the module at `path`
  * asks for, {"module", "digest", "imports": [{"name", "provided"}]}. A path may be "catalog:NAME".
@@ -60,8 +60,8 @@ int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
 int toolcage_wasm_json(const char *action, const char *path, char **ret_json,
                        struct toolcage_error **err);
 
-/* Changes of earlier calls that were held back for a person to decide about: those of a call with
- * `commit = "ask"`, and conflicts with newer work of the host; those of a bind never are.
+/* Staged changes of earlier calls, for a person to decide about: those of a call with
+ * `commit = "ask"`, and conflicts with newer changes of the host; those of a bind never are.
  *
  * With `call` NULL: which calls have any, {"held": [{"call", "tool", "at", "changes"}]}, `at` in
  * seconds of real time. Else that call's, by its id, {"call", "changes": [...], "files": [...]} as
@@ -69,10 +69,10 @@ int toolcage_wasm_json(const char *action, const char *path, char **ret_json,
  *
  * - "show" or NULL: nothing; each change has its place on the host in `host`, and the new content
  * of small files is in `files`
- * - "commit": brings them to the host, each file atomically, unless it changed since the call
- *   began; a row with `held` stays held
- * - "overwrite": the same, also over newer work of the host
- * - "discard": throws them away
+ * - "commit": applies them to the host, each file atomically, unless it changed since the call
+ *   began; a row with `held` stays staged
+ * - "overwrite": the same, also over newer changes of the host
+ * - "discard": deletes them
  *
  * Waits for the helper. *ret_json is the caller's, who frees it with toolcage_free(). Errors:
  * TOOLCAGE_EUSAGE (no such call or action), TOOLCAGE_EPATH, TOOLCAGE_EBACKEND and those above. */
@@ -90,8 +90,8 @@ int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call
 
 /* Sessions of this user's calls (toolcage_call_set_session()). `action` NULL or "list", `name`
  * NULL: all of them, {"sessions": [{"name", "tool", "bounds", "calls", "bytes", "made", "used"}]};
- * times are seconds of real time, `bounds` is the digest of what its calls may do. "end": throws
- * away what is kept of that session, with `name` NULL of every one that no call is using; the
+ * times are seconds of real time, `bounds` is the digest of what its calls may do. "end": deletes
+ * what is kept of that session, with `name` NULL of every one that no call is using; the
  * answer lists those that have ended.
  *
  * Waits for the helper. *ret_json is the caller's, who frees it with toolcage_free(). Errors:
@@ -100,9 +100,9 @@ int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call
 int toolcage_engine_sessions_json(struct toolcage_engine *engine, const char *name,
                                   const char *action, char **ret_json, struct toolcage_error **err);
 
-/* Sweeps what killed engines may have left: empty control groups, id leases, and installs that were
- * cut. What is kept stays, and so does what a live process holds. *ret_removed (may be NULL) counts
- * them. Errors as above. */
+/* Removes what killed engines may have left: empty control groups, id leases, and unfinished
+ * installs. What is kept stays, and so does what a live process holds. *ret_removed (may be NULL)
+ * counts them. Errors as above. */
 int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
                           struct toolcage_error **err);
 

@@ -32,13 +32,13 @@ int toolcage_policy_load_buffer(const char *text, size_t length, const char *nam
 /* The text of a policy with one more path in it, and nothing else changed: what an operator may
  * want after a denial. `text` and `name` as above; `tool` NULL: [defaults]; `access` is "read P",
  * "exec P" or "write P" with an absolute path as the tool sees it. Nothing is written and nothing
- * holds because of it. *ret_text is the caller's (toolcage_free). Errors: those above, and
+ * changes because of it. *ret_text is the caller's (toolcage_free). Errors: those above, and
  * TOOLCAGE_EUSAGE where one more path does not allow it or a person has to find the place; the hint
  * says what to write. */
 int toolcage_policy_allow_text(const char *text, size_t length, const char *name, const char *tool,
                                const char *access, char **ret_text, struct toolcage_error **err);
 
-/* The policy that holds where there is none: no tools; a bare command gets the strictest useful
+/* The policy that applies without a file: no tools; a bare command gets the strictest useful
  * default (system directories and the working directory read-only, private /tmp, no network, 30 s,
  * 512 MiB). */
 int toolcage_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err);
@@ -66,15 +66,15 @@ int toolcage_policy_tools_json(const struct toolcage_policy *policy, const char 
  * `tool` NULL: of every tool that has one. `bytes` is what it takes of the disk, null where there
  * is none; `kept` is all that this user has, of other policies and earlier clauses too. `digest` is
  * over the clause and the contents of its inputs, null where these cannot be read: then `problem`
- * says why. `action` NULL or "list": nothing is changed. "remove": throws it away. "clear" (with
- * `tool` NULL): throws away everything that is kept of this user's, of other policies too. A call
+ * says why. `action` NULL or "list": nothing is changed. "remove": removes it. "clear" (with
+ * `tool` NULL): removes everything that is kept of this user's, of other policies too. A call
  * that runs may lose files then. Reads and removes files before it returns. *ret_json is the
  * caller's (toolcage_free). Errors: TOOLCAGE_EUSAGE, TOOLCAGE_ENOT_FOUND, TOOLCAGE_EPATH,
  * TOOLCAGE_EMEMORY. */
 int toolcage_policy_setups_json(const struct toolcage_policy *policy, const char *tool,
                                 const char *action, char **ret_json, struct toolcage_error **err);
 
-/* What is allowed in a policy and dangerous, useless or impossible all the same: docs/lint.md lists
+/* What is dangerous, useless or impossible in a policy without mistakes: docs/lint.md lists
  * the findings. `text` is what the policy was loaded from: places and silencing comments ("#
  * toolcage: allow(ID) reason") are read there. `suffixes` is the public suffix list in its own text
  * form, or NULL: then hosts are not compared with it, and "unchecked" says so. Programs
@@ -93,8 +93,8 @@ int toolcage_policy_lint_json(const struct toolcage_policy *policy, const char *
  * and no environment, so that the answers are the same on every machine. *ret_json is the caller's
  * (toolcage_free): {version, policy, tests: [{file, tool, line, points: [{what, line, ok, expected,
  * verdict, key, key_line, reason, hint}]}], counts: {passed, failed}, coverage: {covered, total,
- * missing: [{key, what, line}]}}. Thread-safe. Errors: TOOLCAGE_EUSAGE (a text is a policy, and no
- * text of tests), TOOLCAGE_EPOLICY (a text of tests; the report lists every finding),
+ * missing: [{key, what, line}]}}. Thread-safe. Errors: TOOLCAGE_EUSAGE (a text is a policy, not
+ * a test file), TOOLCAGE_EPOLICY (in a test file; the report lists every finding),
  * TOOLCAGE_EMEMORY. */
 int toolcage_policy_test_json(const struct toolcage_policy *policy, size_t count,
                               const char *const texts[], const size_t lengths[],
@@ -116,13 +116,13 @@ int toolcage_policy_diff_json(const struct toolcage_policy *from, const struct t
 
 /* The egress proxy of a tool (NULL: of [defaults]) without a cage. *ret_fd is a socket, the
  * caller's, that holds all that the program toolcage-egress has to know: it is to be descriptor 3
- * of that program, whose words are "toolcage-egress" and "text" or "json", which is how it says
- * what it refuses; descriptor 4 is where it writes the certificate of its authority, if it makes
- * one, and the environment is to be empty. `listeners`: 1 to 60 listening stream sockets, which are
- * copied, where it speaks HTTP, CONNECT and SOCKS5. Who reaches them reaches what the tool does.
- * Hosts that arguments would add are not in it; the values of its secrets are read
- * now. Errors: TOOLCAGE_ENOT_FOUND (no such tool, or a secret without a value), TOOLCAGE_EUSAGE (it
- * has no network), those of a resolution, TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY. */
+ * of that program, whose arguments are "toolcage-egress" and "text" or "json", the form in which it
+ * reports what it refuses; descriptor 4 is where it writes the certificate of its authority, if it
+ * makes one, and the environment is to be empty. `listeners`: 1 to 60 listening stream sockets,
+ * which are copied, where it speaks HTTP, CONNECT and SOCKS5. Who reaches them reaches what the
+ * tool does. Hosts that arguments would add are not in it; the values of its secrets are read now.
+ * Errors: TOOLCAGE_ENOT_FOUND (no such tool, or a secret without a value), TOOLCAGE_EUSAGE (it has
+ * no network), those of a resolution, TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY. */
 int toolcage_policy_egress(const struct toolcage_policy *policy, const char *tool,
                            const int *listeners, size_t count, int *ret_fd,
                            struct toolcage_error **err);
