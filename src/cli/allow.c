@@ -19,12 +19,13 @@ static const struct tc_option options[] = {
 };
 
 static const char text[] =
-    "Prints the change of the policy that would have allowed what was denied last, as a diff. It "
-    "is for\n"
-    "you to read and to apply, or not: nothing is changed here. What was denied is kept of calls "
-    "by exec\n"
-    "and call; --why there lists refused paths too. TOML and YAML are kept as they are\n"
-    "around it; where the text has no simple place for it, what to add is said, and where.\n"
+    "Prints the change to the policy that would have allowed what was denied last, as a diff "
+    "for you to\n"
+    "read and apply: nothing is changed here. The denials are those of exec and call; with "
+    "--why they\n"
+    "include refused paths. The rest of the file stays as it is; if the file cannot be edited "
+    "safely,\n"
+    "what to add is printed, and where.\n"
     "\n"
     "exit codes: 0 a change was printed; 1 no change of the policy allows it\n"
     "\n"
@@ -60,7 +61,7 @@ static int allow(struct change *c, const char *operation, const char *target,
     }
     if (toolcage_policy_allow_text(c->after, strlen(c->after), c->policy, c->tool, access, &next,
                                    &why)) {
-        tc_cli_say("no change here allows %s: %s", access, toolcage_error_message(why));
+        tc_cli_say("no change of this policy allows %s: %s", access, toolcage_error_message(why));
         if (*toolcage_error_hint(why))
             tc_cli_hint("%s", toolcage_error_hint(why));
         toolcage_error_free(why);
@@ -140,7 +141,7 @@ static int run(const struct tc_args *args)
     _autofailure_ struct tc_failure failure = {0};
     struct change c = {0};
     if (!tc_args_has(args, "last")) {
-        tc_cli_say("allow: say what: the only form is toolcage allow --last");
+        tc_cli_say("allow: the only form is toolcage allow --last");
         tc_cli_hint("toolcage allow --help");
         return TC_EXIT_FAILURE;
     }

@@ -86,14 +86,14 @@ static void put_quote(FILE *out, const char *path, int64_t number, const char *e
 static const char *whose(const char *key, int64_t line, const struct tc_setup *setup)
 {
     if (!*key)
-        return "what every cage has, whatever a policy says";
+        return "what every cage has, whatever the policy";
     if (!setup->found.path)
-        return "the default that holds without a policy, and the options of this call";
+        return "the default without a policy, and the options of this call";
     if (line <= 0)
-        return strchr(key, '.') ? "nothing says it: the default is none"
-                                : "toolcage's own rule, over every policy";
+        return strchr(key, '.') ? "no key sets it: the default is none"
+                                : "toolcage's own rule, which no policy can change";
     return !strncmp(key, "defaults.", strlen("defaults.")) ? "inherited from [defaults]"
-                                                           : "the tool's own word";
+                                                           : "set by the tool itself";
 }
 
 static void put_key(FILE *out, const struct tc_setup *setup, const char *key, int64_t line,
@@ -172,9 +172,9 @@ static char *mechanism_here(const struct tc_setup *setup, const char *backend, c
 {
     char *json = NULL, *words = NULL;
     if (!strcmp(backend, "not-a-security-boundary"))
-        return strdup("nothing: this backend holds nothing");
+        return strdup("nothing: this backend enforces nothing");
     if (toolcage_engine_doctor_json(setup->engine, &json, NULL))
-        return strdup("unknown: the machine could not be looked at (toolcage doctor)");
+        return strdup("unknown: the machine could not be checked (toolcage doctor)");
     struct tc_slice report = tc_json_of(json);
     bool process = !strcmp(backend, "process");
     struct tc_slice row = process ? find_row(tc_json_get(report, "clauses"), "clause", clause)
@@ -183,7 +183,7 @@ static char *mechanism_here(const struct tc_setup *setup, const char *backend, c
     _autofree_ char *how = tc_json_text(tc_json_get(row, works ? "mechanism" : "reason"));
     int n = 0;
     if (!row.at)
-        words = strdup("nothing here, so the call is refused: that backend is not there");
+        words = strdup("nothing here, so the call is refused: that backend is not available");
     else if (!works)
         n = asprintf(&words, "nothing here, so the call is refused: %s", how ? how : "");
     else if (process)
@@ -239,7 +239,7 @@ static void put_tier(FILE *out, struct tc_slice grant)
     char *words = NULL;
     bool asks = tc_json_true(tc_json_get(grant, "approval"));
     if (!tier ||
-        asprintf(&words, "%s%s", tier, asks ? ": a person must say yes to each call" : "") < 0)
+        asprintf(&words, "%s%s", tier, asks ? ": a person must approve each call" : "") < 0)
         return;
     put_label(out, "tier", words);
     free(words);

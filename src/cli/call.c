@@ -15,12 +15,12 @@ static const struct tc_option options[] = {
     TC_OPTION_JSON,   TC_OPTION_TIMINGS,    TC_OPTION_HELP,    {0},
 };
 
-static const char text[] = "Runs the command that the policy registered for TOOL, as a model would "
-                           "call it. ARGUMENTS is a JSON\n"
+static const char text[] = "Runs the command that the policy registered for TOOL, as a model "
+                           "would call it. ARGUMENTS is a JSON\n"
                            "object, - reads it from standard input, @FILE from a file. Options "
-                           "only take away from the grant.\n"
+                           "can only narrow the grant.\n"
                            "\n"
-                           "exit codes: as of toolcage exec\n"
+                           "exit codes: as for toolcage exec\n"
                            "\n"
                            "examples:\n"
                            "  toolcage call list_files\n"
@@ -41,7 +41,7 @@ static char *arguments(const char *word, struct tc_failure *failure)
     if (json || errno == EFBIG)
         (void)tc_failure_set(failure, TOOLCAGE_EARGUMENTS, "give one JSON object of at most 4 MiB",
                              "the arguments in %s %s", name,
-                             json ? "are not text" : "are too large");
+                             json ? "are not UTF-8" : "are too large");
     else if (errno != ENOMEM)
         (void)tc_failure_set(failure, errno == ENOENT ? TOOLCAGE_ENOT_FOUND : TOOLCAGE_ESYSTEM, how,
                              "cannot read the arguments from %s: %s", name, strerror(errno));

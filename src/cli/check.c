@@ -22,16 +22,21 @@ static const char *const severities[] = {"note", "warning", "error", "never"};
 enum { NOTE, WARNING, NEVER = 3 };
 
 static const struct tc_option options[] = {
-    {"severity", 0, "note|warning|error", NULL, "the least that is shown (default: note)"},
-    {"fail-on", 0, "note|warning|error|never", NULL, "the least that exits 1 (default: warning)"},
+    {"severity", 0, "note|warning|error", NULL,
+     "the lowest severity that is shown (default: "
+     "note)"},
+    {"fail-on", 0, "note|warning|error|never", NULL,
+     "the lowest severity that exits 1 "
+     "(default: warning)"},
     TC_OPTION_JSON,
     TC_OPTION_HELP,
     {0},
 };
 
 static const char text[] =
-    "Mistakes refuse the policy. Findings refuse nothing: each has its id in brackets, and\n"
-    "docs/lint.md says why it is told and how to mend it. A comment in its line or the line "
+    "A policy with mistakes is refused. Findings refuse nothing: each has its id in brackets, "
+    "and\n"
+    "docs/lint.md says why it is reported and how to fix it. A comment on its line or the line "
     "before\n"
     "silences one, with a reason: # toolcage: allow(ID) the reason\n"
     "FILE - is standard input, in TOML; relative paths start at the working directory then.\n"
@@ -132,7 +137,8 @@ static int tell(const struct tc_args *args, const char *path, const char *json, 
         rc = tc_cli_print("\n", 1);
     struct tc_scan_each each = tc_scan_walk(tc_json_get(all, "unchecked"));
     if (!rc && !as_json && tc_scan_next(&each)) {
-        tc_cli_say("hosts were not compared with the public suffix list, which is not here");
+        tc_cli_say("hosts were not compared with the public suffix list, which is not "
+                   "installed");
         tc_cli_hint("install the package publicsuffix");
     }
     return rc ? rc : failed ? TC_EXIT_FINDINGS : 0;
@@ -187,7 +193,7 @@ static int lint(struct subject *s, char **ret, struct tc_failure *failure)
         s->text = tc_cli_read_file(s->path);
     if (!s->text)
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "check it again",
-                              "%s went away while it was read", s->path);
+                              "%s disappeared while it was read", s->path);
     return toolcage_policy_lint_json(s->policy, s->text, strlen(s->text), suffixes,
                                      suffixes ? strlen(suffixes) : 0, ret,
                                      tc_failure_error(failure));

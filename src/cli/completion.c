@@ -15,13 +15,14 @@
 #include "cli/verbs.h"
 
 static const struct tc_option options[] = {
-    {"words", 0, NULL, NULL, "what the scripts ask: the words that may stand last"},
+    {"words", 0, NULL, NULL, "for the scripts: what can complete the last word"},
     TC_OPTION_HELP,
     {0},
 };
 
 static const char text[] =
-    "Prints what makes a shell complete verbs, options, tools and servers of the policy, and "
+    "Prints the script that makes a shell complete verbs, options, tools and servers of the "
+    "policy, and\n"
     "files.\n"
     "\n"
     "examples:\n"
@@ -309,7 +310,7 @@ static int run(const struct tc_args *args)
 const struct tc_verb tc_verb_completion = {
     .name = "completion",
     .words = "bash|zsh|fish",
-    .summary = "what makes a shell complete toolcage's words",
+    .summary = "print the completion script for a shell",
     .text = text,
     .options = options,
     .command = true,

@@ -53,7 +53,7 @@ void tc_dangers_tell(const char *name, const char *before, const char *after, co
     while (tc_scan_next(&each))
         tell_one(each.value, old, least);
     if (!now)
-        tc_cli_say("what is dangerous in it could not be found out");
+        tc_cli_say("it could not be checked for dangers");
     toolcage_free(then);
     toolcage_free(now);
 }

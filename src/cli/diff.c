@@ -120,14 +120,14 @@ static const char *put_change(FILE *out, struct comparing *c, const struct tc_re
     _autofree_ char *text = deleted ? strdup("") : tc_json_text(tc_json_get(file, "text"));
     const struct pair pair = {tc_review_name(c->review, row), host, row->kind, text};
     if (!text)
-        return tc_json_get(file, "base64").at ? "no text" : "too large";
+        return tc_json_get(file, "base64").at ? "not text" : "too large";
     if (!path || !host)
-        return "its name is no text";
+        return "its name is not UTF-8";
     if (--c->room < 0)
         return "one of too many";
     if (put_one(out, c->engine, &pair, c->lines))
         return NULL;
-    return deleted ? "what goes is no text" : "diff cannot show it";
+    return deleted ? "what is removed is not text" : "diff cannot show it";
 }
 
 static void put_row(FILE *out, FILE *left, struct comparing *c, const struct tc_review_row *row)

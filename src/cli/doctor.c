@@ -18,18 +18,21 @@ enum { TC_EXIT_UNFIT = 1, CLAUSE_WIDTH = 18, HOW_COLUMN = 5 + CLAUSE_WIDTH + 2, 
 static const struct tc_option options[] = {
     {"json", 0, NULL, NULL, "one JSON object in place of the table"},
     {"prove", 0, NULL, NULL, "try known ways out on decoys, without a cage and in one"},
-    {"backend", 0, "NAME", NULL, "the kind of cage that --prove tries (default: process)"},
-    {"clean", 0, NULL, NULL, "sweep what killed engines and installs may have left"},
+    {"backend", 0, "NAME", NULL, "the backend that --prove tries (default: process)"},
+    {"clean", 0, NULL, NULL, "remove what killed engines and installs may have left"},
     TC_OPTION_HELP,
     {0},
 };
 
 static const char text[] =
     "exit codes: 0 the default grant can be enforced here, 1 it cannot, 125 no answer;\n"
-    "with --prove 0 every attack that works here was stopped, 1 some was not or not tried\n\n"
-    "--clean removes empty control groups, leases of ids, prepared places, and installs that were\n"
-    "cut. What is installed, kept sessions and held changes stay, and so does what a live process "
-    "uses.\n\n"
+    "with --prove 0 every attack that works here was stopped, 1 one was not, or could not be "
+    "tried\n"
+    "\n"
+    "--clean removes empty control groups, leases of ids, prepared directories, and unfinished\n"
+    "installs. Finished installs, sessions and staged changes stay, and so does what a live "
+    "process uses.\n"
+    "\n"
     "examples:\n"
     "  toolcage doctor\n"
     "  toolcage doctor --json\n"
@@ -107,11 +110,15 @@ static void put_table(FILE *out, const char *json, const struct toolcage_result 
         (void)fprintf(out, "\n%s\n", cut ? cut : "");
     }
     if (holds(proof)) {
-        (void)fputs("\nthe default grant holds here: a command ran under it\n", out);
+        (void)fputs("\n"
+                    "the default grant works here: a command ran under it\n",
+                    out);
         return;
     }
     const struct toolcage_error *err = toolcage_result_error(proof);
-    (void)fprintf(out, "\nthe default grant does not hold here: %s\n",
+    (void)fprintf(out,
+                  "\n"
+                  "the default grant does not work here: %s\n",
                   err ? toolcage_error_message(err) : toolcage_result_message(proof));
     if (*toolcage_error_hint(err))
         (void)fprintf(out, "fix: %s\n", toolcage_error_hint(err));
@@ -220,7 +227,7 @@ static int run(const struct tc_args *args)
 const struct tc_verb tc_verb_doctor = {
     .name = "doctor",
     .words = "[--json] [--prove | --clean]",
-    .summary = "what works on this machine, what not, and the fix",
+    .summary = "what works on this machine, what does not, and the fix",
     .text = text,
     .options = options,
     .run = run,

@@ -14,22 +14,24 @@
 #include "cli/sibling.h"
 
 static const struct tc_option options[] = {
-    {"tool", 0, "NAME", NULL, "whose network it is; without it that of [defaults]"},
+    {"tool", 0, "NAME", NULL, "the tool whose network it is (default: that of [defaults])"},
     {"listen", 0, "ADDRESS:PORT", NULL, "where it listens (127.0.0.1:3128); port 0: any"},
     {"authority", 0, "FILE", NULL,
-     "write the certificate there that clients have to trust, for methods and paths"},
+     "write the certificate that clients must trust to FILE, for methods and paths"},
     TC_OPTION_POLICY,
-    {"json", 0, NULL, NULL, "say where it listens and what it refuses in lines of JSON"},
+    {"json", 0, NULL, NULL, "report where it listens and what it refuses in lines of JSON"},
     TC_OPTION_HELP,
     {0},
 };
 
 static const char text[] =
-    "Speaks HTTP, CONNECT and SOCKS5, and lets through what the tool's network names, by the same\n"
-    "rules as in a cage. It is for what runs in a cage that somebody else built: whoever reaches "
-    "the\n"
-    "address reaches what the tool may, and nothing holds programs to the proxy but that cage.\n"
-    "It ends with TERM or INT, after what was sent is delivered, at most two seconds later.\n"
+    "Speaks HTTP, CONNECT and SOCKS5, and forwards what the tool's network allows, by the same "
+    "rules\n"
+    "as in a cage. It is for programs in a sandbox that toolcage did not build: whoever "
+    "reaches the\n"
+    "address reaches what the tool may, and only that sandbox forces programs to use the "
+    "proxy.\n"
+    "TERM or INT ends it, after what was sent is delivered, at most two seconds later.\n"
     "\n"
     "examples:\n"
     "  toolcage egress --policy tools.toml --tool web_fetch\n"
@@ -103,7 +105,7 @@ static int run(const struct tc_args *args)
     if (!rc && !found.path)
         rc = tc_failure_set(&failure, TOOLCAGE_ENOT_FOUND,
                             "write a policy (toolcage init), or name one with --policy FILE",
-                            "there is no policy here, so there is no network to give");
+                            "there is no policy here, so there is no network to allow");
     if (!rc)
         rc = serve(args, &found, &failure);
     return rc < 0 ? tc_failure_tell(&failure, args, tc_args_value(args, "tool")) : rc;
@@ -112,7 +114,7 @@ static int run(const struct tc_args *args)
 const struct tc_verb tc_verb_egress = {
     .name = "egress",
     .words = "[--tool NAME] [--listen ADDRESS:PORT]",
-    .summary = "a tool's egress proxy alone, for what runs in a cage of others",
+    .summary = "a tool's egress proxy alone, for programs in another sandbox",
     .text = text,
     .options = options,
     .run = run,

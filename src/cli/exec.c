@@ -20,14 +20,15 @@ static const struct tc_option options[] = {
 };
 
 static const char text[] =
-    "The first word that is no option starts the command. Without a policy file the tool may read "
-    "this\n"
+    "The first argument that is not an option starts the command. Without a policy file the "
+    "tool may read this\n"
     "directory, write nothing but a private /tmp, and reach no network; --read, --write and "
     "--network\n"
-    "grant more. With a policy file options only take away.\n"
+    "grant more. With a policy file options can only narrow the grant.\n"
     "\n"
-    "exit codes: the tool's own; 124 timeout; 125 toolcage failed; 126 denied, or not executable;\n"
-    "127 not found in the cage; 128+N ended by signal N (137 also for a limit)\n"
+    "exit codes: the tool's own; 124 timeout; 125 toolcage failed; 126 denied, or not "
+    "executable;\n"
+    "127 not found in the cage; 128+N signal N ended it (137 also for a limit)\n"
     "\n"
     "examples:\n"
     "  toolcage exec ls -l\n"

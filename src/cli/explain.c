@@ -32,7 +32,7 @@ static const struct tc_option options[] = {
 };
 
 static const char text[] =
-    "An access is answered with the key and line that decide, what chose the backend, and what\n"
+    "For an access it prints the key and line that decide, what chose the backend, and what\n"
     "enforces it on this machine.\n\n"
     "exit codes: 0, or 1 when the access asked about is not allowed, or nothing here enforces "
     "it\n\n"
@@ -106,7 +106,8 @@ static int check_setup(const struct tc_args *args, const char *tool, struct tc_f
     if (!tool || server_tool)
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, how,
                               server_tool ? "a tool of a server has no install phase of its own"
-                                          : "--setup needs whose install phase is meant");
+                                          : "--setup needs the tool or server whose install "
+                                            "phase is meant");
     if (args->word_count || tc_args_value(args, "arguments") || tc_args_value(args, "workspace"))
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, how,
                               "an install phase takes no command, no arguments and no workspace");
@@ -152,7 +153,8 @@ static void hint_at_install(const struct tc_args *args, struct tc_slice grant)
 {
     const char *server = tc_args_value(args, "server"), *tool = tc_args_value(args, "tool");
     if (tc_scan_is_object(tc_json_get(grant, "setup")))
-        tc_cli_hint("its install phase has a grant of its own: toolcage explain --%s %s --setup",
+        tc_cli_hint("the install phase has a grant of its own: toolcage explain --%s %s "
+                    "--setup",
                     server ? "server" : "tool", server ? server : tool);
 }
 

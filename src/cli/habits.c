@@ -8,7 +8,7 @@
 #include "cli/say.h"
 
 const struct tc_habit tc_habits[] = {
-    {"--rm", "leave it out: a cage goes with its call"},
+    {"--rm", "leave it out: a cage ends with its call"},
     {"-i --interactive", "leave it out: standard input passes by default"},
     {"-it --tty", "leave it out; a command that needs a terminal has one in toolcage shell"},
     {"-d --detach", "a call ends with its toolcage: use your shell's & instead"},
@@ -115,9 +115,10 @@ bool tc_habit_one_word(char *const words[])
     if (words[1] || !strpbrk(words[0], " \t"))
         return false;
     if (strpbrk(words[0], "|&;<>$`*?'\"\\"))
-        tc_cli_hint("a whole command line in one word needs a shell: toolcage exec sh -c '%s'",
+        tc_cli_hint("a whole command line in one argument needs a shell: toolcage exec sh -c "
+                    "'%s'",
                     strchr(words[0], '\'') ? "…" : words[0]);
     else
-        tc_cli_hint("write each word as an argument of its own: toolcage exec %s", words[0]);
+        tc_cli_hint("write it as separate arguments: toolcage exec %s", words[0]);
     return true;
 }

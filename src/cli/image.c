@@ -23,9 +23,9 @@ static const struct tc_option plain_options[] = {TC_OPTION_JSON, TC_OPTION_HELP,
 static const struct tc_option import_options[] = {LIMITS, TC_OPTION_JSON, TC_OPTION_HELP, {0}};
 static const struct tc_option build_options[] = {
     {"suite", 0, "NAME", NULL,
-     "the suite of Debian (default: the most settled one whose Node.js runs TypeScript)"},
-    {"package", 0, "NAME", NULL, "a package more; any number of times"},
-    {"minimal", 0, NULL, NULL, "without Python, Node.js and what else is always there"},
+     "the suite of Debian (default: the most stable one whose Node.js runs TypeScript)"},
+    {"package", 0, "NAME", NULL, "one more package; can be repeated"},
+    {"minimal", 0, NULL, NULL, "without Python, Node.js and the others named below"},
     {"mirror", 0, "ADDRESS", NULL, "a mirror, in place of the one of this machine's apt"},
     {"keyring", 0, "FILE", NULL, "the keys that the mirror's suites are signed with"},
     {"kernel", 0, "DIRECTORY", NULL,
@@ -101,8 +101,8 @@ static int run(const struct tc_args *args)
         (void)fexecve(program, words, environ);
     (void)tc_failure_set(&failure, TOOLCAGE_EHELPER,
                          "install toolcage whole, with files that only root or you may write",
-                         "toolcage-image, which does this, cannot be started from beside this "
-                         "program (%s)",
+                         "toolcage-image, which does this, cannot be started from the "
+                         "directory of this program (%s)",
                          program < 0 ? "it is not there, or not safe" : strerror(errno));
     return tc_failure_tell(&failure, args, NULL);
 }
@@ -141,20 +141,20 @@ const struct tc_verb tc_verb_image_import = {
     .name = "image import",
     .words = "SOURCE [NAME]",
     .summary = "an image from a file, a directory, podman, docker or a registry",
-    .text =
-        "SOURCE is a file or a directory, of which it is found out what it is: an archive of "
-        "docker or of\n"
-        "an OCI layout, such a layout, or a root file system. To say it: docker-archive:FILE, "
-        "oci-archive:FILE,\n"
-        "oci:DIRECTORY, directory:DIRECTORY. By skopeo: docker://IMAGE, docker-daemon:IMAGE:TAG,\n"
-        "containers-storage:IMAGE. Everything is checked by its digests and unpacked by a "
-        "process that can\n"
-        "reach nothing but the new root. Owners, set-id bits and devices are not kept.\n"
-        "\n"
-        "examples:\n"
-        "  toolcage image import python.tar python:3.14\n"
-        "  toolcage image import ./rootfs mine\n"
-        "  toolcage image import docker-daemon:mine:latest mine\n",
+    .text = "SOURCE is a file or a directory, whose kind is detected: an archive of docker or of "
+            "an OCI\n"
+            "layout, such a layout, or a root file system. To name the kind: docker-archive:FILE, "
+            "oci-archive:FILE,\n"
+            "oci:DIRECTORY, directory:DIRECTORY. By skopeo: docker://IMAGE, "
+            "docker-daemon:IMAGE:TAG,\n"
+            "containers-storage:IMAGE. Everything is checked by its digests and unpacked by a "
+            "process that can\n"
+            "reach nothing but the new root. Owners, set-id bits and devices are not kept.\n"
+            "\n"
+            "examples:\n"
+            "  toolcage image import python.tar python:3.14\n"
+            "  toolcage image import ./rootfs mine\n"
+            "  toolcage image import docker-daemon:mine:latest mine\n",
     .options = import_options,
     .least = 1,
     .most = 2,
@@ -164,8 +164,9 @@ const struct tc_verb tc_verb_image_import = {
 const struct tc_verb tc_verb_image_list = {
     .name = "image list",
     .words = "",
-    .summary = "the images that there are, and how large they are",
-    .text = "An older image has lost its name to a newer one; NAME@sha256:… still finds it.\n",
+    .summary = "list the images and their sizes",
+    .text = "An older image may have lost its name to a newer one; NAME@sha256:… still finds "
+            "it.\n",
     .options = plain_options,
     .most = 0,
     .run = run,
@@ -187,11 +188,11 @@ const struct tc_verb tc_verb_image_remove = {
     .name = "image remove",
     .words = "NAME[@DIGEST]",
     .summary = "remove an image, with the older ones of its name unless DIGEST says which",
-    .text =
-        "An image that a call is using is not removed. What no other image needs goes with it.\n"
-        "\n"
-        "example:\n"
-        "  toolcage image remove mine\n",
+    .text = "An image that a call is using is not removed. Layers that no other image needs are "
+            "removed, too.\n"
+            "\n"
+            "example:\n"
+            "  toolcage image remove mine\n",
     .options = plain_options,
     .least = 1,
     .most = 1,

@@ -96,7 +96,7 @@ char *tc_last_read(struct tc_failure *failure)
         (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
                              "run the call again with --why: toolcage exec --why …, toolcage call "
                              "--why …",
-                             "nothing was denied to a call of yours yet");
+                             "no call of yours was denied anything yet");
         return NULL;
     }
     char *taken = text;

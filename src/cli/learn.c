@@ -14,7 +14,7 @@
 #include "cli/trial.h"
 
 static const struct tc_option options[] = {
-    {"name", 0, "NAME", NULL, "what the learned tool is called (default: as its command)"},
+    {"name", 0, "NAME", NULL, "the name of the learned tool (default: as its command)"},
     {"allow-all", 0, NULL, NULL,
      "it may read all but /etc and credentials, and write this directory"},
     TC_OPTIONS_NARROWING,

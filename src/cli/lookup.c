@@ -96,8 +96,8 @@ static int refuse_link(const char *path, struct tc_failure *failure)
 {
     (void)tc_failure_set(failure, TOOLCAGE_EUNTRUSTED,
                          "put the policy itself there, or name it with --policy FILE",
-                         "the policy %s is a link, and a policy that is found by the working "
-                         "directory has to be a plain file",
+                         "the policy %s is a link, and a policy that is found from the working "
+                         "directory must be a regular file",
                          path);
     return tc_failure_about(failure, path);
 }
@@ -115,7 +115,7 @@ static int look_in(const char *directory, char **ret, struct tc_failure *failure
     if (!path || (*ret = realpath(path, NULL)))
         return 0;
     return tc_failure_set(failure, TOOLCAGE_ESYSTEM,
-                          "mend or remove it, or name another policy with --policy",
+                          "fix or remove it, or name another policy with --policy",
                           "cannot read the policy %s: %s", path, strerror(errno));
 }
 
@@ -160,7 +160,7 @@ static int users_own(char **ret, struct tc_failure *failure)
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM,
                               errno == EACCES
                                   ? "set HOME to your own home directory, or use --policy FILE"
-                                  : "mend or remove it, or use --policy FILE",
+                                  : "fix or remove it, or use --policy FILE",
                               "cannot look for your own policy %s: %s", path, strerror(errno));
     if ((st.st_uid != geteuid() && st.st_uid) || (st.st_mode & S_IWOTH))
         return tc_failure_set(

@@ -157,7 +157,7 @@ static int unknown_verb(int argc, char **argv)
     else
         tc_cli_say("unknown verb %s", argv[0]);
     if (argv[0][0] == '-')
-        tc_cli_hint("options stand after the verb: toolcage exec %s ...", argv[0]);
+        tc_cli_hint("options come after the verb: toolcage exec %s ...", argv[0]);
     else if (nearest.best && strlen(argv[0]) > 2)
         tc_cli_hint("did you mean toolcage %s? (to run a command: toolcage exec %s)", nearest.best,
                     argv[0]);

@@ -18,11 +18,11 @@ static const struct tc_option options[] = {
 };
 
 static const char compile_text[] =
-    "Compiles a module in a cage of its own, and keeps the result in your state directory: calls "
-    "of\n"
-    "that very file then start without compiling. What was kept is used only while its record, "
-    "which\n"
-    "a key of yours signs, fits to it; else the module is compiled at each call, as without.\n"
+    "Compiles a module in a cage of its own, and keeps the result in your state directory: "
+    "calls of\n"
+    "exactly that file then start without compiling. It is used only while its record, which "
+    "is\n"
+    "authenticated by a key of yours, matches; otherwise each call compiles the module.\n"
     "\n"
     "example:\n"
     "  toolcage wasm compile ./tool.wasm\n";

@@ -234,7 +234,7 @@ static int write_row(const struct tc_outdir *dir, struct tc_slice row)
     }
     if (steers(row)) {
         tc_cli_say("not written: %s (a program of yours would obey it without being asked)", path);
-        tc_cli_hint("look at it in the result (--json), and copy it by hand if you want it");
+        tc_cli_hint("look at it in the result (--json), and copy it yourself if you want it");
         return 0;
     }
     bool rooted = path[0] == '/';

@@ -55,7 +55,7 @@ const struct tc_verb tc_verb_policy_digest = {
  */
 
 static const struct tc_option trust_options[] = {
-    {"remove", 0, NULL, NULL, "trust the file no more"},
+    {"remove", 0, NULL, NULL, "no longer trust the file"},
     TC_OPTION_HELP,
     {0},
 };
@@ -97,10 +97,13 @@ static int run_trust(const struct tc_args *args)
 const struct tc_verb tc_verb_policy_trust = {
     .name = "policy trust",
     .words = "[FILE]",
-    .summary = "let a policy be used when it is found by the working directory",
-    .text = "A toolcage.toml, .yaml or .yml found upward from the working directory is used only\n"
-            "when its digest was trusted; a change asks again. A file named by --policy or\n"
-            "$TOOLCAGE_POLICY needs no trust.\n\n"
+    .summary = "allow a policy to be used when it is found from the working directory",
+    .text = "A toolcage.toml, .yaml or .yml found upward from the working directory is used "
+            "only\n"
+            "when its digest was trusted; a change must be trusted again. A file named by "
+            "--policy or\n"
+            "$TOOLCAGE_POLICY needs no trust.\n"
+            "\n"
             "examples:\n"
             "  toolcage policy trust toolcage.toml\n"
             "  toolcage policy trust --remove toolcage.toml\n",

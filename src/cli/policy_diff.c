@@ -86,11 +86,14 @@ const struct tc_verb tc_verb_policy_diff = {
     .name = "policy diff",
     .words = "OLD NEW",
     .summary = "what one policy grants more or less than another",
-    .text = "Meanings are compared, not texts: + is more, - is less. What cannot be compared "
-            "counts as\n"
-            "more, and says so. Relative paths start at each file's own directory.\n\n"
-            "exit codes: 0 nothing was widened, 1 something was, 125 a file cannot be read\n\n"
-            "examples:\n  toolcage policy diff toolcage.toml proposed.toml\n",
+    .text = "Meanings are compared, not the files: + is more, - is less. What cannot be "
+            "compared counts as\n"
+            "more, and says so. Relative paths start at each file's own directory.\n"
+            "\n"
+            "exit codes: 0 nothing was widened, 1 something was, 125 a file cannot be read\n"
+            "\n"
+            "examples:\n"
+            "  toolcage policy diff toolcage.toml proposed.toml\n",
     .options = options,
     .least = 2,
     .most = 2,

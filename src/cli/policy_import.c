@@ -52,8 +52,9 @@ static int check(const char *text, struct tc_failure *failure)
         failure->error = why;
         return rc;
     }
-    (void)tc_failure_set(failure, rc, "take it out of the file, and write it by hand",
-                         "something of the file is no policy: %.300s", toolcage_error_message(why));
+    (void)tc_failure_set(failure, rc, "remove it from the file, and write it by hand",
+                         "something in the file cannot become a policy: %.300s",
+                         toolcage_error_message(why));
     toolcage_error_free(why);
     return rc;
 }
@@ -93,13 +94,17 @@ const struct tc_verb tc_verb_policy_import = {
     .name = "policy import",
     .words = "srt|vscode FILE",
     .summary = "a policy from the settings of another sandbox",
-    .text = "srt: the settings of Anthropic's sandbox-runtime. vscode: mcp.json or settings.json "
-            "of Visual\n"
-            "Studio Code. The policy goes to standard output and grants no more than the settings "
-            "do; what\n"
-            "it does not say is listed in it and on standard error. FILE - is standard input.\n\n"
-            "exit codes: 0 all was said, 1 something was left out, 125 the file cannot be read\n\n"
-            "examples:\n  toolcage policy import srt ~/.srt-settings.json > toolcage.toml\n"
+    .text = "srt: the settings of Anthropic's sandbox-runtime. vscode: mcp.json or "
+            "settings.json of Visual\n"
+            "Studio Code. The policy goes to standard output and grants no more than the "
+            "settings do; what\n"
+            "it could not take over is listed in it and on standard error. FILE - is standard "
+            "input.\n"
+            "\n"
+            "exit codes: 0 complete, 1 something was left out, 125 the file cannot be read\n"
+            "\n"
+            "examples:\n"
+            "  toolcage policy import srt ~/.srt-settings.json > toolcage.toml\n"
             "  toolcage policy import vscode .vscode/mcp.json > toolcage.toml\n"
             "  toolcage policy import srt ~/.srt-settings.json | toolcage policy check -\n",
     .options = options,

@@ -24,15 +24,15 @@ static const struct tc_option options[] = {
 };
 
 static const char text[] =
-    "Runs the [[test]] tables of a policy, and those of files that hold nothing else, in TOML or\n"
-    "YAML. Without --policy the first FILE may be the policy; if it is a file of tests, they are "
-    "of\n"
-    "the policy that is found here. No tool runs: each access is asked of the grant that a call\n"
+    "Runs the [[test]] tables of a policy, and those of files that hold nothing else, in TOML "
+    "or\n"
+    "YAML. Without --policy the first FILE may be the policy; if it is a test file, the policy "
+    "is the one\n"
+    "that is found here. No tool runs: each access is checked against the grant that a call\n"
     "would get. The lines are TAP.\n"
     "\n"
-    "exit codes: 0 all passed, 1 a test failed or too few entries are covered, 125 a file cannot "
-    "be "
-    "read\n"
+    "exit codes: 0 all passed, 1 a test failed or too few entries are covered, 125 a file "
+    "cannot be read\n"
     "\n"
     "examples:\n"
     "  toolcage policy test\n"
@@ -173,7 +173,7 @@ static int read_files(struct files *f, char *const names[], size_t count,
                       struct tc_failure *failure)
 {
     if (count > FILES_MAX)
-        return tc_failure_set(failure, TOOLCAGE_EUSAGE, "run them in several goes",
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE, "run them in several commands",
                               "at most %d files at once", FILES_MAX);
     f->names = (const char *const *)names;
     for (; f->count < count; f->count++) {
@@ -181,7 +181,7 @@ static int read_files(struct files *f, char *const names[], size_t count,
         f->texts[f->count] = tc_cli_read_input(name, BYTES_MAX, &f->lengths[f->count]);
         if (!f->texts[f->count])
             return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
-                                  "give the path of a file of tests, of at most 4 MiB",
+                                  "give the path of a test file, of at most 4 MiB",
                                   "cannot read %s: %s", name, strerror(errno));
     }
     return 0;
@@ -246,7 +246,7 @@ static int tell_failure(const struct tc_args *args, const struct tc_failure *fai
 {
     int rc = tc_failure_tell(failure, args, NULL);
     if (alone && !tc_args_has(args, "json"))
-        tc_cli_hint("if it is a file of tests, name their policy with --policy FILE");
+        tc_cli_hint("if it is a test file, name its policy with --policy FILE");
     return rc;
 }
 

@@ -139,8 +139,8 @@ static void say_cut(struct tc_slice result, const char *stream, const char *name
 {
     struct tc_slice out = tc_json_get(result, stream);
     if (tc_json_true(tc_json_get(out, "truncated")))
-        tc_cli_say("%s was cut: the tool wrote %" PRId64 " bytes (--output SIZE keeps more)", name,
-                   tc_json_int(tc_json_get(out, "bytes"), 0));
+        tc_cli_say("%s was truncated: the tool wrote %" PRId64 " bytes (--output SIZE keeps more)",
+                   name, tc_json_int(tc_json_get(out, "bytes"), 0));
 }
 
 static void say_error(const struct toolcage_error *err, char *const words[])

@@ -19,11 +19,9 @@ static const struct tc_option options[] = {
 };
 
 static const char text[] =
-    "A call with --session NAME finds the private /tmp as the last call of that session left it, "
-    "and "
-    "so the\n"
-    "changes in an overlaid workspace that did not come back. Every call of a session has the same "
-    "grant.\n"
+    "A call with --session NAME finds the private /tmp as the last call of that session left "
+    "it, and the\n"
+    "uncommitted changes of an overlaid workspace. Every call of a session has the same grant.\n"
     "A session stays until it is ended; its age is the time since its last call.\n"
     "\n"
     "examples:\n"
@@ -94,7 +92,7 @@ static int print(const struct tc_args *args, const char *json, bool ended)
         count = put_table(out, tc_json_of(json), ended);
     int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_clean(all);
     if (!rc && !count)
-        tc_cli_hint("there is no session%s; toolcage exec --session NAME begins one",
+        tc_cli_hint("there is no session%s; toolcage exec --session NAME starts one",
                     ended ? " to end" : "");
     free(all);
     return rc;
@@ -107,10 +105,10 @@ static const char *action_of(const struct tc_args *args, struct tc_failure *fail
     bool all = tc_args_has(args, "all"), end = !strcmp(word, "end");
     if (!end && strcmp(word, "list") != 0)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write list or end",
-                             "nothing can be done with sessions by \"%s\"", word);
+                             "session has no action \"%s\"", word);
     else if (!end && (all || args->word_count > 1))
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage session end NAME",
-                             "list shows all of them and takes no name");
+                             "list lists all of them and takes no name");
     else if (end && all == (args->word_count > 1))
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE,
                              "toolcage session end NAME, or toolcage session end --all",
@@ -141,7 +139,7 @@ static int run(const struct tc_args *args)
 const struct tc_verb tc_verb_session = {
     .name = "session",
     .words = "[list | end NAME | end --all]",
-    .summary = "what calls with --session keep: list it, or throw it away",
+    .summary = "list or delete what calls with --session keep",
     .text = text,
     .options = options,
     .least = 0,

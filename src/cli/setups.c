@@ -12,11 +12,12 @@
 
 static const struct tc_option options[] = {
     {"tool", 0, "NAME", NULL, "only what this tool needs; server.NAME for a server"},
-    {"force", 0, NULL, NULL, "install again what is there already"},
-    {"list", 0, NULL, NULL, "show what there is and its size, and install nothing"},
-    {"remove", 0, NULL, NULL, "throw away what is installed"},
+    {"force", 0, NULL, NULL, "install again what is already installed"},
+    {"list", 0, NULL, NULL, "list what is installed and its size, and install nothing"},
+    {"remove", 0, NULL, NULL, "remove what is installed"},
     {"all", 0, NULL, NULL,
-     "with --remove: of every policy of yours, also what no policy names now"},
+     "with --remove: everything that was installed for your policies, even if none names it "
+     "any more"},
     TC_OPTION_POLICY,
     TC_OPTION_JSON,
     TC_OPTION_HELP,
@@ -26,10 +27,11 @@ static const struct tc_option options[] = {
 static const char text[] =
     "Runs the install phases (`setup`) of the policy's tools, each in a cage of its own, and "
     "keeps\n"
-    "what they leave. The tools' calls see it read-only. What is there already, from the same "
-    "clause\n"
-    "and the same inputs, is not installed again. An install that fails leaves nothing.\n"
-    "With --json there is one line for each install, its result, or the list.\n"
+    "what they install. The tools' calls see it read-only. What is already installed from the "
+    "same\n"
+    "clause and inputs is not installed again. An install that fails leaves nothing.\n"
+    "With --json each install prints its result as one line; --list and --remove print one "
+    "object.\n"
     "\n"
     "examples:\n"
     "  toolcage setup\n"
@@ -82,7 +84,7 @@ static void tell_others(struct tc_slice all)
     if (count <= 0)
         return;
     tc_cli_say("%d more of other policies, or from before a change: %s", (int)count, size);
-    tc_cli_hint("toolcage setup --remove --all throws away all that is installed");
+    tc_cli_hint("toolcage setup --remove --all removes everything that is installed");
 }
 
 static int print(const struct tc_args *args, const char *json)
@@ -176,10 +178,10 @@ static int check(const struct tc_args *args, struct tc_failure *failure)
                               "--list changes nothing and takes neither --remove nor --force");
     if (remove && tc_args_has(args, "force"))
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage setup --force",
-                              "--force installs and --remove throws away");
+                              "--force installs and --remove removes: use one of them");
     if (tc_args_has(args, "all") && (!remove || tc_args_value(args, "tool")))
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage setup --remove --all",
-                              "--all stands with --remove alone");
+                              "--all is for --remove only");
     return 0;
 }
 

@@ -339,7 +339,7 @@ static int prepare(struct terminal *t, struct tc_failure *failure)
     /* this end is ours alone: its flags are nobody else's */
     if (fcntl(t->sink, F_SETFL, O_NONBLOCK))
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "try again",
-                              "cannot prepare what is typed: %s", strerror(errno));
+                              "cannot prepare keyboard input: %s", strerror(errno));
     return 0;
 }
 
@@ -359,7 +359,7 @@ static int run(struct terminal *t, struct tc_failure *failure)
     if (rc == 0 && t->lost && !ends_seen)
         rc = tc_failure_set(failure, TOOLCAGE_ESYSTEM,
                             "start it again; toolcage exec runs a command without a terminal",
-                            "the terminal could not be used any more: %s", strerror(t->lost));
+                            "the terminal can no longer be used: %s", strerror(t->lost));
     return rc;
 }
 

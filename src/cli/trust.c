@@ -14,7 +14,7 @@ static int no_state(struct tc_failure *failure)
 {
     return tc_failure_set(failure, TOOLCAGE_ESYSTEM,
                           "set HOME or XDG_STATE_HOME to an absolute path",
-                          "there is no place for the record of trusted policies");
+                          "there is no directory for the record of trusted policies");
 }
 
 static int broken(struct tc_failure *failure, const char *path, const char *what)

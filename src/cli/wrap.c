@@ -15,17 +15,18 @@
 
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
-    {"server", 0, "NAME", NULL, "which server of the policy, where the command does not tell"},
+    {"server", 0, "NAME", NULL, "the policy's server, if the command does not identify it"},
     TC_OPTION_WORKSPACE,
     TC_OPTION_HELP,
     {0},
 };
 
 static const char text[] =
-    "Runs an MCP server of others in a cage, for as long as its client is there. The policy's\n"
-    "[server.NAME] grants what the server may reach; only the tools that stand there are shown, "
-    "and\n"
-    "calls of them are checked before the server sees them. Everything else passes as it is.\n"
+    "Runs a third-party MCP server in a cage, for as long as its client is connected. The "
+    "policy's\n"
+    "[server.NAME] grants what the server may reach; only the tools named there are shown, and "
+    "calls of\n"
+    "them are checked before the server sees them. Everything else passes unchanged.\n"
     "\n"
     "examples:\n"
     "  toolcage wrap --policy servers.toml --server files\n"

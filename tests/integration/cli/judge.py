@@ -107,7 +107,7 @@ def what_is_tested(place):
     expect(place, "tests: of the policy that is found", ["policy", "test", more], 0, "1..7", stream="out", cwd=here)
     expect(place, "tests in YAML, and more of them", ["policy", "test", yaml, more], 0, "1..8", stream="out", cwd=here)
     expect(place, "tests, and no policy", ["policy", "test", more], 125, f"{more}:2:", 'there is no tool "count"',
-           "hint: if it is a file of tests, name their policy with --policy FILE", cwd=away)
+           "hint: if it is a test file, name its policy with --policy FILE", cwd=away)
     bad = place.write("away/bad.toml", TESTED.replace("tier", "teir"))
     for name, where in (("found", here), ("not found", away)):
         answer = expect(place, f"a mistaken policy, another is {name}", ["policy", "test", bad], 125, f"{bad}:4:1: error: unknown key", "did you mean", cwd=where)
@@ -129,7 +129,7 @@ def explain(place):
     path = place.write("t.toml", TESTED)
     use = ["explain", "--policy", path, "--tool", "count"]
     expect(place, "explain: allowed", [*use, "--read", "/data/x"], 0, "allowed: read /data/x", '    7 | filesystem.readable = ["/data"]',
-           "^~~~~", "the tool's own word", "process: tier Auto stands for it (tool.count.tier, line 4)", "held by   fs.read: ", stream="out")
+           "^~~~~", "set by the tool itself", "process: tier Auto stands for it (tool.count.tier, line 4)", "held by   fs.read: ", stream="out")
     expect(place, "explain: inherited", [*use, "--read", "/data/no"], 1, "denied: ", "    2 | ", "inherited from [defaults]", "fs.denied", stream="out")
     expect(place, "explain: an argument", [*use, "--arguments", '{"file": "/in/x"}', "--read", "/in/x"], 0, "arguments.file.read", stream="out")
     answer = place.run(*use, "--json", "--connect", "a.example")

@@ -42,7 +42,7 @@ def codes(place):
         ("another signal", ["sh", "-c", "kill -15 $$"], 143, []),
         ("not found", ["no-such-command"], 127, ["toolcage: ", "no-such-command"]),
         ("not found by path", ["/no/such/command"], 127, ["/no/such/command"]),
-        ("a whole command line in one word", ["ls -l"], 127, ["hint: write each word", "toolcage exec ls -l"]),
+        ("a whole command line in one word", ["ls -l"], 127, ["hint: write it as separate arguments", "toolcage exec ls -l"]),
         ("a pipeline in one word", ["ls | wc"], 127, ["needs a shell", "sh -c 'ls | wc'"]),
         ("not executable", ["./plain"], 126, ["plain"]),
         ("a directory", ["/usr"], 126, ["/usr"]),
@@ -110,7 +110,7 @@ def streams(place):
     answer = place.run("exec", "sh", "-c", "echo out; echo err >&2")
     check(answer.out == "out\n" and answer.err == "err\n", "output passes, each on its stream", answer)
     answer = place.run("exec", "--output", "1KiB", "sh", "-c", "yes | head -c 100000")
-    check(answer.code == 0 and "standard output was cut: the tool wrote 100000 bytes" in answer.err
+    check(answer.code == 0 and "standard output was truncated: the tool wrote 100000 bytes" in answer.err
           and len(answer.out) < 4096, "output over the limit is cut, and that is said", answer)
     answer = place.run("exec", "-e", "A=b c", "-e", "PLACE", "sh", "-c", 'echo "$A,$PLACE"', env={"PLACE": "here"})
     check(answer.out == "b c,here\n", "variables", answer)

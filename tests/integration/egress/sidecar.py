@@ -243,8 +243,8 @@ def run(*words, text=POLICY, more=None):
 
 def test_refusals():
     for words, code, why in ((("--tool", "none"), 125, "it has no network"), ((), 125, "it has no network"), (("--tool", "nobody"), 125, "no tool"),
-                             (("--tool", "web", "--listen", "localhost:1"), 125, "no address with a port"), (("--tool", "web", "--listen", "127.0.0.1"), 125, "no address with a port"),
-                             (("--tool", "web", "--listen", "192.0.2.1:1"), 125, "cannot listen on"), (("--tool", "web", "--listen", "[::1:1"), 125, "no address with a port"),
+                             (("--tool", "web", "--listen", "localhost:1"), 125, "not an address with a port"), (("--tool", "web", "--listen", "127.0.0.1"), 125, "not an address with a port"),
+                             (("--tool", "web", "--listen", "192.0.2.1:1"), 125, "cannot listen on"), (("--tool", "web", "--listen", "[::1:1"), 125, "not an address with a port"),
                              (("--tool", "api", "--authority", "/nowhere/x"), 125, "cannot write"), (("--tool", "secret"), 125, "has no value that can be used")):
         answer = run(*words)
         check(answer.returncode == code and why in answer.stderr and "hint: " in answer.stderr, f"refused: {' '.join(words)}", answer)

@@ -124,7 +124,7 @@ static void habits_are_answered(void **state)
            (char *)"/usr", (char *)"/usr");
     EXPECT("toolcage: unknown option --bind\nhint: write --write /b=/a\n", (char *)"--bind",
            (char *)"/a", (char *)"/b");
-    EXPECT("toolcage: unknown option --rm\nhint: leave it out: a cage goes with its call\n",
+    EXPECT("toolcage: unknown option --rm\nhint: leave it out: a cage ends with its call\n",
            (char *)"--rm");
     EXPECT("toolcage: unknown option -it\n"
            "hint: leave it out; a command that needs a terminal has one in toolcage shell\n",
@@ -202,10 +202,10 @@ static void a_command_line_in_one_word_is_seen(void **state)
         char *words[3];
         const char *said;
     } rows[] = {
-        {{(char *)"ls -l"},
-         "hint: write each word as an argument of its own: toolcage exec ls -l\n"},
+        {{(char *)"ls -l"}, "hint: write it as separate arguments: toolcage exec ls -l\n"},
         {{(char *)"ls | wc"},
-         "hint: a whole command line in one word needs a shell: toolcage exec sh -c 'ls | wc'\n"},
+         "hint: a whole command line in one argument needs a shell: toolcage exec sh -c 'ls | "
+         "wc'\n"},
         {{(char *)"ls"}, ""},
         {{(char *)"ls -l", (char *)"x"}, ""},
     };
