@@ -46,59 +46,54 @@ const struct tc_key tc_keys[] = {
      .text = "The tools, one table each; the name is what a model calls.",
      .example = "[tool.python]"},
     {TC_IN(FILE), "server", tc_set_servers, NONE, .type = "tables",
-     .text = "MCP servers, one table each: toolcage wrap runs one in a cage, for as long as its "
-             "client. It takes the capability keys of a tool; its timeout is none unless said "
-             "here.",
+     .text = "MCP servers, one table each: toolcage wrap runs one in a cage, for as long as "
+             "its client is connected. It takes the capability keys of a tool; it has no "
+             "timeout unless one is set here.",
      .example = "[server.files]"},
     {TC_IN(FILE), "defaults", tc_set_defaults, NONE, .type = "table",
-     .text = "What holds where a tool does not say a key, and for a bare command. A key in a tool "
-             "replaces the "
-             "inherited one whole; only filesystem.denied accumulates.",
+     .text = "The keys that a tool does not set, and those of a command without a tool. A key "
+             "in a tool replaces the inherited one as a whole; only filesystem.denied "
+             "accumulates.",
      .example = "[defaults]\ntimeout = \"10s\""},
     {TC_IN(FILE), "tier", tc_set_tiers, NONE, .type = "tables",
-     .text = "Changes the backend that a tier stands for.",
-     .example = "[tier.Assisted]\nbackend = \"process\""},
+     .text = "Changes the backend of a tier.", .example = "[tier.Assisted]\nbackend = \"process\""},
     {TC_IN(FILE), "risk", tc_set_risks, NONE, .type = "tables",
-     .text = "Changes the backend that a risk stands for.",
+     .text = "Changes the backend of a risk.",
      .example = "[risk.build_test]\nbackend = \"process\""},
     {TC_IN(FILE) | TC_IN(TEST_FILE), "test", tc_set_tests, NONE, .type = "array of tables",
-     .text =
-         "Accesses and calls that the policy must allow or deny: toolcage policy test. A file of "
-         "its own may hold them, too.",
+     .text = "Accesses and calls that the policy must allow or deny: toolcage policy test. They "
+             "may also be in a file of their own.",
      .example = "[[test]]\ntool = \"python\"\ndenied = [\"connect example.com:443\"]"},
     {TC_IN(FILE), "extends", tc_set_word, NONE, .type = "path, or array of them",
-     .text =
-         "What this file builds on: other policy files, and shipped profiles as \"profile:NAME\". "
-         "What a file says itself replaces what it extends, key by key; a later entry goes "
-         "before an earlier one, and filesystem.denied and tests add up.",
+     .text = "What this file builds on: other policy files, and shipped profiles as "
+             "\"profile:NAME\". The file's own keys replace those that it extends, key by key; a "
+             "later file overrides an earlier one, and filesystem.denied and tests add up.",
      .example = "extends = \"profile:workspace\""},
     {TC_IN(FILE), "within", tc_set_within, NONE, .type = "path",
-     .text =
-         "A ceiling: another policy file, or a shipped profile. A call whose grant is more than "
-         "that policy gives its tool of the same name, or else [defaults], is refused, as is one "
-         "that cannot be compared.",
+     .text = "A ceiling: another policy file, or a shipped profile. A call is refused if its grant "
+             "exceeds what that policy grants its tool of the same name, or else [defaults], or "
+             "cannot be compared with it.",
      .example = "within = \"profile:multi-tenant\""},
     {TC_IN(FILE), "egress", tc_set_egress, NONE, .type = "table",
-     .text = "How the egress proxy gets out, for every tool with a network.",
+     .text = "How the egress proxy connects to the outside, for every tool with a network.",
      .example = "[egress]\nupstream = \"http://proxy.example.com:3128\""},
     {TC_IN(EGRESS), "upstream", tc_set_upstream, NONE, .type = "URL",
-     .text = "The proxy of this site with its port: http:// (it must take CONNECT to every granted "
-             "port) or socks5://. Connections to public addresses go through it; those to this "
-             "machine and to private addresses that the policy names go straight.",
+     .text = "The proxy of this site with its port: http:// (it must allow CONNECT to every "
+             "granted port) or socks5://. Connections to public addresses go through it; those "
+             "to this machine and to private addresses that the policy names are direct.",
      .example = "upstream = \"socks5://10.0.0.8:1080\""},
     {TC_IN(EGRESS), "credentials", tc_set_credentials, NONE, .type = "string",
-     .text =
-         "Where USER:PASSWORD for the upstream is read at the call, as a secret is: \"env:NAME\" "
-         "or \"file:PATH\". The proxy alone has it, and says it to the upstream (HTTP Basic, or "
-         "SOCKS5's own).",
+     .text = "Where USER:PASSWORD for the upstream is read at each call, like a secret: "
+             "\"env:NAME\" or \"file:PATH\". Only the proxy has it, and sends it to the upstream "
+             "(HTTP Basic, or SOCKS5's own).",
      .example = "upstream = \"http://proxy.example.com:3128\"\ncredentials = "
                 "\"env:PROXY_CREDENTIALS\""},
     {TC_IN(EGRESS), "names", tc_set_index,
      .offset = offsetof(struct toolcage_policy, upstream_names), NONE, .choices = tc_words_names,
      .type = "word", .fallback = "here",
-     .text = "Who looks up names. here: this machine, each address is looked at, and upstream is "
-             "asked for the very address. upstream: it gets the name, and where that leads is not "
-             "checked, so that every host must be named, without a pattern.",
+     .text = "Who resolves names. here: this machine; each address is checked, and the "
+             "upstream is asked for exactly that address. upstream: it gets the name, and the "
+             "address is not checked, so every host must be named, without a pattern.",
      .example = "upstream = \"http://proxy.example.com:3128\"\nnames = \"upstream\""},
     {TC_IN(FILE), "audit", .text = "The audit log.", NONE, .type = "table"},
 
@@ -118,7 +113,7 @@ const struct tc_key tc_keys[] = {
              "command the tool is a profile for commands given at the call.",
      .example = "command = [\"wc\", \"-w\", \"--\", \"{path}\"]"},
     {TC_IN(TOOL), "stdin", tc_set_stdin, SPEC(stdin_text), .id = TC_KEY_STDIN, .type = "string",
-     .text = "What the tool reads from its standard input, with places as in command.",
+     .text = "What the tool reads from its standard input, with placeholders as in command.",
      .example = "stdin = \"{code}\""},
     {TC_IN(TOOL) | TC_IN(SERVER_TOOL), "arguments", tc_set_arguments, .id = TC_KEY_ARGUMENTS,
      .type = "tables",
@@ -126,10 +121,10 @@ const struct tc_key tc_keys[] = {
              "refused.",
      .example = "arguments.path = { type = \"string\", read = [\"/data\"] }"},
     {TC_IN(TOOL), "input_schema", tc_set_input_schema, .id = TC_KEY_INPUT_SCHEMA,
-     .type = "file, JSON text or table",
-     .text = "A whole JSON Schema for the arguments, in place of them: a file NAME.json, from the "
-             "policy file's directory, its text, or a table. It must be closed; a keyword that "
-             "arguments cannot say is an error.",
+     .type = "file, JSON string or table",
+     .text = "A JSON Schema that replaces arguments: a file NAME.json, relative to the policy "
+             "file's directory, the JSON as a string, or a table. It must be closed; a keyword "
+             "that arguments do not have is an error.",
      .example = "input_schema = { type = \"object\", additionalProperties = false, required = "
                 "[\"n\"], properties.n = { type = \"integer\" } }"},
 
@@ -149,12 +144,12 @@ const struct tc_key tc_keys[] = {
      .example = "network = [\"api.example.com:443\"]"},
     {EACH_AND_SETUP, "unix_sockets", tc_set_unix_sockets, .id = TC_KEY_UNIX_SOCKETS,
      .type = "\"none\", \"own\" or array of paths", .fallback = "none",
-     .text = "Which unix sockets the tool connects to. own: those that its own processes made in "
-             "private storage, and abstract ones. An array: also these of the host, each a "
-             "socket, not a directory. Stream and seqpacket only.",
+     .text = "Which unix sockets the tool may connect to. own: those that its own processes "
+             "create in private storage, and abstract ones. An array: also these of the host, "
+             "each a socket, not a directory. Stream and seqpacket only.",
      .example = "unix_sockets = [\"/run/postgresql/.s.PGSQL.5432\"]"},
     {EACH_AND_SETUP, "env", tc_set_env, .id = TC_KEY_ENV, .type = "table",
-     .text = "The environment beside PATH, HOME, LANG and TMPDIR.",
+     .text = "The environment, besides PATH, HOME, LANG and TMPDIR.",
      .example = "env = { pass = [\"TZ\"], set = { MODE = \"fast\" } }"},
     {EACH_AND_SETUP, "programs", tc_set_programs, SPEC(programs), .id = TC_KEY_PROGRAMS,
      .type = "array of strings",
@@ -171,8 +166,8 @@ const struct tc_key tc_keys[] = {
      .example = "syscalls = { deny = [\"mlock\"] }"},
     {TC_IN(TOOL) | TC_IN(SERVER), "setup", tc_set_setup, .id = TC_KEY_SETUP, .type = "table",
      .text = "An install phase with a network, files and limits of its own, which the operator "
-             "runs: toolcage setup. What it leaves in `into` is kept, and every call of the tool "
-             "sees it there, read-only. Nothing that a model says reaches it.",
+             "runs: toolcage setup. What it leaves in `into` is kept, and every call of the "
+             "tool sees it there, read-only. Nothing from a model reaches it.",
      .example = "setup = { command = [\"pip\", \"install\", \"--target\", \"/opt/deps\", "
                 "\"-r\", \"requirements.txt\"], into = \"/opt/deps\", "
                 "inputs = [\"requirements.txt\"] }"},
@@ -183,12 +178,13 @@ const struct tc_key tc_keys[] = {
      .text = "How long the call may take.", .example = "timeout = \"60s\""},
     {EACH_AND_SETUP, "grace", tc_set_value, LIMIT(grace_ms), .id = TC_KEY_GRACE,
      RANGE(DURATION, 0, 600000), .type = "duration", .fallback = "2s",
-     .text = "Between SIGTERM and the end of the whole cage.", .example = "grace = \"500ms\""},
+     .text = "The time between SIGTERM and the end of the whole cage.",
+     .example = "grace = \"500ms\""},
     {EACH_AND_SETUP, "memory", tc_set_memory, .id = TC_KEY_MEMORY, RANGE(SIZE, 1 << 20, MAX_BYTES),
      .type = "size or table", .fallback = "{ max = \"512MiB\", by = \"any\" }",
-     .text = "Memory of the whole cage, what lies in its private storage included. A plain size "
-             "needs a control group; by = \"any\" accepts a "
-             "limit for the private memory of each process where there is none.",
+     .text = "Memory of the whole cage, private storage included. A plain size needs a control "
+             "group; by = \"any\" accepts a limit for the private memory of each process where "
+             "there is none.",
      .example = "memory = \"512MiB\""},
     {EACH_AND_SETUP, "cpu_time", tc_set_value, LIMIT(cpu_time_ms), .id = TC_KEY_CPU_TIME,
      RANGE(DURATION, 1, MAX_MS), .type = "duration", .fallback = "unset",
@@ -201,7 +197,7 @@ const struct tc_key tc_keys[] = {
      .example = "pids = 64"},
     {EACH_AND_SETUP, "disk", tc_set_disk, LIMIT(disk), .id = TC_KEY_DISK,
      RANGE(SIZE, 65536, MAX_BYTES), .type = "size", .fallback = "64MiB, 16384 files",
-     .text = "Private storage: /tmp and what else is not the host's.",
+     .text = "Private storage: /tmp and everything else that is not the host's.",
      .example = "disk = \"256MiB\""},
     {EACH_AND_SETUP, "open_files", tc_set_value, LIMIT(open_files), .id = TC_KEY_OPEN_FILES,
      RANGE(COUNT, 8, 1048576), .type = "integer", .fallback = "1024",
@@ -215,7 +211,7 @@ const struct tc_key tc_keys[] = {
      .example = "transfer = \"100MiB\""},
     {EACH_AND_SETUP, "bandwidth", tc_set_value, LIMIT(bandwidth), .id = TC_KEY_BANDWIDTH,
      RANGE(SIZE, 1024, TC_BANDWIDTH_MAX), .type = "size", .fallback = "unset",
-     .text = "How much of that goes in one second.", .example = "bandwidth = \"5MiB\""},
+     .text = "How much of that per second.", .example = "bandwidth = \"5MiB\""},
     {EACH_AND_SETUP | TC_IN(SERVER_TOOL), "output", tc_set_output, .id = TC_KEY_OUTPUT,
      RANGE(SIZE, 1024, 16 << 20), .type = "size or table",
      .fallback = "{ limit = \"1MiB\", over = \"truncate\" }",
@@ -227,11 +223,11 @@ const struct tc_key tc_keys[] = {
      * row's setter only checks the value */
     {EACH | TC_IN(SERVER_TOOL), "tier", tc_set_choice, SPEC(tier), .id = TC_KEY_TIER,
      .choices = tc_words_tier, .type = "word",
-     .text = "How much a person takes part; chooses the backend where none is named.",
+     .text = "How much a person is involved; selects the backend if none is named.",
      .example = "tier = \"HumanApprove\""},
     {EACH | TC_IN(SERVER_TOOL), "risk", tc_set_choice, SPEC(risk), .id = TC_KEY_RISK,
      .choices = tc_words_risk, .type = "word",
-     .text = "What kind of work it is; chooses the backend where neither backend nor tier does.",
+     .text = "The kind of work; selects the backend if neither backend nor tier does.",
      .example = "risk = \"file_ops\""},
     {EACH_AND_SETUP, "backend", tc_set_choice, SPEC(backend), .id = TC_KEY_BACKEND,
      .choices = tc_words_backend, .type = "word",
@@ -239,11 +235,12 @@ const struct tc_key tc_keys[] = {
      .example = "backend = \"process\""},
     {TC_IN(CLASS), "backend", tc_set_choice, .offset = offsetof(struct tc_class, backend), NONE,
      .choices = tc_words_backend + 1, .type = "word",
-     .text = "The kind of cage that this tier or risk stands for.",
-     .example = "backend = \"process\""},
+     .text = "The kind of cage for this tier or risk.", .example = "backend = \"process\""},
     {TC_IN(FILE), "backend", tc_set_backends, NONE, .type = "tables",
-     .text = "Settings of the backends.", .example = "[backend.oci]\nruntime = \"runc\""},
-    {TC_IN(BACKENDS), "oci", tc_set_settings, NONE, .type = "table", .text = "Of the backend oci.",
+     .text = "Settings of backends.", .example = "[backend.oci]\nruntime = \"runc\""},
+    {TC_IN(BACKENDS), "oci", tc_set_settings, NONE, .type = "table",
+     .text = "Settings of the "
+             "backend oci.",
      .example = "[backend.oci]"},
     {TC_IN(OCI), "runtime", tc_set_word, NONE, .choices = tc_words_runtime, .type = "word",
      .fallback = "the first that is installed, in this order",
@@ -251,34 +248,33 @@ const struct tc_key tc_keys[] = {
              "policy names a path.",
      .example = "runtime = \"runc\""},
     {TC_IN(BACKENDS), "gvisor", tc_set_settings, NONE, .type = "table",
-     .text = "Of the backend gvisor.", .example = "[backend.gvisor]"},
+     .text = "Settings of the backend gvisor.", .example = "[backend.gvisor]"},
     {TC_IN(GVISOR), "platform", tc_set_word, NONE, .choices = tc_words_platform, .type = "word",
-     .fallback = "systrap where this runsc has it and it works here, else ptrace",
-     .text = "How runsc stops the tool's system calls. systrap and kvm are tried with the smallest "
-             "container first, once in a helper's life; a named one that does not work or does not "
-             "answer refuses the call. kvm is used only when it is named, and wants a /dev/kvm "
-             "that the cage's id may open.",
+     .fallback = "systrap if this runsc has it and it works here, otherwise ptrace",
+     .text = "How runsc intercepts the tool's system calls. If a named one does not work or "
+             "does not answer, the call is refused. kvm is used only if it is named, and needs "
+             "a /dev/kvm that the cage's id may open.",
      .example = "platform = \"ptrace\""},
     {TC_IN(BACKENDS), "podman", tc_set_settings, NONE, .type = "table",
-     .text = "Of the backend podman.", .example = "[backend.podman]"},
+     .text = "Settings of the backend podman.", .example = "[backend.podman]"},
     {TC_IN(BACKENDS), "docker", tc_set_settings, NONE, .type = "table",
-     .text = "Of the backend docker.", .example = "[backend.docker]"},
+     .text = "Settings of the backend docker.", .example = "[backend.docker]"},
     {TC_IN(PODMAN), "socket", tc_set_socket, NONE, .type = "path",
-     .fallback = "/run/podman/podman.sock for root, else /run/user/UID/podman/podman.sock",
-     .text = "Where podman's service listens (systemctl --user start podman.socket). Nothing else "
-             "is looked at, no variable either.",
+     .fallback = "/run/podman/podman.sock for root, otherwise /run/user/UID/podman/podman.sock",
+     .text = "Where podman's service listens (systemctl --user start podman.socket). "
+             "Environment variables are ignored.",
      .example = "socket = \"/run/podman/podman.sock\""},
     {TC_IN(DOCKER), "socket", tc_set_socket, NONE, .type = "path", .fallback = "/run/docker.sock",
      .text = "Where dockerd listens. Who may use the socket of a dockerd with root's rights is "
-             "root; a rootless one listens at /run/user/UID/docker.sock. Nothing else is looked "
-             "at, no variable either.",
+             "root; a rootless one listens at /run/user/UID/docker.sock. Environment variables "
+             "are ignored.",
      .example = "socket = \"/run/user/1000/docker.sock\""},
     {TC_IN(DOCKER), "runtime", tc_set_word, NONE, .choices = tc_words_runtime, .type = "word",
      .fallback = "the engine's own",
-     .text = "The runtime that dockerd is to make the container with, by the name under which it "
-             "knows it. runsc and kata are not among them: the cage is handed over by descriptors, "
-             "which a kernel of their own does not take. Podman's is chosen where its service is "
-             "started: podman --runtime runc system service.",
+     .text = "The runtime with which dockerd makes the container, by the name that dockerd has "
+             "for it. runsc and kata are not supported: the cage is passed by descriptors, "
+             "which a kernel of their own cannot take. Podman's runtime is chosen when its "
+             "service is started: podman --runtime runc system service.",
      .example = "runtime = \"runc\""},
     {TC_IN(BACKENDS), "qemu", tc_set_settings, NONE, .type = "table",
      .text = "Of the backend qemu.", .example = "[backend.qemu]"},
@@ -288,10 +284,9 @@ const struct tc_key tc_keys[] = {
              "processor. The result says so.",
      .example = "emulation = true"},
     {EACH, "fallback", tc_set_fallback, .id = TC_KEY_FALLBACK, .type = "array of backends",
-     .text =
-         "Backends to try in this order where the first one cannot enforce the grant on this "
-         "machine, or is not there. None runs a call with less than the whole grant; nothing is "
-         "tried once the tool may have begun.",
+     .text = "Backends to try, in this order, if the first one cannot enforce the grant on this "
+             "machine or is not available. None runs a call with less than the whole grant; "
+             "nothing is retried once the tool may have started.",
      .example = "backend = \"gvisor\"\n# toolcage: allow(weaker-fallback) better than no "
                 "run\nfallback = [\"oci\", \"process\"]"},
     {EACH, "layers", tc_set_layers, .id = TC_KEY_LAYERS, .type = "array of backends",
@@ -299,15 +294,13 @@ const struct tc_key tc_keys[] = {
              "[\"qemu\", \"process\"]; a call of other layers is refused.",
      .example = "layers = [\"qemu\", \"process\"]"},
     {EACH_AND_SETUP, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "name or path",
-     .fallback = "the image default for backends oci, podman and docker, else the host's system "
-                 "directories",
-     .text =
-         "The root file system, for the backends oci, podman, docker and gvisor: the tool sees it "
-         "read-only in the place of the host's system directories. It chooses backend oci. A name "
-         "of the store of "
-         "images (toolcage image list); with @sha256:… behind it, exactly that content. Or a "
-         "directory, written as a path (\"/\", \"./\", \"../\" or \"~/\" first). \"system\" "
-         "stands for the host's system directories.",
+     .fallback = "the image default for backends oci, podman and docker, otherwise the host's "
+                 "system directories",
+     .text = "The root file system, for the backends oci, podman, docker and gvisor: the tool sees "
+             "it read-only, in place of the host's system directories. It selects backend oci. A "
+             "name from the image store (toolcage image list); with @sha256:… after it, exactly "
+             "that content. Or a directory, written as a path (\"/\", \"./\", \"../\" or \"~/\" "
+             "first). \"system\" stands for the host's system directories.",
      .example = "image = \"python:3.14\""},
     {EACH, "module", tc_set_module, SPEC(module), .id = TC_KEY_MODULE, .type = "path",
      .fallback = "the first word of the command, as a path from the caller's directory",
@@ -318,9 +311,9 @@ const struct tc_key tc_keys[] = {
      .example = "module = \"./tool.wasm\"\ncommand = [\"tool\"]"},
     {EACH, "workspace", tc_set_workspace, .id = TC_KEY_WORKSPACE, .type = "table",
      .fallback = "{ mode = \"bind\" }",
-     .text = "How writable paths are given: the host's own (bind), a copy that is written back "
-             "after success "
-             "(copy), or the host's own below a layer that holds the changes (overlay).",
+     .text = "How the tool gets writable paths: the host's own (bind), a copy that is written "
+             "back after success (copy), or the host's own below a layer that receives the "
+             "changes (overlay).",
      .example = "workspace = { mode = \"copy\" }"},
     {EACH_AND_SETUP, "denials", tc_set_index, SPEC(denials), .id = TC_KEY_DENIALS,
      .choices = tc_words_denials, .type = "word", .fallback = "calls",
@@ -329,25 +322,23 @@ const struct tc_key tc_keys[] = {
      .example = "denials = \"paths\""},
     {EACH_AND_SETUP, "without", tc_set_without, .id = TC_KEY_WITHOUT, .choices = tc_words_without,
      .type = "array of clauses",
-     .text = "Clauses that the tool may run without where this machine makes no namespaces; there "
-             "Landlock and seccomp alone hold the others, and the result says so. Where namespaces "
-             "can be made it changes nothing.",
-     .example = "# toolcage: allow(gives-up-clauses) the container around it ends all\nwithout = "
-                "[\"proc.own\", \"proc.survivors\"]"},
+     .text = "Clauses that the tool may run without on a machine that makes no namespaces; "
+             "there Landlock and seccomp alone enforce the others, and the result says so. It "
+             "has no effect where namespaces can be made.",
+     .example = "# toolcage: allow(gives-up-clauses) the container around it ends them all\n"
+                "without = [\"proc.own\", \"proc.survivors\"]"},
     {EACH, "collect", tc_set_strings, SPEC(collect), .id = TC_KEY_COLLECT,
      .type = "array of patterns",
-     .text =
-         "Names of changed files that the result holds: hash, and content up to 256 KiB each and "
-         "1 MiB for all files of a call; what is larger is left out whole.",
+     .text = "Names of changed files that the result holds: hash, and content up to 256 KiB each "
+             "and 1 MiB for all files of a call; what is larger is left out as a whole.",
      .example = "collect = [\"*.csv\"]"},
     {EACH_AND_SETUP, "cwd", tc_set_cwd, SPEC(cwd), .id = TC_KEY_CWD, .type = "path",
      .fallback = "/workspace if granted, else the caller's directory if granted, else /",
      .text = "Where the tool starts, as it sees it.", .example = "cwd = \"/workspace\""},
     {TC_IN(SERVER), "tool", tc_set_server_tools, NONE, .type = "tables",
-     .text =
-         "The server's tools that are shown and may be called. Without arguments any are passed "
-         "on; with them the schema is closed, and paths must be absolute. A timeout or output "
-         "holds for each call.",
+     .text = "The server's tools that are shown and may be called. Without arguments any are "
+             "passed on; with them the schema is closed, and paths must be absolute. A timeout or "
+             "output applies to each call.",
      .example = "tool.list_directory = {}"},
 
     /* filesystem */
@@ -355,24 +346,24 @@ const struct tc_key tc_keys[] = {
      .text = "Read-only. What can be read may be executed.",
      .example = "filesystem.readable = [{ path = \"/data\", from = \"data\" }]"},
     {TC_IN(FILESYSTEM), "writable", tc_set_writable, NONE, .type = "array of paths",
-     .text = "Readable and writable. A single file comes back as one new version; its directory is "
-             "private to the call.",
+     .text = "Readable and writable. A single file is written back as one new version; its "
+             "directory is private to the call.",
      .example = "filesystem.writable = [\"/workspace\"]"},
     {TC_IN(FILESYSTEM), "denied", tc_set_denied, NONE, .type = "array of paths",
      .text = "Names that do not exist for the tool, whatever else grants them.",
      .example = "filesystem.denied = [\"/workspace/.env\"]"},
     {TC_IN(FILESYSTEM), "steering", tc_set_steering, NONE, .type = "table",
-     .text = "Which names in writable directories steer the host, that is, which its programs run "
-             "or obey unasked. Names that begin with a dot do, but for a short list of what "
-             "nothing obeys, and a list of others does.",
+     .text = "Which names in writable directories steer the host, that is, which its programs "
+             "run or obey unasked. Names that begin with a dot do, except a short list of "
+             "names that nothing obeys, and so does a list of others.",
      .example = "filesystem.steering = { add = [\"deploy.sh\"], remove = [\".github\"] }"},
     {TC_IN(STEERING), "add", tc_set_steering_add, NONE, .type = "array of patterns",
-     .text = "More of them: one name or several with slashes, in any directory; each may hold "
-             "one *.",
+     .text = "More of them: one name or several with slashes, in any directory; each may "
+             "contain one *.",
      .example = "filesystem.steering.add = [\"deploy.sh\", \"ci/*.yml\"]"},
     {TC_IN(STEERING), "remove", tc_set_steering_remove, NONE, .type = "array of patterns",
-     .text = "Such that the tool may write, with what is below them, because somebody reads what "
-             "it wrote before a program does.",
+     .text = "Names that the tool may write, with everything below them, because a person "
+             "reviews them before a program obeys them.",
      .example = "filesystem.steering.remove = [\".github\", \".eslintrc.json\"]"},
     {TC_IN(FS_ENTRY), "path", tc_set_string, .offset = offsetof(struct tc_fs_rule, path), NONE,
      .type = "path", .text = "As the tool sees it.", .example = "path = \"/data\""},
@@ -387,8 +378,7 @@ const struct tc_key tc_keys[] = {
 
     /* network */
     {TC_IN(NET_ENTRY), "host", tc_set_string, .offset = offsetof(struct tc_net_entry, host), NONE,
-     .type = "string",
-     .text = "A host name or an address, or a pattern of either, as in network itself.",
+     .type = "string", .text = "A host name or an address, or a pattern, as in network itself.",
      .example = "host = \"api.example.com\""},
     {TC_IN(NET_ENTRY), "port", tc_set_port, NONE, RANGE(COUNT, 1, 65535), .type = "integer",
      .fallback = "443", .text = "The port.", .example = "port = 8443"},
@@ -401,45 +391,48 @@ const struct tc_key tc_keys[] = {
      .text = "HTTP methods that are allowed; others are refused. Implies inspection on a TLS port.",
      .example = "methods = [\"GET\"]"},
     {TC_IN(NET_ENTRY), "paths", tc_set_strings, .offset = offsetof(struct tc_net_entry, paths),
-     NONE, .type = "array of strings", .text = "HTTP paths that are allowed, with all below them.",
+     NONE, .type = "array of strings",
+     .text = "HTTP paths that are allowed, with everything "
+             "below them.",
      .example = "paths = [\"/v1\"]"},
 
     /* secrets */
     {TC_IN(SECRET), "from", tc_set_secret_from, NONE, .type = "string",
-     .text = "Where the value is read at the call: \"env:NAME\", a variable of the caller's, "
-             "\"file:PATH\", or \"command:WORDS\", what a program of the operator's prints.",
+     .text = "Where the value is read at each call: \"env:NAME\", a variable of the caller, "
+             "\"file:PATH\", or \"command:WORDS\", the output of a program of the operator.",
      .example = "from = \"env:EXAMPLE_TOKEN\""},
     {TC_IN(SECRET), "hosts", tc_set_secret_hosts, NONE, .type = "array of endpoints",
-     .text = "Who gets it, over TLS; each is named in network, too. With http:// before it and a "
-             "port: also without TLS.",
+     .text = "The hosts that get it, over TLS; each must be in network, too. With the prefix "
+             "http:// and a port: also without TLS.",
      .example = "hosts = [\"api.example.com:443\"]"},
     {TC_IN(SECRET), "header", tc_set_secret_header, NONE, .type = "string",
-     .text = "The header that the proxy says with it, in place of the tool's own; {secret} stands "
-             "for the value.",
+     .text = "The header that the proxy sends, in place of the tool's own; {secret} stands for "
+             "the value.",
      .example = "header = \"Authorization: Bearer {secret}\""},
 
     /* syscalls */
     {TC_IN(SYSCALLS), "profile", tc_set_word, NONE, .choices = tc_words_profile, .type = "word",
-     .fallback = "default", .text = "What the changes start from.",
+     .fallback = "default", .text = "The profile that the changes start from.",
      .example = "syscalls.profile = \"default\""},
     {TC_IN(SYSCALLS), "allow", tc_set_syscalls_allow, NONE, .type = "array of names",
-     .text = "Calls that the profile refuses, out of a closed list: ptrace, process_vm_readv, "
-             "process_vm_writev, process_madvise, kcmp, move_pages, migrate_pages, "
-             "name_to_handle_at.",
+     .text = "Calls to allow that the profile refuses, from a closed list: ptrace, "
+             "process_vm_readv, process_vm_writev, process_madvise, kcmp, move_pages, "
+             "migrate_pages, name_to_handle_at.",
      .example = "syscalls.allow = [\"ptrace\"] # toolcage: allow(dangerous-syscalls) a debugger"},
     {TC_IN(SYSCALLS), "deny", tc_set_syscalls_deny, NONE, .type = "array of names",
-     .text = "Calls to refuse beside those that the profile refuses.",
+     .text = "Calls to refuse besides those that the profile refuses.",
      .example = "syscalls.deny = [\"mlock\"]"},
 
     /* an install phase */
     {TC_IN(SETUP), "into", tc_set_into, NONE, .type = "path",
-     .text =
-         "Where the install puts what is kept, and where the tool sees it. Beside it an install "
-         "writes to /tmp alone. Both count against its `disk` while it runs.",
+     .text = "The directory that the install fills and that is kept, and where the tool sees it. "
+             "Besides it an install writes only to /tmp. Both count against its `disk` while it "
+             "runs.",
      .example = "setup.into = \"/opt/deps\""},
     {TC_IN(SETUP), "inputs", tc_set_inputs, NONE, .type = "array of strings",
-     .text = "Files below the policy file's directory that the install reads, below /setup, where "
-             "it starts. When the content of one changes, what was installed no longer fits.",
+     .text = "Files below the policy file's directory that the install reads, below /setup, "
+             "where it starts. If the content of one changes, the tool must be installed "
+             "again.",
      .example = "setup.inputs = [\"requirements.txt\"]"},
 
     /* the smaller tables */
@@ -447,21 +440,20 @@ const struct tc_key tc_keys[] = {
      .type = "size", .text = "The limit.", .example = "memory = { max = \"512MiB\" }"},
     {TC_IN(MEMORY), "by", tc_set_word, NONE, .choices = tc_words_by, .type = "word",
      .fallback = "group",
-     .text =
-         "group: only a control group will do. any: where there is none, a limit for each process.",
+     .text = "group: only by a control group. any: if there is none, a limit for each process.",
      .example = "memory = { max = \"512MiB\", by = \"any\" }"},
     {TC_IN(OUTPUT), "limit", tc_set_value, LIMIT(output), NONE, RANGE(SIZE, 1024, 16 << 20),
      .type = "size", .fallback = "1MiB", .text = "Bytes kept of each stream.",
      .example = "output.limit = \"64KiB\""},
     {TC_IN(OUTPUT), "over", tc_set_word, NONE, .choices = tc_words_over, .type = "word",
-     .fallback = "truncate", .text = "What happens beyond the limit.",
+     .fallback = "truncate", .text = "What happens when the limit is exceeded.",
      .example = "output.over = \"kill\""},
     {TC_IN(ENV), "pass", tc_set_env_pass, SPEC(env_pass), NONE, .type = "array of names",
-     .text = "Variables of the caller to pass on. Variables of the loader (LD_PRELOAD, ...) are "
-             "only for set.",
+     .text = "Variables of the caller to pass on. Variables of the loader (LD_PRELOAD, ...) "
+             "are allowed only in set.",
      .example = "env.pass = [\"TZ\"]"},
     {TC_IN(ENV), "set", tc_set_env_set, SPEC(env_set), NONE, .type = "table of strings",
-     .text = "Variables and their values, with places as in command.",
+     .text = "Variables and their values, with placeholders as in command.",
      .example = "env.set = { MODE = \"fast\" }"},
     {TC_IN(WORKSPACE), "mode", tc_set_index, SPEC(workspace), NONE, .choices = tc_words_mode,
      .type = "word", .fallback = "bind",
@@ -469,9 +461,8 @@ const struct tc_key tc_keys[] = {
      .example = "workspace.mode = \"copy\""},
     {TC_IN(WORKSPACE), "commit", tc_set_index, SPEC(commit), NONE, .choices = tc_words_commit,
      .type = "word", .fallback = "on_success",
-     .text = "When the changes of a copy or an overlay reach the host: when the tool ended well, "
-             "however "
-             "it ended, when a person says so, or never.",
+     .text = "When the changes of a copy or an overlay reach the host: on success, always, "
+             "when a person approves them, or never.",
      .example = "workspace.commit = \"never\""},
 
     /* arguments */
@@ -483,8 +474,8 @@ const struct tc_key tc_keys[] = {
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "title", tc_set_text, NONE, .type = "string",
      .text = "A name for people.", .example = "title = \"Lines\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "default", tc_set_value_of, NONE, .type = "any value",
-     .text =
-         "What the tool takes when the argument is absent, for the model: nothing is filled in.",
+     .text = "The value that the tool uses when the argument is absent, for the model: nothing is "
+             "filled in.",
      .example = "default = 10"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "enum", tc_set_enum, NONE, .type = "array",
      .text = "The values that are allowed.", .example = "enum = [\"add\", \"list\"]"},
@@ -513,31 +504,30 @@ const struct tc_key tc_keys[] = {
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maxItems", tc_set_length, NONE, .type = "integer",
      .text = "The greatest number of elements.", .example = "maxItems = 8"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "uniqueItems", tc_set_unique, NONE, .type = "boolean",
-     .fallback = "false", .text = "No element may stand there twice.",
-     .example = "uniqueItems = true"},
+     .fallback = "false", .text = "No two elements may be equal.", .example = "uniqueItems = true"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "pattern", tc_set_pattern, NONE, .type = "string",
-     .text = "A regular expression (ECMA-262) that matches in the text; ^ and $ bind it to the "
-             "whole. Without references back, names, flags and looks behind. A text that takes too "
-             "many steps is refused.",
+     .text = "A regular expression (ECMA-262) that matches anywhere in the string; ^ and $ "
+             "anchor it. Without backreferences, named groups, flags and lookbehind. A string "
+             "that takes too many steps is refused.",
      .example = "pattern = \"^[a-z0-9_-]{1,40}$\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "format", tc_set_schema_word, NONE, .choices = tc_words_format,
-     .type = "word", .text = "What kind of text it is; it is checked.",
+     .type = "word", .text = "The format of the string; it is checked.",
      .example = "format = \"date\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "prefixItems", tc_set_prefix, NONE, .type = "array of tables",
-     .text = "What the first elements must be, each in its place; items is for those behind, and "
-             "when it is absent there are none.",
+     .text = "What the first elements must be, by position; items is for the rest, and if it "
+             "is absent there are none.",
      .example = "prefixItems = [{ type = \"integer\" }, { type = \"string\" }]"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "properties", tc_set_properties, NONE, .type = "tables",
-     .text = "The members of an object, each as items are written. Others are refused.",
+     .text = "The members of an object, each written like items. Others are refused.",
      .example = "properties.x = { type = \"integer\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "required", tc_set_required, NONE, .type = "array of strings",
      .text = "The members that an object must have.", .example = "required = [\"x\"]"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "additionalProperties", tc_set_additional, NONE,
      .type = "table, or false", .fallback = "false",
-     .text = "What each member must be that is not declared otherwise; false: there are none.",
+     .text = "What each member must be that is not declared elsewhere; false: there are none.",
      .example = "additionalProperties = { type = \"integer\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "patternProperties", tc_set_named_like, NONE, .type = "tables",
-     .text = "What the members must be whose names match a pattern.",
+     .text = "What members must be whose names match a pattern.",
      .example = "patternProperties.\"^x-\" = { maxLength = 80 }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "propertyNames", tc_set_part, NONE, .type = "table",
      .text = "What the name of each member must be.",
@@ -550,38 +540,38 @@ const struct tc_key tc_keys[] = {
      .type = "table of arrays", .text = "The members that an object must have when it has another.",
      .example = "dependentRequired = { x = [\"y\"] }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "dependentSchemas", tc_set_dependent, NONE, .type = "tables",
-     .text = "Schemas that must fit an object when it has a member.",
+     .text = "Schemas that must match an object when it has a member.",
      .example = "dependentSchemas.x = { minProperties = 2 }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "contains", tc_set_part, NONE, .type = "table",
-     .text = "A schema that must fit some element of an array.",
+     .text = "A schema that must match at least one element of an array.",
      .example = "contains = { const = \"a\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "minContains", tc_set_length, NONE, .type = "integer",
-     .text = "How many elements contains must fit; 1 when absent.", .example = "minContains = 2"},
+     .text = "How many elements contains must match at least; 1 when absent.",
+     .example = "minContains = 2"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maxContains", tc_set_length, NONE, .type = "integer",
-     .text = "How many elements contains may fit.", .example = "maxContains = 2"},
+     .text = "How many elements contains may match at most.", .example = "maxContains = 2"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "if", tc_set_part, NONE, .type = "table",
-     .text = "A schema on which it depends which of then and else must fit.",
+     .text = "A schema that decides which of then and else must match.",
      .example = "if = { const = \"a\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "then", tc_set_part, NONE, .type = "table",
-     .text = "A schema that must fit where if does.", .example = "then = { minLength = 1 }"},
+     .text = "A schema that must match where if does.", .example = "then = { minLength = 1 }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "else", tc_set_part, NONE, .type = "table",
-     .text = "A schema that must fit where if does not.", .example = "else = { minLength = 2 }"},
+     .text = "A schema that must match where if does not.", .example = "else = { minLength = 2 }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "examples", tc_set_examples, NONE, .type = "array of values",
-     .text = "Values that fit, for the model.", .example = "examples = [\"a\"]"},
+     .text = "Example values, for the model.", .example = "examples = [\"a\"]"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "deprecated", tc_set_unique, NONE, .type = "boolean",
-     .fallback = "false", .text = "Better left out, for the model.",
-     .example = "deprecated = true"},
+     .fallback = "false", .text = "The model should not use it.", .example = "deprecated = true"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "anyOf", tc_set_parts, NONE, .type = "array of tables",
-     .text = "Schemas of which one must fit.",
+     .text = "Schemas of which at least one must match.",
      .example = "anyOf = [{ type = \"integer\" }, { enum = [\"all\"] }]"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "oneOf", tc_set_parts, NONE, .type = "array of tables",
-     .text = "Schemas of which exactly one must fit.",
+     .text = "Schemas of which exactly one must match.",
      .example = "oneOf = [{ pattern = \"^a\" }, { pattern = \"z$\" }]"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "allOf", tc_set_all_of, NONE, .type = "array of tables",
-     .text = "Schemas that must all fit.",
+     .text = "Schemas that must all match.",
      .example = "allOf = [{ pattern = \"^[a-z]\" }, { pattern = \"[a-z]$\" }]"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "not", tc_set_part, NONE, .type = "table",
-     .text = "A schema that must not fit.", .example = "not = { pattern = \"[.][.]\" }"},
+     .text = "A schema that must not match.", .example = "not = { pattern = \"[.][.]\" }"},
     {TC_IN(ARGUMENT), "optional", tc_set_bool, .offset = offsetof(struct tc_argument, optional),
      NONE, .type = "boolean", .fallback = "false",
      .text = "May be absent; then the command elements that name it are dropped.",
@@ -599,20 +589,21 @@ const struct tc_key tc_keys[] = {
 
     /* tests */
     {TC_IN(TEST), "tool", tc_set_string, .offset = offsetof(struct tc_test_case, tool), NONE,
-     .type = "string", .text = "The tool that is asked.", .example = "tool = \"python\""},
+     .type = "string", .text = "The tool that is tested.", .example = "tool = \"python\""},
     {TC_IN(TEST), "allowed", tc_set_strings, .offset = offsetof(struct tc_test_case, allowed), NONE,
      .type = "array of accesses",
      .text = "Each \"read P\", \"write P\", \"exec P\", \"connect H:P\" or \"connect unix:P\".",
      .example = "allowed = [\"read /data/x.csv\"]"},
     {TC_IN(TEST), "denied", tc_set_strings, .offset = offsetof(struct tc_test_case, denied), NONE,
-     .type = "array of accesses", .text = "The same, to be refused.",
+     .type = "array of accesses", .text = "The same, which must be refused.",
      .example = "denied = [\"connect example.com:443\"]"},
     {TC_IN(TEST), "arguments", tc_set_test_arguments, NONE, .type = "table",
-     .text = "Arguments that a model might give: the accesses are asked of that call's grant.",
+     .text = "Arguments that a model might give: the accesses are checked against that call's "
+             "grant.",
      .example = "arguments = { path = \"/data/x.csv\" }"},
     {TC_IN(TEST), "call", tc_set_choice, .offset = offsetof(struct tc_test_case, call), NONE,
      .choices = tc_words_verdict, .type = "word",
-     .text = "Whether the call with these arguments is to be granted at all.",
+     .text = "Whether the call with these arguments must be granted.",
      .example = "call = \"denied\""},
     {0},
 };

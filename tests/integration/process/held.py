@@ -143,7 +143,7 @@ def shown(s, more):
     done = subprocess.run([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
     lines = [line.replace(s.ws + "/", "").replace("  (pending approval)", "") for line in done.stdout.splitlines()]
     wanted = ["modified  run  mode 0644 -> 0777", "added     tool  mode 0755", "added     plain", "added     open  mode 0777",
-              "not compared  zero  (no text)", "not compared  large  (too large)"]
+              "not compared  zero  (not text)", "not compared  large  (too large)"]
     check(not [line for line in wanted if line not in lines], "for people, too", done.stdout)
     check(any(line.endswith("keys -> /root/.ssh") for line in lines) and any(line.startswith("added     sly -> a") for line in lines)
           and "\033" not in done.stdout, "and no name acts on the terminal", repr(done.stdout))
