@@ -76,7 +76,7 @@ static void write_element(struct tc_buf *out, const struct tc_fs_rule *rule, con
 static int refuse_elsewhere(const struct wanted *w, const struct toolcage_policy *policy,
                             uint32_t line, struct toolcage_error **err)
 {
-    _autofree_ char *why = tc_format("the tool's filesystem is said in %s, line %u, which this "
+    _autofree_ char *why = tc_format("the tool's filesystem is set in %s, line %u, which this "
                                      "file extends",
                                      tc_policy_file(policy, line), TC_LINE_NUMBER(line));
     return why ? refuse(w,
@@ -135,7 +135,7 @@ static int name_clause(const struct wanted *w, const struct toolcage_policy *pol
     write_element(&hint, holder(spec, w->path), w->path, ":");
     tc_buf_adds(&hint, line ? "" : "]}");
     return hint.failed ? tc_fail_memory(err)
-                       : refuse(w, hint.data, "this YAML text has no simple place for it", err);
+                       : refuse(w, hint.data, "this YAML file cannot be edited safely", err);
 }
 
 /* Is it a policy that says so? */
@@ -190,7 +190,7 @@ static int edit(const struct tc_policy_source *source, const struct wanted *w,
         return refuse(w, hint ? hint : "", why, err);
     /* it is read again: an edit that does not say what it should is none */
     if (!says(source, next, w, policy))
-        return refuse(w, hint ? hint : "", "the file has no simple place for it", err);
+        return refuse(w, hint ? hint : "", "the file cannot be edited safely", err);
     *ret = TAKE(next);
     return 0;
 }

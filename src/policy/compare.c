@@ -91,8 +91,7 @@ static void compare_texts(struct tc_differences *changes, const struct tc_spec *
     if (!tc_streq(from->stdin_text, to->stdin_text))
         tc_differences_add(changes, TC_DIFFERENCE_MORE, "another stdin, which cannot be compared");
     if (!tc_streq(from->description, to->description) || !tc_streq(from->title, to->title))
-        tc_differences_add(changes, TC_DIFFERENCE_NEITHER,
-                           "other words of description for the model");
+        tc_differences_add(changes, TC_DIFFERENCE_NEITHER, "another description for the model");
 }
 
 void tc_compare_env(struct tc_differences *changes, const struct toolcage_policy *from,
@@ -189,10 +188,12 @@ static void compare_server_tool(struct tc_differences *changes, const struct tc_
                                time ? "timeout" : "output", b > a ? "is longer" : "is shorter");
     }
     if (x->limits.output_kill && !y->limits.output_kill)
-        tc_differences_add(changes, TC_DIFFERENCE_MORE, "too much output is cut, not killed");
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "too much output is truncated, and "
+                           "does not end the call");
     if (!tc_streq(x->tier, y->tier))
         tc_differences_add(
-            changes, TC_DIFFERENCE_MORE, "tier %s in place of %s, which is not compared here",
+            changes, TC_DIFFERENCE_MORE, "tier %s instead of %s, which is not compared here",
             y->tier ? y->tier : "of the server", x->tier ? x->tier : "of the server");
     if (!tc_streq(x->risk, y->risk))
         tc_differences_add(changes, TC_DIFFERENCE_MORE, "another risk, which is not compared here");
@@ -224,7 +225,7 @@ static void added(struct tc_differences *changes, const struct tc_spec *spec)
 static void removed(struct tc_differences *changes, const struct tc_spec *spec)
 {
     changes->place = spec->prefix;
-    tc_differences_add(changes, TC_DIFFERENCE_LESS, "is gone");
+    tc_differences_add(changes, TC_DIFFERENCE_LESS, "is removed");
 }
 
 /* An install phase, which is its tool's but has a grant of its own. */
@@ -240,8 +241,8 @@ static int compare_setups(struct tc_differences *changes, const struct toolcage_
         return 0;
     int rc = compare_sides(changes, a, x, b, y, facts);
     if (!tc_streq(x->into, y->into))
-        tc_differences_add(changes, TC_DIFFERENCE_MORE, "installs into %s, before into %s", y->into,
-                           x->into);
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "installs into %s, before that into %s",
+                           y->into, x->into);
     for (size_t i = 0; i < y->inputs.count; i++)
         if (!tc_strv_has(&x->inputs, y->inputs.items[i]))
             tc_differences_add(changes, TC_DIFFERENCE_MORE, "reads the input %s",

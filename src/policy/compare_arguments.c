@@ -156,7 +156,7 @@ static void compare_bounds(struct tc_differences *changes, const struct tc_argum
         tc_differences_add(changes, TC_DIFFERENCE_MORE, "argument %s has no bound", to->name);
     for (size_t i = 0; i < to->bound_count; i++)
         if (!bound_within(from, &to->bounds[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_MORE, "argument %s may name what is %s %s",
+            tc_differences_add(changes, TC_DIFFERENCE_MORE, "argument %s may name paths %s %s",
                                to->name,
                                !to->bounds[i].path                       ? "at"
                                : to->bounds[i].access == TC_ACCESS_WRITE ? "written below"
@@ -191,12 +191,15 @@ static void compare_together(struct tc_differences *changes, const struct tc_arg
                              const struct tc_argument *to)
 {
     if (from && !to)
-        tc_differences_add(changes, TC_DIFFERENCE_MORE, "the arguments together are bound no more");
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "the arguments together are no longer "
+                           "bound");
     else if (!from && to)
         tc_differences_add(changes, TC_DIFFERENCE_LESS, "the arguments together are bound");
     else if (from && !json_equal(from->schema, to->schema))
         tc_differences_add(changes, TC_DIFFERENCE_MORE,
-                           "the arguments together are bound otherwise, which cannot be compared");
+                           "the arguments together are bound differently, which cannot be "
+                           "compared");
 }
 
 void tc_compare_arguments(struct tc_differences *changes, const struct tc_spec *from,

@@ -120,7 +120,8 @@ static void compare_files(struct tc_differences *changes, const struct tc_grant 
     for (size_t i = 0; i < to->fs_count; i++)
         if (to->fs[i].optional && is_name(from, to->fs[i].path))
             tc_differences_add(changes, TC_DIFFERENCE_MORE,
-                               "%s may be missing, which refused the call before", to->fs[i].path);
+                               "%s may be missing; before that the call was refused",
+                               to->fs[i].path);
 }
 
 /* ---- network and sockets ------------------------------------------------------------------------
@@ -268,11 +269,13 @@ static void compare_limits(struct tc_differences *changes, const struct tc_limit
                  "memory may be limited for each process alone",
                  "memory is limited by a control group only");
     changes->key = TC_KEY_OUTPUT;
-    compare_rank(changes, from->output_kill, to->output_kill, "too much output is cut, not killed",
+    compare_rank(changes, from->output_kill, to->output_kill,
+                 "too much output is truncated, "
+                 "and does not end the call",
                  "too much output ends the call");
     changes->key = TC_KEY_DISK;
     compare_rank(changes, from->disk_set, to->disk_set, "disk is limited by the default only",
-                 "disk is limited by the policy's word");
+                 "disk is limited by the policy");
 }
 
 static int taking_part(const struct tc_grant *grant)
@@ -372,8 +375,8 @@ void tc_compare_grants(struct tc_differences *changes, const struct tc_grant *fr
                        const struct tc_grant *to)
 {
     changes->key = TC_KEY_TIER;
-    compare_rank(changes, taking_part(from), taking_part(to), "a person takes less part",
-                 "a person takes more part");
+    compare_rank(changes, taking_part(from), taking_part(to), "a person is less involved",
+                 "a person is more involved");
     changes->key = TC_KEY_BACKEND;
     compare_backends(changes, from, to);
     changes->key = TC_KEY_FILESYSTEM;
@@ -385,8 +388,8 @@ void tc_compare_grants(struct tc_differences *changes, const struct tc_grant *fr
     compare_sockets(changes, from, to);
     compare_limits(changes, &from->limits, &to->limits);
     changes->key = TC_KEY_WORKSPACE;
-    compare_rank(changes, held(from), held(to), "less of what it changes is held back",
-                 "more of what it changes is held back");
+    compare_rank(changes, held(from), held(to), "fewer of its changes are staged",
+                 "more of its changes are staged");
     changes->key = TC_KEY_DENIALS;
     compare_rank(changes, watched(from), watched(to), "less is watched", "more is watched");
     changes->key = TC_KEY_WITHOUT;

@@ -40,7 +40,9 @@ static void compare_secrets(struct tc_differences *changes, const struct tc_gran
 {
     for (size_t i = 0; i < to->secret_count; i++)
         if (!find_secret(from, &to->secrets[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_MORE, "has the secret %s, or in another way",
+            tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                               "has the secret %s, or has it in "
+                               "another way",
                                to->secrets[i].name);
     for (size_t i = 0; i < from->secret_count; i++)
         if (!find_secret(to, &from->secrets[i]))

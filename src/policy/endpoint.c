@@ -121,7 +121,7 @@ int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *
                   : TOOLCAGE_EMEMORY;
     if (is_nowhere(canonical))
         return refuse(c, text, len, "for this machine's loopback write 127.0.0.1",
-                      "is the address of no host");
+                      "is not the address of a host");
     *ret = TAKE(canonical);
     return 0;
 }
@@ -143,7 +143,7 @@ static int read_wildcard(const char *text, size_t len, char **ret, struct tc_com
         return rc;
     if (tc_host_is_address(suffix) || !strchr(suffix, '.'))
         return refuse(c, text, len, "write it as in \"*.example.com:443\"",
-                      "is wider than the names of one owner");
+                      "covers names of more than one owner");
     return (*ret = tc_format("*.%s", suffix)) ? 0 : TOOLCAGE_EMEMORY;
 }
 
@@ -214,12 +214,11 @@ static int read_range(const char *text, size_t len, char **ret, struct tc_compla
         return TOOLCAGE_EMEMORY;
     if (!range_of(host, &r))
         return refuse(c, text, len, "write it as in \"10.0.0.0/8:5432\"",
-                      "is no range of addresses");
+                      "is not a range of addresses");
     if (r.bits < (r.family == AF_INET ? WIDEST_V4 : WIDEST_V6))
         return refuse(c, text, len, "\"*\" means all public addresses", "is too wide a range");
     if (!is_base(&r))
-        return refuse(c, text, len, "set the bits behind its prefix to zero",
-                      "has an address inside of its range");
+        return refuse(c, text, len, "set the bits behind its prefix to zero", "has host bits set");
     (void)inet_ntop(r.family, r.bytes, shown, sizeof(shown));
     return (*ret = tc_format("%s/%u", shown, r.bits)) ? 0 : TOOLCAGE_EMEMORY;
 }
@@ -252,7 +251,7 @@ int tc_host_pattern_read(const char *text, size_t len, char **ret, struct tc_com
     if (rc || !is_synthetic(*ret))
         return rc;
     free(TAKE(*ret));
-    return refuse(c, text, len, "name the host", "stands for a name inside of a cage");
+    return refuse(c, text, len, "name the host", "stands for a name inside a cage");
 }
 
 bool tc_host_covers(const char *pattern, const char *host)

@@ -292,10 +292,10 @@ static void add_choice(struct tc_buf *out, const struct toolcage_policy *policy,
     const char *word =
         said ? *(char *const *)(const void *)((const char *)said + rows[i].word) : NULL;
     _autofree_ char *why = narrowed ? strdup("chosen for this call")
-                           : !said  ? strdup("nothing names another")
+                           : !said  ? strdup("nothing selects another")
                            : rows[i].id == TC_KEY_BACKEND
                                ? strdup("named")
-                               : tc_format("%s %s stands for it", rows[i].key, word);
+                               : tc_format("%s %s selects it", rows[i].key, word);
     out->failed |= !key || !why;
     tc_json_key(out, "chosen_by");
     tc_buf_addc(out, '{');

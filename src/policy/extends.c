@@ -95,7 +95,7 @@ static int read_other(struct merge *m, const char *text, uint32_t by, struct tc_
     _autofree_ char *path = NULL;
     if (!m->source->read || !from->dir)
         return refuse(m, by, "load the policy from a file, or extend profile:NAME",
-                      "a text that is no file cannot name \"%.200s\"", text);
+                      "a policy that is not a file cannot name \"%.200s\"", text);
     int rc = tc_path_expand(text, from->dir, m->policy->home, &path, &c);
     if (rc == TOOLCAGE_EMEMORY)
         return tc_fail_memory(m->err);
@@ -103,7 +103,7 @@ static int read_other(struct merge *m, const char *text, uint32_t by, struct tc_
         return refuse(m, by, c.hint, "%s", c.what);
     if (!tc_endswith(path, ".toml") && !tc_endswith(path, ".yaml") && !tc_endswith(path, ".yml"))
         return refuse(m, by, "call it NAME.toml, NAME.yaml or NAME.yml",
-                      "\"%.200s\" is not called as a policy is", text);
+                      "\"%.200s\" does not have a policy's file name", text);
     _autoerror_ struct toolcage_error *why = NULL;
     struct tc_policy_found found = {0};
     rc = m->source->read(m->source->context, path, &found, &why);
@@ -304,7 +304,7 @@ static int parse_file(struct merge *m, size_t index, struct tc_document *documen
     if (!binary && (document->memory || !document->error))
         return tc_fail_memory(m->err);
     return refuse(m, document->error_at.line | (uint32_t)index << TC_LINE_BITS,
-                  binary ? "write the policy as plain text" : document->hint, "%s",
+                  binary ? "remove the NUL byte" : document->hint, "%s",
                   binary ? "the file holds a NUL byte" : document->error);
 }
 
@@ -318,7 +318,7 @@ static int merge_other(struct merge *m, struct tc_node *root, const struct tc_no
         return refuse(m, by, "write extends = [\"profile:team\", \"../base.toml\"]",
                       "extends names files and profiles");
     if (depth > TC_EXTENDS_DEPTH_MAX || index == TC_FILES_MAX)
-        return refuse(m, by, "extend fewer files", "at most %d files in %d steps make one policy",
+        return refuse(m, by, "extend fewer files", "a policy has at most %d files in %d levels",
                       TC_FILES_MAX, TC_EXTENDS_DEPTH_MAX);
     struct tc_policy_file *file = &policy->files[policy->file_count++];
     *file = (struct tc_policy_file){.by = by, .depth = depth};

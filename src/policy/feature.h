@@ -10,29 +10,27 @@
 
 #include "policy/grant.h"
 
-#define TC_FEATURE_MAP(X)                                                                         \
-    X(IMAGE, "image", "route", "image", "shows the host's system directories, not an image",      \
-      "use backend = \"oci\" or \"gvisor\", or take `image` out")                                 \
-    X(SOCKETS, "unix_sockets", "route", "unix_sockets",                                           \
-      "connects to no unix socket in a tool's place",                                             \
-      "unix_sockets = \"none\", or backend = \"process\"")                                        \
-    X(PATHS, "denials", "route", "denials", "does not observe the paths that a tool names",       \
-      "denials = \"calls\", or backend = \"process\"")                                            \
-    X(SYSCALLS, "syscalls", "route", "syscalls",                                                  \
-      "gives no system call back that is refused otherwise",                                      \
-      "take syscalls.allow out, or backend = \"process\"")                                        \
-    X(COPY, "workspace", "route", "workspace", "works on no copy of a workspace",                 \
-      "workspace = { mode = \"bind\" }, or backend = \"process\"")                                \
-    X(OVERLAY, "workspace", "route", "workspace", "lays no layer over a workspace",               \
-      "workspace = { mode = \"bind\" }, or backend = \"process\"")                                \
-    X(BYTES, NULL, "route", "command", "takes text only, and not bytes that are not UTF-8",       \
-      "use backend = \"process\" for it")                                                         \
-    X(TERMINAL, NULL, "route", "tty.none", "cannot give a terminal of the cage's own (tty.none)", \
-      "toolcage exec runs commands in this cage; terminals are for tools of backend = "           \
-      "\"process\"")                                                                              \
-    X(SESSION, NULL, "session", "session", "has no private storage that a session could keep",    \
-      "name another backend, or no session")                                                      \
-    X(INSTALL, NULL, "setup", "setup", "makes no cage to install in",                             \
+#define TC_FEATURE_MAP(X)                                                                          \
+    X(IMAGE, "image", "route", "image", "shows the host's system directories, not an image",       \
+      "use backend = \"oci\" or \"gvisor\", or remove `image`")                                    \
+    X(SOCKETS, "unix_sockets", "route", "unix_sockets", "has no unix sockets",                     \
+      "unix_sockets = \"none\", or backend = \"process\"")                                         \
+    X(PATHS, "denials", "route", "denials", "does not observe the paths that a tool names",        \
+      "denials = \"calls\", or backend = \"process\"")                                             \
+    X(SYSCALLS, "syscalls", "route", "syscalls", "allows no system call that the profile refuses", \
+      "remove syscalls.allow, or use backend = \"process\"")                                       \
+    X(COPY, "workspace", "route", "workspace", "has no copied workspaces",                         \
+      "workspace = { mode = \"bind\" }, or backend = \"process\"")                                 \
+    X(OVERLAY, "workspace", "route", "workspace", "has no overlaid workspaces",                    \
+      "workspace = { mode = \"bind\" }, or backend = \"process\"")                                 \
+    X(BYTES, NULL, "route", "command", "takes only UTF-8, no other bytes",                         \
+      "use backend = \"process\" for it")                                                          \
+    X(TERMINAL, NULL, "route", "tty.none", "has no terminals (tty.none)",                          \
+      "toolcage exec runs commands in this cage; terminals are for tools of backend = "            \
+      "\"process\"")                                                                               \
+    X(SESSION, NULL, "session", "session", "has no sessions",                                      \
+      "name another backend, or no session")                                                       \
+    X(INSTALL, NULL, "setup", "setup", "has no install phases",                                    \
       "name another backend in the install phase")
 
 #define TC_FEATURE_ENUM_(id, ...) TC_FEATURE_##id,

@@ -62,10 +62,10 @@ const char *tc_image_ref_parse(const char *text, struct tc_image_ref *ret)
         return "a name has at most 255 characters";
     memcpy(ret->name, text, length);
     if (at && !tc_image_digest_valid(at + 1))
-        return "behind @ stands sha256: and 64 hexadecimal digits in lower case";
+        return "after @ write sha256: and 64 hexadecimal digits in lower case";
     if (at)
         tc_strcopy(ret->digest, sizeof(ret->digest), at + 1);
     if (strcmp(ret->name, TC_IMAGE_SYSTEM) == 0)
-        return "system is no image's name: it stands for this machine's own directories";
+        return "system is not an image: it stands for this machine's own directories";
     return check_name(ret->name);
 }

@@ -24,7 +24,7 @@ static bool add_bytes(struct tc_parse *p, const struct tc_node *node, size_t len
 {
     p->schemas += len;
     if (p->schemas > TC_DOCUMENT_BYTES_MAX)
-        tc_parse_bad(p, node, "split the policy, or take words out of the schemas",
+        tc_parse_bad(p, node, "split the policy, or shorten the schemas",
                      "the schemas of this policy, each counted once a tool, have more than 4 MiB");
     return p->schemas <= TC_DOCUMENT_BYTES_MAX;
 }
@@ -94,8 +94,8 @@ static bool read_found(struct tc_parse *p, struct tc_node *node, const char *pat
 static bool read_file(struct tc_parse *p, struct tc_node *node)
 {
     if (!tc_endswith(node->text, ".json")) {
-        tc_parse_bad(p, node, "call it NAME.json; JSON text begins with {",
-                     "\"%.80s\" is neither a file of JSON nor its text", node->text);
+        tc_parse_bad(p, node, "call it NAME.json; JSON begins with {",
+                     "\"%.80s\" is neither a JSON file nor JSON", node->text);
         return false;
     }
     _autofree_ char *path = tc_parse_path(p, node);
@@ -103,7 +103,7 @@ static bool read_file(struct tc_parse *p, struct tc_node *node)
         return false;
     if (!p->source || !p->source->read) {
         tc_parse_bad(p, node, "load the policy from a file, or write the schema as a table",
-                     "a text that is no file cannot name \"%.80s\"", node->text);
+                     "a policy that is not a file cannot name \"%.80s\"", node->text);
         return false;
     }
     return read_found(p, node, path);
@@ -128,7 +128,7 @@ static bool is_object(struct tc_parse *p, const struct tc_node *schema)
     if (type && type->kind == TC_NODE_STRING && tc_streq(type->text, "object"))
         return true;
     tc_parse_bad(p, schema, "begin with {\"type\": \"object\", \"properties\": {...}, ...}",
-                 "this is no schema of an object, which arguments are");
+                 "this is not the schema of an object, and arguments are an object");
     return false;
 }
 
@@ -145,7 +145,7 @@ static void check_required(struct tc_parse *p, struct tc_node *schema, struct tc
         if (name->kind != TC_NODE_STRING)
             tc_parse_bad_in(p, node, name, NULL, "a required name must be a string");
         else if (!properties || !tc_node_get(properties, name->text))
-            tc_parse_bad_in(p, node, name, "declare it in properties, or take it out",
+            tc_parse_bad_in(p, node, name, "declare it in properties, or remove it",
                             "\"%.80s\" is required and not among the properties", name->text);
     }
 }
@@ -162,7 +162,9 @@ static void check_dialect(struct tc_parse *p, struct tc_node *schema, struct tc_
 {
     (void)schema;
     if (tc_parse_is(p, node, TC_NODE_STRING) && !tc_streq(node->text, DIALECT))
-        tc_parse_bad(p, node, "write it for " DIALECT, "this dialect of JSON Schema is not read");
+        tc_parse_bad(p, node, "write it for " DIALECT,
+                     "this dialect of JSON Schema is not "
+                     "supported");
 }
 
 /* It binds no value; the model hears of the tool's own words. */
@@ -263,8 +265,8 @@ static void check_root(struct tc_parse *p, struct tc_node *schema)
             keywords[k].check(p, schema, node);
         else if (!binds_together(node->key))
             tc_parse_bad_key(p, node,
-                             "say it of each property by type, enum, const, bounds and items, or "
-                             "take it out",
+                             "state it for each property by type, enum, const, bounds and "
+                             "items, or remove it",
                              "\"%.60s\" of the whole schema cannot be enforced", node->key);
     }
     if (!tc_node_get(schema, "additionalProperties"))
@@ -285,7 +287,7 @@ static bool has_own_words(struct tc_parse *p, const struct tc_node *node)
         const struct tc_node *word = tc_node_get(node, own[i]);
         if (word)
             tc_parse_bad_key(p, word, "write the argument under `arguments` for that",
-                             "%s is no keyword of JSON Schema", own[i]);
+                             "%s is not a keyword of JSON Schema", own[i]);
         found = found || word;
     }
     tc_parse_leave(p, mark);
@@ -353,8 +355,9 @@ static bool check_array(struct tc_parse *p, const struct tc_node *node)
                 (size_t)most->integer <= first->count;
     if (!items && !full)
         tc_parse_bad_key(p, node, first ? "write items = false" : "write items = { type = ... }",
-                         first ? "without items any element would fit behind those of prefixItems"
-                               : "without items any element would fit");
+                         first ? "without items any element would match after those of "
+                                 "prefixItems"
+                               : "without items any element would match");
     size_t mark = tc_parse_enter(p, node->key);
     bool fine = items ? items->kind == TC_NODE_BOOL || check_property(p, items) : full;
     if (first)
@@ -401,7 +404,7 @@ static bool check_property(struct tc_parse *p, const struct tc_node *node)
         return fine;
     }
     if (!type && !lists_strings(node)) {
-        tc_parse_bad_key(p, node, "name one type", "without a type any value would fit");
+        tc_parse_bad_key(p, node, "name one type", "without a type any value would match");
         return false;
     }
     if (has_type(type, "array"))
@@ -462,8 +465,8 @@ void tc_set_input_schema(struct tc_parse *p, const struct tc_key *key, struct tc
 {
     bool text = node->kind == TC_NODE_STRING;
     if (!text && node->kind != TC_NODE_TABLE) {
-        tc_parse_bad(p, node, "name a file of JSON, or write the schema as a table",
-                     "%s must be a file's name, JSON text or a table", key->name);
+        tc_parse_bad(p, node, "name a JSON file, or write the schema as a table",
+                     "%s must be a file name, JSON or a table", key->name);
         return;
     }
     if (text && !read_string(p, node))

@@ -84,7 +84,10 @@ static void add_width_notes(struct tc_buf *out, const struct tc_lesson *l, const
     if (tc_learn_wide(l, path))
         add_line(out, "danger: far more than one project: ", path);
     if (stands_above(l, path, how))
-        add_line(out, "note: all of it, for a name in it that a policy cannot say: ", path);
+        add_line(out,
+                 "note: the whole directory, for a name in it that a policy cannot "
+                 "express: ",
+                 path);
 }
 
 static void add_read_notes(struct tc_buf *out, const struct tc_lesson *l,
@@ -111,12 +114,9 @@ static void add_write_notes(struct tc_buf *out, const struct tc_lesson *l,
         if (tc_credential_path(path))
             add_line(out, "danger: may hold a secret, which the tool could replace: ", path);
         if (executed_below(l, path))
-            add_line(out, "danger: it runs programs from a place that it may write: ", path);
+            add_line(out, "danger: it runs programs from a directory that it may write: ", path);
         if (has_repository(l, path))
-            add_line(out,
-                     "note: what steers git (hooks, configuration) stays read-only where it "
-                     "exists: ",
-                     path);
+            add_line(out, "note: existing hooks and configuration of git stay read-only: ", path);
         if (l->cwd && tc_path_within(path, l->cwd))
             add_line(out,
                      "note: the whole working directory; to see each change first: "
@@ -143,7 +143,7 @@ static void add_refused(struct tc_buf *out, const struct tc_lesson *l)
             continue;
         }
         if (!shown++)
-            add_line(out, "It was refused these, and may need them:", NULL);
+            add_line(out, "These were refused, and the tool may need them:", NULL);
         tc_buf_adds(out, "#   ");
         tc_buf_adds(out, verbs[t->how]);
         tc_buf_add_shown(out, t->path);
@@ -173,8 +173,8 @@ static void add_links(struct tc_buf *out, const struct tc_lesson *l, const struc
             continue;
         if (!shown++)
             add_line(out,
-                     "Links, not granted by themselves: that would be what they lead to when it "
-                     "is called:",
+                     "Links, which are not granted: that would grant whatever they lead to at "
+                     "each call:",
                      NULL);
         tc_buf_adds(out, "#   ");
         tc_buf_add_shown(out, last = t->path);
@@ -270,8 +270,9 @@ static bool add_env(struct tc_buf *out, const struct tc_lesson *l)
 
 static void add_head(struct tc_buf *out, const struct tc_lesson *l)
 {
-    tc_buf_adds(out, "# Learned from one run. Read each line before you trust it: it allows what "
-                     "that run did,\n# which is not the same as what it should do.\n");
+    tc_buf_adds(out, "# Learned from one run. Read each line before you trust it: it allows "
+                     "what that run did,\n"
+                     "# which is not always what it should do.\n");
     if (l->ending[0])
         add_line(out, "The run did not succeed, so it may need more: ", l->ending);
     tc_buf_adds(out, "\n");

@@ -58,8 +58,8 @@ void tc_lint_no_backend(struct tc_lint *l, const struct tc_spec *spec)
     const struct tc_spec *said = chooser(l, spec, &id, &key);
     if (said && l->facts->backend_count && !find_backend(l, name))
         tc_lint_add(l, said, key, said->said[id], name,
-                    "backend = \"process\", \"oci\" or \"gvisor\" are there; until then each call "
-                    "is refused",
+                    "use backend = \"process\", \"oci\" or \"gvisor\"; until then each call is "
+                    "refused",
                     "this version has no backend %s", name);
 }
 
@@ -166,7 +166,7 @@ void tc_lint_no_boundary(struct tc_lint *l, const struct tc_spec *spec)
     if (said && tc_backend_strength(said->backend) == 0)
         tc_lint_add(l, said, "backend", said->said[TC_KEY_BACKEND], said->backend,
                     "backend = \"process\" costs about as much and holds",
-                    "nothing holds %s: it may do whatever you may", spec->prefix);
+                    "nothing confines %s: it may do whatever you may", spec->prefix);
 }
 
 void tc_lint_gives_up(struct tc_lint *l, const struct tc_spec *spec)
@@ -179,7 +179,8 @@ void tc_lint_gives_up(struct tc_lint *l, const struct tc_spec *spec)
     l->memory |= list.failed;
     if (list.len && !list.failed)
         tc_lint_add(l, said, "without", said->said[TC_KEY_WITHOUT], "without",
-                    "toolcage doctor names what a machine lacks; mend that, and take it out",
+                    "toolcage doctor names what a machine lacks; fix that, and remove "
+                    "`without`",
                     "where no namespaces can be made, calls run without %s", list.data);
 }
 
@@ -194,8 +195,8 @@ void tc_lint_fallback(struct tc_lint *l, const struct tc_spec *spec)
         if (strength >= 0 && tc_backend_strength(other) >= strength)
             continue;
         tc_lint_add(l, said, "fallback", said->said[TC_KEY_FALLBACK], other,
-                    "leave it out: without it the call is refused where the backend is missing",
-                    "where %s cannot run, the call runs in %s, a weaker cage", backend, other);
+                    "remove it: without it the call is refused if the backend is missing",
+                    "if %s cannot run, the call runs in %s, a weaker cage", backend, other);
         return;
     }
 }
@@ -207,8 +208,8 @@ void tc_lint_syscalls(struct tc_lint *l, const struct tc_spec *spec)
     if (said && said->syscalls_allow.count)
         tc_lint_add(l, said, "syscalls", said->said[TC_KEY_SYSCALLS], said->syscalls_allow.items[0],
                     "give it to a tool of its own, for debuggers, with nothing else in its cage",
-                    "%s is refused by default: it acts on other processes, and much of the kernel "
-                    "stands behind it",
+                    "%s is refused by default: it acts on other processes, and exposes much of "
+                    "the kernel",
                     said->syscalls_allow.items[0]);
 }
 
@@ -227,7 +228,7 @@ void tc_lint_timeout(struct tc_lint *l, const struct tc_spec *spec)
     tc_lint_add(l, said, "timeout", said->said[TC_KEY_TIMEOUT], "timeout",
                 install ? "at most 1h, or cpu_time = \"…\" beside it"
                         : "at most 10m, or cpu_time = \"…\" beside it",
-                "%s that hangs or mines holds this machine for %s",
+                "%s that hangs or mines keeps this machine busy for %s",
                 install ? "an install" : "a call", text);
 }
 
@@ -259,8 +260,8 @@ void tc_lint_disk_memory(struct tc_lint *l, const struct tc_spec *spec)
         return;
     tc_lint_add(l, disk, "disk", disk->said[TC_KEY_DISK], "disk",
                 "raise memory above disk, or lower disk",
-                "files of %s are kept in memory and count there: it ends by memory before disk is "
-                "full",
+                "files of %s are kept in memory and count as memory: that limit ends it before "
+                "disk is full",
                 spec->prefix);
 }
 
@@ -310,10 +311,10 @@ void tc_lint_shell(struct tc_lint *l, const struct tc_spec *spec)
         l->memory |= !place;
         if (place)
             tc_lint_add(l, spec, "command", spec->said[TC_KEY_COMMAND], place,
-                        "pass it as a word of its own: [\"sh\", \"-c\", \"… \\\"$1\\\"\", \"sh\", "
-                        "\"{NAME}\"]",
-                        "a shell reads %s as a piece of its program: a value with ; or $( runs "
-                        "anything that the cage lets it",
+                        "pass it as an argument of its own: [\"sh\", \"-c\", \"… \\\"$1\\\"\", "
+                        "\"sh\", \"{NAME}\"]",
+                        "a shell reads %s as a part of its program: a value with ; or $( runs "
+                        "anything that the cage allows",
                         place);
         return;
     }

@@ -115,9 +115,9 @@ static void check_shadowed(struct tc_lint *l, const struct tc_spec *spec, bool d
         if (twin && inner->access > outer->access)
             inner = outer, outer = e.items[i];
         tc_lint_add(l, spec, list_of(inner), inner->line, inner->path,
-                    "take it out, or say what it should be in place of that",
-                    "%s changes nothing: %s (line " TC_LINE_FORM ") says the same of it",
-                    inner->path, outer->path, TC_LINE_SHOWN(l->policy, outer->line));
+                    "remove it, or set it to another value",
+                    "%s has no effect: %s (line " TC_LINE_FORM ") already sets it", inner->path,
+                    outer->path, TC_LINE_SHOWN(l->policy, outer->line));
     }
 }
 
@@ -153,8 +153,8 @@ static void check_endpoints(struct tc_lint *l, const struct tc_spec *spec)
         tc_endpoint_format(text, sizeof(text), e->host, e->port);
         if (plain && by && by != e && by->port == e->port && !tc_host_is_address(e->host))
             tc_lint_add(l, spec, "network", e->origin.line, e->host,
-                        "take it out, or the one that holds it",
-                        "%s changes nothing: %s (line " TC_LINE_FORM ") grants it already", text,
+                        "remove it, or the one that covers it",
+                        "%s has no effect: %s (line " TC_LINE_FORM ") grants it already", text,
                         tc_streq(by->host, "*") ? "\"*\"" : "the same",
                         TC_LINE_SHOWN(l->policy, by->origin.line));
     }
@@ -198,7 +198,7 @@ void tc_lint_denied_nothing(struct tc_lint *l, const struct tc_spec *spec)
         if (rule->access == TC_ACCESS_DENY && !above(l, &granted, rule->path, true) &&
             !below(&granted, rule->path) && !shown_otherwise(spec, rule->path))
             tc_lint_add(l, spec, "filesystem.denied", rule->line, rule->path,
-                        "write the path as the tool sees it, or take it out",
+                        "write the path as the tool sees it, or remove it",
                         "%s is denied, but nothing grants it", rule->path);
     }
 }
@@ -217,8 +217,8 @@ void tc_lint_denied_all(struct tc_lint *l, const struct tc_spec *spec)
                 rule->access == TC_ACCESS_DENY ? NULL : above(l, &denied, rule->path, true);
             if (by)
                 tc_lint_add(l, spec, list_of(rule), rule->line, rule->path,
-                            "take one of the two out; denied wins over all",
-                            "%s is granted and denied whole (%s, %s line " TC_LINE_FORM ")",
+                            "remove one of the two; denied wins over all",
+                            "%s is granted and completely denied (%s, %s line " TC_LINE_FORM ")",
                             rule->path, by->path, specs[d]->prefix,
                             TC_LINE_SHOWN(l->policy, by->line));
         }
@@ -262,8 +262,8 @@ static bool same_limit(int key, const struct tc_limits *a, const struct tc_limit
 static void tell_same(struct tc_lint *l, const struct tc_spec *spec, enum tc_key_id id,
                       const char *key)
 {
-    tc_lint_add(l, spec, key, spec->said[id], key, "take it out, or leave it to stand by itself",
-                "%s says the same as [defaults] (line " TC_LINE_FORM ")", key,
+    tc_lint_add(l, spec, key, spec->said[id], key, "remove it, or keep it on purpose",
+                "%s has the same value as [defaults] (line " TC_LINE_FORM ")", key,
                 TC_LINE_SHOWN(l->policy, l->policy->defaults.said[id]));
 }
 
@@ -329,7 +329,7 @@ void tc_lint_argument(struct tc_lint *l, const struct tc_spec *spec)
         if (!names.count ||
             !bsearch(&a->name, names.items, names.count, sizeof(*names.items), by_text))
             tc_lint_add(l, spec, "arguments", a->line, a->name,
-                        "place it in command, stdin or env.set, or take it out",
+                        "use it in command, stdin or env.set, or remove it",
                         "the tool never sees the argument %s%s", a->name,
                         a->bound_count ? ", but a call is granted what it names" : "");
     }
@@ -371,7 +371,7 @@ void tc_lint_classes(struct tc_lint *l)
         _autofree_ char *key = tc_format("%s.%s", tier ? "tier" : "risk", row->name);
         l->memory |= !key;
         if (key && !used(policy, tier, row->name))
-            tc_lint_add(l, NULL, key, row->line, row->name, "take it out, or give it to a tool",
+            tc_lint_add(l, NULL, key, row->line, row->name, "remove it, or use it in a tool",
                         "no tool has the %s %s", tier ? "tier" : "risk", row->name);
     }
 }

@@ -32,21 +32,24 @@ static void tell_secret(struct tc_lint *l, const struct tc_spec *says, const cha
     if (leaves != tc_streq(l->rule->id, "secret-and-network"))
         return;
     if (!leaves && tc_spec_is_setup(says)) {
-        tc_lint_add(l, says, key, line, what, "take it out, or see that nothing of it is installed",
-                    "%s may hold a secret, and what the install leaves of it every call reads",
+        tc_lint_add(l, says, key, line, what,
+                    "remove it, or make sure that nothing of it is "
+                    "installed",
+                    "%s may hold a secret, and every call can read what the install leaves of "
+                    "it",
                     what);
         return;
     }
     if (!leaves) {
         tc_lint_add(l, says, key, line, what,
-                    "take it out, unless the tool is there to show it to a model",
-                    "%s may hold a secret, and what the tool prints of it the model reads", what);
+                    "remove it, unless the tool is meant to show it to a model",
+                    "%s may hold a secret, and the model reads what the tool prints of it", what);
         return;
     }
     _autofree_ char *where = tc_lint_endpoints(l, net);
     if (where)
         tc_lint_add(l, says, key, line, what,
-                    "give it to a tool without network, or take the secret out of this one",
+                    "give it to a tool without a network, or remove the secret from this one",
                     "%s may hold a secret, and a tool that has it reaches %s: it can send it there",
                     what, where);
 }
@@ -241,7 +244,7 @@ static void check_inputs(struct tc_lint *l, const struct tc_spec *setup)
             tc_lint_add(
                 l, setup, "inputs", line, input,
                 "keep it where no tool writes; until then the install is refused",
-                "%s installs by %s, which %s may replace (%s is writable, line " TC_LINE_FORM ")",
+                "%s installs with %s, which %s may replace (%s is writable, line " TC_LINE_FORM ")",
                 setup->prefix, input, place->spec->prefix, place->host,
                 TC_LINE_SHOWN(l->policy, place->line));
     }
@@ -263,7 +266,7 @@ void tc_lint_run_by_tool(struct tc_lint *l, const struct tc_spec *spec)
     if (!place)
         return;
     tc_lint_add(l, spec, "command", spec->said[TC_KEY_COMMAND], path,
-                "keep programs where no tool writes, and grant that place as readable",
+                "keep programs where no tool writes, and make that directory readable",
                 "%s runs %s, which %s may replace (%s is writable, line " TC_LINE_FORM ")",
                 spec->prefix, path, place->spec->prefix, place->host,
                 TC_LINE_SHOWN(l->policy, place->line));
@@ -302,12 +305,10 @@ static void check_run_by_host(struct tc_lint *l, const struct tc_spec *says, con
 {
     _autofree_ char *place = place_of_host(l, path);
     if (place && tc_streq(place, path))
-        tc_lint_add(l, says, key, line, shown,
-                    "let the tool write elsewhere, and bring it over by hand",
+        tc_lint_add(l, says, key, line, shown, "let the tool write elsewhere, and copy it yourself",
                     "%s is writable, and the host runs or obeys what is there", path);
     else if (place && !tc_path_within(path, place))
-        tc_lint_add(l, says, key, line, shown,
-                    "let the tool write elsewhere, and bring it over by hand",
+        tc_lint_add(l, says, key, line, shown, "let the tool write elsewhere, and copy it yourself",
                     "%s is writable, and the host runs or obeys what is in %s", path, place);
     else if (place)
         tc_lint_add(l, says, key, line, shown, "grant the directory that the tool works on",
@@ -338,8 +339,8 @@ void tc_lint_root_socket(struct tc_lint *l, const struct tc_spec *spec)
         const char *risk = tc_socket_risk(host_of(rule));
         if (risk)
             tc_lint_add(l, said, "unix_sockets", rule->line, rule->path,
-                        "take it out; what the tool needs of that service, give it as a tool of "
-                        "its own",
+                        "remove it, and write a tool of its own for what this one needs from "
+                        "that service",
                         "%s %s", host_of(rule), risk);
     }
 }
@@ -373,8 +374,8 @@ void tc_lint_unbounded_writes(struct tc_lint *l, const struct tc_spec *spec)
     struct writes w = writes_of(l, spec);
     if (w.rule && w.mode == TC_WORKSPACE_BIND && !w.disk)
         tc_lint_add(l, w.fs, "filesystem.writable", w.rule->line, w.rule->path,
-                    "workspace = { mode = \"overlay\" } bounds it by disk, and holds changes back",
-                    "nothing bounds how much is written to %s", w.rule->path);
+                    "workspace = { mode = \"overlay\" } bounds it by disk, and stages changes",
+                    "nothing limits how much is written to %s", w.rule->path);
 }
 
 void tc_lint_disk_bind(struct tc_lint *l, const struct tc_spec *spec)
@@ -383,7 +384,7 @@ void tc_lint_disk_bind(struct tc_lint *l, const struct tc_spec *spec)
     if (w.rule && w.mode == TC_WORKSPACE_BIND && w.disk)
         tc_lint_add(
             l, w.disk, "disk", w.disk->said[TC_KEY_DISK], "disk",
-            "add workspace = { mode = \"overlay\" }, or take disk out",
+            "add workspace = { mode = \"overlay\" }, or remove disk",
             "disk cannot bound %s, which is bound from the host: each call of %s is refused",
             w.rule->path, spec->prefix);
 }
@@ -399,11 +400,11 @@ void tc_lint_auto_writes(struct tc_lint *l, const struct tc_spec *spec)
     if (w.mode != TC_WORKSPACE_BIND && w.commit == TC_COMMIT_ALWAYS)
         tc_lint_add(l, w.workspace, "workspace.commit", w.workspace->said[TC_KEY_WORKSPACE],
                     "\"always\"", "commit = \"on_success\", or \"ask\"",
-                    "what a call that failed left in %s reaches the host, and no person is asked",
+                    "changes of a failed call to %s reach the host, and no person is asked",
                     w.rule->path);
     else if (alone && w.mode == TC_WORKSPACE_BIND)
         tc_lint_add(l, tier, "tier", tier->said[TC_KEY_TIER], "\"Auto\"",
                     "workspace = { mode = \"overlay\", commit = \"ask\" }, or another tier",
-                    "every change to %s reaches the host at once, and no person is asked",
+                    "every change to %s reaches the host immediately, and no person is asked",
                     w.rule->path);
 }

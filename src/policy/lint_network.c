@@ -57,10 +57,10 @@ static void check_publisher(struct tc_lint *l, const struct tc_spec *says, const
 {
     if (!entry->paths.count && is_one_of(entry->host, publishers))
         tc_lint_add(l, says, key, line, entry->host,
-                    "narrow it to your own part with { host, paths = [\"/…\"] }, and to what is "
-                    "needed with methods",
-                    "anybody can publish or collect at %s: what the tool knows can leave by it, "
-                    "and what it fetches may be anybody's",
+                    "restrict it to your own part with { host, paths = [\"/…\"] }, and with "
+                    "methods",
+                    "anybody can publish or receive at %s: what the tool knows can be sent "
+                    "there, and what it fetches may come from anybody",
                     entry->host);
 }
 
@@ -80,9 +80,9 @@ static void check_suffix(struct tc_lint *l, const struct tc_spec *says, const ch
     else if (!l->suffixes.count) /* the first host of the run */
         l->memory |= !tc_suffixes_read(&l->suffixes, l->facts->suffixes, l->facts->suffixes_len);
     if (tc_suffixes_has(&l->suffixes, host))
-        tc_lint_add(l, says, key, line, entry->host, "name the very hosts that the tool needs",
-                    "%s is a public suffix: names below it belong to everybody who asks for one%s",
-                    host, host == entry->host ? ", and none of them is granted by it" : "");
+        tc_lint_add(l, says, key, line, entry->host, "name the hosts that the tool needs",
+                    "%s is a public suffix: anybody can register names below it%s", host,
+                    host == entry->host ? ", and this grants none of them" : "");
 }
 
 void tc_lint_suffix(struct tc_lint *l, const struct tc_spec *spec)
@@ -117,8 +117,8 @@ static void check_metadata(struct tc_lint *l, const struct tc_spec *says, const 
 {
     if (kind_of(entry->host) == KIND_METADATA)
         tc_lint_add(l, says, key, line, entry->host,
-                    "take it out; give the tool a credential of its own where it needs one",
-                    "%s gives the credentials of this machine to whoever asks there", entry->host);
+                    "remove it; give the tool a credential of its own if it needs one",
+                    "%s gives this machine's credentials to every client", entry->host);
 }
 
 static void check_private(struct tc_lint *l, const struct tc_spec *says, const char *key,
@@ -126,9 +126,10 @@ static void check_private(struct tc_lint *l, const struct tc_spec *says, const c
 {
     if (kind_of(entry->host) == KIND_PRIVATE)
         tc_lint_add(l, says, key, line, entry->host,
-                    "give the tool that one service by a unix socket, or say why with "
-                    "# toolcage: allow(private-address) …",
-                    "%s is inside your own network or machine, where services trust who comes",
+                    "give the tool that one service by a unix socket, or write the reason: # "
+                    "toolcage: allow(private-address) …",
+                    "%s is inside your own network or machine, where services often trust "
+                    "every client",
                     entry->host);
 }
 
@@ -137,7 +138,7 @@ static void check_literal(struct tc_lint *l, const struct tc_spec *says, const c
 {
     if (kind_of(entry->host) == KIND_PUBLIC)
         tc_lint_add(l, says, key, line, entry->host, "name the host",
-                    "%s says nothing of who is there, and addresses change hands", entry->host);
+                    "%s does not say who uses it, and addresses change owners", entry->host);
 }
 
 void tc_lint_metadata(struct tc_lint *l, const struct tc_spec *spec)
@@ -177,5 +178,7 @@ void tc_lint_any_host(struct tc_lint *l, const struct tc_spec *spec)
             tc_lint_add(
                 l, net, "network", net->net[i].origin.line, "\"*",
                 "name the hosts that the tool needs, or let another tool do the fetching",
-                "%s is read by a tool that reaches every public address: it can go anywhere", data);
+                "%s is readable for a tool that reaches every public address: it can send it "
+                "anywhere",
+                data);
 }

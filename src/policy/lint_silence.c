@@ -200,16 +200,15 @@ static void tell(struct tc_lint *l, const struct silence *s)
     }
     l->rule = tc_lint_rule_find(ids[which], strlen(ids[which]));
     if (which == 0)
-        tc_lint_add(l, NULL, "", s->line, id,
-                    "write the id that stands in brackets after a finding",
+        tc_lint_add(l, NULL, "", s->line, id, "write the id in brackets after a finding",
                     "there is no finding \"%s\" to allow", id);
     else if (which == 1)
         tc_lint_add(l, NULL, "", s->line, id,
-                    "take it out, or move it to the line of the finding or the line before",
-                    "nothing here is %s: the comment allows nothing", id);
+                    "remove it, or move it to the line of the finding or the line before",
+                    "there is no finding %s here: the comment has no effect", id);
     else
-        tc_lint_add(l, NULL, "", s->line, id, "write why after the bracket, for who reads it next",
-                    "%s is allowed without a reason, and is told", id);
+        tc_lint_add(l, NULL, "", s->line, id, "write the reason after the bracket",
+                    "%s is allowed without a reason, so it is still reported", id);
 }
 
 void tc_lint_silence(struct tc_lint *l)

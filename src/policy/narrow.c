@@ -27,7 +27,7 @@ static int refuse_widening(struct tc_resolve *r, const struct tc_flag *flag, con
     if (!tc_resolve_origin(r, flag->id, name, &origin))
         return tc_resolve_memory(r);
     _autofree_ char *key = origin.key;
-    (void)snprintf(hint, sizeof(hint), "leave the flag out, or let the operator change %s", key);
+    (void)snprintf(hint, sizeof(hint), "leave the option out, or let the operator change %s", key);
     if (origin.line)
         return tc_resolve_refuse(
             r, TOOLCAGE_EDENIED, key, origin.line, hint,
@@ -95,8 +95,8 @@ static bool check_word(const struct tc_flag *flag, const char *value, struct tc_
     if (find_word(key->choices, value) >= 0)
         return true;
     tc_key_range(key, range, sizeof(range));
-    tc_complain(c, NULL, "\"%.60s\" is not a word for %s", value, flag->name);
-    (void)snprintf(c->hint, sizeof(c->hint), "the words are %s", range);
+    tc_complain(c, NULL, "\"%.60s\" is not a value of %s", value, flag->name);
+    (void)snprintf(c->hint, sizeof(c->hint), "the values are %s", range);
     return false;
 }
 
@@ -183,7 +183,9 @@ static bool check_env(const struct tc_flag *flag, const char *value, struct tc_c
     size_t n = strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
     if (n && !strchr("0123456789", value[0]) && (!value[n] || value[n] == '='))
         return true;
-    tc_complain(c, "write NAME=value, or NAME to pass the caller's", "\"%.60s\" names no variable",
+    tc_complain(c, "write NAME=value, or NAME to pass the caller's",
+                "\"%.60s\" does not name "
+                "a variable",
                 value);
     return false;
 }
@@ -246,7 +248,7 @@ static int keep_endpoint(struct tc_resolve *r, const struct tc_flag *flag, const
     struct tc_net_entry *to = TC_PUSH(*kept, *count);
     if (!to || !tc_net_entry_copy(to, from))
         return tc_resolve_memory(r);
-    if (!to->origin.key && !(to->origin.key = strdup("the call's flag")))
+    if (!to->origin.key && !(to->origin.key = strdup("the call's option")))
         return tc_resolve_memory(r);
     char *host = strdup(wanted.host);
     if (!host)
@@ -273,7 +275,7 @@ static int apply_network(struct tc_resolve *r, const struct tc_flag *flag, const
         if (tc_streq(n->key, flag->name) && tc_streq(n->value, "none"))
             rc = tc_resolve_refuse(r, TOOLCAGE_EUSAGE, flag->name, 0,
                                    "give either none or endpoints",
-                                   "network none goes with no endpoint");
+                                   "network none cannot be combined with endpoints");
     }
     drop_network(r->grant);
     r->grant->net = kept;

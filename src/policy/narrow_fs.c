@@ -95,7 +95,7 @@ static int refuse_outside(struct tc_resolve *r, const struct file_flag *flag,
         return tc_resolve_memory(r);
     _autofree_ char *key = origin.key;
     bool denied = covering && covering->access == TC_ACCESS_DENY;
-    (void)snprintf(hint, sizeof(hint), "leave the flag out, or let the operator change %s", key);
+    (void)snprintf(hint, sizeof(hint), "leave the option out, or let the operator change %s", key);
     const char *why = denied     ? "it is denied"
                       : covering ? "it is only readable"
                                  : "it is not granted";

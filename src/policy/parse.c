@@ -140,8 +140,8 @@ void tc_parse_table(struct tc_parse *p, enum tc_scope scope, struct tc_node *tab
             continue;
         }
         if (!key->set) {
-            tc_parse_bad_key(p, node, "take the key out; this version would not enforce it",
-                             "%s is not provided yet by this version", node->key);
+            tc_parse_bad_key(p, node, "remove the key; this version would not enforce it",
+                             "%s is not provided by this version yet", node->key);
             continue;
         }
         if (key->id != TC_KEY_NONE)
@@ -215,7 +215,7 @@ static int read_choice(struct tc_parse *p, const struct tc_key *key, const struc
     else if (near)
         (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near);
     else
-        (void)snprintf(hint, sizeof(hint), "the words are %s", range);
+        (void)snprintf(hint, sizeof(hint), "the values are %s", range);
     tc_parse_bad(p, node, hint, "%s cannot be \"%.60s\"", node->key, node->text);
     return -1;
 }

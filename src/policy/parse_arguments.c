@@ -29,7 +29,8 @@ static void set_path_bounds(struct tc_parse *p, struct tc_node *node, struct tc_
         return;
     node->unordered = true;
     if (!node->count)
-        tc_parse_bad(p, node, "name the directories", "%s is empty: no path would fit", node->key);
+        tc_parse_bad(p, node, "name the directories", "%s is empty: no path would match",
+                     node->key);
     for (size_t i = 0; i < node->count; i++) {
         struct tc_complaint c;
         _autofree_ char *path = tc_parse_path(p, &node->items[i]);
@@ -108,7 +109,7 @@ static void check_bounds(struct tc_parse *p, const struct tc_node *node,
 {
     bool paths = false, hosts = false;
     if (argument->bound_count && !can_be_bound(argument))
-        tc_parse_bad_key(p, node, "say type = \"string\", or an array of them",
+        tc_parse_bad_key(p, node, "write type = \"string\", or an array of strings",
                          "read, write and host need a string, or strings as elements");
     for (size_t i = 0; i < argument->bound_count; i++) {
         paths |= argument->bounds[i].path != NULL;

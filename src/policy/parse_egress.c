@@ -24,13 +24,13 @@ static const char *read_scheme(struct tc_parse *p, const struct tc_node *node,
         return NULL;
     }
     if (!to->socks && !tc_startswith(text, http)) {
-        tc_parse_bad(p, node, example, "upstream is no URL of a proxy");
+        tc_parse_bad(p, node, example, "upstream is not the URL of a proxy");
         return NULL;
     }
     text += to->socks ? sizeof(socks) - 1 : sizeof(http) - 1;
     if (!strchr(text, '@'))
         return text;
-    tc_parse_bad(p, node, "take the user and the password out of the policy",
+    tc_parse_bad(p, node, "remove the user and the password from the policy",
                  "upstream holds credentials");
     return NULL;
 }
@@ -112,13 +112,17 @@ static void check_entry(struct tc_parse *p, const struct tc_spec *spec,
     const struct tc_upstream *up = &p->policy->upstream;
     bool names = entry->host[0] == '*';
     if (up->names && names)
-        refuse(p, spec, entry, line, "name each host, or take names = \"upstream\" out of [egress]",
-               "is a pattern of names, which the upstream proxy would look up unchecked");
+        refuse(p, spec, entry, line,
+               "name each host, or remove names = \"upstream\" from "
+               "[egress]",
+               "is a pattern of names, which the upstream proxy would resolve unchecked");
     else if (entry->port & TC_PORT_UDP)
-        refuse(p, spec, entry, line, "use the service over TCP, or take upstream out of [egress]",
+        refuse(p, spec, entry, line,
+               "use the service over TCP, or remove upstream from "
+               "[egress]",
                "is UDP, which an upstream proxy does not carry");
     else if (tc_streq(entry->host, up->host) && tc_port_covers(entry->port, up->port))
-        refuse(p, spec, entry, line, "take it out; connections go through it anyway",
+        refuse(p, spec, entry, line, "remove it; connections go through it anyway",
                "is the upstream proxy itself, through which everything could be reached");
 }
 
@@ -131,8 +135,8 @@ static void check_passed(struct tc_parse *p, const struct tc_spec *spec)
     _autofree_ char *subject = tc_spec_key(spec, "env");
     if (subject)
         tc_diag_add(&p->diag, (struct tc_place){spec->said[TC_KEY_ENV], 1, 1}, subject,
-                    "take it out of env.pass: the proxy alone needs it",
-                    "env.pass hands on %s, which holds the credentials of the upstream", from + 4);
+                    "remove it from env.pass: only the proxy needs it",
+                    "env.pass passes on %s, which holds the credentials of the upstream", from + 4);
     else
         p->diag.memory = true;
 }

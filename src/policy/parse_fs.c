@@ -130,7 +130,7 @@ static void read_entry_table(struct tc_parse *p, struct tc_node *node, struct tc
     rule->optional = said.optional;
     struct tc_node *path = tc_node_get(node, "path"), *from = tc_node_get(node, "from");
     if (!path)
-        tc_parse_bad(p, node, "add path = \"/data\"", "the entry names no path");
+        tc_parse_bad(p, node, "add path = \"/data\"", "the entry has no path");
     if (path && before == p->diag.count + p->diag.more && place_rule(p, path, from, rule)) {
         add_rule(p, path, rule);
         /* { path = "x" } and "x" mean the same */

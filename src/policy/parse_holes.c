@@ -59,18 +59,19 @@ static void check_hole(struct tc_parse *p, const struct tc_spec *spec, const str
     bool array = types == TC_TYPE_ARRAY;
     if (in_command && !is_text(argument, types, hole->spread && array)) {
         tc_parse_bad(p, &place, "pass all arguments as JSON with \"{*}\", or this one by stdin",
-                     "%.*s is no single text and cannot stand in an element", len, hole->name);
+                     "%.*s is not a single value and cannot be used in an element", len,
+                     hole->name);
         return;
     }
     bool whole = hole->start == node->text && !*hole->end;
     if (hole->spread && (!in_command || !array || !whole))
         tc_parse_bad(p, &place,
-                     array ? "let it stand alone in an element of command"
+                     array ? "make it an element of command of its own"
                            : "write it without the dots",
                      "{%.*s...} expands an array into whole elements of command", len, hole->name);
     else if (!hole->spread && array && in_command) {
         (void)snprintf(hint, sizeof(hint), "write \"{%.*s...}\"", len, hole->name);
-        tc_parse_bad(p, &place, hint, "%.*s is an array and cannot stand in one element", len,
+        tc_parse_bad(p, &place, hint, "%.*s is an array and cannot be used in one element", len,
                      hole->name);
     }
 }

@@ -37,7 +37,7 @@ static void check_words(struct tc_parse *p, const struct tc_node *table,
     const struct tc_node *both[] = {methods, paths};
     for (size_t i = 0; i < TC_COUNT(both); i++)
         if (both[i] && both[i]->kind == TC_NODE_ARRAY && !both[i]->count)
-            tc_parse_bad(p, both[i], "take it out to allow all of them, or name some",
+            tc_parse_bad(p, both[i], "remove it to allow all of them, or name some",
                          "the list is empty");
     for (size_t i = 0; i < entry->methods.count && methods && i < methods->count; i++)
         if (strspn(entry->methods.items[i], "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") !=
@@ -52,7 +52,8 @@ static void check_words(struct tc_parse *p, const struct tc_node *table,
             p->diag.memory = true;
         else if (!clear)
             tc_parse_bad(p, &paths->items[i],
-                         "write it as in \"/v1/items\"; all below a path is allowed with it",
+                         "write it as in \"/v1/items\"; everything below a path is allowed "
+                         "with it",
                          "\"%.60s\" is not a plain HTTP path", path);
     }
 }
@@ -83,7 +84,7 @@ static bool read_table(struct tc_parse *p, struct tc_node *node, struct tc_net_e
     _autofree_ char *host = said.host;
     if (!host) {
         if (!tc_node_get(node, "host"))
-            tc_parse_bad(p, node, "add host = \"api.example.com\"", "the endpoint names no host");
+            tc_parse_bad(p, node, "add host = \"api.example.com\"", "the endpoint has no host");
         return false;
     }
     struct tc_node *host_node = tc_node_get(node, "host");
@@ -124,7 +125,7 @@ void tc_set_ports(struct tc_parse *p, const struct tc_key *key, struct tc_node *
         tc_parse_bad_key(p, node,
                          "write ports = \"any\", or name each port in an entry of its own, as in "
                          "\"example.com:8080\"",
-                         "an entry of network is one port, or any");
+                         "an entry of network has one port, or any");
 }
 
 static void add_entry(struct tc_parse *p, struct tc_spec *spec, struct tc_node *node)

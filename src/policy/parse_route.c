@@ -30,7 +30,7 @@ static void refuse_name(struct tc_parse *p, const struct tc_node *node, const st
         (void)snprintf(names + used, sizeof(names) - used, "%s%s", gap, b->name);
         gap = ", ";
     }
-    tc_parse_bad_in(p, node, item, names, "\"%.60s\" is no backend with walls", name);
+    tc_parse_bad_in(p, node, item, names, "\"%.60s\" is not a backend with walls", name);
 }
 
 /* Names of backends with walls, each once. */
@@ -46,8 +46,7 @@ static bool read_names(struct tc_parse *p, struct tc_node *node, struct tc_strv 
         if (!known)
             refuse_name(p, node, item, name);
         else if (twice)
-            tc_parse_bad_in(p, node, item, "name each backend once", "\"%s\" stands here twice",
-                            name);
+            tc_parse_bad_in(p, node, item, "name each backend once", "\"%s\" is here twice", name);
         else if (!tc_strv_add(into, name))
             p->diag.memory = true;
         fine = fine && known && !twice;
@@ -70,9 +69,9 @@ static const char *cannot_hold(enum tc_backend_kind outer, enum tc_backend_kind 
     if (inner == TC_BACKEND_CLUSTER)
         return "a cluster can only be the outermost layer";
     if (outer == TC_BACKEND_MODULE)
-        return "a WebAssembly module holds nothing but itself";
+        return "a WebAssembly module cannot contain another cage";
     if (inner == TC_BACKEND_MACHINE && (outer == TC_BACKEND_MACHINE || outer == TC_BACKEND_SENTRY))
-        return "a virtual machine needs the host's /dev/kvm, which is not there";
+        return "a virtual machine needs the host's /dev/kvm, which is not visible there";
     return NULL;
 }
 
@@ -88,7 +87,7 @@ void tc_set_layers(struct tc_parse *p, const struct tc_key *key, struct tc_node 
         const char *why =
             cannot_hold(walls_of(layers->items[i - 1])->kind, walls_of(layers->items[i])->kind);
         if (why)
-            tc_parse_bad_in(p, node, &node->items[i], "the outermost layer stands first",
+            tc_parse_bad_in(p, node, &node->items[i], "the outermost layer comes first",
                             "%s cannot run inside %s: %s", layers->items[i], layers->items[i - 1],
                             why);
     }
@@ -109,6 +108,7 @@ void tc_parse_route_finish(struct tc_parse *p, const struct tc_spec *spec,
         tc_parse_bad_key(p, fallback, "name the others only",
                          "fallback names %s, which is the backend already", spec->backend);
     if (!walls_of(spec->backend))
-        tc_parse_bad_key(p, fallback, "take one of the two keys out",
-                         "backend %s refuses no call, so nothing would fall back", spec->backend);
+        tc_parse_bad_key(p, fallback, "remove one of the two keys",
+                         "backend %s refuses no call, so fallback would have no effect",
+                         spec->backend);
 }

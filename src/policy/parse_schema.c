@@ -54,7 +54,7 @@ void tc_set_type(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
     unsigned before = 0, found_type = 0;
     node->unordered = true;
     if (!node->count)
-        tc_parse_bad(p, node, "name the types", "type is empty: no value would fit");
+        tc_parse_bad(p, node, "name the types", "type is empty: no value would match");
     for (size_t i = 0; i < node->count && !(before & found_type); i++) {
         struct tc_node word = node->items[i];
         char *found = NULL;
@@ -65,8 +65,7 @@ void tc_set_type(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
         before |= found_type;
         found_type = found ? tc_type_bit(found) : 0;
         if (before & found_type)
-            tc_parse_bad_in(p, node, &node->items[i], "say it once", "%s stands there twice",
-                            found);
+            tc_parse_bad_in(p, node, &node->items[i], "write it once", "%s is there twice", found);
         else if (found && json_array_append_new(words, json_string(found)))
             p->diag.memory = true;
         free(found);
@@ -93,7 +92,7 @@ void tc_set_enum(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
     if (!tc_parse_is(p, node, TC_NODE_ARRAY))
         return;
     if (!node->count)
-        tc_parse_bad(p, node, "name the values", "enum is empty: no value would fit");
+        tc_parse_bad(p, node, "name the values", "enum is empty: no value would match");
     for (size_t i = 0; i < node->count; i++)
         settle_number(&node->items[i]);
     tc_set_value_of(p, key, node, into);
@@ -356,7 +355,7 @@ static void check_required(struct tc_parse *p, const struct tc_node *table,
         return;
     for (size_t i = 0; i < json_array_size(names) && i < node->count; i++)
         if (!json_object_get(members, json_string_value(json_array_get(names, i))))
-            tc_parse_bad_in(p, node, &node->items[i], "declare it in properties, or take it out",
+            tc_parse_bad_in(p, node, &node->items[i], "declare it in properties, or remove it",
                             "\"%.80s\" is required and not among the properties",
                             json_string_value(json_array_get(names, i)));
 }

@@ -27,9 +27,9 @@ static const char *command_wrong(const char *words)
 {
     static const char special[] = "\"'`$\\|&;<>(){}[]*?~#!\t\n\r";
     if (!words[0] || words[0] == ' ' || words[strlen(words) - 1] == ' ' || strstr(words, "  "))
-        return "is not words with single spaces between them";
+        return "is not a program and arguments with single spaces between them";
     if (words[strcspn(words, special)])
-        return "holds what a shell would read; no shell does: put it into a script";
+        return "holds shell syntax, and no shell reads it: put it into a script";
     size_t first = strcspn(words, " ");
     return words[0] != '/' && memchr(words, '/', first) ? "has a relative path" : NULL;
 }
@@ -138,7 +138,7 @@ static const char *header_wrong(const char *header)
     if (!name || header[name] != ':')
         return "is not NAME: VALUE";
     if (frames(header, name))
-        return "is one that steers the request itself";
+        return "is one that controls the request itself";
     if (!place || place < header + name)
         return "has no " TC_SECRET_PLACE " in its value";
     return strstr(place + 1, TC_SECRET_PLACE) ? "has " TC_SECRET_PLACE " twice" : NULL;
@@ -183,8 +183,8 @@ static void read_secret(struct tc_parse *p, struct tc_node *node, struct tc_spec
     for (size_t i = 0; whole && i < TC_COUNT(wanted); i++) {
         const struct tc_node *said = tc_node_get(node, wanted[i]);
         if (!said || (said->kind == TC_NODE_ARRAY && !said->count))
-            tc_parse_bad_key(p, node, "a secret has from, hosts and header",
-                             "the secret says no %s", wanted[i]);
+            tc_parse_bad_key(p, node, "a secret has from, hosts and header", "the secret has no %s",
+                             wanted[i]);
     }
 }
 
@@ -221,9 +221,10 @@ static void check_hosts(struct tc_parse *p, const struct tc_spec *tool, const st
         const char *host = secret->hosts.items[i];
         if (tc_secret_reaches(net ? net->net : NULL, net ? net->net_count : 0, host))
             continue;
-        _autofree_ char *text = tc_format(
-            "the network of %s does not name %s, where the secret would go", tool->prefix, host);
-        add_to(p, said, secret, "add the host to network, or take it out of hosts", text);
+        _autofree_ char *text =
+            tc_format("the network of %s does not name %s, to which the secret would be sent",
+                      tool->prefix, host);
+        add_to(p, said, secret, "add the host to network, or remove it from hosts", text);
     }
 }
 
@@ -237,7 +238,7 @@ static void check_passed(struct tc_parse *p, const struct tc_spec *tool, const s
         return;
     _autofree_ char *text =
         tc_format("env.pass of %s gives the tool %s itself", tool->prefix, secret->from + 4);
-    add_to(p, said, secret, "take it out of env.pass: the proxy puts it into the requests", text);
+    add_to(p, said, secret, "remove it from env.pass: the proxy puts it into the requests", text);
 }
 
 static bool same_header(const struct tc_secret *a, const struct tc_secret *b)
@@ -266,7 +267,7 @@ static void check_alone(struct tc_parse *p, const struct tc_spec *said, size_t a
         if (!same_header(secret, other) || !share_host(secret, other))
             continue;
         _autofree_ char *text =
-            tc_format("%s goes in the same header to the same host", other->name);
+            tc_format("%s is sent in the same header to the same host", other->name);
         add_to(p, said, secret, "one tool for each of them, or another header", text);
     }
 }

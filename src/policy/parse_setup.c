@@ -25,7 +25,7 @@ static bool is_taken(const char *path)
 
 void tc_set_into(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    static const char hint[] = "name a place of its own, as in \"/opt/deps\"";
+    static const char hint[] = "name a directory of its own, as in \"/opt/deps\"";
     struct tc_spec *spec = into;
     struct tc_complaint c;
     if (!tc_parse_is(p, node, TC_NODE_STRING))
@@ -69,7 +69,7 @@ void tc_set_inputs(struct tc_parse *p, const struct tc_key *key, struct tc_node 
     if (!tc_parse_is(p, node, TC_NODE_ARRAY))
         return;
     if (node->count > INPUTS_MAX)
-        tc_parse_bad(p, node, "name one archive of them", "more than %d inputs", INPUTS_MAX);
+        tc_parse_bad(p, node, "pack them into one archive", "more than %d inputs", INPUTS_MAX);
     node->unordered = true;
     for (size_t i = 0; i < node->count && i < INPUTS_MAX; i++) {
         const struct tc_node *item = &node->items[i];
@@ -82,8 +82,7 @@ void tc_set_inputs(struct tc_parse *p, const struct tc_key *key, struct tc_node 
                             "\"%.60s\" is not a file below the policy file's directory",
                             item->text);
         else if (tc_strv_has(&spec->inputs, item->text))
-            tc_parse_bad_in(p, node, item, "name it once", "\"%.60s\" stands there twice",
-                            item->text);
+            tc_parse_bad_in(p, node, item, "name it once", "\"%.60s\" is there twice", item->text);
         else if (!tc_strv_add(&spec->inputs, item->text))
             p->diag.memory = true;
     }
@@ -100,8 +99,9 @@ static void check(struct tc_parse *p, struct tc_spec *setup, const struct tc_nod
                              "the install phase names no %s", needed[i]);
     for (size_t i = 0; i < setup->fs_count; i++)
         if (setup->fs[i].access == TC_ACCESS_WRITE)
-            tc_parse_bad_key(p, node, "take filesystem.writable out; what is kept goes to `into`",
-                             "an install phase writes to `into` and /tmp alone, not to \"%.100s\"",
+            tc_parse_bad_key(p, node, "remove filesystem.writable; what is kept goes to `into`",
+                             "an install phase writes only to `into` and /tmp, not to "
+                             "\"%.100s\"",
                              setup->fs[i].path);
 }
 

@@ -11,7 +11,7 @@ static void read_row(struct tc_parse *p, const struct tc_node *node, const struc
 {
     if (item->kind != TC_NODE_STRING || !tc_steering_row(item->text))
         tc_parse_bad_in(p, node, item, "write it as in \".github\" or \"ci/*.yml\"",
-                        "this is no name, nor names with slashes between them");
+                        "this is neither a name nor names joined by slashes");
     else if (!tc_strv_has(into, item->text) && !tc_strv_add(into, item->text))
         p->diag.memory = true;
 }
@@ -41,8 +41,10 @@ void tc_set_steering_remove(struct tc_parse *p, const struct tc_key *key, struct
     read_rows(p, key, node, rows);
     for (size_t i = 0; i < rows->count; i++)
         if (tc_steers(&((struct tc_spec *)into)->steering, "", rows->items[i]) != TC_STEERS_NOT)
-            tc_parse_bad(p, node, "take it out; a tool that shall write it is granted that file",
-                         "%s decides about later calls", rows->items[i]);
+            tc_parse_bad(p, node,
+                         "remove it; if a tool must write this file, grant exactly "
+                         "that file",
+                         "%s controls later calls", rows->items[i]);
 }
 
 void tc_set_steering(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)

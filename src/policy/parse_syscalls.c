@@ -33,10 +33,10 @@ static const struct {
     {"open_by_handle_at", "it opens files past every path"},
     {"bpf", "it loads programs into the kernel"},
     {"perf_event_open", "it observes the kernel and other processes"},
-    {"userfaultfd", "it holds the kernel up within its own work"},
-    {"io_uring_setup", "its work passes by the filter"},
-    {"io_uring_enter", "its work passes by the filter"},
-    {"io_uring_register", "its work passes by the filter"},
+    {"userfaultfd", "it blocks the kernel in the middle of its own work"},
+    {"io_uring_setup", "its work bypasses the filter"},
+    {"io_uring_enter", "its work bypasses the filter"},
+    {"io_uring_register", "its work bypasses the filter"},
     {"keyctl", "keyrings are the host's"},
     {"add_key", "keyrings are the host's"},
     {"request_key", "keyrings are the host's"},
@@ -111,19 +111,19 @@ static bool judge_allow(struct tc_parse *p, const struct tc_node *node, const st
 static bool judge_deny(struct tc_parse *p, const struct tc_node *node, const struct tc_node *item)
 {
     const char *near = tc_syscall_nearest(item->text);
-    char hint[96] = "what the profile does not know is refused already; take it out";
+    char hint[96] = "the profile already refuses what it does not have; remove it";
     if (is_among(needed, TC_COUNT(needed), item->text)) {
         tc_parse_bad_in(p, node, item,
-                        "take it out; `pids` bounds processes, and `network` and `filesystem` "
+                        "remove it; `pids` bounds processes, and `network` and `filesystem` "
                         "what they reach",
-                        "%s is what the cage itself needs to run a tool", item->text);
+                        "the cage itself needs %s to run a tool", item->text);
         return false;
     }
     if (tc_syscall_known(item->text))
         return true;
     if (near)
         (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near);
-    tc_parse_bad_in(p, node, item, hint, "the default profile knows no system call %s", item->text);
+    tc_parse_bad_in(p, node, item, hint, "the default profile has no system call %s", item->text);
     return false;
 }
 

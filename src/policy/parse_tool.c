@@ -272,7 +272,7 @@ void tc_set_memory(struct tc_parse *p, const struct tc_key *key, struct tc_node 
     tc_parse_table(p, TC_SCOPE_MEMORY, node, spec);
     tc_parse_leave(p, mark);
     if (!tc_node_get(node, "max"))
-        tc_parse_bad(p, node, "add max = \"512MiB\"", "memory names no max");
+        tc_parse_bad(p, node, "add max = \"512MiB\"", "memory has no max");
     const struct tc_node *by = tc_node_get(node, "by");
     spec->limits.memory_any = by && by->kind == TC_NODE_STRING && tc_streq(by->text, "any");
 }
@@ -318,12 +318,12 @@ void tc_set_env_pass(struct tc_parse *p, const struct tc_key *key, struct tc_nod
         if (item->kind != TC_NODE_STRING || !item->len)
             continue;
         if (!env_name_fine(item->text))
-            tc_parse_bad_in(p, node, item, "names are letters, digits and _; each is named alone",
+            tc_parse_bad_in(p, node, item, "names are letters, digits and _; name each one",
                             "\"%.60s\" is not the name of a variable", item->text);
         else if (tc_startswith(item->text, "LD_") || tc_streq(item->text, "GCONV_PATH") ||
                  tc_streq(item->text, "GLIBC_TUNABLES"))
-            tc_parse_bad_in(p, node, item, "if it must be, write its value with env.set",
-                            "%.60s steers the program loader and is not passed on", item->text);
+            tc_parse_bad_in(p, node, item, "if it is necessary, write its value with env.set",
+                            "%.60s controls the program loader and is not passed on", item->text);
     }
 }
 
@@ -366,7 +366,7 @@ void tc_set_workspace(struct tc_parse *p, const struct tc_key *key, struct tc_no
     bool holds = spec->commit == TC_COMMIT_ASK || spec->commit == TC_COMMIT_NEVER;
     if (commit && holds && spec->workspace == TC_WORKSPACE_BIND)
         tc_parse_bad(p, commit, "add mode = \"overlay\"",
-                     "commit = \"%s\" needs changes that can be held back",
+                     "commit = \"%s\" needs changes that can be staged",
                      tc_words_commit[spec->commit]);
     tc_parse_leave(p, mark);
 }
@@ -406,7 +406,7 @@ void tc_set_image(struct tc_parse *p, const struct tc_key *key, struct tc_node *
                 ? tc_image_ref_parse(node->text, &ref)
                 : NULL;
         if (complaint)
-            tc_parse_bad(p, node, complaint, "\"%.80s\" is no name of an image", node->text);
+            tc_parse_bad(p, node, complaint, "\"%.80s\" is not the name of an image", node->text);
         tc_set_string(p, key, node, into);
         return;
     }
@@ -452,7 +452,7 @@ void tc_set_module(struct tc_parse *p, const struct tc_key *key, struct tc_node 
     const char *pin = node->kind == TC_NODE_STRING ? tc_module_pin(node->text) : NULL;
     if (pin && !is_pin(pin)) {
         tc_parse_bad(p, node, "write @sha256: and the 64 lower-case digits that sha256sum prints",
-                     "\"%.80s\" is no digest of a module", pin + 1);
+                     "\"%.80s\" is not the digest of a module", pin + 1);
         return;
     }
     if (node->kind == TC_NODE_STRING && tc_startswith(node->text, TC_CATALOG)) {

@@ -23,7 +23,7 @@ static void read_entry(struct tc_parse *p, struct tc_node *node)
                 (tc_streq(node->text, "none") || tc_streq(node->text, "own"));
     if (word)
         tc_parse_bad(p, node,
-                     tc_streq(node->text, "own") ? "leave it out: an array has them" : forms,
+                     tc_streq(node->text, "own") ? "remove it: an array includes them" : forms,
                      "\"%s\" is not the path of a socket", node->text);
     else
         tc_parse_path_entry(p, node, TC_ACCESS_CONNECT);

@@ -24,7 +24,7 @@ bool tc_path_text_fine(const char *text, struct tc_complaint *c)
     if (!text[0])
         tc_complain(c, "name a directory or file", "the path is empty");
     else if (glob)
-        tc_complain(c, "name the directory: all below it is granted with it",
+        tc_complain(c, "name the directory: everything below it is granted with it",
                     "\"%.100s\" is a pattern ('%c'), not a path", text, *glob);
     else if (has_control(text))
         tc_complain(c, "name the directory instead", "the path holds a control character");
@@ -83,7 +83,7 @@ bool tc_path_grantable(const char *path, const char *from, enum tc_access access
                     "/tmp is always private to the cage");
     } else if (tc_system_path_below(path)) {
         tc_complain(c, "name the single files or directories below it",
-                    "\"%.100s\" holds system paths of the cage", path);
+                    "\"%.100s\" contains system paths of the cage", path);
     } else if (tc_system_path_find(path) && (access == TC_ACCESS_WRITE || !same)) {
         tc_complain(c, "use another name in the cage, as in { path = \"/data\", from = \"...\" }",
                     "\"%.100s\" is a system path of the cage: readable, never writable", path);

@@ -44,7 +44,7 @@ struct reader {
 
 static bool bad(struct reader *r, const char *hint, const char *what)
 {
-    tc_complain(r->c, hint, "the pattern holds %s, which is not read here", what);
+    tc_complain(r->c, hint, "the pattern holds %s, which is not supported", what);
     return false;
 }
 

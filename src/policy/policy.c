@@ -190,7 +190,7 @@ static void check_text(struct tc_parse *p, const char *text, size_t length)
         tc_diag_add(&p->diag, (struct tc_place){1, 1, 1}, "", "split the policy",
                     "the file has %zu bytes, at most %d are read", length, TC_DOCUMENT_BYTES_MAX);
     else if (memchr(text, '\0', length))
-        tc_diag_add(&p->diag, (struct tc_place){1, 1, 1}, "", "write the policy as plain text",
+        tc_diag_add(&p->diag, (struct tc_place){1, 1, 1}, "", "remove the NUL byte",
                     "the file holds a NUL byte");
 }
 
@@ -206,9 +206,9 @@ static int refuse_policy(const struct tc_parse *p, const struct tc_node *root,
                 &(struct tc_why){.code = TOOLCAGE_EUSAGE,
                                  .stage = "policy",
                                  .subject = key,
-                                 .hint = "name it with --policy, or as the first file; a file of "
-                                         "tests holds [[test]] alone"},
-                "%.200s is a policy, not a file of tests: it says %.40s", p->diag.name, key);
+                                 .hint = "name it with --policy, or as the first file; a test "
+                                         "file holds only [[test]]"},
+                "%.200s is a policy, not a test file: it has %.40s", p->diag.name, key);
     }
     return 0;
 }

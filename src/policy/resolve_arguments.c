@@ -185,7 +185,7 @@ static int take_path(struct tc_resolve *r, const struct tc_argument *argument, j
         return tc_resolve_memory(r);
     const struct tc_bound *bound = find_bound(argument, path);
     if (!bound) {
-        tc_complain(&c, NULL, "\"%.150s\" is outside of what the argument may name", path);
+        tc_complain(&c, NULL, "\"%.150s\" is outside the bounds of the argument", path);
         list_bounds(argument, &c);
         return refuse(r, argument, argument->bounds[0].line, c.hint, c.what);
     }
@@ -260,7 +260,7 @@ static int take_host(struct tc_resolve *r, const struct tc_argument *argument, c
     }
     char text[TC_ENDPOINT_SIZE];
     tc_endpoint_format(text, sizeof(text), wanted.host, wanted.port);
-    tc_complain(&c, NULL, "%.160s is outside of what the argument may name", text);
+    tc_complain(&c, NULL, "%.160s is outside the bounds of the argument", text);
     list_bounds(argument, &c);
     return refuse(r, argument, argument->bounds[0].line, c.hint, c.what);
 }

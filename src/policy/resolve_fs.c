@@ -198,7 +198,8 @@ static int check_values(struct tc_resolve *r, const char *secret)
             !tc_path_within(secret, entry->bound))
             return tc_resolve_refuse(
                 r, TOOLCAGE_EARGUMENTS, entry->origin.key, entry->origin.line,
-                "name another path; credentials are granted only by the policy's own word",
+                "name another path; only a policy that names exactly this path grants "
+                "credentials",
                 "\"%s\" holds credentials", entry->path);
     }
     return 0;
@@ -252,8 +253,8 @@ static int mask_homes(struct tc_resolve *r)
     if (r->facts->homeless && r->grant->fs_count)
         return tc_resolve_refuse(r, TOOLCAGE_EDENIED, "filesystem", 0,
                                  "set HOME to the caller's home directory",
-                                 "no home directory is known for this caller, so that its "
-                                 "credentials cannot be told from other files");
+                                 "no home directory is known for this caller, so its "
+                                 "credentials cannot be told apart from other files");
     for (size_t i = 0; homes && i < homes->count && !rc; i++) {
         rc = mask_credentials(r, homes->items[i]);
         if (!rc)

@@ -76,7 +76,7 @@ static int refuse_more(struct tc_resolve *r, const char *value)
     if (!tc_resolve_origin(r, TC_KEY_UNIX_SOCKETS, "unix_sockets", &origin))
         return tc_resolve_memory(r);
     _autofree_ char *key = origin.key;
-    (void)snprintf(hint, sizeof(hint), "leave the flag out, or let the operator change %s", key);
+    (void)snprintf(hint, sizeof(hint), "leave the option out, or let the operator change %s", key);
     return tc_resolve_refuse(r, TOOLCAGE_EDENIED, key, origin.line, hint,
                              "unix_sockets %.200s is more than the policy grants: %s is %s", value,
                              key, r->grant->unix_sockets ? "without it" : "none");
@@ -87,7 +87,7 @@ static int keep_socket(struct tc_resolve *r, const char *value, struct tc_grant 
 {
     struct tc_complaint c;
     _autofree_ char *path = NULL;
-    const struct tc_origin flag = {.key = (char *)"the call's flag"};
+    const struct tc_origin flag = {.key = (char *)"the call's option"};
     int rc = tc_path_expand(value, r->facts->cwd ? r->facts->cwd : "/", r->facts->home, &path, &c);
     if (rc == TOOLCAGE_EMEMORY)
         return tc_resolve_memory(r);
@@ -118,7 +118,7 @@ static int keep_all(struct tc_resolve *r, struct tc_grant *kept)
     if (!rc && none && kept->unix_sockets)
         return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, "unix_sockets", 0,
                                  "give either none or what to keep",
-                                 "unix_sockets none goes with no other");
+                                 "unix_sockets none cannot be combined with others");
     if (!rc && kept->unix_sockets && !r->operators && !r->grant->unix_sockets)
         return refuse_more(r, "own");
     return rc;
@@ -162,11 +162,10 @@ static int check_entry(struct tc_resolve *r, const struct tc_fs_entry *e)
                                 "is toolcage's own and is never granted");
     for (size_t i = 0; i < r->grant->fs_count; i++)
         if (r->grant->fs[i].access != TC_ACCESS_DENY && tc_streq(r->grant->fs[i].path, e->path))
-            return refuse_entry(r, e, "use two names in the cage",
-                                "stands where a file is granted");
+            return refuse_entry(r, e, "use two names in the cage", "is where a file is granted");
     if (tc_grant_tool_writes(r->grant, e->from))
         return refuse_entry(r, e, "let its server listen in a directory that no tool can write",
-                            "is in a place that a tool can write, and might be that tool's");
+                            "is in a directory that a tool can write, and might be that tool's");
     return 0;
 }
 

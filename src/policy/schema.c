@@ -105,7 +105,7 @@ bool tc_schema_check_count(const char *name, const json_t *schema, const char *l
 {
     const json_t *low = json_object_get(schema, least), *high = json_object_get(schema, most);
     if (low && count < (size_t)json_integer_value(low)) {
-        tc_complain(c, NULL, "%s has %zu %s, at least %lld are wanted", name, count, unit,
+        tc_complain(c, NULL, "%s has %zu %s, at least %lld are needed", name, count, unit,
                     (long long)json_integer_value(low));
         return false;
     }
@@ -149,7 +149,7 @@ static void list_values(const json_t *values, char *out, size_t size)
         if (json_string_length(one) < size)
             tc_json_canonical(one, &text);
         else
-            tc_buf_adds(&text, "a long text");
+            tc_buf_adds(&text, "a long string");
     }
     tc_strcopy(out, size, text.failed || !text.data ? "" : text.data);
 }
@@ -269,8 +269,8 @@ static bool check_pattern(struct tc_schema_run *run, const char *name, const jso
         tc_complain(c, NULL, "%s does not match the pattern %.100s: got %s", name, text, got);
         break;
     case TC_PATTERN_COSTLY:
-        tc_complain(c, "give a shorter or plainer text",
-                    "%s takes too long to be held against the pattern %.100s", name, text);
+        tc_complain(c, "give a shorter or simpler string",
+                    "%s takes too long to match against the pattern %.100s", name, text);
         break;
     case TC_PATTERN_MEMORY:
         break;
@@ -340,7 +340,7 @@ static bool afford(struct tc_schema_run *run, const char *name, const json_t *sc
         cost += weight(value);
     if (cost > run->steps) {
         run->costly = true;
-        tc_complain(c, "give a smaller value", "%s takes too long to be checked", name);
+        tc_complain(c, "give a smaller value", "%s takes too long to check", name);
         return false;
     }
     run->steps -= cost;

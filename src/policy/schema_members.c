@@ -26,8 +26,7 @@ static bool check_patterns(struct tc_schema_run *run, const char *place, const j
                 continue;
             return false;
         case TC_PATTERN_COSTLY:
-            tc_complain(c, "give a shorter name", "the name of %s takes too long to be checked",
-                        place);
+            tc_complain(c, "give a shorter name", "the name of %s takes too long to check", place);
             return false;
         case TC_PATTERN_MEMORY:
             return false;

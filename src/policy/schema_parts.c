@@ -53,7 +53,7 @@ static bool check_any_of(struct tc_schema_run *run, const char *name, const json
     if (ended(run) || !fitting)
         *c = near;
     if (!ended(run) && !fitting && json_array_size(parts) > 1)
-        (void)snprintf(c->what, sizeof(c->what), "none of %zu schemas fits: %.200s",
+        (void)snprintf(c->what, sizeof(c->what), "none of %zu schemas matches: %.200s",
                        json_array_size(parts), near.what);
     return !ended(run) && fitting;
 }
@@ -68,8 +68,8 @@ static bool check_one_of(struct tc_schema_run *run, const char *name, const json
     if (!fitting || ended(run))
         *c = near;
     else
-        tc_complain(c, "give a value that is one of them alone",
-                    "%s fits more than one of the schemas of oneOf", name);
+        tc_complain(c, "give a value that matches only one of them",
+                    "%s matches more than one of the schemas of oneOf", name);
     return false;
 }
 
@@ -81,7 +81,7 @@ static bool check_not(struct tc_schema_run *run, const char *name, const json_t 
     if (ended(run))
         *c = one;
     else if (fits)
-        tc_complain(c, NULL, "%s is what the schema excludes by not", name);
+        tc_complain(c, NULL, "%s matches a schema that `not` excludes", name);
     return !fits && !ended(run);
 }
 
@@ -117,11 +117,11 @@ static bool check_contains(struct tc_schema_run *run, const char *name, const js
         return false;
     }
     if (!least && !found) {
-        tc_complain(c, NULL, "%s holds no element that fits contains", name);
+        tc_complain(c, NULL, "%s has no element that matches contains", name);
         return false;
     }
     return tc_schema_check_count(name, schema, "minContains", "maxContains", found,
-                                 "elements that fit contains", c);
+                                 "elements that match contains", c);
 }
 
 bool tc_schema_check_parts(struct tc_schema_run *run, const char *name, const json_t *schema,

@@ -92,13 +92,13 @@ static const struct tc_node *resolve(struct writer *w, const struct tc_node *ref
                                      const struct chain *above)
 {
     if (ref->text[0] != '#' || (ref->text[1] && ref->text[1] != '/')) {
-        tc_parse_bad(w->p, ref, "bring what it names into the schema, below $defs",
-                     "\"%.80s\" does not lie in this schema, as \"#/$defs/NAME\" does", ref->text);
+        tc_parse_bad(w->p, ref, "copy what it names into the schema, below $defs",
+                     "\"%.80s\" is not within this schema, as \"#/$defs/NAME\" is", ref->text);
         return NULL;
     }
     const struct tc_node *target = find_target(w->root, ref->text + 1);
     if (!target || target->kind != TC_NODE_TABLE) {
-        tc_parse_bad(w->p, ref, "write \"#/$defs/NAME\" of what stands below $defs",
+        tc_parse_bad(w->p, ref, "write \"#/$defs/NAME\" for a schema below $defs",
                      "\"%.80s\" names no schema", ref->text);
         return NULL;
     }
@@ -106,7 +106,7 @@ static const struct tc_node *resolve(struct writer *w, const struct tc_node *ref
         if (c->target != target)
             continue;
         tc_parse_bad(w->p, ref, "write out as many levels as a call needs",
-                     "\"%.80s\" stands within itself, which has no end", ref->text);
+                     "\"%.80s\" refers to itself, which has no end", ref->text);
         return NULL;
     }
     return target;
@@ -210,7 +210,7 @@ static bool write_node(struct writer *w, struct tc_node *parent, const struct tc
     if (w->p->referred > PARTS_MAX || w->depth > DEPTH_MAX) {
         tc_parse_bad(w->p, from, "write what is needed without references",
                      w->depth > DEPTH_MAX
-                         ? "written out, the schema is nested deeper than 48"
+                         ? "with its references expanded, the schema is nested deeper than 48"
                          : "references make more than 65536 parts of this policy, or 4 MiB");
         return false;
     }

@@ -82,7 +82,7 @@ static bool too_large(const char *text, enum tc_unit unit, int64_t max, struct t
     char high[TC_VALUE_TEXT_SIZE];
     tc_value_write(unit, max, high);
     tc_complain(c, "", "\"%.40s\" is too large", text);
-    (void)snprintf(c->hint, sizeof(c->hint), "the most is %s", high);
+    (void)snprintf(c->hint, sizeof(c->hint), "the maximum is %s", high);
     return false;
 }
 

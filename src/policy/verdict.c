@@ -94,8 +94,8 @@ static char *beside(const struct tc_grant *grant, const char *path, char *reason
         if (!dir || tc_path_within(e->path, path) || !tc_path_within(dir, path))
             continue;
         char *longer = tc_format(
-            "%s; beside %s, if that is a file, it would be private and gone after the call", reason,
-            e->path);
+            "%s; next to %s, if that is a file, it would be private and gone after the call",
+            reason, e->path);
         free(reason);
         return longer;
     }
@@ -140,8 +140,8 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
     const struct tc_fs_entry *entry = find_entry(grant, v);
     if (entry && entry->access == TC_ACCESS_DENY)
         return decide(v, false, entry->origin.key, entry->origin.line,
-                      entry->built_in ? "grant that very path if the tool must have it"
-                                      : "take the path out of denied",
+                      entry->built_in ? "grant exactly that path if the tool must have it"
+                                      : "remove the path from denied",
                       tc_format("%s %s: denied by %s", verb, path,
                                 entry->built_in ? "toolcage itself" : "name"),
                       err);
@@ -179,7 +179,9 @@ static int judge_socket(const struct toolcage_policy *policy, const struct tc_gr
     if (!v->target || (entry && !by_entry(v, entry->path)))
         return tc_fail_memory(err);
     if (entry && file && file->access == TC_ACCESS_DENY)
-        return decide(v, false, file->origin.key, file->origin.line, "take the path out of denied",
+        return decide(v, false, file->origin.key, file->origin.line,
+                      "remove the path from "
+                      "denied",
                       tc_format("connect %s: denied by name", text), err);
     const char *risk = entry ? tc_socket_risk(entry->from) : NULL;
     if (entry)

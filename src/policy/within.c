@@ -55,7 +55,7 @@ int tc_within_compile(struct toolcage_policy *policy, struct tc_document *docume
                       "write within = \"profile:team\" or within = \"../team.toml\"",
                       "within names one file or profile", err);
     if (source->depth == TC_WITHIN_DEPTH_MAX)
-        return refuse(diag, said->at, "take it out of one of them",
+        return refuse(diag, said->at, "remove it from one of them",
                       "a policy is within at most 8 others, and never within itself", err);
     int rc = tc_extends_read(policy, diag, source, said->text, said->at.line, &file, err);
     if (!rc)
@@ -138,8 +138,8 @@ static int tell(struct tc_resolve *r, const char *tool, const struct tc_differen
     const struct tc_spec *said = tc_policy_said(r->policy, r->tool, id);
     _autofree_ char *subject = said ? tc_spec_key(said, key) : strdup("within");
     return tc_resolve_refuse(r, TOOLCAGE_EDENIED, subject, line,
-                             "narrow it, or widen the ceiling; what cannot be compared is said "
-                             "there in the same words",
+                             "narrow it, or widen the ceiling; what cannot be compared must be "
+                             "written there in the same way",
                              "%s is more than %s (`within`, line %u of %s): %s", here, there,
                              TC_LINE_NUMBER(r->policy->within),
                              tc_policy_file(r->policy, r->policy->within), d->text);
@@ -188,7 +188,7 @@ static int check_setup(struct tc_resolve *r, const char *tool)
         return 0;
     const struct toolcage_policy *ceiling = r->policy->ceiling;
     return tc_resolve_refuse(r, TOOLCAGE_EDENIED, mine->prefix, r->policy->within,
-                             "say it there in the same words, or leave it out",
+                             "write it there in the same way, or remove it",
                              "the ceiling %s has no install phase like that of %s", ceiling->name,
                              mine->prefix);
 }

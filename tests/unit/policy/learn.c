@@ -136,7 +136,7 @@ static void the_text_is_a_policy(void **state)
     tc_policy_unref(policy);
     const char *const said[] = {
         "danger: may hold a secret, which the tool then knows: /d/id_rsa",
-        "danger: it runs programs from a place that it may write: /w/project",
+        "danger: it runs programs from a directory that it may write: /w/project",
         "#   read /secret\\x0a[tool.evil]",
         "timeout = \"90s\"",
         "memory = { max = \"2048MiB\"",
@@ -209,8 +209,8 @@ static void what_is_wide_is_said(void **state)
     const char *const said[] = {
         "danger: far more than one project: /var\n",
         "danger: far more than one project: /home/other\n",
-        "note: all of it, for a name in it that a policy cannot say: /d/x\n",
-        "note: all of it, for a name in it that a policy cannot say: /d/y\n",
+        "note: the whole directory, for a name in it that a policy cannot express: /d/x\n",
+        "note: the whole directory, for a name in it that a policy cannot express: /d/y\n",
     };
     for (size_t i = 0; i < TC_COUNT(said); i++)
         assert_non_null(strstr(text, said[i]));

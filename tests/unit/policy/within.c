@@ -71,7 +71,7 @@ static const struct row {
     {IN "[tool.y]\ncollect=['*.csv']\n", "y", NULL, "collects files", 3, "collect by default"},
     {IN "[tool.y]\nwithout=['proc.own']\n", "y", NULL, "without proc.own", 3, "without by default"},
     {IN "[tool.x]\n" X "pids=20\nfilesystem.writable=['/workspace']\n", "x", NULL, NULL, 0, NULL},
-    {IN "[tool.x]\npids=20\n", "x", NULL, "a person takes less part", 1, "tool.x.tier, line 7 of"},
+    {IN "[tool.x]\npids=20\n", "x", NULL, "a person is less involved", 1, "tool.x.tier, line 7 of"},
     {IN "[tool.x]\n" X "pids=21\n", "x", NULL, "pids is", 5, "tool.x.pids, line 11"},
     {IN "[tool.x]\n" X "pids=20\narguments.p={read=['/in']}\n", "x", "{\"p\":\"/in/a\"}", NULL, 0,
      NULL},
