@@ -17,7 +17,7 @@ static const struct tc_option options[] = {
     {"tool", 0, "NAME", NULL, "the tool whose network it is (default: that of [defaults])"},
     {"listen", 0, "ADDRESS:PORT", NULL, "where it listens (127.0.0.1:3128); port 0: any"},
     {"authority", 0, "FILE", NULL,
-     "write the certificate that clients must trust to FILE, for methods and paths"},
+     "where to write the certificate that clients must trust (methods and paths)"},
     TC_OPTION_POLICY,
     {"json", 0, NULL, NULL, "report where it listens and what it refuses in lines of JSON"},
     TC_OPTION_HELP,

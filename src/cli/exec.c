@@ -21,8 +21,8 @@ static const struct tc_option options[] = {
 
 static const char text[] =
     "The first argument that is not an option starts the command. Without a policy file the "
-    "tool may read this\n"
-    "directory, write nothing but a private /tmp, and reach no network; --read, --write and "
+    "tool may\n"
+    "read this directory, write only a private /tmp, and reach no network; --read, --write and "
     "--network\n"
     "grant more. With a policy file options can only narrow the grant.\n"
     "\n"

@@ -15,9 +15,7 @@ static const struct tc_option options[] = {
     {"force", 0, NULL, NULL, "install again what is already installed"},
     {"list", 0, NULL, NULL, "list what is installed and its size, and install nothing"},
     {"remove", 0, NULL, NULL, "remove what is installed"},
-    {"all", 0, NULL, NULL,
-     "with --remove: everything that was installed for your policies, even if none names it "
-     "any more"},
+    {"all", 0, NULL, NULL, "with --remove: what was installed for any policy of yours"},
     TC_OPTION_POLICY,
     TC_OPTION_JSON,
     TC_OPTION_HELP,

@@ -157,7 +157,7 @@ static const char *set_number(struct tc_node *node, const char *text)
         return set_integer(node, text, 16);
     if (is_float(text))
         return set_float(node, text);
-    return "a number that YAML 1.2 takes for a text";
+    return "a number that YAML 1.2 reads as a string";
 }
 
 static const char *set_word(struct tc_node *node, const char *text)
@@ -175,9 +175,9 @@ static const char *set_word(struct tc_node *node, const char *text)
     } else if (special(text, &node->number)) {
         node->kind = TC_NODE_FLOAT;
     } else if (underscored(text)) {
-        return "a number with underscores, which YAML 1.2 takes for a text";
+        return "a number with underscores, which YAML 1.2 reads as a string";
     } else if (is_time(text)) {
-        return "a date or a time, which YAML 1.2 takes for a text";
+        return "a date or a time, which YAML 1.2 reads as a string";
     }
     return NULL;
 }

@@ -138,7 +138,7 @@ static bool refuse_extras(struct reader *r, struct fy_token *anchor, struct fy_t
                     "write the value out where it is needed",
                     "anchors and aliases have no place in a policy");
     if (tag)
-        return fail(r, place_of_token(r, tag), "leave it out; quotes make a text of anything",
+        return fail(r, place_of_token(r, tag), "leave it out; quotes make anything a string",
                     "tags have no place in a policy");
     return true;
 }
@@ -152,7 +152,7 @@ static struct tc_node *slot(struct reader *r, struct tc_place at)
     if (top->node->kind == TC_NODE_ARRAY)
         return tc_node_add(r->document, top->node);
     if (!top->keyed) {
-        fail(r, at, NULL, "a key must be one text");
+        fail(r, at, NULL, "a key must be a single string");
         return NULL;
     }
     top->keyed = false;
@@ -217,7 +217,7 @@ static bool add_key(struct reader *r, struct tc_place at, const char *text, size
     struct tc_node *child, meant = {0};
     const char *wrong = plain ? tc_yaml_plain(text, len, &meant) : NULL;
     if (wrong || (plain && meant.kind != TC_NODE_STRING))
-        return fail(r, at, "write it in quotes", "a key must be a text");
+        return fail(r, at, "write it in quotes", "a key must be a string");
     if (plain && len == 2 && memcmp(text, "<<", 2) == 0)
         return fail(r, at, "write the members out; [defaults] hold for every tool",
                     "merge keys have no place in a policy");
@@ -239,7 +239,8 @@ static bool fill_scalar(struct reader *r, struct tc_place at, const char *text, 
     const char *wrong = plain ? tc_yaml_plain(text, len, node) : NULL;
     if (wrong)
         return fail(r, at,
-                    "write a text in quotes, a number in plain digits; leave out what has no value",
+                    "write a string in quotes, a number in plain digits; leave out keys "
+                    "without a value",
                     wrong);
     if (!plain)
         node->kind = TC_NODE_STRING;
@@ -259,8 +260,10 @@ static bool read_quotes(struct reader *r, struct fy_token *token, char **ret, si
     if (!memmem(from, (size_t)(to - from), "''''", 4))
         return true;
     if (memchr(from, '\n', (size_t)(to - from)) || memchr(from, '\r', (size_t)(to - from)))
-        return fail(r, place_of_token(r, token), "write the text in double quotes, or on one line",
-                    "four single quotes in a row, in a text of several lines");
+        return fail(r, place_of_token(r, token),
+                    "write the string in double quotes, or on one "
+                    "line",
+                    "four single quotes in a row, in a string of several lines");
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     for (; from < to; from += 1 + (*from == '\''))
         tc_buf_addc(&text, *from);
@@ -308,8 +311,10 @@ static bool check_block(struct reader *r, struct fy_token *token)
         for (at = first; at < end->input_pos && !is_break(r->text[at]); at++)
             ;
         if (first < at && first - line + 1 < least)
-            return fail(r, place_of(r, first), "write \"\" for an empty text, or indent its lines",
-                        "this line stands no deeper than the key of the text before it");
+            return fail(r, place_of(r, first),
+                        "write \"\" for an empty string, or indent its "
+                        "lines",
+                        "this line is not indented more than the key of the string before it");
     }
     return true;
 }
@@ -326,7 +331,7 @@ static bool check_header(struct reader *r, struct fy_token *token)
         const char digit = next == '-' || next == '+' ? char_at(r, at + 2) : next;
         if ((r->text[at] == '|' || r->text[at] == '>') && digit >= '0' && digit <= '9')
             return fail(r, place_of(r, at), "write it without the number",
-                        "a text's indentation is that of its first line");
+                        "a string's indentation is that of its first line");
     }
     return true;
 }
@@ -340,7 +345,7 @@ static bool check_escapes(struct reader *r, struct fy_token *token)
         return fail_memory(r);
     for (size_t i = start->input_pos; i + 1 < end->input_pos; i += 1 + (r->text[i] == '\\'))
         if (r->text[i] == '\\' && is_break(r->text[i + 1]))
-            return fail(r, place_of(r, i), "write the text on one line, or below >-",
+            return fail(r, place_of(r, i), "write the string on one line, or below >-",
                         "an escaped line break");
     return true;
 }

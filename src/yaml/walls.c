@@ -59,7 +59,7 @@ struct tc_yaml_wall tc_yaml_walls(const char *text, size_t len)
 {
     struct scan s = {0};
     if (!tc_utf8_valid(text, len))
-        return (struct tc_yaml_wall){"the text holds a NUL or is not UTF-8",
+        return (struct tc_yaml_wall){"the file holds a NUL or is not UTF-8",
                                      "write the policy as UTF-8", first_bad_byte(text, len)};
     for (size_t i = 0; i < len; i++) {
         if (text[i] == '%' && (i == 0 || text[i - 1] == '\n' || text[i - 1] == '\r'))

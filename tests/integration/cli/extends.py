@@ -43,7 +43,7 @@ def places_name_the_file(place):
     place.write("base/base.toml", BASE)
     use = ["explain", "--policy", first, "--tool", "count"]
     expect(place, "explain", [*use, "--read", "/data/x"], 0, f"(tool.count.filesystem.readable, line 7 of {base})",
-           '    7 | filesystem.readable = ["/data"', "process: tier Auto stands for it (tool.count.tier, line 4 of", stream="out")
+           '    7 | filesystem.readable = ["/data"', "process: tier Auto selects it (tool.count.tier, line 4 of", stream="out")
     verdict = json.loads(place.run(*use, "--json", "--read", "/data/x").out)
     top = place.write("top.toml", 'extends = "first.toml"\n')
     expect(place, "the chain", ["explain", "--policy", top, "--tool", "count", "--read", "/data/x"], 0,
@@ -106,7 +106,7 @@ def one_more_path(place):
     done = place.run("allow", "--last")
     check("could not be checked for dangers" not in done.err, "allow: the dangers of a policy that extends others are looked for", done.err)
     place.run("call", "--why", "--policy", first, "b", "{}")
-    expect(place, "allow: the other file says it", ["allow", "--last"], 1, f"is said in {base}, line 7", "hint: add the path there")
+    expect(place, "allow: the other file says it", ["allow", "--last"], 1, f"is set in {base}, line 7", "hint: add the path there")
 
 
 def the_policy_stays(place):

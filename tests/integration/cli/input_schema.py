@@ -296,7 +296,7 @@ def the_file():
         write(place, "other.json", json.dumps(secret))
         os.symlink("other.json", os.path.join(place.project, "schema.json"))
         answer = place.run("policy", "check", path)
-        check(answer.code == 1 and "toolcage.toml:3:16: error: this is no schema" in answer.err and "canary" not in answer.err + answer.out, "what is no schema is not quoted", answer)
+        check(answer.code == 1 and "toolcage.toml:3:16: error: this is not the schema" in answer.err and "canary" not in answer.err + answer.out, "what is no schema is not quoted", answer)
         write(place, "other.json", '{"type": "canary-4711')
         answer = place.run("policy", "check", path)
         check(answer.code == 1 and "toolcage.toml:3:16: error: this is not the JSON" in answer.err and "canary" not in answer.err + answer.out, "nor what is no JSON", answer)

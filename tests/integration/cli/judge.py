@@ -87,9 +87,9 @@ def tests(place):
     report = json.loads(place.run("policy", "test", "--json", "--policy", path, wrong).out)
     check(report["counts"] == {"passed": 6, "failed": 1} and report["tests"][1]["file"] == str(wrong), "--json", report)
     broken = place.write("broken.toml", "[tool.x]\n")
-    expect(place, "a policy in place of tests", ["policy", "test", "--policy", path, broken], 125, f"{broken} is a policy, not a file of tests",
+    expect(place, "a policy in place of tests", ["policy", "test", "--policy", path, broken], 125, f"{broken} is a policy, not a test file",
            "--policy")
-    expect(place, "a policy after the first", ["policy", "test", path, broken], 125, f"{broken} is a policy, not a file of tests")
+    expect(place, "a policy after the first", ["policy", "test", path, broken], 125, f"{broken} is a policy, not a test file")
     expect(place, "a policy without tests", ["policy", "test", broken], 0, "1..0 # SKIP", stream="out")
     expect(place, "no such file", ["policy", "test", "--policy", path, "nowhere.toml"], 125, "nowhere.toml")
 
@@ -111,7 +111,7 @@ def what_is_tested(place):
     bad = place.write("away/bad.toml", TESTED.replace("tier", "teir"))
     for name, where in (("found", here), ("not found", away)):
         answer = expect(place, f"a mistaken policy, another is {name}", ["policy", "test", bad], 125, f"{bad}:4:1: error: unknown key", "did you mean", cwd=where)
-        check("there is no policy" not in answer.err and "not a file of tests" not in answer.err, "its mistake is what is told", answer)
+        check("there is no policy" not in answer.err and "not a test file" not in answer.err, "its mistake is what is told", answer)
     wrong = place.write("away/wrong.toml", MORE.replace("denied =", "deneid ="))
     expect(place, "mistaken tests", ["policy", "test", wrong], 125, f"{wrong}:7:1: error: unknown key", cwd=here)
     torn = place.write("away/torn.toml", MORE + "\0" + MORE.replace('call = "denied"', 'call = "allowed"'))
@@ -129,7 +129,7 @@ def explain(place):
     path = place.write("t.toml", TESTED)
     use = ["explain", "--policy", path, "--tool", "count"]
     expect(place, "explain: allowed", [*use, "--read", "/data/x"], 0, "allowed: read /data/x", '    7 | filesystem.readable = ["/data"]',
-           "^~~~~", "set by the tool itself", "process: tier Auto stands for it (tool.count.tier, line 4)", "held by   fs.read: ", stream="out")
+           "^~~~~", "set by the tool itself", "process: tier Auto selects it (tool.count.tier, line 4)", "held by   fs.read: ", stream="out")
     expect(place, "explain: inherited", [*use, "--read", "/data/no"], 1, "denied: ", "    2 | ", "inherited from [defaults]", "fs.denied", stream="out")
     expect(place, "explain: an argument", [*use, "--arguments", '{"file": "/in/x"}', "--read", "/in/x"], 0, "arguments.file.read", stream="out")
     answer = place.run(*use, "--json", "--connect", "a.example")

@@ -145,7 +145,7 @@ def dangers(s):
     s.write("data/api.key", "k")
     done = learn(s, "sh", "-c", f"cat {s.data}/api.key; ./run.sh; cp run.sh run2.sh; echo x > more")
     check("danger: may hold a secret" in done.stdout, "a file that may hold a secret", done.stdout)
-    check("danger: it runs programs from a place that it may write" in done.stdout, "a program that it may write", done.stdout)
+    check("danger: it runs programs from a directory that it may write" in done.stdout, "a program that it may write", done.stdout)
     programs_of_home = os.path.join(s.environ["HOME"], ".local/bin")
     os.makedirs(programs_of_home, exist_ok=True)
     done = learn(s, "sh", "-c", f"echo x > {programs_of_home}/ls", flags=("--write", programs_of_home))

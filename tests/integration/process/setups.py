@@ -181,7 +181,7 @@ def places(s):
     for into in ("/tmp/x", "/workspace/x", "/proc/x", "/dev/shm/x", "/usr/x", "/", "/etc/x", "/setup/x", "deps"):
         bad = Tool(s, into=into, where="bad")
         check(bad.setup("--list").code == 125, f"nothing is installed into {into}", bad.setup("--list"))
-    for line, word in (('filesystem.writable = ["/data"]', "writes to `into`"), ('stdin = "x"', "unknown key"), ('setup = { into = "/x" }', "unknown key"),
+    for line, word in (('filesystem.writable = ["/data"]', "writes only to `into`"), ('stdin = "x"', "unknown key"), ('setup = { into = "/x" }', "unknown key"),
                        ('secrets.A = { from = "env:A", hosts = ["a.example"], header = "B: {secret}" }', "unknown key"), ('arguments.a = { type = "string" }', "unknown key")):
         bad = Tool(s, install=line, where="bad")
         check(bad.setup("--list").code == 125 and word in bad.setup("--list").err, f"not in an install phase: {line}", bad.setup("--list"))

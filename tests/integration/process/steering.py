@@ -83,7 +83,7 @@ def words(s):
     wrong = s.policy(more='filesystem.steering = { add = ["/a", ".x"], remove = ["toolcage.toml", "a/../b", ".x"] }')
     said = subprocess.run([TOOLCAGE, "policy", "check", wrong], env=s.environ, capture_output=True, check=False)
     text = (said.stdout + said.stderr).decode()
-    check(said.returncode and text.count("this is no name") == 2 and "decides about later calls" in text and ".x is added and removed" in text, "what cannot be named is refused", text)
+    check(said.returncode and text.count("this is neither a name") == 2 and "controls later calls" in text and ".x is added and removed" in text, "what cannot be named is refused", text)
 
 
 def configured(s):

@@ -372,7 +372,7 @@ static void a_servers_tool_only_checks(void **state)
         const char *tool, *arguments, *why;
         uint32_t line;
     } bad[] = {
-        {"read", "{\"path\":\"/etc/x\"}", "outside of what the argument may name", 9},
+        {"read", "{\"path\":\"/etc/x\"}", "outside the bounds of the argument", 9},
         {"read", "{\"path\":\"x\"}", "does not start with", 9},
         {"read", "{\"path\":\"/workspace/../x\"}", "holds \"..\"", 9},
         {"read", "{\"path\":\"/workspace/.env\"}", "denied by the policy", 8},

@@ -86,7 +86,7 @@ static void errors_name_the_file(void **state)
         {"extends='profile:nope'", "the profiles are read-only workspace"},
         {"extends='none.toml'", "no file /srv/p/none.toml"},
         {"extends=3", "extends names files"},
-        {"extends='~/.aws/credentials'", "is not called as a policy is"},
+        {"extends='~/.aws/credentials'", "does not have a policy's file name"},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct toolcage_policy *policy = NULL;
@@ -183,9 +183,9 @@ static void there_are_caps(void **state)
         const char *wrong;
     } rows[] = {
         {1, 8, NULL},
-        {1, 9, "at most 32 files in 8 steps"},
+        {1, 9, "at most 32 files in 8 levels"},
         {31, 0, NULL},
-        {32, 0, "at most 32 files in 8 steps"},
+        {32, 0, "at most 32 files in 8 levels"},
         {3, (size_t)1 << 20, NULL},
         {4, (size_t)1 << 20, "more than 4 MiB"},
         {31, (size_t)1 << 20, "more than 4 MiB"},

@@ -381,7 +381,7 @@ static void an_install_phase_has_its_place(void **state)
     assert_int_equal(json_integer_value(json_object_get(net, "line")), 7);
     assert_int_equal(json_integer_value(json_object_get(net, "column")), 13);
     assert_string_equal(text_of(input, "key"), "tool.x.setup.inputs");
-    assert_non_null(strstr(text_of(input, "message"), "installs by r.txt, which tool.w may"));
+    assert_non_null(strstr(text_of(input, "message"), "installs with r.txt, which tool.w may"));
     json_decref(all);
 }
 

@@ -31,7 +31,7 @@ static const struct row rows[] = {
     {"anyOf = [{ maxLength = 1 }, { type = \"integer\" }]", "7", NULL},
     {"anyOf = [{ maxLength = 1 }, { type = \"integer\" }]", "\"a\"", NULL},
     {"anyOf = [{ maxLength = 1 }, { type = \"integer\" }]", "\"ab\"",
-     "none of 2 schemas fits: a has 2 characters"},
+     "none of 2 schemas matches: a has 2 characters"},
     {"anyOf = [{ maxLength = 1 }, { type = \"integer\" }]", "true", "must be of type string"},
     {"anyOf = [{ minLength = 9 }, { maxLength = 1 }], type = \"string\"", "\"ab\"", "none of 2"},
     {"oneOf = [{ pattern = \"a\" }, { pattern = \"b\" }]", "\"ab\"", "more than one"},
@@ -40,12 +40,12 @@ static const struct row rows[] = {
     {"allOf = [{ type = \"integer\" }, { minimum = 3 }]", "3", NULL},
     {"allOf = [{ type = \"integer\" }, { minimum = 3 }]", "2", "is less than 3"},
     {"allOf = [{ type = \"integer\" }, { minimum = 3 }]", "\"x\"", "must be of type integer"},
-    {"type = \"integer\", not = { minimum = 3, maximum = 5 }", "4", "excludes by not"},
+    {"type = \"integer\", not = { minimum = 3, maximum = 5 }", "4", "`not` excludes"},
     {"type = \"integer\", not = { minimum = 3, maximum = 5 }", "6", NULL},
-    {"type = \"number\", not = { type = \"integer\" }", "2.0", "excludes by not"},
+    {"type = \"number\", not = { type = \"integer\" }", "2.0", "`not` excludes"},
     {"not = { not = { const = \"a\" } }", "\"a\"", NULL},
-    {"not = { not = { const = \"a\" } }", "\"b\"", "excludes by not"},
-    {"type = \"string\", not = {}", "\"a\"", "excludes by not"},
+    {"not = { not = { const = \"a\" } }", "\"b\"", "`not` excludes"},
+    {"type = \"string\", not = {}", "\"a\"", "`not` excludes"},
 
     {"type = \"array\", prefixItems = [{ type = \"integer\" }, {}]", "[1, \"x\"]", NULL},
     {"type = \"array\", prefixItems = [{ type = \"integer\" }, {}]", "[1]", NULL},
@@ -73,7 +73,7 @@ static const struct row rows[] = {
      "required = [\"y\"] }]",
      "{\"x\":\"1\",\"z\":\"1\"}", "not declared"},
     {"type = \"object\", properties = { x = {} }, not = { properties.x = { const = \"1\" } }",
-     "{\"x\":\"1\"}", "excludes by not"},
+     "{\"x\":\"1\"}", "`not` excludes"},
 
     {"type = \"object\", additionalProperties = { type = \"integer\" }", "{\"x\":1,\"y\":2}", NULL},
     {"type = \"object\", additionalProperties = { type = \"integer\" }", "{\"x\":\"1\"}",
@@ -96,7 +96,7 @@ static const struct row rows[] = {
     {"type = \"object\", additionalProperties = {}, dependentSchemas.x = { minProperties = 2 }",
      "{\"x\":\"1\"}", "at least 2"},
     {"type = \"array\", contains = { const = \"a\" }", "[\"b\",\"a\"]", NULL},
-    {"type = \"array\", contains = { const = \"a\" }", "[\"b\"]", "holds no element"},
+    {"type = \"array\", contains = { const = \"a\" }", "[\"b\"]", "has no element"},
     {"type = \"array\", contains = { const = \"a\" }, minContains = 0", "[]", NULL},
     {"type = \"array\", contains = { const = \"a\" }, maxContains = 1", "[\"a\",\"a\"]",
      "at most 1"},
@@ -179,7 +179,7 @@ static void no_part_opens_a_bound(void **state)
     granted(policy, (struct ask){.tool = "t", .arguments = "{\"a\":null}"}, &none);
     assert_int_equal(access_of(&none, "/data/x"), '-');
     refused(policy, (struct ask){.tool = "t", .arguments = "{\"a\":\"/etc/passwd\"}"},
-            TOOLCAGE_EARGUMENTS, "arguments.a", 3, "outside of what the argument may name");
+            TOOLCAGE_EARGUMENTS, "arguments.a", 3, "outside the bounds of the argument");
     /* what prefixItems takes is not what items lists */
     refused(policy, (struct ask){.tool = "t", .arguments = "{\"a\":null,\"l\":[\"-rf\",\"-v\"]}"},
             TOOLCAGE_EARGUMENTS, "arguments", 2, "would be read as an option");

@@ -90,7 +90,7 @@ static void patterns_are_found(void **state)
         (void)snprintf(arguments, sizeof(arguments), "{\"a\":\"%d\"}", i);
         if (i < 300)
             refused(policy, (struct ask){.tool = "t", .arguments = arguments}, TOOLCAGE_EARGUMENTS,
-                    "arguments.a", 3, "excludes by not");
+                    "arguments.a", 3, "`not` excludes");
         else
             granted(policy, (struct ask){.tool = "t", .arguments = arguments}, &grant);
     }

@@ -54,14 +54,14 @@ static const struct {
     {"call = \"allowed\"\narguments = { p = \"/in/x\" }\n", 1, 0, NULL},
     {"call = \"denied\"\narguments = { p = \"/in/../etc\" }\n", 1, 0, "holds"},
     {"call = \"denied\"\narguments = { p = \"/in/x\" }\n", 0, 1, "the policy grants the call"},
-    {"call = \"allowed\"\narguments = { p = \"/etc/x\" }\n", 0, 1, "outside of what"},
+    {"call = \"allowed\"\narguments = { p = \"/etc/x\" }\n", 0, 1, "outside the bounds"},
     {"call = \"allowed\"\narguments = { p = \"/in/x\", n = 10 }\n", 0, 1, NULL},
     {"call = \"denied\"\narguments = { p = \"/in/x\", n = 1.5 }\n", 1, 0, NULL},
     {"call = \"denied\"\n", 1, 0, NULL}, /* p is missing */
     {"arguments = { p = \"/in/x\" }\nallowed = [\"read /in/x\"]\ndenied = [\"read /in/y\"]\n", 2, 0,
      NULL},
     /* wrong arguments do not make a denied access pass */
-    {"arguments = { p = \"/etc/x\" }\ndenied = [\"read /etc/x\"]\n", 0, 1, "outside of what"},
+    {"arguments = { p = \"/etc/x\" }\ndenied = [\"read /etc/x\"]\n", 0, 1, "outside the bounds"},
     {"arguments = { p = \"/etc/x\" }\ncall = \"denied\"\ndenied = [\"read /in/x\"]\n", 2, 0, NULL},
     {"allowed = [\"connect https://a.example/\"]\n", 0, 1, "is a URL"},
     {"denied = [\"connect https://a.example/\"]\n", 0, 1, "is a URL"},
