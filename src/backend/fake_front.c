@@ -14,7 +14,7 @@ static int fail_word(struct toolcage_error **err, const char *word, const char *
         err,
         &(struct tc_why){
             .code = TOOLCAGE_EBACKEND, .stage = "lower", .subject = word, .hint = expected},
-        "the fake backend does not know the word %s", word);
+        "the fake backend does not know %s", word);
 }
 
 static bool is_status(const char *word)

@@ -97,7 +97,7 @@ static char *how_written(const struct tc_cage *cage, const char *how)
     }
     return tc_format("%s%s%s%s", how, layers ? "; in a private layer" : "",
                      copies ? "; in a private copy" : "",
-                     files ? "; single files in a private directory, brought back one by one" : "");
+                     files ? "; single files in a private directory, written back one by one" : "");
 }
 
 /* Said of the call: what it may connect to, and who does that. */
@@ -147,7 +147,8 @@ static char *how_reached(const struct tc_upstream *up, const char *how)
 {
     _autofree_ char *at = tc_upstream_write(up);
     return at ? tc_format("%s, through %s%s", how, at,
-                          up->names ? ", which looks up the names: where they lead is not checked"
+                          up->names ? ", which resolves the names: the addresses are not "
+                                      "checked"
                                     : "")
               : NULL;
 }
@@ -165,7 +166,7 @@ static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const c
     if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets)
         return how_connected(cage, how);
     if (clause == TC_CLAUSE_FS_STEERING && cage->plan->workspace != TC_WORKSPACE_BIND)
-        return strdup("held back when changes come back");
+        return strdup("left out when changes are committed");
     return strdup(how);
 }
 

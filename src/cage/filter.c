@@ -39,8 +39,8 @@ static int change(struct tc_cage *cage)
     if (!changes || !program || !code)
         return tc_cage_fail_memory(cage, "seccomp");
     if (!tc_seccomp_changes(changes, &cage->plan->syscalls_deny, &cage->plan->syscalls_allow, &bad))
-        return refuse(cage, bad, "take it out of `syscalls`",
-                      "this is no call by which the profile can be changed");
+        return refuse(cage, bad, "remove it from `syscalls`",
+                      "the profile cannot be changed by this call");
     size_t len = tc_seccomp_change(p->box.filter, changes, p->box.watch, code);
     if (!len)
         return refuse(cage, bad, "name fewer calls", "the changed filter is too long");
@@ -59,9 +59,8 @@ int tc_process_filter(struct tc_cage *cage)
         return 0;
     /* there who ends the tool and what it started needs more calls, and sees other processes */
     if (p->shared)
-        return refuse(
-            cage, "syscalls",
-            "take allow and deny out; `toolcage doctor` names what a full cage needs here",
-            "without namespaces `syscalls` stays the default profile");
+        return refuse(cage, "syscalls",
+                      "remove allow and deny; `toolcage doctor` names what a full cage needs here",
+                      "without namespaces `syscalls` stays the default profile");
     return change(cage);
 }

@@ -40,7 +40,7 @@ static const char covered[] =
 static const char nftables[] =
     "a host with any port needs nf_tables in the kernel (modprobe nft_redir), or name its ports";
 static const char other[] = "`toolcage doctor` shows what this machine lacks; docs/places.md says "
-                            "what each kind of place needs";
+                            "what each environment needs";
 
 static bool says(const char *path, const char *text)
 {

@@ -203,9 +203,8 @@ static int furnish(struct tc_process_host *h, struct tc_outcome *outcome)
                                      .stage = "namespaces",
                                      .subject = "mount",
                                      .errnum = errno,
-                                     .hint =
-                                         "the helper needs the kernel's mount API (5.12 or newer); "
-                                         "`toolcage doctor` tells what is missing"},
+                                     .hint = "the helper needs the kernel's mount API (5.12 or "
+                                             "newer); `toolcage doctor` says what is missing"},
                     TC_CLAUSE_FS_READ, "the helper cannot mount in its own namespace");
     struct toolcage_error *err = NULL;
     _autobuf_ struct tc_buf mounts = TC_BUF_INIT;

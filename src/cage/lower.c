@@ -180,15 +180,15 @@ int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_
     if (grant->workspace == TC_WORKSPACE_BIND && grant->limits.disk_set) {
         for (size_t i = 0; i < grant->fs_count; i++)
             if (grant->fs[i].access == TC_ACCESS_WRITE)
-                return tc_fail(
-                    err,
-                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                     .stage = "lower",
-                                     .subject = "disk",
-                                     .hint = "use workspace = { mode = \"overlay\" }, or take "
-                                             "`disk` out"},
-                    "`disk` cannot bound %s, which is bound writable from the host",
-                    grant->fs[i].path);
+                return tc_fail(err,
+                               &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                                .stage = "lower",
+                                                .subject = "disk",
+                                                .hint =
+                                                    "use workspace = { mode = \"overlay\" }, or "
+                                                    "remove `disk`"},
+                               "`disk` cannot bound %s, which is bound writable from the host",
+                               grant->fs[i].path);
     }
     return fill(ret, grant, backend) ? 0 : tc_fail_memory(err);
 }

@@ -339,7 +339,8 @@ static int check_broker(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     const char *fix = "set unix_sockets = \"none\", or run it where namespaces can be made";
-    const char *lack = p->shared ? "without namespaces nobody can connect in the tool's place"
+    const char *lack = p->shared ? "without namespaces toolcage cannot connect in place of the "
+                                   "tool"
                                  : tc_broker_lacks(&fix);
     if (!lack)
         return 0;

@@ -194,7 +194,7 @@ static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
         return 0;
     }
     return fail(cage, "toolcage-egress", "free memory on this machine",
-                "the egress proxy cannot be told the policy's entries");
+                "the policy's entries cannot be sent to the egress proxy");
 }
 
 int tc_proxy_start(struct tc_cage *cage)
@@ -258,7 +258,7 @@ int tc_proxy_listen(struct tc_cage *cage, const int *fds, size_t count, int32_t 
     tc_close_all(fds, count);
     return rc == 0 ? 0
                    : fail(cage, "toolcage-egress", "try again; the machine may be out of memory",
-                          "the egress proxy cannot be handed the cage's sockets");
+                          "the cage's sockets cannot be passed to the egress proxy");
 }
 
 int tc_proxy_fd(const struct tc_cage *cage)

@@ -200,7 +200,8 @@ static int check_clauses(struct tc_cage *cage)
     tc_buf_addf(&hint, "%s`toolcage doctor` names what a full cage needs here",
                 hint.len ? "; or: " : "");
     _autofree_ char *message =
-        tc_format("no namespaces can be made here, and Landlock and seccomp alone do not hold %s",
+        tc_format("no namespaces can be made here, and Landlock and seccomp alone cannot "
+                  "enforce %s",
                   names.data);
     return refuse(cage, (enum tc_clause)first, tc_clause_name((enum tc_clause)first), hint.data,
                   message ? message : "out of memory");
@@ -214,11 +215,11 @@ static int check_item(struct tc_cage *cage, const struct tc_item *item)
     const struct tc_process_cage *p = TC_PRIV(cage);
     if (item->name) /* its descriptor is that of the directory around it */
         return refuse(cage, TC_CLAUSE_FS_WRITE, item->path, "grant its directory",
-                      "without namespaces no file can be given for writing by itself");
+                      "without namespaces no single file can be writable");
     if (strcmp(item->path, item->mount->from) != 0)
         return refuse(cage, TC_CLAUSE_FS_READ, item->path,
                       "grant it by its path on the host, without `from`",
-                      "without namespaces no path can be shown at another place");
+                      "without namespaces no path can be shown under another name");
     for (size_t i = 0; i < p->trees.item_count; i++)
         if (!item->writable && p->trees.items[i].writable &&
             tc_path_within(p->trees.items[i].path, item->path))

@@ -228,8 +228,8 @@ static int replaced(struct tc_cage *cage, const struct tc_report *r, const char 
                          .stage = stage,
                          .subject = shown ? shown : path,
                          .errnum = r->errnum,
-                         .hint = "call it again; a path that always changes is better copied: "
-                                 "workspace = { mode = \"copy\" }"},
+                         .hint = "call it again; copy a path that keeps changing: workspace = "
+                                 "{ mode = \"copy\" }"},
         tc_box_stage_clause(&TC_PRIV(cage)->box, r->stage),
         "%s was replaced while the cage was being built", shown ? shown : path);
 }
@@ -443,7 +443,7 @@ void tc_process_reap(struct tc_cage *cage)
                                             .stage = "supervise",
                                             .subject = "PID 1",
                                             .hint = "the machine may be out of memory: try again"},
-                           -1, "the cage could not tell how the tool began or ended");
+                           -1, "the cage could not report how the tool started or ended");
         return;
     }
     if (p->child.ready) { /* killed from outside, by us or by the kernel */
@@ -458,5 +458,5 @@ void tc_process_reap(struct tc_cage *cage)
                          .subject = "PID 1",
                          .hint = "the machine may be out of memory: raise `memory`, or look "
                                  "at the kernel's log"},
-        -1, "the cage ended before its walls stood");
+        -1, "the cage ended before it was complete");
 }

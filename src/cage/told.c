@@ -14,13 +14,13 @@ static const char *const hints[TC_EGRESS_REASONS] = {
     [TC_EGRESS_NOT_PUBLIC] =
         "the name leads to an address inside this machine or its network; only "
         "an entry with that very address allows it",
-    [TC_EGRESS_OTHER_NAME] = "the connection spoke of another host than the one it was made for",
-    [TC_EGRESS_UNCLEAR] = "the request can be read in two ways",
+    [TC_EGRESS_OTHER_NAME] = "the connection named another host than the one it was made to",
+    [TC_EGRESS_UNCLEAR] = "the request is ambiguous",
     [TC_EGRESS_TOO_MANY] = "too many connections at one time; a larger `connections` allows more",
     [TC_EGRESS_NOT_SPOKEN] =
-        "its requests are looked into; the program does not trust /etc/toolcage-ca.pem, pins a "
-        "certificate, or speaks HTTP/2 alone",
-    [TC_EGRESS_SPENT] = "the call's limit of bytes is reached; a larger `transfer` allows more",
+        "its requests are inspected; the program does not trust /etc/toolcage-ca.pem, pins a "
+        "certificate, or speaks only HTTP/2",
+    [TC_EGRESS_SPENT] = "the call's `transfer` limit is reached; a larger one allows more",
     [TC_EGRESS_NOT_REQUEST] = "the entries of that host allow other methods or paths",
 };
 

@@ -240,7 +240,7 @@ int tc_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t leng
         return r;
     if (call->rows)
         return fail_usage(err, "stdin", "use toolcage_call_open_stdin(): what is written is typed",
-                          "a terminal takes no standard input made beforehand");
+                          "a terminal takes no standard input that is set beforehand");
     if (call->input.pipe >= 0)
         return fail_usage(err, "stdin", "write the bytes into that descriptor",
                           "standard input was opened as a pipe already");
@@ -280,7 +280,7 @@ static int check_size(int rows, int columns, struct toolcage_error **err)
     if (rows > 0 && rows <= UINT16_MAX && columns > 0 && columns <= UINT16_MAX)
         return 0;
     return fail_usage(err, "terminal", "give 1 to 65535 rows and columns, as in 24 and 80",
-                      "this is no size of a terminal");
+                      "this is not the size of a terminal");
 }
 
 int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
@@ -293,7 +293,7 @@ int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
         return r;
     if (call->input.bytes)
         return fail_usage(err, "stdin", "use toolcage_call_open_stdin(): what is written is typed",
-                          "a terminal takes no standard input made beforehand");
+                          "a terminal takes no standard input that is set beforehand");
     call->rows = (uint16_t)rows;
     call->columns = (uint16_t)columns;
     return 0;
@@ -324,7 +324,7 @@ int tc_call_resize(struct toolcage_call *call, int rows, int columns, struct too
         return tc_fail(err,
                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
                                         .stage = "resize",
-                                        .hint = "say it again in a moment"},
+                                        .hint = "try again in a moment"},
                        "the helper has not taken earlier sizes yet");
     call->rows = (uint16_t)rows;
     call->columns = (uint16_t)columns;

@@ -19,7 +19,7 @@ static int check_action(const char *action, struct toolcage_error **err)
                                     .stage = "changes",
                                     .subject = action,
                                     .hint = "the actions are show, commit, overwrite and discard"},
-                   "nothing can be done with changes by \"%.60s\"", action);
+                   "changes have no action \"%.60s\"", action);
 }
 
 static void add_waiting(struct tc_buf *buf, const struct tc_outcome *outcome)

@@ -130,8 +130,8 @@ static int fail_all(const struct toolcage_policy *policy, const struct tc_grant 
                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
                                     .stage = "route",
                                     .subject = "fallback",
-                                    .hint = "toolcage doctor says what this machine lacks, and how "
-                                            "to mend it",
+                                    .hint = "toolcage doctor says what this machine lacks, and "
+                                            "how to fix it",
                                     .file = line ? tc_policy_file(policy, line) : NULL,
                                     .line = tc_policy_number(line),
                                     .column = line ? 1 : 0},

@@ -134,7 +134,7 @@ int tc_engine_submit(struct toolcage_engine *engine, const struct tc_job *it, co
                      size_t count, struct toolcage_error **err)
 {
     struct tc_job job = *it;
-    _Static_assert(sizeof(TC_BUILD_ID) <= sizeof(job.build), "the build id fits");
+    _Static_assert(sizeof(TC_BUILD_ID) <= sizeof(job.build), "the build id matches");
     memcpy(job.build, TC_BUILD_ID, sizeof(TC_BUILD_ID));
     if (tc_send(engine->sock, &job, sizeof(job), fds, count) == 0)
         return 0;

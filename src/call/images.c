@@ -39,9 +39,8 @@ static int use(const struct toolcage_policy *policy, const char *name, bool expl
                                 &(struct tc_why){.code = TOOLCAGE_EPOLICY,
                                                  .stage = "image",
                                                  .subject = name,
-                                                 .hint = "toolcage image list shows the names that "
-                                                         "there are"},
-                                "\"%s\" is no name of an image: %s", name, complaint)
+                                                 .hint = "toolcage image list lists the names"},
+                                "\"%s\" is not the name of an image: %s", name, complaint)
                       : tc_image_use(&ref, &path, ret_lock, &why);
     if (r == 0)
         return tc_grant_root(grant, path, err);

@@ -111,8 +111,8 @@ static int check_place(const struct tc_install *install, const struct tc_grant *
                        &(struct tc_why){.code = TOOLCAGE_EDENIED,
                                         .stage = "setup",
                                         .subject = install->prefix,
-                                        .hint = "give `into` a place of its own"},
-                       "what is installed for %s stands at %s, which meets the granted path %s",
+                                        .hint = "give `into` a directory of its own"},
+                       "what is installed for %s is at %s, which overlaps the granted path %s",
                        install->tool, install->into, e->path);
     }
     return 0;
@@ -131,7 +131,8 @@ static int fail_missing(const struct tc_install *install, const struct toolcage_
                                     .file = tc_policy_file(policy, install->line),
                                     .line = tc_policy_number(install->line),
                                     .column = 1},
-                   "what %s needs in %s is not installed, or its clause or inputs changed since",
+                   "what %s needs in %s is not installed, or its clause or inputs have changed "
+                   "since",
                    install->tool, install->into);
 }
 
@@ -328,7 +329,7 @@ static int check_action(const struct toolcage_policy *policy, const char *tool, 
                                         .stage = "setup",
                                         .subject = action,
                                         .hint = "the actions are list, remove and (of all) clear"},
-                       "nothing can be done with what is installed by this word");
+                       "what is installed has no such action");
     if (!tool || (tc_policy_setup(policy, tool, &install) && strcmp(install.tool, tool) == 0))
         return 0;
     bool known = tc_policy_has_tool(policy, tool);

@@ -332,7 +332,7 @@ int tc_call_learned_policy(const struct toolcage_call *call, const char *name, c
         return tc_fail(err, &why, "the call has not ended yet");
     why.hint = "set \"denials\" to \"accesses\" before it starts";
     if (call->grant.denials != TC_DENIALS_ACCESSES)
-        return tc_fail(err, &why, "the call did not list what it touched");
+        return tc_fail(err, &why, "the call did not record what it touched");
     why.subject = name;
     why.hint = "letters, digits, _ and -, beginning with a letter";
     if (name && !tc_policy_tool_name(name))

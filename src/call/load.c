@@ -66,7 +66,7 @@ static int where(int fd, const char *path, char **ret, struct toolcage_error **e
     if (n < 0)
         return fail_read(err, path, errno);
     if (n == 0 || real[0] != '/' || (size_t)n == sizeof(real))
-        return fail_kind(err, path, "lies where it has no name", "save it under a shorter path");
+        return fail_kind(err, path, "is where it has no name", "save it under a shorter path");
     *ret = strndup(real, (size_t)n);
     return *ret ? 0 : tc_fail_memory(err);
 }
@@ -104,7 +104,9 @@ static int read_file(const char *path, const struct stat *first, struct tc_buf *
         return fail_kind(err, path, "is not a regular file", "save it as a plain file first");
     int rc = st.st_size > POLICY_MAX ? 0 : tc_read_all(fd, text);
     if (st.st_size > POLICY_MAX || text->len > POLICY_MAX)
-        return fail_kind(err, path, "is larger than 4 MiB", "split it: one policy file a project");
+        return fail_kind(err, path, "is larger than 4 MiB",
+                         "split it: one policy file per "
+                         "project");
     if (text->failed)
         return tc_fail_memory(err);
     if (rc < 0)

@@ -112,7 +112,7 @@ static void add_stream(struct tc_buf *buf, const char *name, const struct tc_str
     if (!s->head_len)
         return;
     if (!tc_utf8_valid(s->head, s->head_len)) {
-        tc_buf_addf(buf, "%s: %lld bytes that are not UTF-8 text\n", name, (long long)s->bytes);
+        tc_buf_addf(buf, "%s: %lld bytes that are not UTF-8\n", name, (long long)s->bytes);
         return;
     }
     tc_buf_addf(buf, "%s%s:\n", name, s->truncated ? " (truncated)" : "");

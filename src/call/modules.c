@@ -29,8 +29,7 @@ static int fail_engine(const char *path, const char *reason, struct toolcage_err
                    &(struct tc_why){.code = TOOLCAGE_EBACKEND,
                                     .stage = "engine",
                                     .subject = path,
-                                    .hint = "toolcage wasm install fetches it, and checks that it "
-                                            "is the one"},
+                                    .hint = "toolcage wasm install fetches and checks it"},
                    "the WebAssembly engine Wasmtime " TC_WASM_VERSION " %s", reason);
 }
 
@@ -121,8 +120,8 @@ static int name_module(struct tc_grant *grant, struct toolcage_error **err)
                        &(struct tc_why){.code = TOOLCAGE_EUSAGE,
                                         .stage = "module",
                                         .subject = "module",
-                                        .hint = "module = \"./tool.wasm\" in the policy, or name "
-                                                "the file as the command's first word"},
+                                        .hint = "module = \"./tool.wasm\" in the policy, or "
+                                                "name the file as the command's first element"},
                        "there is no module to run");
     grant->module = tc_path_absolute(grant->caller_cwd ? grant->caller_cwd : "/", name);
     return grant->module ? 0 : tc_fail_memory(err);

@@ -45,7 +45,7 @@ static int read_engine(const char *path, struct tc_buf *ret, struct toolcage_err
     errno = 0;
     return fail(path,
                 TC_WASM_DIGEST[0] ? "let toolcage wasm install fetch it"
-                                  : "WebAssembly runs on x86-64 alone so far",
+                                  : "WebAssembly runs only on x86-64 so far",
                 "this is not the shared library of Wasmtime " TC_WASM_VERSION " for this machine",
                 err);
 }

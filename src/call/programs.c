@@ -270,7 +270,7 @@ static int fail_missing(const struct extension *x, const char *name, const char 
     struct tc_why why = {.code = TOOLCAGE_ENOT_FOUND,
                          .stage = "programs",
                          .subject = name,
-                         .hint = "install it, or take it out of the policy's `programs`",
+                         .hint = "install it, or remove it from the policy's `programs`",
                          .line = x->said.line};
     if (why.line) {
         why.file = tc_policy_file(x->policy, why.line);

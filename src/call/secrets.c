@@ -87,7 +87,7 @@ static int take(struct reading *r, const char *value, size_t len)
         return fail(r, 0, "put the value there alone, in one line of 8 to 16384 bytes", wrong);
     if (strcmp(r->secret->name, TC_UPSTREAM_SECRET) == 0 && !is_pair(value, len))
         return fail(r, 0, "write USER:PASSWORD, each of 1 to 255 bytes",
-                    "it is no user and password");
+                    "it is not a user and a password");
     return tc_strv_take(&r->values, strndup(value, len)) ? 0 : tc_fail_memory(r->err);
 }
 
@@ -125,17 +125,17 @@ static int open_file(const struct reading *r, const char *path, int *ret)
     char real[PATH_MAX];
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return fail(r, errno, "make the file, readable for who runs toolcage",
+        return fail(r, errno, "create the file, readable for the user who runs toolcage",
                     "it cannot be opened");
     if (!S_ISREG(st.st_mode))
-        return fail(r, 0, "name a file", "it is no file");
+        return fail(r, 0, "name a file", "it is not a file");
     if (!real_path(fd, real) || is_shown(r->grant, real, path))
         return fail(r, 0, "keep the file where no grant leads",
                     "it is a link into what the tool may read");
     /* one that can put a link there would choose what is sent */
     if (tc_grant_tool_writes(r->grant, path) || tc_grant_tool_writes(r->grant, real))
         return fail(r, 0, "keep the file where no tool of the policy writes",
-                    "a tool may put something else there");
+                    "a tool may replace it");
     *ret = TAKE_FD(fd);
     return 0;
 }
@@ -191,7 +191,7 @@ static int check_program(const struct reading *r, const char *path)
                     "there is no such command");
     if (tc_grant_tool_writes(r->grant, path) || tc_grant_tool_writes(r->grant, real))
         return fail(r, 0, "keep the program where no tool of the policy writes",
-                    "a tool may put something else in the command's place");
+                    "a tool may replace the command");
     return 0;
 }
 
@@ -245,7 +245,7 @@ static int write_down(struct reading *r, int *ret_fd)
                                           .subject = "memfd_create",
                                           .errnum = errnum,
                                           .hint = "free memory or descriptors of this machine"},
-                         "the values of secrets cannot be handed to the egress proxy");
+                         "the values of secrets cannot be passed to the egress proxy");
 }
 
 int tc_secrets_read(const struct toolcage_policy *policy, const struct tc_grant *grant, int *ret_fd,

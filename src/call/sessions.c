@@ -19,8 +19,7 @@ static int check(const char *name, const char *action, struct toolcage_error **e
                                     .subject = known ? "name" : action,
                                     .hint = known ? "`toolcage session list` has the names"
                                                   : "the actions are list and end"},
-                   known ? "no session can have this name"
-                         : "nothing can be done with sessions by this word");
+                   known ? "a session cannot have this name" : "sessions have no such action");
 }
 
 static void add_row(struct tc_buf *buf, const struct tc_session_row *s)

@@ -86,7 +86,7 @@ int tc_sidecar(const struct toolcage_policy *policy, const char *tool, const int
             *ret = TAKE_FD(theirs);
         else
             r = fail(err, TOOLCAGE_ESYSTEM, tool, "free memory on this machine",
-                     "it cannot be told the policy's entries");
+                     "the policy's entries cannot be sent to it");
     }
     tc_grant_done(&grant);
     return r;

@@ -149,7 +149,7 @@ static int make_input(struct toolcage_call *call, int *ret_fd, enum tc_stdin_kin
             &(struct tc_why){.code = TOOLCAGE_EUSAGE,
                              .stage = "start",
                              .subject = "stdin",
-                             .hint = "pass the text as an argument of the tool"},
+                             .hint = "pass it as an argument of the tool"},
             "the policy makes the standard input of tool %s itself; the call cannot give one",
             grant->tool ? grant->tool : "(a bare command)");
     const char *bytes = grant->stdin_bytes ? grant->stdin_bytes : call->input.bytes;
@@ -212,7 +212,7 @@ static int check_setup(const struct toolcage_call *call, struct toolcage_error *
                    &(struct tc_why){.code = TOOLCAGE_EUSAGE,
                                     .stage = "start",
                                     .subject = call->tool,
-                                    .hint = "say it in the policy"},
+                                    .hint = "set it in the policy"},
                    "an install phase takes no arguments, no input and no options of a call");
 }
 

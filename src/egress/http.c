@@ -124,7 +124,7 @@ static const char *read_request_line(struct tc_http_head *head, struct tc_http_t
     head->method = next_word(&line);
     head->target = next_word(&line);
     if (!is_token(head->method))
-        return "the method is no word";
+        return "the method is not a token";
     /* spelt otherwise it is another method to some servers, and the same to others */
     if (strncasecmp(head->method.at, "connect", head->method.len) == 0 && head->method.len == 7 &&
         memcmp(head->method.at, "CONNECT", 7) != 0)
@@ -154,7 +154,7 @@ static const char *read_field(struct tc_http_head *head, struct tc_http_text lin
     struct tc_http_field *field = &head->fields[head->field_count];
     field->name = (struct tc_http_text){line.at, (size_t)(colon - line.at)};
     if (!is_token(field->name)) /* a continued line starts with a space, and so fails here, too */
-        return "a header field's name is no word";
+        return "a header field's name is not a token";
     const char *value = colon + 1;
     while (value < end && is_space(*value))
         value++;
@@ -205,10 +205,10 @@ static const char *read_length(struct tc_http_head *head, struct tc_http_text va
 {
     uint64_t length = 0;
     if (!value.len || value.len > 18)
-        return "Content-Length is no number";
+        return "Content-Length is not a number";
     for (size_t i = 0; i < value.len; i++) {
         if (value.at[i] < '0' || value.at[i] > '9')
-            return "Content-Length is no number";
+            return "Content-Length is not a number";
         length = length * 10 + (uint64_t)(value.at[i] - '0');
     }
     head->length = length;
@@ -253,11 +253,11 @@ static const char *read_host(struct tc_http_head *head)
         return NULL;
     }
     if (strcmp(said.name, head->host.name) != 0)
-        return "Host is another than the target's";
+        return "Host is not the target's";
     /* clients leave the port of a CONNECT out of Host, or say it; another one they do not say */
     bool fine = head->form == TC_HTTP_AUTHORITY ? !said.port || said.port == head->host.port
                                                 : same_port(said.port, head->host.port);
-    return fine ? NULL : "Host is another than the target's";
+    return fine ? NULL : "Host is not the target's";
 }
 
 /* ---- this hop -----------------------------------------------------------------------------------

@@ -210,7 +210,7 @@ static int serve_alone(const char *form)
     proxy.said = &said;
     if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !open_proxy() ||
         !take_listeners())
-        return tc_egress_alone_fail("what it was told is not whole", "run toolcage egress");
+        return tc_egress_alone_fail("its settings are incomplete", "run toolcage egress");
     (void)tc_close_range(TC_EGRESS_SHARED + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     if (!tc_egress_alone_begin(&proxy))
         return tc_egress_alone_fail("signals cannot be waited for", "free descriptors");
@@ -222,8 +222,8 @@ static int serve_alone(const char *form)
         return tc_egress_alone_fail("root cannot become nobody here", "start it as another user");
     if (!tc_egress_walls(&proxy.config, true) ||
         (proxy.authority && !tc_egress_authority_trust(&authority)))
-        return tc_egress_alone_fail("its own walls cannot be raised", "toolcage doctor says what "
-                                                                      "this machine lacks");
+        return tc_egress_alone_fail("it cannot confine itself", "toolcage doctor says what "
+                                                                "this machine lacks");
     tc_egress_run(&proxy);
     tc_egress_flows_leave(&proxy);
     return 0;

@@ -17,11 +17,11 @@ static const struct {
     [TC_EGRESS_NOT_PUBLIC] = {"403 Forbidden",
                               "leads to an address that is not public, and that is not in the "
                               "allowlist of",
-                              "the policy must name that very address, or the name must lead to a "
-                              "public one"},
+                              "the policy must name exactly that address, or the name must "
+                              "resolve to a public one"},
     [TC_EGRESS_OTHER_NAME] = {"403 Forbidden",
-                              "was connected to, and the request speaks of another host, which is "
-                              "not what was allowed to",
+                              "was connected to, and the request names another host, which is "
+                              "not allowed to",
                               "make one connection for each host"},
     [TC_EGRESS_UNCLEAR] = {"400 Bad Request", NULL,
                            "send a plain request, as RFC 9112 wants it, and only one a connection"},
@@ -30,10 +30,10 @@ static const struct {
     [TC_EGRESS_NOT_REQUEST] = {"403 Forbidden", "takes no such request by the allowlist of",
                                "use an allowed method and path, or ask for this one to be added "
                                "to the policy"},
-    [TC_EGRESS_NOT_SPOKEN] = {"403 Forbidden", "is looked into, to which there was no consent by",
+    [TC_EGRESS_NOT_SPOKEN] = {"403 Forbidden", "is inspected, which was not accepted by",
                               "trust the file that SSL_CERT_FILE names, and speak HTTP/1.1"},
     [TC_EGRESS_SPENT] = {"403 Forbidden", NULL,
-                         "go on with what there is, or ask for a larger `transfer` in the policy"},
+                         "continue without it, or ask for a larger `transfer` in the policy"},
     [TC_EGRESS_NO_NAME] = {"502 Bad Gateway", "could not be resolved for",
                            "check the name, or try again later"},
     [TC_EGRESS_NO_ANSWER] = {"502 Bad Gateway", "did not take the connection of",
@@ -49,9 +49,8 @@ static const struct {
                                "this machine trusts"},
     [TC_EGRESS_NO_PROXY_FORM] =
         {"400 Bad Request", NULL,
-         "ask as one asks a proxy: \"GET http://example.com/path\", \"CONNECT "
-         "host:443\", or SOCKS5; most programs do when http_proxy and "
-         "https_proxy are set"},
+         "send a proxy request: \"GET http://example.com/path\", \"CONNECT host:443\", or "
+         "SOCKS5; most programs do when http_proxy and https_proxy are set"},
 };
 
 static void add_error(struct tc_buf *to, const struct tc_egress_config *config, int what,
@@ -75,8 +74,7 @@ static void add_error(struct tc_buf *to, const struct tc_egress_config *config, 
     } else if (what == TC_EGRESS_NO_PROXY_FORM) {
         tc_buf_adds(&text, "network: this is a proxy, and the request is not for one");
     } else {
-        tc_buf_addf(&text, "network: the request could be read in two ways: %s",
-                    why ? why : "it is not clear");
+        tc_buf_addf(&text, "network: the request is ambiguous: %s", why ? why : "it is not clear");
     }
     tc_json_member(to, "error", text.failed ? "network: refused" : text.data);
 }

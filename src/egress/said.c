@@ -81,12 +81,12 @@ const char *tc_egress_reason_text(int reason)
     static const char *const words[TC_EGRESS_REASONS] = {
         [TC_EGRESS_NOT_NAMED] = "no entry of the allowlist covers it",
         [TC_EGRESS_NOT_PUBLIC] = "it leads to an address that is not public and not named",
-        [TC_EGRESS_OTHER_NAME] = "the connection spoke of another host",
-        [TC_EGRESS_UNCLEAR] = "the request can be read in two ways",
+        [TC_EGRESS_OTHER_NAME] = "the connection named another host",
+        [TC_EGRESS_UNCLEAR] = "the request is ambiguous",
         [TC_EGRESS_TOO_MANY] = "too many connections at one time",
         [TC_EGRESS_NOT_REQUEST] = "its entries allow other methods or paths",
-        [TC_EGRESS_SPENT] = "the limit of bytes (transfer) is reached",
-        [TC_EGRESS_NOT_SPOKEN] = "the client broke off TLS that is looked into",
+        [TC_EGRESS_SPENT] = "the `transfer` limit is reached",
+        [TC_EGRESS_NOT_SPOKEN] = "the client broke off a TLS connection that is inspected",
     };
     return reason > 0 && reason < TC_EGRESS_REASONS && words[reason] ? words[reason] : "refused";
 }

@@ -151,7 +151,7 @@ static enum tc_egress_answer read_http(struct tc_egress_way *way)
     if (way->seen < 4 || memcmp(way->last, "\r\n\r\n", 4) != 0)
         return way->seen < HEAD_MAX ? TC_ANSWER_MORE : refused(way, "its answer has no end");
     if (memcmp(in, version, sizeof(version) - 1) != 0 || in[STATUS - 1] != ' ')
-        return refused(way, "it speaks no HTTP");
+        return refused(way, "it does not speak HTTP");
     if (in[STATUS] == '2')
         return TC_ANSWER_YES;
     int status = 0;
@@ -186,11 +186,11 @@ static enum tc_egress_answer agree(struct tc_egress_flow *f, const char *pair)
     if (way->seen < 2)
         return TC_ANSWER_MORE;
     if (choosing && first != 5)
-        return refused(way, "it speaks no SOCKS5");
+        return refused(way, "it does not speak SOCKS5");
     if (choosing && second != (pair ? SOCKS_PAIR : SOCKS_NONE))
-        return refused(way, pair ? "it takes no credentials" : "it wants credentials");
+        return refused(way, pair ? "it does not accept credentials" : "it requires credentials");
     if (!choosing && (first != 1 || second != 0))
-        return refused(way, "it does not take the credentials");
+        return refused(way, "it rejects the credentials");
     way->agreed = true;
     way->proved = !choosing || !pair;
     way->seen = 0;

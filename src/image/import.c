@@ -53,7 +53,7 @@ static int fail_part(const char *from, const char *name, struct toolcage_error *
                                     .stage = "import",
                                     .subject = name,
                                     .errnum = errno,
-                                    .hint = "export it again, whole"},
+                                    .hint = "export it again"},
                    "%s cannot be imported: its part %s cannot be read", from, name);
 }
 
@@ -171,7 +171,7 @@ static int choose_name(const struct tc_import *how, const char *brought, const c
                                     .stage = "import",
                                     .subject = from,
                                     .hint = "toolcage image import SOURCE NAME"},
-                   "%s brings no name along that could be its own here", from);
+                   "%s contains no name that it could have here", from);
 }
 
 /* All blobs are in the store: from the manifest to a name. */

@@ -210,7 +210,7 @@ static const char *check_name(const char *name)
     struct tc_image_ref ref;
     const char *complaint = tc_image_ref_parse(name, &ref);
     return complaint       ? complaint
-           : ref.digest[0] ? "what is made gets its digest by what is in it"
+           : ref.digest[0] ? "the digest of an image is that of its content"
                            : NULL;
 }
 
@@ -377,7 +377,7 @@ static int parse(int argc, char **argv, struct command *c, struct toolcage_error
         } else if (c->count < 2) {
             c->words[c->count++] = argv[i];
         } else {
-            return usage(err, argv[i], "toolcage image --help", "one word too many");
+            return usage(err, argv[i], "toolcage image --help", "one argument too many");
         }
     }
     return 0;
@@ -391,12 +391,14 @@ static int run(int argc, char **argv, struct command *c, struct tc_buf *out,
         if (strcmp(argv[1], verbs[i].name) != 0)
             continue;
         if (c->count < verbs[i].least || c->count > verbs[i].most)
-            return usage(err, argv[1], "toolcage image --help", "too few words, or too many");
+            return usage(err, argv[1], "toolcage image --help",
+                         "too few arguments, or too "
+                         "many");
         return verbs[i].run(c, out, err);
     }
     return r < 0 ? r
                  : usage(err, argc > 1 ? argv[1] : "", "build, list, import, remove or inspect",
-                         "there is nothing like that to do with images");
+                         "there is no such action for images");
 }
 
 static int report(const struct command *c, const struct toolcage_error *err)

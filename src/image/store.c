@@ -138,7 +138,8 @@ int tc_store_open(enum tc_store_use use, struct tc_store *ret, struct toolcage_e
                        &(struct tc_why){.code = TOOLCAGE_EPATH,
                                         .stage = "store",
                                         .hint = "set HOME to your home directory"},
-                       "there is no place for images: neither HOME nor XDG_DATA_HOME is set");
+                       "there is no directory for images: neither HOME nor XDG_DATA_HOME is "
+                       "set");
     if (use != TC_STORE_READS && tc_make_directories(ret->path) < 0)
         return tc_store_fail(ret, "nothing can be kept", err);
     ret->dir = tc_image_enter(AT_FDCWD, ret->path);

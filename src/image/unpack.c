@@ -65,8 +65,8 @@ static int fail(const struct tc_unpack_job *job, const struct tc_unpack_report *
         [TC_UNPACK_FINE] = {"", NULL},
         [TC_UNPACK_SYSTEM] = {"cannot be unpacked", NULL},
         [TC_UNPACK_WALLS] = {"is not unpacked, because its reader could not be confined here",
-                             "toolcage doctor says what this machine lacks, and how to mend it"},
-        [TC_UNPACK_FORMAT] = {"is no archive that can be read, or a damaged one",
+                             "toolcage doctor says what this machine lacks, and how to fix it"},
+        [TC_UNPACK_FORMAT] = {"is not a readable archive, or a damaged one",
                               "make it again, or fetch it again"},
         [TC_UNPACK_NAME] = {"has a name that leads out of its root, or is too long or deep",
                             "do not trust this archive; names must be relative, without \"..\""},
@@ -130,7 +130,7 @@ int tc_unpack(const struct tc_unpack_job *job, struct tc_unpack_report *ret,
     *ret = (struct tc_unpack_report){.over = 0};
     if (fstat(job->archive, &st) < 0 || !S_ISREG(st.st_mode)) {
         why.hint = "name a file";
-        return tc_fail(err, &why, "%s is no regular file", job->name);
+        return tc_fail(err, &why, "%s is not a regular file", job->name);
     }
     pid_t parent = getpid();
     if (pipe2(pair, O_CLOEXEC | O_DIRECT) < 0) {

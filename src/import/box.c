@@ -59,7 +59,7 @@ static void add_path(struct tc_import *im, const char *place, int list, const ch
     }
     if (pattern)
         tc_import_leave(im, "%sfilesystem.%s %.200s: a pattern%s", place, names[list], said,
-                        denies ? "; its whole directory is taken instead" : "");
+                        denies ? "; its whole directory is used instead" : "");
     if (pattern && !denies)
         return;
     const char *path = text[0] ? text : said[0] == '/' ? "/" : ".";
@@ -70,7 +70,7 @@ static void add_path(struct tc_import *im, const char *place, int list, const ch
     else if (rc && denies) /* without it the rest would be more than was said */
         tc_import_refuse(im, names[list], "holds a path that cannot be read");
     else if (rc)
-        tc_import_leave(im, "%sfilesystem.%s %.200s: no path that can be named here", place,
+        tc_import_leave(im, "%sfilesystem.%s %.200s: not a path that a policy can name", place,
                         names[list], said);
     else if (!tc_strv_add(&to->text, path) || !tc_strv_add(&to->whole, whole))
         im->rc = TOOLCAGE_EMEMORY;
@@ -187,9 +187,9 @@ static void put_files(struct tc_import *im, const char *place, const struct path
                             lists[WRITE].text.items[i]);
         else if (may_grant(im, place, WRITE, lists, i))
             put_entry(im, lists[WRITE].text.items[i], &n);
-    tc_buf_adds(&im->body,
-                "]\n# Read-only below what is writable: they must be there at the call.\n"
-                "filesystem.readable = [");
+    tc_buf_adds(&im->body, "]\n"
+                           "# Read-only below what is writable: they must exist at the call.\n"
+                           "filesystem.readable = [");
     for (size_t i = n = 0; i < lists[READ].whole.count; i++)
         if (may_grant(im, place, READ, lists, i))
             put_entry(im, lists[READ].text.items[i], &n);
@@ -219,7 +219,7 @@ static void import_files(struct tc_import *im, const char *place, const json_t *
     if (!im->rc)
         tc_import_leave(
             im,
-            "%sfilesystem: there all may be read but what denyRead names; here only what "
+            "%sfilesystem: there everything may be read except denyRead; here only what "
             "filesystem.readable and writable name",
             place);
     if (!im->rc)
@@ -268,7 +268,7 @@ static void add_host(struct tc_import *im, const char *place, const char *said, 
                         rc                               ? c.what
                         : tc_host_is_pattern(entry.host) ? "a pattern; here \"*.\" is one label, "
                                                            "so name what is meant"
-                                                         : "no host by name");
+                                                         : "not the name of a host");
     else if (denied(no, entry.host))
         tc_import_leave(im, "%snetwork.allowedDomains %.200s: deniedDomains holds it", place, said);
     else {
@@ -289,7 +289,8 @@ static void leave_sockets(struct tc_import *im, const char *place, const json_t 
 {
     for (size_t i = 0; !im->rc && i < json_array_size(list); i++)
         tc_import_leave(im,
-                        "%snetwork.allowUnixSockets %.200s: name it in unix_sockets, if it must be",
+                        "%snetwork.allowUnixSockets %.200s: name it in unix_sockets, if it is "
+                        "needed",
                         place, json_string_value(json_array_get(list, i)));
 }
 

@@ -45,7 +45,7 @@ static void fail(struct tc_import *im, int code, const char *hint, const char *f
 
 void tc_import_refuse(struct tc_import *im, const char *place, const char *what)
 {
-    fail(im, TOOLCAGE_EPOLICY, "correct the file, or take this out of it", "%.80s %s", place, what);
+    fail(im, TOOLCAGE_EPOLICY, "fix the file, or remove this from it", "%.80s %s", place, what);
 }
 
 void tc_import_leave_others(struct tc_import *im, const char *place, const char *table,
@@ -59,7 +59,7 @@ void tc_import_leave_others(struct tc_import *im, const char *place, const char 
         for (size_t i = 0; known[i]; i++)
             handled |= !strcmp(known[i], key);
         if (!handled)
-            tc_import_leave(im, "%s%s%.80s: there is no such setting here", place, table, key);
+            tc_import_leave(im, "%s%s%.80s: a policy has no such setting", place, table, key);
     }
 }
 
@@ -154,9 +154,9 @@ static json_t *read_json(struct tc_import *im, const char *text, size_t length, 
     json_t *root = json_loadb(copy, length, JSON_REJECT_DUPLICATES, &error);
     if (!root || !json_is_object(root)) {
         _autofree_ char *what =
-            root ? strdup("is no JSON object")
+            root ? strdup("is not a JSON object")
                  : tc_format("cannot be read: %.100s, line %d", error.text, error.line);
-        tc_import_refuse(im, "the file", what ? what : "is no JSON");
+        tc_import_refuse(im, "the file", what ? what : "is not JSON");
         json_decref(root);
         return NULL;
     }

@@ -68,7 +68,7 @@ static void put_env(struct tc_import *im, const char *name, const json_t *env)
     if (env && !json_is_object(env))
         tc_import_leave(im, "servers.%s.env: is no object", name);
     json_object_foreach((json_t *)(uintptr_t)env, key, value) tc_import_leave(
-        im, "servers.%s.env.%.80s: write env.set or env.pass, if it must be", name, key);
+        im, "servers.%s.env.%.80s: write env.set or env.pass, if it is needed", name, key);
 }
 
 static void leave_keys(struct tc_import *im, const char *name, const json_t *server)
@@ -128,7 +128,8 @@ static void put_server(struct tc_import *im, const char *name, const json_t *ser
         return;
     }
     if (!put_command(im, name, server)) {
-        tc_import_leave(im, "servers.%s: its command holds what is not known here", name);
+        tc_import_leave(im, "servers.%s: its command holds a variable that is not known here",
+                        name);
         return;
     }
     put_env(im, name, json_object_get(server, "env"));
@@ -137,7 +138,9 @@ static void put_server(struct tc_import *im, const char *name, const json_t *ser
         put_box(im, name, server, shared);
         return;
     }
-    tc_import_leave(im, "servers.%s: no sandbox there, all is allowed; nothing is granted here",
+    tc_import_leave(im,
+                    "servers.%s: no sandbox there, so everything is allowed; nothing is "
+                    "granted here",
                     name);
     tc_buf_adds(&im->body, "filesystem = \"none\"\nnetwork = \"none\"\n");
 }
@@ -148,8 +151,8 @@ static void put_terminal(struct tc_import *im, const json_t *root)
                  *network = json_object_get(root, TERMINAL "network");
     if (!files && !network) {
         if (json_is_true(json_object_get(root, TERMINAL "enabled")))
-            tc_import_leave(im, TERMINAL "enabled: what it allows without being told; nothing is "
-                                         "granted here");
+            tc_import_leave(im, TERMINAL "enabled: what it allows by default is not granted "
+                                         "here");
         return;
     }
     tc_buf_adds(&im->body, "\n[defaults]\n");

@@ -25,7 +25,7 @@ static const char *read_members(struct tc_slice message, struct tc_slice *versio
                    {"params", &rpc->params}, {"result", &rpc->result}, {"error", &rpc->error}};
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
         if (!tc_scan_member(message, members[i].key, members[i].value))
-            return "a member stands twice, or in another case";
+            return "a key is repeated, or differs only in case";
     return NULL;
 }
 
@@ -47,7 +47,7 @@ struct tc_rpc tc_rpc_read(struct tc_slice message)
     struct tc_rpc rpc = {0};
     struct tc_slice version = {0};
     if (!tc_scan_is_object(message)) {
-        rpc.fault = tc_scan_is_array(message) ? "one message a line, not an array"
+        rpc.fault = tc_scan_is_array(message) ? "send one message per line, not an array"
                                               : "a message is an object";
         return rpc;
     }

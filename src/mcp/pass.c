@@ -134,7 +134,7 @@ static char *check_call(struct tc_wrap *wrap, const struct tc_rpc *rpc,
         !tc_scan_member(rpc->params, "arguments", &arguments) ||
         !tc_scan_member(rpc->params, "task", &task))
         return refuse(wrap, rpc->id, TC_WRAP_PARAMS,
-                      "name, arguments or task stands twice, or in another case");
+                      "name, arguments or task is repeated, or differs only in case");
     if (arguments.at && !tc_scan_is_object(arguments))
         return refuse(wrap, rpc->id, TC_WRAP_PARAMS, "arguments must be an object");
     *ret_rule = tc_rules_find(wrap, name);
@@ -144,8 +144,8 @@ static char *check_call(struct tc_wrap *wrap, const struct tc_rpc *rpc,
     /* its answer comes at once, and the result when somebody asks for it */
     if (task.at && ((*ret_rule)->timeout_ms || (*ret_rule)->output))
         return refuse(wrap, rpc->id, TC_WRAP_PARAMS,
-                      "the policy bounds the time or the output of this tool, which a task would "
-                      "not keep to; call it without `task`");
+                      "the policy limits the time or the output of this tool, which a task "
+                      "would exceed; call it without `task`");
     if (tc_rules_check(wrap, *ret_rule, arguments, &refusal) < 0)
         return refuse(wrap, rpc->id, TC_WRAP_INTERNAL, "the call could not be checked");
     return refusal ? tell_asker(wrap, rpc, refusal) : NULL;
@@ -234,7 +234,7 @@ static char *take_answer(struct tc_wrap *wrap, const struct tc_asked *asked,
     }
     if (rpc->result.at && !tc_scan_member(rpc->result, "tools", &tools))
         return refuse_id(wrap, asked->id, TC_WRAP_INTERNAL,
-                         "the server's answer can be read in two ways and was dropped");
+                         "the server's answer is ambiguous and was dropped");
     /* whatever was asked: where a list of tools stands, a client may take it for one */
     if (rpc->result.at && tc_scan_is_array(tools))
         return filtered(wrap, message, tools);
@@ -248,12 +248,12 @@ static char *take_response(struct tc_wrap *wrap, struct tc_slice message, const 
     struct tc_asked *asked = rpc->id.at ? tc_asked_find(wrap, rpc->id) : NULL;
     char *instead;
     if (!asked) {
-        complain(wrap, rpc->fault ? rpc->fault : "an answer to nothing that was asked");
+        complain(wrap, rpc->fault ? rpc->fault : "an answer without a request");
         return NULL;
     }
     if (rpc->fault)
         instead = refuse_id(wrap, asked->id, TC_WRAP_INTERNAL,
-                            "the server's answer is no JSON-RPC message and was dropped");
+                            "the server's answer is not a JSON-RPC message and was dropped");
     else
         instead = take_answer(wrap, asked, message, rpc, ret_pass);
     wrap->heard = true;
@@ -296,7 +296,7 @@ static struct tc_slice read_line(const char *text, size_t length, const char **r
 {
     struct tc_slice line = tc_scan_whole(text, length);
     bool broken = line.at && memchr(line.at, '\r', line.length);
-    *ret_fault = broken ? "a carriage return stands within the message" : "the line is not JSON";
+    *ret_fault = broken ? "there is a carriage return within the message" : "the line is not JSON";
     return broken ? (struct tc_slice){0} : line;
 }
 

@@ -176,7 +176,7 @@ static const char *version_of(struct tc_request *request, const char *method, co
     const json_t *meta = json_object_get(params, "_meta");
     const char *said = json_string_value(json_object_get(meta, META "protocolVersion"));
     if (said && strcmp(said, stateless) != 0) {
-        tc_mcp_refuse(request, TC_RPC_VERSION, "this version is not spoken here",
+        tc_mcp_refuse(request, TC_RPC_VERSION, "this version is not supported",
                       json_pack("{s:[s], s:s}", "supported", stateless, "requested", said));
         return NULL;
     }
@@ -191,10 +191,9 @@ static const char *version_of(struct tc_request *request, const char *method, co
         return request->session->version;
     if (strcmp(method, "initialize") == 0 || strcmp(method, "ping") == 0)
         return agreed[0];
-    tc_mcp_refuse(request, TC_RPC_PARAMS,
-                  "say which version you speak: in _meta as " META
-                  "protocolVersion, or by an initialize request",
-                  NULL);
+    tc_mcp_refuse(
+        request, TC_RPC_PARAMS,
+        "name the version: in _meta as " META "protocolVersion, or by an initialize request", NULL);
     return NULL;
 }
 
@@ -258,7 +257,7 @@ bool tc_session_take_json(struct tc_session *session, void *asker, const json_t 
 {
     if (!json_is_array(message))
         return take_message(session, asker, message);
-    tc_session_refuse(session, asker, TC_RPC_REQUEST, "send one message a line, not an array");
+    tc_session_refuse(session, asker, TC_RPC_REQUEST, "send one message per line, not an array");
     return true;
 }
 

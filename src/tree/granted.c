@@ -33,7 +33,7 @@ static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const ch
             return tc_process_refuse(cage, m, 0, option, "granted path ", " does not exist");
         return tc_process_refuse(
             cage, m, 0,
-            "create it, write it as { path = \"…\", optional = true }, or take it out of the "
+            "create it, write it as { path = \"…\", optional = true }, or remove it from the "
             "policy",
             "granted path ", " does not exist");
     case ELOOP: {
@@ -193,8 +193,8 @@ static int resolve_one(struct tc_cage *cage, const struct tc_mount *m)
     if (steers(cage->plan, m, &f))
         return tc_process_refuse(
             cage, m, 0,
-            "name another path; only the policy's own word, filesystem.steering, grants such files",
-            "", " steers the host: a program there obeys it without being asked");
+            "name another path; only filesystem.steering in the policy grants such files", "",
+            " steers the host: a program there obeys it without being asked");
     return add_item(cage, m, &f);
 }
 

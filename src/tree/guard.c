@@ -30,7 +30,7 @@ static int refuse(struct tc_cage *cage, const struct tc_item *item, const char *
     return -1;
 }
 
-static const char unseen[] = "which cannot be looked at";
+static const char unseen[] = "which cannot be examined";
 static const char apart[] = "keep the policy's files outside of what tools write";
 
 static bool is(const struct tc_file_id *id, const struct stat *st)
@@ -70,7 +70,7 @@ static int mark_file(struct tc_cage *cage, const char *path, const struct stat *
     for (size_t i = 0; i < t->item_count; i++)
         if (t->items[i].writable && !t->items[i].directory && is(&t->items[i].id, st))
             return refuse(cage, &t->items[i], path, 0, "and no tool may write that",
-                          "take the file out of what the tool may write");
+                          "remove the file from what the tool may write");
     if (t->unmounted && st->st_nlink > 1)
         return refuse(
             cage, NULL, path, 0,
@@ -97,7 +97,7 @@ static int mark_new(struct tc_cage *cage, const char *path, int dir, const char 
         const struct tc_item *item = &t->items[i];
         if (item->writable && item->host_name && strcmp(item->host_name, name) == 0 &&
             (fstat(item->fd, &its) < 0 || (its.st_dev == st.st_dev && its.st_ino == st.st_ino)))
-            return refuse(cage, item, path, ENOENT, "and no tool may make that", apart);
+            return refuse(cage, item, path, ENOENT, "and no tool may create that", apart);
     }
     errno = ENOENT;
     return 0;
@@ -136,7 +136,8 @@ static int walk(struct tc_cage *cage, const char *path, const char *real, bool f
     if (found || (errno != ENOENT && errno != ENOTDIR))
         return refuse(cage, NULL, path, errno, unseen, apart);
     return inside && must ? refuse(cage, NULL, path, errno,
-                                   "which is gone, and the tool could write another one there",
+                                   "which is missing, and the tool could create another one "
+                                   "there",
                                    "put it back, or load the policy again")
                           : 0;
 }

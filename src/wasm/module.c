@@ -70,7 +70,7 @@ struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_en
     struct wasmtime_error *error =
         api->wasmtime_module_new(engine, (const uint8_t *)bytes, size, &module);
     if (error)
-        tc_wasm_fail(order->module, "no module that can be run: %s",
+        tc_wasm_fail(order->module, "not a module that can be run: %s",
                      tc_wasm_said(api, error, NULL));
     return module;
 }

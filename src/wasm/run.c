@@ -156,7 +156,7 @@ static int start(struct wasmtime_linker *linker, struct wasmtime_context *contex
     if (!api->wasmtime_instance_export_get(context, &instance, "_start", strlen("_start"),
                                            &entry) ||
         entry.kind != TC_WASM_FUNC)
-        tc_wasm_fail(name, "it exports no _start: it is no program");
+        tc_wasm_fail(name, "it exports no _start: it is not a program");
     error = api->wasmtime_func_call(context, &entry.of, NULL, 0, NULL, 0, &trapped);
     return ended(error, trapped);
 }

@@ -67,8 +67,8 @@ static int open_journals(struct tc_cage *cage)
                                                  .errnum = errno,
                                                  .hint = "make it writable for you alone, or set "
                                                          "XDG_STATE_HOME to such a directory"},
-                                TC_CLAUSE_FS_WRITE,
-                                "no journal of what comes back can be kept in %s", where);
+                                TC_CLAUSE_FS_WRITE, "no journal of the changes can be kept in %s",
+                                where);
     }
     return 0;
 }

@@ -284,11 +284,11 @@ static int bring_back(int own, struct tc_held_list *list, struct tc_choice *choi
     int rc = 0;
     if (past.workspace.journals < 0 || past.workspace.held < 0)
         rc = fail(outcome, list->call, TOOLCAGE_EPATH, "make the state directory writable",
-                  "cannot keep a journal of what comes back of call");
+                  "cannot keep a journal of the changes of call");
     else if (restore(&past, own, list) < 0)
         rc = fail(outcome, list->call, TOOLCAGE_EPATH,
                   "the directories that the call worked in must be where they were",
-                  "cannot bring back the changes of call");
+                  "cannot apply the changes of call");
     else
         tc_process_gather(&past.cage, true, outcome);
     past_done(&past);
@@ -334,8 +334,10 @@ int tc_held_settle(const char *call, enum tc_held_action action, const struct tc
             return fail(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
                         "cannot look at the changes of call");
         errno = 0;
-        return fail(outcome, call, TOOLCAGE_EUSAGE, "`toolcage changes` lists those that wait",
-                    "no changes are held of a call");
+        return fail(outcome, call, TOOLCAGE_EUSAGE,
+                    "`toolcage changes` lists the calls that "
+                    "have any",
+                    "there are no staged changes of a call");
     }
     if (flock(own, LOCK_EX | LOCK_NB) < 0)
         return fail(outcome, call, TOOLCAGE_EBACKEND, "try again when it has ended",

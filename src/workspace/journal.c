@@ -192,8 +192,8 @@ static void describe(struct tc_buf *out, int dir, const char *name)
     size_t from = out->len;
     tc_buf_addf(
         out,
-        "a commit to %s%s%s was cut: what it listed before %s has come back (%zu names), %s "
-        "itself may have, and nothing after it",
+        "a commit to %s%s%s was interrupted: what it listed before %s has been applied (%zu "
+        "names), %s itself may have been, and nothing after it",
         e.root, e.tool[0] ? " by tool " : "", e.tool, e.last, e.begun - 1, e.last);
     for (size_t i = from; !out->failed && i < out->len; i++)
         if ((unsigned char)out->data[i] < 0x20 || (unsigned char)out->data[i] >= 0x7f)
@@ -227,8 +227,9 @@ char *tc_journal_notice(void)
         told += is_mark(e->d_name, CUT) && set_mark(dirfd(dir), e->d_name, TOLD) == 0;
     if (more < 0)
         atomic_store(&untold, true); /* by the next call */
-    return told ? tc_format("%zu earlier commit%s to the host %s cut: `toolcage doctor` tells what "
-                            "came back, `toolcage doctor --clean` forgets it",
+    return told ? tc_format("%zu earlier commit%s to the host %s interrupted: `toolcage "
+                            "doctor` says what was applied, `toolcage doctor --clean` forgets "
+                            "it",
                             told, told == 1 ? "" : "s", told == 1 ? "was" : "were")
                 : NULL;
 }

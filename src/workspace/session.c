@@ -118,7 +118,7 @@ static int load(struct tc_cage *cage, struct tc_session *s)
     char tree[24] = "";
     if (tc_session_read(s->own, &s->record) < 0) {
         if (errno != ENOENT)
-            return fail(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` throws it away",
+            return fail(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` deletes it",
                         "cannot read what is kept of session");
         remove_others(s->own, "");
         return 0;
@@ -129,10 +129,9 @@ static int load(struct tc_cage *cage, struct tc_session *s)
     if (list->rows)
         qsort(list->rows, list->row_count, sizeof(*list->rows), by_place);
     s->tree = tc_state_enter(s->own, tree);
-    return s->tree >= 0
-               ? 0
-               : fail(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` throws it away",
-                      "cannot open what is kept of session");
+    return s->tree >= 0 ? 0
+                        : fail(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` deletes it",
+                               "cannot open what is kept of session");
 }
 
 /* What one grant's calls left is for that grant alone. */
@@ -142,7 +141,7 @@ static int check_bounds(struct tc_cage *cage, const struct tc_session_record *r)
     const struct tc_why why = {.code = TOOLCAGE_EDENIED,
                                .stage = "session",
                                .subject = plan->session,
-                               .hint = "`toolcage session end NAME` throws it away; or use another "
+                               .hint = "`toolcage session end NAME` deletes it; or use another "
                                        "name"};
     if (!r->bounds || tc_streq(r->bounds, plan->bounds))
         return 0;
@@ -152,7 +151,7 @@ static int check_bounds(struct tc_cage *cage, const struct tc_session_record *r)
                             r->tool ? r->tool : "", plan->tool ? "tool " : "a bare command",
                             plan->tool ? plan->tool : "");
     return tc_cage_fail(cage, &why, -1,
-                        "session %s was begun under another grant (%.*s), and this call's is "
+                        "session %s was started under another grant (%.*s), and this call's is "
                         "%.*s: policy, options, directory and path arguments must be the same",
                         plan->session, SHOWN, r->bounds, SHOWN, plan->bounds ? plan->bounds : "");
 }
@@ -166,8 +165,8 @@ static int refuse_entry(struct tc_cage *cage, const char *where)
                                "another call is using session");
     if (errno == EDQUOT)
         return errno = 0, fail(cage, TOOLCAGE_EBACKEND, name,
-                               "`toolcage session list` shows them, `toolcage session end` throws "
-                               "one away",
+                               "`toolcage session list` lists them, `toolcage session end` "
+                               "deletes one",
                                "there are 64 sessions already, which leaves no room for");
     _autofree_ char *hint = tc_format("make %s writable for you alone", where);
     return fail(cage, TOOLCAGE_EPATH, name, hint, "cannot keep session");
@@ -183,10 +182,10 @@ static int check_form(struct tc_cage *cage)
     if (cage->plan->workspace == TC_WORKSPACE_COPY)
         return fail(cage, TOOLCAGE_EUNENFORCEABLE, cage->plan->session,
                     "use workspace = { mode = \"overlay\" }, or no session",
-                    "a copied workspace is made anew for each call, also for one of session");
+                    "a copied workspace is made for each call, and cannot be kept for session");
     if (!tc_session_name(cage->plan->session))
         return fail(cage, TOOLCAGE_EUSAGE, "session", "use letters and digits",
-                    "no session can have the name of this");
+                    "this name cannot be used for a session:");
     return 0;
 }
 

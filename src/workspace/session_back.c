@@ -213,7 +213,8 @@ static int put_tree(struct putting *put, int from)
     return tc_walk(&walk, from);
 }
 
-static const char why_not[] = "`toolcage session end` throws the session away; `disk` must hold it";
+static const char why_not[] = "`toolcage session end` deletes the session; `disk` must be "
+                              "large enough for it";
 
 int tc_session_restore_tmp(struct tc_cage *cage)
 {

@@ -241,7 +241,7 @@ static void fail(const struct tc_session_keeping *s, const struct tc_cage *cage,
     struct tc_cage aside = {.outcome = found};
     if (s->over)
         (void)tc_cage_fail(&aside, &why, -1,
-                           "session %s would go over %s, so it is as it was before this call", name,
+                           "session %s would exceed %s, so it is as it was before this call", name,
                            s->over);
     else
         (void)tc_cage_fail(&aside, &why, -1,

@@ -24,8 +24,8 @@ int tc_not_gathered(const struct tc_workspace *w, struct tc_outcome *found)
                          .stage = "collect",
                          .subject = left ? left : "changes",
                          .errnum = left ? 0 : errno,
-                         .hint = left ? "changes come back 500 directories deep, with paths of "
-                                        "4 KiB; `changes` says which did"
+                         .hint = left ? "changes are committed 500 directories deep, with "
+                                        "paths of 4 KiB; `changes` says which were"
                                       : "look at the writable directories by hand"},
         -1, "the changes of this call could not be gathered%s%s", left ? ": too much is in " : "",
         left ? left : "");
@@ -39,9 +39,9 @@ int tc_not_brought_back(struct tc_outcome *found, const char *place, int errnum,
                                          .stage = "collect",
                                          .subject = path,
                                          .errnum = errnum,
-                                         .hint = "`changes` says which came back: those without "
-                                                 "`held`"},
-                        -1, "%s could not be brought back, one of %zu changes", path, count);
+                                         .hint = "`changes` says which were committed: those "
+                                                 "without `held`"},
+                        -1, "%s could not be committed, one of %zu changes", path, count);
 }
 
 int tc_not_kept(struct tc_outcome *found)
@@ -51,8 +51,8 @@ int tc_not_kept(struct tc_outcome *found)
                                          .stage = "collect",
                                          .subject = "changes",
                                          .errnum = errno,
-                                         .hint = "settle what `toolcage changes` lists, or make "
-                                                 "room in the state directory; then run the call "
-                                                 "again"},
-                        -1, "changes that were held back could not be kept");
+                                         .hint = "apply or discard what `toolcage changes` "
+                                                 "lists, or make room in the state directory; "
+                                                 "then run the call again"},
+                        -1, "the staged changes could not be kept");
 }

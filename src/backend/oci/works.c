@@ -265,8 +265,9 @@ static int refuse_platform(struct tc_cage *cage, const char *why)
                         &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
                                          .stage = "platform",
                                          .subject = platform,
-                                         .hint = "leave [backend.gvisor] platform out: then "
-                                                 "systrap is used where it works, else ptrace"},
+                                         .hint = "remove [backend.gvisor] platform: then "
+                                                 "systrap is used if it works, otherwise "
+                                                 "ptrace"},
                         -1, "gVisor's platform %s does not work on this machine: %s", platform,
                         why);
 }

@@ -102,9 +102,9 @@ static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolc
                        &(struct tc_why){.code = TOOLCAGE_EUSAGE,
                                         .stage = "lower",
                                         .subject = "command",
-                                        .hint = "give the tool a `command` (its first word is "
-                                                "the module's name for itself), or name one in "
-                                                "the call"},
+                                        .hint = "give the tool a `command` (its first element "
+                                                "is the module's own name), or name one in the "
+                                                "call"},
                        "there is no command for the module");
     return replace_words(grant, ret) &&
                    add_file(ret, TC_MOUNT_SYSTEM, WORKER, grant->module_worker, "backend") &&

@@ -105,7 +105,7 @@ def runtime(place):
     path = place.write("home/.srt-settings.json", json.dumps(SRT, indent=2))
     answer, left = imported(place, "srt", "srt", path)
     nothing_dropped("srt", SRT, answer, left, DENIED_ANYWAY)
-    for part in ("*.github.com", "*.npmjs.org", "docker.sock", "ignoreViolations", "filesystem.allowWrite /tmp", "all may be read"):
+    for part in ("*.github.com", "*.npmjs.org", "docker.sock", "ignoreViolations", "filesystem.allowWrite /tmp", "everything may be read"):
         check(any(part in line for line in left), f"srt: {part} is listed", left)
     policy = place.write("home/project/srt.toml", answer.bytes)
     project = place.project
@@ -190,7 +190,7 @@ def hostile_shapes(place):
         for name, text, *words in (
                 ("10 MiB", huge), ("deep arrays", b"[" * 500000, "nested too deeply"), ("deep objects", b'{"a":' * 100000, "nested too deeply"),
                 ("a deep string of brackets that ends", b'{"a":' + b"[" * 40 + b"]" * 40 + b"}", "nested too deeply"),
-                ("nothing", b""), ("no JSON", b"[defaults]\n"), ("an array", b"[]", "is no JSON object"), ("a key twice", b'{"a": 1, "a": 2}', "duplicate"),
+                ("nothing", b""), ("no JSON", b"[defaults]\n"), ("an array", b"[]", "is not a JSON object"), ("a key twice", b'{"a": 1, "a": 2}', "duplicate"),
                 ("a NUL", b'{"a": "\0"}'), ("a NUL by its number", b'{"a": "\\u0000"}'), ("no UTF-8", b'{"a": "\xff"}'), ("half a character", b'{"a": "\\ud800"}'),
                 ("a huge number", b'{"a": 1' + b"0" * 400 + b"}"), ("a byte order mark", b'\xef\xbb\xbf{"a": 1}'), ("an end in a comment", b'{"a": 1 /*'),
                 ("escapes for a terminal", b'\x1b[2J{"a": 1}')):

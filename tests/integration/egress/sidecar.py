@@ -144,7 +144,7 @@ def test_text():
         sock.sendall(b"CONNECT \x1b]0;x\x07.example:443 HTTP/1.1\r\n\r\n")
         sock.recv(1000)
         line = p.line(p.process.stderr)
-        check("\x1b" not in line and "two ways" in line, "nothing of a client's steers a terminal", line)
+        check("\x1b" not in line and "ambiguous" in line, "nothing of a client's steers a terminal", line)
 
 
 def test_walls():
@@ -229,10 +229,10 @@ def test_upstream():
     strict = Upstream("10.0.0.1", 1082, socks=True, credentials="someone:else-wise")
     with Sidecar(text='[egress]\nupstream = "socks5://10.0.0.1:1082"\ncredentials = "env:PAIR"\n' + POLICY, more={"PAIR": pair}) as p:
         answer = p.curl("http://ok.example/x")
-        check("it does not take the credentials" in answer.stdout and strict.heads and "s3cret" not in answer.stdout, "wrong ones are told so", answer)
+        check("it rejects the credentials" in answer.stdout and strict.heads and "s3cret" not in answer.stdout, "wrong ones are told so", answer)
     with Sidecar(text='[egress]\nupstream = "socks5://10.0.0.1:1082"\n' + POLICY) as p:
-        check("it wants credentials" in p.curl("http://ok.example/x").stdout, "none where some are wanted")
-    for value, why in (("no-colon-in-it", "no user and password"), (":password", "no user and password"), ("u:" + "x" * 300, "no user and password"), ("short:x", "fewer than 8")):
+        check("it requires credentials" in p.curl("http://ok.example/x").stdout, "none where some are wanted")
+    for value, why in (("no-colon-in-it", "not a user and a password"), (":password", "not a user and a password"), ("u:" + "x" * 300, "not a user and a password"), ("short:x", "fewer than 8")):
         answer = run("--tool", "web", text='[egress]\nupstream = "http://10.0.0.1:3128"\ncredentials = "env:PAIR"\n' + POLICY, more={"PAIR": value})
         check(answer.returncode == 125 and why in answer.stderr and value not in answer.stderr, f"no credentials: {value[:20]}", answer)
 

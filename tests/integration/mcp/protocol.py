@@ -161,7 +161,7 @@ def bad_input():
         for many in ([], [{"jsonrpc": "2.0", "id": 1, "method": "ping"}], [{"jsonrpc": "2.0", "method": "notifications/x"}], [0] * 3000):
             s.send(many)
             answer = s.receive()
-            cli.check(code(answer) == -32600 and answer["id"] is None and "one message a line" in answer["error"]["message"],
+            cli.check(code(answer) == -32600 and answer["id"] is None and "one message per line" in answer["error"]["message"],
                       f"an array is refused as a whole, in the one version that has them, too: {many[:1]}", answer)
         cli.check(s.ask("ping")["result"] == {}, "and nothing of it is answered", "ping")
 

@@ -194,7 +194,7 @@ def arrays():
         for line in ("[]", '[{"jsonrpc":"2.0","id":1,"method":"x/y"}]', '[{"jsonrpc":"2.0","method":"notifications/x"}]',
                      '[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"danger"}}]', "[" + "0," * 3000 + "0]"):
             answer = s.raw(line)
-            cli.check(code(answer) == -32600 and answer["id"] is None and "one message a line" in answer["error"]["message"],
+            cli.check(code(answer) == -32600 and answer["id"] is None and "one message per line" in answer["error"]["message"],
                       f"an array is refused as a whole, in the one version that has them, too: {line[:60]}", answer)
         answer = s.ask("x/after")
         cli.check("x/after" in answer.get("result", {}).get("raw", ""), "and nothing of it has reached the server", answer)
@@ -202,7 +202,7 @@ def arrays():
         s.initialize("2025-03-26")
         s.receive()
         s.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
-        cli.check(names(s.receive()) == SHOWN and "one message a line, not an array" in s.errors(), "the server's is dropped")
+        cli.check(names(s.receive()) == SHOWN and "send one message per line, not an array" in s.errors(), "the server's is dropped")
 
 
 def liars():
@@ -221,7 +221,7 @@ def liars():
     with Wrapped("unasked") as s:
         answer = s.ask("tools/list", None, 4)
         cli.check(names(answer) == SHOWN, "answers to nothing are dropped", answer)
-        cli.check("an answer to nothing" in s.errors(), "and told")
+        cli.check("an answer without a request" in s.errors(), "and told")
     with Wrapped("noise") as s:
         answer = s.ask("tools/list")
         cli.check(names(answer) == SHOWN, "what is no message is dropped", answer)

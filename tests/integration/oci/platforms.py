@@ -99,7 +99,7 @@ def each_works_or_is_refused(s):
         nothing_is_left(seen, before, platform)
         if not works:
             other = s.call("/bin/echo", "ran", more=more())
-            check("leave [backend.gvisor] platform out" in answer.error["hint"] and other.out == "ran\n", f"{platform}: what the refusal advises works", (answer, other))
+            check("remove [backend.gvisor] platform" in answer.error["hint"] and other.out == "ran\n", f"{platform}: what the refusal advises works", (answer, other))
 
 
 class StandIn:

@@ -82,7 +82,7 @@ def cuts(s):
         untold += was_cut and new > 0 and not told
         check(not remains, "no temporary file is left after the next start", remains)
         if told:
-            times = says.count("cut: `toolcage doctor`")
+            times = says.count("interrupted: `toolcage doctor`")
             # root's journals are one place, and another root's call may have said it
             check(times == 1 or (is_root() and times == 0), "a next call says it once", says)
             check("toolcage: " not in s.call("/bin/true", writable=[]).err, "and the one after that no more")

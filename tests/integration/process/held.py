@@ -80,7 +80,7 @@ def asked(s, more):
     check(sorted(rows(s, left)) == [".git/hooks", ".git/hooks/x"], "only that is left", left)
     changes(s, answer.call, "discard")
     code, none, err = changes(s, answer.call)
-    check(code == 125 and "no changes are held" in err + str(none) and answer.call not in str(changes(s)), "thrown away, nothing is", (code, none, err))
+    check(code == 125 and "there are no staged changes" in err + str(none) and answer.call not in str(changes(s)), "thrown away, nothing is", (code, none, err))
     check(not [name for name in tree(s.ws) if ".toolcage" in name], "no temporary name is left", tree(s.ws))
 
 
@@ -258,8 +258,8 @@ def conflict(s):
 
 
 def mistakes(s):
-    for args, words in ((["01ARZ3NDEKTSV4RRFFQ69G5FAV"], "no changes are held"), (["../../etc"], "no changes are held"), (["last", "dance"], "show, commit or discard"),
-                        (["last", "show", "--overwrite"], "commit only"), (["a" * 26], "no changes are held")):
+    for args, words in ((["01ARZ3NDEKTSV4RRFFQ69G5FAV"], "there are no staged changes"), (["../../etc"], "no changes are held"), (["last", "dance"], "show, commit or discard"),
+                        (["last", "show", "--overwrite"], "commit only"), (["a" * 26], "there are no staged changes")):
         code, answer, err = changes(s, *args)
         check(code == 125 and words in err + json.dumps(answer), f"changes {' '.join(args)}", (code, answer, err))
 

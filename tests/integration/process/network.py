@@ -193,7 +193,7 @@ def inspected(s):
               and target(answer) == {"api.example.com:443"}, f"refused: {what}", answer)
     for path in ("/v1/../user", "/v1/%2e%2e/user", "/v1/..%2fuser", "//v1", "/v1/;/x", "/v1/%5c../user", "/v1/%252e%252e/user", "/v1/%c0%ae%c0%ae/user"):
         answer = shell(s, f"curl -sS --path-as-is -w '%{{http_code}}' 'https://api.example.com{path}'", REQUESTS)
-        check(answer.out.endswith("400") and "two ways" in answer.out and target(answer) == {"api.example.com:443"}, f"refused: {path}", answer)
+        check(answer.out.endswith("400") and "ambiguous" in answer.out and target(answer) == {"api.example.com:443"}, f"refused: {path}", answer)
     answer = shell(s, "curl -sS -w '%{http_code}' -H 'Connection: Upgrade' -H 'Upgrade: websocket' https://api.example.com/v1", REQUESTS)
     check(answer.out.endswith("403") and "websocket" in answer.out, "refused: a websocket", answer)
     answer = shell(s, "curl -sS -m 5 https://evil.example/v1", REQUESTS)
@@ -339,7 +339,7 @@ def commanded(s):
         check(answer.code == 126 and why in answer.message and not spoken and VALUE not in json.dumps(answer.json), f"a command that is none: {why}", answer)
     shutil.copy(program, s.path("ws/print-token"))
     answer = s.shell("true", network='["api.example.com:443"]', more=SECRET.replace("env:GITHUB_TOKEN", f"command:{s.path('ws/print-token')} a b"))
-    check(answer.code == 126 and "in the command's place" in answer.message, "nor one that a tool could write", answer)
+    check(answer.code == 126 and "may replace the command" in answer.message, "nor one that a tool could write", answer)
 
 
 def kept_out(s):

@@ -245,7 +245,7 @@ static void refusals_are_finished_calls(void **state)
     } rows[] = {
         {"absent", "kata", "no backend kata", TOOLCAGE_EBACKEND, 125},
         {"asks", "asks", "no approver is connected", TOOLCAGE_EDENIED, 126},
-        {"misspelt", "okay", "does not know the word", TOOLCAGE_EBACKEND, 125},
+        {"misspelt", "okay", "does not know ", TOOLCAGE_EBACKEND, 125},
         {"caged", "env:KEY", "the secret KEY has no value that can be used: it is not set",
          TOOLCAGE_ENOT_FOUND, 126},
         {"nowhere", "fallback",

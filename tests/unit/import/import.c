@@ -21,7 +21,7 @@ static const struct {
     const char *format, *settings, *says, *left;
 } rows[] = {
     {"srt", "{\"filesystem\":{\"allowWrite\":[\"src/\"]}}", "writable = [\"src/\"]",
-     "all may be read"},
+     "everything may be read"},
     {"srt", "{\"filesystem\":{\"allowWrite\":[\".\"],\"denyRead\":[\"s\"]}}", "denied = [\"s\"",
      ""},
     {"srt", "{\"filesystem\":{\"allowWrite\":[\".\"],\"denyWrite\":[\"c\"]}}", "readable = [\"c\"",
@@ -65,7 +65,8 @@ static const struct {
      "true}}}}",
      "network = []", "s.sandbox.allowPty"},
     {"vscode", "{\"sandbox\":{\"allowPty\":true}}", "#", "sandbox: no server"},
-    {"vscode", "{\"chat.tools.terminal.sandbox.enabled\":true}", "#", "without being told"},
+    {"vscode", "{\"chat.tools.terminal.sandbox.enabled\":true}", "#",
+     "allows by default is not granted"},
     {"srt",
      "{\"filesystem\":{\"denyRead\":[\"/\",\"/a/b\"],\"allowRead\":[\"/a\",\"/a/b/c\"],"
      "\"allowWrite\":[\"/a/x\",\"/a/b/x\",\"/a/b/c/x\",\"/x\"]}}",
