@@ -15,22 +15,23 @@
 enum { EXIT_LEFT = 1 }; /* something is still held */
 
 static const struct tc_option options[] = {
-    {"overwrite", 0, NULL, NULL, "with commit: also what is newer on this machine"},
+    {"overwrite", 0, NULL, NULL, "with commit: also over newer changes on this machine"},
     TC_OPTION_JSON,
     TC_OPTION_HELP,
     {0},
 };
 
 static const char text[] =
-    "Changes are held back when the policy says commit = \"ask\", when this machine has newer work "
-    "at their\n"
-    "place, and when they would steer a program of yours. CALL is the call's id, or last. What is "
-    "still in\n"
-    "the way after commit stays held, with the reason.\n"
+    "Changes are staged when the policy says commit = \"ask\", and when this machine has newer "
+    "changes of\n"
+    "the same files. CALL is the call's id, or last. Files that steer the host are never "
+    "committed, and\n"
+    "conflicts stay staged, with the reason.\n"
     "\n"
     "examples:\n"
     "  toolcage changes                       which calls have any\n"
-    "  toolcage changes last                  what the last of them changed, with a diff of texts\n"
+    "  toolcage changes last                  the changes of the last one, with a diff of text "
+    "files\n"
     "  toolcage changes last commit\n"
     "  toolcage changes last commit src README.md     these, the others stay\n"
     "  toolcage changes 01JD8XKQ7PZ3T5V9WYB2C4D6E8 discard\n";
@@ -63,7 +64,7 @@ static void put_calls(FILE *out, struct tc_slice answer)
                       changes == 1 ? "" : "s", tool ? "  tool " : "", tool ? tool : "");
     }
     if (!any)
-        (void)fputs("no changes are held\n", out);
+        (void)fputs("there are no staged changes\n", out);
 }
 
 static void put_changes(FILE *out, struct toolcage_engine *engine, const char *json,
@@ -118,8 +119,8 @@ static int find_last(struct toolcage_engine *engine, char **ret, struct tc_failu
     toolcage_free(json);
     return *ret ? 0
                 : tc_failure_set(failure, TOOLCAGE_EUSAGE,
-                                 "toolcage changes --help says when there are any",
-                                 "no changes are held");
+                                 "toolcage changes --help says when changes are staged",
+                                 "there are no staged changes");
 }
 
 /* What was asked for: NULL after saying what is wrong. */
@@ -129,7 +130,7 @@ static const char *action_of(const struct tc_args *args, struct tc_failure *fail
     bool overwrite = tc_args_has(args, "overwrite");
     if (strcmp(word, "show") != 0 && strcmp(word, "commit") != 0 && strcmp(word, "discard") != 0)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write show, commit or discard",
-                             "changes cannot be dealt with by \"%s\"", word);
+                             "changes have no action \"%s\"", word);
     else if (overwrite && strcmp(word, "commit") != 0)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage changes CALL commit --overwrite",
                              "--overwrite is for commit only");

@@ -258,7 +258,7 @@ def conflict(s):
 
 
 def mistakes(s):
-    for args, words in ((["01ARZ3NDEKTSV4RRFFQ69G5FAV"], "there are no staged changes"), (["../../etc"], "no changes are held"), (["last", "dance"], "show, commit or discard"),
+    for args, words in ((["01ARZ3NDEKTSV4RRFFQ69G5FAV"], "there are no staged changes"), (["../../etc"], "there are no staged changes"), (["last", "dance"], "show, commit or discard"),
                         (["last", "show", "--overwrite"], "commit only"), (["a" * 26], "there are no staged changes")):
         code, answer, err = changes(s, *args)
         check(code == 125 and words in err + json.dumps(answer), f"changes {' '.join(args)}", (code, answer, err))
