@@ -104,7 +104,7 @@ static int check(const struct wanted *w, const struct toolcage_policy *policy,
         return refuse_elsewhere(w, policy, line, err);
     const struct tc_fs_rule *rule = holder(spec, w->path);
     if (rule && rule->access == TC_ACCESS_DENY)
-        return refuse(w, "take it out of filesystem.denied by hand, if it should be read at all",
+        return refuse(w, "remove it from filesystem.denied by hand, if it should be read at all",
                       "the policy denies it by name", err);
     if (rule && !rule->from && strcmp(rule->path, w->path) != 0)
         return refuse(w, "move /workspace from readable to writable",

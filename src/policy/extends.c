@@ -324,7 +324,7 @@ static int merge_other(struct merge *m, struct tc_node *root, const struct tc_no
     *file = (struct tc_policy_file){.by = by, .depth = depth};
     int rc = read_named(m, entry->text, by, file);
     if (!rc && cycles(policy, file))
-        rc = refuse(m, by, "take it out of one of them", "\"%.200s\" extends itself", entry->text);
+        rc = refuse(m, by, "remove it from one of them", "\"%.200s\" extends itself", entry->text);
     if (!rc)
         rc = parse_file(m, index, &document);
     if (!rc)

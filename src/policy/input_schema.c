@@ -24,8 +24,9 @@ static bool add_bytes(struct tc_parse *p, const struct tc_node *node, size_t len
 {
     p->schemas += len;
     if (p->schemas > TC_DOCUMENT_BYTES_MAX)
-        tc_parse_bad(p, node, "split the policy, or shorten the schemas",
-                     "the schemas of this policy, each counted once a tool, have more than 4 MiB");
+        tc_parse_bad(
+            p, node, "split the policy, or shorten the schemas",
+            "the schemas of this policy, each counted once per tool, have more than 4 MiB");
     return p->schemas <= TC_DOCUMENT_BYTES_MAX;
 }
 

@@ -182,7 +182,7 @@ static int compare_members(const void *a, const void *b)
 
 static bool fail_twice(struct reader *r, const struct tc_node *first, const struct tc_node *second)
 {
-    _autofree_ char *message = tc_format("the key \"%.80s\" stands here twice, first in line %u",
+    _autofree_ char *message = tc_format("the key \"%.80s\" is here twice, first in line %u",
                                          second->key, first->key_at.line);
     return message ? fail(r, second->key_at, "keep one of them", message) : fail_memory(r);
 }

@@ -295,7 +295,7 @@ def family(number, kind, protocol=0):
 
 STREAM, DGRAM, RAW, SEQPACKET = 1, 2, 3, 5
 CASES = [
-    ("a process outside is looked into", a_process_is_looked_into, {}),
+    ("a process outside is inspected", a_process_is_looked_into, {}),
     ("a process outside lends its root", a_process_lends_its_root, {}),
     ("a process outside is killed", a_process_is_killed, {}),
     ("a namespace outside is joined", a_namespace_is_joined, {"root": True}),

@@ -127,7 +127,7 @@ CASES = [
     ("a server outlives its client", a_server_stays, {"free": DIRECT}),
     ("a server shows tools that the policy does not name", unnamed_tools_are_shown, {"free": DIRECT, "alike": True}),
     ("a server smuggles a list of tools in another answer", a_list_is_smuggled, {"free": DIRECT, "alike": True}),
-    ("a server's answer can be read in two ways", an_answer_has_two_readings, {"free": DIRECT, "alike": True}),
+    ("a server's answer is ambiguous", an_answer_has_two_readings, {"free": DIRECT, "alike": True}),
     ("a server answers what nobody asked", an_answer_is_forged, {"free": DIRECT, "alike": True}),
     ("a server floods its client", a_server_floods, {"free": DIRECT, "alike": True}),
     ("a terminal obeys a server's complaints", a_terminal_obeys, {"free": DIRECT, "alike": True}),

@@ -324,7 +324,7 @@ def bounds():
         tools = [f'[tool.t{i}]\ncommand = ["/bin/true"]\ninput_schema = "big.json"\n' for i in range(300)]
         expect(place, "a large schema of some tools", ["policy", "check", write(place, "some.toml", "".join(tools[:3]))], 0)
         answer = place.run("policy", "check", write(place, "many.toml", "".join(tools)))
-        check(answer.code == 1 and "each counted once a tool" in answer.err, "is none of many", answer)
+        check(answer.code == 1 and "each counted once per tool" in answer.err, "is none of many", answer)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ static const struct {
     const char *text, *finding;
     size_t len; /* 0: strlen */
 } cases[] = {
-    {"a: 1\nb: 2\na: 3\n", "3:1: the key \"a\" stands here twice, first in line 1", 0},
-    {"a: 1\n\"a\": 3\n", "2:1: the key \"a\" stands here twice", 0},
-    {"t: {b: 1, c: 2, b: 1}\n", "1:17: the key \"b\" stands here twice", 0},
+    {"a: 1\nb: 2\na: 3\n", "3:1: the key \"a\" is here twice, first in line 1", 0},
+    {"a: 1\n\"a\": 3\n", "2:1: the key \"a\" is here twice", 0},
+    {"t: {b: 1, c: 2, b: 1}\n", "1:17: the key \"b\" is here twice", 0},
     {"a: &x 1\n", "1:4: anchors and aliases", 0},
     {"a: *x\n", "1:4: anchors and aliases", 0},
     {"&x a: 1\n", "1:1: anchors and aliases", 0},
