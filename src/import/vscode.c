@@ -128,7 +128,9 @@ static void put_server(struct tc_import *im, const char *name, const json_t *ser
         return;
     }
     if (!put_command(im, name, server)) {
-        tc_import_leave(im, "servers.%s: its command holds a variable that is not known here",
+        tc_import_leave(im,
+                        "servers.%s: its command holds something that is not supported "
+                        "here",
                         name);
         return;
     }

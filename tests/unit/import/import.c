@@ -44,7 +44,7 @@ static const struct {
     {"srt", "{\"network\":{\"allowedDomains\":[\"a.example:1\"],\"deniedDomains\":[\"*\"]}}",
      "network = []", "deniedDomains holds it"},
     {"srt", "{\"network\":{\"allowAllUnixSockets\":true}}", "network = []", "allowAllUnixSockets"},
-    {"srt", "{\"a\\nb\\u202e\":1}", "[defaults]", "a?b???: there is no such setting"},
+    {"srt", "{\"a\\nb\\u202e\":1}", "[defaults]", "a?b???: a policy has no such setting"},
     {"vscode",
      "{\"servers\":{\"s\":{\"command\":\"c\",\"args\":[\"${workspaceFolder}/x\"],},},} // c",
      "command = [\"c\", \"/workspace/x\"]", "no sandbox there"},
