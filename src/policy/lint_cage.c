@@ -123,7 +123,7 @@ static char *others_for(struct tc_lint *l, const char *name, const struct tc_gra
             tc_buf_addf(&names, "%sbackend = \"%s\"", names.len ? ", or " : "", b->name);
     }
     tc_buf_adds(&names, names.len ? " can; until then each call is refused"
-                                  : "no backend of this version can: remove it of the policy");
+                                  : "no backend of this version can: remove it from the policy");
     char *hint = tc_buf_steal(&names);
     l->memory |= !hint;
     return hint;

@@ -100,7 +100,7 @@ static void hints_name_backends_that_can(void **state)
     } all[] = {
         {"[tool.x]\nbackend = \"process\"\nnetwork = [\"a.example:443\"]\nsecrets.K = { from = "
          "\"env:E\", hosts = [\"a.example:443\"], header = \"A: {secret}\" }\n",
-         "no backend of this version can: take it out of the policy"},
+         "no backend of this version can: remove it from the policy"},
         {"[tool.x]\nbackend = \"oci\"\nnetwork = [\"a.example:443\"]\n",
          "backend = \"process\", or backend = \"gvisor\" can; until then each call is refused"},
     };
