@@ -362,7 +362,7 @@ int tc_endpoint_check(const struct tc_net_entry *entry, const char *text, struct
                       "would take every port of the tool's own loopback");
     if (entry->port == (TC_PORT_UDP | DNS_PORT))
         return refuse(c, text, strlen(text),
-                      "take it out: granted names are looked up without an entry",
+                      "remove it: granted names are looked up without an entry",
                       "is the port of the cage's own resolver");
     return 0;
 }
