@@ -14,7 +14,7 @@ root, toolcage = (pathlib.Path(word) for word in sys.argv[1:])
 listed = (root / "docs/agents/README.md").read_text()
 for path in sorted((root / "docs/agents").glob("*.md")):
     page, name = path.read_text(), path.stem
-    for number, (kind, body) in enumerate(re.findall(r"```(json|toml)\n(.*?)```", page, re.S), 1):
+    for number, (kind, body) in enumerate(re.findall(r"```(json|toml)(?: settings)?\n(.*?)```", page, re.S), 1):
         try:
             settings = json.loads(body) if kind == "json" else tomllib.loads(body)
         except ValueError as error:

@@ -57,7 +57,7 @@ class Model(http.server.BaseHTTPRequestHandler):
 def snippets(page):
     """The code blocks of the page, by the file name that stands in the line before."""
     text = (ROOT / "docs/agents" / f"{page}.md").read_text()
-    return [(name, body) for name, body in re.findall(r"`([^`\n]+)`:\n\n```(?:json|toml|yaml|sh)\n(.*?)```", text, re.S)]
+    return [(name, body) for name, body in re.findall(r"`([^`\n]+)`:\n\n```(?:json|toml)(?: settings)?\n(.*?)```", text, re.S)]
 
 
 class Desk:
