@@ -203,7 +203,7 @@ static int refuse_action(const char *action, struct toolcage_error **err)
                                     .subject = action,
                                     .hint = "status or list; or install, compile or inspect with a "
                                             "path"},
-                   "this is nothing that can be asked of WebAssembly");
+                   "WebAssembly has no such action");
 }
 
 int tc_modules_json(const char *action, const char *path, char **ret, struct toolcage_error **err)

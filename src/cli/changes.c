@@ -216,7 +216,7 @@ static int run(const struct tc_args *args)
 const struct tc_verb tc_verb_changes = {
     .name = "changes",
     .words = "[CALL [show|commit|discard] [PATH...]]",
-    .summary = "what was held back: look at it, bring it here, or throw it away",
+    .summary = "show, apply or discard staged changes of calls",
     .text = text,
     .options = options,
     .least = 0,
