@@ -218,7 +218,7 @@ def allowed_afterwards(s):
           "a change is printed, and nothing is changed", (first, done))
     call = re.search(r"denied to call (\w{26}) at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, of tool t under " + re.escape(policy) + "\n", done.stderr)
     check(bool(call) and "denied to call" not in done.stdout, "which call it was is said", done)
-    check("no change here allows read " + s.path("data/no") in done.stderr and "by hand" in done.stderr, "what is denied by name is left to a person", done)
+    check("no change of this policy allows read " + s.path("data/no") in done.stderr and "by hand" in done.stderr, "what is denied by name is left to a person", done)
     check(not re.search(r"^[-+][^-+].*data/no", done.stdout, re.M), "and not in it", done)
     if shutil.which("patch"):
         subprocess.run(["patch", "-s", policy], input=done.stdout, text=True, check=True)
