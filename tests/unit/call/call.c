@@ -252,7 +252,7 @@ static void refusals_are_finished_calls(void **state)
          "firecracker (this version has no such backend); kata (this version has no such backend)",
          TOOLCAGE_EUNENFORCEABLE, 126},
         {"nested", "layers", "runs these inside one another", TOOLCAGE_EUNENFORCEABLE, 126},
-        {"traces", "syscalls", "backend gvisor gives no system call back", TOOLCAGE_EUNENFORCEABLE,
+        {"traces", "syscalls", "backend gvisor allows no system call that", TOOLCAGE_EUNENFORCEABLE,
          126},
         {"byhand", "byhand", "tier ManualOnly", TOOLCAGE_EDENIED, 126},
     };
