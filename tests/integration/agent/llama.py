@@ -113,7 +113,7 @@ def without_a_model(llama, mark):
     text, error = llama.call("read_csv", path="/workspace/a.csv")
     cli.check(not error and "name,rows" in text, "a call works", text)
     text, error = llama.call("read_csv", path="/etc/shadow")
-    cli.check(error and "outside of what the argument may name" in text and "/workspace" in text, "a refusal is a sentence that says what is allowed", text)
+    cli.check(error and "outside the bounds of the argument" in text and "/workspace" in text, "a refusal is a sentence that says what is allowed", text)
     text, error = llama.call("peek")
     cli.check(error and "root:" not in text and "/etc/shadow" in text, "/etc/shadow is not there", text)
     text, error = llama.call("connect")
