@@ -237,7 +237,8 @@ static bool follows(const struct tc_seccomp_watched *row, const uint64_t *args)
     return row->use != TC_SECCOMP_NAMES && row->use != TC_SECCOMP_MAKES;
 }
 
-/* Does a search end here? Not where the tool itself may have put what it finds. */
+/* Does a search end here? Not where the tool itself may have put what it finds; and of files that
+ * are read only where the system has its own: two files of one name in a tool's data are two. */
 static void follow_search(struct tc_cage *cage, enum tc_denial_kind kind, const char *said,
                           const struct place *at, bool no, pid_t pid)
 {
@@ -245,7 +246,8 @@ static void follow_search(struct tc_cage *cage, enum tc_denial_kind kind, const 
         return;
     if (no && !tc_process_denied(cage->plan, at->path))
         tc_search_missed(cage, kind, at->path, said, pid);
-    else if (!no && at->exists && !covered(cage->plan, at->path, true))
+    else if (!no && at->exists && !covered(cage->plan, at->path, true) &&
+             (kind == TC_DENIAL_EXEC || tc_system_path_find(at->path)))
         tc_search_found(cage, kind, said, pid);
 }
 

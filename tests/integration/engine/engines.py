@@ -130,16 +130,24 @@ def hostile():
         engine.gone()
 
 
-def state_left():
+def state():
     base = "/run/toolcage" if USER is None else f"{PLACE}/state/toolcage"
     try:
-        return sorted(set(os.listdir(f"{base}/engine")) - BEFORE)
+        return set(os.listdir(f"{base}/engine"))
     except FileNotFoundError:
-        return []
+        return set()
 
 
-BEFORE = set()
-BEFORE |= set(state_left())
+BEFORE = state()
+
+
+def state_left(patience=60):
+    """What is there now and stays: root's calls of other tests come and go in the same place."""
+    left, end = state() - BEFORE, time.monotonic() + patience
+    while left and time.monotonic() < end:
+        time.sleep(0.2)
+        left &= state()
+    return sorted(left)
 
 
 def life(path):
