@@ -11,6 +11,7 @@
 #include "fuzz.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -295,6 +296,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const ways[])(const uint8_t *, size_t) = {serve_stream, serve_packets,
                                                             hear_stream};
+    (void)signal(SIGPIPE, SIG_IGN); /* as in the helper, which blocks it */
     if (loop.epoll < 0)
         INVARIANT(tc_loop_open(&loop) == 0 && tc_workers_open(&workers, &loop) == 0);
     (void)tc_reserve_close();
