@@ -5,6 +5,7 @@
 #include "cli/habits.h"
 #include "cli/run.h"
 #include "cli/say.h"
+#include "cli/terminal.h"
 
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
@@ -25,6 +26,7 @@ static const char text[] =
     "read this directory, write only a private /tmp, and reach no network; --read, --write and "
     "--network\n"
     "grant more. With a policy file options can only narrow the grant.\n"
+    "Without a policy file and --timeout a command has 30s, at a terminal 10m.\n"
     "\n"
     "exit codes: the tool's own; 124 timeout; 125 toolcage failed; 126 denied, or not "
     "executable;\n"
@@ -57,6 +59,30 @@ static int usage(const struct tc_args *args)
     return tc_habit_values(args);
 }
 
+/* Nobody who waits for a build means 30 seconds, and nobody is there to end it but the person. */
+static int take_time(struct tc_setup *setup, const struct tc_args *args, struct tc_failure *failure)
+{
+    if (setup->found.path || tc_args_has(args, "timeout") || tc_args_has(args, "json") ||
+        !tc_terminal_is_one())
+        return 0;
+    return toolcage_call_set(setup->call, "timeout", "10m", tc_failure_error(failure));
+}
+
+/* Started by their names alone they want a terminal, which a call's tool does not have. */
+static void hint_at_shell(const struct tc_args *args)
+{
+    static const char *const interactive[] = {"bash", "sh",  "zsh",  "fish", "python3", "python",
+                                              "node", "irb", "psql", "vi",   "vim",     "nano",
+                                              "less", "top", "htop", NULL};
+    const char *slash = strrchr(args->words[0], '/'), *name = slash ? slash + 1 : args->words[0];
+    if (args->word_count != 1 || tc_args_has(args, "json") || !tc_terminal_is_one())
+        return;
+    for (size_t i = 0; interactive[i]; i++)
+        if (strcmp(interactive[i], name) == 0)
+            tc_cli_hint("%s has no terminal here; `toolcage shell %s` gives it one", name,
+                        args->words[0]);
+}
+
 static int run(const struct tc_args *args)
 {
     _autosetup_ struct tc_setup setup = {0};
@@ -66,10 +92,12 @@ static int run(const struct tc_args *args)
     if (rc)
         return rc;
     if (tc_setup_open(args, tool, TC_LOOKUP_TRUSTED, &setup, &failure) ||
-        tc_setup_command(&setup, args->words, args->word_count, &failure))
+        tc_setup_command(&setup, args->words, args->word_count, &failure) ||
+        take_time(&setup, args, &failure))
         return tc_failure_tell(&failure, args, tool);
     if (!tool && setup.found.path && !tc_args_has(args, "json"))
         tc_cli_say("no --tool: running under [defaults] of %s", setup.found.path);
+    hint_at_shell(args);
     return tc_run(&setup, args, tool, !input || strcmp(input, "none") != 0);
 }
 

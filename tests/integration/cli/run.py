@@ -226,6 +226,27 @@ def on_a_terminal(place, *args):
     return seen.replace(b"\r\n", b"\n")
 
 
+def persons(place):
+    """Whoever sits at a terminal has time, and hears of the shell."""
+    def at_a_terminal(*args):
+        ours, theirs = os.openpty()
+        process = place.popen(*args, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, start_new_session=True)
+        os.close(theirs)
+        os.write(ours, b"\x04")
+        err = process.communicate(timeout=60)[1]
+        os.close(ours)
+        return process.returncode, err.decode()
+    check(at_a_terminal("exec", "sh")[1] == "hint: sh has no terminal here; `toolcage shell sh` gives it one\n", "an interactive program is told of the shell", at_a_terminal("exec", "sh"))
+    check(at_a_terminal("exec", "sh", "-c", "true") == (0, ""), "a command is not")
+    check(at_a_terminal("exec", "--json", "sh")[1] == "", "nor who wants JSON")
+    elsewhere = place.popen("exec", "sleep", "32", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    check(at_a_terminal("exec", "sleep", "32") == (0, ""), "30 s are not the end at a terminal")
+    check(elsewhere.wait(timeout=60) == 124, "where nobody sits they are")
+    begun = time.monotonic()
+    code, err = at_a_terminal("exec", "-t", "1s", "sleep", "20")
+    check(code == 124 and time.monotonic() - begun < 15, "--timeout holds at a terminal", (code, err))
+
+
 def words(place):
     """A tool's words never act on a terminal and never pass for ours."""
     evil = "\\033[31m\\033]0;t\\007 \\342\\200\\256gpj \\302\\233 \\377 \\342\\202\\254\\n"
@@ -355,7 +376,7 @@ with Place() as probe:
     if found.code != 0:
         lines = (found.out + found.err).strip().splitlines()
         skip_all("no cage on this machine: " + " / ".join(lines[-2:]))
-for part in (codes, habits, streams, as_json, signals, terminals, words, default_grant, absent_paths, tools, refusals):
+for part in (codes, habits, streams, as_json, signals, terminals, persons, words, default_grant, absent_paths, tools, refusals):
     with Place() as own:
         part(own)
 finish()
