@@ -77,7 +77,7 @@ int tc_listen_open(const char *given, const char *example, union tc_address *at,
                      example) < 0)
             hint = NULL;
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, hint,
-                              "--listen %s is no address with a port", given);
+                              "--listen %s is not an address with a port", given);
     }
     socklen_t len = at->any.sa_family == AF_INET ? sizeof(at->v4) : sizeof(at->v6);
     _autofd_ int fd = socket(at->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -241,6 +241,17 @@ def run(*words, text=POLICY, more=None):
     return subprocess.run([TOOLCAGE, "egress", "--policy", policy(text), *words], env={**os.environ, **(more or {})}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
 
 
+def wait_for_term(pid):
+    """Until the proxy, which the command line becomes, has taken TERM for itself."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            blocked = next(line for line in file if line.startswith("SigBlk:"))
+        if int(blocked.split()[1], 16) >> (signal.SIGTERM - 1) & 1:
+            return
+        time.sleep(0.01)
+
+
 def test_refusals():
     for words, code, why in ((("--tool", "none"), 125, "it has no network"), ((), 125, "it has no network"), (("--tool", "nobody"), 125, "no tool"),
                              (("--tool", "web", "--listen", "localhost:1"), 125, "not an address with a port"), (("--tool", "web", "--listen", "127.0.0.1"), 125, "not an address with a port"),
@@ -251,6 +262,7 @@ def test_refusals():
     p = subprocess.Popen([TOOLCAGE, "egress", "--policy", policy(), "--tool", "web", "--listen", "0.0.0.0:0"], stderr=subprocess.PIPE, text=True)
     line = p.stderr.readline()
     check("warning: whoever reaches 0.0.0.0:" in line, "an address of others is warned of", line)
+    wait_for_term(p.pid)
     p.terminate()
     check(p.wait(10) == 0, "and it ends")
 

@@ -363,7 +363,7 @@ def kept_out(s):
     answer = s.shell("true", network='["api.example.com:443"]', readable=[s.ws], writable=(), more=SECRET.replace("env:GITHUB_TOKEN", f"file:{link}"))
     check(answer.code == 126 and "a link into what the tool may read" in answer.message, "nor by a link", answer)
     answer = s.shell("true", network='["api.example.com:443"]', more=more)
-    check(answer.code == 126 and "something else there" in answer.message, "nor where a tool could put another", answer)
+    check(answer.code == 126 and "a tool may replace it" in answer.message, "nor where a tool could put another", answer)
     for text, why in (("", "it is empty"), ("short\n", "fewer than 8"), (VALUE + "\nX: y\n", "line break"), ("x" * 20000, "more than 16384")):
         s.write("ws/token", text)
         answer = s.shell("true", network='["api.example.com:443"]', writable=(), more=more)

@@ -119,7 +119,7 @@ def names(s):
     for bad in ("", ".hidden", "a/b", "..", "-x", "--all", "x" * 65, "a b", "a\nb"):
         done = subprocess.run([TOOLCAGE, "exec", "--session", bad, "--", "/bin/true"], env=s.environ, cwd=s.ws, capture_output=True, text=True, check=False)
         check(done.returncode == 125 and "session" in done.stderr, f"the name {bad!r} is refused", done)
-    for args, words in ((["end"], "one name, or --all"), (["dance"], "list or end"), (["end", "no-such-session"], "no session"), (["list", "x"], "takes no name"), (["end", "../x"], "no session")):
+    for args, words in ((["end"], "one name, or --all"), (["dance"], "list or end"), (["end", "no-such-session"], "no session"), (["list", "x"], "takes no name"), (["end", "../x"], "cannot have this name")):
         code, answer, err = verb(s, *args)
         check(code == 125 and words in err + json.dumps(answer), f"session {' '.join(args)}", (code, answer, err))
 
