@@ -304,7 +304,7 @@ def options():
             plain.settimeout(10 * PATIENCE)
             cli.check(b"HTTP" not in plain.recv(100), "and nothing else on that port")
     loose = place.write("home/loose", "a-token-of-some-length", 0o644)
-    for args, words in ((["--listen", "0.0.0.0:0"], "other machines"), (["--listen", "localhost:1"], "no address"), (["--token-file", secret], "--listen"),
+    for args, words in ((["--listen", "0.0.0.0:0"], "other machines"), (["--listen", "localhost:1"], "not an address"), (["--token-file", secret], "--listen"),
                         (["--listen", "127.0.0.1:0", "--token-file", loose], "others can read"),
                         (["--listen", "127.0.0.1:0", "--token-file", place.write("home/short", "x", 0o600)], "characters"),
                         (["--listen", "127.0.0.1:0", "--token-env", "NONE"], "no variable NONE"),
