@@ -2,7 +2,6 @@
  * Copyright The toolcage authors */
 #include "egress/datagrams.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -259,49 +258,16 @@ static void look_up(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
     tc_egress_resolve(p, query);
 }
 
-/* The name that the address stands for, or the address itself. */
-static void name_target(struct tc_egress_proxy *p, struct tc_egress_pair *pair, bool *ret_literal)
-{
-    const struct sockaddr_in6 *v6 = &pair->meant.v6;
-    bool is_v6 = pair->meant.any.sa_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
-    struct in_addr v4 = pair->meant.v4.sin_addr;
-    if (pair->meant.any.sa_family == AF_INET6 && !is_v6)
-        memcpy(&v4, &v6->sin6_addr.s6_addr[12], sizeof(v4));
-    uint32_t number = is_v6 ? tc_synthetic_of_v6(&v6->sin6_addr) : tc_synthetic_of_v4(v4);
-    const char *name = tc_egress_names_name(&p->names, number);
-    *ret_literal = !name;
-    if (name)
-        tc_strcopy(pair->host, sizeof(pair->host), name);
-    else
-        (void)inet_ntop(is_v6 ? AF_INET6 : AF_INET, is_v6 ? (const void *)&v6->sin6_addr : &v4,
-                        pair->host, sizeof(pair->host));
-    pair->port = TC_PORT_UDP |
-                 ntohs(is_v6 || pair->meant.any.sa_family == AF_INET6 ? v6->sin6_port
-                                                                      : pair->meant.v4.sin_port);
-}
-
-static void set_address(union tc_egress_address *to, const char *text, uint32_t port)
-{
-    memset(to, 0, sizeof(*to));
-    if (inet_pton(AF_INET, text, &to->v4.sin_addr) == 1) {
-        to->v4.sin_family = AF_INET;
-        to->v4.sin_port = htons((uint16_t)port);
-    } else if (inet_pton(AF_INET6, text, &to->v6.sin6_addr) == 1) {
-        to->v6.sin6_family = AF_INET6;
-        to->v6.sin6_port = htons((uint16_t)port);
-    }
-}
-
-static void seek(struct tc_egress_proxy *p, struct tc_egress_pair *pair, bool literal)
+static void seek(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
 {
     union tc_egress_address to[2];
     bool local = tc_host_is_local_name(pair->host);
-    if (!literal && !local) {
+    if (!local && !tc_host_is_address(pair->host)) {
         look_up(p, pair);
         return;
     }
-    set_address(&to[0], local ? "127.0.0.1" : pair->host, pair->port);
-    set_address(&to[1], "::1", pair->port);
+    (void)tc_egress_address_read(local ? "127.0.0.1" : pair->host, pair->port, &to[0]);
+    (void)tc_egress_address_read("::1", pair->port, &to[1]);
     if (local && !tc_egress_may_reach(&p->config, pair->host, pair->port, &to[0].any)) {
         deny(p, pair, TC_EGRESS_NOT_PUBLIC);
         end_pair(p, pair);
@@ -313,16 +279,20 @@ static void seek(struct tc_egress_proxy *p, struct tc_egress_pair *pair, bool li
 /* NULL: it is not to go, and that is written down. */
 static struct tc_egress_pair *new_pair(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
                                        const union tc_egress_address *from,
-                                       const union tc_egress_address *meant, bool *ret_literal)
+                                       const union tc_egress_address *meant)
 {
+    struct tc_egress_host to;
     struct tc_egress_pair *pair = calloc(1, sizeof(*pair));
-    if (!pair)
+    if (!pair || !tc_egress_address_meant(&p->names, meant, &to)) {
+        free(pair);
         return NULL;
+    }
     pair->watch = (struct tc_egress_watch){.fd = -1, .ready = answers_ready};
     pair->listener = listener;
     pair->from = *from;
     pair->meant = *meant;
-    name_target(p, pair, ret_literal);
+    tc_strcopy(pair->host, sizeof(pair->host), to.name);
+    pair->port = TC_PORT_UDP | to.port;
     int reason = !tc_egress_may_some(&p->config, pair->host, pair->port) ? TC_EGRESS_NOT_NAMED
                  : !tc_egress_meter_left(p)                              ? TC_EGRESS_SPENT
                  : !make_room(p)                                         ? TC_EGRESS_TOO_MANY
@@ -386,10 +356,9 @@ static void take(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
                  const union tc_egress_address *from, const union tc_egress_address *meant,
                  size_t len)
 {
-    bool literal = false;
     struct tc_egress_pair *pair = find_pair(p, listener, from, meant);
     bool is_new = !pair;
-    if (is_new && !(pair = new_pair(p, listener, from, meant, &literal)))
+    if (is_new && !(pair = new_pair(p, listener, from, meant)))
         return;
     pair->used_at = p->now;
     unlink_pair(pair);
@@ -399,7 +368,7 @@ static void take(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
     else
         hold(pair, p->scratch, len);
     if (is_new)
-        seek(p, pair, literal);
+        seek(p, pair);
 }
 
 void tc_egress_datagrams_ready(struct tc_egress_proxy *p, struct tc_egress_watch *listener,

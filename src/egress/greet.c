@@ -2,7 +2,6 @@
  * Copyright The toolcage authors
  *
  * The first words of a client: whom it wants to reach. */
-#include <arpa/inet.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -21,28 +20,12 @@ static void use(struct tc_egress_flow *f, size_t bytes)
 /* ---- whom ---------------------------------------------------------------------------------------
  */
 
-static uint32_t synthetic_number(const char *host)
-{
-    struct in_addr v4;
-    struct in6_addr v6;
-    if (inet_pton(AF_INET, host, &v4) == 1)
-        return tc_synthetic_of_v4(v4);
-    return inet_pton(AF_INET6, host, &v6) == 1 ? tc_synthetic_of_v6(&v6) : 0;
-}
-
 /* A program that asked the cage's resolver first comes with the address that stands for the name.
  */
-static void name_of_synthetic(struct tc_egress_proxy *p, struct tc_egress_flow *f)
-{
-    const char *name = tc_egress_names_name(&p->names, synthetic_number(f->to.name));
-    if (name)
-        tc_strcopy(f->to.name, sizeof(f->to.name), name);
-    f->literal = tc_host_is_address(f->to.name);
-}
-
 static void go(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    name_of_synthetic(p, f);
+    tc_egress_name_meant(&p->names, &f->to);
+    f->literal = tc_host_is_address(f->to.name);
     if (!tc_egress_may_some(&p->config, f->to.name, f->to.port))
         tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_NAMED, NULL);
     else
@@ -181,36 +164,22 @@ static int original(int fd, struct sockaddr *to, socklen_t *len)
     return getsockopt(fd, domain == AF_INET6 ? SOL_IPV6 : SOL_IP, ORIGINAL, to, len);
 }
 
-static bool read_destination(int fd, enum tc_egress_role role, struct tc_egress_host *ret)
+static bool read_destination(const struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     union tc_egress_address to = {0};
-    char text[INET6_ADDRSTRLEN];
     socklen_t len = sizeof(to);
-    if ((role == TC_EGRESS_REDIRECTED ? original : getsockname)(fd, &to.any, &len) < 0)
-        return false;
-    int family = to.any.sa_family;
-    const void *bytes = &to.v4.sin_addr;
-    if (family == AF_INET6) {
-        bool mapped = IN6_IS_ADDR_V4MAPPED(&to.v6.sin6_addr);
-        bytes = mapped ? (const void *)&to.v6.sin6_addr.s6_addr[12] : &to.v6.sin6_addr;
-        family = mapped ? AF_INET : AF_INET6;
-    }
-    if (!inet_ntop(family, bytes, text, sizeof(text)) ||
-        !tc_egress_host_read(text, strlen(text), ret))
-        return false;
-    ret->port = ntohs(to.any.sa_family == AF_INET ? to.v4.sin_port : to.v6.sin6_port);
-    return ret->port != 0;
+    bool redirected = f->role == TC_EGRESS_REDIRECTED;
+    return (redirected ? original : getsockname)(f->client.watch.fd, &to.any, &len) == 0 &&
+           tc_egress_address_meant(&p->names, &to, &f->to);
 }
 
 void tc_egress_greet_direct(struct tc_egress_proxy *p, struct tc_egress_flow *f, bool too_many)
 {
     f->speaks = TC_SPEAKS_BYTES;
-    if (!read_destination(f->client.watch.fd, f->role, &f->to)) {
+    if (!read_destination(p, f))
         tc_egress_flow_close(p, f, true);
-    } else if (too_many) {
-        name_of_synthetic(p, f);
+    else if (too_many)
         tc_egress_flow_refuse(p, f, TC_EGRESS_TOO_MANY, NULL);
-    } else {
+    else
         go(p, f);
-    }
 }

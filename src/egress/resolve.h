@@ -6,14 +6,8 @@
 #ifndef TC_EGRESS_RESOLVE_H
 #define TC_EGRESS_RESOLVE_H
 
-#include "egress/host.h"
+#include "egress/address.h"
 #include "egress/loop.h"
-
-union tc_egress_address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-};
 
 enum { TC_EGRESS_ADDRESSES_MAX = 16 };
 

@@ -3,7 +3,6 @@
  *
  * From a name to a connection. It goes to the very addresses that were judged: no name is looked up
  * twice. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -297,23 +296,9 @@ static void look_up(struct tc_egress_proxy *p, struct tc_egress_flow *f, const c
         free(query);
 }
 
-/* False: it is no address. */
-static bool read_address(const char *text, unsigned port, union tc_egress_address *to)
-{
-    memset(to, 0, sizeof(*to));
-    if (inet_pton(AF_INET, text, &to->v4.sin_addr) == 1) {
-        to->v4.sin_family = AF_INET;
-        to->v4.sin_port = htons((uint16_t)port);
-        return true;
-    }
-    to->v6.sin6_family = AF_INET6;
-    to->v6.sin6_port = htons((uint16_t)port);
-    return inet_pton(AF_INET6, text, &to->v6.sin6_addr) == 1;
-}
-
 static void add_address(struct tc_egress_flow *f, const char *text)
 {
-    f->address_count += read_address(text, f->to.port, &f->addresses[f->address_count]);
+    f->address_count += tc_egress_address_read(text, f->to.port, &f->addresses[f->address_count]);
 }
 
 static void seek_target(struct tc_egress_proxy *p, struct tc_egress_flow *f)
@@ -348,7 +333,7 @@ static void seek_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     f->way = calloc(1, sizeof(*f->way));
     if (!f->way) {
         tc_egress_flow_close(p, f, true);
-    } else if (read_address(host, up->port, &f->way->addresses[0])) {
+    } else if (tc_egress_address_read(host, up->port, &f->way->addresses[0])) {
         f->way->count = 1;
         seek_target(p, f);
     } else {
