@@ -199,6 +199,9 @@ int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, con
     TC_PRINTF(4, 5);
 
 int tc_cage_fail_memory(struct tc_cage *cage, const char *stage);
+/* The row of a trial cage: it came up with every wall, or the clause that failed says why not. NULL
+ * when out of memory; how it holds, where it does, is the backend's to say. */
+struct tc_probe *tc_cage_tried(const struct tc_cage *tried, struct tc_outcome *outcome);
 
 /* Nothing is built yet, and no works are chosen. */
 struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outcome);

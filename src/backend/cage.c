@@ -58,6 +58,22 @@ int tc_cage_fail_memory(struct tc_cage *cage, const char *stage)
     return tc_cage_fail(cage, &why, -1, "out of memory");
 }
 
+struct tc_probe *tc_cage_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
+{
+    const struct tc_failure *f = &tried->outcome->failure;
+    struct tc_probe *row = TC_PUSH(outcome->probes, outcome->probe_count);
+    if (!row)
+        return NULL;
+    *row = (struct tc_probe){
+        .backend = strdup(tried->works->name), .whole = true, .works = tried->running};
+    if (row->works)
+        return row;
+    row->clause = f->clause >= 0 ? f->clause : TC_CLAUSE_PRIV_NONE;
+    row->reason = strdup(f->message ? f->message : "the trial container did not come up in time");
+    row->fix = strdup(f->hint ? f->hint : "try again when this machine is less busy");
+    return row;
+}
+
 void tc_cage_close_streams(struct tc_cage *cage)
 {
     int *streams[] = {&cage->stdin_fd, &cage->out_fd, &cage->err_fd, &cage->secrets_fd};

@@ -29,6 +29,7 @@
 #include "linux/seccomp_filter.h"
 #include "linux/seccomp_shared.h"
 #include "policy/clauses.h"
+#include "policy/system_paths.h"
 
 enum { HIDES_MAX = 64 };
 
@@ -520,14 +521,13 @@ static int begin_contained(const struct tc_box *box)
     return tc_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
 }
 
-/* An overlay shows no mounts of its layers, so the devices are attached once more. */
-static int put_devices(int base)
+int tc_stage_devices(int base)
 {
-    static const char *const devices[] = {"dev/null", "dev/zero", "dev/full", "dev/random",
-                                          "dev/urandom"};
-    for (size_t i = 0; i < TC_COUNT(devices); i++) {
-        _autofd_ int fd = tc_open_tree(base, devices[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-        if (fd < 0 || tc_move_mount(fd, AT_FDCWD, devices[i]) < 0)
+    for (size_t i = 0; i < TC_DEVICES; i++) {
+        char path[32];
+        (void)snprintf(path, sizeof(path), "dev/%s", tc_devices[i]);
+        _autofd_ int fd = tc_open_tree(base, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        if (fd < 0 || tc_move_mount(fd, AT_FDCWD, path) < 0)
             return -1;
     }
     return 0;
@@ -549,7 +549,7 @@ static int lay_over_image(const struct tc_box *box)
     if (overlay < 0 || umount2("mnt", MNT_DETACH) < 0 ||
         tc_move_mount(overlay, AT_FDCWD, ".") < 0 || fchdir(overlay) < 0)
         return -1;
-    return put_devices(box->root);
+    return tc_stage_devices(box->root);
 }
 
 static int attach_contained(const struct tc_box *box)

@@ -21,6 +21,9 @@ int tc_stage_loopback(const struct tc_box *box);
 int tc_stage_network(const struct tc_box *box, int report);
 int tc_stage_trees(const struct tc_box *box);
 int tc_stage_cwd(const struct tc_box *box);
+/* Over the working directory, from the root that it is a layer over: an overlay shows no mounts of
+ * its layers, so the devices are attached once more. */
+int tc_stage_devices(int base);
 int tc_stage_privileges(const struct tc_box *box);
 /* Of the capabilities that an exec could bring back none is left. How many there are, the running
  * kernel says, not the headers of the build: the first that it does not know ends them. */

@@ -514,20 +514,9 @@ static char *tell(const struct engine *e)
 
 static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
 {
-    const struct tc_failure *f = &tried->outcome->failure;
-    const struct engine *e = tried->priv ? own(tried) : NULL;
-    struct tc_probe *row = TC_PUSH(outcome->probes, outcome->probe_count);
-    if (!row)
-        return;
-    *row = (struct tc_probe){
-        .backend = strdup(tried->works->name), .whole = true, .works = tried->running};
-    if (row->works && e) {
-        row->mechanism = tell(e);
-        return;
-    }
-    row->clause = f->clause >= 0 ? f->clause : TC_CLAUSE_PRIV_NONE;
-    row->reason = strdup(f->message ? f->message : "the trial container did not come up in time");
-    row->fix = strdup(f->hint ? f->hint : "try again when this machine is less busy");
+    struct tc_probe *row = tc_cage_tried(tried, outcome);
+    if (row && row->works)
+        row->mechanism = tell(own(tried));
 }
 
 #define WORKS                                                                                  \

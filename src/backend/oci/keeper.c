@@ -28,20 +28,6 @@ static int make_namespaces(const struct tc_box *box)
     return unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS);
 }
 
-/* An overlay shows no mounts of its layers, so the devices are attached once more. */
-static int put_devices(void)
-{
-    static const char *const devices[] = {"dev/null", "dev/zero", "dev/full", "dev/random",
-                                          "dev/urandom"};
-    _autofd_ int base = open(TC_OCI_BASE, O_PATH | O_CLOEXEC);
-    for (size_t i = 0; i < TC_COUNT(devices); i++) {
-        _autofd_ int fd = tc_open_tree(base, devices[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-        if (fd < 0 || tc_move_mount(fd, AT_FDCWD, devices[i]) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* Our root with its mount points over the image, both read-only. */
 static int lay_over_image(const struct tc_box *box)
 {
@@ -57,7 +43,8 @@ static int lay_over_image(const struct tc_box *box)
     _autofd_ int overlay = tc_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
     if (overlay < 0 || tc_move_mount(overlay, AT_FDCWD, TC_OCI_ROOT) < 0 || fchdir(overlay) < 0)
         return -1;
-    return put_devices();
+    _autofd_ int base = open(TC_OCI_BASE, O_PATH | O_CLOEXEC);
+    return tc_stage_devices(base);
 }
 
 /* Everything later is relative to the root of the container. */

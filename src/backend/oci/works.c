@@ -435,23 +435,11 @@ static char *tell(struct oci *o)
                : tc_format("%s --platform=%s", o->path, platform);
 }
 
-/* One row: a container comes up with every wall, or the clause that failed says why not. */
 static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
 {
-    const struct tc_failure *f = &tried->outcome->failure;
-    struct oci *o = own(tried);
-    struct tc_probe *row = TC_PUSH(outcome->probes, outcome->probe_count);
-    if (!row)
-        return;
-    *row = (struct tc_probe){
-        .backend = strdup(tried->works->name), .whole = true, .works = tried->running};
-    if (row->works) {
-        row->mechanism = tell(o);
-        return;
-    }
-    row->clause = f->clause >= 0 ? f->clause : TC_CLAUSE_PRIV_NONE;
-    row->reason = strdup(f->message ? f->message : "the trial container did not come up in time");
-    row->fix = strdup(f->hint ? f->hint : "try again when this machine is less busy");
+    struct tc_probe *row = tc_cage_tried(tried, outcome);
+    if (row && row->works)
+        row->mechanism = tell(own(tried));
 }
 
 #define WORKS                                                                                  \
