@@ -23,9 +23,6 @@
 #include "helper/job.h"
 #include "helper/reserve.h"
 #include "version.h"
-#include "workspace/held.h"
-#include "workspace/journal.h"
-#include "workspace/session.h"
 
 /* ---- a machine with one kind of works, whose tools end at once ------------------------------ */
 
@@ -92,46 +89,6 @@ const struct tc_works *tc_works_at(size_t index)
 const struct tc_works *tc_works_find(const char *name)
 {
     return name[0] == 'w' ? &works : NULL;
-}
-
-int tc_held_calls(struct tc_outcome *outcome)
-{
-    (void)outcome;
-    return 0;
-}
-
-int tc_held_settle(const char *call, enum tc_held_action action, const struct tc_strv *paths,
-                   struct tc_outcome *outcome)
-{
-    (void)call, (void)action, (void)paths, (void)outcome;
-    return 0;
-}
-
-int tc_session_list(struct tc_outcome *outcome)
-{
-    (void)outcome;
-    return 0;
-}
-
-int tc_session_end(const char *name, struct tc_outcome *outcome)
-{
-    (void)name, (void)outcome;
-    return 0;
-}
-
-unsigned tc_journal_sweep(void)
-{
-    return 0;
-}
-
-unsigned tc_journal_forget(void)
-{
-    return 0;
-}
-
-char *tc_journal_cuts(void)
-{
-    return NULL;
 }
 
 /* ---- the helper ----------------------------------------------------------------------------- */

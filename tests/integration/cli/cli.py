@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What the scripts beside this one share: running the program in a home of its own, and TAP."""
+import fcntl
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -65,6 +68,24 @@ class Place:
 
     def popen(self, *args, cwd=None, env=None, **more):
         return subprocess.Popen(self.argv(*args), cwd=cwd or self.project, env={**self.environ, **(env or {})}, **more)
+
+    def shown(self, *args, columns=None, **more):
+        """What a terminal, of so many columns, gets of it."""
+        ours, theirs = os.openpty()
+        if columns:
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+        process = self.popen(*args, stdin=subprocess.DEVNULL, stdout=theirs, **{"stderr": theirs, **more})
+        os.close(theirs)
+        seen = b""
+        while True:
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:
+                break
+            seen += piece
+        process.communicate(timeout=20)
+        os.close(ours)
+        return seen.replace(b"\r\n", b"\n")
 
     def run(self, *args, cwd=None, env=None, stdin=b"", timeout=60):
         process = self.popen(*args, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -210,20 +210,8 @@ def terminals(place):
 
 def on_a_terminal(place, *args):
     """What a terminal gets of both streams."""
-    ours, theirs = os.openpty()
     place.environ["TERM"] = "xterm"
-    process = place.popen(*args, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(ours, 4096)
-        except OSError:
-            break
-        seen += piece
-    process.wait(timeout=20)
-    os.close(ours)
-    return seen.replace(b"\r\n", b"\n")
+    return place.shown(*args)
 
 
 def persons(place):

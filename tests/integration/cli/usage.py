@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Mistakes on the command line, help, and what hands bring from other sandboxes."""
-import fcntl
 import json
-import os
-import struct
 import subprocess
-import termios
 
 from cli import Place, check, expect, finish
 
@@ -49,24 +45,6 @@ VERBS = [["exec"], ["run"], ["call"], ["tools"], ["init"], ["policy", "check"], 
          ["policy", "trust"], ["policy", "digest"], ["policy", "schema"], ["policy", "diff"], ["policy", "import"], ["doctor"], ["mcp"], ["wrap"], ["agent"], ["completion"], ["version"]]
 
 
-def in_columns(place, width, *args):
-    """What a terminal of this width is given."""
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
-    process = place.popen(*args, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE)
-    os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(ours, 4096)
-        except OSError:
-            break
-        seen += piece
-    process.communicate(timeout=20)
-    os.close(ours)
-    return seen.replace(b"\r\n", b"\n").decode()
-
-
 with Place() as place:
     for name, args, texts in MISTAKES:
         answer = expect(place, name, args, 125, *texts)
@@ -80,7 +58,7 @@ with Place() as place:
     check(place.run("help", "policy").out == answer.out == place.run("policy", "-h").out, "by each of its words", answer)
     for width in (50, 80, 132):
         for verb in ([], ["exec"], ["changes"], ["policy"], ["policy", "check"]):
-            plain, folded = place.run(*verb, "--help").out, in_columns(place, width, *verb, "--help")
+            plain, folded = place.run(*verb, "--help").out, place.shown(*verb, "--help", columns=width, stderr=subprocess.PIPE).decode()
             long = [line for line in folded.splitlines() if len(line) > width and not line.startswith("  toolcage ")]
             check(not long and folded.split() == plain.split(), f"help of {' '.join(verb) or 'all'} in {width} columns", (long, folded))
     answer = place.run("exec", "--json", "--why", "--", "cat", "/etc/shadow")

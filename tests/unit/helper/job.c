@@ -4,9 +4,6 @@
  * Jobs with works that are made here. A cage that cannot be watched, and does not end when it is
  * told to: the job is answered, and the loop does not wait for it. An input that cannot be read. */
 #include "helper/job.h"
-#include "workspace/held.h"
-#include "workspace/journal.h"
-#include "workspace/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,47 +125,6 @@ const struct tc_works *tc_works_at(size_t index)
 const struct tc_works *tc_works_find(const char *name)
 {
     return strcmp(name, works.name) == 0 ? &works : NULL;
-}
-
-/* There was never a commit here. */
-int tc_held_calls(struct tc_outcome *outcome)
-{
-    (void)outcome;
-    return 0;
-}
-
-int tc_held_settle(const char *call, enum tc_held_action action, const struct tc_strv *paths,
-                   struct tc_outcome *outcome)
-{
-    (void)call, (void)action, (void)paths, (void)outcome;
-    return 0;
-}
-
-int tc_session_list(struct tc_outcome *outcome)
-{
-    (void)outcome;
-    return 0;
-}
-
-int tc_session_end(const char *name, struct tc_outcome *outcome)
-{
-    (void)name, (void)outcome;
-    return 0;
-}
-
-unsigned tc_journal_sweep(void)
-{
-    return 0;
-}
-
-unsigned tc_journal_forget(void)
-{
-    return 0;
-}
-
-char *tc_journal_cuts(void)
-{
-    return NULL;
 }
 
 static int plan_of_one_call(void)
