@@ -54,7 +54,7 @@ def without(options, place):
     but by what was given up."""
     more = [] if options.full else ["--brief"]
     suites = [("conformance", ["--toolcage", options.toolcage, "--probe", options.probe, "--without", *more]),
-              ("escape", ["--toolcage", options.toolcage, "--without", options.attacks])]
+              ("escape", ["--toolcage", options.toolcage, "--without", *more, options.attacks])]
     for suite, words in suites:
         done = place.run(["python3", os.path.join(os.path.dirname(HERE), suite, "run.py"), *words], 400)
         lines = done.stdout.splitlines()
@@ -98,7 +98,7 @@ def main():
     parser.add_argument("--attacks", required=True, type=os.path.abspath)
     parser.add_argument("--only", help="places whose name has this text")
     parser.add_argument("--part", default="1/1", help="2/5: the second fifth of them")
-    parser.add_argument("--full", action="store_true", help="every case of conformance, not one a side")
+    parser.add_argument("--full", action="store_true", help="every case of conformance, not one a side, and every attack")
     options = parser.parse_args()
     if os.geteuid():
         print("1..0 # SKIP only root can make these places")
