@@ -26,6 +26,7 @@ USER = int(sys.argv[3]) if len(sys.argv) > 3 else None
 PLACE = tempfile.mkdtemp(prefix="toolcage-engines-", dir="/var/tmp")
 os.chmod(PLACE, 0o755)
 AS = {} if USER is None else {"user": USER, "group": USER, "extra_groups": []}
+CALLS = set()  # by their ids
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": PLACE, "XDG_STATE_HOME": f"{PLACE}/state"}
 
 
@@ -54,6 +55,7 @@ def call(file, *words, limit=60, **more):
     except ValueError:
         result = {"status": None, "error": {}, "noise": (out[:200], err[:500])}
     result["seconds"] = time.monotonic() - begun
+    CALLS.add(result.get("call"))
     return result
 
 
@@ -138,16 +140,12 @@ def state():
         return set()
 
 
-BEFORE = state()
-
-
 def state_left(patience=60):
-    """What is there now and stays: root's calls of other tests come and go in the same place."""
-    left, end = state() - BEFORE, time.monotonic() + patience
-    while left and time.monotonic() < end:
+    """What stays of the calls of this test: other tests have theirs in the same place, and kill some."""
+    end = time.monotonic() + patience
+    while state() & CALLS and time.monotonic() < end:
         time.sleep(0.2)
-        left &= state()
-    return sorted(left)
+    return sorted(state() & CALLS)
 
 
 def life(path):
