@@ -22,7 +22,7 @@ const struct tc_habit tc_habits[] = {
     {"-p --publish", "a cage has no incoming connections; its own loopback works inside"},
     {"--workdir --chdir", "write --cwd DIR"},
     {"-w", "write --cwd DIR, or --write PATH for a path the tool may write"},
-    {"--setenv --env-file", "write --env NAME=VALUE for each variable"},
+    {"--setenv", "write --env NAME=VALUE for each variable"},
     {"--pids-limit", "write --pids NUMBER"},
     {"--tmpfs", "leave it out: a cage has a /tmp of its own; its size is --disk SIZE"},
     {"--proc --dev --new-session --die-with-parent", "leave it out: a cage has that anyway"},

@@ -45,6 +45,7 @@ struct tc_args {
     {"network", 0, "none|HOST:PORT", "network", "no network, or an endpoint the tool may reach"},    \
     {"unix-sockets", 0, "none|own|PATH", "unix_sockets", "no unix socket, the tool's own, or one it may use"}, \
     {"env", 'e', "NAME[=VALUE]", "env", "a variable for the tool; without VALUE: yours"},            \
+    {"env-file", 0, "FILE", "env-file", "variables for the tool, NAME=VALUE on each line"},           \
     {"cwd", 0, "DIR", "cwd", "where the tool starts, as it sees it"},                                \
     TC_OPTION_WORKSPACE,                                                                             \
     {"timeout", 't', "TIME", "timeout", "end the call after this time: 500ms, 30s, 5m, 1h"},         \

@@ -2,9 +2,10 @@
  * Copyright The toolcage authors */
 #include "cli/setup.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#include "cli/variables.h"
 
 static int64_t now_us(void)
 {
@@ -13,29 +14,14 @@ static int64_t now_us(void)
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
-/* --env NAME stands for the caller's own value. */
-static int set_env(struct toolcage_call *call, const char *value, struct tc_failure *failure)
-{
-    _autofree_ char *whole = NULL;
-    if (strchr(value, '='))
-        return toolcage_call_set(call, "env", value, tc_failure_error(failure));
-    const char *own = getenv(value);
-    if (!own)
-        return tc_failure_set(failure, TOOLCAGE_EUSAGE, "give a value: --env NAME=VALUE",
-                              "--env %s: there is no such variable in your environment", value);
-    if (asprintf(&whole, "%s=%s", value, own) < 0) {
-        whole = NULL;
-        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    }
-    return toolcage_call_set(call, "env", whole, tc_failure_error(failure));
-}
-
 static int set(struct toolcage_call *call, const struct tc_given *given, struct tc_failure *failure)
 {
     const char *key = given->option->key, *fixed = strchr(key, '=');
     struct toolcage_error **err = tc_failure_error(failure);
     if (!strcmp(key, "env"))
-        return set_env(call, given->value, failure);
+        return tc_variables_give(call, given->value, failure);
+    if (!strcmp(key, "env-file"))
+        return tc_variables_give_file(call, given->value, failure);
     if (!fixed)
         return toolcage_call_set(call, key, given->value, err);
     _autofree_ char *name = strndup(key, (size_t)(fixed - key));

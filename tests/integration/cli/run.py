@@ -97,6 +97,35 @@ def habits(place):
           "no root, no capabilities, a /tmp and a /dev of its own", answer)
 
 
+def variables(place):
+    """Values by file: no word of the command line shows them, and no error does."""
+    lines = place.write("home/vars", "# comment\n\nA=one\r\nB= two # more\nC=\nA=last\n", 0o600)
+    script = 'printf "%s|" "$A" "$B" "${C-none}"'
+    answer = place.run("exec", "--env-file", lines, "sh", "-c", script)
+    check(answer.code == 0 and answer.out == "last| two # more||", "--env-file, a line each", answer)
+    entries = place.write("home/entries", b"A=first\nsecond\0B=\xc3\xa4\0")
+    answer = place.run("exec", "--env-file", entries, "sh", "-c", script)
+    check(answer.code == 0 and answer.out == "first\nsecond|\u00e4|none|", "--env-file, entries that end in NUL bytes", answer)
+    answer = place.run("exec", "--env", "A=flag", "--env-file", lines, "--env", "B=flag", "sh", "-c", script)
+    check(answer.code == 0 and answer.out == "last|flag||", "with --env what is given last counts", answer)
+    steered = place.write("home/steered", "TOOLCAGE_POLICY=/nowhere\nHOME=/nowhere\nLD_PRELOAD=/nowhere.so\n")
+    answer = place.run("exec", "--env-file", steered, "sh", "-c", 'echo "$TOOLCAGE_POLICY"')
+    check(answer.code == 0 and answer.out == "/nowhere\n", "they are the tool's, and steer nothing outside its cage", answer)
+    for name, text, number in (("no =", "A=1\nSECRET\n", 2), ("no name", "=SECRET\n", 1), ("a wrong name", "A B=SECRET\n", 1),
+                               ("an empty entry", b"A=SECRET\0\0", 2), ("a comment among entries", b"# SECRET=\0A=1\0", 1)):
+        answer = place.run("exec", "--env-file", place.write("home/wrong", text), "true")
+        check(answer.code == 125 and f"entry {number} is not NAME=VALUE" in answer.err and "hint: " in answer.err, f"--env-file, {name}", answer)
+        check("SECRET" not in answer.err, "and no message shows what it holds", answer)
+    for path, told in (("/nowhere/vars", "/nowhere/vars: No such file"), ("-", "standard input is the tool's"), ("/", "Is a directory"),
+                       ("/dev/zero", "File too large")):
+        answer = place.run("exec", "--env-file", path, "true")
+        check(answer.code == 125 and told in answer.err and "hint: " in answer.err, f"--env-file {path}", answer)
+    held = place.write("home/project/held.toml", '[tool.t]\nenv = { pass = ["TZ"] }\nmemory = { max = "64MiB", by = "any" }\n')
+    wide = place.write("home/wide", "TZ=CET\nLD_PRELOAD=x\n")
+    answer = place.run("exec", "--policy", held, "--tool", "t", "--env-file", wide, "true")
+    check(answer.code == 126 and "LD_PRELOAD" in answer.err, "a file grants no name that the policy does not pass", answer)
+
+
 def streams(place):
     block = os.urandom(3 << 20)
     answer = place.run("exec", "--output", "8MiB", "sha256sum", stdin=block)
@@ -364,7 +393,7 @@ with Place() as probe:
     if found.code != 0:
         lines = (found.out + found.err).strip().splitlines()
         skip_all("no cage on this machine: " + " / ".join(lines[-2:]))
-for part in (codes, habits, streams, as_json, signals, terminals, persons, words, default_grant, absent_paths, tools, refusals):
+for part in (codes, habits, variables, streams, as_json, signals, terminals, persons, words, default_grant, absent_paths, tools, refusals):
     with Place() as own:
         part(own)
 finish()
