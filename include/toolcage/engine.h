@@ -63,14 +63,15 @@ int toolcage_wasm_json(const char *action, const char *path, char **ret_json,
 /* Staged changes of earlier calls, for a person to decide about: those of a call with
  * `commit = "ask"`, and conflicts with newer changes of the host; those of a bind never are.
  *
- * With `call` NULL: which calls have any, {"held": [{"call", "tool", "at", "changes"}]}, `at` in
- * seconds of real time. Else that call's, by its id, {"call", "changes": [...], "files": [...]} as
- * in a result. `action` says what to do with them:
+ * With `call` NULL: which calls have any, {"held": [{"call", "tool", "at", "changes",
+ * "caches"}]}, `at` in seconds of real time. Else that call's, by its id, {"call", "changes":
+ * [...], "files": [...]} as in a result. `action` says what to do with them:
  *
  * - "show" or NULL: nothing; each change has its place on the host in `host`, and the new content
  * of small files is in `files`
  * - "commit": applies them to the host, each file atomically, unless it changed since the call
- *   began; a row with `held` stays staged
+ *   began; a row with `held` stays staged. Rows with `cache` (`review.ignore` of the policy) are
+ *   left out, as toolcage_engine_settle_json() says
  * - "overwrite": the same, also over newer changes of the host
  * - "discard": deletes them
  *
@@ -80,9 +81,12 @@ int toolcage_engine_changes_json(struct toolcage_engine *engine, const char *cal
                                  const char *action, char **ret_json, struct toolcage_error **err);
 
 /* The same for some changes of one call: `paths` are theirs, as the tool saw them. A path means
- * what lies below it as well, and, of what is brought to the host, the directories on the way that
- * the tool made. The others stay held, and stand in the answer with the reason. A path at which
- * nothing is held is TOOLCAGE_EUSAGE, and then nothing has happened. `path_count` 0: all of them.
+ * what lies below it as well ("/": all of them), and, of what is brought to the host, the
+ * directories on the way that the tool made. A row with `cache` is brought by its own name, that of
+ * the cache it lies in, or "/". The others stay held, and stand in the answer with the reason. A
+ * path at which nothing is held is TOOLCAGE_EUSAGE, and then nothing has happened. `path_count` 0:
+ * all of them, but no cache is brought to the host, and where only caches are left, they are
+ * deleted (`held` is "discarded").
  */
 int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call,
                                 const char *action, size_t path_count, const char *const paths[],

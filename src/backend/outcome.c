@@ -58,6 +58,7 @@ static TC_FIELDS(access_seen_fields, ACCESS_SEEN);
     F(ONE, sha256)      \
     F(ONE, attribution) \
     F(ONE, steers_host) \
+    F(ONE, cache)       \
     F(ONE, links)       \
     F(ONE, host)        \
     F(ONE, target)      \
@@ -111,11 +112,12 @@ static TC_FIELDS(probe_fields, PROBE);
 #undef TC_STRUCT
 
 #define TC_STRUCT struct tc_waiting
-#define WAITING(F) \
-    F(ONE, call)   \
-    F(ONE, tool)   \
-    F(ONE, at)     \
-    F(ONE, changes)
+#define WAITING(F)  \
+    F(ONE, call)    \
+    F(ONE, tool)    \
+    F(ONE, at)      \
+    F(ONE, changes) \
+    F(ONE, caches)
 static TC_FIELDS(waiting_fields, WAITING);
 #undef TC_STRUCT
 

@@ -50,6 +50,7 @@ struct tc_change {
     char *sha256;      /* hex; NULL when not a regular file or too large */
     char *attribution; /* "time" for binds; NULL when exact */
     bool steers_host;
+    int64_t cache; /* how much of the name below its grant makes it a cache; 0: it is none */
     int64_t links; /* link count, when over 1 */
     char *host;    /* where it would come back to; of a change that is shown later, else NULL */
     char *target;  /* of a link */
@@ -99,6 +100,7 @@ struct tc_probe {
 struct tc_waiting {
     char *call, *tool;
     int64_t at, changes; /* seconds of real time; how many */
+    int64_t caches;      /* how many of them are caches */
 };
 
 /* What is kept of a session: of this call's, or in a list of all. */

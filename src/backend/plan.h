@@ -56,6 +56,7 @@ struct tc_plan {
     char *policy_file;
     struct tc_strv extended;
     struct tc_strv collect;
+    struct tc_strv caches;    /* names that a review sums up */
     struct tc_net_entry *net; /* where its network leads; none: nowhere */
     size_t net_count;
     struct tc_secret

@@ -109,6 +109,7 @@ static bool add_lists(struct tc_plan *plan, const struct tc_grant *grant)
     return tc_strv_copy(&plan->argv, &grant->argv) && tc_strv_copy(&plan->env, &grant->env) &&
            tc_grant_tool_writable(grant, &plan->tool_writable) &&
            tc_strv_copy(&plan->collect, &grant->collect) &&
+           tc_strv_copy(&plan->caches, &grant->caches) &&
            tc_strv_copy(&plan->syscalls_allow, &grant->syscalls_allow) &&
            tc_strv_copy(&plan->syscalls_deny, &grant->syscalls_deny) &&
            tc_steering_copy(&plan->steering, &grant->steering);

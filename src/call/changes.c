@@ -38,7 +38,9 @@ static void add_waiting(struct tc_buf *buf, const struct tc_outcome *outcome)
         tc_json_key(buf, "at");
         tc_buf_addf(buf, "%lld", (long long)w->at);
         tc_json_key(buf, "changes");
-        tc_buf_addf(buf, "%lld}", (long long)w->changes);
+        tc_buf_addf(buf, "%lld", (long long)w->changes);
+        tc_json_key(buf, "caches");
+        tc_buf_addf(buf, "%lld}", (long long)w->caches);
     }
     tc_buf_addc(buf, ']');
 }

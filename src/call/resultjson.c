@@ -104,6 +104,8 @@ void tc_result_write_changes(struct tc_buf *buf, const struct tc_outcome *o)
             tc_json_member(buf, "attribution", c->attribution);
         if (c->steers_host)
             add_flag(buf, "steers_host", true);
+        if (c->cache)
+            add_flag(buf, "cache", true);
         if (c->links > 1)
             add_number(buf, "links", c->links);
         if (c->target)

@@ -16,6 +16,7 @@ enum { EXIT_LEFT = 1 }; /* something is still held */
 
 static const struct tc_option options[] = {
     {"overwrite", 0, NULL, NULL, "with commit: also over newer changes on this machine"},
+    {"all", 0, NULL, NULL, "list caches one by one; with commit: apply them as well"},
     TC_OPTION_JSON,
     TC_OPTION_HELP,
     {0},
@@ -26,7 +27,11 @@ static const char text[] =
     "changes of\n"
     "the same files. CALL is the call's id, or last. Files that steer the host are never "
     "committed, and\n"
-    "conflicts stay staged, with the reason.\n"
+    "conflicts stay staged, with the reason. Caches (review.ignore of the policy) are one line, "
+    "and "
+    "stay\n"
+    "away unless --all or their own names bring them; when nothing else is left, they are "
+    "discarded.\n"
     "\n"
     "examples:\n"
     "  toolcage changes                       which calls have any\n"
@@ -34,15 +39,17 @@ static const char text[] =
     "files\n"
     "  toolcage changes last commit\n"
     "  toolcage changes last commit src README.md     these, the others stay\n"
+    "  toolcage changes last commit --all     with __pycache__ and the like\n"
     "  toolcage changes 01JD8XKQ7PZ3T5V9WYB2C4D6E8 discard\n";
 
-static int64_t count_held(struct tc_slice answer)
+/* A yes leaves caches out unless it says all. */
+static int64_t count_held(struct tc_slice answer, bool all)
 {
     struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
     int64_t held = 0;
     while (tc_scan_next(&each)) {
         _autofree_ char *why = tc_json_text(tc_json_get(each.value, "held"));
-        held += why != NULL;
+        held += why && (all || !tc_json_true(tc_json_get(each.value, "cache")));
     }
     return held;
 }
@@ -56,12 +63,14 @@ static void put_calls(FILE *out, struct tc_slice answer)
         _autofree_ char *tool = tc_json_text(tc_json_get(each.value, "tool"));
         time_t at = (time_t)tc_json_int(tc_json_get(each.value, "at"), 0);
         int64_t changes = tc_json_int(tc_json_get(each.value, "changes"), 0);
+        bool caches = changes && changes == tc_json_int(tc_json_get(each.value, "caches"), 0);
         struct tm tm = {0};
         char when[32] = "";
         if (localtime_r(&at, &tm))
             (void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M", &tm);
-        (void)fprintf(out, "%s  %s  %" PRId64 " change%s%s%s\n", call ? call : "?", when, changes,
-                      changes == 1 ? "" : "s", tool ? "  tool " : "", tool ? tool : "");
+        (void)fprintf(out, "%s  %s  %" PRId64 " change%s%s%s%s\n", call ? call : "?", when, changes,
+                      changes == 1 ? "" : "s", caches ? ", all caches" : "", tool ? "  tool " : "",
+                      tool ? tool : "");
     }
     if (!any)
         (void)fputs("there are no staged changes\n", out);
@@ -86,6 +95,7 @@ static int print(const struct tc_args *args, struct toolcage_engine *engine, con
     size_t size = 0;
     if (action && tc_review_make(&review, tc_json_of(json)))
         return TC_EXIT_FAILURE;
+    review.all = tc_args_has(args, "all");
     FILE *out = open_memstream(&all, &size);
     if (!out)
         return tc_cli_no_memory();
@@ -134,6 +144,13 @@ static const char *action_of(const struct tc_args *args, struct tc_failure *fail
     else if (overwrite && strcmp(word, "commit") != 0)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage changes CALL commit --overwrite",
                              "--overwrite is for commit only");
+    else if (tc_args_has(args, "all") && !strcmp(word, "discard"))
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage changes CALL discard",
+                             "--all is for show and commit: discard takes caches as well");
+    else if (tc_args_has(args, "all") && args->word_count > 2)
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                             "leave out --all: a cache comes when it is named",
+                             "--all means every change, and paths mean some");
     else
         return overwrite ? "overwrite" : word;
     return NULL;
@@ -152,12 +169,23 @@ static void free_paths(struct paths *p)
 }
 #define _autopaths_ __attribute__((cleanup(free_paths)))
 
+/* What lies below the root. */
+static bool mean_all(struct paths *ret)
+{
+    ret->items = calloc(1, sizeof(*ret->items));
+    if (ret->items && (ret->items[0] = strdup("/")))
+        ret->count = 1;
+    return ret->count;
+}
+
 /* The changes that the words after the action name, as the list shows them. */
 static int find_paths(const struct tc_args *args, struct toolcage_engine *engine, const char *call,
                       struct paths *ret, struct tc_failure *failure)
 {
     _autoreview_ struct tc_review review = {0};
     char *json = NULL;
+    if (tc_args_has(args, "all"))
+        return mean_all(ret) ? 0 : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
     if (args->word_count < 3)
         return 0;
     if (toolcage_engine_changes_json(engine, call, NULL, &json, tc_failure_error(failure)))
@@ -195,8 +223,9 @@ static int settle(const struct tc_args *args, struct toolcage_engine *engine,
              : toolcage_engine_changes_json(engine, NULL, NULL, &json, tc_failure_error(failure)))
         return tc_failure_tell(failure, args, NULL);
     int rc = print(args, engine, json, call ? action : NULL);
-    bool left = action[0] != 's' && count_held(tc_json_of(json)) > 0;
-    if (!rc && left && !paths.count && !tc_args_has(args, "json"))
+    bool all = tc_args_has(args, "all");
+    bool left = action[0] != 's' && count_held(tc_json_of(json), all) > 0;
+    if (!rc && left && (!paths.count || all) && !tc_args_has(args, "json"))
         tc_cli_hint("toolcage changes %s commit --overwrite takes them over newer work here", call);
     toolcage_free(json);
     return rc ? rc : left ? EXIT_LEFT : 0;

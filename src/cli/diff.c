@@ -147,7 +147,8 @@ void tc_diff_put(FILE *out, struct toolcage_engine *engine, struct tc_slice answ
     size_t size = 0;
     FILE *left = open_memstream(&names, &size);
     for (size_t i = 0; left && i < review->count; i++)
-        put_row(out, left, &c, &review->rows[i]);
+        if (!tc_review_hides(review, &review->rows[i]))
+            put_row(out, left, &c, &review->rows[i]);
     if (left && !fclose(left))
         (void)fputs(names, out);
 }
@@ -174,7 +175,8 @@ char *tc_review_whole(struct toolcage_engine *engine, struct tc_slice answer,
     _autofree_ char *sum = fine ? tc_review_sum(review, &lines) : NULL;
     if (sum) {
         tc_review_put(out, review);
-        (void)fprintf(out, "%s\n", *sum ? sum : "nothing is held");
+        if (*sum || !review->count)
+            (void)fprintf(out, "%s\n", *sum ? sum : "nothing is held");
         (void)fwrite(diff, 1, length, out);
     }
     if (out && !fclose(out) && sum)

@@ -62,14 +62,29 @@ static void view(const struct question *q)
         (void)tc_cli_no_memory();
 }
 
-/* The action, or NULL: not now. "each": for each by itself. */
+/* A yes leaves caches out, and where there is nothing else there is nothing to say yes to. */
+static const char *words_for(const struct question *q)
+{
+    if (tc_review_caches_alone(&q->review))
+        return "only caches were changed; apply them? a: yes, all, d: discard them, else: later";
+    if (tc_review_caches(&q->review))
+        return "apply these changes? y: yes, a: with caches, d: discard them, v: view them, f: "
+               "file by file, else: later";
+    return "apply these changes? y: yes, d: discard them, v: view them, f: file by file, else: "
+           "later";
+}
+
+/* The action, or NULL: not now. "each": for each by itself; "all": with caches. */
 static const char *answer(struct question *q)
 {
+    bool alone = tc_review_caches_alone(&q->review);
     for (;;) {
-        switch (ask(q, "apply these changes? y: yes, d: discard them, v: view them, f: file by "
-                       "file, else: later")) {
+        char c = ask(q, words_for(q));
+        switch (alone && c == 'y' ? 0 : c) {
         case 'y':
             return "commit";
+        case 'a':
+            return "all";
         case 'd':
             return "discard";
         case 'f':
@@ -97,9 +112,10 @@ static void say_left(struct tc_slice answered, const char *call)
         return;
     for (size_t i = 0; i < review.count; i++) {
         const struct tc_review_row *row = &review.rows[i];
-        if (row->held)
-            tc_cli_say("still held: %s (%s)", tc_review_name(&review, row), row->held);
-        any = any || row->held;
+        if (!row->held || tc_review_hides(&review, row))
+            continue;
+        tc_cli_say("still held: %s (%s)", tc_review_name(&review, row), row->held);
+        any = true;
     }
     if (any)
         tc_cli_hint("toolcage changes %s shows them", call);
@@ -195,6 +211,17 @@ static void judge_directory(const struct tc_review *r, size_t row, enum verdict 
     verdicts[row] = all;
 }
 
+/* Objects of git are asked about by nobody, and mean nothing but to what refers to them. */
+static void judge_objects(const struct tc_review *r, enum verdict *verdicts)
+{
+    bool any = false;
+    for (size_t i = 0; i < r->count; i++)
+        any = any || verdicts[i] == APPLY;
+    for (size_t i = 0; any && i < r->count; i++)
+        if (r->rows[i].sort == TC_REVIEW_OBJECT)
+            verdicts[i] = APPLY;
+}
+
 static int settle_verdict(const struct question *q, const char *action, enum verdict verdict,
                           const enum verdict *verdicts)
 {
@@ -219,16 +246,24 @@ static int settle_each(struct question *q)
     if (!verdicts)
         return tc_cli_no_memory();
     for (size_t i = 0; i < r->count; i++) {
+        if (tc_review_hides(r, &r->rows[i]))
+            continue;
         if (holds_more(r, i))
             show_row(q, &r->rows[i]);
         else if (!ask_row(q, &r->rows[i], &verdicts[i]))
             break;
     }
+    judge_objects(r, verdicts);
     for (size_t i = 0; i < r->count; i++)
         if (holds_more(r, i))
             judge_directory(r, i, verdicts);
     int rc = settle_verdict(q, "commit", APPLY, verdicts);
-    return rc ? rc : settle_verdict(q, "discard", DISCARD, verdicts);
+    if (!rc)
+        rc = settle_verdict(q, "discard", DISCARD, verdicts);
+    if (!rc && tc_review_caches(r))
+        tc_cli_hint("toolcage changes %s commit --all applies the caches, discard deletes them",
+                    q->call);
+    return rc;
 }
 
 /* 0, or the exit code of a failure. */
@@ -247,6 +282,9 @@ static int settle(struct question *q)
         say_later(q->call);
         return 0;
     }
+    char root[] = "/", *const all[] = {root};
+    if (strcmp(action, "all") == 0)
+        return settle_some(q, "commit", 1, all);
     return strcmp(action, "each") == 0 ? settle_each(q) : settle_some(q, action, 0, NULL);
 }
 

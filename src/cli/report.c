@@ -61,6 +61,14 @@ static void say_row(const struct tc_review *review, const struct tc_review_row *
         tc_cli_say("not applied: %s %s%s (%s)", kind, name, detail, row->held);
 }
 
+static void say_sums(const struct tc_review *review)
+{
+    _autofree_ char *sums = tc_review_sums(review);
+    char *rest = sums;
+    for (char *line; rest && (line = strsep(&rest, "\n")) && *line;)
+        tc_cli_say("%s", line);
+}
+
 static void say_dry_sum(size_t added, size_t changed, size_t deleted)
 {
     char *text = NULL;
@@ -82,7 +90,7 @@ static void say_held(struct tc_slice result, bool dry, bool fine)
     enum { SAID = 20 };
     _autoreview_ struct tc_review review = {0};
     int64_t more = tc_json_int(tc_json_get(tc_json_get(result, "omitted"), "changes"), 0);
-    size_t added = 0, deleted = 0, held = 0;
+    size_t added = 0, deleted = 0, held = 0, said = 0;
     if (tc_review_make(&review, result))
         return;
     for (size_t i = 0; i < review.count; i++) {
@@ -91,13 +99,17 @@ static void say_held(struct tc_slice result, bool dry, bool fine)
             continue;
         added += !strcmp(row->kind, "added");
         deleted += !strcmp(row->kind, "deleted");
-        if (held++ < SAID)
+        held++;
+        if (tc_review_hides(&review, row))
+            continue;
+        if (said++ < SAID)
             say_row(&review, row, dry);
         else
             more++;
     }
     if (more > 0)
         tc_cli_say("and %" PRId64 " more changes (--json lists them)", more);
+    say_sums(&review);
     if (dry && (held ? held > 1 : fine))
         say_dry_sum(added, held - added - deleted, deleted);
 }

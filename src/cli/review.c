@@ -7,6 +7,7 @@
 
 #include "cli/clean.h"
 #include "cli/say.h"
+#include "cli/sums.h"
 
 static const char workspace[] = "/workspace";
 
@@ -60,7 +61,10 @@ static bool read_row(struct tc_review_row *row, struct tc_slice json)
                                   .held = tc_json_text(tc_json_get(json, "held")),
                                   .directory = type && !strcmp(type, "directory"),
                                   .link = type && !strcmp(type, "link")};
-    return row->path && row->kind;
+    if (!row->path || !row->kind)
+        return false;
+    row->sort = tc_review_sort_of(row);
+    return true;
 }
 
 static int by_path(const void *a, const void *b)
@@ -135,11 +139,16 @@ void tc_review_put(FILE *out, const struct tc_review *review)
 {
     for (size_t i = 0; i < review->count; i++) {
         const struct tc_review_row *row = &review->rows[i];
+        if (tc_review_hides(review, row))
+            continue;
         (void)fprintf(out, "%-8s  %s", row->kind, tc_review_name(review, row));
         tc_review_put_detail(out, row);
         (void)fprintf(out, "%s%s%s\n", row->held ? "  (" : "", row->held ? row->held : "",
                       row->held ? ")" : "");
     }
+    _autofree_ char *sums = tc_review_sums(review);
+    if (sums)
+        (void)fputs(sums, out);
 }
 
 void tc_review_count(FILE *out, size_t count, const char *one, const char *many)
@@ -151,13 +160,16 @@ void tc_review_count(FILE *out, size_t count, const char *one, const char *many)
 char *tc_review_sum(const struct tc_review *review, const struct tc_review_lines *lines)
 {
     char *text = NULL;
-    size_t size = 0, directories = 0;
+    size_t size = 0, directories = 0, files = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    for (size_t i = 0; i < review->count; i++)
-        directories += review->rows[i].directory;
-    tc_review_count(out, review->count - directories, "file changed", "files changed");
+    for (size_t i = 0; i < review->count; i++) {
+        bool shown = !tc_review_hides(review, &review->rows[i]);
+        directories += shown && review->rows[i].directory;
+        files += shown && !review->rows[i].directory;
+    }
+    tc_review_count(out, files, "file changed", "files changed");
     tc_review_count(out, directories, "directory changed", "directories changed");
     tc_review_count(out, lines->added, "insertion(+)", "insertions(+)");
     tc_review_count(out, lines->removed, "deletion(-)", "deletions(-)");

@@ -15,6 +15,7 @@ struct tc_review_row {
     char *path; /* as the tool sees it, harmless for a terminal */
     char *kind, *held;
     bool directory, link;
+    enum tc_review_sort { TC_REVIEW_ROW, TC_REVIEW_CACHE, TC_REVIEW_OBJECT } sort;
 };
 
 struct tc_review {
@@ -22,6 +23,7 @@ struct tc_review {
     char *place; /* the same as it is */
     struct tc_review_row *rows;
     size_t count;
+    bool all; /* nothing is summed up */
 };
 
 /* `answer` has the changes, and must outlive it. 0, or the exit code after saying why not. */
@@ -34,7 +36,14 @@ char *tc_review_path(const struct tc_review *review, const char *name);
 const char *tc_review_name(const struct tc_review *review, const struct tc_review_row *row);
 /* Where a link leads, and what becomes of rights. */
 void tc_review_put_detail(FILE *out, const struct tc_review_row *row);
-/* One line a change. */
+/* Is it one of those that a line sums up: caches, and new objects of git? */
+bool tc_review_hides(const struct tc_review *review, const struct tc_review_row *row);
+/* Are there caches that wait? And does nothing else? */
+bool tc_review_caches(const struct tc_review *review);
+bool tc_review_caches_alone(const struct tc_review *review);
+/* A line for each sort of those that are summed up, "" without any; owned, NULL without memory. */
+char *tc_review_sums(const struct tc_review *review);
+/* One line a change, and one for what is summed up. */
 void tc_review_put(FILE *out, const struct tc_review *review);
 
 /* "3 changes", after a comma where something stands before it; nothing for 0. */

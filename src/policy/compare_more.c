@@ -50,6 +50,16 @@ static void compare_secrets(struct tc_differences *changes, const struct tc_gran
                                from->secrets[i].name);
 }
 
+/* Where both can stage changes: what is hidden of them matters to nobody else. */
+static void compare_caches(struct tc_differences *changes, const struct tc_grant *from,
+                           const struct tc_grant *to)
+{
+    changes->key = TC_KEY_REVIEW;
+    if (from->workspace != TC_WORKSPACE_BIND && to->workspace != TC_WORKSPACE_BIND)
+        compare_lists(changes, &from->caches, &to->caches, TC_DIFFERENCE_MORE,
+                      "sums up in a review what is named", "no longer sums up in a review");
+}
+
 void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from,
                      const struct tc_grant *to)
 {
@@ -59,6 +69,7 @@ void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from
     changes->key = TC_KEY_COLLECT;
     compare_lists(changes, &from->collect, &to->collect, TC_DIFFERENCE_MORE, "collects files named",
                   "no longer collects files named");
+    compare_caches(changes, from, to);
     size_t before = changes->count;
     changes->key = TC_KEY_FALLBACK;
     compare_lists(changes, &from->fallback, &to->fallback, TC_DIFFERENCE_MORE,

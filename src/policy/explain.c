@@ -118,6 +118,17 @@ static void add_steering(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, '}');
 }
 
+/* Of what can be staged alone. */
+static void add_review(struct tc_buf *out, const struct tc_grant *grant)
+{
+    if (!grant->caches.count)
+        return;
+    tc_json_key(out, "review");
+    tc_buf_addc(out, '{');
+    add_list(out, "ignore", &grant->caches);
+    tc_buf_addc(out, '}');
+}
+
 /* Where from and where to; the values are not known here. */
 static void add_secrets(struct tc_buf *out, const struct toolcage_policy *policy,
                         const struct tc_grant *grant)
@@ -391,6 +402,7 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     add_env(&out, grant);
     add_list(&out, "programs", &grant->programs);
     add_list(&out, "collect", &grant->collect);
+    add_review(&out, grant);
     add_setup(&out, policy, grant);
     if (access) {
         add_choice(&out, policy, grant);

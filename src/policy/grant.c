@@ -44,6 +44,7 @@
     F(LIST, syscalls_deny)                                                 \
     F(LIST, programs)                                                      \
     F(LIST, collect)                                                       \
+    F(LIST, caches)                                                        \
     F(STRUCT, steering, TC_OF(tc_steering_fields))                         \
     F(ONE, cwd)                                                            \
     F(ONE, caller_cwd)                                                     \
@@ -135,6 +136,7 @@ void tc_grant_sort(struct tc_grant *grant)
     sort_texts(&grant->env);
     sort_texts(&grant->programs);
     sort_texts(&grant->collect);
+    sort_texts(&grant->caches);
     sort_texts(&grant->syscalls_allow);
     sort_texts(&grant->syscalls_deny);
     sort_texts(&grant->steering.add);

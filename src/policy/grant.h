@@ -134,6 +134,7 @@ struct tc_grant {
     struct tc_strv syscalls_allow, syscalls_deny; /* beside the default profile */
     struct tc_strv programs;
     struct tc_strv collect;
+    struct tc_strv caches;       /* names that a review sums up; none where nothing can be staged */
     struct tc_steering steering; /* beside what steers the host anyway */
     char *cwd;                   /* in the cage; NULL: the first of the defaults that exists */
     char *caller_cwd;            /* one of those defaults, where it is granted */

@@ -62,6 +62,7 @@ static const struct table {
     {tc_set_steering, TC_SCOPE_STEERING, FORM_TABLE},
     {tc_set_env, TC_SCOPE_ENV, FORM_TABLE},
     {tc_set_workspace, TC_SCOPE_WORKSPACE, FORM_TABLE},
+    {tc_set_review, TC_SCOPE_REVIEW, FORM_TABLE},
     {tc_set_setup, TC_SCOPE_SETUP, FORM_TABLE},
     {tc_set_memory, TC_SCOPE_MEMORY, FORM_OR_SIZE},
     {tc_set_output, TC_SCOPE_OUTPUT, FORM_OR_SIZE},

@@ -332,6 +332,9 @@ const struct tc_key tc_keys[] = {
      .text = "Names of changed files that the result holds: hash, and content up to 256 KiB each "
              "and 1 MiB for all files of a call; what is larger is left out as a whole.",
      .example = "collect = [\"*.csv\"]"},
+    {EACH, "review", tc_set_review, .id = TC_KEY_REVIEW, .type = "table",
+     .text = "What a person need not look at among staged changes.",
+     .example = "review = { ignore = [\"__pycache__\", \"*.pyc\", \"target/debug\"] }"},
     {EACH_AND_SETUP, "cwd", tc_set_cwd, SPEC(cwd), .id = TC_KEY_CWD, .type = "path",
      .fallback = "/workspace if granted, else the caller's directory if granted, else /",
      .text = "Where the tool starts, as it sees it.", .example = "cwd = \"/workspace\""},
@@ -464,6 +467,13 @@ const struct tc_key tc_keys[] = {
      .text = "When the changes of a copy or an overlay reach the host: on success, always, "
              "when a person approves them, or never.",
      .example = "workspace.commit = \"never\""},
+    {TC_IN(REVIEW), "ignore", tc_set_ignore, NONE, .type = "array of patterns",
+     .fallback = "__pycache__, *.pyc, *.pyo, .pytest_cache, .mypy_cache, .ruff_cache, .hypothesis, "
+                 ".ipynb_checkpoints, node_modules/.cache, .eslintcache, .stylelintcache, "
+                 ".parcel-cache, .turbo",
+     .text = "Caches: a review sums them up, a yes leaves them out, `--all` or their names bring "
+             "them. Patterns as in filesystem.steering; executables and links are no caches.",
+     .example = "review.ignore = [\"__pycache__\", \"*.pyc\"]"},
 
     /* arguments */
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "type", tc_set_type, NONE, .choices = tc_words_type,
@@ -629,6 +639,7 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_OUTPUT] = "output",
         [TC_SCOPE_ENV] = "env",
         [TC_SCOPE_WORKSPACE] = "workspace",
+        [TC_SCOPE_REVIEW] = "review",
         [TC_SCOPE_CLASS] = "[tier.NAME] or [risk.NAME]",
         [TC_SCOPE_BACKENDS] = "[backend]",
         [TC_SCOPE_OCI] = "[backend.oci]",

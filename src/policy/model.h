@@ -66,6 +66,7 @@ struct tc_spec {
     struct tc_limits limits;
     struct tc_strv env_pass, env_set; /* NAME; NAME=template */
     struct tc_strv programs, collect;
+    struct tc_strv caches; /* what a review need not show */
     struct tc_strv syscalls_allow, syscalls_deny;
     struct tc_steering steering;
     struct tc_strv fallback, layers; /* backends: tried in order; outermost first */

@@ -125,6 +125,12 @@ void tc_parse_upstream_check(struct tc_parse *p);
 /* Of system calls (parse_syscalls.c) */
 tc_key_set tc_set_syscalls, tc_set_syscalls_allow, tc_set_syscalls_deny;
 tc_key_set tc_set_steering, tc_set_steering_add, tc_set_steering_remove;
+/* An array of such patterns into a list. */
+void tc_parse_rows(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                   struct tc_strv *into);
+
+/* Of review (parse_review.c) */
+tc_key_set tc_set_review, tc_set_ignore;
 
 /* Of install phases (parse_setup.c); and, once the whole file is read, their cache keys. False: out
  * of memory. */

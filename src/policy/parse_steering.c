@@ -16,8 +16,8 @@ static void read_row(struct tc_parse *p, const struct tc_node *node, const struc
         p->diag.memory = true;
 }
 
-static void read_rows(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
-                      struct tc_strv *into)
+void tc_parse_rows(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                   struct tc_strv *into)
 {
     if (!tc_parse_is(p, node, TC_NODE_ARRAY))
         return;
@@ -31,14 +31,14 @@ static void read_rows(struct tc_parse *p, const struct tc_key *key, struct tc_no
 void tc_set_steering_add(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                          void *into)
 {
-    read_rows(p, key, node, &((struct tc_spec *)into)->steering.add);
+    tc_parse_rows(p, key, node, &((struct tc_spec *)into)->steering.add);
 }
 
 void tc_set_steering_remove(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                             void *into)
 {
     struct tc_strv *rows = &((struct tc_spec *)into)->steering.remove;
-    read_rows(p, key, node, rows);
+    tc_parse_rows(p, key, node, rows);
     for (size_t i = 0; i < rows->count; i++)
         if (tc_steers(&((struct tc_spec *)into)->steering, "", rows->items[i]) != TC_STEERS_NOT)
             tc_parse_bad(p, node,

@@ -5,6 +5,7 @@
  * arguments within it, then narrowing, then toolcage's own masks over whatever is left. */
 #include "policy/resolve.h"
 #include "policy/backends.h"
+#include "policy/caches.h"
 #include "policy/endpoint.h"
 #include "policy/within.h"
 
@@ -268,6 +269,22 @@ static int take_steering(struct tc_resolve *r)
     return fine ? 0 : tc_resolve_memory(r);
 }
 
+/* Where changes cannot be staged nothing of them is reviewed. */
+static int take_caches(struct tc_resolve *r)
+{
+    struct tc_grant *grant = r->grant;
+    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_REVIEW);
+    bool fine = true;
+    if ((grant->workspace == TC_WORKSPACE_BIND && !grant->overlay_or_copy) ||
+        (r->tool && tc_spec_is_setup(r->tool)))
+        return 0;
+    if (said)
+        fine = tc_strv_copy(&grant->caches, &said->caches);
+    for (size_t i = 0; fine && !said && tc_caches_shipped[i]; i++)
+        fine = tc_strv_add(&grant->caches, tc_caches_shipped[i]);
+    return fine ? 0 : tc_resolve_memory(r);
+}
+
 static int take_syscalls(struct tc_resolve *r)
 {
     const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_SYSCALLS);
@@ -349,6 +366,7 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
         tc_resolve_unix_check,
         tc_resolve_secrets,
         take_upstream,
+        take_caches,
         finish,
         tc_resolve_within,
     };

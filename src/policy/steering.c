@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "policy/row.h"
 #include "policy/steering_names.h"
 
 /* A row is compared from each component of a path on. */
@@ -20,11 +21,6 @@ struct walk {
     const char *next; /* the other piece, when this one ends; NULL: this is the last */
     bool granted;     /* it is of the context */
 };
-
-static size_t width(const char *at)
-{
-    return strcspn(at, "/");
-}
 
 static void settle(struct walk *w)
 {
@@ -45,29 +41,17 @@ static struct walk begin(const char *context, const char *relative)
 
 static void step(struct walk *w)
 {
-    w->at += width(w->at);
+    w->at += tc_row_width(w->at);
     settle(w);
-}
-
-/* One component against one of a row, which may hold one `*`. */
-static bool same(const char *row, const char *name)
-{
-    size_t r = width(row), n = width(name);
-    const char *star = memchr(row, '*', r);
-    if (!star)
-        return r == n && memcmp(row, name, n) == 0;
-    size_t before = (size_t)(star - row), after = r - before - 1;
-    return n >= before + after && memcmp(row, name, before) == 0 &&
-           memcmp(star + 1, name + n - after, after) == 0;
 }
 
 /* `last` is where the path stood when the row ended, or the path. */
 static enum found find(const char *row, struct walk w, struct walk *last)
 {
-    for (; *row; row += width(row), row += *row == '/') {
+    for (; *row; row += tc_row_width(row), row += *row == '/') {
         if (!*w.at)
             return BEGUN;
-        if (!same(row, w.at))
+        if (!tc_row_same(row, w.at))
             return NONE;
         *last = w;
         step(&w);
@@ -140,7 +124,7 @@ static enum found spared(struct walk w)
 static bool of_packages(const char *name)
 {
     for (size_t i = 0; tc_steering_packages[i]; i++)
-        if (same(tc_steering_packages[i], name))
+        if (tc_row_same(tc_steering_packages[i], name))
             return true;
     return false;
 }
@@ -215,8 +199,8 @@ bool tc_steering_row(const char *text)
 {
     if (!text[0] || strlen(text) >= NAME_MAX || text[0] == '/')
         return false;
-    for (const char *at = text; *at; at += width(at), at += *at == '/') {
-        size_t n = width(at);
+    for (const char *at = text; *at; at += tc_row_width(at), at += *at == '/') {
+        size_t n = tc_row_width(at);
         const char *star = memchr(at, '*', n);
         bool dots = n <= 2 && strspn(at, ".") >= n;
         bool stars = star && (n == 1 || memchr(star + 1, '*', (size_t)(at + n - star - 1)));

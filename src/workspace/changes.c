@@ -22,6 +22,7 @@
 #include "base/sys.h"
 #include "linux/walk.h"
 #include "tree/steering.h"
+#include "workspace/cache.h"
 #include "workspace/choice.h"
 #include "workspace/copy.h"
 #include "workspace/held.h"
@@ -111,6 +112,7 @@ struct change {
     const char *kind, *held;
     bool by_time; /* it may have been somebody else's */
     bool steers;  /* the host */
+    size_t cache; /* how much of the name makes it one */
 };
 
 /* One more row, or NULL: there are too many, or no memory; a row without a name would tell nothing.
@@ -129,7 +131,8 @@ static struct tc_change *list(struct gathering *g, const char *relative,
         *c = (struct tc_change){.path = TAKE(path),
                                 .kind = TAKE(word),
                                 .held = TAKE(held),
-                                .steers_host = change->steers};
+                                .steers_host = change->steers,
+                                .cache = (int64_t)change->cache};
     else
         o->omitted_changes++;
     g->steering += c && change->steers;
@@ -343,8 +346,16 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
                                             : stays_away(g, guarded);
     g->sets_mode[e->depth] = g->commit && !change.held && S_ISDIR(e->st->stx_mode);
     count_undone(g, e->relative, change.held);
+    change.cache = guarded ? 0
+                           : tc_cache_entry(g->cage, g->item, e,
+                                            &(struct tc_cache_change){
+                                                .kind = change.kind,
+                                                .was_mode = (unsigned)mode_before(g, e->relative)},
+                                            change.held);
     if (!guarded && is_kept(g, change.held))
-        tc_keep_entry(&g->keeping, g->cage, g->item, e, change.kind, change.held);
+        tc_keep_entry(
+            &g->keeping, g->cage, g->item, e,
+            &(struct tc_keep){.kind = change.kind, .held = change.held, .cache = change.cache});
     if (change.held)
         tc_session_keep_entry(&g->session, g->cage, g->item, e, change.kind, change.held);
     note(g, e, &change);
@@ -501,6 +512,12 @@ static void gathering_done(struct gathering *g)
     free(g->undone_path);
 }
 
+/* Is there a row for all that happened, and nothing that went wrong? */
+static bool rows_told(const struct gathering *g)
+{
+    return !g->undone && !g->found->failure.code && !g->found->omitted_changes;
+}
+
 static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
     struct tc_trees *t = cage->trees;
@@ -531,6 +548,8 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
     }
     if (g.undone)
         (void)tc_not_brought_back(found, g.undone_path, g.undone_errno, g.undone);
+    if (w->choice && w->choice->plain && rows_told(&g))
+        tc_keeping_shed(&g.keeping, found);
     if (tc_keeping_end(&g.keeping) < 0)
         (void)tc_not_kept(found);
     tc_session_keep_end(&g.session, cage, found);

@@ -31,18 +31,28 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Marks the paths that mean it: the change itself, or a directory above. */
-static bool is_meant(const char *path, const struct tc_strv *paths, bool *used)
+static char *const *find_path(const struct tc_strv *paths, const char *path)
 {
-    char place[2 * PATH_MAX], *start = place;
-    bool meant = false;
+    return bsearch(&path, paths->items, paths->count, sizeof(*paths->items), by_text);
+}
+
+/* Marks the paths that mean it: the change itself, or a directory above, up to the root. Of these a
+ * cache is meant by such that have `least` of its name, and by the root: who names a directory
+ * speaks of its sources. */
+static bool is_meant(const char *path, size_t least, const struct tc_strv *paths, bool *used)
+{
+    char place[2 * PATH_MAX];
+    char *const *found = find_path(paths, "/");
+    bool meant = found;
+    if (found)
+        used[found - paths->items] = true;
     tc_strcopy(place, sizeof(place), path);
     for (char *end = place + strlen(place); end && end > place; end = strrchr(place, '/')) {
         *end = '\0';
-        char *const *found =
-            bsearch(&start, paths->items, paths->count, sizeof(*paths->items), by_text);
+        found = find_path(paths, place);
         if (found)
-            used[found - paths->items] = meant = true;
+            used[found - paths->items] = true;
+        meant = meant || (found && strlen(place) >= least);
     }
     return meant;
 }
@@ -80,7 +90,13 @@ static int sort_rows(struct tc_choice *c)
     return 0;
 }
 
-/* `sorted` has the paths, too. */
+/* A cache comes when it is named, and goes with the rest. */
+static bool is_left(const struct tc_choice *c, const struct tc_held_row *row)
+{
+    return row->cache && c->commits;
+}
+
+/* `sorted` has the paths, too; none: all. */
 static int choose(struct tc_choice *c, const struct tc_strv *sorted, bool *used)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -88,10 +104,12 @@ static int choose(struct tc_choice *c, const struct tc_strv *sorted, bool *used)
         _autofree_ char *path = tc_held_path(&c->list->trees[row->tree], row);
         if (!path)
             return -1;
+        size_t below = strlen(path) - strlen(row->relative);
+        size_t least = is_left(c, row) ? below + (size_t)row->cache : 0;
         bool *chosen = &c->chosen[row - c->list->rows];
-        *chosen = *chosen || is_meant(path, sorted, used);
+        *chosen = *chosen || (sorted->count ? is_meant(path, least, sorted, used) : !least);
     }
-    for (size_t i = 0; i < c->count && !c->discards; i++)
+    for (size_t i = 0; (sorted->count || c->commits) && !c->discards && i < c->count; i++)
         if (c->chosen[c->order[i] - c->list->rows] && strcmp(c->order[i]->kind, "deleted") != 0)
             choose_above(c, c->order[i]);
     return 0;
@@ -124,13 +142,12 @@ ssize_t tc_choice_make(struct tc_choice *choice, const struct tc_held_list *list
     _auto_(tc_strv_done) struct tc_strv sorted = {0};
     _autofree_ bool *used = calloc(paths->count + 1, sizeof(*used));
     choice->list = list;
+    choice->plain = choice->commits && !paths->count;
     if (!used || !tc_strv_copy(&sorted, paths) || sort_rows(choice) < 0)
         return -1;
     if (sorted.count)
         qsort(sorted.items, sorted.count, sizeof(*sorted.items), by_text);
-    if (!paths->count)
-        memset(choice->chosen, true, list->row_count);
-    else if (choose(choice, &sorted, used) < 0)
+    if (choose(choice, &sorted, used) < 0)
         return -1;
     return find_unused(&sorted, used, paths);
 }

@@ -15,6 +15,8 @@ struct tc_choice {
     bool *chosen;                     /* each row of the list */
     size_t count;
     bool discards; /* what is chosen is thrown away */
+    bool commits;  /* it is brought to the host */
+    bool plain;    /* nobody named any: a yes to all of them */
 };
 
 enum tc_choice_fate {
@@ -23,7 +25,8 @@ enum tc_choice_fate {
     TC_CHOICE_GOES,
 };
 
-/* No paths mean all of them. 0; or the number of the first path that means nothing, plus 1; or -1:
+/* No paths mean all of them, but no cache where they are brought to the host. "/" means really all.
+ * 0; or the number of the first path that means nothing, plus 1; or -1:
  * no memory. */
 ssize_t tc_choice_make(struct tc_choice *choice, const struct tc_held_list *list,
                        const struct tc_strv *paths);

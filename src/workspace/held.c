@@ -62,8 +62,10 @@ static int add_waiting(struct tc_outcome *o, const struct tc_held_list *list)
         return -1;
     *w = (struct tc_waiting){
         .call = strdup(list->call), .tool = list->tool ? strdup(list->tool) : NULL, .at = list->at};
-    for (size_t i = 0; i < list->row_count; i++)
+    for (size_t i = 0; i < list->row_count; i++) {
         w->changes += list->rows[i].kind != NULL;
+        w->caches += list->rows[i].kind && list->rows[i].cache;
+    }
     return w->call && !w->tool == !list->tool ? 0 : -1;
 }
 
@@ -171,6 +173,7 @@ static int show(int own, const struct tc_choice *choice, struct tc_outcome *o)
                                     .kind = strdup(row->kind),
                                     .held = row->held ? strdup(row->held) : NULL,
                                     .was_mode = row->was ? row->host.mode : 0,
+                                    .cache = row->cache,
                                     .host = tc_path_join(tree->root, row->relative)};
         fine = c && c->path && c->kind && c->host && add_content(own, list, row, &reader, o);
     }
@@ -299,7 +302,9 @@ static int bring_back(int own, struct tc_held_list *list, struct tc_choice *choi
 static int settle_list(int own, struct tc_held_list *list, enum tc_held_action action,
                        const struct tc_strv *paths, struct tc_outcome *outcome)
 {
-    _auto_(tc_choice_done) struct tc_choice choice = {.discards = action == TC_HELD_DISCARD};
+    _auto_(tc_choice_done) struct tc_choice choice = {.discards = action == TC_HELD_DISCARD,
+                                                      .commits = action == TC_HELD_COMMIT ||
+                                                                 action == TC_HELD_OVERWRITE};
     ssize_t made = tc_choice_make(&choice, list, paths);
     if (made < 0)
         return tc_cage_fail_memory(&(struct tc_cage){.outcome = outcome}, "changes");

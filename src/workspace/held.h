@@ -24,6 +24,7 @@ struct tc_held_row {
     char *relative;
     char *kind, *held;      /* NULL: a directory on the way to others */
     int64_t mode;           /* of a directory that the tool changed or made; else 0 */
+    int64_t cache;          /* how much of `relative` makes it a cache; 0: it is none */
     bool was;               /* something stood there when the call began: */
     struct tc_version host; /* this, or nothing that can be equal to what stands there now */
 };
@@ -49,20 +50,30 @@ struct tc_keeping {
     char name[40]; /* in `dir` */
     bool must;     /* what cannot be kept is lost; else the host has what counts */
     bool failed;
+    bool shed; /* nothing of it is worth keeping */
     struct tc_held_list list;
 };
 
 /* The directory of all held calls; as tc_state_open() and tc_state_look(). */
 int tc_held_open(const char **ret_where);
 int tc_held_look(void);
+/* What is said of an entry that stays away. */
+struct tc_keep {
+    const char *kind, *held;
+    size_t cache; /* how much of its name makes it one */
+};
+
 /* `call` is its id. */
 void tc_keeping_begin(struct tc_keeping *k, int dir, const struct tc_plan *plan);
 /* An entry of the private workspace that stays away from the host. */
 void tc_keep_entry(struct tc_keeping *k, const struct tc_cage *cage, const struct tc_item *item,
-                   const struct tc_walk_entry *e, const char *kind, const char *held);
+                   const struct tc_walk_entry *e, const struct tc_keep *keep);
 /* A removal. */
 void tc_keep_removal(struct tc_keeping *k, const struct tc_cage *cage,
                      const struct tc_copied *entry, const char *held);
+/* A yes to the rest may leave only caches, which would stay for ever, and fill the room of others:
+ * then nothing of them stays, and their rows say so. */
+void tc_keeping_shed(struct tc_keeping *k, struct tc_outcome *found);
 /* What was kept replaces what is kept of the call; nothing kept: nothing stays. 0, or -1 with
  * errno: something is lost. */
 int tc_keeping_end(struct tc_keeping *k);

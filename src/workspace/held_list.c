@@ -8,7 +8,7 @@
 
 #include "workspace/held.h"
 
-static const char format[] = "toolcage held changes 2";
+static const char format[] = "toolcage held changes 3";
 enum { TREES_MAX = 2048, ROWS_MAX = 2000000 };
 
 static void visit_time(struct tc_wire *w, struct statx_timestamp *t)
@@ -54,9 +54,10 @@ static void visit_row(struct tc_wire *w, struct tc_held_row *r)
         tc_wire_str(w, texts[i]);
     tc_wire_i64(w, &r->tree);
     tc_wire_i64(w, &r->mode);
+    tc_wire_i64(w, &r->cache);
     TC_WIRE_INT(w, r->was);
     visit_version(w, &r->host);
-    if (!r->relative)
+    if (!r->relative || r->cache < 0)
         w->failed = true;
 }
 

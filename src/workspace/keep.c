@@ -137,8 +137,8 @@ static int64_t tree_of(struct tc_keeping *k, const struct tc_item *item)
     return (int64_t)k->list.tree_count - 1;
 }
 
-static bool add_row(struct tc_keeping *k, int64_t tree, const char *relative, const char *kind,
-                    const char *held, int64_t mode, const struct tc_copied *base)
+static bool add_row(struct tc_keeping *k, int64_t tree, const char *relative,
+                    const struct tc_keep *keep, int64_t mode, const struct tc_copied *base)
 {
     struct tc_held_row *row = TC_PUSH(k->list.rows, k->list.row_count);
     bool failed = !row;
@@ -146,9 +146,10 @@ static bool add_row(struct tc_keeping *k, int64_t tree, const char *relative, co
         return false;
     *row = (struct tc_held_row){.tree = tree,
                                 .relative = copy_or_null(relative, &failed),
-                                .kind = copy_or_null(kind, &failed),
-                                .held = copy_or_null(held, &failed),
+                                .kind = copy_or_null(keep->kind, &failed),
+                                .held = copy_or_null(keep->held, &failed),
                                 .mode = mode,
+                                .cache = (int64_t)keep->cache,
                                 .was = base != NULL};
     if (base) {
         row->host = base->host;
@@ -165,7 +166,8 @@ static bool make_way(struct tc_keeping *k, int64_t tree, char *place)
     for (char *slash = strchr(start, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         int rc = mkdirat(k->own, place, 0700);
-        bool fine = rc == 0 ? add_row(k, tree, start, NULL, NULL, 0, &directory) : errno == EEXIST;
+        bool fine = rc == 0 ? add_row(k, tree, start, &(struct tc_keep){0}, 0, &directory)
+                            : errno == EEXIST;
         *slash = '/';
         if (!fine)
             return false;
@@ -184,17 +186,16 @@ static bool copy_entry(struct tc_keeping *k, const struct tc_walk_entry *e, cons
 }
 
 void tc_keep_entry(struct tc_keeping *k, const struct tc_cage *cage, const struct tc_item *item,
-                   const struct tc_walk_entry *e, const char *kind, const char *held)
+                   const struct tc_walk_entry *e, const struct tc_keep *keep)
 {
     bool fine = !k->failed && open_own(k, cage);
     int64_t tree = fine ? tree_of(k, item) : -1;
     _autofree_ char *place =
         tree < 0 ? NULL
                  : tc_format("%lld/%s", (long long)tree, item->name ? item->name : e->relative);
-    k->failed =
-        !place || !make_way(k, tree, place) || !copy_entry(k, e, place) ||
-        !add_row(k, tree, e->relative, kind, held, S_ISDIR(e->st->stx_mode) ? e->st->stx_mode : 0,
-                 tc_commit_base(cage->workspace, item, e->relative));
+    k->failed = !place || !make_way(k, tree, place) || !copy_entry(k, e, place) ||
+                !add_row(k, tree, e->relative, keep, S_ISDIR(e->st->stx_mode) ? e->st->stx_mode : 0,
+                         tc_commit_base(cage->workspace, item, e->relative));
 }
 
 void tc_keep_removal(struct tc_keeping *k, const struct tc_cage *cage,
@@ -202,7 +203,8 @@ void tc_keep_removal(struct tc_keeping *k, const struct tc_cage *cage,
 {
     bool fine = !k->failed && open_own(k, cage);
     int64_t tree = fine ? tree_of(k, entry->item) : -1;
-    k->failed = tree < 0 || !add_row(k, tree, entry->relative, "deleted", held, 0, entry);
+    k->failed = tree < 0 || !add_row(k, tree, entry->relative,
+                                     &(struct tc_keep){.kind = "deleted", .held = held}, 0, entry);
 }
 
 static int write_list(struct tc_keeping *k)
@@ -218,16 +220,35 @@ static int write_list(struct tc_keeping *k)
     return rc;
 }
 
+void tc_keeping_shed(struct tc_keeping *k, struct tc_outcome *found)
+{
+    static const char discarded[] = "discarded";
+    bool caches = k->own >= 0 && !k->failed;
+    for (size_t i = 0; caches && i < k->list.row_count; i++)
+        caches = !k->list.rows[i].kind || k->list.rows[i].cache;
+    k->shed = caches;
+    for (size_t i = 0; caches && i < found->change_count; i++) {
+        struct tc_change *c = &found->changes[i];
+        char *word = c->cache && c->held ? strdup(discarded) : NULL;
+        if (word) {
+            free(c->held);
+            c->held = word;
+        }
+    }
+}
+
 /* Replaces what is kept of the call by what was just written. */
 static int finish(struct tc_keeping *k)
 {
     const char *call = k->list.call;
     if (k->failed || k->dir < 0)
         return k->failed ? -1 : 0;
-    if (k->own >= 0 && write_list(k) < 0)
+    if (k->own >= 0 && !k->shed && write_list(k) < 0)
         return -1;
     if (tc_remove_tree(k->dir, call) < 0 && errno != ENOENT)
         return -1;
+    if (k->shed)
+        return tc_remove_tree(k->dir, k->name);
     return k->own < 0 ? 0 : renameat(k->dir, k->name, k->dir, call);
 }
 

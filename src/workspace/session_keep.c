@@ -84,7 +84,7 @@ void tc_session_keep_entry(struct tc_session_keeping *s, const struct tc_cage *c
     }
     if (!fits(s, cage, e))
         return;
-    tc_keep_entry(&s->k, cage, item, e, kind, held);
+    tc_keep_entry(&s->k, cage, item, e, &(struct tc_keep){.kind = kind, .held = held});
     if (s->k.failed)
         give_up(s, errno, NULL);
 }

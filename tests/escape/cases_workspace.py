@@ -558,12 +558,38 @@ def the_link_to_the_base_is_swapped(s):
     return os.readlink(s.path("ws/link.toml")) == "new"
 
 
+HIDDEN = ("__pycache__/run", "__pycache__/.envrc", ".pytest_cache/CLAUDE.md", "node_modules/.cache/keys.pyc", "gone.pyc", "swapped.pyc",
+          f".git/objects/ab/{'0' * 38}", ".git/objects/ab/evil", ".git/objects/info/alternates")
+
+
+def a_review_is_misled(s):
+    """What does something once it is here has the name of a cache or of an object of git, of which a review tells the sum alone."""
+    s.more = "" if s.how != CAGED else 'workspace = { mode = "copy", commit = "ask" }'
+    s.write("ws/gone.pyc", "mine")
+    os.makedirs(s.path("ws/swapped.pyc"))
+    s.write("ws/swapped.pyc/kept", "mine")
+    s.call(SHELL, "-c", f"""cd {s.path('ws')}; mkdir -p __pycache__ .pytest_cache node_modules/.cache .git/objects/ab .git/objects/info
+for name in __pycache__/run .git/objects/ab/{'0' * 38}; do echo evil > $name; chmod 755 $name; done
+for name in __pycache__/.envrc .pytest_cache/CLAUDE.md .git/objects/ab/evil .git/objects/info/alternates; do echo evil > $name; done
+ln -s ../../../secret/canary node_modules/.cache/keys.pyc; rm -r gone.pyc swapped.pyc; echo evil > swapped.pyc; echo quiet > __pycache__/quiet.pyc""")
+    if s.how != CAGED:
+        return all(os.path.lexists(s.path("ws", name)) != (name == "gone.pyc") for name in HIDDEN)
+    changes = [s.options.toolcage, "changes", s.answer["call"]]
+    told = subprocess.run(changes, env=s.environ, cwd=s.path("ws"), capture_output=True, text=True, check=True).stdout
+    s.note = [name for name in HIDDEN if f" {name}" not in told]
+    assert "caches: 1 file in 1 directory, not applied" in told, told
+    subprocess.run([*changes, "commit"], env=s.environ, cwd=s.path("ws"), capture_output=True, check=False)
+    came = [name for name in ("__pycache__/.envrc", ".pytest_cache/CLAUDE.md", "__pycache__/quiet.pyc") if os.path.exists(s.path("ws", name))]
+    return bool(s.note or came)
+
+
 CASES = [
     ("collection is raced", collection_is_raced, {"alike": True}),
     ("a copy follows a link", a_copy_follows_a_link, {"alike": True}),
     ("a commit follows a link", a_commit_follows_a_link, {"alike": True}),
     ("a committed link is followed", a_commit_makes_a_link_that_is_followed, {"alike": True}),
     ("a set-id file is committed", a_set_id_file_is_committed, {}),
+    ("a review is misled", a_review_is_misled, {"alike": True}),
     ("an argument goes through a link", an_argument_goes_through_a_link, {"alike": True}),
     ("files that steer the host are changed", steering_files_are_changed, {}),
     ("a deep repository is changed", a_deep_repository_is_changed, {}),

@@ -34,7 +34,7 @@ def in_both(part):
     def both(s):
         for mode in MODES:
             here(s, mode)
-            subprocess.run(["/bin/sh", "-c", "rm -rf * .git"], cwd=s.ws, check=True)
+            subprocess.run(["/bin/sh", "-c", "rm -rf * .git .pytest_cache"], cwd=s.ws, check=True)
             fill(s)
             part(s, ASK % mode)
     both.__name__ = part.__name__
@@ -229,6 +229,62 @@ def moved(s, more):
     check(code == 0 and s.read("ws/a") == b"tool\n", "back at its place it is as if nothing had been", (code, back, err))
 
 
+def listing(s, call, *words):
+    done = subprocess.run([TOOLCAGE, "changes", call, *words], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+    return done.returncode, [line.replace("  (pending approval)", "") for line in done.stdout.splitlines()], done.stderr
+
+
+TESTED = """mkdir pkg; echo 'x = 1' > pkg/mod.py; python3 -c 'import pkg.mod'; mkdir -p .pytest_cache/v; echo [] > .pytest_cache/v/lastfailed
+printf '*' > .pytest_cache/.gitignore; echo tool > a"""
+CACHED = "caches: 3 files in 3 directories, not applied; --all brings them"
+
+
+def cached(s, more):
+    """A run of tests leaves caches: a line sums them up, and a yes leaves them out unless it says all, or names them."""
+    answer = s.shell(f"cd {s.ws}; {TESTED}", more=more)
+    _, told, err = changes(s, answer.call)
+    flags = {os.path.relpath(row["path"], s.ws): row.get("cache", False) for row in told["changes"]}
+    check({name for name, cache in flags.items() if not cache} == {"a", "pkg", "pkg/mod.py"} and len(flags) == 9, "JSON has each, and tells caches", (told, err))
+    code, lines, err = listing(s, answer.call)
+    check(code == 0 and lines[:5] == ["modified  a", "added     pkg", "added     pkg/mod.py", CACHED, "2 files changed, 1 directory changed, 2 insertions(+), 1 deletion(-)"],
+          "a person gets a line", (lines, err))
+    code, lines, _ = listing(s, answer.call, "--all")
+    check(code == 0 and "added     .pytest_cache/v/lastfailed" in lines and CACHED not in lines, "or all of them", lines)
+    code, lines, err = listing(s, answer.call, "commit", "--all", "a")
+    check(code == 125 and "--all means every change" in err and s.read("ws/a") == b"a\n", "not both", (code, lines, err))
+    code, lines, err = listing(s, answer.call, "commit", "pkg", ".pytest_cache/v")
+    check(code == 1 and os.listdir(s.path("ws/pkg")) == ["mod.py"] and tree(s.path("ws/.pytest_cache")).keys() >= {"v/lastfailed"} and not os.path.exists(s.path("ws/.pytest_cache/.gitignore")),
+          "what is named comes: a directory's sources, and a cache by its own name", (code, tree(s.ws), lines, err))
+    code, lines, err = listing(s, answer.call, "commit")
+    check(code == 0 and s.read("ws/a") == b"tool\n" and os.listdir(s.path("ws/pkg")) == ["mod.py"] and not os.path.exists(s.path("ws/.pytest_cache/.gitignore")), "a plain yes leaves the others out", (code, tree(s.ws), lines, err))
+    check([line for line in lines if line.startswith("caches")] == ["caches: 2 files in 2 directories, not applied (discarded)"] and answer.call not in str(changes(s)), "and lets go of them", lines)
+    answer = s.shell(f"cd {s.ws}; rm -r pkg .pytest_cache; {TESTED}", more=more)
+    code, lines, err = listing(s, answer.call, "commit", "--all")
+    check(code == 0 and os.path.exists(s.path("ws/.pytest_cache/.gitignore")) and os.listdir(s.path("ws/pkg/__pycache__")), "all are all", (code, lines, err, tree(s.ws)))
+    answer = s.shell(f"cd {s.ws}; echo x > pkg/__pycache__/x.pyc; echo y > y.keep", more=more + 'review.ignore = ["*.keep"]\n')
+    _, lines, _ = listing(s, answer.call)
+    check(lines[:2] == ["added     pkg/__pycache__/x.pyc", "caches: 1 file in 1 directory, not applied; --all brings them"], "the policy's own names replace the shipped ones", lines)
+    _, calls, _ = listing(s, answer.call, "commit", "pkg/__pycache__")
+    code, calls, _ = changes(s)
+    check([(row["changes"], row["caches"]) for row in calls["held"] if row["call"] == answer.call] == [(1, 1)], "a named yes keeps the others", calls)
+    changes(s, answer.call, "discard")
+
+
+def committed(s, more):
+    """What a commit makes in the repository is a line, and comes with a plain yes: the commit is there."""
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "safe.directory=*"]
+    for words in (["init", "-q"], ["add", "a"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *words], cwd=s.ws, env=s.environ, check=True)
+    answer = s.shell(f"cd {s.ws}; echo two > a; {shlex.join(git)} commit -qam two", more=more + 'programs = ["git"]\n')
+    code, lines, err = listing(s, answer.call)
+    check(code == 0 and "git objects: 3 files in 3 directories" in lines and not [line for line in lines if ".git/objects" in line] and "modified  .git/index" in lines, "the objects are a line", (lines, err, answer))
+    listing(s, answer.call, "commit")
+    log = subprocess.run([*git, "log", "--format=%s"], cwd=s.ws, env=s.environ, capture_output=True, text=True, check=False)
+    fsck = subprocess.run([*git, "fsck"], cwd=s.ws, env=s.environ, capture_output=True, text=True, check=False)
+    check(log.stdout == "two\none\n" and fsck.returncode == 0, "and come", (log, fsck))
+    changes(s, answer.call, "discard")
+
+
 def denied(s, more):
     s.write("ws/.env", "KEY\n")
     answer = s.shell(f"cd {s.ws}; echo evil > .env; echo fine > a", more=more, denied=[s.path("ws/.env")])
@@ -352,6 +408,28 @@ def one_by_one(s):
     changes(s, mine[0], "discard")
 
 
+def asked_of_caches(s):
+    """At the terminal: a yes is one to the sources, and where only caches are staged there is none."""
+    here(s, "copy")
+    for script, words, reply, comes in (("echo x > a.pyc; echo tool > a", b"a: with caches", "y", {"a"}), ("echo x > a.pyc; echo tool > a", b"a: with caches", "a", {"a", "a.pyc"}),
+                                        ("echo x > a.pyc", b"only caches were changed; apply them?", "y", set()), ("echo x > a.pyc", b"only caches", "a", {"a.pyc"}),
+                                        ("echo x > a.pyc; echo tool > a", b"f: file by file", "f", {"a"})):
+        fill(s)
+        subprocess.run(["rm", "-f", "a.pyc"], cwd=s.ws, check=True)
+        person = Person(s, caged(s, script))
+        person.hears(b"else: later")
+        since = person.types(reply)
+        if reply == "f":
+            person.hears(b"else: later", since)
+            person.types("y")
+        person.end()
+        came = ({"a"} if s.read("ws/a") == b"tool\n" else set()) | ({"a.pyc"} if os.path.exists(s.path("ws/a.pyc")) else set())
+        check(words in person.said and b"caches: 1 file in 1 directory, not applied; --all brings them" in person.said and came == comes, f"{script}: {reply}", (came, person.said))
+        for row in changes(s)[1]["held"]:
+            if row["call"].encode() in person.said:
+                changes(s, row["call"], "discard")
+
+
 def documented(s):
     """The README's transcript is what a person sees."""
     readme = pathlib.Path(__file__).resolve().parents[3] / "README.md"
@@ -400,4 +478,4 @@ def cut(s):
             changes(s, row["call"], "discard")
 
 
-run(*(in_both(part) for part in (asked, named, newer, compared, shown, alike, chosen, rights, moved, denied, single)), conflict, mistakes, at_a_terminal, viewed, one_by_one, documented, told_apart, cut)
+run(*(in_both(part) for part in (asked, named, newer, compared, shown, alike, chosen, rights, cached, committed, moved, denied, single)), conflict, mistakes, at_a_terminal, viewed, one_by_one, asked_of_caches, documented, told_apart, cut)

@@ -123,6 +123,8 @@ static const struct {
      "read below /data"},
     {TOOL "arguments.a = { read = [\"/data\"] }", TOOL "arguments.a = { write = [\"/data\"] }",
      "written below /data"},
+    {TOOL "workspace.mode = \"copy\"\nreview.ignore = []", TOOL "workspace.mode = \"copy\"",
+     "sums up in a review"},
     {"[server.s]\ncommand = [\"s\"]\n", "[server.s]\ncommand = [\"s\"]\ntool.t = {}\n", "is new"},
     {"[server.s]\ncommand = [\"s\"]\ntool.t = { arguments.a = {} }\n",
      "[server.s]\ncommand = [\"s\"]\ntool.t = {}\n", "any arguments"},

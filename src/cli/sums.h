@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What a review tells in a line: caches, which the library knows, and the objects that a commit
+ * makes. The tool chose their names, so an object is one by its whole name, and new. */
+#ifndef TC_CLI_SUMS_H
+#define TC_CLI_SUMS_H
+
+#include "cli/review.h"
+
+/* `row` has all but this. */
+enum tc_review_sort tc_review_sort_of(const struct tc_review_row *row);
+
+#endif
