@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""toolcage mcp --listen under vLLM's own client of tool servers: tool_server.py out of its wheel, with the official MCP client and
+openai-harmony. vLLM itself is not installed, since its release needs a PyTorch that no registry has: two names that
+tool_server.py imports from the rest of vLLM, a logger and the built-in tools, are replaced here, and no model takes part."""
+import argparse
+import importlib.util
+import logging
+import sys
+import time
+import types
+
+import five
+import scene
+from five import HOSTS, cli
+from web import Web
+
+CODE = HOSTS / "vllm/vllm/entrypoints/mcp/tool_server.py"
+if not CODE.exists():
+    cli.skip_all("vLLM's tool_server.py is not here: tools/hosts vllm installs it")
+scene.under_clients_python(CODE)
+sys.path.append(str(HOSTS / "vllm"))
+
+import anyio  # noqa: E402
+
+
+def vllm():
+    """The module, unchanged."""
+    stand_ins = {"vllm": {}, "vllm.logger": {"init_logger": logging.getLogger}, "vllm.entrypoints": {}, "vllm.entrypoints.mcp": {},
+                 "vllm.entrypoints.mcp.tool": dict.fromkeys(("HarmonyBrowserTool", "HarmonyPythonTool", "Tool"))}
+    for name, members in stand_ins.items():
+        sys.modules[name] = types.ModuleType(name)
+        vars(sys.modules[name]).update(members)
+    spec = importlib.util.spec_from_file_location("vllm.entrypoints.mcp.tool_server", CODE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+async def ask(module, web):
+    server = await module.init_tool_server(argparse.Namespace(tool_server=f"127.0.0.1:{web.port}"))
+    cli.check(server.has_tool("toolcage"), "vLLM knows the server by its name")
+    offered = server.get_tool_description("toolcage")
+    tools = {tool.name: tool for tool in offered.tools}
+    cli.check(set(tools) == {"read_csv", "peek", "connect", "wait"} and tools["read_csv"].parameters["additionalProperties"] is False,
+              "vLLM offers the policy's tools, with their schema", offered)
+    allowed = server.get_tool_description("toolcage", ["read_csv"])
+    cli.check([tool.name for tool in allowed.tools] == ["read_csv"], "and those that a request allows", allowed)
+    answers = {}
+    async with server.new_session("toolcage", "session-1") as session:
+        for question, (tool, arguments) in five.CALLS.items():
+            began = time.monotonic()
+            answer = await session.call_tool(tool, arguments)
+            answers[question] = (answer.content[0].text, answer.is_error, time.monotonic() - began)
+    return answers
+
+
+async def refused(module, web):
+    try:
+        await module.init_tool_server(argparse.Namespace(tool_server=f"127.0.0.1:{web.port}"))
+    except BaseException as error:  # a group of them
+        return "401" in str(error) + str(getattr(error, "exceptions", ""))
+    return False
+
+
+with five.Scene() as here:
+    code = vllm()
+    with Web(here.place, here.policy, "--workspace", here.place.project, "--no-token") as open_server:
+        here.judge("vLLM's client", anyio.run(ask, code, open_server))
+    with Web(here.place, here.policy) as closed:
+        cli.check(anyio.run(refused, code, closed), "a server that wants a token is not for vLLM, which sends none when it asks for the tools")
+cli.finish()
