@@ -202,7 +202,7 @@ static void take(struct talk *t, const struct tc_frame *f)
     case TC_FRAME_OUT:
     case TC_FRAME_ERR:
         tc_buf_add(&t->shown, f->bytes, f->len);
-        t->shown_to = f->kind == TC_FRAME_OUT ? STDOUT_FILENO : STDERR_FILENO;
+        t->shown_to = f->kind == TC_FRAME_OUT ? t->options->out : t->options->err;
         return;
     case TC_FRAME_TAKEN:
         take_taken(t, f);
@@ -269,7 +269,7 @@ static void read_input(struct talk *t)
 {
     char bytes[TC_MESSAGE_BYTES_MAX];
     size_t room = t->window < sizeof(bytes) ? t->window : sizeof(bytes);
-    ssize_t n = read(STDIN_FILENO, bytes, room);
+    ssize_t n = read(t->options->in, bytes, room);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     t->input_ended = n <= 0;
@@ -289,7 +289,7 @@ static void ask(struct talk *t, struct pollfd *p)
     p[CONSOLE_OUT] =
         (struct pollfd){.fd = t->console_ended ? -1 : t->vm->console, .events = POLLIN};
     p[SHOWN] = (struct pollfd){.fd = showing ? t->shown_to : -1, .events = POLLOUT};
-    p[INPUT] = (struct pollfd){.fd = t->hello && !t->input_ended && t->window ? STDIN_FILENO : -1,
+    p[INPUT] = (struct pollfd){.fd = t->hello && !t->input_ended && t->window ? t->options->in : -1,
                                .events = POLLIN};
 }
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <toolcage/error.h>
 #include <toolcage/result.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/frame.h"
@@ -90,7 +91,8 @@ static int code_of(const struct tc_outcome *o)
 
 int main(int argc, char **argv)
 {
-    struct tc_vm_options options = {.stall_ms = STALL_MS};
+    struct tc_vm_options options = {
+        .stall_ms = STALL_MS, .in = STDIN_FILENO, .out = STDOUT_FILENO, .err = STDERR_FILENO};
     struct tc_vm vm;
     struct tc_outcome outcome = {0};
     if (!take_options(argc, argv, &options)) {

@@ -16,6 +16,7 @@ struct tc_vm_options {
     const char *vmm, *kernel, *initrd, *disk, *plan; /* paths in the cage */
     long memory_mib, cpus;
     long boot_ms, stall_ms; /* for the first word, and from half a frame to the other half */
+    int in, out, err;       /* the call's streams */
 };
 
 /* The monitor's command. False: out of memory. */

@@ -4,7 +4,7 @@
  * Writes one rich message of each wire struct: the seeds that a fuzzer could not guess. They are
  * made by the build, so they follow the format.
  *
- * usage: make-seed plan|outcome|result|served FILE */
+ * usage: make-seed plan|outcome|result|served|machine FILE */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,13 +125,28 @@ static void put_served(struct tc_wire *w)
     tc_buf_done(&wire.out);
 }
 
+/* A guest that does as it should, as tests/fuzz/machine.c reads it: in pieces of the largest size,
+ * after a greeting, with nothing on the console. */
+static void put_machine(struct tc_wire *w)
+{
+    struct tc_wire wire = TC_WIRE_PUT_INIT;
+    put_outcome(&wire);
+    w->failed = wire.failed;
+    tc_buf_add(&w->out, "\377\0", 2);
+    tc_frame_put(&w->out, TC_FRAME_OUT, "out", 3);
+    tc_frame_put(&w->out, TC_FRAME_ERR, "err", 3);
+    tc_frame_put(&w->out, TC_FRAME_TAKEN, "\0\0\0", 4);
+    tc_frame_put(&w->out, TC_FRAME_DONE, wire.out.data, wire.out.len);
+    tc_buf_done(&wire.out);
+}
+
 /* A seed that does not decode would be worth nothing, and nobody would see it. */
 static bool decodes(const char *kind, const struct tc_buf *bytes)
 {
     struct tc_wire get = TC_WIRE_GET_INIT(bytes->data, bytes->len);
     struct tc_plan plan = {0};
     struct tc_outcome outcome = {0};
-    if (strcmp(kind, "served") == 0)
+    if (strcmp(kind, "served") == 0 || strcmp(kind, "machine") == 0)
         return true;
     if (strcmp(kind, "plan") == 0)
         tc_plan_visit(&get, &plan);
@@ -151,6 +166,8 @@ int main(int argc, char **argv)
         put_plan(&put);
     else if (strcmp(argv[1], "served") == 0)
         put_served(&put);
+    else if (strcmp(argv[1], "machine") == 0)
+        put_machine(&put);
     else
         put_outcome(&put);
     _autofd_ int fd = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

@@ -195,7 +195,12 @@ static int drain_output(pid_t *ret)
 
 static void call(void (*guest)(void), struct tc_outcome *ret)
 {
-    const struct tc_vm_options options = {.plan = plan_path, .boot_ms = 2000, .stall_ms = 300};
+    const struct tc_vm_options options = {.plan = plan_path,
+                                          .boot_ms = 2000,
+                                          .stall_ms = 300,
+                                          .in = STDIN_FILENO,
+                                          .out = STDOUT_FILENO,
+                                          .err = STDERR_FILENO};
     int pair[2], tube[2], status;
     pid_t reader;
     *ret = (struct tc_outcome){0};
