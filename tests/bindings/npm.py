@@ -36,7 +36,7 @@ with tempfile.TemporaryDirectory(prefix="toolcage-npm-") as directory:
         tap.check(done.returncode == 0, f"the packages are packed ({name})", done.stdout + done.stderr)
         packed.append(sorted((scratch / name).glob("*.tgz")))
     sums = [[(path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in paths] for paths in packed]
-    tap.check(len(sums[0]) == 2 and sums[0] == sums[1], "packed twice, the same bytes", sums)
+    tap.check(len(sums[0]) == 3 and sums[0] == sums[1], "packed twice, the same bytes", sums)
     for path in packed[0]:
         with tarfile.open(path) as archive:
             package = json.load(archive.extractfile("package/package.json"))
@@ -44,7 +44,7 @@ with tempfile.TemporaryDirectory(prefix="toolcage-npm-") as directory:
     home = scratch / "home"
     home.mkdir()
     (home / "package.json").write_text("{}")
-    done = run("npm", "install", "--offline", "--no-audit", "--no-fund", *packed[0], cwd=home, env={**os.environ, "HOME": directory})
+    done = run("npm", "install", "--offline", "--no-audit", "--no-fund", "--legacy-peer-deps", *packed[0], cwd=home, env={**os.environ, "HOME": directory})
     tap.check(done.returncode == 0, "installed without a network", done.stdout + done.stderr)
     (scratch / "decoy").write_text("decoy")
     (home / "program.js").write_text(PROGRAM)
@@ -54,4 +54,6 @@ with tempfile.TemporaryDirectory(prefix="toolcage-npm-") as directory:
         tap.skip("a call of the installed package", "this machine cannot make the cage")
     else:
         tap.check('"caged\\n"' in done.stdout and "decoy" not in done.stdout and (scratch / "decoy").exists(), "a call of the installed package", done.stdout + done.stderr)
+    done = run("node", "--input-type=module", "-e", 'console.log((await import("openclaw-toolcage/backend")).WORKSPACE)', cwd=home, env=clean)
+    tap.check(done.stdout == "/workspace\n", "the plugin for OpenClaw is whole", done.stdout + done.stderr)
 tap.finish()
