@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <toolcage/toolcage.h>
+#include <unistd.h>
 #include <uv.h>
 
 enum { WORDS_MAX = 4096 };
@@ -362,9 +363,13 @@ static int give_text(napi_env env, struct toolcage_call *call, napi_value value,
     return r;
 }
 
-static int give_input(napi_env env, struct toolcage_call *call, napi_value value)
+/* Bytes; or true: a pipe, whose end is *ret_fd. */
+static int give_input(napi_env env, struct toolcage_call *call, napi_value value, int *ret_fd)
 {
     struct toolcage_error *err = NULL;
+    bool piped = false;
+    if (napi_get_value_bool(env, value, &piped) == napi_ok && piped)
+        return lose(env, toolcage_call_open_stdin(call, ret_fd, &err), &err);
     void *bytes = NULL;
     size_t length = 0;
     if (napi_get_buffer_info(env, value, &bytes, &length) != napi_ok) {
@@ -396,7 +401,7 @@ static int give_settings(napi_env env, struct toolcage_call *call, napi_value li
 /* What start() is given, by place. */
 enum { ENGINE, POLICY, TOOL, ARGUMENTS, COMMAND, INPUT, SESSION, SETTINGS, OUTPUT, END, GIVEN };
 
-static int prepare(napi_env env, struct toolcage_call *call, napi_value *words)
+static int prepare(napi_env env, struct toolcage_call *call, napi_value *words, int *ret_fd)
 {
     int r = 0;
     if (!is_absent(env, words[ARGUMENTS]))
@@ -404,7 +409,7 @@ static int prepare(napi_env env, struct toolcage_call *call, napi_value *words)
     if (r == 0 && !is_absent(env, words[COMMAND]))
         r = give_words(env, call, words[COMMAND]);
     if (r == 0 && !is_absent(env, words[INPUT]))
-        r = give_input(env, call, words[INPUT]);
+        r = give_input(env, call, words[INPUT], ret_fd);
     if (r == 0 && !is_absent(env, words[SESSION]))
         r = give_text(env, call, words[SESSION], toolcage_call_set_session);
     return r == 0 ? give_settings(env, call, words[SETTINGS]) : r;
@@ -445,11 +450,12 @@ static int watch(napi_env env, struct call *call, napi_value *words)
     return 0;
 }
 
-/* [the call, its id] */
+/* [the call, its id, the descriptor of its standard input or -1: the caller's to close] */
 static napi_value start(napi_env env, napi_callback_info info)
 {
     napi_value words[GIVEN] = {0}, value = NULL, list = NULL;
     struct toolcage_error *err = NULL;
+    int fd = -1;
     if (get_arguments(env, info, words, GIVEN) < GIVEN)
         return misuse(env, "start() takes ten values");
     struct call *call = calloc(1, sizeof(*call));
@@ -457,13 +463,15 @@ static napi_value start(napi_env env, napi_callback_info info)
         return misuse(env, "out of memory");
     call->env = env;
     call->call = new_call(env, words);
-    bool good = call->call && prepare(env, call->call, words) == 0 &&
+    bool good = call->call && prepare(env, call->call, words, &fd) == 0 &&
                 lose(env, toolcage_call_set_output_callback(call->call, on_output, call, &err),
                      &err) == 0 &&
                 watch(env, call, words) == 0;
     if (!good) {
         toolcage_call_unref(call->call);
         free(call);
+        if (fd >= 0)
+            (void)close(fd);
         return NULL;
     }
     (void)napi_create_array(env, &list);
@@ -471,6 +479,7 @@ static napi_value start(napi_env env, napi_callback_info info)
         call->dropped = true;
     (void)napi_set_element(env, list, 0, value);
     (void)napi_set_element(env, list, 1, text_of(env, toolcage_call_id(call->call)));
+    (void)napi_set_element(env, list, 2, number_of(env, fd));
     return list;
 }
 

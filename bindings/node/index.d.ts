@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The toolcage authors
+import type { Writable } from "node:stream";
 
 /** Misuse, an invalid policy, a lost helper; as `Result.error`, why a call was refused or did not run. */
 export class ToolcageError extends Error {
@@ -23,6 +24,9 @@ export class Policy {
 
 export type Status = "ok" | "failed" | "timeout" | "limit" | "denied" | "cancelled" | "error";
 
+/** `stdin: PIPE` */
+export const PIPE: unique symbol;
+
 /** What is asked for: a tool of the policy with its arguments, or a bare command. All else can only narrow what the policy grants. */
 export interface Call {
   policy: Policy;
@@ -30,7 +34,8 @@ export interface Call {
   /** An object, or its text as the model wrote it. */
   arguments?: Record<string, unknown> | string;
   command?: readonly string[];
-  stdin?: string | Uint8Array;
+  /** Bytes; PIPE, to write `Running.stdin` while it runs; or a stream, which is read as fast as the tool reads, and whose failure ends the call. */
+  stdin?: string | Uint8Array | typeof PIPE | AsyncIterable<string | Uint8Array>;
   session?: string;
   workspace?: string;
   cwd?: string;
@@ -72,6 +77,8 @@ export class Running implements AsyncIterable<{ stream: 1 | 2; data: Buffer }> {
   private constructor();
   readonly id: string;
   readonly result: Promise<Result>;
+  /** Where standard input is a pipe. What a tool does not read is dropped, without an error. */
+  readonly stdin: Writable | null;
   /** TERM, a grace, KILL. */
   cancel(): void;
   [Symbol.asyncIterator](): AsyncIterator<{ stream: 1 | 2; data: Buffer }>;

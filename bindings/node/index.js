@@ -3,6 +3,7 @@
 //
 // toolcage for Node.js: run one tool call of a language model in a cage built for it. index.d.ts describes it.
 "use strict";
+const net = require("node:net");
 const path = require("node:path");
 
 function load() {
@@ -106,22 +107,43 @@ function settings(call) {
   return said;
 }
 
+// Of a call: its standard input is a pipe, which the host writes while it runs.
+const PIPE = Symbol("toolcage.PIPE");
+
+function readInput(stdin) {
+  if (stdin == null) return {};
+  if (stdin === PIPE) return { input: true };
+  if (typeof stdin !== "string" && typeof stdin[Symbol.asyncIterator] === "function") return { input: true, source: stdin };
+  return { input: Buffer.from(stdin) };
+}
+
+// A tool that reads no further is no error of the host's.
+function openPipe(fd) {
+  const socket = new net.Socket({ fd, readable: false, writable: true });
+  socket.on("error", () => {});
+  return socket;
+}
+
 class Running {
   #held;
   #pieces = [];
   #wake = null;
   #ended = false;
+  #failure = null;
+  stdin = null;
   constructor(engine, call) {
     if (typeof call.command === "string") throw misuse("a command is an array of words, not one text", '["sh", "-c", text] is a shell');
     const given = call.arguments;
     const text = given == null || typeof given === "string" ? given : JSON.stringify(given);
-    const input = call.stdin == null ? null : Buffer.from(call.stdin);
+    const { input = null, source } = readInput(call.stdin);
     let resolve, reject;
     this.result = new Promise((...both) => ([resolve, reject] = both));
     const end = (error, said) => {
       this.#ended = true;
       this.#wake?.();
-      if (error !== null) reject(new ToolcageError(JSON.parse(error)));
+      this.stdin?.destroy();
+      if (this.#failure) reject(this.#failure.error);
+      else if (error !== null) reject(new ToolcageError(JSON.parse(error)));
       else resolve(new Result(this.id, said));
     };
     const output = (stream, data) => {
@@ -129,8 +151,34 @@ class Running {
       this.#wake?.();
     };
     const policy = Policy.held(call.policy);
-    [this.#held, this.id] = ask(() =>
+    let fd;
+    [this.#held, this.id, fd] = ask(() =>
       native.start(engine, policy, call.tool, text, call.command?.map(String), input, call.session, settings(call), output, end));
+    if (fd >= 0) this.stdin = openPipe(fd);
+    if (source) this.#feed(source);
+  }
+  // The end of a source that failed must not look to the tool like the end of its input: the call ends first.
+  async #feed(source) {
+    const pipe = this.stdin;
+    let done = false;
+    let room = null;
+    pipe.on("drain", () => room?.());
+    pipe.on("close", () => {
+      room?.();
+      if (!done) source.destroy?.();
+    });
+    try {
+      for await (const piece of source) {
+        if (pipe.destroyed) return;
+        if (!pipe.write(piece)) await new Promise((resolve) => (room = resolve));
+      }
+      done = true;
+      pipe.end();
+    } catch (error) {
+      if (pipe.destroyed) return;
+      this.#failure = { error };
+      this.cancel();
+    }
   }
   cancel() {
     native.cancel(this.#held);
@@ -176,4 +224,4 @@ class Engine {
   }
 }
 
-module.exports = { Engine, Policy, Result, Running, ToolcageError, version: native.version };
+module.exports = { Engine, PIPE, Policy, Result, Running, ToolcageError, version: native.version };

@@ -8,10 +8,11 @@ const fs = require("node:fs");
 const net = require("node:net");
 const os = require("node:os");
 const path = require("node:path");
+const { Readable } = require("node:stream");
 const { Worker } = require("node:worker_threads");
 
 const PACKAGE = path.resolve(process.argv[2]);
-const { Engine, Policy, ToolcageError, version } = require(PACKAGE);
+const { Engine, PIPE, Policy, ToolcageError, version } = require(PACKAGE);
 let seen = 0;
 let bad = 0;
 function check(good, name, detail) {
@@ -102,6 +103,63 @@ async function checkRunning(engine) {
   check(all.every((one, n) => one.stdoutText === `${n}\n`) && ticks > 5 && performance.now() - began < 3000, "sixteen at once, in one thread", { ticks });
 }
 
+const descriptors = () => fs.readdirSync("/proc/self/fd").length;
+
+async function checkInput(engine) {
+  const before = descriptors();
+  const talk = engine.start(sh("read a; echo $a; read b; echo $b; cat", { stdin: PIPE }));
+  talk.stdin.write("one\n");
+  const said = [];
+  for await (const { data } of talk) {
+    said.push(data.toString());
+    if (said.length === 1) talk.stdin.write("two\n");
+    if (said.length === 2) talk.stdin.end(Buffer.from([0, 255]));
+  }
+  const talked = await talk.result;
+  check(said[0] === "one\n" && talked.stdout.equals(Buffer.from([...Buffer.from("one\ntwo\n"), 0, 255])), "a pipe answers and is answered", said);
+  check((await engine.run(sh("cat"))).stdout.length === 0, "without one the tool reads the end");
+
+  const block = Buffer.alloc(1 << 16, 7);
+  let read = 0;
+  async function* blocks(count) {
+    for (; read < count; read += 1) yield block;
+  }
+  let result = await engine.run(sh("wc -c", { stdin: blocks(160) }));
+  check(result.stdoutText.trim() === String(160 << 16) && read === 160, "a stream is fed whole", result);
+  read = 0;
+  const slow = engine.start(sh("head -c 10 > /dev/null; sleep 0.5; cat > /dev/null; echo end", { stdin: blocks(1000) }));
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  check(read < 20, "no faster than the tool reads", read);
+  check((await slow.result).ok && read === 1000, "and to its end", read);
+  read = 0;
+  result = await engine.run(sh("head -c 3 | od -An -tu1", { stdin: blocks(1e9) }));
+  check(result.ok && result.stdoutText.trim() === "7   7   7" && read < 1000, "what a tool does not read is no error", { result, read });
+  const deaf = engine.start(sh("exec <&-; sleep 0.3; echo deaf", { stdin: PIPE }));
+  const writing = setInterval(() => deaf.stdin.write(block), 20);
+  check((await deaf.result).stdoutText === "deaf\n", "nor is writing to one that closed it");
+  clearInterval(writing);
+
+  async function* broken() {
+    yield "half";
+    throw new Error("the source broke");
+  }
+  fs.rmSync("whole", { force: true });
+  const error = await raised(() => engine.run(sh("cat > /dev/null; echo > whole", { stdin: broken(), write: ["."] })));
+  check(error.message === "the source broke" && !fs.existsSync("whole"), "a source that fails ends the call, which never sees an end of its input", error);
+  check((await raised(() => engine.run(sh("cat", { stdin: Readable.from([{}]) })))).code === "ERR_INVALID_ARG_TYPE", "pieces are text or bytes");
+  const endless = new Readable({ read() {} });
+  result = await engine.run(sh("true", { stdin: endless }));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  check(result.ok && endless.destroyed, "a call that ended lets go of its source", endless.destroyed);
+  const held = engine.start(sh("cat", { stdin: PIPE }));
+  held.cancel();
+  check((await held.result).status === "cancelled" && held.stdin.destroyed, "a cancelled one closes its pipe");
+  held.stdin.write("late");
+  check((await raised(() => engine.run(sh("cat", { stdin: PIPE, options: [["speed", "1"]] })))).code === "usage", "a call that does not start");
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  check(descriptors() <= before, "and no descriptor is left", { before, after: fs.readdirSync("/proc/self/fd").map((fd) => `${fd}`) });
+}
+
 function checkWorker() {
   const code = `const { Engine, Policy } = require(${JSON.stringify(PACKAGE)});
     const engine = new Engine();
@@ -124,6 +182,7 @@ async function main() {
   server.close();
   await checkErrors(engine);
   await checkRunning(engine);
+  await checkInput(engine);
   check(checked.tools("openai").length === 2, "the tools as a model is told of them");
   await checkWorker();
   const last = engine.start(sh("sleep 60"));
