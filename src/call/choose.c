@@ -91,7 +91,7 @@ static int engine_lacks(const struct tc_grant *grant, const char *name, char **r
 {
     _autofree_ char *path = NULL;
     struct toolcage_error *why = NULL;
-    int r = tc_modules_run(name) ? tc_modules_engine(&path, &why)
+    int r = tc_modules_run(name) ? tc_modules_engine(name, &path, &why)
                                  : tc_machines_look(grant, &path, &why);
     *ret = r < 0 ? strdup(tc_error_message(why)) : NULL;
     tc_error_free(why);

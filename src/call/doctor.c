@@ -111,7 +111,7 @@ static void add_engine(struct tc_buf *buf, const char *comma, const char *backen
     _autofree_ char *path = NULL;
     struct toolcage_error *why = NULL;
     struct tc_probe row = {.backend = (char *)(uintptr_t)backend, .whole = true};
-    row.works = (tc_modules_run(backend) ? tc_modules_engine(&path, &why)
+    row.works = (tc_modules_run(backend) ? tc_modules_engine(backend, &path, &why)
                                          : tc_machines_look(NULL, &path, &why)) == 0;
     row.mechanism = path;
     row.reason = (char *)(uintptr_t)(row.works ? "" : tc_error_message(why));

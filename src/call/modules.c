@@ -23,6 +23,11 @@ bool tc_modules_run(const char *backend)
     return row && row->kind == TC_BACKEND_MODULE;
 }
 
+static bool is_edge(const char *backend)
+{
+    return tc_streq(backend, "wasmedge");
+}
+
 static int fail_engine(const char *path, const char *reason, struct toolcage_error **err)
 {
     return tc_fail(err,
@@ -64,11 +69,14 @@ static int find_engine(const char *worker, char **ret, struct toolcage_error **e
     return r < 0 || *ret ? r : fail_engine(TC_WASM_LIBRARY, "is not installed", err);
 }
 
-int tc_modules_engine(char **ret, struct toolcage_error **err)
+int tc_modules_engine(const char *backend, char **ret, struct toolcage_error **err)
 {
     _autofree_ char *worker = NULL;
+    _autofd_ int lock = -1;
     int r = tc_launch_beside(WORKER, &worker, err);
-    return r < 0 ? r : find_engine(worker, ret, err);
+    if (r < 0)
+        return r;
+    return is_edge(backend) ? tc_modules_edge(ret, &lock, err) : find_engine(worker, ret, err);
 }
 
 static int fail_catalog(const char *path, const char *reason, struct toolcage_error **err)
@@ -145,14 +153,18 @@ static int find_code(struct tc_grant *grant, struct toolcage_error **err)
     return grant->module_digest ? 0 : tc_fail_memory(err);
 }
 
-int tc_modules_find(struct tc_grant *grant, struct toolcage_error **err)
+int tc_modules_find(struct tc_grant *grant, const char *backend, int *ret_lock,
+                    struct toolcage_error **err)
 {
     int r = name_module(grant, err);
     if (r == 0)
         r = tc_modules_catalog(&grant->module, err);
     if (r == 0)
         r = tc_launch_beside(WORKER, &grant->module_worker, err);
-    if (r == 0)
-        r = find_engine(grant->module_worker, &grant->module_engine, err);
+    if (r < 0)
+        return r;
+    if (is_edge(backend))
+        return tc_modules_edge(&grant->module_engine, ret_lock, err);
+    r = find_engine(grant->module_worker, &grant->module_engine, err);
     return r < 0 ? r : find_code(grant, err);
 }

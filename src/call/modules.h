@@ -12,8 +12,10 @@
 
 /* Does the backend of this name run modules? */
 bool tc_modules_run(const char *backend);
-/* Names in the grant the module, the program that runs it and the engine. */
-int tc_modules_find(struct tc_grant *grant, struct toolcage_error **err);
+/* Names in the grant the module, the program that runs it and the engine of this backend; with a
+ * lock, which the caller closes after the call, where the engine stands in an image. */
+int tc_modules_find(struct tc_grant *grant, const char *backend, int *ret_lock,
+                    struct toolcage_error **err);
 
 /* What the engine is and where, as JSON text; with the action "install" after the shared library at
  * `path` was taken over as it. *ret is owned. */
@@ -21,8 +23,10 @@ int tc_modules_json(const char *action, const char *path, char **ret, struct too
 
 /* The file that "catalog:NAME" stands for in *path, which is owned; any other path stays. */
 int tc_modules_catalog(char **path, struct toolcage_error **err);
-/* The engine's library; owned. */
-int tc_modules_engine(char **ret, struct toolcage_error **err);
+/* The backend's engine: Wasmtime's library, the directory of WasmEdge's; owned. */
+int tc_modules_engine(const char *backend, char **ret, struct toolcage_error **err);
+/* modules_edge.c: the directory of WasmEdge, and a lock on the image that it is in. */
+int tc_modules_edge(char **ret, int *ret_lock, struct toolcage_error **err);
 
 /* The directory of it all in the user's state, made where it is missing; owned. */
 int tc_modules_directory(char **ret, struct toolcage_error **err);

@@ -107,7 +107,7 @@ static int status(char **ret, struct toolcage_error **err)
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     _autofree_ char *path = NULL;
     struct toolcage_error *why = NULL;
-    int r = tc_modules_engine(&path, &why);
+    int r = tc_modules_engine("wasm", &path, &why);
     tc_buf_addc(&out, '{');
     tc_json_member(&out, "engine", "wasmtime");
     tc_json_member(&out, "version", TC_WASM_VERSION);

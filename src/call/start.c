@@ -224,7 +224,7 @@ static tc_features wanted(const struct toolcage_call *call)
            (call->installs ? TC_FEATURE_BIT(INSTALL) : 0);
 }
 
-static int find_module(struct toolcage_call *call, struct toolcage_error **err)
+static int find_module(struct toolcage_call *call, const char *backend, struct toolcage_error **err)
 {
     struct tc_grant *grant = &call->grant;
     if (call->module) {
@@ -233,7 +233,7 @@ static int find_module(struct toolcage_call *call, struct toolcage_error **err)
     }
     if ((call->module && !grant->module) || !fill(&grant->module_work, call->work))
         return tc_fail_memory(err);
-    return tc_modules_find(&call->grant, err);
+    return tc_modules_find(&call->grant, backend, &call->image, err);
 }
 
 static int go(struct toolcage_call *call, struct toolcage_error **err)
@@ -252,7 +252,7 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
     if (r == 0)
         r = tc_image_extend(call->policy, false, &call->grant, &call->image, err);
     if (r == 0 && tc_modules_run(front->name))
-        r = find_module(call, err);
+        r = find_module(call, front->name, err);
     if (r == 0 && tc_machines_run(front->name))
         r = tc_machines_find(&call->grant, err);
     return r < 0 ? r : submit(call, front, err);

@@ -57,7 +57,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *verb;
         int (*run)(const struct tc_wasm_order *order);
-    } verbs[] = {{"run", tc_wasm_run}, {"compile", tc_wasm_compile}, {"inspect", tc_wasm_inspect}};
+    } verbs[] = {{"run", tc_wasm_run},
+                 {"edge", tc_wasm_run_edge},
+                 {"compile", tc_wasm_compile},
+                 {"inspect", tc_wasm_inspect}};
     struct tc_wasm_order order = {0};
     for (size_t i = 0; argc > 1 && i < TC_COUNT(verbs); i++)
         if (strcmp(verbs[i].verb, argv[1]) == 0 && read_options(&order, argv + 2))

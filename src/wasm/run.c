@@ -2,14 +2,10 @@
  * Copyright The toolcage authors
  *
  * One call: a store, an instance, its start. */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/path.h"
 #include "wasm/wasi/wasi.h"
 #include "wasm/worker.h"
 
@@ -80,60 +76,12 @@ static void define(struct wasmtime_linker *linker, const struct tc_wasi_call *ca
     api->wasm_functype_delete(type);
 }
 
-/* ---- what it starts with ---- */
-
-static void add_roots(const struct tc_strv *paths, bool writable)
-{
-    for (size_t i = 0; i < paths->count; i++)
-        if (!tc_wasi_add_root(&guest, paths->items[i], NULL, writable) && errno != ENOENT)
-            tc_wasm_fail(paths->items[i], "%s", strerror(errno));
-}
-
-/* Deeper ones count. */
-static const char *holder(const struct tc_strv *paths, const char *path, const char *best)
-{
-    for (size_t i = 0; i < paths->count; i++)
-        if (tc_path_within(paths->items[i], path) &&
-            (!best || strlen(paths->items[i]) > strlen(best)))
-            best = paths->items[i];
-    return best;
-}
-
-/* A path that begins with no "/" is meant from where the tool starts, if it may see that. */
-static void add_here(const struct tc_wasm_order *order)
-{
-    _autofree_ char *here = getcwd(NULL, 0);
-    const char *read = here ? holder(&order->read, here, NULL) : NULL;
-    const char *best = here ? holder(&order->write, here, read) : NULL;
-    if (best && !tc_wasi_add_root(&guest, here, ".", best != read))
-        tc_wasm_fail(here, "%s", strerror(errno));
-    if (!best && !tc_wasi_add_outside(&guest))
-        tc_wasm_fail("/", "%s", strerror(errno));
-}
-
-static void prepare(const struct tc_wasm_order *order)
-{
-    (void)signal(SIGPIPE, SIG_IGN);
-    tc_wasi_init(&guest);
-    add_roots(&order->read, false);
-    add_roots(&order->write, true);
-    add_here(order);
-    if (!tc_strv_copy(&guest.args, &order->args) || !tc_strv_copy(&guest.env, &order->env))
-        tc_wasm_fail("arguments", "out of memory");
-}
-
 /* ---- the call ---- */
-
-/* A code that a process cannot have must not look like another one. */
-static int exit_code(void)
-{
-    return guest.code > 255 ? 255 : (int)guest.code;
-}
 
 static int ended(struct wasmtime_error *error, struct wasm_trap *trapped)
 {
     if (guest.exited)
-        return exit_code();
+        return tc_wasm_exit_code(&guest);
     if (!error && !trapped)
         return 0;
     (void)fprintf(stderr, "toolcage-wasm: the module was stopped: %s\n",
@@ -168,7 +116,7 @@ int tc_wasm_run(const struct tc_wasm_order *order)
     if (lack)
         tc_wasm_fail(order->engine, "%s", lack);
     api = &loaded;
-    prepare(order);
+    tc_wasm_prepare(order, &guest);
     struct wasm_engine *engine = tc_wasm_engine(api);
     if (!engine)
         tc_wasm_fail(order->engine, "it does not start: out of memory");

@@ -16,4 +16,17 @@
 #define TC_WASM_DIGEST "" /* not chosen yet */
 #endif
 
+/* The second engine, which stands in an image of the store with the C library that it needs: where
+ * the libraries are there, and what starts a program with them. */
+#define TC_WASM_EDGE_VERSION "0.14.1"
+#define TC_WASM_EDGE_IMAGE "wasmedge"
+#define TC_WASM_EDGE_LIBRARY "libwasmedge.so.0"
+#if defined(__aarch64__)
+#define TC_WASM_EDGE_PLACE "usr/lib/aarch64-linux-gnu"
+#define TC_WASM_EDGE_LOADER "ld-linux-aarch64.so.1"
+#else
+#define TC_WASM_EDGE_PLACE "usr/lib/x86_64-linux-gnu"
+#define TC_WASM_EDGE_LOADER "ld-linux-x86-64.so.2"
+#endif
+
 #endif

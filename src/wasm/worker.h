@@ -27,7 +27,13 @@ void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_
 /* The module, compiled now or before. */
 struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_engine *engine,
                                        const struct tc_wasm_order *order);
-/* run.c: its exit code. */
+struct tc_wasi;
+/* guest.c: its streams, the order's directories, words and environment. */
+void tc_wasm_prepare(const struct tc_wasm_order *order, struct tc_wasi *guest);
+/* A code that a process cannot have must not look like another one. */
+int tc_wasm_exit_code(const struct tc_wasi *guest);
+/* run.c, edge.c: the module in Wasmtime or in WasmEdge; its exit code. */
+int tc_wasm_run_edge(const struct tc_wasm_order *order);
 int tc_wasm_run(const struct tc_wasm_order *order);
 /* compile.c */
 int tc_wasm_compile(const struct tc_wasm_order *order);

@@ -42,7 +42,7 @@ def asking_for(name):
 
 
 def install(toolcage, wheels, probe, ends):
-    """A state directory with the engine and the compiled probe; None: the engine is not here."""
+    """What sets a state directory with the engine and the compiled probe; None: the engine is not here."""
     wheel = glob.glob(os.path.join(wheels, "wasmtime-*.whl"))
     if not wheel:
         return None
@@ -52,7 +52,24 @@ def install(toolcage, wheels, probe, ends):
     environ = {"HOME": place.name, "PATH": "/usr/bin:/bin", "LC_ALL": "C", "XDG_STATE_HOME": state}
     for words in (("install", wheel[0]), ("compile", probe)):
         subprocess.run([toolcage, "wasm", *words], env=environ, check=True, stdout=subprocess.DEVNULL, timeout=300)
-    return state
+    return {"XDG_STATE_HOME": state}
+
+
+def install_edge(toolcage, root, _, ends):
+    """What sets a data directory whose store of images has the second engine; None: it is not here."""
+    if not os.path.isdir(root):
+        return None
+    place = tempfile.TemporaryDirectory(prefix="toolcage-conformance-", dir="/var/tmp")
+    ends.enter_context(place)
+    environ = {"HOME": place.name, "PATH": "/usr/bin:/bin", "LC_ALL": "C", "XDG_DATA_HOME": place.name}
+    subprocess.run([toolcage, "image", "import", root, "wasmedge"], env=environ, check=True, stdout=subprocess.DEVNULL, timeout=300)
+    return {"XDG_DATA_HOME": place.name}
+
+
+BACKENDS = ["wasm", "wasmedge"]
+PREPARED = {"wasm": install, "wasmedge": install_edge}
+STARTED_AS = {"wasm": "toolcage-wasm", "wasmedge": "ld-linux-x86-64"}  # the second by the loader of another C library
+FETCHED = {"wasm": "tools/clients fetches it", "wasmedge": "tools/clients wasmedge fetches it"}
 
 
 def refused_by_name(case, result):

@@ -64,7 +64,7 @@ def broken_clauses(options, backend):
 
 def unprovided(options, backend):
     """What no machine lets this backend hold: a call that needs it must be refused."""
-    rows = modules.UNPROVIDED if backend == "wasm" else []
+    rows = modules.UNPROVIDED if backend in modules.BACKENDS else []
     for clause in rows:
         with Stage(options, backend) as stage:
             result = stage.call(NEEDS[clause], "nothing")
@@ -93,9 +93,9 @@ def play(options, backend, case, enforced):
                 return check(refused, f"{label}: the call is refused", detail=f"the call never ran: {result['error']}")
             if result["enforcement"].get(case["clause"], "").startswith("not enforced"):
                 return skip(label, f"skipped: {case['clause']}: given up by the policy") if options.without else check(False, label, result)
-            if backend == "wasm" and case["run"][0] in modules.IMPORTS:
+            if backend in modules.BACKENDS and case["run"][0] in modules.IMPORTS:
                 return check(modules.refused_by_name(case, result), f"{label}: a module cannot ask for it", result)
-            stricter = STRICTER if options.without else modules.STRICTER if backend == "wasm" else ()
+            stricter = STRICTER if options.without else modules.STRICTER if backend in modules.BACKENDS else ()
             if (case["clause"], case["name"]) in stricter:
                 case = {**case, "allowed": False}
             good = stage.happened(case["saw"], result) == case["allowed"]
@@ -165,8 +165,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--toolcage", required=True, type=os.path.abspath)
     parser.add_argument("--probe", required=True, type=os.path.abspath)
-    parser.add_argument("--backend", default="process", choices=BACKENDS + ["wasm"])
-    parser.add_argument("--engine", help="of backend wasm: the directory of the file that toolcage wasm install takes")
+    parser.add_argument("--backend", default="process", choices=BACKENDS + modules.BACKENDS)
+    parser.add_argument("--engine", help="of backend wasm: the directory of the file that toolcage wasm install takes; of wasmedge: the root of an image")
     parser.add_argument("--as-user", type=int)
     parser.add_argument("--only")
     parser.add_argument("--without", action="store_true", help="the policy gives up what a machine without namespaces cannot hold")
@@ -184,12 +184,12 @@ def main():
         if options.matrix:
             matrix(options, ends)
             return 0
-        if options.backend == "wasm":
+        if options.backend in modules.BACKENDS:
             if not os.path.exists(options.probe):
                 skip_all("no modules can be made here: tools/deps test installs what compiles them")
-            options.state = modules.install(options.toolcage, options.engine, options.probe, ends)
-            if not options.state:
-                skip_all("the engine is not here: tools/clients fetches it")
+            options.environ = modules.PREPARED[options.backend](options.toolcage, options.engine, options.probe, ends)
+            if not options.environ:
+                skip_all(f"the engine is not here: {modules.FETCHED[options.backend]}")
         if options.backend in engines.NAMES:
             try:
                 options.socket = ends.enter_context(engines.started(options.backend))

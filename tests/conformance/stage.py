@@ -150,7 +150,7 @@ class Stage:
     def policy(self, grant):
         keys = {**GRANT, **grant}
         denied = [self.fill(path) for path in keys.pop("denied", [])]
-        image = "" if self.backend == "wasm" else 'image = "system"\n'
+        image = "" if self.backend in modules.BACKENDS else 'image = "system"\n'
         text = (f'[tool.t]\nbackend = "{self.backend}"\n{image}'
                 f'filesystem.readable = {json.dumps([self.places["bin"], self.places["data"]])}\n'
                 f'filesystem.writable = {json.dumps([self.places["ws"]])}\nfilesystem.denied = {json.dumps(denied)}\n')
@@ -191,8 +191,8 @@ class Stage:
     def runs_probe(self, pid, lines):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
             words = file.read()
-            if self.backend == "wasm":  # what runs the module knows it by its words
-                return lines[0][1:] == ["toolcage-wasm"] and f"\0{self.places['bin']}/probe\0" in words
+            if self.backend in modules.BACKENDS:  # what runs the module knows it by its words
+                return lines[0][1:] == [modules.STARTED_AS[self.backend]] and f"\0{self.places['bin']}/probe\0" in words
             return lines[0][1:] == ["probe"] and words.startswith(self.places["bin"])
         return False
 
@@ -214,8 +214,8 @@ class Stage:
         for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             if name in os.environ:
                 environ[name] = os.environ[name]
-        if self.backend == "wasm":
-            environ["XDG_STATE_HOME"] = self.options.state
+        if self.backend in modules.BACKENDS:
+            environ.update(self.options.environ)
             self.choose_module(args[0])
         # writable, where a writable bind and `disk` exclude each other
         narrowed = [] if "disk" not in grant else ["--read", self.places["bin"]]

@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "cage/lower.h"
 #include "cage/system.h"
+#include "wasm/version.h"
 
 /* Of the cage's own root, where its second wall lets files be read and executed. */
 #define PLACE "/etc/toolcage"
@@ -18,6 +19,9 @@
 #define ENGINE PLACE "/engine.so"
 #define MODULE PLACE "/module.wasm"
 #define CODE PLACE "/module.cwasm"
+#define EDGE PLACE "/wasmedge"
+
+typedef bool words_of(struct tc_strv *v, const struct tc_grant *grant);
 
 static int check(const struct tc_grant *grant, struct toolcage_error **err)
 {
@@ -62,15 +66,28 @@ static bool add_environment(struct tc_strv *v, const struct tc_strv *env)
     return true;
 }
 
+static bool start_wasmtime(struct tc_strv *v, const struct tc_grant *grant)
+{
+    return tc_strv_add(v, WORKER) &&
+           word(v, grant->module_work ? grant->module_work : "run", "--engine") &&
+           tc_strv_add(v, ENGINE);
+}
+
+/* With the C library that the engine needs. */
+static bool start_wasmedge(struct tc_strv *v, const struct tc_grant *grant)
+{
+    (void)grant;
+    return tc_strv_add(v, EDGE "/" TC_WASM_EDGE_LOADER) && word(v, "--library-path", EDGE) &&
+           word(v, WORKER, "edge") && word(v, "--engine", EDGE "/" TC_WASM_EDGE_LIBRARY);
+}
+
 /* The worker's own words, then the module's. Its environment is no environment of the worker. */
-static bool replace_words(const struct tc_grant *grant, struct tc_plan *plan)
+static bool replace_words(const struct tc_grant *grant, words_of *begin, struct tc_plan *plan)
 {
     _autostrv_ struct tc_strv words = plan->argv, env = plan->env;
     struct tc_strv *v = &plan->argv;
     *v = plan->env = (struct tc_strv){0};
-    bool fine = tc_strv_add(v, WORKER) &&
-                word(v, grant->module_work ? grant->module_work : "run", "--engine") &&
-                tc_strv_add(v, ENGINE) && word(v, "--module", MODULE) &&
+    bool fine = begin(v, grant) && word(v, "--module", MODULE) &&
                 numbered(v, "--memory", plan->limits.memory);
     if (grant->module_digest)
         fine = fine && word(v, "--digest", grant->module_digest);
@@ -90,11 +107,12 @@ static bool add_file(struct tc_plan *plan, enum tc_mount_kind kind, const char *
     return !from || (m && (m->key = strdup(key)));
 }
 
-static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err)
+static int lower_to(const char *engine, words_of *begin, const struct tc_grant *grant,
+                    struct tc_plan *ret, struct toolcage_error **err)
 {
     int r = check(grant, err);
     if (r == 0)
-        r = tc_local_lower(grant, "wasm", ret, err);
+        r = tc_local_lower(grant, engine, ret, err);
     if (r < 0)
         return r;
     if (!ret->argv.count)
@@ -106,21 +124,46 @@ static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolc
                                                 "is the module's own name), or name one in the "
                                                 "call"},
                        "there is no command for the module");
-    return replace_words(grant, ret) &&
+    return replace_words(grant, begin, ret) &&
                    add_file(ret, TC_MOUNT_SYSTEM, WORKER, grant->module_worker, "backend") &&
-                   add_file(ret, TC_MOUNT_SYSTEM, ENGINE, grant->module_engine, "backend") &&
+                   add_file(ret, TC_MOUNT_SYSTEM, begin == start_wasmedge ? EDGE : ENGINE,
+                            grant->module_engine, "backend") &&
                    add_file(ret, TC_MOUNT_READ, MODULE, grant->module, "module") &&
                    add_file(ret, TC_MOUNT_READ, CODE, grant->module_code, "module")
                ? 0
                : tc_fail_memory(err);
 }
 
+static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err)
+{
+    return lower_to("wasm", start_wasmtime, grant, ret, err);
+}
+
+static int lower_edge(const struct tc_grant *grant, struct tc_plan *ret,
+                      struct toolcage_error **err)
+{
+    return lower_to("wasmedge", start_wasmedge, grant, ret, err);
+}
+
+#define PROVIDES                                                                 \
+    ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) | \
+      TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT))
+#define HAS                                                                   \
+    (TC_FEATURE_BIT(PATHS) | TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY) | \
+     TC_FEATURE_BIT(BYTES) | TC_FEATURE_BIT(SESSION))
+
 const struct tc_front tc_wasm_front = {
     .name = "wasm",
     .summary = "a WebAssembly module in Wasmtime, inside a process cage of its own",
-    .provides = ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) |
-                  TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT)),
-    .has = TC_FEATURE_BIT(PATHS) | TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY) |
-           TC_FEATURE_BIT(BYTES) | TC_FEATURE_BIT(SESSION),
+    .provides = PROVIDES,
+    .has = HAS,
     .lower = lower,
+};
+
+const struct tc_front tc_wasmedge_front = {
+    .name = "wasmedge",
+    .summary = "a WebAssembly module in WasmEdge, inside a process cage of its own",
+    .provides = PROVIDES,
+    .has = HAS,
+    .lower = lower_edge,
 };

@@ -1,30 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The wasm backend's works: those of a process cage, whose program is toolcage-wasm. The cage is
- * the process backend's to try; what runs a module is looked for by the library. */
+ * The works of wasm and wasmedge: those of a process cage, whose program is toolcage-wasm. The cage
+ * is the process backend's to try; what runs a module is looked for by the library. */
 #include "backend/wasm/works.h"
 
 #include "cage/cage.h"
 #include "cage/slots.h"
 
-const struct tc_works tc_wasm_works = {
-    .name = "wasm",
-    .lease = tc_process_lease,
-    .prepare = tc_process_prepare,
-    .start = tc_process_run,
-    .event = tc_process_event,
-    .notify = tc_process_notify,
-    .oomed = tc_local_oomed,
-    .signal = tc_local_signal,
-    .reap = tc_process_reap,
-    .cpu_us = tc_local_cpu_us,
-    .shared_bytes = tc_local_shared_bytes,
-    .usage = tc_local_usage,
-    .collect = tc_process_collect,
-    .collected = tc_process_collected,
-    .uncollect = tc_process_uncollect,
-    .holds_much = tc_local_holds_much,
-    .release = tc_local_release,
-    .destroy = tc_local_destroy,
-};
+#define WORKS(backend)                                                                         \
+    .name = (backend), .lease = tc_process_lease, .prepare = tc_process_prepare,               \
+    .start = tc_process_run, .event = tc_process_event, .notify = tc_process_notify,           \
+    .oomed = tc_local_oomed, .signal = tc_local_signal, .reap = tc_process_reap,               \
+    .cpu_us = tc_local_cpu_us, .shared_bytes = tc_local_shared_bytes, .usage = tc_local_usage, \
+    .collect = tc_process_collect, .collected = tc_process_collected,                          \
+    .uncollect = tc_process_uncollect, .holds_much = tc_local_holds_much,                      \
+    .release = tc_local_release, .destroy = tc_local_destroy
+
+const struct tc_works tc_wasm_works = {WORKS("wasm")};
+const struct tc_works tc_wasmedge_works = {WORKS("wasmedge")};
