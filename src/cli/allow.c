@@ -126,7 +126,7 @@ static int change(struct change *c, struct tc_slice denials, struct tc_failure *
 static int print_change(const struct change *c)
 {
     _autofree_ char *diff = tc_lines_diff(c->policy, c->before, c->after);
-    int rc = diff ? tc_cli_print_clean(diff) : tc_cli_no_memory();
+    int rc = diff ? tc_cli_print_painted(TC_PAINT_DIFF, diff) : tc_cli_no_memory();
     if (rc)
         return rc;
     tc_dangers_tell(c->policy, c->before, c->after, "note");

@@ -99,13 +99,15 @@ static int print(const struct tc_args *args, struct toolcage_engine *engine, con
     FILE *out = open_memstream(&all, &size);
     if (!out)
         return tc_cli_no_memory();
-    if (tc_args_has(args, "json"))
+    bool json_asked = tc_args_has(args, "json");
+    if (json_asked)
         (void)fprintf(out, "%s\n", json);
     else if (action)
         put_changes(out, engine, json, &review, action);
     else
         put_calls(out, tc_json_of(json));
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_clean(all);
+    int rc = fclose(out) ? tc_cli_no_memory()
+                         : tc_cli_print_painted(json_asked ? TC_PAINT_NOTHING : TC_PAINT_DIFF, all);
     free(all);
     return rc;
 }

@@ -130,7 +130,7 @@ static int tell(const struct tc_args *args, const char *path, const char *json, 
     bool failed = put_findings(out, all, least, fail_on);
     put_sum(out, path, tc_json_get(all, "counts"));
     int rc = fclose(out) ? tc_cli_no_memory()
-             : !as_json  ? tc_cli_print_clean(lines)
+             : !as_json  ? tc_cli_print_painted(TC_PAINT_FINDINGS, lines)
                          : tc_cli_print(json, strlen(json));
     free(lines);
     if (!rc && as_json)

@@ -131,12 +131,14 @@ struct asked {
 
 static const struct tc_option *expecting(const struct tc_verb *verb, const char *word)
 {
-    for (const struct tc_option *o = verb->options; o->name; o++) {
-        bool named = !strncmp(word, "--", 2) && !strcmp(word + 2, o->name);
-        bool lettered = o->letter && word[1] == o->letter && !word[2];
-        if (o->arg && (named || lettered))
-            return o;
-    }
+    const struct tc_option *const tables[] = {verb ? verb->options : NULL, tc_options_all};
+    for (size_t i = 0; i < TC_COUNT(tables); i++)
+        for (const struct tc_option *o = tables[i]; o && o->name; o++) {
+            bool named = !strncmp(word, "--", 2) && !strcmp(word + 2, o->name);
+            bool lettered = o->letter && word[1] == o->letter && !word[2];
+            if (o->arg && (named || lettered))
+                return o;
+        }
     return NULL;
 }
 
@@ -198,10 +200,12 @@ static void put_members(FILE *out, const char *group)
 
 static void put_options(FILE *out, const struct tc_verb *verb)
 {
-    for (const struct tc_option *o = verb->options; o->name; o++) {
-        (void)fputs("--", out);
-        put(out, o->name, strlen(o->name), o->help);
-    }
+    const struct tc_option *const tables[] = {verb ? verb->options : NULL, tc_options_all};
+    for (size_t i = 0; i < TC_COUNT(tables); i++)
+        for (const struct tc_option *o = tables[i]; o && o->name; o++) {
+            (void)fputs("--", out);
+            put(out, o->name, strlen(o->name), o->help);
+        }
 }
 
 /* The words among an option's choices; what is in capitals stands for something else. */
@@ -264,10 +268,32 @@ static const char *put_word(FILE *out, const struct asked *a)
     return strstr(verb->words, "FILE") && !a->count ? "files" : "nothing";
 }
 
+/* Whole options before the verb: "--color", "=" where bash parts it, and the value. */
+static int skip_options(int argc, char **argv)
+{
+    int at = 0;
+    while (at < argc - 1 && argv[at][0] == '-') {
+        int words = expecting(NULL, argv[at]) ? 2 : 1;
+        words += words == 2 && !strcmp(argv[at + 1], "=");
+        if (at + words > argc - 1)
+            break;
+        at += words;
+    }
+    return at;
+}
+
 /* What the shell may add to what was put. */
 static const char *complete(FILE *out, int argc, char **argv)
 {
     int named;
+    int before = skip_options(argc, argv);
+    argc -= before, argv += before;
+    if (argc == 1 && argv[0][0] == '-') {
+        put_options(out, NULL);
+        return "nothing";
+    }
+    if (argc > 1 && expecting(NULL, argv[0]))
+        return put_value(out, &(struct asked){.value_of = tc_options_all});
     if (argc > 1 && !strcmp(argv[0], "help"))
         argc--, argv++;
     struct asked a = {.verb = tc_verb_find(argc - 1, argv, &named), .options = true};

@@ -201,9 +201,12 @@ int main(int argc, char **argv)
     tc_companion_offer(argc, argv);
     if (!standard_descriptors())
         return TC_EXIT_FAILURE;
-    if (argc < 2)
-        return print_help();
     argc--, argv++;
+    for (int took; (took = tc_option_all(argc, argv)); argc -= took, argv += took)
+        if (took < 0)
+            return -took;
+    if (argc < 1)
+        return print_help();
     if (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h"))
         return print_help();
     if (!strcmp(argv[0], "help"))

@@ -24,6 +24,35 @@ static const struct tc_option *find_letter(const struct tc_verb *verb, char lett
     return NULL;
 }
 
+const struct tc_option tc_options_all[] = {
+    {"color", 0, "auto|always|never", NULL, "colours: auto is on a terminal, without NO_COLOR"},
+    {0},
+};
+
+static int take_color(const char *when)
+{
+    if (when && tc_color_set(when))
+        return 0;
+    if (when)
+        tc_cli_say("--color is auto, always or never, not %s", when);
+    else
+        tc_cli_say("--color needs a value: --color auto|always|never");
+    tc_cli_hint("write --color=never for none");
+    return -TC_EXIT_FAILURE;
+}
+
+int tc_option_all(int argc, char **argv)
+{
+    static const char name[] = "--color";
+    size_t length = sizeof(name) - 1;
+    if (argc < 1 || strncmp(argv[0], name, length) != 0 ||
+        (argv[0][length] && argv[0][length] != '='))
+        return 0;
+    bool beside = argv[0][length] == '=';
+    int rc = take_color(beside ? argv[0] + length + 1 : argc > 1 ? argv[1] : NULL);
+    return rc ? rc : beside ? 1 : 2;
+}
+
 static unsigned distance(const char *a, const char *b)
 {
     unsigned row[32];
@@ -159,7 +188,9 @@ int tc_args_parse(const struct tc_verb *verb, int argc, char **argv, struct tc_a
             i++;
             continue;
         }
-        int took = word[1] == '-' ? take_long(ret, argc - i, argv + i)
+        int took = tc_option_all(argc - i, argv + i);
+        if (!took)
+            took = word[1] == '-' ? take_long(ret, argc - i, argv + i)
                                   : take_letter(ret, argc - i, argv + i);
         if (took < 0)
             return -took;
@@ -211,6 +242,8 @@ char *tc_args_help(const struct tc_verb *verb)
                   verb->alias ? ", " : "", verb->alias ? verb->alias : "", verb->summary,
                   verb->name, verb->words);
     for (const struct tc_option *o = verb->options; o->name; o++)
+        help_option(out, o);
+    for (const struct tc_option *o = tc_options_all; o->name; o++)
         help_option(out, o);
     (void)fprintf(out, "\n%s", verb->text);
     if (fclose(out))

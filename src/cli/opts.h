@@ -21,6 +21,12 @@ struct tc_given {
     const char *value; /* NULL when it takes none */
 };
 
+/* Of every verb, and before it: how, not what. */
+extern const struct tc_option tc_options_all[];
+/* `argv` begins with one of them: takes it. How many words it took, 0: it is none; or the exit code
+ * negated, after saying what is wrong. */
+int tc_option_all(int argc, char **argv);
+
 /* A command line, taken apart. Everything is borrowed from argv but the two arrays. */
 struct tc_args {
     const struct tc_verb *verb;

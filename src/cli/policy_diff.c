@@ -46,7 +46,7 @@ static int print_text(const char *json)
         put_change(out, each.value, &place);
     if (!count)
         (void)fputs("both grant the same\n", out);
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_clean(all);
+    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(TC_PAINT_SIGNS, all);
     free(all);
     return rc;
 }

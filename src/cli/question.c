@@ -57,7 +57,7 @@ static void view(const struct question *q)
 {
     _autofree_ char *text = tc_review_whole(q->engine, tc_json_of(q->json), &q->review);
     if (text)
-        tc_cli_stderr(text);
+        tc_cli_stderr_painted(TC_PAINT_DIFF, text);
     else
         (void)tc_cli_no_memory();
 }
@@ -171,7 +171,7 @@ static void show_row(const struct question *q, const struct tc_review_row *row)
     (void)fputc('\n', out);
     tc_diff_put_row(out, q->engine, tc_json_of(q->json), &q->review, row);
     if (!fclose(out))
-        tc_cli_stderr(text);
+        tc_cli_stderr_painted(TC_PAINT_DIFF, text);
     free(text);
 }
 

@@ -96,12 +96,23 @@ bool tc_cli_ask(int terminal, const char *question)
     return whole && write_all(terminal, whole, (size_t)length) == 0;
 }
 
+/* For `fd`: harmless first, so that only our own sequences are in it. */
+static char *dress(enum tc_paint paint, int fd, const char *text)
+{
+    _autofree_ char *clean = tc_clean(TC_CLEAN_TEXT, text, strlen(text), NULL);
+    return clean ? tc_color_paint(paint, fd, clean) : NULL;
+}
+
+void tc_cli_stderr_painted(enum tc_paint paint, const char *text)
+{
+    _autofree_ char *dressed = dress(paint, STDERR_FILENO, text);
+    if (dressed)
+        (void)write_all(STDERR_FILENO, dressed, strlen(dressed));
+}
+
 void tc_cli_stderr(const char *text)
 {
-    size_t length = 0;
-    _autofree_ char *clean = tc_clean(TC_CLEAN_TEXT, text, strlen(text), &length);
-    if (clean)
-        (void)write_all(STDERR_FILENO, clean, length);
+    tc_cli_stderr_painted(TC_PAINT_NOTHING, text);
 }
 
 int tc_cli_no_memory(void)
@@ -129,7 +140,7 @@ void tc_cli_error(const struct toolcage_error *err)
     const char *message = toolcage_error_message(err), *subject = toolcage_error_subject(err);
     bool has_place = place(err, where, sizeof(where));
     if (has_place && toolcage_error_code(err) == TOOLCAGE_EPOLICY)
-        return tc_cli_stderr(toolcage_error_report(err));
+        return tc_cli_stderr_painted(TC_PAINT_FINDINGS, toolcage_error_report(err));
     /* which argument: a schema's complaint speaks of the value alone */
     bool name =
         toolcage_error_code(err) == TOOLCAGE_EARGUMENTS && *subject && !strstr(message, subject);
@@ -164,11 +175,15 @@ int tc_cli_print(const char *text, size_t length)
     return TC_EXIT_FAILURE;
 }
 
+int tc_cli_print_painted(enum tc_paint paint, const char *text)
+{
+    _autofree_ char *dressed = dress(paint, STDOUT_FILENO, text);
+    return dressed ? tc_cli_print(dressed, strlen(dressed)) : tc_cli_no_memory();
+}
+
 int tc_cli_print_clean(const char *text)
 {
-    size_t length = 0;
-    _autofree_ char *clean = tc_clean(TC_CLEAN_TEXT, text, strlen(text), &length);
-    return clean ? tc_cli_print(clean, length) : tc_cli_no_memory();
+    return tc_cli_print_painted(TC_PAINT_NOTHING, text);
 }
 
 void tc_cli_json_string(FILE *out, const char *text)

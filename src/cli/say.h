@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/color.h"
 
 /* Is it a terminal that takes sequences? */
 bool tc_cli_draws(int fd);
@@ -24,6 +25,7 @@ void tc_cli_unfinished(void);
 bool tc_cli_ask(int terminal, const char *question);
 /* Text of several lines, to standard error. */
 void tc_cli_stderr(const char *text);
+void tc_cli_stderr_painted(enum tc_paint paint, const char *text);
 /* Says it and returns TC_EXIT_FAILURE. */
 int tc_cli_no_memory(void);
 #define TC_CLI_FREE_MEMORY "free memory on this machine"
@@ -38,6 +40,7 @@ int tc_cli_error_exit(const struct toolcage_error *err);
 int tc_cli_print(const char *text, size_t length);
 /* The same for text with chosen parts: made harmless, then printed. */
 int tc_cli_print_clean(const char *text);
+int tc_cli_print_painted(enum tc_paint paint, const char *text);
 
 /* Words from the column `indent` on, broken before a line has more than `width`. */
 void tc_cli_wrap(FILE *out, const char *words, int indent, int width);

@@ -48,6 +48,13 @@ ASKED = [  # what stands there, what may follow (at least), and what the shell a
     (["call", "--policy=POLICY", ""], ["summarise", "search-web"], "nothing"),
     (["call", "summarise", ""], [], "nothing"),
     (["wrap", "--server", ""], ["files"], "nothing"),
+    (["-"], ["--color"], "nothing"),
+    (["--color", ""], ["auto", "always", "never"], "nothing"),
+    (["--color", "=", "a"], ["auto", "always", "never"], "nothing"),
+    (["--color", "=", "never", "doc"], ["doctor"], "nothing"),
+    (["--color=never", "policy", ""], ["check"], "nothing"),
+    (["doctor", "-"], ["--color"], "nothing"),
+    (["doctor", "--color", ""], ["auto", "always", "never"], "nothing"),
 ]
 
 
