@@ -201,6 +201,32 @@ void tc_lint_fallback(struct tc_lint *l, const struct tc_spec *spec)
     }
 }
 
+/* A tier or a risk chooses before the module does, also those of [defaults]. */
+void tc_lint_module(struct tc_lint *l, const struct tc_spec *spec)
+{
+    enum tc_key_id id;
+    const char *key, *name = tc_policy_backend(l->policy, spec);
+    const struct tc_spec *module = tc_lint_said(l, spec, TC_KEY_MODULE);
+    const struct tc_spec *said = chooser(l, spec, &id, &key);
+    const struct tc_backend *backend = tc_backend_find(name);
+    if (!module || !said || !backend || backend->kind == TC_BACKEND_MODULE)
+        return;
+    _autofree_ char *hint =
+        tc_policy_layers(l->policy, spec) || id == TC_KEY_BACKEND
+            ? strdup("backend = \"wasm\", or remove module")
+            : tc_format("backend = \"wasm\" beside module, which comes before %s; or remove module",
+                        key);
+    if (!hint)
+        l->memory = true;
+    else if (tc_policy_layers(l->policy, spec))
+        tc_lint_add(l, module, "module", module->said[TC_KEY_MODULE], "module", hint,
+                    "the module does not run: layers begin with %s", name);
+    else
+        tc_lint_add(l, said, key, said->said[id], key, hint,
+                    "%s chooses backend %s, so the module (line " TC_LINE_FORM ") does not run",
+                    key, name, TC_LINE_SHOWN(l->policy, module->said[TC_KEY_MODULE]));
+}
+
 /* Each of the closed list looks into or changes other processes, be they of the same cage. */
 void tc_lint_syscalls(struct tc_lint *l, const struct tc_spec *spec)
 {

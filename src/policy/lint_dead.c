@@ -387,6 +387,32 @@ static bool says_anything(const struct tc_spec *spec)
     return false;
 }
 
+/* Words for a model, and nothing that could run or be reached. */
+static bool is_empty(const struct tc_lint *l, const struct tc_spec *tool)
+{
+    static const enum tc_key_id grants[] = {
+        TC_KEY_COMMAND, TC_KEY_FILESYSTEM, TC_KEY_NETWORK, TC_KEY_PROGRAMS,    TC_KEY_IMAGE,
+        TC_KEY_MODULE,  TC_KEY_ENV,        TC_KEY_SECRETS, TC_KEY_UNIX_SOCKETS};
+    for (int i = 0; i < TC_KEY_COUNT; i++)
+        if (tool->said[i] && i != TC_KEY_DESCRIPTION && i != TC_KEY_TITLE)
+            return false;
+    for (size_t i = 0; i < TC_COUNT(grants); i++)
+        if (tc_lint_said(l, tool, grants[i]))
+            return false;
+    return !tool->setup;
+}
+
+void tc_lint_empty(struct tc_lint *l)
+{
+    for (size_t i = 0; i < l->policy->tool_count; i++) {
+        const struct tc_spec *tool = &l->policy->tools[i];
+        if (is_empty(l, tool))
+            tc_lint_add(l, NULL, tool->prefix, tool->line, tool->name,
+                        "add command = [\"PROGRAM\"] and what it needs, or remove the tool",
+                        "%s has no command and no grant: it cannot be called", tool->prefix);
+    }
+}
+
 void tc_lint_no_tools(struct tc_lint *l)
 {
     const struct toolcage_policy *policy = l->policy;

@@ -53,12 +53,14 @@ const struct tc_lint_rule tc_lint_rules[] = {
 
     /* what has no effect */
     {"command-outside", TC_SEVERITY_WARNING, KEYS(COMMAND), tc_lint_start, NULL},
+    {"module-not-run", TC_SEVERITY_WARNING, BACKENDS | KEYS(LAYERS), tc_lint_module, NULL},
     {"shadowed-entry", TC_SEVERITY_WARNING, KEYS2(FILESYSTEM, NETWORK), tc_lint_shadowed, NULL},
     {"denied-nothing", TC_SEVERITY_WARNING, KEYS(FILESYSTEM), tc_lint_denied_nothing, NULL},
     {"denied-all", TC_SEVERITY_WARNING, KEYS(FILESYSTEM), tc_lint_denied_all, NULL},
     {"same-as-default", TC_SEVERITY_NOTE, ~(uint64_t)0, tc_lint_same, NULL},
     {"unused-argument", TC_SEVERITY_WARNING, KEYS(ARGUMENTS), tc_lint_argument, NULL},
     {"unused-class", TC_SEVERITY_NOTE, 0, NULL, tc_lint_classes},
+    {"empty-tool", TC_SEVERITY_NOTE, 0, NULL, tc_lint_empty},
     {"no-tools", TC_SEVERITY_NOTE, 0, NULL, tc_lint_no_tools},
 
     /* about silencing; these stay whatever a comment says */

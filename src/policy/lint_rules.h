@@ -99,7 +99,7 @@ tc_lint_each tc_lint_suffix, tc_lint_publishers, tc_lint_metadata, tc_lint_priva
 /* ---- lint_cage.c ---- */
 tc_lint_each tc_lint_no_backend, tc_lint_unenforceable, tc_lint_gives_up, tc_lint_no_boundary,
     tc_lint_timeout, tc_lint_memory, tc_lint_disk_memory, tc_lint_output, tc_lint_shell,
-    tc_lint_fallback, tc_lint_syscalls;
+    tc_lint_fallback, tc_lint_syscalls, tc_lint_module;
 
 /* ---- lint_start.c ---- */
 tc_lint_each tc_lint_start;
@@ -107,6 +107,6 @@ tc_lint_each tc_lint_start;
 /* ---- lint_dead.c ---- */
 tc_lint_each tc_lint_shadowed, tc_lint_denied_nothing, tc_lint_denied_all, tc_lint_same,
     tc_lint_argument;
-tc_lint_whole tc_lint_classes, tc_lint_no_tools;
+tc_lint_whole tc_lint_classes, tc_lint_empty, tc_lint_no_tools;
 
 #endif

@@ -45,7 +45,8 @@ struct tc_argument {
 /* What one place of the file ([tool.x], [defaults], [server.x]) says. A key was said when said[id]
  * is its line. */
 struct tc_spec {
-    char *prefix; /* "tool.x", "defaults" */
+    char *prefix;  /* "tool.x", "defaults" */
+    uint32_t line; /* where a tool begins */
     uint32_t said[TC_KEY_COUNT];
     char *name;
     char *description, *title;

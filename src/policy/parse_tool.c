@@ -52,6 +52,7 @@ static void read_tool(struct tc_parse *p, struct tc_node *node)
     }
     size_t mark = tc_parse_enter(p, node->key);
     tc_parse_spec_start(p, spec, node->key);
+    spec->line = node->key_at.line;
     tc_catalog_fill(p, node);
     tc_parse_table(p, TC_SCOPE_TOOL, node, spec);
     tc_parse_tool_finish(p, spec, node);

@@ -225,6 +225,21 @@ static const struct {
      "command-outside", false},
     {"[tool.x]\ncommand = [\"/workspace/y\"]\nfilesystem.writable = [\"/workspace\"]\n",
      "command-outside", false},
+    /* who chooses before a module does */
+    {"[defaults]\nrisk = \"untrusted\"\n[tool.x]\nmodule = \"/m.wasm\"\n", "module-not-run", true},
+    {"[tool.x]\nmodule = \"/m.wasm\"\nbackend = \"process\"\n", "module-not-run", true},
+    {"[tool.x]\nmodule = \"/m.wasm\"\ntier = \"Auto\"\n", "module-not-run", true},
+    {"[tool.x]\nmodule = \"/m.wasm\"\nrisk = \"pure_compute\"\n", "module-not-run", false},
+    {"[risk.build_test]\nbackend = \"wasm\"\n[tool.x]\nmodule = \"/m.wasm\"\n"
+     "risk = \"build_test\"\n",
+     "module-not-run", false},
+    {"[tool.x]\nmodule = \"/m.wasm\"\n", "module-not-run", false},
+    /* tools of nothing */
+    {"[tool.x]\n", "empty-tool", true},
+    {"[defaults]\ntimeout = \"5s\"\n[tool.x]\n", "empty-tool", true},
+    {"[defaults]\nfilesystem.readable = [\"/data\"]\n[tool.x]\n", "empty-tool", false},
+    {"[tool.x]\ntimeout = \"5s\"\n", "empty-tool", false},
+    {"[tool.x]\nnetwork = \"none\"\n", "empty-tool", false},
     {"[tool.x]\nnetwork = [\"*\", \"a.example\"]\n", "shadowed-entry", true},
     {"[tool.x]\nnetwork = [\"*\", \"a.example:80\", \"1.1.1.1\"]\n", "shadowed-entry", false},
     {"[tool.x]\nfilesystem.denied = [\"/usr/bin/curl\"]\n", "denied-nothing", false},
@@ -366,7 +381,7 @@ static void the_edges_of_rules(void **state)
 
 static void what_is_inherited_is_told_once(void **state)
 {
-    json_t *all = lint("[defaults]\ntimeout = \"1h\"\n[tool.a]\n[tool.b]\npids = 5\n");
+    json_t *all = lint("[defaults]\ntimeout = \"1h\"\n[tool.a]\npids = 4\n[tool.b]\npids = 5\n");
     assert_int_equal(json_array_size(json_object_get(all, "findings")), 1);
     assert_string_equal(text_of(find(all, "long-timeout"), "key"), "defaults.timeout");
     json_decref(all);
