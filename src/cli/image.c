@@ -166,7 +166,8 @@ const struct tc_verb tc_verb_image_list = {
     .words = "",
     .summary = "list the images and their sizes",
     .text = "An older image may have lost its name to a newer one; NAME@sha256:… still finds "
-            "it.\n",
+            "it.\n"
+            "\"guest\" is what virtual machines boot, with the version of its kernel.\n",
     .options = plain_options,
     .most = 0,
     .run = run,
@@ -190,9 +191,11 @@ const struct tc_verb tc_verb_image_remove = {
     .summary = "remove an image, with the older ones of its name unless DIGEST says which",
     .text = "An image that a call is using is not removed. Layers that no other image needs are "
             "removed, too.\n"
+            "The name \"guest\" removes what virtual machines boot; the disks of images stay.\n"
             "\n"
-            "example:\n"
-            "  toolcage image remove mine\n",
+            "examples:\n"
+            "  toolcage image remove mine\n"
+            "  toolcage image remove guest\n",
     .options = plain_options,
     .least = 1,
     .most = 1,

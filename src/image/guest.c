@@ -13,13 +13,16 @@
 
 #include "base/fd.h"
 #include "base/remove.h"
+#include "base/size.h"
 #include "base/strv.h"
+#include "image/form.h"
 #include "image/run.h"
 #include "image/say.h"
 
 #define KERNEL "vmlinuz-"
+#define VERSION "version"
 
-enum { INITRD_MAX = 64 << 20, DISK_SECONDS = 1800, STEPS = 3 };
+enum { INITRD_MAX = 64 << 20, FILE_MAX = 1 << 16, DISK_SECONDS = 1800, STEPS = 3 };
 
 static int fail_system(const char *what, struct toolcage_error **err)
 {
@@ -134,7 +137,7 @@ static int replace(struct tc_store *store, struct toolcage_error **err)
 
 int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_error **err)
 {
-    _autobuf_ struct tc_buf kernel = TC_BUF_INIT, initrd = TC_BUF_INIT;
+    _autobuf_ struct tc_buf kernel = TC_BUF_INIT, initrd = TC_BUF_INIT, name = TC_BUF_INIT;
     _autofree_ char *version = NULL;
     int r = find_kernel(from, &version, err);
     if (r < 0)
@@ -156,6 +159,9 @@ int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_err
         return fail_system("directory", err);
     _autofd_ int dir = openat(store->own, "guest", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     r = dir < 0 ? fail_system("directory", err) : put(dir, "kernel", &kernel, err);
+    tc_buf_adds(&name, version);
+    if (r == 0)
+        r = name.failed ? tc_fail_memory(err) : put(dir, VERSION, &name, err);
     if (r == 0)
         r = put(dir, "initrd", &initrd, err);
     if (r == 0)
@@ -165,6 +171,39 @@ int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_err
         tc_image_say("the guest is there: kernel %s, %zu KiB for its first program and modules",
                      version, initrd.len >> 10);
     return r;
+}
+
+/* ---- what is there -------------------------------------------------------------------------- */
+
+/* A version is shown at terminals. */
+static bool is_version(const struct tc_buf *text)
+{
+    for (size_t i = 0; i < text->len; i++)
+        if (text->data[i] <= ' ' || text->data[i] > '~')
+            return false;
+    return text->len && text->len < TC_GUEST_VERSION_MAX;
+}
+
+void tc_guest_look(const struct tc_store *store, char version[TC_GUEST_VERSION_MAX],
+                   int64_t *ret_bytes)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    _autofd_ int dir = store->dir < 0 ? -1 : tc_image_enter(store->dir, TC_IMAGE_GUEST);
+    version[0] = '\0';
+    *ret_bytes = dir < 0 ? -1 : tc_tree_bytes(store->dir, TC_IMAGE_GUEST);
+    text.max = FILE_MAX;
+    if (dir >= 0 && tc_read_file(dir, VERSION, &text) == 0 && is_version(&text))
+        (void)snprintf(version, TC_GUEST_VERSION_MAX, "%.*s", (int)text.len, text.data);
+}
+
+/* Out of sight by one rename first; what cannot be removed then, the next one to come sweeps. */
+int tc_guest_remove(struct tc_store *store)
+{
+    static const char aside[] = "new-" TC_IMAGE_GUEST;
+    if (renameat(store->dir, TC_IMAGE_GUEST, store->dir, aside) < 0)
+        return errno == ENOENT ? 0 : -1;
+    (void)tc_remove_tree(store->dir, aside);
+    return 1;
 }
 
 /* ---- disks ---------------------------------------------------------------------------------- */

@@ -71,16 +71,39 @@ static void add_row(struct tc_buf *out, const struct tc_store *store,
                 bytes < 0 ? 0 : (bytes + MIB - 1) / MIB, e->older ? "  older" : "");
 }
 
+/* What virtual machines boot, beside the images: a row of the table, or a member of the object. */
+static void add_guest(struct tc_buf *out, const char *version, int64_t bytes, bool json)
+{
+    if (json) {
+        tc_json_key(out, TC_IMAGE_GUEST);
+        tc_buf_adds(out, bytes < 0 ? "null" : "{");
+    }
+    if (bytes < 0)
+        return;
+    if (json) {
+        tc_json_member(out, "kernel", version);
+        tc_buf_addf(out, ",\"bytes\":%" PRId64 "}", bytes);
+        return;
+    }
+    _autofree_ char *what =
+        tc_format("of virtual machines, kernel %s", *version ? version : "not known");
+    tc_buf_addf(out, "%-28s  %-71s  %6" PRId64 " MiB\n", TC_IMAGE_GUEST, what ? what : "",
+                (bytes + MIB - 1) / MIB);
+}
+
 static int list(const struct command *c, struct tc_buf *out, struct toolcage_error **err)
 {
     _autostore_ struct tc_store store = TC_STORE_INIT;
     _autoindex_ struct tc_image_index index = {0};
+    char version[TC_GUEST_VERSION_MAX];
+    int64_t guest;
     int r = tc_store_open(TC_STORE_READS, &store, err);
     if (r == 0 && store.dir >= 0)
         r = tc_image_index_read(store.dir, store.path, &index, err);
     if (r < 0)
         return r;
-    if (!index.count && !c->json) {
+    tc_guest_look(&store, version, &guest);
+    if (!index.count && guest < 0 && !c->json) {
         tc_image_say("there is no image");
         tc_image_hint("toolcage image build default, or toolcage image import SOURCE NAME");
         return 0;
@@ -90,7 +113,9 @@ static int list(const struct command *c, struct tc_buf *out, struct toolcage_err
         tc_buf_addf(out, "%-28s  %-71s  %10s\n", "image", "digest", "size");
     for (size_t i = 0; i < index.count; i++)
         add_row(out, &store, &index.items[i], c->json);
-    tc_buf_adds(out, c->json ? "]}\n" : "");
+    tc_buf_adds(out, c->json ? "]" : "");
+    add_guest(out, version, guest, c->json);
+    tc_buf_adds(out, c->json ? "}\n" : "");
     return 0;
 }
 
@@ -211,7 +236,9 @@ static const char *check_name(const char *name)
     const char *complaint = tc_image_ref_parse(name, &ref);
     return complaint       ? complaint
            : ref.digest[0] ? "the digest of an image is that of its content"
-                           : NULL;
+           : strcmp(name, TC_IMAGE_GUEST) == 0
+               ? "the name of what virtual machines boot; give the image another one"
+               : NULL;
 }
 
 static int import(const struct command *c, struct tc_buf *out, struct toolcage_error **err)
@@ -276,6 +303,10 @@ static int drop(const struct command *c, struct tc_buf *out, struct toolcage_err
     int r = tc_store_open(TC_STORE_REMOVES, &store, err);
     if (r == 0)
         r = tc_store_remove(&store, &ref, &count, err);
+    int guests = r == 0 && strcmp(c->words[0], TC_IMAGE_GUEST) == 0 ? tc_guest_remove(&store) : 0;
+    if (guests < 0)
+        return tc_store_fail(&store, "the guest cannot be removed", err);
+    count += (unsigned)guests;
     if (r < 0)
         return r;
     if (!count)

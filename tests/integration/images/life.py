@@ -156,6 +156,25 @@ def removal():
     check(image("remove", "tree").error.get("code") == "not_found", "what is not there cannot be removed")
 
 
+def guests():
+    check(image("list").json.get("guest", 0) is None, "without a guest the list says so")
+    check(image("remove", "guest").error.get("code") == "not_found", "and none can be removed")
+    os.mkdir(f"{store()}/guest", 0o755)
+    for name, content in (("kernel", "k" * 5000), ("initrd", "i" * 5000), ("version", "6.1.0-1-cloud")):
+        with open(f"{store()}/guest/{name}", "w", encoding="utf-8") as out:
+            out.write(content)
+    said = image("list").json["guest"]
+    shown = subprocess.run([TOOLCAGE, "image", "list"], capture_output=True, text=True, check=False).stdout
+    check(said["kernel"] == "6.1.0-1-cloud" and said["bytes"] >= 10000 and "kernel 6.1.0-1-cloud" in shown, "a guest is listed with its kernel", (said, shown))
+    with open(f"{store()}/guest/version", "w", encoding="utf-8") as out:
+        out.write("6.1\x1b[2J")
+    check(image("list").json["guest"]["kernel"] == "", "but not what is no version")
+    refused = image("import", "tree", "guest")
+    check(refused.error.get("code") == "usage" and "virtual machines" in refused.error.get("message", ""), "no image has its name", refused)
+    check(image("remove", "guest").json == {"removed": 1} and not os.path.exists(f"{store()}/guest"), "it is removed by its name")
+    check(image("list").json["guest"] is None and not leftovers(), "and nothing is left of it", leftovers())
+
+
 def together():
     runs = [subprocess.Popen([TOOLCAGE, "image", "import", "tree", f"name{i % 3}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for i in range(6)]
     runs.append(subprocess.Popen([TOOLCAGE, "image", "import", "layout", "other"], stdout=subprocess.PIPE, stderr=subprocess.PIPE))
@@ -215,6 +234,7 @@ try:
     the_default()
     a_newer_one()
     removal()
+    guests()
     together()
     killed()
     odd_stores()

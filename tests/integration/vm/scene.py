@@ -42,6 +42,8 @@ def begin(who):
           "without a guest a call says how to get one", absent)
     guest = image("build", "--kernel", kernels, "guest")
     check(guest.code == 0 and guest.json == {"guest": True}, "a guest is made of a kernel of Debian's", guest)
+    listed = image("list").json.get("guest") or {}
+    check(os.path.exists(f"{kernels}/boot/vmlinuz-{listed.get('kernel')}") and listed.get("bytes", 0) > 1 << 20, "which is listed", listed)
     absent = call("true")
     check(absent.code == 126 and absent.error.get("code") == "not_found" and "build guest" in absent.error.get("hint", ""),
           "without a disk of its image, too", absent)
