@@ -26,7 +26,7 @@ static void name_clause(struct tc_buf *message, const char *clause)
 
 int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, const char *fmt, ...)
 {
-    struct tc_failure *f = &cage->outcome->failure;
+    struct tc_outcome_failure *f = &cage->outcome->failure;
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     va_list ap;
     if (f->code)
@@ -38,13 +38,13 @@ int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, con
         name_clause(&text, tc_clause_name((enum tc_clause)clause));
     if (why->errnum)
         tc_buf_addf(&text, ": %s", strerror(why->errnum));
-    *f = (struct tc_failure){.code = why->code,
-                             .stage = strdup(why->stage ? why->stage : ""),
-                             .subject = strdup(why->subject ? why->subject : ""),
-                             .message = tc_buf_steal(&text),
-                             .hint = strdup(why->hint ? why->hint : ""),
-                             .errnum = why->errnum,
-                             .clause = clause};
+    *f = (struct tc_outcome_failure){.code = why->code,
+                                     .stage = strdup(why->stage ? why->stage : ""),
+                                     .subject = strdup(why->subject ? why->subject : ""),
+                                     .message = tc_buf_steal(&text),
+                                     .hint = strdup(why->hint ? why->hint : ""),
+                                     .errnum = why->errnum,
+                                     .clause = clause};
     cage->outcome->status = cage->running && why->code == TOOLCAGE_EUNENFORCEABLE
                                 ? TOOLCAGE_STATUS_ERROR
                                 : status_of(why->code);
@@ -60,7 +60,7 @@ int tc_cage_fail_memory(struct tc_cage *cage, const char *stage)
 
 struct tc_probe *tc_cage_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
 {
-    const struct tc_failure *f = &tried->outcome->failure;
+    const struct tc_outcome_failure *f = &tried->outcome->failure;
     struct tc_probe *row = TC_PUSH(outcome->probes, outcome->probe_count);
     if (!row)
         return NULL;

@@ -6,7 +6,7 @@
 
 enum { ROWS_MAX = 200000 };
 
-#define TC_STRUCT struct tc_failure
+#define TC_STRUCT struct tc_outcome_failure
 #define FAILURE(F)  \
     F(ONE, code)    \
     F(ONE, stage)   \
@@ -182,7 +182,7 @@ void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *o)
         w->failed |= !is_clause(o->probes[i].clause);
 }
 
-void tc_failure_clear(struct tc_failure *f)
+void tc_failure_clear(struct tc_outcome_failure *f)
 {
     tc_fields_done(&failure_fields, f);
     f->clause = -1;

@@ -10,7 +10,7 @@
 #include "base/field.h"
 #include "policy/clauses.h"
 
-struct tc_failure {
+struct tc_outcome_failure {
     int64_t code; /* TOOLCAGE_E…; 0: none */
     char *stage, *subject, *message, *hint;
     int64_t errnum;
@@ -115,7 +115,7 @@ struct tc_outcome {
     char *limit;
     char *notice; /* one line about earlier calls; NULL: none */
     char *note;   /* what else there is to say of this end; NULL: nothing */
-    struct tc_failure failure;
+    struct tc_outcome_failure failure;
     int64_t wall_us, cpu_us, memory_peak, pids_peak;
     struct tc_stream out, err;
     struct tc_denial *denials;
@@ -146,6 +146,6 @@ extern const struct tc_fields tc_outcome_fields;
 void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *outcome);
 void tc_outcome_done(struct tc_outcome *outcome);
 /* As if nothing had failed. */
-void tc_failure_clear(struct tc_failure *failure);
+void tc_failure_clear(struct tc_outcome_failure *failure);
 
 #endif

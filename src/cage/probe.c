@@ -102,7 +102,7 @@ static bool is_lacking(struct tc_probe *p, int clause, const char *how)
  * because the call would be refused, and the clause that failed says why. */
 static void add_rows(struct tc_outcome *o, const struct tc_cage *trial)
 {
-    const struct tc_failure *f = &trial->outcome->failure;
+    const struct tc_outcome_failure *f = &trial->outcome->failure;
     const struct tc_process_host *h = tc_process_host_opened();
     for (int clause = 0; clause < TC_CLAUSE_COUNT; clause++) {
         bool no_group = clause == TC_CLAUSE_LIMIT_PIDS || clause == TC_CLAUSE_LIMIT_CPU_TIME;

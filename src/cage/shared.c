@@ -100,13 +100,13 @@ int tc_process_choose(struct tc_cage *cage)
     if (!cage->plan->without)
         return tc_process_host_get(cage->outcome, &p->host);
     int rc = tc_process_host_get(&found, &p->host);
-    struct tc_failure *f = &found.failure;
+    struct tc_outcome_failure *f = &found.failure;
     if (rc == 0 && whole(p->host))
         return 0;
     if (rc < 0 && !forbids(f->errnum)) {
         cage->outcome->failure = *f;
         cage->outcome->status = found.status;
-        *f = (struct tc_failure){0};
+        *f = (struct tc_outcome_failure){0};
         tc_outcome_done(&found);
         return -1;
     }

@@ -44,9 +44,9 @@ struct toolcage_call {
     int peer;              /* the helper's end, until it was sent or the call refused */
     atomic_bool cancelled; /* the only field that another thread touches */
     struct tc_grant grant;
-    int image;              /* keeps its root in the store of images; -1: none */
-    bool installs;          /* it is the install phase of a tool, which only the operator begins */
-    struct tc_stage *stage; /* where it installs; NULL: nowhere (yet) */
+    int image;     /* keeps its root in the store of images; -1: none */
+    bool installs; /* it is the install phase of a tool, which only the operator begins */
+    struct tc_install_stage *stage; /* where it installs; NULL: nowhere (yet) */
     const char *work, *module; /* what is done with a module in place of running it; NULL: nothing.
                                 * Borrowed */
     int64_t started_us, sent_us;

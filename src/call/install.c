@@ -214,7 +214,8 @@ static int put_inputs(const struct toolcage_policy *policy, const struct tc_inst
 }
 
 int tc_install_begin(const struct toolcage_policy *policy, const struct tc_facts *facts,
-                     struct tc_grant *grant, struct tc_stage **ret, struct toolcage_error **err)
+                     struct tc_grant *grant, struct tc_install_stage **ret,
+                     struct toolcage_error **err)
 {
     struct tc_install install;
     char key[TC_DIGEST_SIZE];
@@ -254,8 +255,8 @@ int tc_install_suppose(const struct toolcage_policy *policy, const struct tc_fac
     return tc_grant_seal(policy, facts, grant, err);
 }
 
-int tc_install_keep(const struct toolcage_policy *policy, const char *name, struct tc_stage *stage,
-                    struct toolcage_error **err)
+int tc_install_keep(const struct toolcage_policy *policy, const char *name,
+                    struct tc_install_stage *stage, struct toolcage_error **err)
 {
     struct tc_install install;
     char key[TC_DIGEST_SIZE];

@@ -14,7 +14,7 @@
  * ------------------------------------------------------------------------------------- */
 
 /* One install's place, while it runs. */
-struct tc_stage {
+struct tc_install_stage {
     int all, own; /* the directory of all of them; its own, locked */
     char *name;   /* in that; NULL: nothing is to be removed any more */
     char *tree;   /* the path of what comes to be kept */
@@ -34,12 +34,12 @@ struct tc_kept_installs {
     int64_t bytes;
 };
 int tc_install_sizes(const struct tc_facts *facts, struct tc_kept_installs *ret);
-int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_stage **ret,
+int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_install_stage **ret,
                    struct toolcage_error **err);
 /* Whole, and under its key from now on. Where another install was first, that one's stays. */
-int tc_stage_keep(struct tc_stage *stage, struct toolcage_error **err);
+int tc_stage_keep(struct tc_install_stage *stage, struct toolcage_error **err);
 /* Removes what was not kept. NULL is fine. */
-void tc_stage_free(struct tc_stage *stage);
+void tc_stage_free(struct tc_install_stage *stage);
 /* Removes what installs that were killed left half-made; one that runs keeps its own. *ret counts.
  */
 int tc_install_sweep(const struct tc_facts *facts, unsigned *ret, struct toolcage_error **err);
@@ -60,13 +60,14 @@ int tc_install_extend(const struct toolcage_policy *policy, const struct tc_fact
 /* The grant of "x.setup" gets its inputs and the place to install into. *ret is freed by
  * tc_stage_free(), also on failure. */
 int tc_install_begin(const struct toolcage_policy *policy, const struct tc_facts *facts,
-                     struct tc_grant *grant, struct tc_stage **ret, struct toolcage_error **err);
+                     struct tc_grant *grant, struct tc_install_stage **ret,
+                     struct toolcage_error **err);
 /* The same for who only wants to see the grant: nothing is made, and inputs need not be there. */
 int tc_install_suppose(const struct toolcage_policy *policy, const struct tc_facts *facts,
                        struct tc_grant *grant, struct toolcage_error **err);
 /* The install ended well: what it left is kept, if the inputs are what they were. */
-int tc_install_keep(const struct toolcage_policy *policy, const char *name, struct tc_stage *stage,
-                    struct toolcage_error **err);
+int tc_install_keep(const struct toolcage_policy *policy, const char *name,
+                    struct tc_install_stage *stage, struct toolcage_error **err);
 
 /* As toolcage_policy_setups_json(). */
 int tc_policy_installs(const struct toolcage_policy *policy, const char *tool, const char *action,

@@ -147,7 +147,7 @@ int tc_install_sweep(const struct tc_facts *facts, unsigned *ret, struct toolcag
 }
 
 /* A sweep may come between the two. */
-static int make_own(struct tc_stage *stage)
+static int make_own(struct tc_install_stage *stage)
 {
     for (int i = 0; i < TRIES; i++) {
         char id[TC_ULID_SIZE];
@@ -169,12 +169,12 @@ static int make_own(struct tc_stage *stage)
     return -1;
 }
 
-int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_stage **ret,
+int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_install_stage **ret,
                    struct toolcage_error **err)
 {
     _autofree_ char *path = NULL;
     struct stat st;
-    struct tc_stage *stage = *ret = calloc(1, sizeof(*stage));
+    struct tc_install_stage *stage = *ret = calloc(1, sizeof(*stage));
     if (!stage)
         return tc_fail_memory(err);
     stage->all = stage->own = -1;
@@ -198,7 +198,7 @@ int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_stag
 }
 
 /* One rename. Of two that were begun together the first one stays: a call may use it already. */
-static int put(struct tc_stage *stage)
+static int put(struct tc_install_stage *stage)
 {
     const char *name = hex_of(stage->key);
     if (stage->again && renameat2(stage->all, stage->name, stage->all, name, RENAME_EXCHANGE) == 0)
@@ -210,7 +210,7 @@ static int put(struct tc_stage *stage)
     return errno == EEXIST ? 0 : -1;
 }
 
-int tc_stage_keep(struct tc_stage *stage, struct toolcage_error **err)
+int tc_stage_keep(struct tc_install_stage *stage, struct toolcage_error **err)
 {
     /* a machine that loses its power shall find all of it or none */
     if (syncfs(stage->own) < 0 || put(stage) < 0)
@@ -218,7 +218,7 @@ int tc_stage_keep(struct tc_stage *stage, struct toolcage_error **err)
     return 0;
 }
 
-void tc_stage_free(struct tc_stage *stage)
+void tc_stage_free(struct tc_install_stage *stage)
 {
     if (!stage)
         return;

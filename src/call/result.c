@@ -80,7 +80,7 @@ void tc_result_free(struct toolcage_result *result)
 }
 
 /* The helper names paths, the policy knows where each was said. */
-static uint32_t line_of(const struct tc_grant *grant, const struct tc_failure *f)
+static uint32_t line_of(const struct tc_grant *grant, const struct tc_outcome_failure *f)
 {
     if (f->line > 0 && f->line <= UINT32_MAX)
         return (uint32_t)f->line;
@@ -99,7 +99,7 @@ static size_t bare_length(const char *message, int errnum)
     return tail && tc_endswith(message, tail) ? length - strlen(tail) : length;
 }
 
-struct toolcage_error *tc_error_of_failure(const struct tc_failure *f, const char *file,
+struct toolcage_error *tc_error_of_failure(const struct tc_outcome_failure *f, const char *file,
                                            uint32_t line)
 {
     struct toolcage_error *error = NULL;
@@ -117,7 +117,7 @@ struct toolcage_error *tc_error_of_failure(const struct tc_failure *f, const cha
 }
 
 static struct toolcage_error *error_of_failure(const struct tc_result_frame *frame,
-                                               const struct tc_failure *f)
+                                               const struct tc_outcome_failure *f)
 {
     uint32_t line = line_of(frame->grant, f);
     struct toolcage_error *better = tc_unstarted_error(frame, f);

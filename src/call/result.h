@@ -36,7 +36,7 @@ void tc_result_free(struct toolcage_result *result);
 
 /* What the helper says went wrong; `file` is the policy's name where it knows the line, else 0.
  * Owned; NULL when out of memory. */
-struct toolcage_error *tc_error_of_failure(const struct tc_failure *f, const char *file,
+struct toolcage_error *tc_error_of_failure(const struct tc_outcome_failure *f, const char *file,
                                            uint32_t line);
 const char *tc_status_word(int64_t status);
 int32_t tc_result_shell_code(const struct toolcage_result *result);

@@ -60,7 +60,7 @@ static struct toolcage_error *write_error(const struct tc_result_frame *frame,
 }
 
 struct toolcage_error *tc_unstarted_error(const struct tc_result_frame *frame,
-                                          const struct tc_failure *failure)
+                                          const struct tc_outcome_failure *failure)
 {
     const struct tc_grant *grant = frame->grant;
     _autosurroundings_ struct tc_surroundings here = {0};

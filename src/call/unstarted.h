@@ -11,6 +11,6 @@
  * error in the place of the helper's; NULL: that is not why, or there is no memory. Of the host it
  * tells nothing that the grant does not show. */
 struct toolcage_error *tc_unstarted_error(const struct tc_result_frame *frame,
-                                          const struct tc_failure *failure);
+                                          const struct tc_outcome_failure *failure);
 
 #endif

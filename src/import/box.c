@@ -47,7 +47,7 @@ static char *known_start(const char *text)
 }
 
 /* A denied pattern becomes its whole directory; an allowed one is left out. */
-static void add_path(struct tc_import *im, const char *place, int list, const char *said,
+static void add_path(struct tc_settings_import *im, const char *place, int list, const char *said,
                      struct paths *to)
 {
     struct tc_complaint c;
@@ -78,7 +78,7 @@ static void add_path(struct tc_import *im, const char *place, int list, const ch
 
 /* The call's workspace is this directory, unless another is named: who denies a path of the one
  * denies that of the other. */
-static void add_twin(struct tc_import *im, struct paths *to)
+static void add_twin(struct tc_settings_import *im, struct paths *to)
 {
     const char *cwd = im->cwd;
     const char *whole = to->whole.count ? to->whole.items[to->whole.count - 1] : NULL;
@@ -91,7 +91,7 @@ static void add_twin(struct tc_import *im, struct paths *to)
         im->rc = TOOLCAGE_EMEMORY;
 }
 
-static const json_t *list_of(struct tc_import *im, const json_t *table, const char *name)
+static const json_t *list_of(struct tc_settings_import *im, const json_t *table, const char *name)
 {
     const json_t *list = json_object_get(table, name);
     bool fine = !list || json_is_array(list);
@@ -139,14 +139,14 @@ static bool readable(const struct paths *lists, const char *path)
     return !denied || deepest(&lists[READ], path) >= denied;
 }
 
-static void put_entry(struct tc_import *im, const char *text, size_t *count)
+static void put_entry(struct tc_settings_import *im, const char *text, size_t *count)
 {
     tc_buf_adds(&im->body, (*count)++ ? ", " : "");
     tc_import_text(im, text);
 }
 
-static bool may_grant(struct tc_import *im, const char *place, int list, const struct paths *lists,
-                      size_t i)
+static bool may_grant(struct tc_settings_import *im, const char *place, int list,
+                      const struct paths *lists, size_t i)
 {
     struct tc_complaint c;
     const char *whole = lists[list].whole.items[i], *text = lists[list].text.items[i];
@@ -160,7 +160,7 @@ static bool may_grant(struct tc_import *im, const char *place, int list, const s
     return false;
 }
 
-static void put_denied(struct tc_import *im, const char *place, const struct paths *lists)
+static void put_denied(struct tc_settings_import *im, const char *place, const struct paths *lists)
 {
     size_t n = 0;
     for (size_t i = 0; i < lists[DENY_READ].whole.count; i++) {
@@ -177,7 +177,7 @@ static void put_denied(struct tc_import *im, const char *place, const struct pat
     tc_buf_adds(&im->body, n ? "]\n" : "");
 }
 
-static void put_files(struct tc_import *im, const char *place, const struct paths *lists)
+static void put_files(struct tc_settings_import *im, const char *place, const struct paths *lists)
 {
     size_t n = 0;
     tc_buf_adds(&im->body, "filesystem.writable = [");
@@ -201,7 +201,7 @@ static void put_files(struct tc_import *im, const char *place, const struct path
     put_denied(im, place, lists);
 }
 
-static void import_files(struct tc_import *im, const char *place, const json_t *files)
+static void import_files(struct tc_settings_import *im, const char *place, const json_t *files)
 {
     static const char *const known[] = {"allowRead", "allowWrite", "denyRead", "denyWrite", NULL};
     struct paths lists[LISTS] = {0};
@@ -253,8 +253,8 @@ static bool denied(const json_t *list, const char *host)
     return false;
 }
 
-static void add_host(struct tc_import *im, const char *place, const char *said, const json_t *no,
-                     size_t *count)
+static void add_host(struct tc_settings_import *im, const char *place, const char *said,
+                     const json_t *no, size_t *count)
 {
     struct tc_complaint c;
     struct tc_net_entry entry = {0};
@@ -285,7 +285,7 @@ static void add_host(struct tc_import *im, const char *place, const char *said, 
 }
 
 /* A socket is the whole of what answers there: that is a person's word. */
-static void leave_sockets(struct tc_import *im, const char *place, const json_t *list)
+static void leave_sockets(struct tc_settings_import *im, const char *place, const json_t *list)
 {
     for (size_t i = 0; !im->rc && i < json_array_size(list); i++)
         tc_import_leave(im,
@@ -294,7 +294,7 @@ static void leave_sockets(struct tc_import *im, const char *place, const json_t 
                         place, json_string_value(json_array_get(list, i)));
 }
 
-static void import_network(struct tc_import *im, const char *place, const json_t *network)
+static void import_network(struct tc_settings_import *im, const char *place, const json_t *network)
 {
     static const char *const known[] = {"allowedDomains", "deniedDomains", "allowUnixSockets",
                                         "strictAllowlist", NULL};
@@ -311,7 +311,7 @@ static void import_network(struct tc_import *im, const char *place, const json_t
     tc_buf_adds(&im->body, "]\n");
 }
 
-void tc_import_box(struct tc_import *im, const char *place, const json_t *files,
+void tc_import_box(struct tc_settings_import *im, const char *place, const json_t *files,
                    const json_t *network)
 {
     import_files(im, place, files);

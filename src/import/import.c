@@ -12,7 +12,7 @@
 
 enum { BYTES_MAX = 1 << 20, DEPTH_MAX = 32, LEFT_MAX = 500 };
 
-void tc_import_leave(struct tc_import *im, const char *fmt, ...)
+void tc_import_leave(struct tc_settings_import *im, const char *fmt, ...)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     va_list ap;
@@ -29,9 +29,9 @@ void tc_import_leave(struct tc_import *im, const char *fmt, ...)
 }
 
 /* The first failure counts. */
-static void fail(struct tc_import *im, int code, const char *hint, const char *fmt, ...)
+static void fail(struct tc_settings_import *im, int code, const char *hint, const char *fmt, ...)
     TC_PRINTF(4, 5);
-static void fail(struct tc_import *im, int code, const char *hint, const char *fmt, ...)
+static void fail(struct tc_settings_import *im, int code, const char *hint, const char *fmt, ...)
 {
     if (im->rc)
         return;
@@ -43,12 +43,12 @@ static void fail(struct tc_import *im, int code, const char *hint, const char *f
     va_end(ap);
 }
 
-void tc_import_refuse(struct tc_import *im, const char *place, const char *what)
+void tc_import_refuse(struct tc_settings_import *im, const char *place, const char *what)
 {
     fail(im, TOOLCAGE_EPOLICY, "fix the file, or remove this from it", "%.80s %s", place, what);
 }
 
-void tc_import_leave_others(struct tc_import *im, const char *place, const char *table,
+void tc_import_leave_others(struct tc_settings_import *im, const char *place, const char *table,
                             const json_t *object, const char *const known[])
 {
     const char *key;
@@ -74,7 +74,7 @@ static uint32_t code_point(const unsigned char **at)
     return value;
 }
 
-void tc_import_text(struct tc_import *im, const char *text)
+void tc_import_text(struct tc_settings_import *im, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text, *end = at + strlen(text);
     tc_buf_addc(&im->body, '"');
@@ -133,7 +133,8 @@ static bool tidy(char *text, size_t length, bool comments)
     return true;
 }
 
-static json_t *read_json(struct tc_import *im, const char *text, size_t length, bool comments)
+static json_t *read_json(struct tc_settings_import *im, const char *text, size_t length,
+                         bool comments)
 {
     json_error_t error;
     _autofree_ char *copy = malloc(length + 1);
@@ -163,7 +164,7 @@ static json_t *read_json(struct tc_import *im, const char *text, size_t length, 
     return root;
 }
 
-static void import_srt(struct tc_import *im, const json_t *root)
+static void import_srt(struct tc_settings_import *im, const json_t *root)
 {
     static const char *const known[] = {"filesystem", "network", NULL};
     tc_import_leave_others(im, "", "", root, known);
@@ -171,7 +172,8 @@ static void import_srt(struct tc_import *im, const json_t *root)
     tc_import_box(im, "", json_object_get(root, "filesystem"), json_object_get(root, "network"));
 }
 
-static void write_left(const struct tc_import *im, struct tc_buf *json, struct tc_buf *text)
+static void write_left(const struct tc_settings_import *im, struct tc_buf *json,
+                       struct tc_buf *text)
 {
     tc_buf_addc(json, '[');
     for (size_t i = 0; i < im->left.count; i++) {
@@ -182,7 +184,7 @@ static void write_left(const struct tc_import *im, struct tc_buf *json, struct t
     tc_buf_addc(json, ']');
 }
 
-static int finish(struct tc_import *im, const char *what, char **ret_text, char **ret_left)
+static int finish(struct tc_settings_import *im, const char *what, char **ret_text, char **ret_left)
 {
     _autobuf_ struct tc_buf json = TC_BUF_INIT;
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
@@ -200,7 +202,8 @@ static int finish(struct tc_import *im, const char *what, char **ret_text, char 
     return 0;
 }
 
-static void read_settings(struct tc_import *im, const char *format, const char *text, size_t length)
+static void read_settings(struct tc_settings_import *im, const char *format, const char *text,
+                          size_t length)
 {
     bool vscode = tc_streq(format, "vscode");
     if (!vscode && !tc_streq(format, "srt")) {
@@ -221,7 +224,8 @@ int tc_import_settings(const char *format, const char *text, size_t length,
                        struct tc_import_fault *fault)
 {
     _autofree_ char *home = tc_path_absolute("/", facts->home ? facts->home : "/");
-    struct tc_import im = {.cwd = facts->cwd, .home = home, .fault = fault, .body = TC_BUF_INIT};
+    struct tc_settings_import im = {
+        .cwd = facts->cwd, .home = home, .fault = fault, .body = TC_BUF_INIT};
     *fault = (struct tc_import_fault){0};
     if (!home)
         return TOOLCAGE_EMEMORY;

@@ -14,7 +14,7 @@
 #include "base/strv.h"
 #include "import/import.h"
 
-struct tc_import {
+struct tc_settings_import {
     const char *cwd, *home; /* absolute and clean */
     struct tc_import_fault *fault;
     struct tc_strv left; /* what could not be said: printable ASCII */
@@ -24,20 +24,20 @@ struct tc_import {
 };
 
 /* One more thing that is not in the policy. */
-void tc_import_leave(struct tc_import *im, const char *fmt, ...) TC_PRINTF(2, 3);
+void tc_import_leave(struct tc_settings_import *im, const char *fmt, ...) TC_PRINTF(2, 3);
 /* The input is not what it says it is. */
-void tc_import_refuse(struct tc_import *im, const char *place, const char *what);
+void tc_import_refuse(struct tc_settings_import *im, const char *place, const char *what);
 /* What stands in an object (NULL: there is none) and is not one of `known`; false gives nothing
  * anywhere. */
-void tc_import_leave_others(struct tc_import *im, const char *place, const char *table,
+void tc_import_leave_others(struct tc_settings_import *im, const char *place, const char *table,
                             const json_t *object, const char *const known[]);
 /* A string of TOML in plain ASCII, whatever the text. */
-void tc_import_text(struct tc_import *im, const char *text);
+void tc_import_text(struct tc_settings_import *im, const char *text);
 /* `filesystem`, `network` and `unix_sockets` of a sandbox's two tables, either of which may be NULL
  * (import_box.c). */
-void tc_import_box(struct tc_import *im, const char *place, const json_t *files,
+void tc_import_box(struct tc_settings_import *im, const char *place, const json_t *files,
                    const json_t *network);
 /* The servers of a mcp.json, and the sandbox of settings.json (import_vscode.c). */
-void tc_import_vscode(struct tc_import *im, const json_t *root);
+void tc_import_vscode(struct tc_settings_import *im, const json_t *root);
 
 #endif

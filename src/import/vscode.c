@@ -36,7 +36,7 @@ static char *word(const char *text)
     return plain(text) ? strdup(text) : NULL;
 }
 
-static bool put_command(struct tc_import *im, const char *name, const json_t *server)
+static bool put_command(struct tc_settings_import *im, const char *name, const json_t *server)
 {
     const json_t *args = json_object_get(server, "args");
     const char *program = json_string_value(json_object_get(server, "command"));
@@ -61,7 +61,7 @@ static bool put_command(struct tc_import *im, const char *name, const json_t *se
     return fine;
 }
 
-static void put_env(struct tc_import *im, const char *name, const json_t *env)
+static void put_env(struct tc_settings_import *im, const char *name, const json_t *env)
 {
     const char *key;
     json_t *value;
@@ -71,7 +71,7 @@ static void put_env(struct tc_import *im, const char *name, const json_t *env)
         im, "servers.%s.env.%.80s: write env.set or env.pass, if it is needed", name, key);
 }
 
-static void leave_keys(struct tc_import *im, const char *name, const json_t *server)
+static void leave_keys(struct tc_settings_import *im, const char *name, const json_t *server)
 {
     static const char *const known[] = {"type",    "command",        "args", "env",
                                         "sandbox", "sandboxEnabled", NULL};
@@ -87,7 +87,7 @@ static void leave_keys(struct tc_import *im, const char *name, const json_t *ser
 }
 
 /* A sandbox of a server, or the one that several share: NULL where there is none. */
-static const json_t *box_of(struct tc_import *im, const char *place, const json_t *table)
+static const json_t *box_of(struct tc_settings_import *im, const char *place, const json_t *table)
 {
     static const char *const known[] = {"filesystem", "network", NULL};
     const json_t *box = json_object_get(table, "sandbox");
@@ -97,7 +97,7 @@ static const json_t *box_of(struct tc_import *im, const char *place, const json_
     return box;
 }
 
-static bool boxed(struct tc_import *im, const json_t *server)
+static bool boxed(struct tc_settings_import *im, const json_t *server)
 {
     const json_t *enabled = json_object_get(server, "sandboxEnabled");
     if (enabled && !json_is_boolean(enabled))
@@ -105,7 +105,7 @@ static bool boxed(struct tc_import *im, const json_t *server)
     return json_is_true(enabled);
 }
 
-static void put_box(struct tc_import *im, const char *name, const json_t *server,
+static void put_box(struct tc_settings_import *im, const char *name, const json_t *server,
                     struct shared *shared)
 {
     _autofree_ char *place = tc_format("servers.%s.sandbox.", name);
@@ -119,7 +119,7 @@ static void put_box(struct tc_import *im, const char *name, const json_t *server
                       json_object_get(box, "network"));
 }
 
-static void put_server(struct tc_import *im, const char *name, const json_t *server,
+static void put_server(struct tc_settings_import *im, const char *name, const json_t *server,
                        struct shared *shared)
 {
     if (!is_name(name) || !json_is_object(server) || !json_object_get(server, "command")) {
@@ -147,7 +147,7 @@ static void put_server(struct tc_import *im, const char *name, const json_t *ser
     tc_buf_adds(&im->body, "filesystem = \"none\"\nnetwork = \"none\"\n");
 }
 
-static void put_terminal(struct tc_import *im, const json_t *root)
+static void put_terminal(struct tc_settings_import *im, const json_t *root)
 {
     const json_t *files = json_object_get(root, TERMINAL "linuxFileSystem"),
                  *network = json_object_get(root, TERMINAL "network");
@@ -161,7 +161,7 @@ static void put_terminal(struct tc_import *im, const json_t *root)
     tc_import_box(im, TERMINAL, files, network);
 }
 
-void tc_import_vscode(struct tc_import *im, const json_t *root)
+void tc_import_vscode(struct tc_settings_import *im, const json_t *root)
 {
     static const char *const known[] = {
         "servers",          "sandbox",          TERMINAL "linuxFileSystem",

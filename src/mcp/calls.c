@@ -11,13 +11,13 @@
 
 enum { CALLS_MAX = 64 }; /* at once */
 
-static bool has_structure(const struct tc_request *request)
+static bool has_structure(const struct tc_mcp_request *request)
 {
     return strcmp(request->version, "2025-06-18") >= 0; /* the versions are dates */
 }
 
 /* Takes `structure`. */
-static void answer(struct tc_request *request, const char *text, json_t *structure, bool error)
+static void answer(struct tc_mcp_request *request, const char *text, json_t *structure, bool error)
 {
     json_t *result = json_pack("{s:[{s:s, s:s}], s:b}", "content", "type", "text", "text", text,
                                "isError", error);
@@ -27,7 +27,7 @@ static void answer(struct tc_request *request, const char *text, json_t *structu
     json_decref(structure);
 }
 
-static void answer_result(struct tc_request *request, const struct toolcage_result *result)
+static void answer_result(struct tc_mcp_request *request, const struct toolcage_result *result)
 {
     bool error = toolcage_result_status(result) != TOOLCAGE_STATUS_OK;
     json_t *whole = json_loads(toolcage_result_json(result), JSON_ALLOW_NUL, NULL);
@@ -35,7 +35,7 @@ static void answer_result(struct tc_request *request, const struct toolcage_resu
 }
 
 /* The library failed, not the call; takes `err` (NULL: no memory). */
-static void answer_failure(struct tc_request *request, struct toolcage_error *err)
+static void answer_failure(struct tc_mcp_request *request, struct toolcage_error *err)
 {
     const char *message = err ? toolcage_error_message(err) : "out of memory";
     const char *hint = err ? toolcage_error_hint(err) : "free memory on this machine";
@@ -94,7 +94,7 @@ static void leave(struct tc_mcp *server, size_t index)
     server->calls[index] = server->calls[--server->call_count];
 }
 
-void tc_mcp_call(struct tc_request *request, const json_t *params)
+void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
 {
     struct tc_mcp *server = request->session->server;
     const json_t *name = json_object_get(params, "name");
@@ -125,7 +125,7 @@ void tc_mcp_call(struct tc_request *request, const json_t *params)
     tc_mcp_dispatch(server, server->call_count - 1);
 }
 
-void tc_mcp_cancel(struct tc_session *session, const json_t *id)
+void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id)
 {
     struct tc_mcp *server = session->server;
     for (size_t i = 0; i < server->call_count; i++) {
@@ -170,7 +170,7 @@ void tc_mcp_lost(struct tc_mcp *server)
     server->engine = toolcage_engine_unref(server->engine); /* the calls have it still */
 }
 
-void tc_session_leave(struct tc_session *session)
+void tc_session_leave(struct tc_mcp_session *session)
 {
     tc_mcp_cancel(session, NULL);
     for (size_t i = 0; i < session->server->call_count; i++)
@@ -178,7 +178,7 @@ void tc_session_leave(struct tc_session *session)
             session->server->calls[i].request.session = NULL;
 }
 
-void tc_session_forget(struct tc_session *session, const void *asker, bool cancel)
+void tc_session_forget(struct tc_mcp_session *session, const void *asker, bool cancel)
 {
     struct tc_mcp *server = session->server;
     for (size_t i = 0; i < server->call_count; i++) {
@@ -192,7 +192,7 @@ void tc_session_forget(struct tc_session *session, const void *asker, bool cance
     }
 }
 
-bool tc_session_is_busy(const struct tc_session *session)
+bool tc_session_is_busy(const struct tc_mcp_session *session)
 {
     const struct tc_mcp *server = session->server;
     for (size_t i = 0; i < server->call_count; i++)

@@ -23,14 +23,14 @@ static const char instructions[] =
 /* ---- answers
  * -------------------------------------------------------------------------------------- */
 
-static bool is_stateless(const struct tc_request *request)
+static bool is_stateless(const struct tc_mcp_request *request)
 {
     return request->version == stateless;
 }
 
-static void put(const struct tc_request *request, int code, const json_t *message)
+static void put(const struct tc_mcp_request *request, int code, const json_t *message)
 {
-    struct tc_session *session = request->session;
+    struct tc_mcp_session *session = request->session;
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
     if (!text || !session->send(session, request->asker, code, text, strlen(text)))
         session->server->failed = true;
@@ -38,17 +38,17 @@ static void put(const struct tc_request *request, int code, const json_t *messag
 }
 
 /* Takes `message`. */
-static void reply(struct tc_request *request, int code, json_t *message)
+static void reply(struct tc_mcp_request *request, int code, json_t *message)
 {
     put(request, code, message);
     json_decref(message);
     tc_mcp_drop(request);
 }
 
-void tc_mcp_drop(struct tc_request *request)
+void tc_mcp_drop(struct tc_mcp_request *request)
 {
     json_decref(request->id);
-    *request = (struct tc_request){0};
+    *request = (struct tc_mcp_request){0};
 }
 
 static json_t *server_info(void)
@@ -57,7 +57,7 @@ static json_t *server_info(void)
                      toolcage_version());
 }
 
-void tc_mcp_answer(struct tc_request *request, json_t *result)
+void tc_mcp_answer(struct tc_mcp_request *request, json_t *result)
 {
     int rc = 0;
     if (result && is_stateless(request)) {
@@ -73,16 +73,16 @@ void tc_mcp_answer(struct tc_request *request, json_t *result)
           json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", request->id, "result", result));
 }
 
-void tc_mcp_refuse(struct tc_request *request, int code, const char *message, json_t *data)
+void tc_mcp_refuse(struct tc_mcp_request *request, int code, const char *message, json_t *data)
 {
     reply(request, code,
           json_pack("{s:s, s:O, s:{s:i, s:s, s:o*}}", "jsonrpc", "2.0", "id", request->id, "error",
                     "code", code, "message", message, "data", data));
 }
 
-void tc_session_refuse(struct tc_session *session, void *asker, int code, const char *message)
+void tc_session_refuse(struct tc_mcp_session *session, void *asker, int code, const char *message)
 {
-    struct tc_request nobody = {.session = session, .asker = asker, .id = json_null()};
+    struct tc_mcp_request nobody = {.session = session, .asker = asker, .id = json_null()};
     tc_mcp_refuse(&nobody, code, message, NULL);
 }
 
@@ -97,14 +97,14 @@ bool tc_mcp_is_agreed(const char *version)
     return false;
 }
 
-static void initialize(struct tc_request *request, const json_t *params)
+static void initialize(struct tc_mcp_request *request, const json_t *params)
 {
     const char *wanted = json_string_value(json_object_get(params, "protocolVersion"));
     if (!wanted) {
         tc_mcp_refuse(request, TC_RPC_PARAMS, "initialize needs a protocolVersion", NULL);
         return;
     }
-    struct tc_session *session = request->session;
+    struct tc_mcp_session *session = request->session;
     session->version = agreed[0];
     for (size_t i = 0; i < sizeof(agreed) / sizeof(agreed[0]); i++)
         if (strcmp(agreed[i], wanted) == 0)
@@ -114,7 +114,7 @@ static void initialize(struct tc_request *request, const json_t *params)
                                      server_info(), "instructions", instructions));
 }
 
-static void discover(struct tc_request *request, const json_t *params)
+static void discover(struct tc_mcp_request *request, const json_t *params)
 {
     (void)params;
     tc_mcp_answer(request, json_pack("{s:[s], s:{s:{}}, s:s, s:i, s:s}", "supportedVersions",
@@ -122,13 +122,13 @@ static void discover(struct tc_request *request, const json_t *params)
                                      instructions, "ttlMs", FRESH_MS, "cacheScope", "private"));
 }
 
-static void ping(struct tc_request *request, const json_t *params)
+static void ping(struct tc_mcp_request *request, const json_t *params)
 {
     (void)params;
     tc_mcp_answer(request, json_object());
 }
 
-static void list_tools(struct tc_request *request, const json_t *params)
+static void list_tools(struct tc_mcp_request *request, const json_t *params)
 {
     if (json_object_get(params, "cursor")) {
         tc_mcp_refuse(request, TC_RPC_PARAMS, "unknown cursor: the list is one page", NULL);
@@ -146,7 +146,7 @@ enum era { BEFORE = 1, STATELESS = 2 };
 
 static const struct {
     const char *name;
-    void (*run)(struct tc_request *request, const json_t *params);
+    void (*run)(struct tc_mcp_request *request, const json_t *params);
     int eras;
 } methods[] = {
     {"initialize", initialize, BEFORE},
@@ -156,7 +156,7 @@ static const struct {
     {"tools/call", tc_mcp_call, BEFORE | STATELESS},
 };
 
-static void run_method(struct tc_request *request, const char *method, const json_t *params)
+static void run_method(struct tc_mcp_request *request, const char *method, const json_t *params)
 {
     int era = is_stateless(request) ? STATELESS : BEFORE;
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
@@ -171,7 +171,8 @@ static void run_method(struct tc_request *request, const char *method, const jso
  * ------------------------------------------------------------------------------------- */
 
 /* The version that a request speaks; NULL after refusing it. */
-static const char *version_of(struct tc_request *request, const char *method, const json_t *params)
+static const char *version_of(struct tc_mcp_request *request, const char *method,
+                              const json_t *params)
 {
     const json_t *meta = json_object_get(params, "_meta");
     const char *said = json_string_value(json_object_get(meta, META "protocolVersion"));
@@ -197,7 +198,7 @@ static const char *version_of(struct tc_request *request, const char *method, co
     return NULL;
 }
 
-static bool in_flight(const struct tc_session *session, const json_t *id)
+static bool in_flight(const struct tc_mcp_session *session, const json_t *id)
 {
     const struct tc_mcp *server = session->server;
     for (size_t i = 0; i < server->call_count; i++)
@@ -207,10 +208,10 @@ static bool in_flight(const struct tc_session *session, const json_t *id)
     return false;
 }
 
-static void take_request(struct tc_session *session, void *asker, json_t *id, const char *method,
-                         const json_t *params)
+static void take_request(struct tc_mcp_session *session, void *asker, json_t *id,
+                         const char *method, const json_t *params)
 {
-    struct tc_request request = {.session = session, .asker = asker, .id = json_incref(id)};
+    struct tc_mcp_request request = {.session = session, .asker = asker, .id = json_incref(id)};
     if (in_flight(session, id)) {
         tc_mcp_refuse(&request, TC_RPC_REQUEST, "a call with this id still runs", NULL);
         return;
@@ -224,14 +225,15 @@ static void take_request(struct tc_session *session, void *asker, json_t *id, co
         run_method(&request, method, params);
 }
 
-static void take_notification(struct tc_session *session, const char *method, const json_t *params)
+static void take_notification(struct tc_mcp_session *session, const char *method,
+                              const json_t *params)
 {
     const json_t *id = json_object_get(params, "requestId");
     if (id && strcmp(method, "notifications/cancelled") == 0)
         tc_mcp_cancel(session, id);
 }
 
-static bool take_message(struct tc_session *session, void *asker, const json_t *message)
+static bool take_message(struct tc_mcp_session *session, void *asker, const json_t *message)
 {
     json_t *id = json_object_get(message, "id");
     const json_t *params = json_object_get(message, "params");
@@ -253,7 +255,7 @@ static bool take_message(struct tc_session *session, void *asker, const json_t *
     return method && id;
 }
 
-bool tc_session_take_json(struct tc_session *session, void *asker, const json_t *message)
+bool tc_session_take_json(struct tc_mcp_session *session, void *asker, const json_t *message)
 {
     if (!json_is_array(message))
         return take_message(session, asker, message);
@@ -261,7 +263,7 @@ bool tc_session_take_json(struct tc_session *session, void *asker, const json_t 
     return true;
 }
 
-bool tc_session_take(struct tc_session *session, void *asker, const char *text, size_t length)
+bool tc_session_take(struct tc_mcp_session *session, void *asker, const char *text, size_t length)
 {
     json_error_t error;
     size_t blank = 0;

@@ -14,7 +14,7 @@ enum { OUT_MAX = 1 << 20 }; /* waiting to be read: then nothing more is taken in
 
 /* The one client of this transport. */
 struct pipe {
-    struct tc_session session; /* first: a session is found by it */
+    struct tc_mcp_session session; /* first: a session is found by it */
     struct tc_mcp server;
     int in_fd, out_fd;
     struct tc_lines in;
@@ -26,7 +26,7 @@ struct watched {
     size_t size;
 };
 
-static bool send_line(struct tc_session *session, void *asker, int code, const char *text,
+static bool send_line(struct tc_mcp_session *session, void *asker, int code, const char *text,
                       size_t length)
 {
     (void)asker;

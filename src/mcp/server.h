@@ -27,25 +27,25 @@ enum {
 #define TC_MCP_META "io.modelcontextprotocol/"
 
 /* One client, from its first message on: what it agreed on, and where its answers go. */
-struct tc_session {
+struct tc_mcp_session {
     struct tc_mcp *server;
     const char *version; /* agreed by initialize; NULL: not yet, or never */
     /* One answer, whole, without an end of line. `asker` is what came with the request, `code` its
      * error's, or 0. False: it cannot be kept, and nobody is to go on. */
-    bool (*send)(struct tc_session *session, void *asker, int code, const char *text,
+    bool (*send)(struct tc_mcp_session *session, void *asker, int code, const char *text,
                  size_t length);
 };
 
 /* One request while it is being answered. */
-struct tc_request {
-    struct tc_session *session;
+struct tc_mcp_request {
+    struct tc_mcp_session *session;
     json_t *id;          /* owned */
     const char *version; /* of the protocol that it speaks */
     void *asker;         /* the transport's; NULL: it does not tell requests apart */
 };
 
 struct tc_mcp_call {
-    struct tc_request request;
+    struct tc_mcp_request request;
     struct toolcage_call *call;
     bool cancelled; /* nobody waits for the answer */
 };
@@ -69,29 +69,29 @@ bool tc_mcp_is_broken(const struct tc_mcp *server);
 
 /* protocol.c: one message of the client's. True: it is a request, which is answered now or when its
  * call ends, or no message, which is answered now; false: nothing is said to it. */
-bool tc_session_take(struct tc_session *session, void *asker, const char *text, size_t length);
-bool tc_session_take_json(struct tc_session *session, void *asker, const json_t *message);
+bool tc_session_take(struct tc_mcp_session *session, void *asker, const char *text, size_t length);
+bool tc_session_take_json(struct tc_mcp_session *session, void *asker, const json_t *message);
 /* Refuses what cannot be read, so that its id is unknown. */
-void tc_session_refuse(struct tc_session *session, void *asker, int code, const char *message);
+void tc_session_refuse(struct tc_mcp_session *session, void *asker, int code, const char *message);
 /* Its calls end, and are answered to nobody; from here on it is not used any more. */
-void tc_session_leave(struct tc_session *session);
+void tc_session_leave(struct tc_mcp_session *session);
 /* Whoever asked this has gone; with `cancel` the call ends, too. */
-void tc_session_forget(struct tc_session *session, const void *asker, bool cancel);
-bool tc_session_is_busy(const struct tc_session *session);
+void tc_session_forget(struct tc_mcp_session *session, const void *asker, bool cancel);
+bool tc_session_is_busy(const struct tc_mcp_session *session);
 
 /* Is this one of the versions that an initialize request agrees on? */
 bool tc_mcp_is_agreed(const char *version);
 /* Answer a request, and are done with it. They take `result` and `data` (NULL: none, or no memory).
  */
-void tc_mcp_answer(struct tc_request *request, json_t *result);
-void tc_mcp_refuse(struct tc_request *request, int code, const char *message, json_t *data);
+void tc_mcp_answer(struct tc_mcp_request *request, json_t *result);
+void tc_mcp_refuse(struct tc_mcp_request *request, int code, const char *message, json_t *data);
 /* Drops a request that nobody waits for. */
-void tc_mcp_drop(struct tc_request *request);
+void tc_mcp_drop(struct tc_mcp_request *request);
 
 /* calls.c */
-void tc_mcp_call(struct tc_request *request, const json_t *params);
+void tc_mcp_call(struct tc_mcp_request *request, const json_t *params);
 /* The session's call with this id; NULL: every one. */
-void tc_mcp_cancel(struct tc_session *session, const json_t *id);
+void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id);
 /* Does what is ready in the index-th call; answered ones leave the list. */
 void tc_mcp_dispatch(struct tc_mcp *server, size_t index);
 /* The helper has gone: every call that still runs is answered with that. */

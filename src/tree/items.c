@@ -12,7 +12,7 @@
 int tc_process_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, const char *hint,
                       const char *before, const char *after)
 {
-    struct tc_failure *f = &cage->outcome->failure;
+    struct tc_outcome_failure *f = &cage->outcome->failure;
     (void)tc_cage_fail(cage,
                        &(struct tc_why){.code = TOOLCAGE_EPATH,
                                         .stage = "resolve",

@@ -16,7 +16,7 @@
 
 static int refuse(struct tc_cage *cage, const struct tc_deny *d, const char *message)
 {
-    struct tc_failure *f = &cage->outcome->failure;
+    struct tc_outcome_failure *f = &cage->outcome->failure;
     (void)tc_cage_fail(cage,
                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
                                         .stage = "denied names",

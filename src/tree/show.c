@@ -11,7 +11,7 @@
 
 static int no_idmap(struct tc_cage *cage, const struct tc_item *item)
 {
-    struct tc_failure *f = &cage->outcome->failure;
+    struct tc_outcome_failure *f = &cage->outcome->failure;
     (void)tc_cage_fail(
         cage,
         &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,

@@ -63,18 +63,18 @@ static void on_term(int sig)
 static void fail(struct talk *t, int code, const char *stage, const char *subject, const char *hint,
                  const char *message)
 {
-    struct tc_failure *f = &t->outcome->failure;
+    struct tc_outcome_failure *f = &t->outcome->failure;
     if (t->done)
         return;
     tc_outcome_done(t->outcome);
     t->outcome->status = TOOLCAGE_STATUS_ERROR;
     t->outcome->exit_code = -1;
-    *f = (struct tc_failure){.code = code,
-                             .stage = strdup(stage),
-                             .subject = strdup(subject),
-                             .message = strdup(message),
-                             .hint = strdup(hint),
-                             .clause = -1};
+    *f = (struct tc_outcome_failure){.code = code,
+                                     .stage = strdup(stage),
+                                     .subject = strdup(subject),
+                                     .message = strdup(message),
+                                     .hint = strdup(hint),
+                                     .clause = -1};
     t->done = true;
 }
 

@@ -104,12 +104,13 @@ int main(int argc, char **argv)
         (void)kill(vm.pid, SIGKILL);
     } else {
         outcome.status = TOOLCAGE_STATUS_ERROR;
-        outcome.failure = (struct tc_failure){.code = TOOLCAGE_ESYSTEM,
-                                              .stage = strdup("boot"),
-                                              .subject = strdup(options.vmm),
-                                              .message = strdup("the monitor cannot be started"),
-                                              .errnum = errno,
-                                              .clause = -1};
+        outcome.failure =
+            (struct tc_outcome_failure){.code = TOOLCAGE_ESYSTEM,
+                                        .stage = strdup("boot"),
+                                        .subject = strdup(options.vmm),
+                                        .message = strdup("the monitor cannot be started"),
+                                        .errnum = errno,
+                                        .clause = -1};
     }
     int code = code_of(&outcome);
     return tell(&outcome) < 0 ? CANNOT : code;

@@ -660,7 +660,7 @@ static void merge(struct tc_outcome *to, struct tc_outcome *from)
         to->note = TAKE(from->note);
     if (from->failure.code && !to->failure.code) {
         to->failure = from->failure;
-        from->failure = (struct tc_failure){0};
+        from->failure = (struct tc_outcome_failure){0};
         to->status = from->status;
     }
 }

@@ -69,12 +69,12 @@ static int note_name(void *userdata, const struct tc_walk_entry *e)
     if (tc_workspace_denied(c->cage, c->item, e->relative))
         return 1;
     char *relative = tc_arena_format(&t->arena, "%s", e->relative);
-    struct tc_place *place = relative ? TC_PUSH(w->places, w->place_count) : NULL;
+    struct tc_overlay_place *place = relative ? TC_PUSH(w->places, w->place_count) : NULL;
     if (!place) {
         errno = ENOMEM;
         return -1;
     }
-    *place = (struct tc_place){.item = c->item, .relative = relative};
+    *place = (struct tc_overlay_place){.item = c->item, .relative = relative};
     if (!directory)
         return 0;
     place->inode = e->st->stx_ino;
@@ -185,15 +185,15 @@ static bool clock_held(const struct tc_workspace *w)
 
 static int by_place(const void *a, const void *b)
 {
-    const struct tc_place *x = a, *y = b;
+    const struct tc_overlay_place *x = a, *y = b;
     if (x->item != y->item)
         return x->item < y->item ? -1 : 1;
     return strcmp(x->relative, y->relative);
 }
 
-static const struct tc_place *place_of(const struct comparison *c, const char *relative)
+static const struct tc_overlay_place *place_of(const struct comparison *c, const char *relative)
 {
-    struct tc_place key = {.item = c->item, .relative = relative};
+    struct tc_overlay_place key = {.item = c->item, .relative = relative};
     const struct tc_workspace *w = c->w;
     return w->places ? bsearch(&key, w->places, w->place_count, sizeof(key), by_place) : NULL;
 }
@@ -202,7 +202,7 @@ static const struct tc_place *place_of(const struct comparison *c, const char *r
 static bool same_directory(const struct comparison *c, const char *relative, uint64_t inode,
                            dev_t device)
 {
-    const struct tc_place *was = place_of(c, relative);
+    const struct tc_overlay_place *was = place_of(c, relative);
     return was && was->inode == inode && was->device == device;
 }
 
@@ -250,7 +250,7 @@ static int note(struct comparison *c, const char *relative, int dir, const struc
     if (!told && untouched(c, relative, dir, host))
         entry->host = tc_workspace_version(host);
     entry->copy.mode = host->stx_mode;
-    const struct tc_place *place = S_ISDIR(host->stx_mode) ? place_of(c, relative) : NULL;
+    const struct tc_overlay_place *place = S_ISDIR(host->stx_mode) ? place_of(c, relative) : NULL;
     if (place && place->mode) {
         entry->copy.mode = place->mode;
         entry->host.mode = entry->host.mode ? place->mode : 0;

@@ -29,7 +29,7 @@ struct tc_copied {
 };
 
 /* A name of an overlaid workspace, when the call began. */
-struct tc_place {
+struct tc_overlay_place {
     const struct tc_item *item;
     const char *relative;
     uint64_t inode; /* of a directory; of nothing else */
@@ -42,7 +42,7 @@ struct tc_workspace {
     struct timespec started; /* real time */
     struct tc_copied *copied;
     size_t copied_count;
-    struct tc_place *places;
+    struct tc_overlay_place *places;
     size_t place_count;
     int64_t opened_ns, opened_us; /* real and monotonic time before the first look at an overlay */
     const char *left;             /* where the gathering was not; NULL: it was everywhere */

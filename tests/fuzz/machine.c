@@ -71,7 +71,7 @@ static void hear(int port, bool greeted)
 static void look_at(const struct tc_outcome *outcome, bool greeted)
 {
     struct tc_wire w = TC_WIRE_PUT_INIT;
-    const struct tc_failure *f = &outcome->failure;
+    const struct tc_outcome_failure *f = &outcome->failure;
     tc_outcome_visit(&w, (struct tc_outcome *)(uintptr_t)outcome);
     INVARIANT(!w.failed);
     tc_buf_done(&w.out);

@@ -122,7 +122,7 @@ static void take_over(struct tc_cage *cage, struct tc_outcome *said)
     own(cage)->limit = TAKE(said->limit);
     if (said->failure.code && !o->failure.code) {
         o->failure = said->failure;
-        said->failure = (struct tc_failure){.clause = -1};
+        said->failure = (struct tc_outcome_failure){.clause = -1};
         o->status = said->status;
     }
 }

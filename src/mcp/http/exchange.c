@@ -38,7 +38,7 @@ static enum MHD_Result queue(struct MHD_Connection *connection, unsigned status,
     return result;
 }
 
-static enum MHD_Result refuse_early(struct MHD_Connection *connection, struct tc_wire *wire,
+static enum MHD_Result refuse_early(struct MHD_Connection *connection, struct tc_http_wire *wire,
                                     const struct tc_refusal *refusal)
 {
     char *text = write_error(TC_RPC_REQUEST, refusal->text);
@@ -85,7 +85,7 @@ static int status_of(const struct tc_exchange *exchange, int code)
     return code == TC_RPC_METHOD ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST;
 }
 
-bool tc_exchange_send(struct tc_session *session, void *asker, int code, const char *text,
+bool tc_exchange_send(struct tc_mcp_session *session, void *asker, int code, const char *text,
                       size_t length)
 {
     struct tc_client *client = (struct tc_client *)session;
@@ -209,7 +209,7 @@ static enum MHD_Result begin(struct tc_web *web, struct MHD_Connection *connecti
     enum tc_route route = TC_ROUTE_MCP;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct tc_wire *wire = info ? info->socket_context : NULL;
+    struct tc_http_wire *wire = info ? info->socket_context : NULL;
     if (!wire)
         return MHD_NO;
     tc_heads_read(connection, &heads);

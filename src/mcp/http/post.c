@@ -101,9 +101,9 @@ static const char *version_of(const json_t *message)
 /* The error knows which request it is about. */
 static void refuse_head(struct tc_exchange *exchange, const json_t *message, const char *fault)
 {
-    struct tc_request request = {.session = &exchange->once->core,
-                                 .asker = exchange,
-                                 .id = json_incref(json_object_get(message, "id"))};
+    struct tc_mcp_request request = {.session = &exchange->once->core,
+                                     .asker = exchange,
+                                     .id = json_incref(json_object_get(message, "id"))};
     tc_mcp_refuse(&request, TC_RPC_HEADERS, fault, NULL);
 }
 

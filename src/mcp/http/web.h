@@ -36,8 +36,8 @@ struct tc_web_config {
 };
 
 /* One connection. */
-struct tc_wire {
-    struct tc_wire *next, **at;
+struct tc_http_wire {
+    struct tc_http_wire *next, **at;
     struct tc_web *web;
     int fd;
     bool admitted;       /* a request that may be worked on */
@@ -45,7 +45,7 @@ struct tc_wire {
 };
 
 struct tc_client {
-    struct tc_session core; /* first: a session is found by it */
+    struct tc_mcp_session core; /* first: a session is found by it */
     struct tc_client *next, **at;
     struct tc_web *web;
     char id[65];                /* "" for one that lives for a single request */
@@ -61,7 +61,7 @@ struct tc_exchange {
     struct tc_exchange *next, **at;
     struct tc_web *web;
     struct MHD_Connection *connection;
-    struct tc_wire *wire;
+    struct tc_http_wire *wire;
     enum tc_route route;
     const char *method;
     char *body;
@@ -84,7 +84,7 @@ struct tc_web {
     struct tc_web_config config;
     struct tc_mcp server;
     struct MHD_Daemon *daemon;
-    struct tc_wire *wires;
+    struct tc_http_wire *wires;
     struct tc_client *clients;
     struct tc_exchange *exchanges;
     size_t wire_count, client_count, held;
@@ -131,7 +131,7 @@ void tc_exchange_completed(void *web, struct MHD_Connection *connection, void **
 /* What it is answered, as the body of a status; `code` is of JSON-RPC, and its id is unknown. */
 void tc_exchange_refuse(struct tc_exchange *exchange, int status, int code, const char *text);
 void tc_exchange_accept(struct tc_exchange *exchange); /* 202, and no more to say */
-bool tc_exchange_send(struct tc_session *session, void *asker, int code, const char *text,
+bool tc_exchange_send(struct tc_mcp_session *session, void *asker, int code, const char *text,
                       size_t length);
 /* The other end has closed: there is nobody to answer. */
 void tc_exchange_lose(struct tc_exchange *exchange);

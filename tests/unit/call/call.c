@@ -372,7 +372,7 @@ static void fail_with_place(struct tc_outcome *o)
 {
     o->status = TOOLCAGE_STATUS_DENIED;
     o->exit_code = -1;
-    o->failure = (struct tc_failure){
+    o->failure = (struct tc_outcome_failure){
         .code = TOOLCAGE_EPATH,
         .stage = strdup("resolve"),
         .subject = strdup("/data"),
