@@ -27,14 +27,15 @@ timeout = "{timeout}"
 APPLETS = "sh cat echo ls id uname sleep head dd env kill yes true mkdir wc".split()
 
 
-def begin(who):
+def begin(who, *programs):
+    """Further programs, static ones, stand in the image's /bin."""
     kernels = os.environ.get("TOOLCAGE_GUEST_KERNEL", "/")
     if not shutil.which("qemu-system-x86_64") or not shutil.which("mkfs.erofs"):
         skip_all("no machine monitor here, or nothing that makes disks: tools/deps test installs them")
     if not glob.glob(os.path.join(kernels, "boot/vmlinuz-*")):
         skip_all("no kernel for guests is installed here: tools/deps test installs one")
     store.begin(who)
-    make_root("root")
+    make_root("root", programs)
     made = image("import", os.path.abspath("root"), "small")
     check(made.code == 0, "an image of one program is imported", made)
     absent = call("true")
@@ -51,10 +52,15 @@ def begin(who):
     check(disk.code == 0, "and the disk of an image", disk)
 
 
-def make_root(path):
-    os.makedirs(f"{path}/bin")
-    os.makedirs(f"{path}/usr/bin")
+def make_root(path, programs):
+    for name in ("bin", "etc", "usr/bin"):
+        os.makedirs(f"{path}/{name}")
     shutil.copy(BUSYBOX, f"{path}/bin/busybox")
+    os.symlink("../../bin/busybox", f"{path}/usr/bin/env")
+    with open(os.open(f"{path}/etc/shadow", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as out:
+        out.write("root:*:1::::::\n")
+    for program in programs:
+        shutil.copy(program, f"{path}/bin/")
     for name in APPLETS:
         os.symlink("busybox", f"{path}/bin/{name}")
 
