@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/fold.h"
 #include "cli/readfile.h"
 #include "cli/say.h"
 
@@ -13,7 +14,7 @@ enum { LABEL = 10, LINE_WIDTH = 98, QUOTED = 160 };
 static void put_label(FILE *out, const char *label, const char *words)
 {
     (void)fprintf(out, "%-*s", LABEL, label);
-    tc_cli_wrap(out, words, LABEL, LINE_WIDTH);
+    tc_cli_wrap(out, words, LABEL, tc_fold_most(LINE_WIDTH));
 }
 
 /* ---- the policy's own words

@@ -107,7 +107,10 @@ static int print(const struct tc_args *args, struct toolcage_engine *engine, con
     else
         put_calls(out, tc_json_of(json));
     int rc = fclose(out) ? tc_cli_no_memory()
-                         : tc_cli_print_painted(json_asked ? TC_PAINT_NOTHING : TC_PAINT_DIFF, all);
+                         : tc_cli_print_painted(json_asked ? TC_PAINT_NOTHING
+                                                : action   ? TC_PAINT_DIFF
+                                                           : TC_PAINT_ROWS,
+                                                all);
     free(all);
     return rc;
 }

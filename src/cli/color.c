@@ -95,18 +95,21 @@ static struct piece state_piece(const char *line, size_t length, struct hunk *hu
     return (struct piece){0};
 }
 
-/* Behind the place. What is quoted below it is indented. */
+/* Behind the place, or folded below it. What is quoted has its gutter. */
 static struct piece finding_piece(const char *line, size_t length, struct hunk *hunk)
 {
     static const struct {
         const char *word, *color;
     } words[] = {{": error: ", RED}, {": warning: ", YELLOW}, {": note: ", CYAN}};
     struct piece found = {0};
-    for (size_t i = 0; *line != ' ' && i < TC_COUNT(words); i++) {
-        const char *at = memmem(line, length, words[i].word, strlen(words[i].word));
-        size_t from = at ? (size_t)(at - line) + 2 : 0;
-        bool placed = at > line && at[-1] >= '0' && at[-1] <= '9';
-        if (placed && (!found.color || from < found.from))
+    for (size_t i = 0; i < TC_COUNT(words); i++) {
+        const char *at =
+            *line == ' ' ? NULL : memmem(line, length, words[i].word, strlen(words[i].word));
+        bool placed = at && at > line && at[-1] >= '0' && at[-1] <= '9';
+        bool folded = !strncmp(line, "    ", 4) &&
+                      !strncmp(line + 4, words[i].word + 2, strlen(words[i].word) - 2);
+        size_t from = folded ? 4 : placed ? (size_t)(at - line) + 2 : 0;
+        if (from && (!found.color || from < found.from))
             found = (struct piece){from, strlen(words[i].word) - 4, words[i].color};
     }
     return found;
@@ -116,9 +119,8 @@ static void put_line(FILE *out, enum tc_paint paint, const char *line, size_t le
                      struct hunk *hunk)
 {
     static struct piece (*const find[])(const char *, size_t, struct hunk *) = {
-        [TC_PAINT_DIFF] = diff_piece,
-        [TC_PAINT_SIGNS] = sign_piece,
-        [TC_PAINT_STATES] = state_piece,
+        [TC_PAINT_DIFF] = diff_piece,        [TC_PAINT_SIGNS] = sign_piece,
+        [TC_PAINT_STATES] = state_piece,     [TC_PAINT_TAP] = state_piece,
         [TC_PAINT_FINDINGS] = finding_piece,
     };
     struct piece piece = find[paint](line, length, hunk);
@@ -137,7 +139,7 @@ char *tc_color_paint(enum tc_paint paint, int fd, const char *text)
     struct hunk hunk = {0};
     char *painted = NULL;
     size_t size = 0;
-    if (paint == TC_PAINT_NOTHING || !tc_color_on(fd))
+    if (paint == TC_PAINT_NOTHING || paint == TC_PAINT_ROWS || !tc_color_on(fd))
         return strdup(text);
     FILE *out = open_memstream(&painted, &size);
     if (!out)

@@ -11,9 +11,11 @@
 /* How a line tells what it is. */
 enum tc_paint {
     TC_PAINT_NOTHING,
+    TC_PAINT_ROWS,     /* not at all: columns */
     TC_PAINT_DIFF,     /* unified diffs */
     TC_PAINT_SIGNS,    /* "+" and "-" in front of a list's lines */
     TC_PAINT_STATES,   /* "ok", "no" and "not ok" in front */
+    TC_PAINT_TAP,      /* the same, of tests */
     TC_PAINT_FINDINGS, /* "FILE:LINE:COLUMN: error: …" and what is below it */
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/failure.h"
+#include "cli/fold.h"
 #include "cli/json.h"
 #include "cli/prove.h"
 #include "cli/say.h"
@@ -45,7 +46,7 @@ static void put_fix(FILE *out, char *fix, char **last)
     bool told = !fix || !*fix || (*last && !strcmp(fix, *last));
     if (!told) {
         (void)fprintf(out, "%*sfix: ", HOW_COLUMN, "");
-        tc_cli_wrap(out, fix, HOW_COLUMN + 5, LINE_WIDTH);
+        tc_cli_wrap(out, fix, HOW_COLUMN + 5, tc_fold_most(LINE_WIDTH));
     }
     free(*last);
     *last = fix;
@@ -57,7 +58,7 @@ static void put_clause(FILE *out, struct tc_slice row, char **last_fix)
     bool works = tc_json_true(tc_json_get(row, "works"));
     _autofree_ char *how = tc_json_text(tc_json_get(row, works ? "mechanism" : "reason"));
     (void)fprintf(out, "%-3s  %-*s  ", works ? "ok" : "no", CLAUSE_WIDTH, clause ? clause : "?");
-    tc_cli_wrap(out, how ? how : "", HOW_COLUMN, LINE_WIDTH);
+    tc_cli_wrap(out, how ? how : "", HOW_COLUMN, tc_fold_most(LINE_WIDTH));
     if (!works)
         put_fix(out, tc_json_text(tc_json_get(row, "fix")), last_fix);
 }
@@ -84,7 +85,7 @@ static void put_backends(FILE *out, struct tc_slice rows)
             tc_json_text(tc_json_get(each.value, works ? "mechanism" : "reason"));
         (void)fprintf(out, "%s%-3s  %-*s  ", first ? "\nother backends\n" : "", works ? "ok" : "no",
                       CLAUSE_WIDTH, name ? name : "?");
-        tc_cli_wrap(out, how ? how : "", HOW_COLUMN, LINE_WIDTH);
+        tc_cli_wrap(out, how ? how : "", HOW_COLUMN, tc_fold_most(LINE_WIDTH));
         if (!works)
             put_fix(out, tc_json_text(tc_json_get(each.value, "fix")), &last_fix);
     }

@@ -80,7 +80,7 @@ static int print_text(const struct tc_setup *setup, const char *access, struct t
     } else {
         whole = tc_table_object(out, grant, skip);
     }
-    int rc = fclose(out) || !whole ? tc_cli_no_memory() : tc_cli_print_clean(all);
+    int rc = fclose(out) || !whole ? tc_cli_no_memory() : tc_cli_print_painted(TC_PAINT_ROWS, all);
     free(all);
     return rc;
 }

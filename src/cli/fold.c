@@ -9,15 +9,21 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-size_t tc_fold_width(void)
+size_t tc_fold_width(int fd)
 {
     enum { LEAST = 40, OTHERWISE = 80 };
     struct winsize size;
-    if (!isatty(STDOUT_FILENO))
+    if (!isatty(fd))
         return 0;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+    if (ioctl(fd, TIOCGWINSZ, &size) || !size.ws_col)
         return OTHERWISE;
     return size.ws_col < LEAST ? LEAST : size.ws_col;
+}
+
+int tc_fold_most(int most)
+{
+    size_t width = tc_fold_width(STDOUT_FILENO);
+    return width && width < (size_t)most ? (int)width : most;
 }
 
 /* Columns, where each character has one. */

@@ -56,7 +56,7 @@ static void put_verbs(FILE *out)
 /* Lines are as long as the terminal has room for; what is no terminal gets them as they are. */
 static int print_text(const char *text)
 {
-    size_t width = tc_fold_width();
+    size_t width = tc_fold_width(STDOUT_FILENO);
     _autofree_ char *folded = width ? tc_fold(text, width) : NULL;
     if (width && !folded)
         return tc_cli_no_memory();

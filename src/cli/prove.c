@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "cli/bare.h"
+#include "cli/fold.h"
 #include "cli/json.h"
 #include "cli/opts.h"
 #include "cli/say.h"
@@ -237,7 +238,7 @@ static void put_row(FILE *out, const struct tc_attack *attack, const struct row 
 {
     (void)fprintf(out, "%-*s %-*s ", ATTACK_WIDTH, attack->words, RESULT_WIDTH,
                   shown[row->finding]);
-    tc_cli_wrap(out, row->by ? row->by : "", BY_COLUMN, LINE_WIDTH);
+    tc_cli_wrap(out, row->by ? row->by : "", BY_COLUMN, tc_fold_most(LINE_WIDTH));
 }
 
 static void put_table(FILE *out, const struct proof *proof)
@@ -283,7 +284,8 @@ static int print_proof(const struct tc_args *args, const struct proof *proof)
         put_json(out, proof);
     else
         put_table(out, proof);
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_clean(all);
+    enum tc_paint paint = tc_args_has(args, "json") ? TC_PAINT_NOTHING : TC_PAINT_ROWS;
+    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(paint, all);
     free(all);
     return rc ? rc : proven(proof) ? 0 : TC_EXIT_UNPROVEN;
 }

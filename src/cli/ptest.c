@@ -139,7 +139,7 @@ static int tell(const struct tc_args *args, const char *json, int64_t wanted)
         put_all(out, args, all);
     int rc = fclose(out)                 ? tc_cli_no_memory()
              : tc_args_has(args, "json") ? tc_cli_print(lines, size)
-                                         : tc_cli_print_painted(TC_PAINT_STATES, lines);
+                                         : tc_cli_print_painted(TC_PAINT_TAP, lines);
     free(lines);
     if (rc)
         return rc;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/clean.h"
+#include "cli/fold.h"
 
 static int write_all(int fd, const char *bytes, size_t length)
 {
@@ -96,11 +97,25 @@ bool tc_cli_ask(int terminal, const char *question)
     return whole && write_all(terminal, whole, (size_t)length) == 0;
 }
 
-/* For `fd`: harmless first, so that only our own sequences are in it. */
+/* What is there to be copied, or read by a program, is not broken. */
+static char *fold(enum tc_paint paint, int fd, const char *text)
+{
+    static char *(*const folds[])(const char *, size_t) = {
+        [TC_PAINT_ROWS] = tc_fold_rows,
+        [TC_PAINT_SIGNS] = tc_fold_rows,
+        [TC_PAINT_STATES] = tc_fold_rows,
+        [TC_PAINT_FINDINGS] = tc_fold_findings,
+    };
+    size_t width = tc_fold_width(fd);
+    return width && folds[paint] ? folds[paint](text, width) : strdup(text);
+}
+
+/* For `fd`: harmless first, so that only our own sequences are in it, which have no columns. */
 static char *dress(enum tc_paint paint, int fd, const char *text)
 {
     _autofree_ char *clean = tc_clean(TC_CLEAN_TEXT, text, strlen(text), NULL);
-    return clean ? tc_color_paint(paint, fd, clean) : NULL;
+    _autofree_ char *folded = clean ? fold(paint, fd, clean) : NULL;
+    return folded ? tc_color_paint(paint, fd, folded) : NULL;
 }
 
 void tc_cli_stderr_painted(enum tc_paint paint, const char *text)

@@ -98,7 +98,8 @@ static int print(const struct tc_args *args, const char *json)
     else
         for (; tc_scan_next(&each); count++)
             put_row(out, each.value);
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_clean(all);
+    enum tc_paint paint = tc_args_has(args, "json") ? TC_PAINT_NOTHING : TC_PAINT_ROWS;
+    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(paint, all);
     free(all);
     if (!rc && !count && !tc_args_has(args, "json") && !tc_args_has(args, "remove"))
         tc_cli_hint("no tool of the policy has an install phase: toolcage-policy(5), setup");

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/fold.h"
+
 enum { COLUMNS = 8, NAME_WIDTH = 13, LINE_WIDTH = 98 };
 
 struct columns {
@@ -185,7 +187,7 @@ static bool put_rows(FILE *out, struct tc_slice rows)
 /* Words beside their name, broken before the line gets too long. */
 static bool put_words(FILE *out, const char *name, struct tc_slice words)
 {
-    int column = NAME_WIDTH;
+    int column = NAME_WIDTH, most = tc_fold_most(LINE_WIDTH);
     (void)fprintf(out, "%-*s", NAME_WIDTH, name);
     struct tc_scan_each each = tc_scan_walk(words);
     for (bool first = true; tc_scan_next(&each); first = false) {
@@ -194,7 +196,7 @@ static bool put_words(FILE *out, const char *name, struct tc_slice words)
             word = strndup(each.value.at, each.value.length);
         if (!word)
             return false;
-        if (!first && column + 1 + width(word) > LINE_WIDTH) {
+        if (!first && column + 1 + width(word) > most) {
             (void)fprintf(out, "\n%*s", NAME_WIDTH, "");
             column = NAME_WIDTH;
         } else if (!first) {

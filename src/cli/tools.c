@@ -74,7 +74,7 @@ static int print_text(const char *json)
     struct tc_scan_each each = tc_scan_walk(tc_json_of(json));
     while (tc_scan_next(&each))
         put_tool(out, each.value);
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_clean(all);
+    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(TC_PAINT_ROWS, all);
     free(all);
     return rc;
 }

@@ -61,6 +61,8 @@ static void findings(void **state)
           "hint: see a: error: b\n");
     check(TC_PAINT_FINDINGS, "p:1:2: warning: x:1: error: y\np:1:2: note: z\n",
           "p:1:2: \x1b[33mwarning\x1b[0m: x:1: error: y\np:1:2: \x1b[36mnote\x1b[0m: z\n");
+    check(TC_PAINT_FINDINGS, "p:1:2:\n    error: x\n    2 |     error: y\n",
+          "p:1:2:\n    \x1b[31merror\x1b[0m: x\n    2 |     error: y\n");
     check(TC_PAINT_FINDINGS, ": error: x\np: ok\n", ": error: x\np: ok\n");
 }
 
