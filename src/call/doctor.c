@@ -105,15 +105,26 @@ static void add_cuts(struct tc_buf *buf, const char *lines)
     tc_buf_addc(buf, ']');
 }
 
+/* Who reads it has to know what a policy must say, and that nothing was tried that may hang. */
+static char *name_monitor(const char *path)
+{
+    return path ? tc_format("%s, by emulation ([backend.qemu] emulation = true); /dev/kvm is "
+                            "neither used nor tried",
+                            path)
+                : NULL;
+}
+
 /* What runs modules and machines is looked for, not tried: its cage is the process backend's. */
 static void add_engine(struct tc_buf *buf, const char *comma, const char *backend)
 {
     _autofree_ char *path = NULL;
     struct toolcage_error *why = NULL;
     struct tc_probe row = {.backend = (char *)(uintptr_t)backend, .whole = true};
-    row.works = (tc_modules_run(backend) ? tc_modules_engine(backend, &path, &why)
-                                         : tc_machines_look(NULL, &path, &why)) == 0;
-    row.mechanism = path;
+    bool modules = tc_modules_run(backend);
+    row.works = (modules ? tc_modules_engine(backend, &path, &why)
+                         : tc_machines_look(NULL, &path, &why)) == 0;
+    _autofree_ char *monitor = modules ? NULL : name_monitor(path);
+    row.mechanism = modules ? path : monitor;
     row.reason = (char *)(uintptr_t)(row.works ? "" : tc_error_message(why));
     row.fix = (char *)(uintptr_t)(row.works ? "" : tc_error_hint(why));
     tc_buf_adds(buf, comma);

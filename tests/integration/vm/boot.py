@@ -4,7 +4,9 @@
 """One virtual machine, from nothing to a result.
 
 usage: boot.py TOOLCAGE [self | ordinary]"""
+import json
 import os
+import subprocess
 import sys
 
 import scene
@@ -12,6 +14,9 @@ from scene import check, finish
 
 scene.begin(sys.argv[2])
 SCRIPT = "uname -r; id -u; cat; ls /; ls /sys /home 2>&1; echo bad >&2; exit 3"
+report = json.loads(subprocess.run([scene.TOOLCAGE, "doctor", "--json"], capture_output=True, text=True, check=False).stdout)
+row = next(row for row in report["backends"] if row["backend"] == "qemu")
+check(row["works"] and "by emulation" in row["mechanism"] and "/dev/kvm" in row["mechanism"], "doctor says that it runs, and how", row)
 answer = scene.call(SCRIPT, stdin="input\n")
 said = answer.json.get("stdout", {}).get("text", "").split("\n")
 check(answer.code == 3 and answer.json.get("status") == "failed", "the tool's own end comes back", answer)
