@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""What containers cost in one root: a program that does nothing, Python and Node.js, by toolcage (a whole process; and the next call of an
+engine that runs), by the bare runtimes, and by `podman run` and `docker run`. All take turns; what is absent or fails is named.
+
+usage: bench/images.py BUILDDIR [--image NAME | DIRECTORY] [--rounds N] [--json]      as root; the image "default" unless another is named"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bindings/python")]
+import engines
+
+PROGRAMS = {"nothing": ["/bin/true"], "python": ["/usr/bin/python3", "-c", "pass"], "node": ["/usr/bin/node", "-e", "0"]}
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+SECONDS = 300
+
+
+class Failed(Exception):
+    """The contender did not run the program; the text says what it said."""
+
+
+def timed(work):
+    begun = time.monotonic()
+    work()
+    return (time.monotonic() - begun) * 1000
+
+
+def process(words, env):
+    def work():
+        done = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, timeout=SECONDS)
+        if done.returncode:
+            raise Failed(done.stderr.decode(errors="replace").strip()[-200:])
+    return work
+
+
+def root_of(toolcage, image):
+    if os.path.isdir(image):
+        return os.path.abspath(image)
+    done = subprocess.run([toolcage, "image", "inspect", "--json", image], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"bench: there is no image {image}; hint: toolcage image build default, or --image DIRECTORY")
+    return json.loads(done.stdout)["root"]
+
+
+def policies(image, place):
+    for name, text in {"crun": 'backend = "oci"\n[backend.oci]\nruntime = "crun"\n', "runc": 'backend = "oci"\n[backend.oci]\nruntime = "runc"\n',
+                       "runsc": 'backend = "gvisor"\n'}.items():
+        if shutil.which(name, path=PATH):
+            path = pathlib.Path(place, f"{name}.toml")
+            path.write_text(f'[tool.t]\nimage = "{image}"\nmemory = {{ max = "512MiB", by = "any" }}\ntimeout = "120s"\n{text}', encoding="utf-8")
+            yield name, path
+
+
+def ours(toolcage, build, image, place, ends):
+    """Each as a whole process, and as the call of an engine that has had one; the library is asked for by the package for Python."""
+    os.environ["TOOLCAGE_LIBRARY"] = str(next(build.glob("**/libtoolcage.so")).resolve())
+    import toolcage as package
+    for name, path in policies(image, place):
+        yield f"toolcage, {name}", lambda command, path=path: process([toolcage, "exec", "--policy", str(path), "--tool", "t", "--", *command],
+                                                                      {"PATH": PATH, "HOME": place})
+        engine, policy = ends.enter_context(package.Engine()), package.Policy.from_file(str(path))
+
+        def next_call(command, engine=engine, policy=policy):
+            return lambda: engine.run(package.Call(policy, "t", command=command)).check()
+        yield f"toolcage, {name}, running engine", next_call
+
+
+def bare(root, place):
+    """The runtime's own specification but for the root, its program, and what it needs no terminal for."""
+    for name in ("crun", "runc", "runsc"):
+        program = shutil.which(name, path=PATH)
+        if not program:
+            print(f"{name}: not installed here", file=sys.stderr)
+            continue
+        bundles = {}
+        for kind, command in PROGRAMS.items():
+            bundle = pathlib.Path(place, f"bundle-{name}-{kind}")
+            bundle.mkdir()
+            subprocess.run([program, "spec"], cwd=bundle, check=True, capture_output=True)
+            spec = json.loads((bundle / "config.json").read_text(encoding="utf-8"))
+            spec["root"] = {"path": root, "readonly": True}
+            spec["process"].update(terminal=False, args=command)
+            (bundle / "config.json").write_text(json.dumps(spec), encoding="utf-8")
+            bundles[kind] = bundle
+        options = ["--network=none", "--ignore-cgroups", "--platform=ptrace"] if name == "runsc" else []
+
+        def runs(command, program=program, options=options, bundles=bundles, name=name):
+            kind = next(k for k, c in PROGRAMS.items() if c == command)
+            words = [program, *options, "run", "--bundle", str(bundles[kind]), f"bench-{name}-{os.getpid()}"]
+            if name == "crun" and os.path.isdir("/sys/fs/cgroup/unified"):  # which crun refuses
+                words = ["unshare", "-m", "sh", "-c", 'umount /sys/fs/cgroup/unified && exec "$@"', "sh", *words]
+            return process(words, {"PATH": PATH})
+        yield f"{name} run", runs
+
+
+def others(root, place, ends):
+    archive = pathlib.Path(place, "root.tar")
+    for name in engines.NAMES:
+        try:
+            path = ends.enter_context(engines.started(name))
+        except engines.Absent as why:
+            print(f"{name}: {why}", file=sys.stderr)
+            continue
+        client = shutil.which(name, path=PATH)
+        if not client:
+            print(f"{name} run: its client is not installed here", file=sys.stderr)
+            continue
+        if not archive.exists():
+            subprocess.run(["tar", "-C", root, "-cf", str(archive), "."], check=True)
+        words = [client, "--url" if name == "podman" else "-H", f"unix://{path}"]
+        subprocess.run([*words, "import", str(archive), "localhost/bench:1"], check=True, capture_output=True, env={"PATH": PATH, "HOME": place})
+        limits = ["--ulimit", "nofile=16384:16384", "--ulimit", "nproc=32768:32768"] if name == "podman" else []
+        words += ["run", "--rm", "--network", "none", *limits, "localhost/bench:1"]
+        yield f"{name} run", lambda command, words=words: process(words + command, {"PATH": PATH, "HOME": place})
+
+
+def measure(options):
+    build = pathlib.Path(options.build).resolve()
+    toolcage = str(build / "toolcage")
+    root = root_of(toolcage, options.image)
+    with contextlib.ExitStack() as ends:
+        place = tempfile.mkdtemp(prefix="toolcage-images-", dir="/var/tmp")
+        ends.callback(shutil.rmtree, place, ignore_errors=True)
+        image = root if os.path.isdir(options.image) else options.image
+        contenders = [*ours(toolcage, build, image, place, ends), *bare(root, place), *([] if options.no_engines else others(root, place, ends))]
+        work = {(name, kind): make(command) for name, make in contenders for kind, command in PROGRAMS.items()
+                if os.path.exists(root + command[0]) or os.path.islink(root + command[0])}
+        times = {key: [] for key in work}
+        for number in range(options.rounds + 1):  # the first is not counted
+            for key in [key for key in work if times[key] is not None]:
+                try:
+                    taken = timed(work[key])
+                except Exception as why:  # whatever a contender fails by, the others go on
+                    print(f"{key[0]}, {key[1]}: {str(why).strip()}", file=sys.stderr)
+                    times[key] = None
+                    continue
+                if number:
+                    times[key].append(taken)
+    return times
+
+
+def say(times, rounds):
+    middle = {key: statistics.median(values) for key, values in times.items() if values}
+    print(f"medians of {rounds} rounds, ms".ljust(36) + "".join(kind.rjust(12) for kind in PROGRAMS))
+    for name in dict.fromkeys(name for name, _ in times):
+        print(name.ljust(36) + "".join((f"{middle[name, kind]:.1f}" if (name, kind) in middle else "-").rjust(12) for kind in PROGRAMS))
+    print("\nratios")
+    for name in ("crun", "runc", "runsc"):
+        for peer in (f"{name} run", "podman run", "docker run"):
+            a, b = (f"toolcage, {name}", peer) if peer == f"{name} run" else (peer, f"toolcage, {name}")
+            cells = [f"{middle[a, kind] / middle[b, kind]:.2f}" if (a, kind) in middle and (b, kind) in middle else "-" for kind in PROGRAMS]
+            print(f"{a} / {b}".ljust(36) + "".join(cell.rjust(12) for cell in cells))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("--image", default="default")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--no-engines", action="store_true", help="leave out podman run and docker run")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if os.geteuid():
+        sys.exit("bench: the bare runtimes' own specifications need root")
+    times = measure(options)
+    if options.json:
+        print(json.dumps({f"{name}: {kind}": values for (name, kind), values in times.items()}))
+    else:
+        say(times, options.rounds)
+
+
+main()
