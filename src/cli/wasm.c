@@ -3,7 +3,8 @@
  *
  * The verb wasm install: fetches the engine that the backend wasm loads. The package client that
  * Python brings gets it from where the user's own settings say, and takes nothing but the file of
- * this digest; the library then checks what was in it once more. */
+ * this digest; the library then checks what was in it once more. The catalog is compiled with it.
+ */
 #include <errno.h>
 #include <ftw.h>
 #include <spawn.h>
@@ -34,7 +35,8 @@ static const char text[] =
     "Fetches Wasmtime " VERSION " with pip, checks it by its digest and keeps it in your state\n"
     "directory, where backend = \"wasm\" finds it. Nothing else on this machine changes. With "
     "FILE\n"
-    "it takes the wheel, or the shared library out of it, from there and fetches nothing.\n"
+    "it takes the wheel, or the shared library out of it, from there and fetches nothing. Then it\n"
+    "compiles the catalog's tools there, each in a cage of its own, so that no call has to.\n"
     "\n"
     "examples:\n"
     "  toolcage wasm install\n"
@@ -165,6 +167,43 @@ static int print(const struct tc_args *args, const char *json)
     return 0;
 }
 
+/* ---- the catalog ---- */
+
+/* One that is not compiled runs all the same, so this is no failure of the install. */
+static void tell_uncompiled(const char *module, struct toolcage_error *error)
+{
+    tc_cli_say("%s is not compiled ahead, each call of it compiles it: %s", module,
+               error ? toolcage_error_message(error) : "out of memory");
+    tc_cli_hint("after that is fixed: toolcage wasm compile %s", module);
+    toolcage_error_free(error);
+}
+
+static bool compile_one(const char *module)
+{
+    struct toolcage_error *error = NULL;
+    char *json = NULL;
+    bool compiled = toolcage_wasm_json("compile", module, &json, &error) == 0;
+    if (!compiled)
+        tell_uncompiled(module, error);
+    toolcage_free(json);
+    return compiled;
+}
+
+/* What keeps one from being compiled keeps the others from it, too: it is told once. */
+static void compile_catalog(void)
+{
+    char *json = NULL;
+    if (toolcage_wasm_json("list", NULL, &json, NULL))
+        return;
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(json), "modules"));
+    bool compiled = true;
+    while (compiled && tc_scan_next(&each)) {
+        _autofree_ char *module = tc_json_text(tc_json_get(each.value, "module"));
+        compiled = module && compile_one(module);
+    }
+    toolcage_free(json);
+}
+
 static int install(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
@@ -178,6 +217,7 @@ static int install(const struct tc_args *args)
     if (find(dir, args->word_count ? args->words[0] : NULL, &library, &failure) ||
         toolcage_wasm_json("install", library, &json, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
+    compile_catalog();
     int rc = print(args, json);
     toolcage_free(json);
     return rc;

@@ -35,6 +35,15 @@ def install(s):
     s.lines = s.write("catalog.toml", "".join(f'[tool.{name}]\nmodule = "catalog:{name}"\n' for name in NAMES))
 
 
+def records(s):
+    return set(glob.glob(s.path("state/toolcage/wasm/*.record")))
+
+
+def record_of(s, name):
+    with open(f"{CATALOG}/{name}.wasm", "rb") as module:
+        return s.path(f"state/toolcage/wasm/{hashlib.sha256(module.read()).hexdigest()}.record")
+
+
 def call(s, name, policy=None, **arguments):
     done = subprocess.run([TOOLCAGE, "call", "--policy", policy or s.lines, "--json", name, json.dumps(arguments)], env=s.environ, cwd=s.ws,
                           capture_output=True, timeout=60, check=False)
@@ -158,9 +167,27 @@ def listed(s):
     check(absent.returncode == 125 and b"no nothing in the catalog" in absent.stderr, "one that there is not is told", absent)
     wrong = verb(s, "policy", "check", s.write("wrong.toml", '[tool.x]\nmodule = "catalog:../../tmp/x"\n'))
     check(wrong.returncode and b"not in the catalog" in wrong.stdout + wrong.stderr, "nothing else is in the catalog", wrong)
+    kept = records(s)
+    check(kept == {record_of(s, name) for name in NAMES}, "the install has compiled all of it", sorted(kept))
+    os.unlink(record_of(s, "hash"))
     done = verb(s, "wasm", "compile", "catalog:hash")
     s.write("ws/h", "x")
-    check(done.returncode == 0 and call(s, "hash", paths=["/workspace/h"]).status == "ok", "it is compiled ahead by its name", done)
+    check(done.returncode == 0 and records(s) == kept and call(s, "hash", paths=["/workspace/h"]).status == "ok", "one is compiled ahead by its name",
+          done)
 
 
-run(edits, bounds, reads, differs, listed)
+def uncompiled(s):
+    """Where nothing can be kept of it the engine is there all the same, and each call compiles."""
+    install(s)
+    for path in records(s):
+        os.unlink(path)
+        os.mkdir(path)
+    done = verb(s, "wasm", "install", *glob.glob(os.path.join(WHEELS, "wasmtime-*.whl"))[:1])
+    check(done.returncode == 0 and done.stderr.count(b"not compiled ahead") == 1 and b"is installed" in done.stderr, "what was not compiled is told, once",
+          done)
+    s.write("ws/h", "x")
+    answer = call(s, "hash", paths=["/workspace/h"])
+    check(answer.status == "ok", "and runs", answer)
+
+
+run(edits, bounds, reads, differs, listed, uncompiled)
