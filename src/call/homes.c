@@ -39,22 +39,29 @@ static bool logs_in(const struct passwd *user)
            !tc_endswith(user->pw_shell, "/sync");
 }
 
-static bool is_caller(const struct passwd *user)
+/* Asked once a call, and not for each line of the file. */
+struct caller {
+    uid_t real, effective;
+    const char *sudo;
+};
+
+static bool is_caller(const struct passwd *user, const struct caller *caller)
 {
-    return user->pw_uid == getuid() || user->pw_uid == geteuid();
+    return user->pw_uid == caller->real || user->pw_uid == caller->effective;
 }
 
-static bool add_user(const struct passwd *user, struct tc_strv *homes)
+static bool add_user(const struct passwd *user, const struct caller *caller, struct tc_strv *homes)
 {
-    const char *sudo = getenv("SUDO_UID");
     char uid[16];
     (void)snprintf(uid, sizeof(uid), "%u", user->pw_uid);
-    bool wanted = is_caller(user) || logs_in(user) || (sudo && strcmp(sudo, uid) == 0);
+    bool wanted = is_caller(user, caller) || logs_in(user) ||
+                  (caller->sudo && strcmp(caller->sudo, uid) == 0);
     return !wanted || strcmp(user->pw_dir, "/") == 0 || add(homes, user->pw_dir);
 }
 
 bool tc_homes(const char *home, struct tc_strv *ret, bool *ret_own)
 {
+    const struct caller caller = {getuid(), geteuid(), getenv("SUDO_UID")};
     struct passwd entry, *user;
     char text[4096], room[4096];
     int rc = 0;
@@ -65,8 +72,8 @@ bool tc_homes(const char *home, struct tc_strv *ret, bool *ret_own)
         return fine && errno != ENOMEM;
     (void)setvbuf(file, room, _IOFBF, sizeof(room));
     while (fine && (rc = fgetpwent_r(file, &entry, text, sizeof(text), &user)) == 0) {
-        *ret_own = *ret_own || is_caller(user);
-        fine = add_user(user, ret);
+        *ret_own = *ret_own || is_caller(user, &caller);
+        fine = add_user(user, &caller, ret);
     }
     return fine && rc == ENOENT; /* the end */
 }
