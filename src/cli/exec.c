@@ -3,12 +3,14 @@
 #include <string.h>
 
 #include "cli/habits.h"
+#include "cli/preset.h"
 #include "cli/run.h"
 #include "cli/say.h"
 #include "cli/terminal.h"
 
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
+    TC_OPTION_PRESET,
     {"tool", 0, "NAME", NULL, "run under the grant of this tool, in place of [defaults]"},
     TC_OPTIONS_NARROWING,
     TC_OPTION_SESSION,
@@ -25,7 +27,7 @@ static const char text[] =
     "tool may\n"
     "read this directory, write only a private /tmp, and reach no network; --read, --write and "
     "--network\n"
-    "grant more. With a policy file options can only narrow the grant.\n"
+    "grant more. With a policy file or a preset options can only narrow the grant.\n"
     "Without a policy file and --timeout a command has 30s, at a terminal 10m.\n"
     "\n"
     "exit codes: the tool's own; 124 timeout; 125 toolcage failed; 126 denied, or not "
@@ -36,6 +38,7 @@ static const char text[] =
     "  toolcage exec ls -l\n"
     "  toolcage exec --write ./out -m 1GiB -t 5m make test\n"
     "  toolcage exec --read ./data python3 - < script.py\n"
+    "  toolcage exec --preset build make test\n"
     "  toolcage exec --session work sh -c 'echo kept > /tmp/note'\n"
     "  toolcage exec --json --tool python python3 -c 'print(6 * 7)'\n";
 
@@ -95,7 +98,7 @@ static int run(const struct tc_args *args)
         tc_setup_command(&setup, args->words, args->word_count, &failure) ||
         take_time(&setup, args, &failure))
         return tc_failure_tell(&failure, args, tool);
-    if (!tool && setup.found.path && !tc_args_has(args, "json"))
+    if (!tool && setup.found.path && !setup.found.preset && !tc_args_has(args, "json"))
         tc_cli_say("no --tool: running under [defaults] of %s", setup.found.path);
     hint_at_shell(args);
     return tc_run(&setup, args, tool, !input || strcmp(input, "none") != 0);

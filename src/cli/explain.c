@@ -9,6 +9,7 @@
 
 #include "cli/answer.h"
 #include "cli/json.h"
+#include "cli/preset.h"
 #include "cli/say.h"
 #include "cli/setup.h"
 #include "cli/table.h"
@@ -17,6 +18,7 @@ enum { TC_EXIT_NOT_ALLOWED = 1 };
 
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
+    TC_OPTION_PRESET,
     {"tool", 0, "NAME", NULL, "the tool; without it a command under [defaults]"},
     {"server", 0, "NAME", NULL, "the MCP server; with --tool: one of its tools"},
     {"setup", 0, NULL, NULL, "the install phase of that tool or server"},
@@ -43,7 +45,8 @@ static const char text[] =
     "  toolcage policy explain --server files --tool read_text_file --arguments '{\"path\": "
     "\"/x\"}'\n"
     "  toolcage policy explain --tool python --setup --connect pypi.org:443\n"
-    "  toolcage policy explain -- make test\n";
+    "  toolcage policy explain -- make test\n"
+    "  toolcage explain --preset python --write /workspace/out\n";
 
 /* The one question among the options as "read PATH": owned, *ret NULL without one. 0 or the exit
  * code. */

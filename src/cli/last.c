@@ -61,7 +61,7 @@ void tc_last_keep(const struct tc_setup *setup, const char *tool,
     if (!matters(denials) || denials.length > INT_MAX)
         return;
     _autofree_ char *path = setup->found.path ? realpath(setup->found.path, NULL) : NULL;
-    if (path || !setup->found.path)
+    if ((path || !setup->found.path) && !setup->found.preset)
         keep(path, tool, json, denials);
 }
 

@@ -22,6 +22,7 @@ struct tc_found {
     struct toolcage_policy *policy;
     char *path; /* NULL: the default policy */
     bool untrusted;
+    bool preset; /* a shipped profile: the path is its name, and no file */
 };
 
 int tc_lookup(const char *given, enum tc_lookup_flags flags, struct tc_found *ret,

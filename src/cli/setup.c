@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/preset.h"
 #include "cli/variables.h"
 
 static int64_t now_us(void)
@@ -49,7 +50,9 @@ int tc_setup_open(const struct tc_args *args, const char *tool, enum tc_lookup_f
     if (toolcage_engine_new(&ret->engine, err))
         return -1;
     int64_t begun = now_us();
-    if (tc_lookup(tc_args_value(args, "policy"), flags, &ret->found, failure))
+    if (tc_args_has(args, "preset")
+            ? tc_preset_open(args, &ret->found, failure)
+            : tc_lookup(tc_args_value(args, "policy"), flags, &ret->found, failure))
         return -1;
     ret->engine_us = begun - start;
     ret->policy_us = now_us() - begun;

@@ -7,12 +7,14 @@
 #include "cli/changes.h"
 #include "cli/habits.h"
 #include "cli/json.h"
+#include "cli/preset.h"
 #include "cli/report.h"
 #include "cli/say.h"
 #include "cli/terminal.h"
 
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
+    TC_OPTION_PRESET,
     {"tool", 0, "NAME", NULL, "look into the cage of this tool, in place of [defaults]"},
     {"arguments", 0, "JSON", NULL, "the arguments that a model would give: grants their paths"},
     TC_OPTIONS_NARROWING,
@@ -34,6 +36,7 @@ static const char text[] =
     "examples:\n"
     "  toolcage shell\n"
     "  toolcage shell --tool python\n"
+    "  toolcage shell --preset node\n"
     "  toolcage shell --tool python --dry-run -- python3\n"
     "  toolcage shell --write ./out -t 10m -- vim out/notes\n";
 

@@ -59,10 +59,27 @@ static int refuse(struct merge *m, uint32_t by, const char *hint, const char *fm
     return tc_diag_result(m->diag, m->err);
 }
 
+static const char *nearest_profile(const char *name)
+{
+    const char *best = NULL;
+    size_t nearest = strlen(name) / 3 + 1;
+    for (const struct tc_profile *row = tc_profiles; row->name; row++) {
+        size_t d = tc_distance(name, row->name, nearest);
+        if (d > nearest || (best && d == nearest))
+            continue;
+        best = row->name;
+        nearest = d;
+    }
+    return best;
+}
+
 static int read_profile(struct merge *m, const char *text, uint32_t by, struct tc_policy_file *file)
 {
     const char *name = text + strlen(profile), *found = tc_profile_text(name);
     _autobuf_ struct tc_buf hint = TC_BUF_INIT;
+    const char *nearest = found ? NULL : nearest_profile(name);
+    if (nearest)
+        tc_buf_addf(&hint, "did you mean %s? ", nearest);
     tc_buf_adds(&hint, "the profiles are");
     for (const struct tc_profile *row = tc_profiles; row->name; row++)
         tc_buf_addf(&hint, " %s", row->name);

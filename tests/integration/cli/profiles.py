@@ -99,7 +99,7 @@ def offline_build(project):
     project.place.write("home/project/build.sh", "cat /workspace/notes > /workspace/built\n")
     if project.overlays():
         answer = project.call("build")
-        check(answer.status == "ok" and project.read("built") == "old needle\n", "offline-build: what was built comes back", answer)
+        check(answer.status == "ok" and project.read("built") == "old needle\n", "build: what was built comes back", answer)
         comes_after_success(project, "build")
         stays_alone(project, "build")
 
@@ -130,6 +130,59 @@ def agent(project):
         stays_alone(project, "shell")
 
 
+def python(project):
+    project.place.write("home/project/test.py", "import helper\nprint(helper.SUM)\nopen('made', 'w').write('x')\n")
+    project.place.write("home/project/helper.py", "SUM = 6 * 7\n")
+    answer = project.call("test")
+    left = os.path.exists(os.path.join(project.place.project, "__pycache__"))
+    check(answer.status == "ok" and answer.text == "42\n" and not left, "python: it runs, and leaves no byte code", answer)
+    answer = project.exec("echo new > /workspace/notes")
+    check(project.read("notes") == "new\n", "python: the project is written at once", answer)
+    hides(project, "python", ".env")
+    stays_alone(project, "python")
+
+
+def node(project):
+    answer = project.call("shell", script="echo $npm_config_update_notifier; echo new > notes")
+    check(answer.status == "ok" and answer.text == "false\n" and project.read("notes") == "new\n", "node: npm is quiet, the project is written at once", answer)
+    hides(project, "node", ".env", ".npmrc")
+    stays_alone(project, "node")
+
+
+def git(project):
+    made = project.exec("git init -q -b main . && git add notes")
+    answer = project.call("commit", message="first")
+    log = project.exec("git log --format='%an <%ae>: %s'")
+    check(made.status == "ok" and log.text == "Agent <agent@localhost>: first\n", "git: it commits, as nobody's person", f"{made}\n{answer}\n{log}")
+    answer = project.exec("echo x > .git/hooks/pre-commit")
+    check(answer.status == "failed" and project.read(".git/hooks/pre-commit") is None, "git: and leaves no hook", answer)
+    hides(project, "git", ".env")
+    stays_alone(project, "git")
+
+
+def presets():
+    """The same profiles by the option, for one command."""
+    with Place() as place:
+        place.write("home/project/.env", "s3cret\n")
+        for name in ("python", "node", "git"):
+            answer = place.run("exec", "--preset", name, "--", "sh", "-c", "pwd; cat .env; echo new > made")
+            check("s3cret" not in answer.out and os.path.exists(os.path.join(place.project, "made")), f"--preset {name}: its files, and no more", answer)
+            os.unlink(os.path.join(place.project, "made"))
+        digests = {json.loads(place.run("exec", "--json", *words, "--", "true").out)["policy"] for words in
+                   (["--preset", "python"], ["--policy", place.write("p.toml", 'extends = "profile:python"\n')])}
+        check(len(digests) == 1, "a preset is the profile and nothing else", digests)
+        expect(place, "explain tells what it grants", ["explain", "--preset", "git"], 0, "GIT_AUTHOR_NAME", "2m", stream="out")
+        expect(place, "and where an access is decided", ["explain", "--preset", "python", "--write", "/workspace/x"], 0, "allowed", "profile:python", stream="out")
+        expect(place, "an unknown one", ["exec", "--preset", "pyton", "true"], 125, 'there is no preset "pyton"', "did you mean python?", "read-only", "build")
+        expect(place, "what would be more than a name", ["exec", "--preset", 'python"\n[defaults]\nnetwork = ["*"]\n#', "true"], 125, "there is no preset")
+        expect(place, "beside a policy", ["exec", "--preset", "git", "--policy", "x.toml", "true"], 125, "--policy cannot stand beside")
+        expect(place, "beside a tool", ["explain", "--preset", "git", "--tool", "x"], 125, "--tool cannot stand beside")
+        expect(place, "options only narrow it", ["exec", "--preset", "git", "--network", "example.com", "true"], 126, "example.com")
+        place.write("home/project/toolcage.toml", "[tool.x]\ncommand = ['true']\n")
+        expect(place, "the directory's policy is not asked", ["exec", "--preset", "git", "true"], 0)
+        expect(place, "completion offers them", ["completion", "--words", "--", "exec", "--preset", ""], 0, "python\nnode\ngit\nbuild\n", stream="out")
+
+
 def multi_tenant(project):
     """It runs on gVisor with every limit held by a control group, or not at all."""
     answer = project.call("sum", numbers=[1, 2, 39])
@@ -142,7 +195,7 @@ def multi_tenant(project):
 
 
 PARTS = {"read-only": read_only, "workspace": workspace, "offline-build": offline_build, "web-get": web_get, "personal": personal, "team": team,
-         "agent": agent, "multi-tenant": multi_tenant}
+         "agent": agent, "multi-tenant": multi_tenant, "python": python, "node": node, "git": git, "build": offline_build}
 SHIPPED = {pathlib.Path(path).stem for path in glob.glob(str(ROOT / "profiles/*.toml"))}
 check(SHIPPED == set(PARTS) == set(EXAMPLES) == set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.M)), "each profile has a row, an example and a test",
       (sorted(SHIPPED), sorted(EXAMPLES)))
@@ -154,4 +207,5 @@ for each, part in PARTS.items():
         check(not loud, f"{each}: its lint is clean", judged)
         expect(its_place, f"{each}: its text is a policy", ["policy", "check", str(ROOT / f"profiles/{each}.toml")], 0, stream="out")
         part(its)
+presets()
 finish()

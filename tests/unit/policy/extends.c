@@ -84,6 +84,7 @@ static void errors_name_the_file(void **state)
         {"extends='b.toml'", "extended by t.toml:1"},
         {"extends='c.toml'", "extends itself"},
         {"extends='profile:nope'", "the profiles are read-only workspace"},
+        {"extends='profile:wrokspace'", "did you mean workspace? the profiles are"},
         {"extends='none.toml'", "no file /srv/p/none.toml"},
         {"extends=3", "extends names files"},
         {"extends='~/.aws/credentials'", "does not have a policy's file name"},
@@ -230,8 +231,8 @@ static void paths_have_portable_digests(void **state)
         "image='%simg'\n",
         "unix_sockets=['%ss.sock']\n",
         "filesystem.readable=['%sdata']\narguments.p={read=['%sdata']}\n",
-        "network=['h.example:443']\nsecrets.S={from='file:%skey',hosts=['h.example:443'],"
-        "header='A: {secret}'}\n",
+        ("network=['h.example:443']\nsecrets.S={from='file:%skey',hosts=['h.example:443'],"
+         "header='A: {secret}'}\n"),
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         char here[TC_DIGEST_SIZE], there[TC_DIGEST_SIZE], alone[TC_DIGEST_SIZE],
