@@ -7,6 +7,10 @@ MESON ?= meson
 NINJA ?= ninja
 export YES BUILD
 
+# The value of an option of the build directory.
+option = $$($(MESON) introspect $(BUILD) --buildoptions | python3 -c \
+	'import json, sys; print([o["value"] for o in json.load(sys.stdin) if o["name"] == "$(1)"][0])')
+
 .PHONY: programs all try check check-all conformance escape agree torture install format fuzz bench dist clean
 
 # What runs: command line, library, helpers and attacks; no test.
@@ -59,11 +63,20 @@ agree: all
 torture: all
 	@tests/torture/all $(BUILD)
 
-# PREFIX=/opt/toolcage puts it there, for this and later installs of the build directory.
+# PREFIX=/opt/toolcage puts it there, for this and later installs of the build directory. What is installed is optimised:
+# a debug build is built anew (BUILDTYPE=release in place of debugoptimized, which every build is by default). STRIP=1
+# leaves out symbols and debug information.
 install: $(BUILD)/build.ninja
+	@case "$(call option,b_sanitize)" in none | '[]') ;; *) \
+		echo "make: $(BUILD) is a build with sanitizers, which nobody should install; hint: make install BUILD=build-install" >&2; exit 1 ;; esac
+	@case "$(BUILDTYPE),$(call option,optimization)" in \
+		,0 | ,g) $(MESON) configure $(BUILD) -Dbuildtype=debugoptimized ;; \
+		,*) ;; \
+		*) [ "$(BUILDTYPE)" = "$(call option,buildtype)" ] || $(MESON) configure $(BUILD) -Dbuildtype="$(BUILDTYPE)" ;; \
+	esac
 	@if [ -n "$(PREFIX)$(prefix)" ]; then $(MESON) configure $(BUILD) -Dprefix="$(or $(PREFIX),$(prefix))"; fi
 	@$(MAKE) --no-print-directory all
-	@$(MESON) install -C $(BUILD) --no-rebuild
+	@$(MESON) install -C $(BUILD) --no-rebuild $(if $(filter-out 0,$(STRIP)),--strip)
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || PATH=$$PATH:/sbin ldconfig
 
 format:

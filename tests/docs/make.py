@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What people type first: make and make try build what runs and no test; make install goes where it is told."""
+import json
 import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 from tap import check, finish
 
@@ -33,4 +35,43 @@ for name in ("PREFIX", "prefix"):
     plan = planned("install", f"{name}=/opt/some where")
     check("-Dprefix=\"/opt/some where\"" in plan and plan.index("-Dprefix") < plan.index(" install -C "), f"make install {name}=… goes there", plan)
 check("-n \"\" ]; then" in planned("install"), "without one it stays where it was", planned("install"))
+# What install does to builds of several kinds, by a meson that answers for them and writes down what it is asked.
+MESON = """#!/bin/sh
+echo "$@" >>"$LOG"
+[ "$1" != introspect ] || echo "$OPTIONS"
+"""
+
+
+def installed(options, *words):
+    with tempfile.TemporaryDirectory() as place:
+        there = pathlib.Path(place)
+        (there / "build.ninja").touch()
+        meson = there / "meson"
+        meson.write_text(MESON, encoding="utf-8")
+        meson.chmod(0o755)
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+        environ |= {"LOG": str(there / "log"), "OPTIONS": json.dumps([{"name": name, "value": value} for name, value in options.items()])}
+        done = subprocess.run(["make", "install", f"BUILD={place}", f"MESON={meson}", "NINJA=true", "DESTDIR=/nowhere", *words], cwd=root, env=environ,
+                              capture_output=True, text=True, check=False)
+        asked = (there / "log").read_text(encoding="utf-8").replace(place, "BUILD").splitlines()
+        return done, [line for line in asked if not line.startswith("introspect")]
+
+
+USUAL = {"b_sanitize": "none", "optimization": "2", "buildtype": "debugoptimized"}
+DEBUG = {"b_sanitize": "none", "optimization": "0", "buildtype": "debug"}
+PLAIN = {"b_sanitize": "none", "optimization": "plain", "buildtype": "plain"}
+INSTALL = "install -C BUILD --no-rebuild"
+for told, options, words, want in (
+        ("a usual build is installed as it is", USUAL, (), [INSTALL]),
+        ("and stripped where the packager says so", USUAL, ("STRIP=1",), [f"{INSTALL} --strip"]),
+        ("and not where it says no", USUAL, ("STRIP=0",), [INSTALL]),
+        ("a debug build is optimised first", DEBUG, (), ["configure BUILD -Dbuildtype=debugoptimized", INSTALL]),
+        ("a packager's own flags stay", PLAIN, (), [INSTALL]),
+        ("another kind is built where it is asked for", USUAL, ("BUILDTYPE=release",), ["configure BUILD -Dbuildtype=release", INSTALL]),
+        ("no sanitizers, as a newer Meson says it", {**USUAL, "b_sanitize": []}, (), [INSTALL]),
+        ("and only then", USUAL, ("BUILDTYPE=debugoptimized",), [INSTALL])):
+    result, plan = installed(options, *words)
+    check(result.returncode == 0 and plan == want, f"make install: {told}", f"{plan}\n{result}")
+result, plan = installed({**USUAL, "b_sanitize": "address,undefined"})
+check(result.returncode != 0 and not plan and "sanitizers" in result.stderr, "make install: a build with sanitizers is refused", f"{plan}\n{result}")
 finish()
