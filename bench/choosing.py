@@ -33,33 +33,37 @@ def once(command, env):
     return taken if done.returncode == 0 else None, done.stderr.decode(errors="replace").strip()[:160]
 
 
-def contenders(options, place, ends):
-    """Name, what runs a command, its environment, and whether it has Python."""
-    toolcage = str(pathlib.Path(options.build).resolve() / "toolcage")
-    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": place}
-    yield "the program alone", lambda command: command, environment, True
-    settings = {"process": "", "oci, crun": '[backend.oci]\nruntime = "crun"\n', "oci, runc": '[backend.oci]\nruntime = "runc"\n', "gvisor": ""}
-    image = pathlib.Path(place, "image.tar")
-    root = pathlib.Path(place, "root")
+def engines_here(place, ends):
+    """Engines that start here, with an image of one static program: name, socket, what runs a command in it (None: no client), its environment."""
+    image, root = pathlib.Path(place, "image.tar"), pathlib.Path(place, "root")
     (root / "bin").mkdir(parents=True)
     shutil.copy("/bin/busybox", root / "bin/true")
     subprocess.run(["tar", "-C", str(root), "-cf", str(image), "."], check=True)
-    peers = []
     for name in engines.NAMES:
         try:
             path = ends.enter_context(engines.started(name))
         except engines.Absent as why:
             print(f"{name}: {why}", file=sys.stderr)
             continue
-        settings[name] = f'[backend.{name}]\nsocket = "{path}"\n'
         target = "/v4.0.0/libpod/images/import?reference=localhost/nothing:1" if name == "podman" else "/v1.40/images/create?fromSrc=-&repo=localhost/nothing&tag=1"
         engines.ask(path, "POST", target, image.read_bytes())
-        words = ["podman", "--url", f"unix://{path}"] if name == "podman" else ["docker", "-H", f"unix://{path}"]
+        client = shutil.which(name, path=os.environ["PATH"])
         limits = ["--ulimit", "nofile=16384:16384", "--ulimit", "nproc=32768:32768"] if name == "podman" else []
-        words += ["run", "--rm", "--network", "none", *limits, "localhost/nothing:1"]
-        if shutil.which(words[0], path=os.environ["PATH"]):
-            words[0] = shutil.which(words[0])
-            peers.append((f"{name} run", lambda command, words=words: words + command, {**environment, "PATH": os.environ["PATH"]}, False))
+        words = [client, *(["--url", f"unix://{path}"] if name == "podman" else ["-H", f"unix://{path}"]), "run", "--rm", "--network", "none", *limits, "localhost/nothing:1"]
+        yield name, path, words if client else None, {"PATH": os.environ["PATH"], "HOME": place}
+
+
+def contenders(options, place, ends):
+    """Name, what runs a command, its environment, and whether it has Python."""
+    toolcage = str(pathlib.Path(options.build).resolve() / "toolcage")
+    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": place}
+    yield "the program alone", lambda command: command, environment, True
+    settings = {"process": "", "oci, crun": '[backend.oci]\nruntime = "crun"\n', "oci, runc": '[backend.oci]\nruntime = "runc"\n', "gvisor": ""}
+    peers = []
+    for name, path, words, env in engines_here(place, ends):
+        settings[name] = f'[backend.{name}]\nsocket = "{path}"\n'
+        if words:
+            peers.append((f"{name} run", lambda command, words=words: words + command, env, False))
     for name, text in settings.items():
         policy = pathlib.Path(place, f"{name}.toml")
         policy.write_text(f'{text}[tool.t]\nbackend = "{name.split(",")[0]}"\nmemory = {{ max = "512MiB", by = "any" }}\ntimeout = "60s"\n'
@@ -126,4 +130,5 @@ def main():
                     f"and the options that this version does not have.\n\n{text}\n\n## {after.split(chr(10) + '## ', 1)[1]}", encoding="utf-8")
 
 
-main()
+if __name__ == "__main__":
+    main()
