@@ -61,7 +61,10 @@ static bool read_paths(int fd, struct tc_strv *to)
 bool tc_written_load(struct tc_strv *to)
 {
     _autofd_ int fd = open_record(O_RDONLY);
-    return fd < 0 ? errno != ENOMEM : read_paths(fd, to);
+    if (fd < 0)
+        return errno != ENOMEM;
+    (void)flock(fd, LOCK_SH); /* who shortens it empties it first */
+    return read_paths(fd, to);
 }
 
 /* Under the lock: what is gone needs no mention. */
