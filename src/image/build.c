@@ -319,14 +319,26 @@ static bool add_packages(const struct tc_build *build, struct tc_buf *out)
     return !out->failed;
 }
 
-/* Nobody reads manuals in a cage, nor compiles there without adding more. */
+/* Nobody reads manuals in a cage, nor compiles there without adding more; npm's packages bring what
+ * links Node.js and OpenSSL into programs, and types for editors. */
 static bool add_left_out(struct tc_strv *argv)
 {
-    static const char *const left_out[] = {"man",    "doc",     "info",
-                                           "locale", "lintian", "bash-completion"};
-    bool fine = tc_strv_add(argv, "--dpkgopt=path-exclude=/usr/include/*");
+    static const char *const left_out[] = {
+        "include/*",
+        "share/man/*",
+        "share/doc/*",
+        "share/info/*",
+        "share/locale/*",
+        "share/lintian/*",
+        "share/bash-completion/*",
+        "share/nodejs/@types/*",
+        "share/nodejs/typescript/lib/*/diagnosticMessages.generated.json",
+        "lib/*/libcrypto.a",
+        "lib/*/libssl.a",
+        "lib/*/libuv.a"};
+    bool fine = true;
     for (size_t i = 0; fine && i < TC_COUNT(left_out); i++)
-        fine = tc_strv_take(argv, tc_format("--dpkgopt=path-exclude=/usr/share/%s/*", left_out[i]));
+        fine = tc_strv_take(argv, tc_format("--dpkgopt=path-exclude=/usr/%s", left_out[i]));
     return fine;
 }
 
