@@ -185,7 +185,7 @@ def changed_code(s):
     """A byte of what a module was compiled to: here of a text, as well of an instruction."""
     if s.caged:
         subprocess.run([s.options.toolcage, "wasm", "compile", s.guest], env=s.environ, check=True, capture_output=True, timeout=120)
-        code, = glob.glob(os.path.join(s.root, "state/toolcage/wasm/*.cwasm"))
+        code = max(glob.glob(os.path.join(s.root, "state/toolcage/wasm/*.cwasm")), key=os.path.getmtime)  # beside the catalog's
     else:
         code = os.path.join(s.root, "guest.cwasm")
         s.bare(s.guest, "compile", code)
