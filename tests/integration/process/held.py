@@ -442,7 +442,7 @@ def documented(s):
         person.hears(b"else: later", since)
         since = person.types(answer)
     person.end()
-    said = re.sub(r"\x1b\[[01]m", "", person.said.decode()).replace("\r\n", "\n").strip().splitlines()
+    said = re.sub(r"\x1b\[\d*m", "", person.said.decode()).replace("\r\n", "\n").strip().splitlines()
     check(answers == ["v", "y"] and said == lines, "the README shows what is shown", (said, lines))
     check(s.read("ws/notes") == b"begun\ndone\n" and os.stat(s.path("ws/run.sh")).st_mode & 0o777 == 0o755, "and the yes applies it", tree(s.ws))
 

@@ -105,7 +105,11 @@ def is_first(pid):
 
 
 def descriptors(pid):
-    return {int(fd): os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+    found = {}
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # it closes one just then
+            found[int(fd)] = os.readlink(f"/proc/{pid}/fd/{fd}")
+    return found
 
 
 def may_look(pid):
@@ -148,6 +152,7 @@ def holds_nothing(s):
         check(until(lambda: name in read(f"/proc/{running}/mountinfo")), "a cage that runs has its granted paths")
         mounts = read(f"/proc/{spare}/mountinfo")
         check(mounts and name not in mounts, "one that waits has none", mounts)
+        until(lambda: set(descriptors(spare)) == {0, 1, 2, 3})  # it may be just being made
         held = descriptors(spare)
         check(set(held) == {0, 1, 2, 3} and {held[0], held[1], held[2]} == {"/dev/null"} and held[3].startswith("socket:"),
               "it holds its report socket, and nothing else", held)
