@@ -224,7 +224,7 @@ def compiled(s):
     done = verb(s, "wasm", "compile", module)
     check(done.returncode == 0, "toolcage wasm compile", done)
     code = max(glob.glob(os.path.join(s.environ["XDG_STATE_HOME"], "toolcage/wasm/*.cwasm")), key=os.path.getmtime)
-    record = glob.glob(os.path.join(s.environ["XDG_STATE_HOME"], "toolcage/wasm/*.record"))[0]
+    record = max(glob.glob(os.path.join(s.environ["XDG_STATE_HOME"], "toolcage/wasm/*.record")), key=os.path.getmtime)
     check(call(s, "echo", "x").out == "x\n", "it runs from what was compiled")
     good, words = open(code, "rb").read(), open(record, "rb").read()
     middle = good.index(b"\x55", len(good) // 2)
