@@ -22,8 +22,7 @@ static const struct tc_option options[] = {
     {"max-turns", 0, "NUMBER", NULL, "questions to the server (default: 20)"},
     {"max-tokens", 0, "NUMBER", NULL, "tokens, as the server counts them (default: 200000)"},
     {"max-time", 0, "TIME", NULL, "the whole run (default: 10m)"},
-    {"transcript", 0, "FILE", NULL,
-     "write what is said there, and go on with what is there already"},
+    {"transcript", 0, "FILE", NULL, "append each message, and continue what is there already"},
     {"jsonl", 0, NULL, NULL, "lines of JSON: tasks and approvals in, events out"},
     TC_OPTION_HELP,
     {0},
@@ -189,7 +188,7 @@ static int run(const struct tc_args *args)
 const struct tc_verb tc_verb_agent = {
     .name = "agent",
     .words = "--upstream URL [TASK]",
-    .summary = "let a model of a server of yours call the tools",
+    .summary = "let a model on your own server call the tools",
     .text = text,
     .options = options,
     .least = 0,

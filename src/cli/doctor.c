@@ -18,7 +18,7 @@ enum { TC_EXIT_UNFIT = 1, CLAUSE_WIDTH = 18, HOW_COLUMN = 5 + CLAUSE_WIDTH + 2, 
 
 static const struct tc_option options[] = {
     {"json", 0, NULL, NULL, "one JSON object in place of the table"},
-    {"prove", 0, NULL, NULL, "try known ways out on decoys, without a cage and in one"},
+    {"prove", 0, NULL, NULL, "try known escapes on decoys, without a cage and in one"},
     {"backend", 0, "NAME", NULL, "the backend that --prove tries (default: process)"},
     {"clean", 0, NULL, NULL, "remove what killed engines and installs may have left"},
     TC_OPTION_HELP,

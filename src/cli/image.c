@@ -114,23 +114,22 @@ const struct tc_verb tc_verb_image_build = {
     .name = "image build",
     .words = "NAME [IMAGE]",
     .summary = "an image with current Python and Node.js, from Debian's packages",
-    .text =
-        "The image \"default\" is what policies mean that say backend = \"oci\" and name none.\n"
-        "Packages come from the mirror that this machine's apt uses, by mmdebstrap. What each "
-        "suite has is\n"
-        "said first. The same packages give the same digest, whoever builds them.\n"
-        "Always there, unless --minimal: python3, python3-pip, nodejs, npm, node-typescript, "
-        "ca-certificates.\n"
-        "The name \"guest\" makes what virtual machines boot, from a kernel of Debian's; with "
-        "IMAGE "
-        "also\n"
-        "the disk of that image, which backend = \"qemu\" needs.\n"
-        "\n"
-        "examples:\n"
-        "  toolcage image build default\n"
-        "  toolcage image build science --package python3-numpy --package git\n"
-        "  toolcage image build small --minimal --suite stable --package python3\n"
-        "  toolcage image build guest science\n",
+    .text = "The image \"default\" is for policies that say backend = \"oci\" and name no image.\n"
+            "Packages come from the mirror that this machine's apt uses, by mmdebstrap. What each "
+            "suite has is\n"
+            "said first. The same packages give the same digest, whoever builds them.\n"
+            "Always there, unless --minimal: python3, python3-pip, nodejs, npm, node-typescript, "
+            "ca-certificates.\n"
+            "The name \"guest\" makes what virtual machines boot, from a kernel of Debian's; with "
+            "IMAGE "
+            "also\n"
+            "the disk of that image, which backend = \"qemu\" needs.\n"
+            "\n"
+            "examples:\n"
+            "  toolcage image build default\n"
+            "  toolcage image build science --package python3-numpy --package git\n"
+            "  toolcage image build small --minimal --suite stable --package python3\n"
+            "  toolcage image build guest science\n",
     .options = build_options,
     .least = 1,
     .most = 2,

@@ -116,10 +116,9 @@ static int inspect(const struct tc_args *args)
 /* ---- the catalog ---- */
 
 static const char list_text[] =
-    "Lists the tools that come with toolcage as WebAssembly modules. A policy has one by a line:\n"
-    "module = \"catalog:NAME\". With a name it prints what that line stands for, to copy and "
-    "change;\n"
-    "what a policy says beside the line goes before.\n"
+    "Lists the tools that come with toolcage as WebAssembly modules. One line of a\n"
+    "policy adds one: module = \"catalog:NAME\". What the policy says beside it takes precedence.\n"
+    "With a name it prints what that line stands for, to copy and change.\n"
     "\n"
     "examples:\n"
     "  toolcage wasm list\n"

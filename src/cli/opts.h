@@ -43,7 +43,7 @@ struct tc_args {
 #define TC_OPTION_JSON    {"json", 0, NULL, NULL, "one line of JSON on standard output and nothing else"}
 #define TC_OPTION_WORKSPACE {"workspace", 0, "DIR", "workspace", "what /workspace stands for (default: this directory)"}
 #define TC_OPTION_TIMINGS {"timings", 0, NULL, NULL, "show on standard error how long each step took"}
-#define TC_OPTION_SESSION {"session", 0, "NAME", NULL, "go on with what the last call of this session left"}
+#define TC_OPTION_SESSION {"session", 0, "NAME", NULL, "continue with what the last call of this session left"}
 #define TC_OPTION_OUTPUT_DIR {"output-dir", 0, "DIR", NULL, "write the files that collect names below this directory"}
 #define TC_OPTIONS_NARROWING                                                                        \
     {"read", 0, "PATH[=FROM]", "read", "a path the tool may read; FROM: where it is on this machine"}, \
@@ -63,7 +63,7 @@ struct tc_args {
     {"open-files", 0, "NUMBER", "open_files", "open files of each process"},                         \
     {"connections", 0, "NUMBER", "connections", "connections to the network at one time"},           \
     {"transfer", 0, "SIZE", "transfer", "bytes to and from the network, together"},                  \
-    {"bandwidth", 0, "SIZE", "bandwidth", "the same, a second"},                                     \
+    {"bandwidth", 0, "SIZE", "bandwidth", "the same, per second"},                                  \
     {"output", 0, "SIZE", "output", "how much of each output stream is kept"},                       \
     {"commit", 0, "WHEN", "commit", "when changes reach this machine: on_success, always, ask or never"}, \
     {"dry-run", 0, NULL, "commit=never", "show what the tool would change, and change nothing"},     \

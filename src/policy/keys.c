@@ -303,10 +303,10 @@ const struct tc_key tc_keys[] = {
              "first). \"system\" stands for the host's system directories.",
      .example = "image = \"python:3.14\""},
     {EACH, "module", tc_set_module, SPEC(module), .id = TC_KEY_MODULE, .type = "path",
-     .fallback = "the first word of the command, as a path from the caller's directory",
-     .text = "A WebAssembly module, a program of WASI preview 1: it chooses backend wasm. With "
-             "\"@sha256:…\" behind the path it is that file and no other. The command's first word "
-             "is then its name for itself. \"catalog:NAME\" is one that comes with toolcage "
+     .fallback = "the first element of the command, as a path from the caller's directory",
+     .text = "A WebAssembly module, a program of WASI preview 1: it selects backend wasm. With "
+             "\"@sha256:…\" after the path, exactly that content. The command's first element is "
+             "then the module's argv[0]. \"catalog:NAME\" is one that comes with toolcage "
              "(toolcage wasm list), and brings its description, command and arguments with it.",
      .example = "module = \"./tool.wasm\"\ncommand = [\"tool\"]"},
     {EACH, "workspace", tc_set_workspace, .id = TC_KEY_WORKSPACE, .type = "table",
@@ -333,7 +333,7 @@ const struct tc_key tc_keys[] = {
              "and 1 MiB for all files of a call; what is larger is left out as a whole.",
      .example = "collect = [\"*.csv\"]"},
     {EACH, "review", tc_set_review, .id = TC_KEY_REVIEW, .type = "table",
-     .text = "What a person need not look at among staged changes.",
+     .text = "Staged changes that a person need not look at.",
      .example = "review = { ignore = [\"__pycache__\", \"*.pyc\", \"target/debug\"] }"},
     {EACH_AND_SETUP, "cwd", tc_set_cwd, SPEC(cwd), .id = TC_KEY_CWD, .type = "path",
      .fallback = "/workspace if granted, else the caller's directory if granted, else /",
@@ -471,8 +471,9 @@ const struct tc_key tc_keys[] = {
      .fallback = "__pycache__, *.pyc, *.pyo, .pytest_cache, .mypy_cache, .ruff_cache, .hypothesis, "
                  ".ipynb_checkpoints, node_modules/.cache, .eslintcache, .stylelintcache, "
                  ".parcel-cache, .turbo",
-     .text = "Caches: a review sums them up, a yes leaves them out, `--all` or their names bring "
-             "them. Patterns as in filesystem.steering; executables and links are no caches.",
+     .text = "Caches: a review shows only their number, and approval leaves them out, unless "
+             "`--all` or their own names are given. Patterns as in filesystem.steering; "
+             "executables and symbolic links do not count as caches.",
      .example = "review.ignore = [\"__pycache__\", \"*.pyc\"]"},
 
     /* arguments */
