@@ -133,7 +133,8 @@ def matrix(options, ends):
         columns[backend] = {}
         options.socket = ends.enter_context(engines.started(backend)) if backend in engines.NAMES else None
         for grant in ({"memory": '"64MiB"', "cpus": "0.5", "cpu_time": '"5s"', "denied": ["{data}/denied"]},
-                      {"cpu_time": '"5s"', "denied": ["{data}/denied"]}, {"network": '["127.0.0.1:{port}"]'}):
+                      {"cpu_time": '"5s"', "denied": ["{data}/denied"]}, {"network": '["127.0.0.1:{port}"]'},
+                      {**NEEDS["net.inspect"], "secrets.KEY": NEEDS["net.secret"]["secrets.KEY"]}):
             with Stage(options, backend) as stage:
                 result = stage.call(grant, "nothing")
             assert result["status"] == "ok", result
@@ -142,14 +143,12 @@ def matrix(options, ends):
                 how = re.sub(r"\bcgroup v(1, buffers of sockets not counted|[12])(?![0-9])", "control group", how)
                 if how not in ways:
                     ways.append(how)
-    print("# Backends\n\nWhich clause each backend enforces, and by what. Drawn from the `enforcement` of real results by\n"
-          "`tests/conformance/run.py --matrix`, as root; `toolcage doctor` says the same for your machine and user. A\nclause that is \"refused\" "
-          "is not enforced: a call that needs it is refused.\n")
-    print("| clause | " + " | ".join(columns) + " |\n| --- |" + " --- |" * len(columns))
+    with open(os.path.join(ROOT, "docs/backends.md"), encoding="utf-8") as file:
+        before, rest = file.read().split("| clause |", 1)  # all but this table is written by hand
+    print(before + "| clause | " + " | ".join(columns) + " |\n| --- |" + " --- |" * len(columns))
     for name, _ in clauses():
         print(f"| `{name}` | " + " | ".join("; or ".join(column.get(name, ["refused"])) for column in columns.values()) + " |")
-    with open(os.path.join(ROOT, "docs/backends.md"), encoding="utf-8") as file:
-        print("\n## " + "\n## ".join(file.read().rstrip().split("\n## ")[1:]))  # written by hand
+    print("\n## " + rest.rstrip().split("\n## ", 1)[1])
 
 
 def check_matrix():
