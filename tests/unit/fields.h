@@ -15,7 +15,7 @@ struct filling {
     int other;     /* which place says something else; -1: none */
     int64_t value; /* what, when it is a number */
     int places;    /* how many were filled */
-    char name[80]; /* of that place, and what the rows on the way to it say */
+    char name[96]; /* of that place, and what the rows on the way to it say */
     unsigned flags;
 };
 
