@@ -252,8 +252,9 @@ def kills(path, rounds):
 
             def there():
                 """Nothing but a container that was never started may be left, where the engine took longer to make it than anybody waited:
-                the next call finds it."""
-                return [one for one in engines.containers(path) if one["State"] != "created" and one["Id"] not in abandoned]
+                the next call finds it. One that the engine is removing goes; what stays is seen at the end."""
+                going = ("created", "removing")
+                return [one for one in engines.containers(path) if one["State"] not in going and one["Id"] not in abandoned]
             while (running(token) or there()) and time.monotonic() < deadline:
                 if victim == "container":
                     kill_containers(path)
