@@ -6,6 +6,14 @@
 #include <stdint.h>
 #include <time.h>
 
+/* Of a limit that came over the wire and may be any number: none is longer than a thousand years.
+ */
+static inline int64_t tc_us_of_ms(int64_t ms)
+{
+    const int64_t longest = INT64_C(1000) * 366 * 24 * 3600 * 1000;
+    return (ms < 0 ? 0 : ms > longest ? longest : ms) * 1000;
+}
+
 /* Monotonic time in microseconds. */
 static inline int64_t tc_now_us(void)
 {

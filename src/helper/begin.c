@@ -167,7 +167,7 @@ void tc_job_prepare(struct tc_running *j)
     int64_t timeout_ms = j->plan.limits.timeout_ms;
     j->leased_us = tc_now_us();
     j->cage.begun_us = j->begun_us;
-    j->end_at_us = timeout_ms ? j->begun_us + timeout_ms * 1000 : 0;
+    j->end_at_us = timeout_ms ? j->begun_us + tc_us_of_ms(timeout_ms) : 0;
     j->prepared = j->cage.works->lease(&j->cage);
 
     /* a hand-over costs two wake-ups: not for a moment in which nobody else's deadline waits */

@@ -218,7 +218,7 @@ static void begin_end(struct tc_running *j, bool at_once)
     at_once = at_once || !j->cage.running;
     if (!j->kill_at_us && !at_once) {
         j->cage.works->signal(&j->cage, false);
-        j->kill_at_us = tc_now_us() + j->plan.limits.grace_ms * 1000;
+        j->kill_at_us = tc_now_us() + tc_us_of_ms(j->plan.limits.grace_ms);
     }
     if (at_once) {
         j->cage.works->signal(&j->cage, true);
@@ -583,7 +583,7 @@ static void sample_cpu(struct tc_running *j)
         used = tc_cage_cpu_us(&j->cage);
         (void)tc_reserve_close();
     }
-    if (used > j->plan.limits.cpu_time_ms * 1000)
+    if (used > tc_us_of_ms(j->plan.limits.cpu_time_ms))
         stop_for(j, "cpu_time");
     j->unseen = used < 0 ? j->unseen + 1 : 0;
     if (j->unseen < UNSEEN_MAX)
