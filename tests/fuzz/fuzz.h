@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,5 +21,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
             abort();                                                                       \
         }                                                                                  \
     } while (0)
+
+/* The same before and after a run: no descriptor was left. */
+static inline int lowest_free(void)
+{
+    int fd = dup(STDERR_FILENO);
+    INVARIANT(fd >= 0);
+    (void)close(fd);
+    return fd;
+}
 
 #endif

@@ -119,14 +119,6 @@ static void call(const uint8_t *said, size_t size, size_t console_size, size_t p
     INVARIANT(shown(out) + shown(err) <= size);
 }
 
-static int lowest_free(void)
-{
-    int fd = dup(STDERR_FILENO);
-    INVARIANT(fd >= 0);
-    (void)close(fd);
-    return fd;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int before = lowest_free();

@@ -241,14 +241,6 @@ static void hear_stream(const uint8_t *data, size_t size)
     (void)close(tube[1]);
 }
 
-static int lowest_free(void)
-{
-    int fd = dup(STDERR_FILENO);
-    INVARIANT(fd >= 0);
-    (void)close(fd);
-    return fd;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const ways[])(const uint8_t *, size_t) = {serve_stream, serve_packets,
