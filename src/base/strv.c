@@ -131,6 +131,15 @@ unsigned tc_distance(const char *a, const char *b, unsigned most)
     return row[m] > most ? most + 1 : row[m];
 }
 
+bool tc_near_is(struct tc_near *n, const char *candidate)
+{
+    unsigned distance = tc_distance(candidate, n->name, n->most);
+    if (distance > n->most)
+        return false;
+    n->most = distance ? distance - 1 : 0;
+    return true;
+}
+
 /* Length of the sequence that starts with this byte and the smallest code point it may carry. */
 static size_t utf8_length(unsigned char lead, uint32_t *ret_bits, uint32_t *ret_least)
 {

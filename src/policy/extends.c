@@ -62,14 +62,10 @@ static int refuse(struct merge *m, uint32_t by, const char *hint, const char *fm
 static const char *nearest_profile(const char *name)
 {
     const char *best = NULL;
-    size_t nearest = strlen(name) / 3 + 1;
-    for (const struct tc_profile *row = tc_profiles; row->name; row++) {
-        size_t d = tc_distance(name, row->name, nearest);
-        if (d > nearest || (best && d == nearest))
-            continue;
-        best = row->name;
-        nearest = d;
-    }
+    struct tc_near nearest = {.name = name, .most = (unsigned)(strlen(name) / 3 + 1)};
+    for (const struct tc_profile *row = tc_profiles; row->name; row++)
+        if (tc_near_is(&nearest, row->name))
+            best = row->name;
     return best;
 }
 

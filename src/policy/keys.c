@@ -666,18 +666,10 @@ const struct tc_key *tc_key_find(enum tc_scope scope, const char *name)
 const struct tc_key *tc_key_nearest(enum tc_scope scope, const char *name)
 {
     const struct tc_key *best = NULL;
-    unsigned most = strlen(name) < 4 ? 1 : 2;
-    for (const struct tc_key *key = tc_keys; key->name; key++) {
-        if (!(key->scopes & 1u << scope))
-            continue;
-        unsigned distance = tc_distance(key->name, name, most);
-        if (distance > most)
-            continue;
-        best = key;
-        if (!distance--)
-            break;
-        most = distance;
-    }
+    struct tc_near nearest = {.name = name, .most = strlen(name) < 4 ? 1 : 2};
+    for (const struct tc_key *key = tc_keys; key->name; key++)
+        if ((key->scopes & 1u << scope) && tc_near_is(&nearest, key->name))
+            best = key;
     return best;
 }
 

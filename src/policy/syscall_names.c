@@ -81,14 +81,10 @@ bool tc_syscall_known(const char *name)
 const char *tc_syscall_nearest(const char *name)
 {
     const char *best = NULL;
-    unsigned most = strlen(name) < 4 ? 1 : 2;
-    for (size_t i = 0; i < TC_COUNT(names); i++) {
-        unsigned distance = tc_distance(names[i], name, most);
-        if (distance > most || (best && distance == most))
-            continue;
-        best = names[i];
-        most = distance;
-    }
+    struct tc_near nearest = {.name = name, .most = strlen(name) < 4 ? 1 : 2};
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (tc_near_is(&nearest, names[i]))
+            best = names[i];
     return best;
 }
 
