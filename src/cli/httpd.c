@@ -128,6 +128,7 @@ static char *write_config(const struct httpd *h, const struct tc_found *found)
     (void)fprintf(out, "{\"port\":%u,\"idle_ms\":%lld", tc_listen_port(&h->at), h->idle_ms);
     put_text(out, "policy", found->path);
     put_text(out, "digest", toolcage_policy_digest(found->policy));
+    put_text(out, "name", tc_args_value(h->args, "name"));
     put_text(out, "workspace", tc_args_value(h->args, "workspace"));
     put_text(out, "token", h->token);
     put_text(out, "certificate", h->certificate);

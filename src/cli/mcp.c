@@ -9,7 +9,12 @@
 #include "cli/say.h"
 
 static const struct tc_option options[] = {
-    TC_OPTION_POLICY, TC_OPTION_WORKSPACE, TC_OPTIONS_HTTPD, TC_OPTION_HELP, {0},
+    TC_OPTION_POLICY,
+    TC_OPTION_WORKSPACE,
+    {"name", 0, "NAME", NULL, "what clients call this server (default: toolcage)"},
+    TC_OPTIONS_HTTPD,
+    TC_OPTION_HELP,
+    {0},
 };
 
 static const char text[] =
@@ -25,12 +30,27 @@ static const char text[] =
     "\n"
     "examples:\n"
     "  toolcage mcp --policy tools.toml\n"
-    "  toolcage mcp --policy tools.toml --workspace ~/project\n"
+    "  toolcage mcp --policy tools.toml --workspace ~/project --name data-tools\n"
     "  toolcage mcp --policy tools.toml --listen 127.0.0.1:8931 --token-file ~/.config/token\n"
     "\n"
     "in a client's settings:\n"
     "  {\"mcpServers\": {\"caged\": {\"command\": \"toolcage\",\n"
     "                             \"args\": [\"mcp\", \"--policy\", \"/home/me/tools.toml\"]}}}\n";
+
+/* Clients make headings and names of tools of it. */
+static int check_name(const char *name, struct tc_failure *failure)
+{
+    enum { LENGTH_MAX = 64 };
+    static const char all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    size_t length = name ? strlen(name) : 0;
+    bool good =
+        length && length <= LENGTH_MAX && !strchr("_.-", name[0]) && strspn(name, all) == length;
+    if (!name || good)
+        return 0;
+    return tc_failure_set(failure, TOOLCAGE_EUSAGE, "write a name like data-tools",
+                          "--name %s is not a letter or digit and at most 63 more, or any of _.-",
+                          name);
+}
 
 static int set_workspace(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
 {
@@ -42,6 +62,7 @@ static int serve(const struct tc_args *args, const struct tc_found *found,
 {
     const char *workspace = tc_args_value(args, "workspace");
     const struct tc_mcp_tools what = {.policy = found->policy,
+                                      .name = tc_args_value(args, "name"),
                                       .narrow = workspace ? set_workspace : NULL,
                                       .userdata = (void *)workspace};
     int rc = tc_mcp_serve(&what, STDIN_FILENO, STDOUT_FILENO, tc_failure_error(failure));
@@ -52,7 +73,9 @@ static int run(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autofound_ struct tc_found found = {0};
-    int rc = tc_httpd_check(args, &failure);
+    int rc = check_name(tc_args_value(args, "name"), &failure);
+    if (!rc)
+        rc = tc_httpd_check(args, &failure);
     if (!rc)
         rc = tc_lookup(tc_args_value(args, "policy"), TC_LOOKUP_TRUSTED, &found, &failure);
     if (!rc && !found.path)

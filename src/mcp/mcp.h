@@ -12,6 +12,7 @@
 /* What a server serves, however its clients reach it. */
 struct tc_mcp_tools {
     struct toolcage_policy *policy; /* borrowed */
+    const char *name;               /* what clients are told; NULL: toolcage */
     /* Called with each new call, before it starts: what this server takes away from every grant.
      * 0, or negative with *err; NULL: nothing. */
     int (*narrow)(void *userdata, struct toolcage_call *call, struct toolcage_error **err);

@@ -51,10 +51,12 @@ void tc_mcp_drop(struct tc_mcp_request *request)
     *request = (struct tc_mcp_request){0};
 }
 
-static json_t *server_info(void)
+/* The title goes with the name: some clients show nothing but the title. */
+static json_t *server_info(const struct tc_mcp_session *session)
 {
-    return json_pack("{s:s, s:s, s:s}", "name", "toolcage", "title", "toolcage", "version",
-                     toolcage_version());
+    const char *name = session->server->what->name;
+    name = name ? name : "toolcage";
+    return json_pack("{s:s, s:s, s:s}", "name", name, "title", name, "version", toolcage_version());
 }
 
 void tc_mcp_answer(struct tc_mcp_request *request, json_t *result)
@@ -62,8 +64,8 @@ void tc_mcp_answer(struct tc_mcp_request *request, json_t *result)
     int rc = 0;
     if (result && is_stateless(request)) {
         rc |= json_object_set_new(result, "resultType", json_string("complete"));
-        rc |= json_object_set_new(result, "_meta",
-                                  json_pack("{s:o}", META "serverInfo", server_info()));
+        rc |= json_object_set_new(
+            result, "_meta", json_pack("{s:o}", META "serverInfo", server_info(request->session)));
     }
     if (rc < 0) {
         json_decref(result);
@@ -111,7 +113,7 @@ static void initialize(struct tc_mcp_request *request, const json_t *params)
             session->version = agreed[i];
     tc_mcp_answer(request, json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion",
                                      session->version, "capabilities", "tools", "serverInfo",
-                                     server_info(), "instructions", instructions));
+                                     server_info(session), "instructions", instructions));
 }
 
 static void discover(struct tc_mcp_request *request, const json_t *params)

@@ -114,6 +114,7 @@ static int load(struct program *p)
     if (strcmp(toolcage_policy_digest(p->policy), text_of(p, "digest")) != 0)
         return complain("the policy has changed while the server started", "start it again");
     p->what = (struct tc_mcp_tools){.policy = p->policy,
+                                    .name = text_of(p, "name"),
                                     .narrow = workspace ? set_workspace : NULL,
                                     .userdata = (void *)workspace};
     rc = tc_mcp_open(&p->web.server, &p->what, &err);

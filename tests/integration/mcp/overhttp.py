@@ -294,6 +294,9 @@ def options():
         web.name = "127.0.0.1"
         cli.check(web.send(PING, {"Host": f"tools.example:{web.port}"}).status == 400 and "without TLS" in web.said, "a name of the operator's", web.said)
         cli.check(web.send(PING, {"Host": f"other.example:{web.port}"}).status == 403, "and no other")
+    with Web(place, policy, "--name", "data-tools") as web:
+        info = web.initialize().json["result"]["serverInfo"]
+        cli.check(info["name"] == info["title"] == "data-tools", "a name of the operator's for the server", info)
     certificate, key = place.write("home/cert.pem", ""), place.write("home/key.pem", "", 0o600)
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=localhost",
                     "-keyout", key, "-out", certificate, "-days", "2"], check=True, capture_output=True)
@@ -305,6 +308,7 @@ def options():
             cli.check(b"HTTP" not in plain.recv(100), "and nothing else on that port")
     loose = place.write("home/loose", "a-token-of-some-length", 0o644)
     for args, words in ((["--listen", "0.0.0.0:0"], "other machines"), (["--listen", "localhost:1"], "not an address"), (["--token-file", secret], "--listen"),
+                        (["--listen", "127.0.0.1:0", "--name", "-x"], "not a letter"),
                         (["--listen", "127.0.0.1:0", "--token-file", loose], "others can read"),
                         (["--listen", "127.0.0.1:0", "--token-file", place.write("home/short", "x", 0o600)], "characters"),
                         (["--listen", "127.0.0.1:0", "--token-env", "NONE"], "no variable NONE"),

@@ -55,6 +55,18 @@ def versions():
         cli.check(result(s.ask("ping")) == {}, "ping before the handshake")
 
 
+def names():
+    for given, name in ((), "toolcage"), (("--name", "a"), "a"), (("--name", "data-tools_2.0"), "data-tools_2.0"), (("--name", "x" * 64), "x" * 64):
+        with Server(place, policy, *given) as s:
+            info = result(s.initialize())["serverInfo"]
+            told = result(s.ask("tools/list", {"_meta": STATELESS}))["_meta"]["io.modelcontextprotocol/serverInfo"]
+            cli.check(info["name"] == info["title"] == name and told == info, f"the server is called {name[:20]}", (info, told))
+    for bad in "", "-a", ".a", "a b", "a/b", "a\n", 'a"', "x" * 65, "\u00e4":
+        answer = place.run("mcp", "--policy", policy, "--name", bad)
+        cli.check(answer.code == 125 and "--name" in answer.err and "hint: write a name like data-tools" in answer.err and not answer.out,
+                  f"no name: {bad[:20]!r}", answer)
+
+
 def tools():
     with Server(place, policy) as s:
         s.initialize()
@@ -195,7 +207,7 @@ def lost_helper():
 
 
 with place:
-    for part in (versions, tools, calls, cancellation, many, bad_input, slow_reader, lost_helper):
+    for part in (versions, names, tools, calls, cancellation, many, bad_input, slow_reader, lost_helper):
         part()
     answer = place.run("mcp", cwd="/")
     cli.check(answer.code == 125 and "no policy" in answer.err and not answer.out, "without a policy: an error, and not on standard output", answer)
