@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "mcp/handed.h"
 
 enum { CONFIG = 3, CONFIG_MAX = 4 << 20, LIMITED = 124, FAILURE = 125 };
 
@@ -64,18 +65,6 @@ bool tc_agent_fail(struct tc_agent *agent, enum tc_agent_code code, const char *
 
 /* ---- what it is told ----------------------------------------------------------------------------
  */
-
-static json_t *read_config(void)
-{
-    char *text = malloc(CONFIG_MAX);
-    ssize_t n = text ? pread(CONFIG, text, CONFIG_MAX, 0) : -1;
-    json_t *config = n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
-    if (n > 0)
-        explicit_bzero(text, (size_t)n);
-    free(text);
-    (void)close(CONFIG);
-    return config;
-}
 
 static bool take_config(struct tc_agent *agent, const json_t *config)
 {
@@ -233,7 +222,7 @@ static void release_signals(void)
 int main(void)
 {
     struct tc_agent agent = {.transcript = -1};
-    json_t *config = read_config();
+    json_t *config = tc_handed_config(CONFIG, CONFIG_MAX);
     release_signals();
     if (!config || !take_config(&agent, config) || curl_global_init(CURL_GLOBAL_DEFAULT)) {
         (void)fprintf(stderr, "toolcage: toolcage-agent is started by toolcage agent\n");

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mcp/handed.h"
 #include "mcp/http/web.h"
 
 enum { CONFIG = 3, LISTENER = 4, CONFIG_MAX = 1 << 20, FAILURE = 125, TICK_MS = 500 };
@@ -61,18 +62,6 @@ static int complain_of(int rc, struct toolcage_error *err)
 
 /* ---- what it is told ----------------------------------------------------------------------------
  */
-
-static json_t *read_config(void)
-{
-    char *text = malloc(CONFIG_MAX);
-    ssize_t n = text ? pread(CONFIG, text, CONFIG_MAX, 0) : -1;
-    json_t *config = n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
-    if (n > 0)
-        explicit_bzero(text, (size_t)n);
-    free(text);
-    (void)close(CONFIG);
-    return config;
-}
 
 static const char *text_of(const struct program *p, const char *key)
 {
@@ -283,7 +272,7 @@ static int take_signals(void)
 
 int main(void)
 {
-    struct program p = {.config = read_config(), .signals = take_signals()};
+    struct program p = {.config = tc_handed_config(CONFIG, CONFIG_MAX), .signals = take_signals()};
     struct stat st;
     if (!p.config || !take_config(&p) || fstat(LISTENER, &st) < 0 || !S_ISSOCK(st.st_mode))
         return complain("toolcage-http is started by toolcage mcp --listen", NULL);
