@@ -26,6 +26,7 @@
 #include "cage/box.h"
 #include "cage/stages.h"
 #include "linux/mounts.h"
+#include "linux/privileges.h"
 #include "linux/seccomp_filter.h"
 #include "linux/seccomp_shared.h"
 #include "policy/clauses.h"
@@ -265,18 +266,11 @@ static int mask(const char *what, const char *name)
     return fd < 0 ? -1 : tc_move_mount(fd, AT_FDCWD, name);
 }
 
-/* What speaks of the machine, the same names as in OCI runtimes. */
 static int mask_proc(void)
 {
-    static const char *const files[] = {"proc/kcore",         "proc/keys",       "proc/key-users",
-                                        "proc/latency_stats", "proc/timer_list", "proc/timer_stats",
-                                        "proc/sched_debug",   "proc/interrupts"};
-    static const char *const directories[] = {"proc/acpi", "proc/asound", "proc/scsi"};
     int rc = 0;
-    for (size_t i = 0; i < TC_COUNT(files) && rc == 0; i++)
-        rc = mask("dev/null", files[i]);
-    for (size_t i = 0; i < TC_COUNT(directories) && rc == 0; i++)
-        rc = mask("mnt", directories[i]);
+    for (const struct tc_masked_proc *m = tc_masked_proc; m->path && rc == 0; m++)
+        rc = mask(m->directory ? "mnt" : "dev/null", m->path + 1);
     return rc;
 }
 
@@ -330,14 +324,6 @@ int tc_stage_cwd(const struct tc_box *box)
             return -1; /* it is there: to start elsewhere would surprise */
     }
     return -1;
-}
-
-int tc_empty_bounding_set(void)
-{
-    int cap = 0;
-    while (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
-        cap++;
-    return errno == EINVAL && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) < 0 ? 0 : -1;
 }
 
 /* No capability is left, and neither exec nor a set-id file can bring one back. */

@@ -25,9 +25,6 @@ int tc_stage_cwd(const struct tc_box *box);
  * its layers, so the devices are attached once more. */
 int tc_stage_devices(int base);
 int tc_stage_privileges(const struct tc_box *box);
-/* Of the capabilities that an exec could bring back none is left. How many there are, the running
- * kernel says, not the headers of the build: the first that it does not know ends them. */
-int tc_empty_bounding_set(void);
 int tc_stage_descriptors(const struct tc_box *box);
 int tc_stage_rlimits(const struct tc_box *box);
 int tc_stage_parent(const struct tc_box *box);

@@ -13,16 +13,11 @@
 #include "base/cleanup.h"
 #include "base/sys.h"
 #include "linux/landlock_rules.h"
+#include "linux/privileges.h"
 #include "policy/endpoint.h"
 
 /* ---- what it may be -----------------------------------------------------------------------------
  */
-
-static bool set_limit(int which, rlim_t value)
-{
-    const struct rlimit limit = {.rlim_cur = value, .rlim_max = value};
-    return setrlimit((__rlimit_resource_t)which, &limit) == 0;
-}
 
 static bool raise_files(void)
 {
@@ -39,10 +34,7 @@ static bool drop_capabilities(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {{0}};
-    enum { BEYOND = 64 };
-    for (unsigned long cap = 0; cap < BEYOND; cap++)
-        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
-            break; /* there are no more, or none may be dropped */
+    (void)tc_empty_bounding_set();
     (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     if (tc_clear_capabilities() < 0)
         return false;
@@ -153,14 +145,15 @@ static bool restrict_reach(const struct tc_egress_config *config)
 
 bool tc_egress_keep_shut(void)
 {
-    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && set_limit(RLIMIT_CORE, 0);
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && tc_fix_limit(RLIMIT_CORE, 0) == 0;
 }
 
 /* Where it says what it refuses to a file of its caller's, that may grow; and who started it may be
  * gone. */
 static bool depend(bool alone)
 {
-    return alone || (set_limit(RLIMIT_FSIZE, 0) && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
+    return alone ||
+           (tc_fix_limit(RLIMIT_FSIZE, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
 }
 
 bool tc_egress_walls(const struct tc_egress_config *config, bool alone)

@@ -5,13 +5,8 @@
  * the kernel it has what reading and writing files needs. */
 #include <errno.h>
 #include <grp.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -20,20 +15,12 @@
 #include "base/cleanup.h"
 #include "base/sys.h"
 #include "image/unpack.h"
+#include "linux/bpf.h"
 #include "linux/landlock_rules.h"
+#include "linux/privileges.h"
 #include "linux/userns.h"
 
-#if defined(__x86_64__)
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#elif defined(__riscv) && __riscv_xlen == 64
-#define ARCHITECTURE AUDIT_ARCH_RISCV64
-#else
-#error "no system call filter for this architecture"
-#endif
-
-enum { MEMORY = 2 << 30 >> 1, SECONDS = 3600, FILES = 64, CODE_MAX = 256 };
+enum { MEMORY = 2 << 30 >> 1, SECONDS = 3600, FILES = 64 };
 
 /* ---- the root
  * ----------------------------------------------------------------------------------------- */
@@ -72,19 +59,13 @@ static int drop_capabilities(void)
     return tc_clear_capabilities();
 }
 
-static int set_limit(int which, rlim_t value)
-{
-    const struct rlimit limit = {.rlim_cur = value, .rlim_max = value};
-    return setrlimit((__rlimit_resource_t)which, &limit);
-}
-
 /* A sanitizer's shadow is larger than any memory. */
 static int limit_memory(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     return 0;
 #else
-    return set_limit(RLIMIT_AS, MEMORY);
+    return tc_fix_limit(RLIMIT_AS, MEMORY);
 #endif
 }
 
@@ -134,51 +115,22 @@ static const int allowed[] = {
 };
 
 /* The argument that is a mode, in which no set-id bit may stand. */
-static const int modes[][2] = {
-    {SYS_openat, 3}, {SYS_mkdirat, 2}, {SYS_fchmod, 1}, {SYS_fchmodat, 2}};
-
-struct program {
-    struct sock_filter code[CODE_MAX];
-    unsigned short len;
-};
-
-static void add(struct program *p, uint16_t code, uint8_t yes, uint8_t no, uint32_t k)
-{
-    if (p->len < CODE_MAX)
-        p->code[p->len++] = (struct sock_filter){code, yes, no, k};
-}
-
-static void load(struct program *p, size_t offset)
-{
-    add(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset);
-}
-
-static void add_mode(struct program *p, int nr, int argument)
-{
-    size_t half = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
-    add(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, (uint32_t)nr);
-    load(p, offsetof(struct seccomp_data, args) + 8 * (size_t)argument + half);
-    add(p, BPF_JMP | BPF_JSET | BPF_K, 0, 1, S_ISUID | S_ISGID);
-    add(p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
-    add(p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
-}
+static const struct {
+    int nr;
+    unsigned argument;
+} modes[] = {{SYS_openat, 3}, {SYS_mkdirat, 2}, {SYS_fchmod, 1}, {SYS_fchmodat, 2}};
 
 static int filter_calls(void)
 {
-    struct program p = {.len = 0};
-    load(&p, offsetof(struct seccomp_data, arch));
-    add(&p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCHITECTURE);
-    add(&p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
-    load(&p, offsetof(struct seccomp_data, nr));
-    for (size_t i = 0; i < TC_COUNT(allowed); i++) {
-        add(&p, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (uint32_t)allowed[i]);
-        add(&p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
-    }
+    struct tc_bpf p = {.len = 0};
+    tc_bpf_begin(&p);
+    for (size_t i = 0; i < TC_COUNT(allowed); i++)
+        tc_bpf_verdict(&p, allowed[i], SECCOMP_RET_ALLOW);
     for (size_t i = 0; i < TC_COUNT(modes); i++)
-        add_mode(&p, modes[i][0], modes[i][1]);
-    add(&p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM);
-    const struct sock_fprog program = {.len = p.len, .filter = p.code};
-    return p.len >= CODE_MAX ? -1 : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+        tc_bpf_without_bits(&p, modes[i].nr, modes[i].argument, S_ISUID | S_ISGID,
+                            SECCOMP_RET_KILL_PROCESS);
+    tc_bpf_return(&p, SECCOMP_RET_ERRNO | EPERM);
+    return tc_bpf_install(&p);
 }
 
 /* ---- all
@@ -196,8 +148,8 @@ const char *tc_unpack_walls(int target, int64_t most_bytes)
         return "root directory";
     if (restrict_reach(target) < 0)
         return "Landlock";
-    if (set_limit(RLIMIT_CORE, 0) < 0 || set_limit(RLIMIT_FSIZE, (rlim_t)most_bytes) < 0 ||
-        set_limit(RLIMIT_NOFILE, FILES) < 0 || set_limit(RLIMIT_CPU, SECONDS) < 0 ||
+    if (tc_fix_limit(RLIMIT_CORE, 0) < 0 || tc_fix_limit(RLIMIT_FSIZE, (rlim_t)most_bytes) < 0 ||
+        tc_fix_limit(RLIMIT_NOFILE, FILES) < 0 || tc_fix_limit(RLIMIT_CPU, SECONDS) < 0 ||
         limit_memory() < 0)
         return "limits";
     if (drop_capabilities() < 0)

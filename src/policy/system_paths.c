@@ -64,3 +64,10 @@ bool tc_device_path(const char *path)
             return true;
     return false;
 }
+
+const struct tc_masked_proc tc_masked_proc[] = {
+    {"/proc/acpi", true},           {"/proc/asound", true},       {"/proc/interrupts", false},
+    {"/proc/kcore", false},         {"/proc/keys", false},        {"/proc/key-users", false},
+    {"/proc/latency_stats", false}, {"/proc/sched_debug", false}, {"/proc/scsi", true},
+    {"/proc/timer_list", false},    {"/proc/timer_stats", false}, {NULL, false},
+};

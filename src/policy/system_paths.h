@@ -32,4 +32,12 @@ extern const char *const tc_devices[TC_DEVICES];
 /* Is it one of them, "/dev/NAME"? */
 bool tc_device_path(const char *path);
 
+/* What speaks of the machine in /proc: empty in every cage, the same names as in OCI runtimes. */
+struct tc_masked_proc {
+    const char *path;
+    bool directory;
+};
+/* Ends with a row whose path is NULL. A name that the kernel lacks is skipped. */
+extern const struct tc_masked_proc tc_masked_proc[];
+
 #endif

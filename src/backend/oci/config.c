@@ -114,10 +114,6 @@ static void add_sentry_mounts(struct tc_buf *out, const struct tc_plan *plan)
  * own id and no other exists. */
 static void add_linux(struct tc_buf *out, const struct tc_plan *plan, enum tc_oci_kind kind)
 {
-    static const char *const masked[] = {
-        "/proc/acpi", "/proc/asound",     "/proc/interrupts",    "/proc/kcore",
-        "/proc/keys", "/proc/key-users",  "/proc/latency_stats", "/proc/sched_debug",
-        "/proc/scsi", "/proc/timer_list", "/proc/timer_stats"};
     static const char *const frozen[] = {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
                                          "/proc/sysrq-trigger"};
     static const char *const namespaces[] = {"user", "pid", "mount", "network",
@@ -133,7 +129,10 @@ static void add_linux(struct tc_buf *out, const struct tc_plan *plan, enum tc_oc
         tc_buf_adds(out, "],\"uidMappings\":[{\"containerID\":0,\"hostID\":0,\"size\":1}],"
                          "\"gidMappings\":[{\"containerID\":0,\"hostID\":0,\"size\":1}");
     tc_buf_adds(out, "],\"maskedPaths\":[");
-    add_words(out, masked, TC_COUNT(masked));
+    for (const struct tc_masked_proc *m = tc_masked_proc; m->path; m++) {
+        add_element(out);
+        add_text(out, m->path);
+    }
     tc_buf_adds(out, "],\"readonlyPaths\":[");
     add_words(out, frozen, TC_COUNT(frozen));
     tc_buf_adds(out, "],\"seccomp\":");

@@ -25,6 +25,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "cage/stages.h"
+#include "linux/privileges.h"
 #include "linux/seccomp_changes.h"
 #include "policy/clauses.h"
 #include "policy/system_paths.h"
