@@ -7,8 +7,11 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/cleanup.h"
+
+enum { STACK = 512 << 10, STACK_LEAST = 64 << 10 };
 
 const char *tc_wasm_load(const char *path, struct tc_wasm *ret)
 {
@@ -24,6 +27,17 @@ const char *tc_wasm_load(const char *path, struct tc_wasm *ret)
     return NULL;
 }
 
+/* What a guest may use of our stack. The engine does not look at how large that is: a guest that
+ * goes too deep is to be stopped by the engine, not to end us. Nor does it take any number: one
+ * beyond its own stacks' size makes it abort. */
+static size_t stack_size(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur / 2 >= STACK)
+        return STACK;
+    return limit.rlim_cur / 2 > STACK_LEAST ? limit.rlim_cur / 2 : STACK_LEAST;
+}
+
 /* One thread, and one memory, whose addresses the calls of wasi/ understand. */
 struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api)
 {
@@ -35,6 +49,9 @@ struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api)
     api->wasmtime_config_wasm_memory64_set(config, false);
     api->wasmtime_config_wasm_multi_memory_set(config, false);
     api->wasmtime_config_native_unwind_info_set(config, false);
+    /* a guest that runs on looks at the clock now and then: see clock.c */
+    api->wasmtime_config_epoch_interruption_set(config, true);
+    api->wasmtime_config_max_wasm_stack_set(config, stack_size());
     return api->wasm_engine_new_with_config(config);
 }
 

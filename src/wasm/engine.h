@@ -58,6 +58,9 @@ enum { TC_WASM_FUNC = 0, TC_WASM_MEMORY = 3 };
 
 typedef struct wasm_trap *tc_wasm_callback(void *env, struct wasmtime_caller *caller,
                                            union wasmtime_raw *values, size_t count);
+/* Called when the epoch has gone past its mark: NULL goes on until the mark after *ret_delta. */
+typedef struct wasmtime_error *tc_wasm_epoch(struct wasmtime_context *context, void *data,
+                                             uint64_t *ret_delta, uint8_t *ret_kind);
 
 /* X(type of the answer, name, arguments) */
 #define TC_WASM_API(X)                                                                            \
@@ -67,6 +70,9 @@ typedef struct wasm_trap *tc_wasm_callback(void *env, struct wasmtime_caller *ca
     X(void, wasmtime_config_wasm_memory64_set, (struct wasm_config *, bool))                      \
     X(void, wasmtime_config_wasm_multi_memory_set, (struct wasm_config *, bool))                  \
     X(void, wasmtime_config_native_unwind_info_set, (struct wasm_config *, bool))                 \
+    X(void, wasmtime_config_epoch_interruption_set, (struct wasm_config *, bool))                 \
+    X(void, wasmtime_config_max_wasm_stack_set, (struct wasm_config *, size_t))                   \
+    X(void, wasmtime_engine_increment_epoch, (struct wasm_engine *))                              \
     X(struct wasm_engine *, wasm_engine_new_with_config, (struct wasm_config *))                  \
     X(void, wasm_engine_delete, (struct wasm_engine *))                                           \
     X(struct wasmtime_error *, wasmtime_module_new,                                               \
@@ -85,6 +91,9 @@ typedef struct wasm_trap *tc_wasm_callback(void *env, struct wasmtime_caller *ca
     X(struct wasmtime_context *, wasmtime_store_context, (struct wasmtime_store *))               \
     X(void, wasmtime_store_limiter,                                                               \
       (struct wasmtime_store *, int64_t, int64_t, int64_t, int64_t, int64_t))                     \
+    X(void, wasmtime_store_epoch_deadline_callback,                                               \
+      (struct wasmtime_store *, tc_wasm_epoch *, void *, void (*)(void *)))                       \
+    X(void, wasmtime_context_set_epoch_deadline, (struct wasmtime_context *, uint64_t))           \
     X(void, wasmtime_store_delete, (struct wasmtime_store *))                                     \
     X(struct wasmtime_linker *, wasmtime_linker_new, (struct wasm_engine *))                      \
     X(void, wasmtime_linker_delete, (struct wasmtime_linker *))                                   \

@@ -34,6 +34,7 @@ static bool read_options(struct tc_wasm_order *order, char **at)
         {"--code", .text = &order->code},
         {"--code-digest", .text = &order->code_digest},
         {"--memory", .number = &order->memory},
+        {"--cpu-time", .number = &order->cpu_time},
         {"--read", .list = &order->read},
         {"--write", .list = &order->write},
         {"--env", .list = &order->env},
@@ -49,7 +50,7 @@ static bool read_options(struct tc_wasm_order *order, char **at)
         if (!tc_strv_add(&order->args, *at))
             return false;
     return order->engine && order->module && (!order->code || order->code_digest) &&
-           order->memory >= 0;
+           order->memory >= 0 && order->cpu_time >= 0;
 }
 
 int main(int argc, char **argv)

@@ -127,6 +127,7 @@ int tc_wasm_run(const struct tc_wasm_order *order)
     struct wasmtime_store *store = api->wasmtime_store_new(engine, NULL, NULL);
     api->wasmtime_store_limiter(store, order->memory ? order->memory : -1, TABLE_ELEMENTS,
                                 INSTANCES, TABLES, MEMORIES);
+    tc_wasm_watch_time(api, engine, store, order->cpu_time);
     int code = start(linker, api->wasmtime_store_context(store), module,
                      order->args.count ? order->args.items[0] : order->module);
     /* the kernel takes all back, and sooner */

@@ -16,6 +16,7 @@ struct tc_wasm_order {
     const char *engine, *module, *digest;
     const char *code, *code_digest; /* what it was compiled to */
     int64_t memory;                 /* bytes of a module's memory; 0: as many as there are */
+    int64_t cpu_time;               /* milliseconds of the whole process; 0: no matter */
     struct tc_strv read, write;     /* what it may see and change, as it is named here */
     struct tc_strv env, args;
 };
@@ -35,6 +36,9 @@ int tc_wasm_exit_code(const struct tc_wasi *guest);
 /* run.c, edge.c: the module in Wasmtime or in WasmEdge; its exit code. */
 int tc_wasm_run_edge(const struct tc_wasm_order *order);
 int tc_wasm_run(const struct tc_wasm_order *order);
+/* clock.c: ends the process when its processor time is spent, as the kernel would. */
+void tc_wasm_watch_time(const struct tc_wasm *api, struct wasm_engine *engine,
+                        struct wasmtime_store *store, int64_t cpu_time);
 /* compile.c */
 int tc_wasm_compile(const struct tc_wasm_order *order);
 int tc_wasm_inspect(const struct tc_wasm_order *order);

@@ -88,7 +88,8 @@ static bool replace_words(const struct tc_grant *grant, words_of *begin, struct 
     struct tc_strv *v = &plan->argv;
     *v = plan->env = (struct tc_strv){0};
     bool fine = begin(v, grant) && word(v, "--module", MODULE) &&
-                numbered(v, "--memory", plan->limits.memory);
+                numbered(v, "--memory", plan->limits.memory) &&
+                numbered(v, "--cpu-time", plan->limits.cpu_time_ms);
     if (grant->module_digest)
         fine = fine && word(v, "--digest", grant->module_digest);
     if (grant->module_code)

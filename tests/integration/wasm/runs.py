@@ -171,6 +171,9 @@ def ends(s):
         check(answer.status == "timeout" and answer.usage["wall_ms"] < 8000, f"{words[0]} ends at the deadline", answer)
     answer = call(s, "spin", more='cpu_time = "500ms"\ntimeout = "20s"')
     check(answer.status == "limit" and answer.limit == "cpu_time", "processor time is bounded", answer)
+    check(500 <= answer.usage["cpu_ms"] < 560, "and the guest ends when it is spent, not when somebody looks", answer)
+    answer = call(s, "spin", more='cpu_time = "500ms"\ntimeout = "20s"\npids = 1')
+    check(answer.status == "limit" and answer.limit == "cpu_time", "a worker that may have no thread is watched from outside", answer)
     answer = call(s, "grow", memory='{ max = "128MiB", by = "any" }')
     check(answer.status == "ok" and 0 < int(answer.out) <= 128, "memory ends at its limit", answer)
     answer = call(s, "shout", more='output = { limit = "1MiB", over = "truncate" }')
@@ -238,7 +241,7 @@ def compiled(s):
     # the proof that a fitting record is believed: with the user's own key one is made for something else
     key = open(os.path.join(os.path.dirname(code), "key"), "rb").read()
     module_digest, other = "sha256:" + hashlib.sha256(open(module, "rb").read()).hexdigest(), hashlib.sha256(b"other").hexdigest()
-    text = f"toolcage-wasm 1\nwasmtime 50.0.1 settings 1\n{module_digest}\nsha256:{other}\n".encode()
+    text = f"toolcage-wasm 1\nwasmtime 50.0.1 settings 2\n{module_digest}\nsha256:{other}\n".encode()
     write_over(record, f"sha256:{other}\nsha256:{hmac.new(key, text, 'sha256').hexdigest()}\n".encode())
     with open(os.path.join(os.path.dirname(code), f"{other}.cwasm"), "wb") as file:
         file.write(b"other")
