@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -418,6 +419,32 @@ static int event(struct tc_cage *cage)
     return rc;
 }
 
+/* ---- samples
+ * ---------------------------------------------------------------------------------------------- */
+
+/* Is there a process of the cage to look at? An engine takes its time to bring PID 1; and once it
+ * has reaped it, that number is nobody's, or a stranger's, and we may hear of the end much later.
+ */
+static bool is_there(const struct engine *e)
+{
+    struct pollfd first = {.fd = e->first, .events = POLLIN};
+    return e->first >= 0 && poll(&first, 1, 0) == 0;
+}
+
+static int64_t cpu_us(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    if (!cage->over && !p->child.reaped && !is_there(own(cage)))
+        return p->seen_cpu_us;
+    int64_t used = tc_local_cpu_us(cage);
+    return used < 0 && !is_there(own(cage)) ? p->seen_cpu_us : used;
+}
+
+static int64_t shared_bytes(struct tc_cage *cage)
+{
+    return is_there(own(cage)) ? tc_local_shared_bytes(cage) : 0;
+}
+
 /* ---- its end
  * ---------------------------------------------------------------------------------------------- */
 
@@ -430,7 +457,7 @@ static void signal_cage(struct tc_cage *cage, bool at_once)
         return;
     if (at_once) {
         p->asked_us = p->asked_us ? p->asked_us : tc_now_us();
-        (void)tc_local_cpu_us(cage);
+        (void)cpu_us(cage);
         tc_proxy_kill(cage);
         tc_engine_talk_close(&e->talk);
     }
@@ -522,7 +549,7 @@ static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
 #define WORKS                                                                                  \
     .probe = probe, .lease = lease, .prepare = prepare, .start = start, .event = event,        \
     .notify = tc_process_notify, .oomed = tc_local_oomed, .signal = signal_cage, .reap = reap, \
-    .cpu_us = tc_local_cpu_us, .shared_bytes = tc_local_shared_bytes, .usage = tc_local_usage, \
+    .cpu_us = cpu_us, .shared_bytes = shared_bytes, .usage = tc_local_usage,                   \
     .collect = tc_process_collect, .collected = tc_process_collected,                          \
     .uncollect = tc_process_uncollect, .holds_much = tc_local_holds_much,                      \
     .release = tc_local_release, .destroy = destroy,

@@ -270,6 +270,22 @@ def kills(path, rounds):
         engines.ask(path, "DELETE", f"/v1.40/containers/{one}?force=1")
 
 
+def late(path):
+    """A PID 1 that takes long to come, or of whose end the engine tells late, is not one whose processor time cannot be read."""
+    process = start(policy(KIND, path, f'filesystem.writable = ["{PLACE}/ws"]\ntimeout = "60s"\ncpu_time = "50s"'), "sh", "-c", f"echo > {PLACE}/ws/begun; sleep 59")
+    deadline = time.monotonic() + 50
+    while not os.path.exists(f"{PLACE}/ws/begun") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    family = ours(process.pid)
+    os.kill(family["toolcage-engine"], signal.SIGSTOP)
+    kill_containers(path)
+    time.sleep(3)  # thirty samples
+    os.kill(family["toolcage-engine"], signal.SIGCONT)
+    result = json.loads(process.communicate(timeout=60)[0])
+    tap.check(result["status"] == "error" and [result["error"][key] for key in ("code", "stage", "subject")] == ["backend", "supervise", "PID 1"],
+              "a container that somebody killed is not taken for a limit that cannot be seen", result)
+
+
 def doctor(path):
     """Where an engine stands in its usual place, it is tried, and named with its rights and its runtime."""
     if USER is not None:
@@ -308,7 +324,7 @@ def main():
         return
     try:
         with engines.started(KIND, USER) as path:
-            for part in (life, image, others, many, doctor):
+            for part in (life, image, others, many, late, doctor):
                 part(path)
             kills(path, 4 if KIND == "docker" else 3)
             tap.check(engines.left(path) == [], "no container is left", engines.containers(path))
