@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Time in microseconds, and identifiers of calls that sort by it. */
 #ifndef TC_BASE_CLOCK_H
 #define TC_BASE_CLOCK_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * A tree that goes: what a tool left in it is not trusted. */
 #ifndef TC_BASE_REMOVE_H
 #define TC_BASE_REMOVE_H
 

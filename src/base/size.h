@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * How large a tree is on its disk: what a tool left in it is not trusted. */
 #ifndef TC_BASE_SIZE_H
 #define TC_BASE_SIZE_H
 

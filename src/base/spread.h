@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Which processor a new process begins on. */
 #ifndef TC_BASE_SPREAD_H
 #define TC_BASE_SPREAD_H
 

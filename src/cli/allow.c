@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * `toolcage allow`: the edit of the policy that would have allowed what was denied last. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * `toolcage call`: a registered tool, as a model calls it. */
 #include <errno.h>
 #include <string.h>
 

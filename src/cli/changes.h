@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Changes that wait for an answer, asked for where there is a person. */
 #ifndef TC_CLI_CHANGES_H
 #define TC_CLI_CHANGES_H
 

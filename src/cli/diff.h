@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * What changes would do to this machine's files, as a person reads it. */
 #ifndef TC_CLI_DIFF_H
 #define TC_CLI_DIFF_H
 

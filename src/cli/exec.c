@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * `toolcage exec`: one command in a cage. */
 #include <string.h>
 
 #include "cli/habits.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * `toolcage init`: a first policy to edit. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

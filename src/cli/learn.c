@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * `toolcage learn`: runs a command, and writes the least policy that allows what it touched. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>

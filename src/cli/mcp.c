@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * `toolcage mcp`: the policy's tools as an MCP server. */
 #include "mcp/mcp.h"
 
 #include <string.h>

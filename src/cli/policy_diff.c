@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * `toolcage policy diff`: what one policy allows beyond another. */
 #include <stdio.h>
 #include <string.h>
 

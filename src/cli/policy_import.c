@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * `toolcage policy import`: settings of other sandboxes as a policy. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

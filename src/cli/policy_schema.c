@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * `toolcage policy schema`: the JSON schema of a policy, for editors. */
 #include <string.h>
 
 #include "cli/failure.h"

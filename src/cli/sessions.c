@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * `toolcage sessions`: what calls with --session keep, and its end. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * `toolcage shell`: a terminal inside the cage of a tool. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

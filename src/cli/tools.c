@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * `toolcage tools`: what a policy offers to a model. */
 #include <stdio.h>
 #include <string.h>
 

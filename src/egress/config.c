@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * What the proxy is told of its call, over the wire. */
 #include "egress/egress.h"
 
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * What the program before an engine is told of its container, over the wire. */
 #include <stdlib.h>
 
 #include "engine/engine.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * The kernel modules that a guest needs, with what they need, into its first archive. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

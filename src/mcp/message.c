@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * One JSON-RPC message: read whole, or refused with the protocol's code. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

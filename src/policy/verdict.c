@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * What a grant says of one path, host or variable, and by which line. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * libfyaml, loaded when the first policy in YAML comes. */
 #include <dlfcn.h>
 
 #include "base/cleanup.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * The stages of a container's start, in the order in which they are told. */
 #ifndef TC_OCI_STAGES_H
 #define TC_OCI_STAGES_H
 
