@@ -141,6 +141,7 @@ def matrix(options, ends):
             for clause, how in result["enforcement"].items():
                 ways = columns[backend].setdefault(clause, [])
                 how = re.sub(r"\bcgroup v(1, buffers of sockets not counted|[12])(?![0-9])", "control group", how)
+                how = re.sub(r"\bkernel on (systrap|ptrace|kvm)\b", "kernel on a platform of runsc's", how)
                 if how not in ways:
                     ways.append(how)
     with open(os.path.join(ROOT, "docs/backends.md"), encoding="utf-8") as file:

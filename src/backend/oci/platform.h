@@ -14,10 +14,13 @@ enum { TC_OCI_ANSWER_MS = 5000 };
 #define TC_OCI_PTRACE "ptrace"
 
 /* What a call gets for its policy's word (NULL: it says none), in order, NULL-terminated: the named
- * one, or systrap and ptrace. NULL: there is none of this name. */
-const char *const *tc_oci_platforms(const char *wish);
-/* ptrace had to be taken: systrap is not tried again in this helper's life. */
-void tc_oci_first_failed(void);
+ * one, or systrap and ptrace; without systrap where that failed in this helper's life, or with this
+ * runsc in another's within the last hour. Without a runtime all that there are. NULL: there is
+ * none of this name. */
+const char *const *tc_oci_platforms(const char *wish, const char *runtime);
+/* ptrace had to be taken: remembered. Or systrap was asked again, and works. */
+void tc_oci_first_failed(const char *runtime);
+void tc_oci_first_works(void);
 
 /* The process around runsc: the file of our PID 1 by its other name. Its words are the platforms,
  * "--", and runsc's command, in which the word "-" is where the platform goes. It is PID 1 of the

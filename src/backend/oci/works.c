@@ -24,6 +24,7 @@
 #include "backend/oci/version.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/strv.h"
 #include "cage/cage.h"
 #include "cage/enforce.h"
 #include "cage/image.h"
@@ -275,7 +276,9 @@ static int refuse_platform(struct tc_cage *cage, const char *why)
 static int prepare(struct tc_cage *cage)
 {
     const char *wish = tc_setting(&cage->plan->settings, "platform");
-    if (is_sentry(cage) && !(own(cage)->platforms = tc_oci_platforms(wish)))
+    /* the doctor asks again */
+    const char *known = cage->plan->grant ? own(cage)->path : NULL;
+    if (is_sentry(cage) && !(own(cage)->platforms = tc_oci_platforms(wish, known)))
         return refuse_platform(cage, "there is none of this name");
     if (tc_process_prepare(cage) < 0)
         return -1;
@@ -316,17 +319,39 @@ static const char *platform_of(const struct oci *o, bool *ret_other)
     return o->platforms[o->platforms[1] && *ret_other ? 1 : 0];
 }
 
+/* For other calls, and for the result: which one it is, is known with the answer. */
+static int learn_platform(struct tc_cage *cage)
+{
+    struct oci *o = own(cage);
+    struct tc_outcome *outcome = cage->outcome;
+    bool other = false;
+    const char *platform = platform_of(o, &other);
+    if (other)
+        tc_oci_first_failed(o->path);
+    else if (!cage->plan->grant)
+        tc_oci_first_works();
+    for (size_t i = 0; i < outcome->enforced_count; i++) {
+        if (outcome->enforced[i].clause != TC_CLAUSE_SYSCALLS)
+            continue;
+        free(outcome->enforced[i].mechanism);
+        outcome->enforced[i].mechanism =
+            tc_format("gVisor's own kernel on %s, and in it our filter; refused calls are not "
+                      "listed",
+                      platform);
+        if (!outcome->enforced[i].mechanism)
+            return tc_cage_fail_memory(cage, "enforce");
+    }
+    return 0;
+}
+
 static int event(struct tc_cage *cage)
 {
     struct oci *o = own(cage);
     /* what the runtime's process said before, on the socket that PID 1's takes the place of */
     int rc = tc_process_event(cage);
     if (rc == 0 && tc_oci_talk_accept(&o->talk, TC_PRIV(cage)->child.report)) {
-        bool other;
-        if (platform_of(o, &other) && other)
-            tc_oci_first_failed();
         cage->err_held = false;
-        rc = tell_inner(cage) < 0 ? -1 : tc_process_event(cage);
+        rc = learn_platform(cage) < 0 || tell_inner(cage) < 0 ? -1 : tc_process_event(cage);
     }
     if (cage->over && o->runtime->copies) {
         o->told = true;

@@ -170,6 +170,22 @@ def what_was_tried_is_used(s):
         check(answer.status == "ok" and answer.out == "ran\n" and answer.stderr["text"] == "" and runtime.asked() == asked, name, (runtime.asked(), answer))
 
 
+def what_failed_is_remembered(s):
+    """By the next helper, of this very program, for an hour; and doctor asks again."""
+    runtime = StandIn(s, fails="systrap")
+    def ask(platform=None):
+        answer = finish(runtime.popen(s, "/bin/echo", "ran", more=more(platform)))
+        return answer.out == "ran\n" and answer.enforcement["syscalls"].split(",")[0]
+    said = [ask(), ask()]
+    check(said == ["gVisor's own kernel on ptrace"] * 2 and runtime.asked() == ["systrap", "ptrace", "ptrace"], "a platform that failed is not tried by each call", (said, runtime.asked()))
+    done = subprocess.run([*runtime.wrap, runtime.program, "doctor", "--json"], env=s.environ, cwd=s.ws, capture_output=True, timeout=60 * PATIENCE, check=False)
+    row = next(row for row in json.loads(done.stdout)["backends"] if row["backend"] == "gvisor")
+    check(runtime.asked()[3:] == ["systrap", "ptrace"] and "ptrace; systrap: " in row["mechanism"], "the doctor tries it again, and says why it failed", (row, runtime.asked()))
+    other = StandIn(s, plays="systrap")
+    answer = finish(other.popen(s, "/bin/echo", "ran", more=more()))
+    check(other.asked() == ["systrap"] and "kernel on systrap," in answer.enforcement["syscalls"], "another runsc is another matter", (other.asked(), answer))
+
+
 def its_words_are_whole(s):
     """Also where another platform could still have been taken, and the tool outlives neither its streams nor their end."""
     runtime = StandIn(s, plays="systrap")
@@ -258,7 +274,7 @@ def a_server_learns(s):
 def main():
     if not RUNSC:
         skip_all("skipped: runsc is not installed")
-    run(what_is_said_is_used, each_works_or_is_refused, one_that_hangs_is_ended, what_was_tried_is_used, its_words_are_whole, other_words_are_not_its_own,
+    run(what_is_said_is_used, each_works_or_is_refused, one_that_hangs_is_ended, what_was_tried_is_used, what_failed_is_remembered, its_words_are_whole, other_words_are_not_its_own,
         a_server_learns)
 
 

@@ -10,9 +10,12 @@
 #include "base/cleanup.h"
 #include "test.h"
 
+/* No file has this name, so nothing is remembered of it outside of this process. */
+#define RUNTIME "/nonexistent/runsc"
+
 static void expect(const char *wish, const char *first, const char *second)
 {
-    const char *const *list = tc_oci_platforms(wish);
+    const char *const *list = tc_oci_platforms(wish, RUNTIME);
     assert_non_null(list);
     assert_string_equal(list[0], first);
     if (second) {
@@ -27,15 +30,20 @@ static void a_named_one_is_alone(void **state)
     expect("ptrace", "ptrace", NULL);
     expect("systrap", "systrap", NULL);
     expect("kvm", "kvm", NULL);
-    assert_null(tc_oci_platforms(""));
-    assert_null(tc_oci_platforms("Systrap"));
-    assert_null(tc_oci_platforms("--"));
+    assert_null(tc_oci_platforms("", RUNTIME));
+    assert_null(tc_oci_platforms("Systrap", RUNTIME));
+    assert_null(tc_oci_platforms("--", RUNTIME));
 }
 
 static void without_a_name_there_is_an_order(void **state)
 {
     expect(NULL, "systrap", "ptrace");
-    tc_oci_first_failed();
+    tc_oci_first_failed(RUNTIME);
+    expect(NULL, "ptrace", NULL);
+    assert_string_equal(tc_oci_platforms(NULL, NULL)[0], "systrap"); /* who asks again */
+    tc_oci_first_works();
+    expect(NULL, "systrap", "ptrace");
+    tc_oci_first_failed(RUNTIME);
     expect(NULL, "ptrace", NULL);
     expect("systrap", "systrap", NULL);
 }
