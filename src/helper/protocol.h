@@ -30,14 +30,21 @@
  *
  * Where no descriptor can travel (a pipe, a serial port, a socket into a machine) the same jobs go
  * inline, as frames on a stream of bytes (base/frame.h), one job at a time:
- *     helper   HELLO          its build, once, before anything else
- *     library  JOB            a tc_job: CALL or PROBE; then what it announces:
- *              PLAN           of a CALL, and SECRETS where it says so; the call begins with the
- * last INPUT …        what the tool reads, unless TC_STDIN_NONE; INPUT_END ends it. No more than
- * TC_INPUT_WINDOW of it may be on its way CANCEL, RESIZE as above helper   TAKEN          four
- * bytes: so much of the input was taken, and as much may follow OUT, ERR       output, with
- * plan.stream DONE           the outcome; empty: it could not be told A peer that breaks these
- * rules is not answered: its stream and its calls end. So do they when the stream ends. */
+ * - The helper says HELLO, its build, once, before anything else.
+ * - To a helper that takes some, the library sends the granted trees: an ENTRY announces each, and
+ *   then come its entries (carry/carry.h), after that of a file its BYTES, eight that say where and
+ *   those that go there; FILES_END after the last one.
+ * - JOB is a tc_job, CALL or PROBE; then comes what it announces: PLAN of a CALL, and SECRETS where
+ *   it says so. The call begins with the last of them.
+ * - INPUT is what the tool reads, unless TC_STDIN_NONE; INPUT_END ends it. No more than
+ *   TC_INPUT_WINDOW of it may be on its way. CANCEL and RESIZE as above.
+ * - The helper says TAKEN, four bytes: so much of the input was taken, and as much may follow; with
+ *   plan.stream OUT and ERR, output; where trees were given, what has gone of them as REMOVAL, and
+ *   what has changed as ENTRY and BYTES, to a FILES_END; and DONE, the outcome; empty: it could not
+ *   be told.
+ *
+ * A peer that breaks these rules is not answered: its stream and its calls end. So do they when the
+ * stream ends. */
 #ifndef TC_HELPER_PROTOCOL_H
 #define TC_HELPER_PROTOCOL_H
 
@@ -85,6 +92,10 @@ enum tc_frame_kind {
     TC_FRAME_OUT,
     TC_FRAME_ERR,
     TC_FRAME_DONE,
+    TC_FRAME_ENTRY,
+    TC_FRAME_REMOVAL, /* the number of a grant, and a path below it */
+    TC_FRAME_BYTES,
+    TC_FRAME_FILES_END,
     TC_FRAME_KINDS
 };
 enum { TC_INPUT_WINDOW = 256 << 10, TC_PLAN_BYTES_MAX = 64 << 20, TC_SECRETS_BYTES_MAX = 1 << 20 };

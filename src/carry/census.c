@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What stands in a tree, sorted, to be sent or to be compared with what stands there later. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "carry/carry.h"
+#include "linux/walk.h"
+
+struct taking {
+    struct tc_census *census;
+    const struct tc_strv *skip;
+    int errnum;
+};
+
+static int add(struct taking *t, const char *path, const struct statx *st)
+{
+    struct tc_census *c = t->census;
+    char *kept = tc_arena_format(&c->arena, "%s", path);
+    struct tc_carry_seen *seen = kept ? TC_PUSH(c->items, c->count) : NULL;
+    if (!seen) {
+        t->errnum = ENOMEM;
+        return -1;
+    }
+    *seen = (struct tc_carry_seen){.path = kept,
+                                   .inode = st->stx_ino,
+                                   .size = st->stx_size,
+                                   .blocks = st->stx_blocks,
+                                   .mode = st->stx_mode,
+                                   .uid = st->stx_uid,
+                                   .mtime = st->stx_mtime,
+                                   .ctime = st->stx_ctime};
+    return 0;
+}
+
+/* What may not be read is there, without what it holds. */
+static int visit(void *userdata, const struct tc_walk_entry *e)
+{
+    struct taking *t = userdata;
+    unsigned mode = e->st->stx_mode;
+    if (!S_ISDIR(mode) && !S_ISREG(mode) && !S_ISLNK(mode))
+        return 0;
+    if (strlen(e->relative) > TC_CARRY_PATH_MAX) {
+        t->errnum = ENAMETOOLONG;
+        return -1;
+    }
+    if (add(t, e->relative, e->st) < 0)
+        return -1;
+    if (!S_ISDIR(mode))
+        return 0;
+    return (t->skip && tc_strv_has(t->skip, e->relative)) ||
+           faccessat(e->dirfd, e->name, R_OK | X_OK, 0) < 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const struct tc_carry_seen *x = a, *y = b;
+    return strcmp(x->path, y->path);
+}
+
+static int fail(struct tc_census *c, const char *where, int errnum)
+{
+    tc_strcopy(c->left, sizeof(c->left), where);
+    errno = errnum;
+    return -1;
+}
+
+static int walk_all(struct taking *t, int fd, size_t most)
+{
+    struct tc_walk walk = {.visit = visit, .userdata = t, .entries_max = (int64_t)most};
+    if (tc_walk(&walk, fd) < 0)
+        return fail(t->census, walk.path, t->errnum ? t->errnum : errno);
+    if (walk.skipped)
+        return fail(t->census, walk.left, walk.seen >= walk.entries_max ? EFBIG : EACCES);
+    return 0;
+}
+
+int tc_census_take(struct tc_census *c, int parent, const char *name, const struct tc_strv *skip,
+                   size_t most)
+{
+    struct taking t = {.census = c, .skip = skip};
+    struct statx st;
+    *c = (struct tc_census){0};
+    _autofd_ int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -1;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0 ||
+        add(&t, "", &st) < 0)
+        return -1;
+    if (S_ISDIR(st.stx_mode) && walk_all(&t, fd, most) < 0)
+        return -1;
+    qsort(c->items, c->count, sizeof(*c->items), by_path);
+    return 0;
+}
+
+void tc_census_done(struct tc_census *c)
+{
+    free(c->items);
+    tc_arena_done(&c->arena);
+    *c = (struct tc_census){0};
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Name by name: the filter of the cages, in which the host's side runs, refuses openat2. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+
+#include "carry/carry.h"
+#include "linux/walk.h"
+
+static bool is_name(const char *name, size_t len)
+{
+    return len > 0 && len <= NAME_MAX && !(len == 1 && name[0] == '.') &&
+           !(len == 2 && name[0] == '.' && name[1] == '.') && !memchr(name, '\0', len);
+}
+
+bool tc_carry_path(const char *path, size_t len)
+{
+    size_t depth = 0;
+    if (len == 0)
+        return true;
+    if (len > TC_CARRY_PATH_MAX)
+        return false;
+    for (const char *end = path + len; depth <= TC_WALK_DEEPEST; depth++) {
+        const char *slash = memchr(path, '/', (size_t)(end - path));
+        size_t n = (size_t)((slash ? slash : end) - path);
+        if (!is_name(path, n))
+            return false;
+        if (!slash)
+            return true;
+        path = slash + 1;
+    }
+    return false;
+}
+
+static int step(int dir, const char *name, size_t len)
+{
+    char text[NAME_MAX + 1];
+    if (!is_name(name, len)) {
+        errno = EINVAL;
+        return -1;
+    }
+    memcpy(text, name, len);
+    text[len] = '\0';
+    return openat(dir, text, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Owned; the directory at the first `len` bytes of the path. */
+static int walk(int root, const char *path, size_t len)
+{
+    int at = -1;
+    for (const char *end = path + len; path < end;) {
+        const char *slash = memchr(path, '/', (size_t)(end - path));
+        const char *last = slash ? slash : end;
+        int next = step(at < 0 ? root : at, path, (size_t)(last - path));
+        int saved = errno;
+        if (at >= 0)
+            (void)close(at);
+        errno = saved;
+        if (next < 0)
+            return -1;
+        at = next;
+        path = slash ? slash + 1 : end;
+    }
+    return at;
+}
+
+int tc_way_to(struct tc_way *w, const char *path, const char **ret_name)
+{
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    *ret_name = slash ? slash + 1 : path;
+    if (!slash)
+        return w->root;
+    if (w->dir >= 0 && strlen(w->at) == len && memcmp(w->at, path, len) == 0)
+        return w->dir;
+    int root = w->root;
+    tc_way_done(w);
+    *w = TC_WAY(root);
+    w->at = strndup(path, len);
+    w->dir = w->at ? walk(root, path, len) : -1;
+    return w->dir;
+}
+
+void tc_way_done(struct tc_way *w)
+{
+    int saved = errno;
+    if (w->dir >= 0)
+        (void)close(w->dir);
+    free(w->at);
+    w->dir = -1;
+    w->at = NULL;
+    errno = saved;
+}
