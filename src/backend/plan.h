@@ -16,6 +16,7 @@ enum tc_mount_kind {
     TC_MOUNT_FILE,   /* a small file with `content` */
     TC_MOUNT_COPY,   /* a small file of the host, copied, skipped when missing */
     TC_MOUNT_SOCKET, /* a unix socket of the host */
+    TC_MOUNT_DEVICE, /* a device of the host, for a program of ours: no policy names one */
 };
 
 /* Whether the host wants output as it comes: what the limit keeps, or all of it. */

@@ -92,11 +92,8 @@ static int put_users(int root, const struct tc_root_spec *spec)
     return tc_put_file(root, "etc/group", group, strlen(group), 0444);
 }
 
-static int put_device(int root, const char *name)
+static int put_device_at(int root, const char *host, const char *at)
 {
-    char host[32], at[32];
-    (void)snprintf(host, sizeof(host), "/dev/%s", name);
-    (void)snprintf(at, sizeof(at), "dev/%s", name);
     _autofd_ int from = open(host, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
     if (from < 0 || fstat(from, &st) < 0)
@@ -110,6 +107,13 @@ static int put_device(int root, const char *name)
     if (tree < 0 || tc_put_file(root, at, "", 0, 0666) < 0)
         return -1;
     return tc_move_mount(tree, root, at);
+}
+
+static int put_device(int root, const char *name)
+{
+    char host[32];
+    (void)snprintf(host, sizeof(host), "/dev/%s", name);
+    return put_device_at(root, host, host + 1);
 }
 
 /* Of a call with a terminal. /dev/tty stands for whatever controls who opens it, so it is no way to
@@ -161,6 +165,8 @@ static int put_mount(int root, const struct tc_mount *m)
         return put_copy(root, m);
     case TC_MOUNT_FILE:
         return tc_put_file(root, relative(m->path), m->content, strlen(m->content), 0444);
+    case TC_MOUNT_DEVICE:
+        return put_device_at(root, m->from, relative(m->path));
     case TC_MOUNT_READ:
     case TC_MOUNT_WRITE:
     case TC_MOUNT_SOCKET:

@@ -47,8 +47,8 @@ struct toolcage_call {
     int image;     /* keeps its root in the store of images; -1: none */
     bool installs; /* it is the install phase of a tool, which only the operator begins */
     struct tc_install_stage *stage; /* where it installs; NULL: nowhere (yet) */
-    const char *work, *module; /* what is done with a module in place of running it; NULL: nothing.
-                                * Borrowed */
+    const char *work, *module;      /* what is done with a module, or by what a machine is tried, in
+                                     * place      of running a tool; NULL: nothing. Borrowed */
     int64_t started_us, sent_us;
     struct tc_timing steps[4]; /* the library's own; names are static text */
     size_t step_count;

@@ -86,13 +86,13 @@ static bool has_engine(const char *name)
 }
 
 /* The same of what runs modules or machines, which is looked for and not tried. */
-static int engine_lacks(const struct tc_grant *grant, const char *name, char **ret,
-                        struct toolcage_error **err)
+static int engine_lacks(struct toolcage_engine *engine, const struct tc_grant *grant,
+                        const char *name, char **ret, struct toolcage_error **err)
 {
     _autofree_ char *path = NULL;
     struct toolcage_error *why = NULL;
     int r = tc_modules_run(name) ? tc_modules_engine(name, &path, &why)
-                                 : tc_machines_look(grant, &path, &why);
+                                 : tc_machines_look(engine, grant, &why);
     *ret = r < 0 ? strdup(tc_error_message(why)) : NULL;
     tc_error_free(why);
     return r < 0 && !*ret ? tc_fail_memory(err) : 0;
@@ -112,7 +112,7 @@ static int judge(struct toolcage_engine *engine, const struct tc_grant *grant, c
     if (r < 0 || *ret_reason)
         return r;
     if (has_engine(name))
-        return engine_lacks(grant, name, ret_reason, err);
+        return engine_lacks(engine, grant, name, ret_reason, err);
     *ret_reason = front->absent ? front->absent(grant) : NULL;
     if (*ret_reason)
         return 0;
@@ -214,7 +214,7 @@ static int holds(struct toolcage_engine *engine, const struct tc_grant *grant, c
         *ret = clauses_lacking(TC_CLAUSE_BIT(clause));
         return *ret ? 0 : tc_fail_memory(err);
     }
-    return has_engine(name) ? engine_lacks(grant, name, ret, err)
+    return has_engine(name) ? engine_lacks(engine, grant, name, ret, err)
                             : machine_holds(engine, name, clause, ret, err);
 }
 

@@ -105,26 +105,17 @@ static void add_cuts(struct tc_buf *buf, const char *lines)
     tc_buf_addc(buf, ']');
 }
 
-/* Who reads it has to know what a policy must say, and that nothing was tried that may hang. */
-static char *name_monitor(const char *path)
+/* What runs modules is looked for, not tried: its cage is the process backend's. What runs machines
+ * is tried once a boot of this one. */
+static void add_engine(struct toolcage_engine *engine, struct tc_buf *buf, const char *comma,
+                       const char *backend)
 {
-    return path ? tc_format("%s, by emulation ([backend.qemu] emulation = true); /dev/kvm is "
-                            "neither used nor tried",
-                            path)
-                : NULL;
-}
-
-/* What runs modules and machines is looked for, not tried: its cage is the process backend's. */
-static void add_engine(struct tc_buf *buf, const char *comma, const char *backend)
-{
-    _autofree_ char *path = NULL;
+    _autofree_ char *how = NULL;
     struct toolcage_error *why = NULL;
     struct tc_probe row = {.backend = (char *)(uintptr_t)backend, .whole = true};
-    bool modules = tc_modules_run(backend);
-    row.works = (modules ? tc_modules_engine(backend, &path, &why)
-                         : tc_machines_look(NULL, &path, &why)) == 0;
-    _autofree_ char *monitor = modules ? NULL : name_monitor(path);
-    row.mechanism = modules ? path : monitor;
+    row.works = (tc_modules_run(backend) ? tc_modules_engine(backend, &how, &why)
+                                         : tc_machines_tell(engine, &how, &why)) == 0;
+    row.mechanism = how;
     row.reason = (char *)(uintptr_t)(row.works ? "" : tc_error_message(why));
     row.fix = (char *)(uintptr_t)(row.works ? "" : tc_error_hint(why));
     tc_buf_adds(buf, comma);
@@ -132,8 +123,8 @@ static void add_engine(struct tc_buf *buf, const char *comma, const char *backen
     tc_error_free(why);
 }
 
-static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outcome *outcome,
-                       bool whole)
+static void add_probes(struct toolcage_engine *engine, struct tc_buf *buf, const char *key,
+                       const struct tc_outcome *outcome, bool whole)
 {
     const char *comma = "";
     tc_json_key(buf, key);
@@ -146,19 +137,19 @@ static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outc
         comma = ",";
     }
     if (whole)
-        add_engine(buf, comma, "wasm");
+        add_engine(engine, buf, comma, "wasm");
     if (whole)
-        add_engine(buf, ",", "qemu");
+        add_engine(engine, buf, ",", "qemu");
     tc_buf_addc(buf, ']');
 }
 
-static char *write_report(const struct tc_outcome *outcome)
+static char *write_report(struct toolcage_engine *engine, const struct tc_outcome *outcome)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
     tc_buf_addc(&buf, '{');
     add_machine(&buf);
-    add_probes(&buf, "clauses", outcome, false);
-    add_probes(&buf, "backends", outcome, true);
+    add_probes(engine, &buf, "clauses", outcome, false);
+    add_probes(engine, &buf, "backends", outcome, true);
     add_cuts(&buf, outcome->notice ? outcome->notice : "");
     tc_buf_addc(&buf, '}');
     return tc_buf_steal(&buf);
@@ -177,7 +168,7 @@ int tc_engine_doctor(struct toolcage_engine *engine, char **ret_json, struct too
     r = tc_outcome_read(fd, &outcome, err);
     if (r == 0 && !outcome.probe_count)
         r = fail_job(err, TOOLCAGE_EHELPER, "the helper reported no clause", 0);
-    char *json = r == 0 ? write_report(&outcome) : NULL;
+    char *json = r == 0 ? write_report(engine, &outcome) : NULL;
     tc_outcome_done(&outcome);
     if (r == 0 && !json)
         r = tc_fail_memory(err);

@@ -8,6 +8,7 @@
 
 #include "base/path.h"
 #include "base/root.h"
+#include "call/kvm.h"
 #include "call/launch.h"
 #include "image/index.h"
 #include "policy/backends.h"
@@ -121,37 +122,120 @@ static int find_disk(struct tc_grant *grant, struct toolcage_error **err)
 
 /* ---- the processor's help ------------------------------------------------------------------- */
 
-static int check_speed(const struct tc_grant *grant, struct toolcage_error **err)
+static bool may_emulate(const struct tc_grant *grant)
 {
     const char *said = tc_setting(&grant->settings, "qemu.emulation");
-    if (said && strcmp(said, "1") == 0)
-        return 0;
-    return fail(TOOLCAGE_EUNENFORCEABLE, "emulation",
-                "[backend.qemu] emulation = true, where slow is better than not at all",
-                "this version runs virtual machines by emulation alone, which the policy does not "
-                "allow",
-                err);
+    return said && strcmp(said, "1") == 0;
 }
 
-int tc_machines_look(const struct tc_grant *grant, char **ret_vmm, struct toolcage_error **err)
+static int fail_slow(const struct tc_kvm *kvm, struct toolcage_error **err)
 {
-    int r = grant ? check_speed(grant, err) : 0;
-    if (r == 0)
-        r = find_monitor(ret_vmm, err);
-    return r < 0 ? r : find_guests(NULL, err);
+    _autofree_ char *hint =
+        tc_format("%s; or [backend.qemu] emulation = true, where slow is better "
+                  "than not at all",
+                  kvm->fix);
+    return tc_fail(err,
+                   &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                    .stage = "machine",
+                                    .subject = "emulation",
+                                    .hint = hint},
+                   "the processor's virtualisation cannot run a machine here (%s), and the policy "
+                   "does not allow emulation",
+                   kvm->reason);
 }
 
-int tc_machines_find(struct tc_grant *grant, struct toolcage_error **err)
+/* By the processor where that boots, else by emulation where the policy allows it. `machine` names
+ * the rest already. */
+static int choose_speed(struct toolcage_engine *engine, const struct tc_grant *grant,
+                        const struct tc_strv *machine, const char **ret,
+                        struct toolcage_error **err)
+{
+    struct tc_kvm kvm = {.boots = false};
+    int r = tc_kvm_look(engine, machine, false, &kvm, err);
+    if (r == 0 && !kvm.boots && !may_emulate(grant))
+        r = fail_slow(&kvm, err);
+    *ret = kvm.boots ? "kvm" : "tcg";
+    tc_kvm_done(&kvm);
+    return r;
+}
+
+/* Where the answer is no whatever is installed, that comes first. */
+static int check_speed(const struct tc_grant *grant, struct toolcage_error **err)
+{
+    struct tc_kvm kvm = {.boots = false};
+    int r = 0;
+    if (!may_emulate(grant) && !tc_kvm_present(&kvm))
+        r = kvm.reason ? fail_slow(&kvm, err) : tc_fail_memory(err);
+    tc_kvm_done(&kvm);
+    return r;
+}
+
+/* All that is the same for every machine of this user's. */
+static int find_all(struct tc_grant *grant, struct toolcage_error **err)
 {
     _autofree_ char *worker = NULL, *vmm = NULL;
-    int r = check_speed(grant, err);
-    if (r == 0)
-        r = find_monitor(&vmm, err);
+    int r = find_monitor(&vmm, err);
     if (r == 0)
         r = tc_launch_beside(WORKER, &worker, err);
     if (r == 0 && (!add(grant, "vmm", vmm) || !add(grant, "worker", worker)))
         r = tc_fail_memory(err);
+    return r < 0 ? r : find_guests(grant, err);
+}
+
+int tc_machines_look(struct toolcage_engine *engine, const struct tc_grant *grant,
+                     struct toolcage_error **err)
+{
+    struct tc_grant found = {.settings = grant->settings};
+    const char *accel;
+    int r = check_speed(grant, err);
     if (r == 0)
-        r = find_guests(grant, err);
-    return r < 0 ? r : find_disk(grant, err);
+        r = find_all(&found, err);
+    if (r == 0)
+        r = choose_speed(engine, grant, &found.machine, &accel, err);
+    tc_strv_done(&found.machine);
+    return r;
+}
+
+int tc_machines_find(struct toolcage_engine *engine, struct tc_grant *grant,
+                     struct toolcage_error **err)
+{
+    const char *accel;
+    int r = check_speed(grant, err);
+    if (r == 0)
+        r = find_all(grant, err);
+    if (r == 0)
+        r = find_disk(grant, err);
+    if (r == 0)
+        r = choose_speed(engine, grant, &grant->machine, &accel, err);
+    return r < 0 || add(grant, "accel", accel) ? r : tc_fail_memory(err);
+}
+
+int tc_machines_find_try(const char *accel, struct tc_grant *grant, struct toolcage_error **err)
+{
+    int r = find_all(grant, err);
+    return r < 0 || (add(grant, "accel", accel) && add(grant, "try", "1")) ? r
+                                                                           : tc_fail_memory(err);
+}
+
+static char *how(const char *vmm, const struct tc_kvm *kvm)
+{
+    return kvm->boots
+               ? tc_format("%s, by the processor's virtualisation (KVM: a guest has booted)", vmm)
+               : tc_format("%s, by emulation ([backend.qemu] emulation = true); by the processor "
+                           "not: %s; fix: %s",
+                           vmm, kvm->reason, kvm->fix);
+}
+
+int tc_machines_tell(struct toolcage_engine *engine, char **ret_how, struct toolcage_error **err)
+{
+    struct tc_grant found = {.without = 0};
+    struct tc_kvm kvm = {.boots = false};
+    int r = find_all(&found, err);
+    if (r == 0)
+        r = tc_kvm_look(engine, &found.machine, true, &kvm, err);
+    if (r == 0 && !(*ret_how = how(tc_setting(&found.machine, "vmm"), &kvm)))
+        r = tc_fail_memory(err);
+    tc_kvm_done(&kvm);
+    tc_strv_done(&found.machine);
+    return r;
 }

@@ -8,15 +8,23 @@
 #include "base/error.h"
 #include "policy/grant.h"
 
+struct toolcage_engine;
+
 /* Is the backend of this name a virtual machine? */
 bool tc_machines_run(const char *backend);
 /* Can the outermost of these layers run the others inside? The guest's engine runs each call in a
  * process cage. */
 bool tc_machines_hold(const struct tc_strv *layers);
-/* Names in the grant the monitor, the guest's files and the image's disk. */
-int tc_machines_find(struct tc_grant *grant, struct toolcage_error **err);
-/* Is there all that the grant's machine needs but the disk of an image; NULL: of any grant's.
- * *ret_vmm is owned. */
-int tc_machines_look(const struct tc_grant *grant, char **ret_vmm, struct toolcage_error **err);
+/* Names in the grant the monitor, the guest's files and the image's disk, and whether the processor
+ * or emulation runs it. */
+int tc_machines_find(struct toolcage_engine *engine, struct tc_grant *grant,
+                     struct toolcage_error **err);
+/* The same of a machine that only has to boot, by "kvm" or "tcg". */
+int tc_machines_find_try(const char *accel, struct tc_grant *grant, struct toolcage_error **err);
+/* Is there all that the grant's machine needs but the disk of an image? */
+int tc_machines_look(struct toolcage_engine *engine, const struct tc_grant *grant,
+                     struct toolcage_error **err);
+/* What any machine would run by here; *ret_how is owned. */
+int tc_machines_tell(struct toolcage_engine *engine, char **ret_how, struct toolcage_error **err);
 
 #endif

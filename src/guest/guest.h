@@ -14,5 +14,8 @@
 #define TC_GUEST_FILE_SYSTEM "erofs"
 /* Before a last word on the console, from which on there is nothing more to expect. */
 #define TC_GUEST_LAST_WORD "toolcage-guest: "
+/* Its argument where there is no call and it shall only say, by a last word, that it runs. */
+#define TC_GUEST_TRY "try"
+#define TC_GUEST_RUNS "it runs"
 
 #endif

@@ -279,9 +279,9 @@ const struct tc_key tc_keys[] = {
     {TC_IN(BACKENDS), "qemu", tc_set_settings, NONE, .type = "table",
      .text = "Of the backend qemu.", .example = "[backend.qemu]"},
     {TC_IN(QEMU), "emulation", tc_set_bool, NONE, .type = "boolean", .fallback = "false",
-     .text = "Whether a virtual machine may run by emulation, without the processor's help: slower "
-             "by a factor of ten and more, and held by QEMU's translator in place of the "
-             "processor. The result says so.",
+     .text = "Whether a virtual machine may run by emulation where the processor's virtualisation "
+             "(KVM) does not boot one: slower by a factor of ten and more, and held by QEMU's "
+             "translator in place of the processor. The result says which it was.",
      .example = "emulation = true"},
     {EACH, "fallback", tc_set_fallback, .id = TC_KEY_FALLBACK, .type = "array of backends",
      .text = "Backends to try, in this order, if the first one cannot enforce the grant on this "

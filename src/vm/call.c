@@ -21,9 +21,10 @@
 #include "guest/guest.h"
 #include "helper/protocol.h"
 #include "version.h"
+#include "vm/console.h"
 #include "vm/vm.h"
 
-enum { CONSOLE = 4096, DONE_MAX = 8 << 20, LOOK_MS = 100 };
+enum { DONE_MAX = 8 << 20, LOOK_MS = 100 };
 
 /* What a guest may say, and how much of it at once. */
 static const size_t most[TC_FRAME_KINDS] = {[TC_FRAME_HELLO] = TC_BUILD_ID_SIZE,
@@ -42,9 +43,8 @@ struct talk {
     size_t told;
     int shown_to;
     size_t window; /* bytes of input that the guest still takes */
-    char console[CONSOLE];
-    size_t console_len;
-    bool hello, port_ended, console_ended, input_ended, asked_to_end;
+    struct tc_console console;
+    bool hello, port_ended, input_ended, asked_to_end;
     int64_t boot_until_us, heard_us;
     struct tc_outcome *outcome;
     bool done;
@@ -86,33 +86,15 @@ static void break_off(struct talk *t, const char *how)
          message ? message : "");
 }
 
-/* The last line that means something; cut to what can be shown. */
-static char *last_words(const struct talk *t)
-{
-    _autobuf_ struct tc_buf words = TC_BUF_INIT;
-    size_t end = t->console_len, begin;
-    while (end && (unsigned char)t->console[end - 1] <= ' ')
-        end--;
-    for (begin = end; begin && t->console[begin - 1] != '\n'; begin--)
-        ;
-    for (size_t i = begin; i < end; i++)
-        tc_buf_addc(&words, t->console[i] >= ' ' && t->console[i] < 127 ? t->console[i] : '?');
-    return tc_buf_steal(&words);
-}
-
-static bool console_has(const struct talk *t, const char *text)
-{
-    return memmem(t->console, t->console_len, text, strlen(text)) != NULL;
-}
-
 /* The monitor has ended before the call did. */
 static void fail_ended(struct talk *t)
 {
-    _autofree_ char *words = last_words(t);
-    const char *how = console_has(t, "Kernel panic")       ? "the guest's kernel panicked"
-                      : console_has(t, TC_GUEST_LAST_WORD) ? "the guest cannot serve calls"
-                      : t->hello                           ? "the machine was switched off"
-                                                           : "the machine does not start";
+    _autofree_ char *words = tc_console_last_words(&t->console);
+    const char *how = tc_console_has(&t->console, "Kernel panic") ? "the guest's kernel panicked"
+                      : tc_console_has(&t->console, TC_GUEST_LAST_WORD)
+                          ? "the guest cannot serve calls"
+                      : t->hello ? "the machine was switched off"
+                                 : "the machine does not start";
     _autofree_ char *message =
         tc_format("%s before the call had ended%s%s", how,
                   words && *words ? "; its last words: " : "", words ? words : "");
@@ -240,16 +222,11 @@ static void read_port(struct talk *t)
 
 static void read_console(struct talk *t)
 {
-    char bytes[CONSOLE / 2];
-    ssize_t n = read(t->vm->console, bytes, sizeof(bytes));
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-        t->console_ended = true;
-    if (n <= 0)
-        return;
-    size_t keep = CONSOLE - (size_t)n < t->console_len ? CONSOLE - (size_t)n : t->console_len;
-    memmove(t->console, t->console + t->console_len - keep, keep);
-    memcpy(t->console + keep, bytes, (size_t)n);
-    t->console_len = keep + (size_t)n;
+    tc_console_read(&t->console, t->vm->console);
+    if (t->options->kvm && tc_console_stuck(&t->console))
+        fail(t, TOOLCAGE_EBACKEND, t->hello ? "machine" : "boot", "guest",
+             "toolcage doctor tries the processor's virtualisation again",
+             "the processor's virtualisation (KVM) cannot go on with the guest");
 }
 
 /* ---- to the guest, and to who reads us ------------------------------------------------------ */
@@ -287,7 +264,7 @@ static void ask(struct talk *t, struct pollfd *p)
     short port = (short)((showing ? 0 : POLLIN) | (t->sent < t->out.len ? POLLOUT : 0));
     p[PORT] = (struct pollfd){.fd = t->port_ended || !port ? -1 : t->vm->port, .events = port};
     p[CONSOLE_OUT] =
-        (struct pollfd){.fd = t->console_ended ? -1 : t->vm->console, .events = POLLIN};
+        (struct pollfd){.fd = t->console.ended ? -1 : t->vm->console, .events = POLLIN};
     p[SHOWN] = (struct pollfd){.fd = showing ? t->shown_to : -1, .events = POLLOUT};
     p[INPUT] = (struct pollfd){.fd = t->hello && !t->input_ended && t->window ? t->options->in : -1,
                                .events = POLLIN};
@@ -335,7 +312,7 @@ static void turn(struct talk *t)
     if (n > 0)
         answer(t, p);
     look_at_clock(t);
-    if (!t->done && t->port_ended && t->console_ended && t->told == t->shown.len) {
+    if (!t->done && t->port_ended && t->console.ended && t->told == t->shown.len) {
         take_frames(t);
         fail_ended(t);
     }

@@ -45,6 +45,10 @@ static bool take_option(struct tc_vm_options *o, const char *name, const char *v
         return take_number(value, &o->memory_mib);
     if (strcmp(name, "--cpus") == 0)
         return take_number(value, &o->cpus);
+    if (strcmp(name, "--accel") == 0) {
+        o->kvm = strcmp(value, "kvm") == 0;
+        return o->kvm || strcmp(value, "tcg") == 0;
+    }
     return strcmp(name, "--boot") == 0 && take_number(value, &o->boot_ms);
 }
 
@@ -53,7 +57,7 @@ static bool take_options(int argc, char **argv, struct tc_vm_options *o)
     for (int i = 1; i < argc; i += 2)
         if (i + 1 >= argc || !take_option(o, argv[i], argv[i + 1]))
             return false;
-    return o->vmm && o->kernel && o->initrd && o->disk && o->plan && o->memory_mib && o->cpus &&
+    return o->vmm && o->kernel && o->initrd && !o->disk == !o->plan && o->memory_mib && o->cpus &&
            o->boot_ms;
 }
 
@@ -100,7 +104,7 @@ int main(int argc, char **argv)
         return CANNOT;
     }
     if (tc_vm_start(&options, &vm) == 0) {
-        tc_vm_call(&options, &vm, &outcome);
+        (options.disk ? tc_vm_call : tc_vm_try)(&options, &vm, &outcome);
         (void)kill(vm.pid, SIGKILL);
     } else {
         outcome.status = TOOLCAGE_STATUS_ERROR;

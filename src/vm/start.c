@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "guest/guest.h"
 #include "vm/vm.h"
 
 /* Of this machine's counter, which the guest has: what it would measure on a busy host is wrong, or
@@ -28,42 +29,43 @@ static long clock_khz(void)
     return (long)(mhz * 1000);
 }
 
+static bool add_disk(const char *path, struct tc_strv *v)
+{
+    return tc_strv_add(v, "-drive") &&
+           tc_strv_take(v, tc_format("file=%s,format=raw,if=none,id=root,readonly=on,"
+                                     "file.locking=off",
+                                     path)) &&
+           tc_strv_add(v, "-device") && tc_strv_add(v, "virtio-blk-device,drive=root");
+}
+
 bool tc_vm_command(const struct tc_vm_options *o, int port, struct tc_strv *v)
 {
     /* the kernel finds its devices by ACPI; of a clock that is tuned by a busy host it would say
      * that it is broken */
     static const char kernel[] = "console=ttyS0 quiet panic=-1 reboot=t tsc=reliable nokaslr "
                                  "mitigations=off random.trust_cpu=on";
-    static const char *const fixed[] = {"-M",
-                                        "microvm,acpi=on,rtc=on,pcie=off,usb=off,x-option-roms=off",
-                                        "-cpu",
-                                        "max",
-                                        "-nodefaults",
-                                        "-no-user-config",
-                                        "-no-reboot",
-                                        "-display",
-                                        "none",
-                                        "-monitor",
-                                        "none",
-                                        "-serial",
-                                        "stdio",
-                                        "-accel",
-                                        "tcg,tb-size=64"};
+    static const char *const fixed[] = {
+        "-M",          "microvm,acpi=on,rtc=on,pcie=off,usb=off,x-option-roms=off",
+        "-cpu",        "max",
+        "-nodefaults", "-no-user-config",
+        "-no-reboot",  "-display",
+        "none",        "-monitor",
+        "none",        "-serial",
+        "stdio"};
     const struct {
         const char *option;
         char *value;
     } made[] = {
+        {"-accel", tc_format("%s", o->kvm ? "kvm" : "tcg,tb-size=64")},
         {"-m", tc_format("%ld", o->memory_mib)},
         {"-smp", tc_format("%ld", o->cpus)},
         {"-kernel", tc_format("%s", o->kernel)},
         {"-initrd", tc_format("%s", o->initrd)},
-        {"-append", tc_format("%s tsc_early_khz=%ld", kernel, clock_khz())},
+        {"-append", tc_format("%s tsc_early_khz=%ld%s", kernel, clock_khz(),
+                              o->disk ? "" : " -- " TC_GUEST_TRY)},
         {"-device", tc_format("virtio-serial-device")},
         {"-chardev", tc_format("socket,id=port,fd=%d", port)},
         {"-device", tc_format("virtserialport,chardev=port,nr=1,name=toolcage")},
-        {"-drive",
-         tc_format("file=%s,format=raw,if=none,id=root,readonly=on,file.locking=off", o->disk)},
-        {"-device", tc_format("virtio-blk-device,drive=root")},
     };
     bool fine = tc_strv_add(v, o->vmm);
     for (size_t i = 0; i < TC_COUNT(fixed); i++)
@@ -72,7 +74,7 @@ bool tc_vm_command(const struct tc_vm_options *o, int port, struct tc_strv *v)
         fine = fine && tc_strv_add(v, made[i].option);
         fine = tc_strv_take(v, made[i].value) && fine;
     }
-    return fine;
+    return fine && (!o->disk || add_disk(o->disk, v));
 }
 
 /* It dies with us; its words and the guest's console are one stream. Who asks the tool to end means

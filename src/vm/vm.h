@@ -13,7 +13,9 @@
 #include "base/strv.h"
 
 struct tc_vm_options {
-    const char *vmm, *kernel, *initrd, *disk, *plan; /* paths in the cage */
+    const char *vmm, *kernel, *initrd; /* paths in the cage */
+    const char *disk, *plan;           /* the same; NULL: no call, only a look whether it boots */
+    bool kvm;                          /* by the processor; else by emulation */
     long memory_mib, cpus;
     long boot_ms, stall_ms; /* for the first word, and from half a frame to the other half */
     int in, out, err;       /* the call's streams */
@@ -28,6 +30,10 @@ struct tc_vm {
     int port, console;
 };
 int tc_vm_start(const struct tc_vm_options *options, struct tc_vm *ret);
+
+/* Waits until a guest without a call has booted. Fills *ret (zeroed): an end without a fault, or a
+ * failure that says what stood in the way. */
+void tc_vm_try(const struct tc_vm_options *options, const struct tc_vm *vm, struct tc_outcome *ret);
 
 /* Takes the call to its end. Fills *ret (zeroed): what the guest says, or a failure. */
 void tc_vm_call(const struct tc_vm_options *options, const struct tc_vm *vm,

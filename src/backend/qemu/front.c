@@ -14,6 +14,7 @@
 #include "policy/settings.h"
 
 #define PLACE "/etc/toolcage"
+#define KVM "/dev/kvm"
 
 /* What a machine needs beside its tools' memory: the guest's kernel and engine; and its monitor,
  * with the code that it translates. */
@@ -30,6 +31,18 @@ static int refuse(const char *subject, const char *hint, const char *message,
         "%s", message);
 }
 
+/* A machine that only has to boot, to see whether it does. */
+static bool is_try(const struct tc_grant *grant)
+{
+    return tc_setting(&grant->machine, "try") != NULL;
+}
+
+static bool by_processor(const struct tc_grant *grant)
+{
+    const char *accel = tc_setting(&grant->machine, "accel");
+    return accel && strcmp(accel, "kvm") == 0;
+}
+
 static int check(const struct tc_grant *grant, struct toolcage_error **err)
 {
     for (size_t i = 0; i < grant->fs_count; i++)
@@ -40,7 +53,7 @@ static int check(const struct tc_grant *grant, struct toolcage_error **err)
                           "a virtual machine of this version shows an image and no path of the "
                           "host",
                           err);
-    if (!grant->image)
+    if (!grant->image && !is_try(grant))
         return refuse("image", "image = \"NAME\"; toolcage image list shows which there are",
                       "a virtual machine has nothing of the host's system: it needs an image", err);
     return 0;
@@ -118,6 +131,7 @@ static bool add_files(const struct tc_grant *grant, struct tc_plan *plan)
                                          "/usr/lib64", "/usr/share/qemu", "/usr/share/seabios"};
     const char *vmm = tc_setting(&grant->machine, "vmm");
     bool fine = (!vmm || tc_plan_mount(plan, TC_MOUNT_SYSTEM, vmm, vmm)) &&
+                (!by_processor(grant) || tc_plan_mount(plan, TC_MOUNT_DEVICE, KVM, KVM)) &&
                 tc_plan_mount(plan, TC_MOUNT_COPY, "/etc/ld.so.cache", "/etc/ld.so.cache");
     for (size_t i = 0; i < TC_COUNT(system); i++)
         fine = fine && tc_plan_mount(plan, TC_MOUNT_SYSTEM, system[i], system[i]);
@@ -146,7 +160,9 @@ static bool add_words(const struct tc_grant *grant, struct tc_plan *plan)
     const char *vmm = tc_setting(&grant->machine, "vmm");
     return tc_strv_add(v, PLACE "/toolcage-vm") && word(v, "--vmm", vmm ? vmm : "") &&
            word(v, "--kernel", PLACE "/kernel") && word(v, "--initrd", PLACE "/initrd") &&
-           word(v, "--disk", PLACE "/disk") && word(v, "--plan", PLACE "/plan") &&
+           word(v, "--accel", by_processor(grant) ? "kvm" : "tcg") &&
+           (is_try(grant) ||
+            (word(v, "--disk", PLACE "/disk") && word(v, "--plan", PLACE "/plan"))) &&
            number(v, "--memory", guest_mib(&grant->limits)) &&
            number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
            tc_strv_add(&plan->cwd, "/") && tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
@@ -175,7 +191,8 @@ static int lower_outer(const struct tc_grant *grant, struct tc_plan *inner, stru
     ret->backend = strdup("qemu");
     ret->grant = strdup(grant->digest);
     bool fine = (ret->tool || !grant->tool) && ret->backend && ret->grant &&
-                add_files(grant, ret) && add_words(grant, ret) && add_inner(inner, ret);
+                add_files(grant, ret) && add_words(grant, ret) &&
+                (is_try(grant) || add_inner(inner, ret));
     return fine ? 0 : tc_fail_memory(err);
 }
 

@@ -34,12 +34,24 @@ static struct machine *own(const struct tc_cage *cage)
 
 /* ---- what holds what ------------------------------------------------------------------------ */
 
+/* The plan's words to toolcage-vm. */
+static bool by_processor(const struct tc_cage *cage)
+{
+    const struct tc_strv *words = &cage->plan->argv;
+    for (size_t i = 0; i + 1 < words->count; i++)
+        if (strcmp(words->items[i], "--accel") == 0)
+            return strcmp(words->items[i + 1], "kvm") == 0;
+    return false;
+}
+
 /* Both walls, the outer one first; what the guest's engine holds, it holds in the guest. */
 static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     static const char machine_and_cage[] =
         "a virtual machine by emulation, in a process cage; a process cage inside";
+    static const char kvm_and_cage[] = "a virtual machine by the processor's virtualisation (KVM), "
+                                       "in a process cage; a process cage inside";
     static const char no_path[] = "a virtual machine that is shown no path of the host";
     switch ((int)clause) {
     case TC_CLAUSE_FS_READ:
@@ -68,7 +80,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     case TC_CLAUSE_LIMIT_OPEN_FILES:
         return "RLIMIT_NOFILE inside the machine";
     default:
-        return machine_and_cage;
+        return by_processor(cage) ? kvm_and_cage : machine_and_cage;
     }
 }
 

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "call/kvm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "call/call.h"
+#include "call/facts.h"
+#include "policy/settings.h"
+#include "version.h"
+
+#define DEVICE "/dev/kvm"
+
+/* By the processor it is faster than by emulation, if it works at all; what the machine is busy
+ * with meets both. */
+enum { BOOT_MS = 60000, LEAST_MS = 5000, TIMES = 2, RECORD_MAX = 64 << 10 };
+
+void tc_kvm_done(struct tc_kvm *kvm)
+{
+    free(kvm->reason);
+    free(kvm->fix);
+    *kvm = (struct tc_kvm){.boots = false};
+}
+
+/* ---- without a boot ------------------------------------------------------------------------- */
+
+static bool say(struct tc_kvm *ret, const char *reason, const char *fix)
+{
+    ret->reason = strdup(reason);
+    ret->fix = strdup(fix);
+    if (!ret->reason || !ret->fix)
+        tc_kvm_done(ret);
+    return false;
+}
+
+static bool has_flag(const char *flags, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *at = flags; (at = strstr(at, name)); at += len)
+        if (at[-1] == ' ' && (at[len] == ' ' || at[len] == '\n' || !at[len]))
+            return true;
+    return false;
+}
+
+static bool absent(struct tc_kvm *ret)
+{
+    char line[8192];
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    bool amd = false, intel = false, inside = false;
+    while (file && fgets(line, sizeof(line), file))
+        if (strncmp(line, "flags", 5) == 0) {
+            amd = has_flag(line, "svm");
+            intel = has_flag(line, "vmx");
+            inside = has_flag(line, "hypervisor");
+            break;
+        }
+    if (file)
+        (void)fclose(file);
+    if (amd || intel)
+        return say(ret, "there is no " DEVICE ", though the processor could",
+                   amd ? "modprobe kvm_amd; a container has to be given the device (docker run "
+                         "--device " DEVICE ")"
+                       : "modprobe kvm_intel; a container has to be given the device (docker run "
+                         "--device " DEVICE ")");
+    if (inside)
+        return say(ret,
+                   "there is no " DEVICE ": this is a virtual machine, whose host hands no "
+                   "virtualisation on",
+                   "turn on nested virtualisation on its host (modprobe kvm_intel nested=1, or "
+                   "kvm_amd nested=1, and a processor model like host)");
+    return say(ret, "there is no " DEVICE ", and the processor says of no virtualisation",
+               "turn on VT-x or AMD-V in the machine's firmware");
+}
+
+/* A root caller's cages have ids that are in no group. */
+bool tc_kvm_present(struct tc_kvm *ret)
+{
+    struct stat st;
+    if (stat(DEVICE, &st) < 0)
+        return absent(ret);
+    if (!S_ISCHR(st.st_mode))
+        return say(ret, DEVICE " is not a device", "modprobe kvm_amd or kvm_intel makes it");
+    if (geteuid() == 0 && (st.st_mode & 06) != 06)
+        return say(ret, "the ids of root's cages, which are in no group, may not open " DEVICE,
+                   "run it as an ordinary user of the group kvm; or chmod 0666 " DEVICE);
+    if (geteuid() != 0 && access(DEVICE, R_OK | W_OK) < 0)
+        return say(ret, "this user may not open " DEVICE,
+                   "sudo usermod -aG kvm $USER, and log in again");
+    return true;
+}
+
+/* ---- what the answer depends on ------------------------------------------------------------- */
+
+static void add_file(struct tc_buf *buf, const char *path)
+{
+    struct stat st = {.st_size = 0};
+    if (path && stat(path, &st) == 0)
+        tc_buf_addf(buf, "%s %ju %ju %jd %jd.%09ld %jd.%09ld %o\n", path, (uintmax_t)st.st_dev,
+                    (uintmax_t)st.st_ino, (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
+                    st.st_mtim.tv_nsec, (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec,
+                    (unsigned)st.st_mode);
+}
+
+/* This boot of this machine, the monitor, the guest's kernel, the device and its mode, and us. */
+static bool make_key(const struct tc_strv *machine, char ret[TC_DIGEST_SIZE])
+{
+    static const char *const names[] = {"vmm", "kernel", "initrd", "worker"};
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    if (tc_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &text) < 0)
+        return false;
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        add_file(&text, tc_setting(machine, names[i]));
+    add_file(&text, DEVICE);
+    tc_buf_addf(&text, "%u %s", (unsigned)geteuid(), TC_BUILD_ID);
+    if (text.failed)
+        return false;
+    tc_digest(text.data, text.len, ret);
+    return true;
+}
+
+/* ---- the record ----------------------------------------------------------------------------- */
+
+/* Locked: who comes second waits for what the first one finds. -1: there is no place for one. */
+static int open_record(void)
+{
+    _autofree_ char *directory = NULL;
+    struct stat st;
+    if (!tc_state_directory(&directory) || !directory || tc_make_directories(directory) < 0)
+        return -1;
+    _autofree_ char *path = tc_path_join(directory, "kvm");
+    _autofd_ int fd =
+        path ? open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600) : -1;
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+        flock(fd, LOCK_EX) < 0)
+        return -1;
+    return TAKE_FD(fd);
+}
+
+/* "KEY boots\n" or "KEY not REASON\n". */
+static bool read_record(int fd, const char *key, struct tc_kvm *ret)
+{
+    _autobuf_ struct tc_buf text = {.max = RECORD_MAX};
+    size_t len = strlen(key);
+    if (fd < 0 || tc_read_all(fd, &text) < 0 || !text.len || text.data[text.len - 1] != '\n' ||
+        strncmp(text.data, key, len) != 0)
+        return false;
+    const char *said = text.data + len;
+    ret->boots = strcmp(said, " boots\n") == 0;
+    if (!ret->boots && tc_startswith(said, " not "))
+        ret->reason = strndup(said + 5, strlen(said) - 6);
+    return ret->boots || ret->reason;
+}
+
+static void write_record(int fd, const char *key, const struct tc_kvm *kvm)
+{
+    _autofree_ char *text =
+        kvm->boots ? tc_format("%s boots\n", key) : tc_format("%s not %s\n", key, kvm->reason);
+    if (fd >= 0 && text && ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0)
+        (void)tc_write_all(fd, text, strlen(text)); /* half of it has no end, and does not count */
+}
+
+/* ---- a boot --------------------------------------------------------------------------------- */
+
+/* A call like any other, which the helper ends in time whatever its processes are stuck in. */
+static int boot(struct toolcage_engine *engine, const char *accel, int64_t limit_ms,
+                struct toolcage_call **ret, struct toolcage_error **err)
+{
+    static const char words[] = "[tool.machine]\n"
+                                "backend = \"qemu\"\n"
+                                "command = [\"machine\"]\n"
+                                "filesystem = \"none\"\n"
+                                "network = \"none\"\n"
+                                "memory = { max = \"64MiB\", by = \"any\" }\n"
+                                "grace = \"0s\"\n";
+    _autofree_ char *text = tc_format("%stimeout = \"%" PRId64 "ms\"\n", words, limit_ms);
+    struct toolcage_policy *policy = NULL;
+    int r = text ? tc_policy_load_buffer(text, strlen(text), "machine", &policy, err)
+                 : tc_fail_memory(err);
+    if (r == 0)
+        r = tc_call_new(engine, policy, "machine", ret, err);
+    tc_policy_unref(policy);
+    if (r < 0)
+        return r;
+    (*ret)->work = accel;
+    r = tc_call_start(*ret, err);
+    if (r == 0 && (*ret)->state != TC_CALL_DONE)
+        r = tc_call_wait(*ret, -1, err);
+    return r < 0 ? r : 0;
+}
+
+/* How long it takes by emulation here and now; where it does not boot so either, the most that a
+ * call waits. */
+static int calibrate(struct toolcage_engine *engine, int64_t *ret_ms, struct toolcage_error **err)
+{
+    struct toolcage_call *call = NULL;
+    int64_t began = tc_now_us();
+    int r = boot(engine, "tcg", BOOT_MS, &call, err);
+    int64_t took = (tc_now_us() - began) / 1000;
+    bool ran = r == 0 && call->result->outcome.status == TOOLCAGE_STATUS_OK;
+    tc_call_unref(call);
+    *ret_ms = !ran ? BOOT_MS : took * TIMES < LEAST_MS ? LEAST_MS : took * TIMES;
+    return r;
+}
+
+static char *reason_of(const struct toolcage_result *result, int64_t limit_ms)
+{
+    if (result->outcome.status == TOOLCAGE_STATUS_TIMEOUT)
+        return tc_format(DEVICE " is there, but a guest did not boot by it within %" PRId64
+                                ".%" PRId64 " s",
+                         limit_ms / 1000, limit_ms / 100 % 10);
+    return tc_format(DEVICE " is there, but a guest does not boot by it: %s",
+                     result->error ? tc_error_message(result->error) : "its cage ended");
+}
+
+static void to_one_line(char *text)
+{
+    for (; *text; text++)
+        *text = (unsigned char)*text < ' ' ? ' ' : *text;
+}
+
+static int try_boot(struct toolcage_engine *engine, struct tc_kvm *ret, struct toolcage_error **err)
+{
+    struct toolcage_call *call = NULL;
+    int64_t limit_ms;
+    int r = calibrate(engine, &limit_ms, err);
+    if (r == 0)
+        r = boot(engine, "kvm", limit_ms, &call, err);
+    if (r == 0) {
+        ret->boots = call->result->outcome.status == TOOLCAGE_STATUS_OK;
+        ret->reason = ret->boots ? NULL : reason_of(call->result, limit_ms);
+        if (ret->reason)
+            to_one_line(ret->reason);
+        r = ret->boots || ret->reason ? 0 : tc_fail_memory(err);
+    }
+    tc_call_unref(call);
+    return r;
+}
+
+int tc_kvm_look(struct toolcage_engine *engine, const struct tc_strv *machine, bool again,
+                struct tc_kvm *ret, struct toolcage_error **err)
+{
+    char key[TC_DIGEST_SIZE];
+    if (!tc_kvm_present(ret))
+        return ret->reason ? 0 : tc_fail_memory(err);
+    _autofd_ int record = open_record();
+    if (!make_key(machine, key))
+        return tc_fail_memory(err);
+    bool kept = read_record(record, key, ret);
+    int r = 0;
+    if (!kept || (again && !ret->boots)) {
+        tc_kvm_done(ret);
+        r = try_boot(engine, ret, err);
+        if (r == 0)
+            write_record(record, key, ret);
+    }
+    if (r == 0 && !ret->boots &&
+        !(ret->fix = strdup("toolcage doctor tries it again; where this is a virtual machine, its "
+                            "host has to offer nested virtualisation that works")))
+        return tc_fail_memory(err);
+    return r;
+}

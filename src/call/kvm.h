@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Does the processor's virtualisation boot a guest here? That there is a /dev/kvm says little:
+ * where it does not work, a machine may hang in it forever. So a guest is booted, in a cage as a
+ * call's, for a time that is counted in boots by emulation; the answer is kept until what it
+ * depends on changes. */
+#ifndef TC_CALL_KVM_H
+#define TC_CALL_KVM_H
+
+#include "base/error.h"
+#include "base/strv.h"
+
+struct toolcage_engine;
+
+struct tc_kvm {
+    bool boots;
+    char *reason, *fix; /* why not, and what to do; owned */
+};
+
+void tc_kvm_done(struct tc_kvm *kvm);
+
+/* What is seen without a boot: nothing (true), or a reason. False: it cannot. Out of memory when
+ * false and no reason. */
+bool tc_kvm_present(struct tc_kvm *ret);
+/* `machine` names monitor and guest, as in a grant. `again`: a no that is kept does not count.
+ * Fills *ret (zeroed), the caller's also on failure; fails where nothing could be tried. */
+int tc_kvm_look(struct toolcage_engine *engine, const struct tc_strv *machine, bool again,
+                struct tc_kvm *ret, struct toolcage_error **err);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Machines that only have to boot: what their console says decides, and nothing else; and the
+ * monitor's command has what that takes, and no more. */
+#include "vm/vm.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <toolcage/error.h>
+#include <toolcage/result.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "guest/guest.h"
+#include "test.h"
+
+enum { BOOT_MS = 400, PATIENCE_MS = 20000 };
+
+#define RUNS TC_GUEST_LAST_WORD TC_GUEST_RUNS
+
+/* Of a monitor that prints this and then ends, or stays. */
+static void try_with(const char *printed, bool stays, struct tc_outcome *ret)
+{
+    int tube[2];
+    assert_int_equal(pipe(tube), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(tube[0]);
+        (void)tc_write_all(tube[1], printed, strlen(printed));
+        if (stays)
+            (void)pause();
+        _exit(0);
+    }
+    (void)close(tube[1]);
+    const struct tc_vm vm = {.pid = pid, .port = -1, .console = tube[0]};
+    int64_t began = tc_now_us();
+    tc_vm_try(&(struct tc_vm_options){.boot_ms = BOOT_MS, .kvm = true}, &vm, ret);
+    assert_true(tc_now_us() - began < PATIENCE_MS * 1000LL);
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+    (void)close(tube[0]);
+}
+
+static void a_guest_that_says_so_runs(void **state)
+{
+    struct tc_outcome outcome = {0};
+    (void)state;
+    try_with("noise\n" RUNS "\r\n", true, &outcome);
+    assert_int_equal(outcome.status, TOOLCAGE_STATUS_OK);
+    assert_int_equal(outcome.failure.code, 0);
+    tc_outcome_done(&outcome);
+}
+
+static void everything_else_does_not(void **state)
+{
+    static const struct {
+        const char *printed, *words;
+        bool stays;
+    } rows[] = {
+        {"", "ended before the guest ran", false},
+        {"", "did not start in time", true},
+        {"toolcage-guest: it\n", "did not start in time", true},
+        {"qemu: failed to initialize kvm: Permission denied\n", "initialize kvm: Permission",
+         false},
+        {"Kernel panic - not syncing: \x1b[31m\n", "not syncing: ?[31m", false},
+        {"KVM internal error. Suberror: 1\nEAX=0\n", "cannot go on", true},
+        {"KVM: entry failed, hardware error 0x0\n", "cannot go on", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct tc_outcome outcome = {0};
+        try_with(rows[i].printed, rows[i].stays, &outcome);
+        assert_int_equal(outcome.status, TOOLCAGE_STATUS_ERROR);
+        assert_int_equal(outcome.failure.code, TOOLCAGE_EBACKEND);
+        assert_string_equal(outcome.failure.stage, "boot");
+        assert_string_equal(outcome.failure.subject, "guest");
+        assert_non_null(strstr(outcome.failure.message, rows[i].words));
+        tc_outcome_done(&outcome);
+    }
+}
+
+/* Its value; "" when the option is not there. */
+static const char *value_of(const struct tc_strv *words, const char *option)
+{
+    for (size_t i = 0; i + 1 < words->count; i++)
+        if (strcmp(words->items[i], option) == 0)
+            return words->items[i + 1];
+    return "";
+}
+
+static void the_command_names_one_accelerator(void **state)
+{
+    struct tc_vm_options options = {.vmm = "/vmm",
+                                    .kernel = "/k",
+                                    .initrd = "/i",
+                                    .disk = "/d",
+                                    .plan = "/p",
+                                    .memory_mib = 1,
+                                    .cpus = 1};
+    (void)state;
+    for (int kvm = 0; kvm <= 1; kvm++) {
+        _autostrv_ struct tc_strv words = {0};
+        size_t named = 0;
+        options.kvm = kvm;
+        assert_true(tc_vm_command(&options, 3, &words));
+        for (size_t i = 0; i < words.count; i++)
+            named += strcmp(words.items[i], "-accel") == 0;
+        assert_int_equal(named, 1);
+        assert_int_equal(strncmp(value_of(&words, "-accel"), kvm ? "kvm" : "tcg", 3), 0);
+        assert_non_null(strstr(value_of(&words, "-drive"), "file=/d,"));
+        assert_null(strstr(value_of(&words, "-append"), TC_GUEST_TRY));
+    }
+}
+
+static void what_only_boots_has_no_disk(void **state)
+{
+    const struct tc_vm_options options = {
+        .vmm = "/vmm", .kernel = "/k", .initrd = "/i", .memory_mib = 1, .cpus = 1};
+    _autostrv_ struct tc_strv words = {0};
+    (void)state;
+    assert_true(tc_vm_command(&options, 3, &words));
+    assert_string_equal(value_of(&words, "-drive"), "");
+    assert_non_null(strstr(value_of(&words, "-append"), " -- " TC_GUEST_TRY));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_guest_that_says_so_runs),
+        cmocka_unit_test(everything_else_does_not),
+        cmocka_unit_test(the_command_names_one_accelerator),
+        cmocka_unit_test(what_only_boots_has_no_disk),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
