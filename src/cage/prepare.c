@@ -421,8 +421,7 @@ static int check_planting(struct tc_cage *cage)
 int tc_process_prepare(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    if (cage->pace != TC_PACE_QUICK && tc_trees_open(&p->trees, &cage->plan->tool_writable) < 0)
-        return out_of_memory(cage);
+    tc_trees_open(&p->trees, &cage->plan->tool_writable);
     if (tc_session_open(cage) < 0)
         return -1;
     if (p->shared)

@@ -12,21 +12,29 @@
 
 enum { LINKS_MAX = 40 };
 
-int tc_resolver_init(struct tc_resolver *r, uid_t caller, const struct tc_strv *writable)
+void tc_resolver_init(struct tc_resolver *r, uid_t caller, const struct tc_strv *writable)
 {
-    *r = (struct tc_resolver){.caller = caller};
-    for (size_t i = 0; i < writable->count; i++) {
+    *r = (struct tc_resolver){.caller = caller, .paths = writable};
+}
+
+/* 0, or -1 with errno: not every one could be asked about. */
+static int learn(struct tc_resolver *r)
+{
+    for (size_t i = 0; r->paths && i < r->paths->count; i++) {
         struct stat st;
-        if (stat(writable->items[i], &st) < 0) {
+        if (stat(r->paths->items[i], &st) < 0) {
             if (errno == ENOMEM || errno == EPERM || errno == EINTR)
                 return -1;
             continue; /* what is not there, or cannot be reached, leads nowhere */
         }
         struct tc_file_id *id = TC_PUSH(r->writable, r->writable_count);
-        if (!id)
+        if (!id) {
+            errno = ENOMEM;
             return -1;
+        }
         *id = (struct tc_file_id){st.st_dev, st.st_ino};
     }
+    r->learned = true;
     return 0;
 }
 
@@ -46,11 +54,12 @@ static bool tool_can_write(const struct tc_resolver *r, const struct stat *st)
 
 /* A walk in progress: the directory reached, and the text still to go. */
 struct walk {
-    const struct tc_resolver *r;
+    struct tc_resolver *r;
     int fd;
     int parent; /* the directory before; -1: none yet */
     struct stat st;
     bool frozen; /* inside a directory that a tool can write: no links from here on */
+    bool blind;  /* that was asked before it could be known */
     int links;
     char rest[PATH_MAX];
 };
@@ -70,6 +79,13 @@ static int enter(struct walk *w, int fd)
         return -1;
     w->frozen = w->frozen || tool_can_write(w->r, &w->st);
     return 0;
+}
+
+/* Is `frozen` known? If not, the walk stops, and is made again when it is. */
+static bool sees(struct walk *w)
+{
+    w->blind = !w->r->learned;
+    return !w->blind;
 }
 
 static int restart(struct walk *w)
@@ -121,6 +137,8 @@ static int step(struct walk *w, const char *name)
 {
     if (strcmp(name, ".") == 0)
         return 0;
+    if (strcmp(name, "..") == 0 && !sees(w))
+        return -1;
     if (w->frozen && strcmp(name, "..") == 0) {
         errno = ELOOP;
         return -1;
@@ -133,13 +151,12 @@ static int step(struct walk *w, const char *name)
     if (rc == 0 && !S_ISLNK(st.st_mode))
         return enter(w, fd);
     if (rc == 0)
-        rc = follow(w, fd, &st);
+        rc = sees(w) ? follow(w, fd, &st) : -1;
     (void)close(fd);
     return rc;
 }
 
-/* To the end, or as far as it goes; `name` is the last component that was tried. */
-static int go(struct walk *w, const char *path, char name[NAME_MAX + 2])
+static int try(struct walk *w, const char *path, char name[NAME_MAX + 2])
 {
     tc_strcopy(w->rest, sizeof(w->rest), path);
     if (strlen(path) >= sizeof(w->rest)) {
@@ -152,7 +169,26 @@ static int go(struct walk *w, const char *path, char name[NAME_MAX + 2])
     return rc;
 }
 
-int tc_resolve_in(const struct tc_resolver *r, const char *path, char *where, int *ret_dir)
+static void forget(struct walk *w)
+{
+    if (w->parent >= 0)
+        (void)close(w->parent);
+    if (w->fd >= 0)
+        (void)close(w->fd);
+    *w = (struct walk){.r = w->r, .fd = -1, .parent = -1};
+}
+
+/* To the end, or as far as it goes; `name` is the last component that was tried. */
+static int go(struct walk *w, const char *path, char name[NAME_MAX + 2])
+{
+    int rc = try(w, path, name);
+    if (rc == 0 || !w->blind)
+        return rc;
+    forget(w);
+    return learn(w->r) < 0 ? -1 : try(w, path, name);
+}
+
+int tc_resolve_in(struct tc_resolver *r, const char *path, char *where, int *ret_dir)
 {
     struct walk w = {.r = r, .fd = -1, .parent = -1};
     char name[NAME_MAX + 2] = "";
@@ -201,7 +237,7 @@ static int append(char *real, const char *name, const char *rest)
     return -1;
 }
 
-int tc_resolve_links(const struct tc_resolver *r, const char *path, char *real)
+int tc_resolve_links(struct tc_resolver *r, const char *path, char *real)
 {
     struct walk w = {.r = r, .fd = -1, .parent = -1};
     char name[NAME_MAX + 2] = "";
@@ -215,7 +251,7 @@ int tc_resolve_links(const struct tc_resolver *r, const char *path, char *real)
     return found;
 }
 
-int tc_resolve(const struct tc_resolver *r, const char *path, char *where)
+int tc_resolve(struct tc_resolver *r, const char *path, char *where)
 {
     return tc_resolve_in(r, path, where, NULL);
 }

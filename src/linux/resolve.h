@@ -16,28 +16,31 @@
 #include "base/strv.h"
 
 struct tc_resolver {
-    uid_t caller; /* whose links are followed, beside root's */
+    uid_t caller;                /* whose links are followed, beside root's */
+    const struct tc_strv *paths; /* borrowed: what some tool of the policy can write */
+    bool learned;                /* which directories these are: known from the first link on */
     struct tc_file_id {
         dev_t dev;
         ino_t ino;
-    } * writable; /* directories that some tool of the policy can write */
+    } * writable;
     size_t writable_count;
 };
 
-/* Learns which directories the host paths in `writable` are; missing ones are skipped. 0, or -1. */
-int tc_resolver_init(struct tc_resolver *r, uid_t caller, const struct tc_strv *writable);
+/* Of the host paths in `writable`, which stay the caller's, missing ones count for nothing. They
+ * are looked up when it matters: there may be hundreds, and few ways lead through a link. */
+void tc_resolver_init(struct tc_resolver *r, uid_t caller, const struct tc_strv *writable);
 void tc_resolver_done(struct tc_resolver *r);
 
 /* An O_PATH descriptor of an absolute path. -1 with errno; ELOOP for a link that is not followed,
  * and then `where` (PATH_MAX bytes) names the component that stopped the walk. */
-int tc_resolve(const struct tc_resolver *r, const char *path, char *where);
+int tc_resolve(struct tc_resolver *r, const char *path, char *where);
 /* Also the directory that held the last component, whose name is in `where` then; -1 in *ret_dir
  * for "/". For files: what ".." led to has no such directory. */
-int tc_resolve_in(const struct tc_resolver *r, const char *path, char *where, int *ret_dir);
+int tc_resolve_in(struct tc_resolver *r, const char *path, char *where, int *ret_dir);
 
 /* The path (PATH_MAX bytes) without the links on its way, which are followed as above. 1: what it
  * names is there; 0: not, and `real` is where it would be; -1 with errno. */
-int tc_resolve_links(const struct tc_resolver *r, const char *path, char *real);
+int tc_resolve_links(struct tc_resolver *r, const char *path, char *real);
 
 /* What procfs calls it, into `real` (PATH_MAX bytes). 0, or -1 with errno; EXDEV: it lies outside
  * of our root. */

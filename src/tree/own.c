@@ -6,9 +6,9 @@
 
 #include "tree/tree.h"
 
-int tc_trees_open(struct tc_trees *t, const struct tc_strv *writable)
+void tc_trees_open(struct tc_trees *t, const struct tc_strv *writable)
 {
-    return tc_resolver_init(&t->resolver, t->host->uid, writable);
+    tc_resolver_init(&t->resolver, t->host->uid, writable);
 }
 
 int tc_process_keep(struct tc_trees *t, int fd)

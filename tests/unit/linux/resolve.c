@@ -71,14 +71,15 @@ static const struct resolve_case cases[] = {
     {"own/into/../own", NULL, ELOOP, ".."},
 };
 
+static struct tc_strv writable;
+
 static void start(struct tc_resolver *r)
 {
-    struct tc_strv writable = {0};
-    assert_true(tc_strv_add(&writable, tree_path("ws")));
-    assert_true(tc_strv_add(&writable, tree_path("not-there")));
-    assert_int_equal(tc_resolver_init(r, getuid(), &writable), 0);
-    assert_int_equal(r->writable_count, 1);
-    tc_strv_done(&writable);
+    if (!writable.count) {
+        assert_true(tc_strv_add(&writable, tree_path("ws")));
+        assert_true(tc_strv_add(&writable, tree_path("not-there")));
+    }
+    tc_resolver_init(r, getuid(), &writable);
 }
 
 static void same_object(const char *what, int fd, const char *name)
@@ -90,7 +91,7 @@ static void same_object(const char *what, int fd, const char *name)
         fail_msg("%s is not %s", what, name);
 }
 
-static void check_case(const struct tc_resolver *r, const struct resolve_case *c)
+static void check_case(struct tc_resolver *r, const struct resolve_case *c)
 {
     char where[PATH_MAX] = "";
     errno = 0;
@@ -111,6 +112,33 @@ static void the_table(void **state)
     for (size_t i = 0; i < TC_COUNT(cases); i++)
         check_case(&r, &cases[i]);
     tc_resolver_done(&r);
+}
+
+/* What tools can write is looked up at the first link or "..", and once. */
+static void places_are_looked_up_when_it_matters(void **state)
+{
+    static const struct {
+        struct resolve_case what;
+        bool learned;
+    } table[] = {
+        {{"own/deep/file", "own/deep/file", 0, NULL}, false},
+        {{"ws/deep/file", "ws/deep/file", 0, NULL}, false},
+        {{"ws/deep/none", NULL, ENOENT, "none"}, false},
+        {{"ws/link", NULL, ELOOP, "link"}, true},
+        {{"ws/../own", NULL, ELOOP, ".."}, true},
+        {{"own/into/deep/file", "ws/deep/file", 0, NULL}, true},
+        {{"own/../own/deep", "own/deep", 0, NULL}, true},
+    };
+    for (size_t i = 0; i < TC_COUNT(table); i++) {
+        struct tc_resolver r;
+        start(&r);
+        check_case(&r, &table[i].what);
+        assert_int_equal(r.learned, table[i].learned);
+        assert_int_equal(r.writable_count, table[i].learned);
+        check_case(&r, &table[i].what);
+        assert_int_equal(r.writable_count, table[i].learned);
+        tc_resolver_done(&r);
+    }
 }
 
 struct links_case {
@@ -265,6 +293,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table),
+        cmocka_unit_test(places_are_looked_up_when_it_matters),
         cmocka_unit_test(links_are_written_out),
         cmocka_unit_test(a_descriptor_outlives_its_name),
         cmocka_unit_test(what_is_too_long_is_refused),

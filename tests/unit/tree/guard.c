@@ -100,7 +100,6 @@ struct scene {
 
 static void begin(struct scene *s, const char *way)
 {
-    const struct tc_strv none = {0};
     struct stat st;
     *s = (struct scene){.cage = {.plan = &s->plan, .outcome = &s->outcome, .trees = &s->trees}};
     s->item = (struct tc_item){.path = "/ws", .directory = true, .writable = true};
@@ -109,7 +108,7 @@ static void begin(struct scene *s, const char *way)
     s->item.id = (struct tc_file_id){st.st_dev, st.st_ino};
     s->trees.items = &s->item;
     s->trees.item_count = 1;
-    assert_int_equal(tc_resolver_init(&s->trees.resolver, getuid(), &none), 0);
+    tc_resolver_init(&s->trees.resolver, getuid(), &s->plan.tool_writable);
     for (int i = 0; i < FILES; i++) {
         _autofree_ char *path = tc_format("%s/%s/%s", tree_root, way, files[i]);
         assert_non_null(path);
