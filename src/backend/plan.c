@@ -39,6 +39,7 @@ static TC_FIELDS(deny_fields, DENY);
     F(ONE, without)                                                                           \
     F(LIST, argv)                                                                             \
     F(LIST, env)                                                                              \
+    F(ONE, ahead)                                                                             \
     F(LIST, cwd)                                                                              \
     F(ARRAY, mounts, TC_COUNTED(mount_count), TC_OF(mount_fields), .most = MOUNTS_MAX)        \
     F(ARRAY, denies, TC_COUNTED(deny_count), TC_OF(deny_fields), .most = MOUNTS_MAX)          \

@@ -34,6 +34,11 @@ struct tc_mount {
     int64_t line;
 };
 
+/* Where a cage keeps what is no part of its grant; and the last word of a program that is started
+ * ahead. */
+#define TC_PLACE_OWN "/etc/toolcage"
+#define TC_WORD_AHEAD "--ahead"
+
 struct tc_deny {
     char *path; /* as the tool sees it */
     char *key;
@@ -46,6 +51,9 @@ struct tc_plan {
     tc_clauses clauses;
     tc_clauses without; /* of these, what may be missing where there are no namespaces */
     struct tc_strv argv, env;
+    /* Of a program of ours that can be started before its call comes: how many of its words are the
+     * same for all calls; the rest it is told then. 0: it is started for its call. */
+    int64_t ahead;
     struct tc_strv cwd; /* the first that exists inside; a single one must */
     struct tc_mount *mounts;
     size_t mount_count;

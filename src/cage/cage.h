@@ -107,6 +107,7 @@ struct tc_process_cage {
     struct tc_observer observer;
     struct tc_spare
         *spare; /* the process that becomes this cage; NULL: it is cloned at the start */
+    struct tc_ready *ready; /* whose process it took over, running its program; NULL: nobody's */
     struct tc_cgroup *group;
     struct tc_cgroup_limits group_limits; /* those of the group that was asked for */
     uint64_t root;

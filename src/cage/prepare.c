@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "cage/cage.h"
 #include "cage/proxy.h"
+#include "cage/ready.h"
 #include "cage/slots.h"
 #include "cage/spare.h"
 #include "cage/system.h"
@@ -259,12 +260,21 @@ static int open_root(struct tc_cage *cage)
 
 /* ---- the child's words ---- */
 
+/* Does its program wait for a call? */
+static bool is_ahead(const struct tc_plan *plan)
+{
+    return plan->argv.count && strcmp(plan->argv.items[plan->argv.count - 1], TC_WORD_AHEAD) == 0 &&
+           plan->ahead == (int64_t)plan->argv.count;
+}
+
 /* A process that waits for such a call brings its id and its group. */
 static int take_leases(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     p->group_limits = limits_with(p->form, group_limits(cage));
-    bool spare = !p->form && tc_spare_claim(p, cage->plan->tool);
+    bool spare = !p->form && (is_ahead(cage->plan)
+                                  ? tc_spare_new(p)
+                                  : tc_ready_claim(cage) || tc_spare_claim(p, cage->plan->tool));
     if (!spare && (take_id(cage) < 0 || take_group(cage) < 0))
         return -1;
     tc_process_set_ids(p->host, p->trees.id, &p->box);
@@ -308,8 +318,12 @@ int64_t tc_process_tick(int64_t now)
     if (root_is_due)
         build_root();
     tc_watcher_reap();
-    int64_t next = tc_proxy_tick(now), spare = tc_spare_tick(now);
-    return next && (!spare || next < spare) ? next : spare;
+    const int64_t times[] = {tc_proxy_tick(now), tc_ready_tick(now), tc_spare_tick(now)};
+    int64_t next = 0;
+    for (size_t i = 0; i < TC_COUNT(times); i++)
+        if (times[i] && (!next || times[i] < next))
+            next = times[i];
+    return next;
 }
 
 /* What may be written is searched, and perhaps copied. */

@@ -3,6 +3,7 @@
  *
  * From a prepared cage to one in which the program runs. */
 #include "cage/cage.h"
+#include "cage/ready.h"
 #include "cage/slots.h"
 #include "cage/spare.h"
 
@@ -22,7 +23,7 @@ int tc_process_run(struct tc_cage *cage)
     if (tc_process_complete(cage) < 0 || tc_process_enforced(cage) < 0 ||
         tc_process_start(cage) < 0)
         return -1;
-    if (comes_again(cage))
+    if (!tc_ready_next(cage) && comes_again(cage))
         tc_spare_next(TC_PRIV(cage), cage->plan->tool);
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "cage/cage.h"
 #include "cage/proxy.h"
+#include "cage/ready.h"
 #include "cage/sample.h"
 #include "cage/slots.h"
 #include "cage/spare.h"
@@ -148,6 +149,7 @@ void tc_local_destroy(struct tc_cage *cage)
     tc_proxy_end(cage);
     tc_buf_done(&p->trusted);
     tc_local_release(cage);
+    tc_ready_leave(p);
     tc_spare_leave(p);
     if (p->host)
         tc_process_reap_carriers(p->trees.host);
@@ -167,6 +169,7 @@ void tc_local_destroy(struct tc_cage *cage)
 static void close_machine(void)
 {
     struct tc_process_host *host = tc_process_host_opened();
+    tc_ready_close();
     tc_spare_close();
     tc_proxy_close();
     if (host)

@@ -294,6 +294,26 @@ static bool suits(const struct tc_spare *s, const struct tc_process_cage *p, con
            memcmp(&s->limits, &p->group_limits, sizeof(s->limits)) == 0;
 }
 
+static void lend(struct tc_spare *s, struct tc_process_cage *p)
+{
+    p->spare = s;
+    p->trees.id = s->id;
+    p->group = s->group;
+    s->id = (uid_t)-1;
+    s->group = NULL;
+}
+
+bool tc_spare_new(struct tc_process_cage *p)
+{
+    struct tc_spare *s = describe(p->host, NULL, 0, &p->group_limits);
+    if (s && bring_up(s)) {
+        lend(s, p);
+        return true;
+    }
+    drop(s);
+    return false;
+}
+
 bool tc_spare_claim(struct tc_process_cage *p, const char *tool)
 {
     for (struct tc_spare **at = &spares; *at;) {
@@ -304,11 +324,7 @@ bool tc_spare_claim(struct tc_process_cage *p, const char *tool)
         }
         *at = s->next;
         if (waits(s)) {
-            p->spare = s;
-            p->trees.id = s->id;
-            p->group = s->group;
-            s->id = (uid_t)-1;
-            s->group = NULL;
+            lend(s, p);
             return true;
         }
         drop(s);
@@ -423,7 +439,7 @@ bool tc_spare_go(struct tc_process_cage *p)
 {
     struct tc_spare *s = p->spare;
     struct handed h = {.count = 0};
-    if (!s)
+    if (!s || s->pid <= 0 || s->lent)
         return false;
     if (!s->root)
         (void)send_root(s, p->root);
@@ -439,7 +455,23 @@ bool tc_spare_go(struct tc_process_cage *p)
     return true;
 }
 
+void tc_spare_until(const struct tc_process_cage *p, int64_t last_us)
+{
+    p->spare->box->last_us = last_us;
+}
+
 /* ---- giving them up ---- */
+
+void tc_spare_replace(struct tc_process_cage *p)
+{
+    struct tc_spare *s = p->spare;
+    s->pid = p->child.pid;
+    s->pidfd = TAKE_FD(p->child.pidfd);
+    s->report = TAKE_FD(p->child.report);
+    p->child.pid = 0;
+    s->lent = true;
+    end_process(s);
+}
 
 void tc_spare_leave(struct tc_process_cage *p)
 {

@@ -21,11 +21,18 @@ void tc_spare_no_first(void);
 /* Gives the cage a spare for a call of this tool with its p->group_limits, and with that its id and
  * its control group; false when there is none. */
 bool tc_spare_claim(struct tc_process_cage *p, const char *tool);
+/* The same, made now for this cage alone, and of no call before it. */
+bool tc_spare_new(struct tc_process_cage *p);
 /* Hands the box over: the spare becomes the cage's PID 1. False: there is none, it does not fit
  * after all, or has been killed; id and group are still the cage's. */
 bool tc_spare_go(struct tc_process_cage *p);
 /* After the start of a call: makes one like it for the next, now or soon. */
 void tc_spare_next(const struct tc_process_cage *p, const char *tool);
+/* A cage that went ahead of its call has it now: until when it may run. */
+void tc_spare_until(const struct tc_process_cage *p, int64_t last_us);
+/* Its process is of no use after all: ends it. Another one takes its place, with its id and its
+ * group. */
+void tc_spare_replace(struct tc_process_cage *p);
 /* The cage goes, whatever became of the spare that it claimed, if any. It has no id and no group
  * from here on: they are given back when the spare has ended, too. */
 void tc_spare_leave(struct tc_process_cage *p);

@@ -17,6 +17,7 @@
 #include "cage/cage.h"
 #include "cage/fix.h"
 #include "cage/proxy.h"
+#include "cage/ready.h"
 #include "cage/spare.h"
 #include "linux/seccomp_filter.h"
 #include "observe/observe.h"
@@ -196,10 +197,10 @@ int tc_process_start(struct tc_cage *cage)
     if (l->timeout_ms)
         p->box.last_us = cage->begun_us + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;
     bool apart = p->form && p->form->apart;
-    int rc = p->shared        ? start_shared(cage)
-             : apart          ? start_apart(cage)
-             : tc_spare_go(p) ? 0
-                              : start_cold(cage);
+    int rc = p->shared                             ? start_shared(cage)
+             : apart                               ? start_apart(cage)
+             : tc_ready_go(cage) || tc_spare_go(p) ? 0
+                                                   : start_cold(cage);
     cage->exit_fd = p->child.pid > 0 ? p->child.pidfd : -1;
     if (rc < 0)
         return -1;

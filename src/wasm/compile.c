@@ -24,7 +24,7 @@ static struct wasmtime_module *compile(const struct tc_wasm_order *order)
     return tc_wasm_module(&api, engine, order);
 }
 
-int tc_wasm_compile(const struct tc_wasm_order *order)
+int tc_wasm_compile(struct tc_wasm_order *order)
 {
     struct wasm_bytes code = {0};
     const struct wasmtime_module *module = compile(order);
@@ -44,7 +44,7 @@ static bool provided(const struct wasm_bytes *module, const struct wasm_bytes *n
 }
 
 /* A line for each import: yes or no, module, name. */
-int tc_wasm_inspect(const struct tc_wasm_order *order)
+int tc_wasm_inspect(struct tc_wasm_order *order)
 {
     struct wasm_imports imports = {0};
     struct wasmtime_module *module = compile(order);

@@ -263,7 +263,7 @@ static int start(const struct edge_config *config, const struct edge_ast *ast, c
     return ended(api.ExecutorInvoke(executor, entry, NULL, 0, NULL, 0));
 }
 
-int tc_wasm_run_edge(const struct tc_wasm_order *order)
+int tc_wasm_run_edge(struct tc_wasm_order *order)
 {
     load(order->engine);
     tc_wasm_prepare(order, &guest);

@@ -21,6 +21,7 @@ struct wasm_valtype;
 struct wasmtime_caller;
 struct wasmtime_context;
 struct wasmtime_error;
+struct wasmtime_instance_pre;
 struct wasmtime_linker;
 struct wasmtime_module;
 struct wasmtime_store;
@@ -63,68 +64,71 @@ typedef struct wasmtime_error *tc_wasm_epoch(struct wasmtime_context *context, v
                                              uint64_t *ret_delta, uint8_t *ret_kind);
 
 /* X(type of the answer, name, arguments) */
-#define TC_WASM_API(X)                                                                            \
-    X(struct wasm_config *, wasm_config_new, (void))                                              \
-    X(void, wasmtime_config_parallel_compilation_set, (struct wasm_config *, bool))               \
-    X(void, wasmtime_config_wasm_threads_set, (struct wasm_config *, bool))                       \
-    X(void, wasmtime_config_wasm_memory64_set, (struct wasm_config *, bool))                      \
-    X(void, wasmtime_config_wasm_multi_memory_set, (struct wasm_config *, bool))                  \
-    X(void, wasmtime_config_native_unwind_info_set, (struct wasm_config *, bool))                 \
-    X(void, wasmtime_config_epoch_interruption_set, (struct wasm_config *, bool))                 \
-    X(void, wasmtime_config_max_wasm_stack_set, (struct wasm_config *, size_t))                   \
-    X(void, wasmtime_engine_increment_epoch, (struct wasm_engine *))                              \
-    X(struct wasm_engine *, wasm_engine_new_with_config, (struct wasm_config *))                  \
-    X(void, wasm_engine_delete, (struct wasm_engine *))                                           \
-    X(struct wasmtime_error *, wasmtime_module_new,                                               \
-      (struct wasm_engine *, const uint8_t *, size_t, struct wasmtime_module **))                 \
-    X(struct wasmtime_error *, wasmtime_module_serialize,                                         \
-      (const struct wasmtime_module *, struct wasm_bytes *))                                      \
-    X(struct wasmtime_error *, wasmtime_module_deserialize,                                       \
-      (struct wasm_engine *, const uint8_t *, size_t, struct wasmtime_module **))                 \
-    X(void, wasmtime_module_delete, (struct wasmtime_module *))                                   \
-    X(void, wasmtime_module_imports, (const struct wasmtime_module *, struct wasm_imports *))     \
-    X(const struct wasm_bytes *, wasm_importtype_module, (const struct wasm_importtype *))        \
-    X(const struct wasm_bytes *, wasm_importtype_name, (const struct wasm_importtype *))          \
-    X(void, wasm_importtype_vec_delete, (struct wasm_imports *))                                  \
-    X(struct wasmtime_store *, wasmtime_store_new,                                                \
-      (struct wasm_engine *, void *, void (*)(void *)))                                           \
-    X(struct wasmtime_context *, wasmtime_store_context, (struct wasmtime_store *))               \
-    X(void, wasmtime_store_limiter,                                                               \
-      (struct wasmtime_store *, int64_t, int64_t, int64_t, int64_t, int64_t))                     \
-    X(void, wasmtime_store_epoch_deadline_callback,                                               \
-      (struct wasmtime_store *, tc_wasm_epoch *, void *, void (*)(void *)))                       \
-    X(void, wasmtime_context_set_epoch_deadline, (struct wasmtime_context *, uint64_t))           \
-    X(void, wasmtime_store_delete, (struct wasmtime_store *))                                     \
-    X(struct wasmtime_linker *, wasmtime_linker_new, (struct wasm_engine *))                      \
-    X(void, wasmtime_linker_delete, (struct wasmtime_linker *))                                   \
-    X(struct wasmtime_error *, wasmtime_linker_define_func_unchecked,                             \
-      (struct wasmtime_linker *, const char *, size_t, const char *, size_t,                      \
-       const struct wasm_functype *, tc_wasm_callback *, void *, void (*)(void *)))               \
-    X(struct wasmtime_error *, wasmtime_linker_instantiate,                                       \
-      (const struct wasmtime_linker *, struct wasmtime_context *, const struct wasmtime_module *, \
-       struct wasmtime_ref *, struct wasm_trap **))                                               \
-    X(bool, wasmtime_instance_export_get,                                                         \
-      (struct wasmtime_context *, const struct wasmtime_ref *, const char *, size_t,              \
-       struct wasmtime_extern *))                                                                 \
-    X(bool, wasmtime_caller_export_get,                                                           \
-      (struct wasmtime_caller *, const char *, size_t, struct wasmtime_extern *))                 \
-    X(struct wasmtime_context *, wasmtime_caller_context, (struct wasmtime_caller *))             \
-    X(uint8_t *, wasmtime_memory_data,                                                            \
-      (const struct wasmtime_context *, const struct wasmtime_ref *))                             \
-    X(size_t, wasmtime_memory_data_size,                                                          \
-      (const struct wasmtime_context *, const struct wasmtime_ref *))                             \
-    X(struct wasmtime_error *, wasmtime_func_call,                                                \
-      (struct wasmtime_context *, const struct wasmtime_ref *, const void *, size_t, void *,      \
-       size_t, struct wasm_trap **))                                                              \
-    X(void, wasmtime_error_message, (const struct wasmtime_error *, struct wasm_bytes *))         \
-    X(void, wasmtime_error_delete, (struct wasmtime_error *))                                     \
-    X(struct wasm_trap *, wasmtime_trap_new, (const char *, size_t))                              \
-    X(void, wasm_trap_message, (const struct wasm_trap *, struct wasm_bytes *))                   \
-    X(void, wasm_trap_delete, (struct wasm_trap *))                                               \
-    X(void, wasm_byte_vec_delete, (struct wasm_bytes *))                                          \
-    X(struct wasm_valtype *, wasm_valtype_new, (uint8_t))                                         \
-    X(void, wasm_valtype_vec_new, (struct wasm_types *, size_t, struct wasm_valtype *const *))    \
-    X(struct wasm_functype *, wasm_functype_new, (struct wasm_types *, struct wasm_types *))      \
+#define TC_WASM_API(X)                                                                         \
+    X(struct wasm_config *, wasm_config_new, (void))                                           \
+    X(void, wasmtime_config_parallel_compilation_set, (struct wasm_config *, bool))            \
+    X(void, wasmtime_config_wasm_threads_set, (struct wasm_config *, bool))                    \
+    X(void, wasmtime_config_wasm_memory64_set, (struct wasm_config *, bool))                   \
+    X(void, wasmtime_config_wasm_multi_memory_set, (struct wasm_config *, bool))               \
+    X(void, wasmtime_config_native_unwind_info_set, (struct wasm_config *, bool))              \
+    X(void, wasmtime_config_epoch_interruption_set, (struct wasm_config *, bool))              \
+    X(void, wasmtime_config_max_wasm_stack_set, (struct wasm_config *, size_t))                \
+    X(void, wasmtime_engine_increment_epoch, (struct wasm_engine *))                           \
+    X(struct wasm_engine *, wasm_engine_new_with_config, (struct wasm_config *))               \
+    X(void, wasm_engine_delete, (struct wasm_engine *))                                        \
+    X(struct wasmtime_error *, wasmtime_module_new,                                            \
+      (struct wasm_engine *, const uint8_t *, size_t, struct wasmtime_module **))              \
+    X(struct wasmtime_error *, wasmtime_module_serialize,                                      \
+      (const struct wasmtime_module *, struct wasm_bytes *))                                   \
+    X(struct wasmtime_error *, wasmtime_module_deserialize,                                    \
+      (struct wasm_engine *, const uint8_t *, size_t, struct wasmtime_module **))              \
+    X(void, wasmtime_module_delete, (struct wasmtime_module *))                                \
+    X(void, wasmtime_module_imports, (const struct wasmtime_module *, struct wasm_imports *))  \
+    X(const struct wasm_bytes *, wasm_importtype_module, (const struct wasm_importtype *))     \
+    X(const struct wasm_bytes *, wasm_importtype_name, (const struct wasm_importtype *))       \
+    X(void, wasm_importtype_vec_delete, (struct wasm_imports *))                               \
+    X(struct wasmtime_store *, wasmtime_store_new,                                             \
+      (struct wasm_engine *, void *, void (*)(void *)))                                        \
+    X(struct wasmtime_context *, wasmtime_store_context, (struct wasmtime_store *))            \
+    X(void, wasmtime_store_limiter,                                                            \
+      (struct wasmtime_store *, int64_t, int64_t, int64_t, int64_t, int64_t))                  \
+    X(void, wasmtime_store_epoch_deadline_callback,                                            \
+      (struct wasmtime_store *, tc_wasm_epoch *, void *, void (*)(void *)))                    \
+    X(void, wasmtime_context_set_epoch_deadline, (struct wasmtime_context *, uint64_t))        \
+    X(void, wasmtime_store_delete, (struct wasmtime_store *))                                  \
+    X(struct wasmtime_linker *, wasmtime_linker_new, (struct wasm_engine *))                   \
+    X(void, wasmtime_linker_delete, (struct wasmtime_linker *))                                \
+    X(struct wasmtime_error *, wasmtime_linker_define_func_unchecked,                          \
+      (struct wasmtime_linker *, const char *, size_t, const char *, size_t,                   \
+       const struct wasm_functype *, tc_wasm_callback *, void *, void (*)(void *)))            \
+    X(struct wasmtime_error *, wasmtime_linker_instantiate_pre,                                \
+      (const struct wasmtime_linker *, const struct wasmtime_module *,                         \
+       struct wasmtime_instance_pre **))                                                       \
+    X(struct wasmtime_error *, wasmtime_instance_pre_instantiate,                              \
+      (const struct wasmtime_instance_pre *, struct wasmtime_context *, struct wasmtime_ref *, \
+       struct wasm_trap **))                                                                   \
+    X(bool, wasmtime_instance_export_get,                                                      \
+      (struct wasmtime_context *, const struct wasmtime_ref *, const char *, size_t,           \
+       struct wasmtime_extern *))                                                              \
+    X(bool, wasmtime_caller_export_get,                                                        \
+      (struct wasmtime_caller *, const char *, size_t, struct wasmtime_extern *))              \
+    X(struct wasmtime_context *, wasmtime_caller_context, (struct wasmtime_caller *))          \
+    X(uint8_t *, wasmtime_memory_data,                                                         \
+      (const struct wasmtime_context *, const struct wasmtime_ref *))                          \
+    X(size_t, wasmtime_memory_data_size,                                                       \
+      (const struct wasmtime_context *, const struct wasmtime_ref *))                          \
+    X(struct wasmtime_error *, wasmtime_func_call,                                             \
+      (struct wasmtime_context *, const struct wasmtime_ref *, const void *, size_t, void *,   \
+       size_t, struct wasm_trap **))                                                           \
+    X(void, wasmtime_error_message, (const struct wasmtime_error *, struct wasm_bytes *))      \
+    X(void, wasmtime_error_delete, (struct wasmtime_error *))                                  \
+    X(struct wasm_trap *, wasmtime_trap_new, (const char *, size_t))                           \
+    X(void, wasm_trap_message, (const struct wasm_trap *, struct wasm_bytes *))                \
+    X(void, wasm_trap_delete, (struct wasm_trap *))                                            \
+    X(void, wasm_byte_vec_delete, (struct wasm_bytes *))                                       \
+    X(struct wasm_valtype *, wasm_valtype_new, (uint8_t))                                      \
+    X(void, wasm_valtype_vec_new, (struct wasm_types *, size_t, struct wasm_valtype *const *)) \
+    X(struct wasm_functype *, wasm_functype_new, (struct wasm_types *, struct wasm_types *))   \
     X(void, wasm_functype_delete, (struct wasm_functype *))
 
 struct tc_wasm {

@@ -31,7 +31,7 @@ static const char *holder(const struct tc_strv *paths, const char *path, const c
 /* A path that begins with no "/" is meant from where the tool starts, if it may see that. */
 static void add_here(struct tc_wasi *guest, const struct tc_wasm_order *order)
 {
-    _autofree_ char *here = getcwd(NULL, 0);
+    _autofree_ char *here = order->here ? strdup(order->here) : getcwd(NULL, 0);
     const char *read = here ? holder(&order->read, here, NULL) : NULL;
     const char *best = here ? holder(&order->write, here, read) : NULL;
     if (best && !tc_wasi_add_root(guest, here, ".", best != read))
@@ -43,7 +43,7 @@ static void add_here(struct tc_wasi *guest, const struct tc_wasm_order *order)
 void tc_wasm_prepare(const struct tc_wasm_order *order, struct tc_wasi *guest)
 {
     (void)signal(SIGPIPE, SIG_IGN);
-    tc_wasi_init(guest);
+    tc_wasi_init(guest, order->root);
     add_roots(guest, &order->read, false);
     add_roots(guest, &order->write, true);
     add_here(guest, order);

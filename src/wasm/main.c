@@ -3,6 +3,7 @@
  *
  * toolcage-wasm: runs a WebAssembly module, inside a cage that was built around it. Nobody calls it
  * by hand. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static bool take(const struct option *o, const char *value)
     return (!o->list || tc_strv_add(o->list, value)) && (!end || (end != value && !*end));
 }
 
-static bool read_options(struct tc_wasm_order *order, char **at)
+bool tc_wasm_read_words(struct tc_wasm_order *order, char **at)
 {
     const struct option options[] = {
         {"--engine", .text = &order->engine},
@@ -40,6 +41,8 @@ static bool read_options(struct tc_wasm_order *order, char **at)
         {"--env", .list = &order->env},
     };
     for (; *at && strcmp(*at, "--") != 0; at += 2) {
+        if (strcmp(*at, "--ahead") == 0 && !at[1])
+            return order->ahead = true;
         size_t i = 0;
         while (i < TC_COUNT(options) && strcmp(options[i].name, *at) != 0)
             i++;
@@ -49,6 +52,11 @@ static bool read_options(struct tc_wasm_order *order, char **at)
     for (at += *at != NULL; *at; at++)
         if (!tc_strv_add(&order->args, *at))
             return false;
+    return true;
+}
+
+static bool is_whole(const struct tc_wasm_order *order)
+{
     return order->engine && order->module && (!order->code || order->code_digest) &&
            order->memory >= 0 && order->cpu_time >= 0;
 }
@@ -57,14 +65,15 @@ int main(int argc, char **argv)
 {
     static const struct {
         const char *verb;
-        int (*run)(const struct tc_wasm_order *order);
+        int (*run)(struct tc_wasm_order *order);
     } verbs[] = {{"run", tc_wasm_run},
                  {"edge", tc_wasm_run_edge},
                  {"compile", tc_wasm_compile},
                  {"inspect", tc_wasm_inspect}};
-    struct tc_wasm_order order = {0};
+    struct tc_wasm_order order = {.root = AT_FDCWD};
     for (size_t i = 0; argc > 1 && i < TC_COUNT(verbs); i++)
-        if (strcmp(verbs[i].verb, argv[1]) == 0 && read_options(&order, argv + 2))
+        if (strcmp(verbs[i].verb, argv[1]) == 0 && tc_wasm_read_words(&order, argv + 2) &&
+            is_whole(&order))
             return verbs[i].run(&order);
     (void)fputs("toolcage-wasm: this is a part of toolcage, and is started by it alone\n", stderr);
     return TC_WASM_REFUSED;

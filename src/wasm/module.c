@@ -18,6 +18,7 @@ enum { MODULE_MAX = 256 << 20 };
 void tc_wasm_fail(const char *subject, const char *fmt, ...)
 {
     va_list args;
+    tc_wasm_face();
     va_start(args, fmt);
     (void)fprintf(stderr, "toolcage-wasm: %s: ", subject);
     (void)vfprintf(stderr, fmt, args);

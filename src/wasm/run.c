@@ -89,14 +89,14 @@ static int ended(struct wasmtime_error *error, struct wasm_trap *trapped)
     return TC_WASM_TRAPPED;
 }
 
-static int start(struct wasmtime_linker *linker, struct wasmtime_context *context,
-                 const struct wasmtime_module *module, const char *name)
+static int start(const struct wasmtime_instance_pre *linked, struct wasmtime_context *context,
+                 const char *name)
 {
     struct wasmtime_ref instance;
     struct wasmtime_extern entry;
     struct wasm_trap *trapped = NULL;
     struct wasmtime_error *error =
-        api->wasmtime_linker_instantiate(linker, context, module, &instance, &trapped);
+        api->wasmtime_instance_pre_instantiate(linked, context, &instance, &trapped);
     if (error && !guest.exited && !trapped)
         tc_wasm_fail(name, "%s", tc_wasm_said(api, error, NULL));
     if (error || trapped)
@@ -109,26 +109,42 @@ static int start(struct wasmtime_linker *linker, struct wasmtime_context *contex
     return ended(error, trapped);
 }
 
-int tc_wasm_run(const struct tc_wasm_order *order)
+static struct wasmtime_instance_pre *
+link_module(struct wasm_engine *engine, const struct wasmtime_module *module, const char *name)
+{
+    struct wasmtime_instance_pre *linked = NULL;
+    struct wasmtime_linker *linker = api->wasmtime_linker_new(engine);
+    for (size_t i = 0; i < tc_wasi_call_count; i++)
+        define(linker, &tc_wasi_calls[i]);
+    struct wasmtime_error *error = api->wasmtime_linker_instantiate_pre(linker, module, &linked);
+    if (error)
+        tc_wasm_fail(name, "%s", tc_wasm_said(api, error, NULL));
+    api->wasmtime_linker_delete(linker);
+    return linked;
+}
+
+/* What is the same for every call comes before anything is known of one. */
+int tc_wasm_run(struct tc_wasm_order *order)
 {
     struct tc_wasm loaded;
+    tc_wasm_expect(order);
     const char *lack = tc_wasm_load(order->engine, &loaded);
     if (lack)
         tc_wasm_fail(order->engine, "%s", lack);
     api = &loaded;
-    tc_wasm_prepare(order, &guest);
     struct wasm_engine *engine = tc_wasm_engine(api);
     if (!engine)
         tc_wasm_fail(order->engine, "it does not start: out of memory");
     struct wasmtime_module *module = tc_wasm_module(api, engine, order);
-    struct wasmtime_linker *linker = api->wasmtime_linker_new(engine);
-    for (size_t i = 0; i < tc_wasi_call_count; i++)
-        define(linker, &tc_wasi_calls[i]);
+    const struct wasmtime_instance_pre *linked =
+        link_module(engine, module, order->args.count ? order->args.items[0] : order->module);
+    tc_wasm_await(order);
+    tc_wasm_prepare(order, &guest);
     struct wasmtime_store *store = api->wasmtime_store_new(engine, NULL, NULL);
     api->wasmtime_store_limiter(store, order->memory ? order->memory : -1, TABLE_ELEMENTS,
                                 INSTANCES, TABLES, MEMORIES);
     tc_wasm_watch_time(api, engine, store, order->cpu_time);
-    int code = start(linker, api->wasmtime_store_context(store), module,
+    int code = start(linked, api->wasmtime_store_context(store),
                      order->args.count ? order->args.items[0] : order->module);
     /* the kernel takes all back, and sooner */
     (void)fflush(stderr);

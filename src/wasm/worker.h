@@ -13,6 +13,9 @@
 enum { TC_WASM_REFUSED = 126, TC_WASM_TRAPPED = 134 };
 
 struct tc_wasm_order {
+    bool ahead; /* the call itself comes later, by the standard input */
+    int root;   /* of all paths; AT_FDCWD: the process's own */
+    char *here; /* where relative paths begin; NULL: in the process's directory */
     const char *engine, *module, *digest;
     const char *code, *code_digest; /* what it was compiled to */
     int64_t memory;                 /* bytes of a module's memory; 0: as many as there are */
@@ -23,6 +26,15 @@ struct tc_wasm_order {
 
 /* Says what is wrong with the subject, and that is the program's end. */
 _Noreturn void tc_wasm_fail(const char *subject, const char *fmt, ...) TC_PRINTF(2, 3);
+/* main.c: more words of the order. False: they are none. */
+bool tc_wasm_read_words(struct tc_wasm_order *order, char **words);
+/* ahead.c: waits for the call: its words, streams and root, and a wall around them. Everything
+ * before it was done without knowing of any. */
+void tc_wasm_await(struct tc_wasm_order *order);
+/* The worker is ready for its call: what goes wrong until that comes is told to it. */
+void tc_wasm_expect(struct tc_wasm_order *order);
+/* Before a last word: to whom it may concern. */
+void tc_wasm_face(void);
 /* The module's bytes: those that the digest is of, if there is one. */
 void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_size);
 /* The module, compiled now or before. */
@@ -34,13 +46,13 @@ void tc_wasm_prepare(const struct tc_wasm_order *order, struct tc_wasi *guest);
 /* A code that a process cannot have must not look like another one. */
 int tc_wasm_exit_code(const struct tc_wasi *guest);
 /* run.c, edge.c: the module in Wasmtime or in WasmEdge; its exit code. */
-int tc_wasm_run_edge(const struct tc_wasm_order *order);
-int tc_wasm_run(const struct tc_wasm_order *order);
+int tc_wasm_run_edge(struct tc_wasm_order *order);
+int tc_wasm_run(struct tc_wasm_order *order);
 /* clock.c: ends the process when its processor time is spent, as the kernel would. */
 void tc_wasm_watch_time(const struct tc_wasm *api, struct wasm_engine *engine,
                         struct wasmtime_store *store, int64_t cpu_time);
 /* compile.c */
-int tc_wasm_compile(const struct tc_wasm_order *order);
-int tc_wasm_inspect(const struct tc_wasm_order *order);
+int tc_wasm_compile(struct tc_wasm_order *order);
+int tc_wasm_inspect(struct tc_wasm_order *order);
 
 #endif

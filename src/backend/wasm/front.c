@@ -14,7 +14,7 @@
 #include "wasm/version.h"
 
 /* Of the cage's own root, where its second wall lets files be read and executed. */
-#define PLACE "/etc/toolcage"
+#define PLACE TC_PLACE_OWN
 #define WORKER PLACE "/toolcage-wasm"
 #define ENGINE PLACE "/engine.so"
 #define MODULE PLACE "/module.wasm"
@@ -81,6 +81,13 @@ static bool start_wasmedge(struct tc_strv *v, const struct tc_grant *grant)
            word(v, WORKER, "edge") && word(v, "--engine", EDGE "/" TC_WASM_EDGE_LIBRARY);
 }
 
+/* What was compiled before is loaded in a moment, and is known by its digest: a worker that has
+ * loaded it serves whichever call of the tool comes next. */
+static int64_t words_ahead(const struct tc_grant *grant, const struct tc_strv *words)
+{
+    return grant->module_code && !grant->module_work ? (int64_t)words->count : 0;
+}
+
 /* The worker's own words, then the module's. Its environment is no environment of the worker. */
 static bool replace_words(const struct tc_grant *grant, words_of *begin, struct tc_plan *plan)
 {
@@ -95,6 +102,7 @@ static bool replace_words(const struct tc_grant *grant, words_of *begin, struct 
     if (grant->module_code)
         fine =
             fine && word(v, "--code", CODE) && word(v, "--code-digest", grant->module_code_digest);
+    plan->ahead = fine ? words_ahead(grant, v) : 0;
     fine = fine && add_places(v, grant) && add_environment(v, &env) && tc_strv_add(v, "--");
     for (size_t i = 0; i < words.count; i++)
         fine = fine && tc_strv_add(v, words.items[i]);

@@ -11,8 +11,9 @@
 #include "base/path.h"
 #include "wasm/wasi/guest.h"
 
-void tc_wasi_init(struct tc_wasi *w)
+void tc_wasi_init(struct tc_wasi *w, int base)
 {
+    w->base = base;
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
         w->fds[fd] = (struct tc_wasi_fd){
             .kind = TC_WASI_STREAM, .fd = fd, .writable = true, .rights = WASI_R_STREAM};
@@ -48,6 +49,41 @@ static bool put_root(struct tc_wasi *w, int fd, const char *name, const char *on
     return true;
 }
 
+/* From a directory of its own no link is followed: one that stands on the way would lead back to
+ * the process's own files. */
+static int open_from(int base, const char *path)
+{
+    int at = openat(base, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (const char *name = path + strspn(path, "/"); *name && at >= 0;) {
+        size_t n = strcspn(name, "/");
+        _autofree_ char *one = strndup(name, n);
+        int next = one ? openat(at, one, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
+        int saved = errno;
+        (void)close(at);
+        errno = saved;
+        at = next;
+        name += n + strspn(name + n, "/");
+    }
+    return at;
+}
+
+static int open_directory(const struct tc_wasi *w, const char *path)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+    if (w->base == AT_FDCWD)
+        return open(path, flags);
+    _autofd_ int at = open_from(w->base, path);
+    return at < 0 ? -1 : openat(at, ".", flags);
+}
+
+static int look(const struct tc_wasi *w, const char *path, struct stat *ret)
+{
+    if (w->base == AT_FDCWD)
+        return stat(path, ret);
+    _autofd_ int at = open_from(w->base, path);
+    return at < 0 ? -1 : fstat(at, ret);
+}
+
 /* Of the directory that holds it nothing else shows. That one may be written in as far as one of
  * the files may: the walls around the process say which. */
 static bool put_file(struct tc_wasi *w, const char *path, bool writable)
@@ -64,7 +100,7 @@ static bool put_file(struct tc_wasi *w, const char *path, bool writable)
             w->fds[i].writable |= w->fds[i].root == root && writable;
         return tc_strv_add(&root->only, tc_path_base(path));
     }
-    _autofd_ int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _autofd_ int fd = open_directory(w, parent);
     if (fd < 0 || !put_root(w, fd, parent, tc_path_base(path), writable))
         return false;
     (void)TAKE_FD(fd);
@@ -74,11 +110,11 @@ static bool put_file(struct tc_wasi *w, const char *path, bool writable)
 bool tc_wasi_add_root(struct tc_wasi *w, const char *path, const char *name, bool writable)
 {
     struct stat st;
-    if (stat(path, &st) < 0)
+    if (look(w, path, &st) < 0)
         return false;
     if (!S_ISDIR(st.st_mode))
         return put_file(w, path, writable);
-    _autofd_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _autofd_ int fd = open_directory(w, path);
     if (fd < 0 || !put_root(w, fd, name ? name : path, NULL, writable))
         return false;
     (void)TAKE_FD(fd);

@@ -37,6 +37,7 @@ struct tc_wasi {
     uint8_t *memory; /* the guest's, as it is at this call */
     size_t size;
     struct tc_strv args, env;
+    int base; /* where the roots are looked for: a directory, or AT_FDCWD */
     struct tc_wasi_fd fds[TC_WASI_FDS];
     struct tc_wasi_root roots[TC_WASI_FDS];
     size_t root_count;
@@ -45,9 +46,10 @@ struct tc_wasi {
 };
 
 /* Zeroed; gives it the process's three streams. */
-void tc_wasi_init(struct tc_wasi *w);
-/* One more root at the path, as which the guest knows it, too, or by another name: a directory, or
- * a file, which then is all that shows of the directory that holds it. False with errno. */
+void tc_wasi_init(struct tc_wasi *w, int base);
+/* One more root at the absolute path, as which the guest knows it, too, or by another name: a
+ * directory, or a file, which then is all that shows of the directory that holds it. False with
+ * errno. */
 bool tc_wasi_add_root(struct tc_wasi *w, const char *path, const char *name, bool writable);
 /* Takes in, as "/", the paths that lie below no root: none of them is there, and each that is asked
  * for is named to whoever watches the process. */

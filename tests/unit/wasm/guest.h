@@ -118,7 +118,7 @@ static inline int begin(bool writable)
     write_file("root/sub/b", "beta");
     write_file("out/key", "secret");
     memset(memory, 0, sizeof(memory));
-    tc_wasi_init(&guest);
+    tc_wasi_init(&guest, AT_FDCWD);
     return tc_wasi_add_root(&guest, below("root"), NULL, writable) ? 0 : -1;
 }
 

@@ -118,7 +118,7 @@ static void nothing_moves_between_roots_of_different_rights(void **state)
 static void a_single_file_shows_alone(void **state)
 {
     tc_wasi_done(&guest);
-    tc_wasi_init(&guest);
+    tc_wasi_init(&guest, AT_FDCWD);
     assert_true(tc_wasi_add_root(&guest, below("root/a"), NULL, false));
     assert_true(open_read("a") > 3);
     assert_int_equal(open_read("sub/b"), -WASI_NOTCAPABLE);

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Cages that stand ready: made, claimed, told of their call, given up. */
+#include "cage/ready.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/sys.h"
+#include "cage/slots.h"
+#include "cage/spare.h"
+
+/* A worker holds some megabytes, most of them shared with the others. */
+enum { READY_MAX = 4, WORDS_MAX = 64 << 10 };
+/* A helper of one call is gone before it would make one for a second. */
+enum { IDLE_US = 30000000, FIRST_US = 5000, LOOK_US = 1000 };
+
+struct tc_ready {
+    struct tc_ready *next;
+    struct tc_buf key; /* its plan as bytes: what is alike has the same */
+    struct tc_plan plan;
+    struct tc_outcome outcome;
+    struct tc_cage cage;
+    int talk;         /* where its program waits for a call; -1: there is no process */
+    int64_t until_us; /* when it goes if nobody needs it; of one that is to be made: when */
+    int64_t made_us;
+};
+
+/* Newest first. One without a process says that its like did not come to serve its call, and keeps
+ * another from being made for a while. */
+static struct tc_ready *ready;
+/* Killed, and perhaps not gone yet. */
+static struct tc_ready *dying;
+/* For the second call of a helper's; not made yet. */
+static struct tc_ready *wish;
+static bool warm;
+
+static void let_go(struct tc_ready *r)
+{
+    if (!r)
+        return;
+    if (r->talk >= 0)
+        (void)close(r->talk);
+    tc_local_destroy(&r->cage);
+    tc_buf_done(&r->key);
+    tc_plan_done(&r->plan);
+    tc_outcome_done(&r->outcome);
+    free(r);
+}
+
+static bool gone(struct tc_ready *r, int patience)
+{
+    struct pollfd p = {.fd = r->cage.exit_fd, .events = POLLIN};
+    if (r->cage.exit_fd < 0)
+        return true;
+    if (poll(&p, 1, patience) <= 0)
+        return false;
+    tc_process_reap(&r->cage);
+    return true;
+}
+
+static int64_t clear_dying(int64_t now, int patience)
+{
+    int64_t next = 0;
+    for (struct tc_ready **at = &dying; *at;) {
+        struct tc_ready *r = *at;
+        if (gone(r, patience)) {
+            *at = r->next;
+            let_go(r);
+            continue;
+        }
+        next = now + LOOK_US;
+        at = &r->next;
+    }
+    return next;
+}
+
+/* The loop waits for nobody's end. */
+static void drop(struct tc_ready *r)
+{
+    if (r->cage.exit_fd >= 0)
+        (void)kill(TC_PRIV(&r->cage)->child.pid, SIGKILL); /* our child, not yet reaped */
+    r->next = dying;
+    dying = r;
+    (void)clear_dying(0, 0);
+}
+
+static void drop_oldest(size_t keep)
+{
+    struct tc_ready **at = &ready;
+    while (*at && keep--)
+        at = &(*at)->next;
+    while (*at) {
+        struct tc_ready *r = *at;
+        *at = r->next;
+        drop(r);
+    }
+}
+
+/* ---- which call it is for ---- */
+
+/* What a call may bring that a process cannot be given once it runs; and files whose names are
+ * watched are named as its own cage would see them. */
+static bool can_wait(const struct tc_plan *plan)
+{
+    bool watched = plan->denials != TC_DENIALS_OFF && plan->denials != TC_DENIALS_CALLS;
+    return plan->ahead > 0 && (size_t)plan->ahead < plan->argv.count && !watched &&
+           !plan->net_count && !plan->asks_network && !plan->unix_sockets && !plan->terminal &&
+           !plan->session && !plan->image && !plan->secret_count && !plan->syscalls_allow.count &&
+           !plan->syscalls_deny.count && plan->workspace == TC_WORKSPACE_BIND;
+}
+
+static bool is_own(const struct tc_mount *m)
+{
+    bool path = m->kind == TC_MOUNT_READ || m->kind == TC_MOUNT_WRITE || m->kind == TC_MOUNT_SOCKET;
+    return !path || tc_path_within(TC_PLACE_OWN, m->path);
+}
+
+static size_t own_mounts(const struct tc_plan *of, struct tc_mount *to)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < of->mount_count; i++)
+        if (is_own(&of->mounts[i]))
+            to[count++] = of->mounts[i];
+    return count;
+}
+
+/* The plan without the call: its bounds in time are the helper's to watch. */
+static bool write_key(const struct tc_plan *of, struct tc_buf *ret)
+{
+    static char *root[] = {(char *)"/"};
+    size_t words = (size_t)of->ahead;
+    _autofree_ char **argv = calloc(words + 1, sizeof(char *));
+    _autofree_ struct tc_mount *mounts = calloc(of->mount_count + 1, sizeof(*mounts));
+    if (!argv || !mounts)
+        return false;
+    memcpy(argv, of->argv.items, words * sizeof(*argv));
+    argv[words] = (char *)TC_WORD_AHEAD;
+    struct tc_plan plan = {.tool = of->tool,
+                           .backend = of->backend,
+                           .clauses = of->clauses,
+                           .argv = {.items = argv, .count = words + 1},
+                           .ahead = of->ahead + 1,
+                           .cwd = {.items = root, .count = 1},
+                           .mounts = mounts,
+                           .mount_count = own_mounts(of, mounts),
+                           .limits = of->limits,
+                           .denials = of->denials};
+    plan.limits.timeout_ms = plan.limits.cpu_time_ms = 0;
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    tc_plan_visit(&w, &plan);
+    *ret = w.out;
+    return !w.failed && !w.out.failed;
+}
+
+static bool same(const struct tc_buf *a, const struct tc_buf *b)
+{
+    return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
+}
+
+static struct tc_ready **find(const struct tc_buf *key)
+{
+    for (struct tc_ready **at = &ready; *at; at = &(*at)->next)
+        if (same(&(*at)->key, key))
+            return at;
+    return NULL;
+}
+
+/* ---- making one ---- */
+
+static struct tc_ready *describe(const struct tc_cage *cage)
+{
+    struct tc_ready *r = calloc(1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->talk = -1;
+    r->outcome.failure.clause = -1;
+    r->cage = tc_cage_empty(&r->plan, &r->outcome);
+    r->cage.works = cage->works;
+    if (write_key(cage->plan, &r->key)) {
+        struct tc_wire w = TC_WIRE_GET_INIT(r->key.data, r->key.len);
+        tc_plan_visit(&w, &r->plan);
+        if (!w.failed)
+            return r;
+    }
+    let_go(r);
+    return NULL;
+}
+
+/* Its second wall would keep it from files of the call, which come by a descriptor: it is put under
+ * one with the call. Until then it runs nothing but our own code. */
+static bool bring_up(struct tc_ready *r)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return false;
+    r->talk = pair[0];
+    r->cage.stdin_fd = pair[1];
+    if (tc_process_lease(&r->cage) < 0 || r->cage.pace > TC_PACE_LOCAL ||
+        tc_process_prepare(&r->cage) < 0 || tc_process_complete(&r->cage) < 0)
+        return false;
+    TC_PRIV(&r->cage)->box.landlock_abi = 0;
+    return TC_PRIV(&r->cage)->spare && tc_process_start(&r->cage) == 0;
+}
+
+static void list(struct tc_ready *r)
+{
+    r->made_us = tc_now_us();
+    r->until_us = r->made_us + IDLE_US;
+    r->next = ready;
+    ready = r;
+}
+
+/* Takes `like`, which is alike to none that there is. */
+static void make(struct tc_ready *like)
+{
+    drop_oldest(READY_MAX - 1);
+    if (bring_up(like))
+        list(like);
+    else /* then the next call says what is wrong */
+        drop(like);
+}
+
+bool tc_ready_next(const struct tc_cage *cage)
+{
+    if (!can_wait(cage->plan) || TC_PRIV(cage)->shared)
+        return false;
+    struct tc_ready *like = describe(cage), **known = like ? find(&like->key) : NULL;
+    if (!like || known) {
+        let_go(like);
+        return known && (*known)->talk >= 0;
+    }
+    if (warm) {
+        make(like);
+        return true;
+    }
+    warm = true;
+    wish = like;
+    wish->until_us = tc_now_us() + FIRST_US;
+    return true;
+}
+
+/* ---- using one ---- */
+
+/* Its program has the other end while it lives. */
+static bool lives(const struct tc_ready *r)
+{
+    struct pollfd p = {.fd = r->talk};
+    return r->talk >= 0 && poll(&p, 1, 0) == 0;
+}
+
+/* What it has is the cage's now. */
+static void take_over(struct tc_process_cage *p, struct tc_ready *r)
+{
+    struct tc_process_cage *from = TC_PRIV(&r->cage);
+    p->ready = r;
+    p->spare = TAKE(from->spare);
+    p->trees.id = from->trees.id;
+    p->group = TAKE(from->group);
+    p->child = from->child;
+    from->trees.id = (uid_t)-1;
+    from->child = (struct tc_child){.report = -1, .theirs = -1, .pidfd = -1};
+    r->cage.exit_fd = r->cage.event_fd = r->cage.oom_fd = -1;
+}
+
+bool tc_ready_claim(struct tc_cage *cage)
+{
+    _autobuf_ struct tc_buf key = TC_BUF_INIT;
+    struct tc_ready **at = can_wait(cage->plan) && write_key(cage->plan, &key) ? find(&key) : NULL;
+    if (!at || (*at)->talk < 0)
+        return false;
+    struct tc_ready *r = *at;
+    *at = r->next;
+    if (lives(r)) {
+        take_over(TC_PRIV(cage), r);
+        return true;
+    }
+    drop(r);
+    return false;
+}
+
+/* A copy, because the mount itself is the cage's that is started where this comes to nothing. Onto
+ * the very object that was meant, as a cage's first process does it. */
+static int attach(int root, const struct tc_box_mount *m)
+{
+    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    const unsigned whole = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE;
+    struct stat st;
+    _autofd_ int copy = tc_open_tree(m->fd, "", whole);
+    if (copy < 0)
+        return -1;
+    if (m->dev == 0)
+        return tc_move_mount(copy, root, m->path);
+    _autofd_ int target = tc_openat2(root, m->path, &how);
+    if (target < 0 || fstat(target, &st) < 0 || st.st_dev != m->dev || st.st_ino != m->ino)
+        return -1;
+    return tc_move_mount(copy, target, "");
+}
+
+/* An overlay is made in a mount namespace. */
+static bool is_plain(const struct tc_process_cage *p)
+{
+    for (size_t i = 0; i < p->trees.mount_count; i++)
+        if (p->trees.mounts[i].hide || p->trees.mounts[i].layered)
+            return false;
+    return true;
+}
+
+static bool of_the_call(const struct tc_box_mount *m)
+{
+    return m->fd >= 0 && !tc_path_within(&TC_PLACE_OWN[1], m->path);
+}
+
+/* The root that the cage of this call would have, with everything in its place; attached nowhere.
+ * -1: it cannot be made here (before Linux 6.15 nothing goes onto what is not attached itself). */
+static int put_together(const struct tc_process_cage *p)
+{
+    _autofd_ int root = is_plain(p) ? tc_root_copy(p->root) : -1;
+    for (size_t i = 0; root >= 0 && i < p->trees.mount_count; i++)
+        if (of_the_call(&p->trees.mounts[i]) && attach(root, &p->trees.mounts[i]) < 0)
+            return -1;
+    return TAKE_FD(root);
+}
+
+/* The second wall: the same paths once more. -1: none; the kernel has it not, or errno. */
+static int wall(const struct tc_process_cage *p, int root)
+{
+    int abi = p->host->landlock_abi;
+    _autofd_ int ruleset = tc_landlock_open(abi);
+    if (ruleset < 0 || tc_landlock_allow(ruleset, abi, root, TC_LANDLOCK_LIST) < 0)
+        return -1;
+    for (size_t i = 0; i < p->trees.mount_count; i++) {
+        const struct tc_box_mount *m = &p->trees.mounts[i];
+        if (of_the_call(m) && !m->no_rule && tc_landlock_allow(ruleset, abi, m->fd, m->rights) < 0)
+            return -1;
+    }
+    return TAKE_FD(ruleset);
+}
+
+static const char *find_cwd(const struct tc_plan *plan, int root)
+{
+    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    for (size_t i = 0; i < plan->cwd.count; i++) {
+        _autofd_ int fd = tc_openat2(root, plan->cwd.items[i], &how);
+        if (fd >= 0)
+            return plan->cwd.items[i];
+    }
+    return NULL;
+}
+
+/* Its directory, and its words, each with the NUL at its end. */
+static bool write_words(const struct tc_plan *plan, const char *cwd, struct tc_buf *ret)
+{
+    ret->max = WORDS_MAX;
+    tc_buf_add(ret, cwd, strlen(cwd) + 1);
+    for (size_t i = (size_t)plan->ahead; i < plan->argv.count; i++)
+        tc_buf_add(ret, plan->argv.items[i], strlen(plan->argv.items[i]) + 1);
+    return !ret->failed;
+}
+
+static bool send_call(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    _autobuf_ struct tc_buf words = TC_BUF_INIT;
+    _autofd_ int root = put_together(p);
+    _autofd_ int ruleset = root >= 0 && p->host->landlock_abi ? wall(p, root) : -1;
+    const char *cwd = root >= 0 ? find_cwd(cage->plan, root) : NULL;
+    const int fds[] = {p->box.in, p->box.out, p->box.err, root, ruleset};
+    if (!cwd || (ruleset < 0 && p->host->landlock_abi) || !write_words(cage->plan, cwd, &words))
+        return false;
+    return tc_send(p->ready->talk, words.data, words.len, fds, ruleset < 0 ? 4 : 5) == 0;
+}
+
+/* That it was one, and for how long it had been waiting. */
+static void tell_age(struct tc_cage *cage)
+{
+    struct tc_outcome *o = cage->outcome;
+    struct tc_timing *t = TC_PUSH(o->timings, o->timing_count);
+    if (t)
+        *t = (struct tc_timing){.step = strdup("ready"),
+                                .us = tc_now_us() - TC_PRIV(cage)->ready->made_us};
+}
+
+bool tc_ready_go(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    if (!p->ready)
+        return false;
+    if (send_call(cage)) {
+        tc_spare_until(p, p->box.last_us);
+        tell_age(cage);
+        return true;
+    }
+    tc_spare_replace(p);
+    (void)close(TAKE_FD(p->ready->talk));
+    list(TAKE(p->ready)); /* its like would not do either */
+    return false;
+}
+
+/* ---- giving them up ---- */
+
+void tc_ready_leave(struct tc_process_cage *p)
+{
+    let_go(TAKE(p->ready));
+}
+
+int64_t tc_ready_tick(int64_t now)
+{
+    if (wish && now >= wish->until_us)
+        make(TAKE(wish)); /* none came before the second call */
+    int64_t next = wish ? wish->until_us : 0;
+    size_t fresh = 0; /* the newest come first */
+    for (const struct tc_ready *r = ready; r && r->until_us > now; r = r->next) {
+        next = !next || r->until_us < next ? r->until_us : next;
+        fresh++;
+    }
+    drop_oldest(fresh);
+    int64_t look = clear_dying(now, 0);
+    return look && (!next || look < next) ? look : next;
+}
+
+void tc_ready_close(void)
+{
+    drop_oldest(0);
+    let_go(TAKE(wish));
+    (void)clear_dying(0, -1);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Cages that stand ready: a program of ours runs in one, has loaded what every call of its tool
+ * needs, and waits. It sees nothing of any call: a call hands it its streams, its words, and one
+ * root, which holds what the cage of that call would show, masks included. Each serves one call,
+ * and is the call's cage from then on, with its id, its control group and its end. One that fails
+ * is no call's error: the call is started as if there had been none. */
+#ifndef TC_CAGE_READY_H
+#define TC_CAGE_READY_H
+
+#include "cage/cage.h"
+
+/* Gives the cage one that fits its plan, with its id and its control group; false when there is
+ * none. */
+bool tc_ready_claim(struct tc_cage *cage);
+/* Hands the call over. False: there is none, or it will not do after all, and has been ended; id
+ * and group are still the cage's. */
+bool tc_ready_go(struct tc_cage *cage);
+/* After the start of a call: makes one for the next, now or soon. False: not for this tool. */
+bool tc_ready_next(const struct tc_cage *cage);
+/* The cage goes. */
+void tc_ready_leave(struct tc_process_cage *p);
+/* Ends those that nobody needed, lets go of those that have ended, makes what is due. When to come
+ * again; 0: no matter. */
+int64_t tc_ready_tick(int64_t now_us);
+/* The helper ends. */
+void tc_ready_close(void);
+
+#endif

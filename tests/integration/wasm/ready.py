@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Workers that stand ready before their call: each serves one, holds nothing of any other, and is no loss when it dies.
+
+usage: ready.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
+import contextlib
+import ctypes
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process")]
+
+import scene  # first: it says where the next one is
+import host
+from host import ask, make
+from scene import TOOLCAGE, below, check, end, helpers_of, run, skip_all, start_time, until
+
+GUEST, WHEELS = map(os.path.abspath, sys.argv[3:5])
+HOME = []  # with the engine and the compiled module, made once
+WORDS = 65536  # bytes that a call can hand over
+
+lib = host.load(os.path.join(os.path.dirname(os.path.realpath(TOOLCAGE)), "libtoolcage.so.0"))
+lib.toolcage_result_timings_json.restype = ctypes.c_char_p
+lib.toolcage_result_timings_json.argtypes = [ctypes.c_void_p]
+
+
+def prepare():
+    wheel = glob.glob(os.path.join(WHEELS, "wasmtime-*.whl"))
+    if not wheel:
+        skip_all("the engine is not here: tools/clients fetches it")
+    if not os.path.exists(GUEST):
+        skip_all("no modules can be made here: tools/deps test installs what compiles them")
+    HOME.append("/var/tmp/toolcage-ready-%d" % os.getpid())
+    os.makedirs(HOME[0], 0o755)
+    os.environ["XDG_STATE_HOME"] = os.path.join(HOME[0], "state")
+    shutil.copy(GUEST, os.path.join(HOME[0], "guest.wasm"))
+    for words in (("install", wheel[0]), ("compile", os.path.join(HOME[0], "guest.wasm"))):
+        done = subprocess.run([TOOLCAGE, "wasm", *words], capture_output=True, timeout=120, check=False)
+        check(done.returncode == 0, f"toolcage wasm {words[0]}", done)
+
+
+class Call:
+    def __init__(self, engine, tool, *command):
+        self.handle = make(lib.toolcage_call_new, engine.handle, engine.policy, tool.encode())
+        host.set_command(self.handle, "guest", *command)
+        ask(lib.toolcage_call_start, self.handle)
+
+    def wait(self):
+        ask(lib.toolcage_call_wait, self.handle, 60000 * scene.PATIENCE)
+        answer = host.result(self.handle)
+        answer["timings"] = json.loads(lib.toolcage_result_timings_json(lib.toolcage_call_result(self.handle)) or b"[]")
+        lib.toolcage_call_unref(self.handle)
+        return answer
+
+
+class Engine:
+    """Tools "a" and "b" run the same module: "a" is granted directories, "b" has another limit and is granted none."""
+
+    def __init__(self, s, more="", files=None):
+        files = files or f'{{ readable = ["{s.data}"], writable = ["{s.ws}"] }}'
+        text = f"""
+[defaults]
+network = "none"
+memory = {scene.ANY}
+timeout = "50s"
+[tool.a]
+module = "{HOME[0]}/guest.wasm"
+filesystem = {files}
+env = {{ set = {{ ONLY_A = "yes" }} }}
+{more}
+[tool.b]
+module = "{HOME[0]}/guest.wasm"
+open_files = 100
+filesystem = "none"
+"""
+        self.policy = host.policy_of(text)
+        before = helpers_of(os.getpid())
+        self.handle = make(lib.toolcage_engine_new)
+        self.helper = None
+        until(lambda: self.find(before), 10)
+
+    def find(self, before):
+        self.helper = next((pid for pid in helpers_of(os.getpid()) if pid not in before), None)
+        return self.helper
+
+    def call(self, tool, *command):
+        return Call(self, tool, *command).wait()
+
+    def workers(self):
+        """Those that wait, by what they were started as."""
+        return [pid for pid in below(self.helper) if read(f"/proc/{pid}/cmdline").endswith("--ahead\0") and "toolcage-wasm" in read(f"/proc/{pid}/cmdline")]
+
+    def one_worker(self, tool="a"):
+        """The one that a call leaves; it has loaded what it waits with."""
+        self.call(tool, "echo")
+        until(lambda: self.workers() and waits(self.workers()[0]), 10)
+        return self.workers()[0]
+
+    def close(self):
+        lib.toolcage_engine_unref(self.handle)
+        lib.toolcage_policy_unref(self.policy)
+        return until(lambda: not os.path.exists(f"/proc/{self.helper}"))
+
+
+def read(path):
+    with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+    return ""
+
+
+def waits(pid):
+    """In the kernel, for a message."""
+    return "State:\tS" in read(f"/proc/{pid}/status")
+
+
+def was_ready(answer):
+    return "ready" in [row.get("step") for row in rows(answer["timings"])]
+
+
+def rows(timings):
+    return timings if isinstance(timings, list) else [{"step": step} for step in timings]
+
+
+def text(answer):
+    return answer["stdout"]["text"]
+
+
+def served_once(s):
+    engine = Engine(s)
+    used = []
+    for _ in range(2):
+        worker = engine.one_worker()
+        began = start_time(worker)
+        answer = engine.call("a", "echo", "x", "")
+        used.append((text(answer) == "x\n\n" and was_ready(answer), worker, began))
+    check(all(fine for fine, *_ in used), "a call is served by the worker that waits for it", used)
+    check(until(lambda: not any(start_time(pid) == began for _, pid, began in used)), "and the worker serves no other", used)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def holds_nothing(s):
+    s.write("data/x", "x")
+    engine = Engine(s)
+    worker = engine.one_worker()
+    mounts, environment = read(f"/proc/{worker}/mountinfo"), read(f"/proc/{worker}/environ")
+    if scene.is_root():
+        check(mounts and os.path.basename(s.root) not in mounts, "a worker that waits has no granted path", mounts)
+        check("ONLY_A" not in environment, "nor a variable of a call's", environment)
+    answer = engine.call("a", "env")
+    check(was_ready(answer) and "ONLY_A=yes\n" in text(answer), "the call brings its environment", answer)
+    engine.one_worker()
+    for tool, words in (("b", ("env",)), ("b", ("show", s.path("data/x")))):
+        answer = engine.call(tool, *words)
+        check(not was_ready(answer) or "ONLY_A" not in text(answer), "what waits for one tool gives another nothing", answer)
+    check(answer["status"] == "failed" and text(answer) == "", "no file either", answer)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def files(s):
+    """As in a cage of the call's own: what is granted, in its place, and nothing beside it."""
+    s.write("data/x", "read")
+    s.write("secret", "secret")
+    s.write("ws/.git/config", "[core]\n")
+    s.write("ws/.git/hooks/none", "")
+    s.write("ws/hidden/key", "hidden")
+    os.symlink("../secret", s.path("ws/out"))
+    os.symlink("/etc/passwd", s.path("ws/absolute"))
+    os.mkfifo(s.path("ws/fifo"))
+    engine = Engine(s, files=f'{{ readable = ["{s.data}"], writable = ["{s.ws}"], denied = ["{s.ws}/hidden"] }}')
+    cases = [(("show", f"{s.data}/x"), 0, "read"), (("put", f"{s.ws}/new", "written"), 0, ""), (("show", f"{s.ws}/new"), 0, "written"),
+             (("put", f"{s.data}/x", "no"), 1, ""), (("show", s.path("secret")), 1, ""), (("show", f"{s.ws}/out"), 1, ""),
+             (("show", f"{s.ws}/absolute"), 1, ""), (("show", f"{s.ws}/fifo"), 1, ""), (("show", f"{s.ws}/../secret"), 1, ""),
+             (("show", f"{s.ws}/hidden/key"), 1, ""), (("put", f"{s.ws}/.git/config", "[x]"), 1, ""), (("put", f"{s.ws}/.git/hooks/post", "x"), 1, ""),
+             (("show", "/etc/toolcage/module.wasm"), 1, ""), (("put", "/tmp/x", "x"), 0, ""), (("show", "/tmp/x"), 1, "")]
+    cold = Engine(s, files=f'{{ readable = ["{s.data}"], writable = ["{s.ws}"], denied = ["{s.ws}/hidden"] }}', more='denials = "paths"')
+    for words, code, said in cases:
+        engine.one_worker()
+        answer = engine.call("a", *words)
+        same = cold.call("a", *words)
+        check(was_ready(answer) and not was_ready(same), f"{' '.join(words)}: by a worker, and without", (answer, same))
+        check((answer["exit_code"], text(answer)) == (code, said) == (same["exit_code"], text(same)), "the answer is the same", (answer, same))
+    check(s.read("ws/new") == b"written" and s.read("data/x") == b"read" and s.read("ws/.git/config") == b"[core]\n", "and so are the files")
+    answer = engine.call("a", "put", f"{s.ws}/changed", "x")
+    check([row["path"] for row in answer["changes"]] == [f"{s.ws}/changed"], "what it changes is told", answer["changes"])
+    check(engine.close() and cold.close(), "the helpers end")
+
+
+def cannot_wait(s):
+    """Names that are hidden below what is only read take an overlay, which a call of its own has."""
+    s.write("data/x", "read")
+    s.write("data/key", "hidden")
+    engine = Engine(s, files=f'{{ readable = ["{s.data}"], denied = ["{s.data}/key"] }}')
+    for _ in range(3):
+        answers = [engine.call("a", "show", f"{s.data}/{name}") for name in ("x", "key")]
+        check([text(answer) for answer in answers] == ["read", ""] and not any(map(was_ready, answers)), "it is started for its call", answers)
+    check(not engine.workers(), "and none is made in vain", engine.workers())
+    many = ["y" * 1000] * (WORDS // 1000 + 1)
+    engine.one_worker("b")
+    answer = engine.call("b", "exit", "7", *many)
+    check(answer["exit_code"] == 7 and not was_ready(answer), "so is one with more words than can be handed over", answer)
+    check(engine.close(), "the helper ends with its engine")
+    lost = Engine(s, more=f'cwd = "{s.ws}/absent"')
+    answers = [lost.call("a", "echo") for _ in range(3)]
+    check([answer["error"]["stage"] for answer in answers] == ["cwd"] * 3, "a directory that is not there is the same error", answers)
+    check(lost.close(), "the helper ends with its engine")
+
+
+def ends(s):
+    engine = Engine(s, more='cpu_time = "500ms"\noutput = { limit = "64KiB", over = "truncate" }')
+    for words, status, code in ((("exit", "7"), "failed", 7), (("trap",), "failed", 134), (("dig",), "failed", 134), (("spin",), "limit", None)):
+        engine.one_worker()
+        answer = engine.call("a", *words)
+        check(was_ready(answer) and answer["status"] == status and answer.get("exit_code") in (code, -1), f"{words[0]} ends as it does elsewhere", answer)
+    engine.one_worker()
+    answer = engine.call("a", "shout")
+    check(was_ready(answer) and answer["stdout"]["truncated"], "output is bounded", answer["status"])
+    engine.one_worker()
+    call = Call(engine, "a", "nap", "40")
+    ask(lib.toolcage_call_cancel, call.handle)
+    check(call.wait()["status"] == "cancelled", "a call that is cancelled ends")
+    check(engine.close(), "the helper ends with its engine")
+
+
+def late(s):
+    engine = Engine(s, more='timeout = "1s"')
+    engine.one_worker()
+    answer = engine.call("a", "nap", "40")
+    check(was_ready(answer) and answer["status"] == "timeout" and answer["usage"]["wall_ms"] < 8000, "a call ends at its deadline", answer)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def killed(s):
+    """A worker's death is an error of the call that it serves, and of no other."""
+    engine = Engine(s)
+    for _ in range(3):
+        victim = engine.one_worker()
+        began = start_time(victim)
+        end(victim)
+        until(lambda: start_time(victim) != began)
+        answer = engine.call("a", "echo", "x")
+        check(answer["status"] == "ok" and text(answer) == "x\n", "the next call is only slower", answer)
+    worker = engine.one_worker()
+    call, other = Call(engine, "a", "nap", "20"), Call(engine, "b", "nap", "1")
+    until(lambda: engine.workers() != [worker], 10)
+    end(worker)
+    answer = call.wait()
+    check(answer["status"] == "failed" and answer["signal"] == 9 and was_ready(answer), "one that dies in its call fails that", answer)
+    check(other.wait()["status"] == "ok" and engine.call("a", "echo", "x")["status"] == "ok", "and no other, at the same time or later")
+    worker = engine.one_worker()
+    left = [(pid, start_time(pid)) for pid in below(engine.helper)]
+    end(engine.helper)
+    check(until(lambda: not any(started == start_time(pid) for pid, started in left)), "it dies with its helper", left)
+    engine.close()
+
+
+def raced(s):
+    engine = Engine(s)
+    engine.one_worker()
+    calls = [Call(engine, "a", "echo", str(number)) for number in range(4)]
+    answers = [call.wait() for call in calls]
+    check([text(answer) for answer in answers] == [f"{number}\n" for number in range(4)], "calls at once have their own answers", answers)
+    check(1 <= sum(map(was_ready, answers)) <= 4, "one of them at least by the worker", answers)
+    for _ in range(8):
+        engine.call("a", "echo")
+    check(len(engine.workers()) <= 4, "no more stand ready than there may", engine.workers())
+    check(engine.close(), "the helper ends with its engine")
+
+
+def last(_):
+    shutil.rmtree(HOME[0], ignore_errors=True)
+
+
+def first(_):
+    prepare()
+
+
+run(first, served_once, holds_nothing, files, cannot_wait, ends, late, killed, raced, last)
