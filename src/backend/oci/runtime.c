@@ -31,6 +31,7 @@ static const char *const runsc_words[] = {"--rootless",
                                           "--root=" TC_OCI_STATE,
                                           "--log=" TC_OCI_LOG,
                                           "run",
+                                          "--user-log=" TC_OCI_BUNDLE "/" TC_OCI_LACKED,
                                           "--bundle=" TC_OCI_BUNDLE,
                                           NULL};
 

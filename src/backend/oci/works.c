@@ -17,6 +17,7 @@
 #include "backend/escapes.h"
 #include "backend/oci/bundle.h"
 #include "backend/oci/inner.h"
+#include "backend/oci/lacked.h"
 #include "backend/oci/platform.h"
 #include "backend/oci/runtime.h"
 #include "backend/oci/stages.h"
@@ -45,6 +46,7 @@ struct oci {
     uid_t uid; /* what the tool sees; the runtime is root of its own */
     gid_t gid;
     struct tc_oci_asked asked; /* of a trial: its version */
+    bool listed;               /* what its kernel lacks */
     bool told; /* the tool has ended, which is not said before the runtime has passed all on */
 };
 
@@ -80,7 +82,7 @@ static const char *in_sentry(const struct tc_cage *cage, enum tc_clause clause)
     case TC_CLAUSE_IPC_NONE:
         return "gVisor's own kernel";
     case TC_CLAUSE_SYSCALLS:
-        return "gVisor's own kernel, and in it our filter; refused calls are not listed";
+        return "gVisor's own kernel, and in it our filter; only calls that it lacks are listed";
     case TC_CLAUSE_NET_NONE:
         return "gVisor's own network, with loopback alone";
     case TC_CLAUSE_NET_ALLOW:
@@ -335,8 +337,8 @@ static int learn_platform(struct tc_cage *cage)
             continue;
         free(outcome->enforced[i].mechanism);
         outcome->enforced[i].mechanism =
-            tc_format("gVisor's own kernel on %s, and in it our filter; refused calls are not "
-                      "listed",
+            tc_format("gVisor's own kernel on %s, and in it our filter; only calls that it lacks "
+                      "are listed",
                       platform);
         if (!outcome->enforced[i].mechanism)
             return tc_cage_fail_memory(cage, "enforce");
@@ -405,6 +407,15 @@ static void reap(struct tc_cage *cage)
     tc_process_reap(cage);
 }
 
+static const char *usage(struct tc_cage *cage)
+{
+    struct oci *o = own(cage);
+    if (is_sentry(cage) && !o->listed)
+        tc_oci_list_lacked(cage, o->bundle);
+    o->listed = true;
+    return tc_local_usage(cage);
+}
+
 static void destroy(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -467,12 +478,12 @@ static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
         row->mechanism = tell(own(tried));
 }
 
-#define WORKS                                                                                  \
-    .probe = probe, .lease = lease, .prepare = prepare, .start = start, .event = event,        \
-    .notify = tc_process_notify, .oomed = tc_local_oomed, .signal = ask_to_end, .reap = reap,  \
-    .cpu_us = tc_local_cpu_us, .shared_bytes = tc_local_shared_bytes, .usage = tc_local_usage, \
-    .collect = tc_process_collect, .collected = tc_process_collected,                          \
-    .uncollect = tc_process_uncollect, .holds_much = tc_local_holds_much,                      \
+#define WORKS                                                                                 \
+    .probe = probe, .lease = lease, .prepare = prepare, .start = start, .event = event,       \
+    .notify = tc_process_notify, .oomed = tc_local_oomed, .signal = ask_to_end, .reap = reap, \
+    .cpu_us = tc_local_cpu_us, .shared_bytes = tc_local_shared_bytes, .usage = usage,         \
+    .collect = tc_process_collect, .collected = tc_process_collected,                         \
+    .uncollect = tc_process_uncollect, .holds_much = tc_local_holds_much,                     \
     .release = tc_local_release, .destroy = destroy,
 
 const struct tc_works tc_oci_works = {.name = "oci", .trial = trial_oci, WORKS};

@@ -218,11 +218,31 @@ def a_full_memory(s):
     check(answer.status == "limit" and answer.limit == "memory", "the limit says its name", answer)
 
 
+LACKED = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+for name, number in (("sched_setattr", 314), ("sched_getattr", 315), ("copy_file_range", 326), ("pkey_alloc", 330), ("futex_waitv", 449)):
+    ctypes.set_errno(0)
+    if libc.syscall(number, 0, 0, 0, 0, 0, 0) == -1 and ctypes.get_errno() == 38:
+        print(name)
+"""
+
+
+def what_its_kernel_lacks(s):
+    """Is listed where the kernel is gVisor's, as often as it was told; a machine's kernel says nothing of what it lacks."""
+    answer = s.python(LACKED, more=more())
+    listed = {one["target"]: one for one in answer.denials}
+    wanted = set(answer.out.split()) if BACKEND == "gvisor" else set()
+    check(answer.status == "ok" and set(listed) == wanted and all(one["operation"] == "syscall" for one in answer.denials), "calls that its kernel lacks are listed", answer)
+    check(all(bool(one.get("probe")) == (name == "copy_file_range") and (one.get("probe") or "gVisor does not have" in one["hint"]) for name, one in listed.items()),
+          "what libraries do without is told apart", answer)
+
+
 def main():
     if not any(os.access(os.path.join(place, RUNTIME), os.X_OK) for place in ("/usr/bin", "/usr/sbin", "/usr/local/bin")):
         skip_all(f"skipped: {RUNTIME} is not installed")
     run(an_ordinary_call, output_is_whole, a_copied_workspace, an_overlaid_workspace, paths_are_observed, ends_in_time, a_missing_command, a_hostile_tool, forks,
-        nobody_is_left, an_image, a_session, what_the_process_cage_alone_has, a_full_memory)
+        nobody_is_left, an_image, a_session, what_the_process_cage_alone_has, what_its_kernel_lacks, a_full_memory)
 
 
 main()
