@@ -101,6 +101,8 @@ struct tc_child {
 struct tc_process_cage {
     struct tc_buf trusted;            /* certificates, from their reading until they are shown */
     const struct tc_local_form *form; /* NULL: a process cage */
+    /* The words for what holds a clause within the cage, before it has to; NULL: nothing does. */
+    const char *(*inner)(enum tc_clause clause);
     struct tc_process_host *host;
     struct tc_trees trees;
     struct tc_workspace workspace;

@@ -170,6 +170,19 @@ static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const c
     return strdup(how);
 }
 
+/* The cage's word, and that of what runs within it. */
+static char *how_layered(const struct tc_cage *cage, enum tc_clause clause, const char *how)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    const char *inner = p->inner ? p->inner(clause) : NULL;
+    char *outer = how_here(cage, clause, how);
+    if (!inner || !outer)
+        return outer;
+    char *both = tc_format("%s; within it %s", outer, inner);
+    free(outer);
+    return both;
+}
+
 static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
@@ -197,7 +210,7 @@ int tc_process_enforced(struct tc_cage *cage)
         struct tc_enforced *e = TC_PUSH(o->enforced, o->enforced_count);
         if (e)
             *e = (struct tc_enforced){.clause = clause,
-                                      .mechanism = how_here(cage, (enum tc_clause)clause, how)};
+                                      .mechanism = how_layered(cage, (enum tc_clause)clause, how)};
         if (!e || !e->mechanism) /* a wall that the result would not name is not claimed */
             return tc_cage_fail_memory(cage, "enforce");
     }

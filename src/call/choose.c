@@ -12,6 +12,7 @@
 #include "base/jsontext.h"
 #include "call/machines.h"
 #include "call/modules.h"
+#include "policy/backends.h"
 
 static const char *at(const struct tc_grant *grant, size_t index)
 {
@@ -224,7 +225,7 @@ int tc_choose_held(struct toolcage_engine *engine, const struct tc_grant *grant,
     _autobuf_ struct tc_buf reasons = TC_BUF_INIT;
     const char *by = NULL;
     int r = 0;
-    bool layered = grant->layers.count && !tc_machines_hold(&grant->layers);
+    bool layered = grant->layers.count && !tc_backend_of_layers(&grant->layers);
     if (layered)
         tc_buf_adds(&reasons,
                     "no backend of this version runs these inside one another, as layers asks");

@@ -22,12 +22,6 @@ bool tc_machines_run(const char *backend)
     return row && row->kind == TC_BACKEND_MACHINE;
 }
 
-bool tc_machines_hold(const struct tc_strv *layers)
-{
-    return layers->count == 2 && strcmp(layers->items[0], "qemu") == 0 &&
-           strcmp(layers->items[1], "process") == 0;
-}
-
 static int fail(int code, const char *subject, const char *hint, const char *message,
                 struct toolcage_error **err)
 {

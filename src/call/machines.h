@@ -12,9 +12,6 @@ struct toolcage_engine;
 
 /* Is the backend of this name a virtual machine? */
 bool tc_machines_run(const char *backend);
-/* Can the outermost of these layers run the others inside? The guest's engine runs each call in a
- * process cage. */
-bool tc_machines_hold(const struct tc_strv *layers);
 /* Names in the grant the monitor, the guest's files and the image's disk, and whether the processor
  * or emulation runs it. */
 int tc_machines_find(struct toolcage_engine *engine, struct tc_grant *grant,

@@ -10,6 +10,7 @@
 #include "call/choose.h"
 #include "call/machines.h"
 #include "call/modules.h"
+#include "policy/backends.h"
 
 static const char *tool_words(const struct tc_grant *grant)
 {
@@ -162,8 +163,8 @@ static int fail_layers(const struct toolcage_policy *policy, const struct tc_gra
     struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE,
                          .stage = "route",
                          .subject = "layers",
-                         .hint = "layers = [\"qemu\", \"process\"], or one backend in the "
-                                 "place of layers"};
+                         .hint = "layers = [\"qemu\", \"process\"] or [\"process\", \"wasm\"], or "
+                                 "one backend in the place of layers"};
     place(policy, grant, keys, TC_COUNT(keys), &why);
     return tc_fail(err, &why,
                    "no backend of this version runs these inside one another, as layers asks "
@@ -178,7 +179,7 @@ int tc_route(struct toolcage_engine *engine, const struct toolcage_policy *polic
     int r = 0;
     if (grant->approval)
         return fail_approval(policy, grant, err);
-    if (grant->layers.count && !tc_machines_hold(&grant->layers))
+    if (grant->layers.count && !tc_backend_of_layers(&grant->layers))
         return fail_layers(policy, grant, err);
     if (grant->fallback.count && (r = tc_choose(engine, policy, grant, err)) < 0)
         return r;

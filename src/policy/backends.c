@@ -55,6 +55,25 @@ int tc_backend_strength(const char *name)
     return b ? b->strength : TC_STRENGTH_UNKNOWN;
 }
 
+/* The guest of a machine runs each call in a process cage, and so does who runs modules: these are
+ * what such a call has anyway. */
+static const struct {
+    const char *outer, *inner, *backend;
+} layers_of[] = {
+    {"qemu", "process", "qemu"},
+    {"process", "wasm", "wasm"},
+    {"process", "wasmedge", "wasmedge"},
+};
+
+const char *tc_backend_of_layers(const struct tc_strv *layers)
+{
+    for (size_t i = 0; layers->count == 2 && i < TC_COUNT(layers_of); i++)
+        if (tc_streq(layers->items[0], layers_of[i].outer) &&
+            tc_streq(layers->items[1], layers_of[i].inner))
+            return layers_of[i].backend;
+    return NULL;
+}
+
 /* The bit of a word; 0: it is none of them. */
 static unsigned bit_of(const char *const *words, const char *word)
 {

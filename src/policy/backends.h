@@ -6,6 +6,7 @@
 #ifndef TC_POLICY_BACKENDS_H
 #define TC_POLICY_BACKENDS_H
 
+#include "base/strv.h"
 #include "policy/keys.h"
 
 /* What a backend is to its neighbours. */
@@ -39,6 +40,8 @@ extern const struct tc_backend tc_backends[];
 /* By name, or NULL. */
 const struct tc_backend *tc_backend_find(const char *name);
 int tc_backend_strength(const char *name);
+/* Whose cage is these, one within the other; NULL: no backend's of this version. */
+const char *tc_backend_of_layers(const struct tc_strv *layers);
 /* Must a person approve each call of this tier? NULL: no tier was said. */
 bool tc_tier_asks(const char *tier);
 /* What a tier or a risk stands for where the policy does not say. */

@@ -155,7 +155,9 @@ const char *tc_policy_backend(const struct toolcage_policy *policy, const struct
     const struct tc_spec *layers = tc_policy_layers(policy, tool);
     const char *own = NULL;
     if (layers)
-        return layers->layers.items[0];
+        own = tc_backend_of_layers(&layers->layers);
+    if (layers)
+        return own ? own : layers->layers.items[0];
     if (backend)
         return backend->backend;
     if (tier)

@@ -86,6 +86,8 @@ def play(options, backend, case, enforced):
     try:
         with Stage(options, backend) as stage:
             result = stage.call(case["grant"], *case["run"], watched=case["saw"][0] == "runs")
+            if options.layered and result["layers"] != ["process", backend]:
+                return check(False, f"{label}: both layers are named", result)
             if backend != "process" and "unix_sockets" in case["grant"]:
                 return check(result["status"] == "denied" and (result["error"] or {}).get("subject") == "unix_sockets", f"{label}: the call is refused", result)
             if result["status"] in ("denied", "error", "cancelled"):
@@ -170,6 +172,7 @@ def main():
     parser.add_argument("--as-user", type=int)
     parser.add_argument("--only")
     parser.add_argument("--without", action="store_true", help="the policy gives up what a machine without namespaces cannot hold")
+    parser.add_argument("--layered", action="store_true", help="the policy names the backend as a layer within process")
     parser.add_argument("--brief", action="store_true", help="one case of each side a clause")
     parser.add_argument("--matrix", action="store_true")
     parser.add_argument("--runtime", help="of backend oci")

@@ -151,7 +151,8 @@ class Stage:
         keys = {**GRANT, **grant}
         denied = [self.fill(path) for path in keys.pop("denied", [])]
         image = "" if self.backend in modules.BACKENDS else 'image = "system"\n'
-        text = (f'[tool.t]\nbackend = "{self.backend}"\n{image}'
+        route = f'layers = ["process", "{self.backend}"]' if getattr(self.options, "layered", False) else f'backend = "{self.backend}"'
+        text = (f'[tool.t]\n{route}\n{image}'
                 f'filesystem.readable = {json.dumps([self.places["bin"], self.places["data"]])}\n'
                 f'filesystem.writable = {json.dumps([self.places["ws"]])}\nfilesystem.denied = {json.dumps(denied)}\n')
         if getattr(self.options, "socket", None):

@@ -8,14 +8,37 @@
 #include "cage/cage.h"
 #include "cage/slots.h"
 
-#define WORKS(backend)                                                                         \
-    .name = (backend), .lease = tc_process_lease, .prepare = tc_process_prepare,               \
-    .start = tc_process_run, .event = tc_process_event, .notify = tc_process_notify,           \
-    .oomed = tc_local_oomed, .signal = tc_local_signal, .reap = tc_process_reap,               \
-    .cpu_us = tc_local_cpu_us, .shared_bytes = tc_local_shared_bytes, .usage = tc_local_usage, \
-    .collect = tc_process_collect, .collected = tc_process_collected,                          \
-    .uncollect = tc_process_uncollect, .holds_much = tc_local_holds_much,                      \
-    .release = tc_local_release, .destroy = tc_local_destroy
+/* What holds a module before the cage has to: it calls our interface, and no kernel. */
+static const char *inner(enum tc_clause clause)
+{
+    switch ((int)clause) {
+    case TC_CLAUSE_FS_READ:
+    case TC_CLAUSE_FS_WRITE:
+        return "WASI over the granted paths";
+    case TC_CLAUSE_NET_NONE:
+        return "WASI that opens no connection";
+    case TC_CLAUSE_SYSCALLS:
+        return "WASI in place of system calls";
+    default:
+        return NULL;
+    }
+}
+
+static int lease(struct tc_cage *cage)
+{
+    int rc = tc_process_lease(cage);
+    if (cage->priv)
+        TC_PRIV(cage)->inner = inner;
+    return rc;
+}
+
+#define WORKS(backend)                                                                             \
+    .name = (backend), .lease = lease, .prepare = tc_process_prepare, .start = tc_process_run,     \
+    .event = tc_process_event, .notify = tc_process_notify, .oomed = tc_local_oomed,               \
+    .signal = tc_local_signal, .reap = tc_process_reap, .cpu_us = tc_local_cpu_us,                 \
+    .shared_bytes = tc_local_shared_bytes, .usage = tc_local_usage, .collect = tc_process_collect, \
+    .collected = tc_process_collected, .uncollect = tc_process_uncollect,                          \
+    .holds_much = tc_local_holds_much, .release = tc_local_release, .destroy = tc_local_destroy
 
 const struct tc_works tc_wasm_works = {WORKS("wasm")};
 const struct tc_works tc_wasmedge_works = {WORKS("wasmedge")};
