@@ -35,16 +35,31 @@ void tc_close_all(const int *fds, size_t count)
     errno = saved;
 }
 
+/* Of a buffer that is full: is this the end? */
+static int read_end(int fd)
+{
+    char more;
+    ssize_t n;
+    do
+        n = read(fd, &more, 1);
+    while (n < 0 && errno == EINTR);
+    return n == 0 ? 0 : -1;
+}
+
 int tc_read_all(int fd, struct tc_buf *buf)
 {
     for (;;) {
         enum { STEP = 16384 };
-        char *to = tc_buf_room(buf, STEP);
+        size_t left = buf->len + 1 < buf->max ? buf->max - buf->len - 1 : 0;
+        if (!left && buf->data && read_end(fd) == 0)
+            return 0;
+        char *to = left ? tc_buf_room(buf, left < STEP ? left : STEP) : NULL;
         if (!to) {
+            buf->failed = true;
             errno = EFBIG;
             return -1;
         }
-        ssize_t n = read(fd, to, STEP);
+        ssize_t n = read(fd, to, left < STEP ? left : STEP);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

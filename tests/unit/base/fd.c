@@ -224,7 +224,28 @@ static void reads_whole_files(void **state)
     errno = 0;
     assert_int_equal(tc_read_all(fd, &small), -1);
     assert_int_equal(errno, EFBIG);
+    for (size_t size = 99990; size <= 100010; size++) { /* one byte more than a maximum's text */
+        _autobuf_ struct tc_buf exact = {.max = size};
+        assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+        assert_int_equal(tc_read_all(fd, &exact), size > 100000 ? 0 : -1);
+        assert_true(size <= 100000 || exact.len == 100000);
+    }
     free(big);
+}
+
+static void a_small_file_fits_a_small_buffer(void **state)
+{
+    _autofd_ int fd = tc_memfd("small", "0123456789", 10);
+    for (size_t max = 0; max < 16; max++) {
+        _autobuf_ struct tc_buf buf = {.max = max};
+        assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+        errno = 0;
+        int r = tc_read_all(fd, &buf);
+        assert_int_equal(r, max > 10 ? 0 : -1);
+        assert_int_equal(errno, r < 0 ? EFBIG : 0);
+        if (r == 0)
+            assert_string_equal(buf.data, "0123456789");
+    }
 }
 
 static void names_what_is_missing(void **state)
@@ -267,6 +288,7 @@ int main(void)
         cmocka_unit_test(a_gone_peer_is_an_error),
         cmocka_unit_test(memory_files_are_sealed),
         cmocka_unit_test(reads_whole_files),
+        cmocka_unit_test(a_small_file_fits_a_small_buffer),
         cmocka_unit_test(names_what_is_missing),
         cmocka_unit_test(half_a_directory_is_an_error),
     };
