@@ -47,15 +47,9 @@ filesystem = { readable = ["/workspace"] }
 """
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Llama:
     def __init__(self, place, gguf, servers):
-        self.port = free_port()
+        self.port = scene.free_port()
         config = place.write("home/project/mcp.json", json.dumps({"mcpServers": servers}))
         self.log = open(os.path.join(place.root, "llama.log"), "wb")
         self.process = subprocess.Popen([SERVER, "-m", gguf, "--jinja", "--host", "127.0.0.1", "--port", str(self.port), "-c", "16384", "-np", "1", "-ngl", "0",

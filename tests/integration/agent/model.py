@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""A model of one megabyte for llama.cpp whose words are known beforehand.
+"""A model of one megabyte for llama.cpp and Ollama whose words are known beforehand.
 
 Its single block adds nothing, so what comes next depends on the last token alone: a table of bigrams, written here. It asks for a tool
-when it is spoken to, and says "Done." to what the tool gave. Which tool, and with what, the server's grammar makes of it.
+when it is spoken to, and says "Done." to what the tool gave. Which tool, and with what, the server's grammar makes of it; for a server
+without one it can have whole calls by heart: what it says after the figure 0 is the first of them, and so on.
 """
 import struct
 
@@ -55,14 +56,18 @@ TEMPLATE = """\
 """
 
 
-def vocabulary():
-    """[(token, kind)]: marks, bytes, characters."""
+def by_heart(call):
+    return f"<tool_call>\n{call}\n</tool_call>"
+
+
+def vocabulary(calls=()):
+    """[(token, kind)]: marks, calls, bytes, characters."""
     marks = [("<unk>", "unknown"), ("<s>", "control"), ("</s>", "control"), ("<|im_start|>", "control"), ("<|im_end|>", "control"),
              ("<tool_call>", "own"), ("</tool_call>", "own"), ("<|done|>", "control")]
-    return marks + [(f"<0x{b:02X}>", "byte") for b in range(256)] + [("\u2581" if c == 32 else chr(c), "text") for c in range(32, 127)]
+    return marks + [(by_heart(call), "own") for call in calls] + [(f"<0x{b:02X}>", "byte") for b in range(256)] + [("\u2581" if c == 32 else chr(c), "text") for c in range(32, 127)]
 
 
-def bigrams(words):
+def bigrams(words, calls):
     """Rows of a table: how much each token wants to come after each."""
     at = {token: n for n, (token, _) in enumerate(words)}
     line = at["<0x0A>"]
@@ -77,9 +82,9 @@ def bigrams(words):
     table[line][at["<tool_call>"]] = 12.0
     table[at["<tool_call>"]][line] = 14.0
     table[at["</tool_call>"]][at["<|im_end|>"]] = 12.0
-    said = ["<|done|>", *"Done.", "<|im_end|>"]
-    for before, then in zip(said, said[1:]):
-        table[at[before]][at[then]] = 14.0
+    for said in (["<|done|>", *"Done.", "<|im_end|>"], *([str(n), by_heart(call), "<|im_end|>"] for n, call in enumerate(calls))):
+        for before, then in zip(said, said[1:]):
+            table[at[before]][at[then]] = 14.0
     return table
 
 
@@ -106,9 +111,9 @@ def pairs(words):
             ("tokenizer.ggml.add_space_prefix", BOOL, False), ("tokenizer.chat_template", STRING, TEMPLATE)]
 
 
-def tensors(words):
+def tensors(words, calls):
     """[(name, shape, type, numbers)], the fastest dimension first."""
-    table, root = bigrams(words), WIDTH ** 0.5
+    table, root = bigrams(words, calls), WIDTH ** 0.5
     embedding = [float(n == m) for n in range(len(words)) for m in range(WIDTH)]  # one token, one direction
     # the norm makes that direction as long as the root of the width
     output = [table[m][n] / root if m < len(words) else 0.0 for n in range(len(words)) for m in range(WIDTH)]
@@ -123,8 +128,8 @@ def tensors(words):
         yield f"blk.0.{name}.weight", shape, HALF, [0.0] * (shape[0] * shape[1])
 
 
-def write(path):
-    words, kept, place = vocabulary(), [], 0
+def write(path, calls=()):
+    words, kept, place = vocabulary(calls), [], 0
     head = b""
     for name, kind, what in pairs(words):
         if isinstance(kind, tuple):
@@ -132,7 +137,7 @@ def write(path):
         else:
             head += string(name) + struct.pack("<I", kind) + value(kind, what)
     info = b""
-    for name, shape, kind, numbers in tensors(words):
+    for name, shape, kind, numbers in tensors(words, calls):
         data = struct.pack(f"<{len(numbers)}{'e' if kind == HALF else 'f'}", *numbers)
         info += string(name) + struct.pack("<I", len(shape)) + b"".join(struct.pack("<Q", n) for n in shape) + struct.pack("<IQ", kind, place)
         kept.append(data + b"\0" * (-len(data) % 32))

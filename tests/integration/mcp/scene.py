@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import select
+import socket
 import subprocess
 import sys
 import time
@@ -92,6 +93,12 @@ def sleeping(mark):
         except OSError:
             pass
     return found
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def until(condition, seconds=20):
