@@ -14,7 +14,7 @@
 #include "base/path.h"
 #include "base/strv.h"
 
-enum { KEY_MAX = 32 << 10, KEY = 32, BLOCK = 64 };
+enum { KEY = 32, BLOCK = 64 };
 
 static void authenticate(const uint8_t key[KEY], const char *text, char out[TC_DIGEST_SIZE])
 {
@@ -49,7 +49,7 @@ int tc_open_own(const char *path, int flags)
 static bool read_key(const char *path, uint8_t key[KEY])
 {
     _autofd_ int fd = tc_open_own(path, O_RDONLY);
-    _autobuf_ struct tc_buf bytes = {.max = KEY_MAX};
+    _autobuf_ struct tc_buf bytes = TC_BUF_INIT;
     if (fd < 0 || tc_read_all(fd, &bytes) < 0 || bytes.len != KEY)
         return false;
     memcpy(key, bytes.data, KEY);
