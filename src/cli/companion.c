@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "backend/engine/orders.h"
+#include "backend/engine/guest.h"
 #include "backend/oci/config.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/platform.h"

@@ -4,7 +4,7 @@
  * The program toolcage-helper: started by the library only, and the first program in containers. */
 #include <string.h>
 
-#include "backend/engine/orders.h"
+#include "backend/engine/guest.h"
 #include "backend/oci/config.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/platform.h"

@@ -21,7 +21,6 @@
 
 #include "backend/engine/create.h"
 #include "backend/engine/door.h"
-#include "backend/engine/orders.h"
 #include "backend/engine/stages.h"
 #include "backend/engine/talk.h"
 #include "backend/escapes.h"
@@ -32,6 +31,7 @@
 #include "cage/cage.h"
 #include "cage/enforce.h"
 #include "cage/image.h"
+#include "cage/orders.h"
 #include "cage/proxy.h"
 #include "cage/slots.h"
 #include "engine/engine.h"
@@ -258,62 +258,6 @@ static int start(struct tc_cage *cage)
 /* ---- PID 1 comes
  * ------------------------------------------------------------------------------------------ */
 
-struct sending {
-    int sock, fds[TC_FDS_MAX];
-    size_t count;
-    bool failed;
-};
-
-static void flush_descriptors(struct sending *s)
-{
-    if (s->count && !s->failed)
-        s->failed = tc_send(s->sock, "", 1, s->fds, s->count) < 0;
-    s->count = 0;
-}
-
-static void send_descriptor(struct sending *s, int fd)
-{
-    if (s->count == TC_FDS_MAX)
-        flush_descriptors(s);
-    s->fds[s->count++] = fd;
-    s->failed = s->failed || fd < 0;
-}
-
-static bool send_descriptors(const struct tc_process_cage *p)
-{
-    const struct tc_box *box = &p->box;
-    struct sending s = {.sock = p->child.report};
-    const int places[] = {box->root, box->in, box->out, box->err};
-    for (size_t i = 0; i < TC_COUNT(places); i++)
-        send_descriptor(&s, places[i]);
-    if (box->image >= 0)
-        send_descriptor(&s, box->image);
-    for (size_t i = 0; i < box->mount_count; i++) {
-        if (box->mounts[i].fd >= 0)
-            send_descriptor(&s, box->mounts[i].fd);
-        if (box->mounts[i].layered)
-            send_descriptor(&s, box->mounts[i].layers);
-    }
-    flush_descriptors(&s);
-    return !s.failed;
-}
-
-static int send_orders(struct tc_cage *cage)
-{
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_engine_orders orders = {0};
-    struct tc_wire w = TC_WIRE_PUT_INIT;
-    bool good = tc_engine_orders_fill(&orders, &p->box, tc_now_us());
-    if (good)
-        tc_engine_orders_visit(&w, &orders);
-    _autofd_ int file = good && !w.failed ? tc_memfd("engine-orders", w.out.data, w.out.len) : -1;
-    tc_buf_done(&w.out);
-    tc_engine_orders_drop(&orders);
-    if (file >= 0 && tc_send(p->child.report, "", 1, &file, 1) == 0 && send_descriptors(p))
-        return 0;
-    return fail_start(cage, "PID 1's orders");
-}
-
 /* Where the limits of the whole cage are kept; before anything of the tool's is there. */
 static int join_group(struct tc_cage *cage)
 {
@@ -348,8 +292,10 @@ static int take_first(struct tc_cage *cage)
         epoll_ctl(e->poll, EPOLL_CTL_ADD, p->child.report,
                   &(struct epoll_event){.events = EPOLLIN}) < 0)
         return fail_start(cage, "report socket");
-    if (join_group(cage) < 0 || send_orders(cage) < 0)
+    if (join_group(cage) < 0)
         return -1;
+    if (tc_orders_send(p->child.report, &p->box) < 0)
+        return fail_start(cage, "PID 1's orders");
     tc_process_close_ends(cage);
     return 1;
 }

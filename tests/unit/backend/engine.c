@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backend/engine/create.h"
-#include "backend/engine/orders.h"
+#include "cage/orders.h"
 #include "test.h"
 
 static json_t *create(uid_t uid, const char *runtime, const char *tool)
@@ -95,13 +95,13 @@ static void orders_say_what_the_box_says(void **state)
                          .argv = (char *const *)(uintptr_t)words,
                          .envp = (char *const *)(uintptr_t)words,
                          .last_us = 500};
-    struct tc_engine_orders put = {0}, got = {0};
-    assert_true(tc_engine_orders_fill(&put, &box, 1000));
+    struct tc_orders put = {0}, got = {0};
+    assert_true(tc_orders_fill(&put, &box, 1000));
     struct tc_wire w = TC_WIRE_PUT_INIT;
-    tc_engine_orders_visit(&w, &put);
+    tc_orders_visit(&w, &put);
     assert_false(w.failed);
     struct tc_wire r = TC_WIRE_GET_INIT(w.out.data, w.out.len);
-    tc_engine_orders_visit(&r, &got);
+    tc_orders_visit(&r, &got);
     assert_false(r.failed);
     assert_int_equal(r.left, 0);
     assert_int_equal(got.descriptors, 4 + 1 + 2); /* the four, the image, a mount, layers */
@@ -116,14 +116,14 @@ static void orders_say_what_the_box_says(void **state)
     assert_true(got.mounts[1].layered);
     assert_int_equal(got.filter_len, sizeof(code));
     for (size_t cut = 0; cut < w.out.len; cut++) { /* half of it is nothing */
-        struct tc_engine_orders half = {0};
+        struct tc_orders half = {0};
         struct tc_wire h = TC_WIRE_GET_INIT(w.out.data, cut);
-        tc_engine_orders_visit(&h, &half);
+        tc_orders_visit(&h, &half);
         assert_true(h.failed);
-        tc_engine_orders_done(&half);
+        tc_orders_done(&half);
     }
-    tc_engine_orders_drop(&put);
-    tc_engine_orders_done(&got);
+    tc_orders_drop(&put);
+    tc_orders_done(&got);
     tc_buf_done(&w.out);
 }
 

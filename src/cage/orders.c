@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "backend/engine/orders.h"
+#include "cage/orders.h"
 
 #include <stdlib.h>
 
-enum { MOUNTS_MAX = 8192, LIMITS_MAX = 16 };
+#include "base/clock.h"
+#include "base/fd.h"
 
-static void visit_mount(struct tc_wire *w, struct tc_engine_mount *m)
+enum { MOUNTS_MAX = 8192, LIMITS_MAX = 16, STREAMS = 3 };
+
+static void visit_mount(struct tc_wire *w, struct tc_orders_mount *m)
 {
     tc_wire_str(w, &m->path);
     tc_wire_strv(w, &m->hide);
@@ -19,18 +22,19 @@ static void visit_mount(struct tc_wire *w, struct tc_engine_mount *m)
     TC_WIRE_INT(w, m->layered);
 }
 
-static void visit_limit(struct tc_wire *w, struct tc_engine_limit *l)
+static void visit_limit(struct tc_wire *w, struct tc_orders_limit *l)
 {
     tc_wire_i64(w, &l->resource);
     tc_wire_i64(w, &l->value);
 }
 
-void tc_engine_orders_visit(struct tc_wire *w, struct tc_engine_orders *o)
+void tc_orders_visit(struct tc_wire *w, struct tc_orders *o)
 {
     int64_t *numbers[] = {&o->descriptors, &o->uid,          &o->gid,  &o->left_us,
                           &o->segments,    &o->landlock_abi, &o->watch};
     struct tc_strv *lists[] = {&o->directories, &o->programs, &o->argv, &o->env};
-    tc_wire_format(w, "orders-1");
+    tc_wire_format(w, "orders-2");
+    TC_WIRE_INT(w, o->root);
     TC_WIRE_INT(w, o->image);
     for (size_t i = 0; i < TC_COUNT(numbers); i++)
         tc_wire_i64(w, numbers[i]);
@@ -45,14 +49,14 @@ void tc_engine_orders_visit(struct tc_wire *w, struct tc_engine_orders *o)
     tc_wire_bytes(w, &o->listeners, &o->listeners_len);
 }
 
-void tc_engine_orders_drop(struct tc_engine_orders *o)
+void tc_orders_drop(struct tc_orders *o)
 {
     free(o->mounts);
     free(o->limits);
-    *o = (struct tc_engine_orders){0};
+    *o = (struct tc_orders){0};
 }
 
-void tc_engine_orders_done(struct tc_engine_orders *o)
+void tc_orders_done(struct tc_orders *o)
 {
     struct tc_strv *lists[] = {&o->directories, &o->programs, &o->argv, &o->env};
     char *texts[] = {o->filter, o->listeners};
@@ -66,7 +70,7 @@ void tc_engine_orders_done(struct tc_engine_orders *o)
         free(o->mounts[i].path);
         tc_strv_done(&o->mounts[i].hide);
     }
-    tc_engine_orders_drop(o);
+    tc_orders_drop(o);
 }
 
 /* The codec takes what it may change, and writes nothing when it puts. */
@@ -80,12 +84,12 @@ static struct tc_strv borrow(const char *const *list)
     return v;
 }
 
-static bool fill_mounts(struct tc_engine_orders *o, const struct tc_box *box)
+static bool fill_mounts(struct tc_orders *o, const struct tc_box *box)
 {
     o->mounts = calloc(box->mount_count + 1, sizeof(*o->mounts));
     for (size_t i = 0; o->mounts && i < box->mount_count; i++) {
         const struct tc_box_mount *m = &box->mounts[i];
-        o->mounts[o->mount_count++] = (struct tc_engine_mount){.path = BORROW(char *, m->path),
+        o->mounts[o->mount_count++] = (struct tc_orders_mount){.path = BORROW(char *, m->path),
                                                                .hide = borrow(m->hide),
                                                                .dev = (int64_t)m->dev,
                                                                .ino = (int64_t)m->ino,
@@ -99,16 +103,16 @@ static bool fill_mounts(struct tc_engine_orders *o, const struct tc_box *box)
     return o->mounts && box->mount_count <= MOUNTS_MAX;
 }
 
-static bool fill_limits(struct tc_engine_orders *o, const struct tc_box *box)
+static bool fill_limits(struct tc_orders *o, const struct tc_box *box)
 {
     o->limits = calloc(box->limit_count + 1, sizeof(*o->limits));
     for (size_t i = 0; o->limits && i < box->limit_count; i++)
-        o->limits[o->limit_count++] = (struct tc_engine_limit){
+        o->limits[o->limit_count++] = (struct tc_orders_limit){
             box->limits[i].resource, (int64_t)box->limits[i].value.rlim_max};
     return o->limits && box->limit_count <= LIMITS_MAX;
 }
 
-static void fill_network(struct tc_engine_orders *o, const struct tc_box_network *n)
+static void fill_network(struct tc_orders *o, const struct tc_box_network *n)
 {
     o->network = true;
     for (size_t i = 0; i < TC_DOOR_REQUESTS; i++) {
@@ -119,26 +123,82 @@ static void fill_network(struct tc_engine_orders *o, const struct tc_box_network
     o->listeners_len = n->listener_count * sizeof(*n->listeners);
 }
 
-bool tc_engine_orders_fill(struct tc_engine_orders *o, const struct tc_box *box, int64_t now_us)
+bool tc_orders_fill(struct tc_orders *o, const struct tc_box *box, int64_t now_us)
 {
-    *o = (struct tc_engine_orders){.descriptors = TC_ENGINE_IMAGE + (box->image >= 0),
-                                   .image = box->image >= 0,
-                                   .uid = box->uid,
-                                   .gid = box->gid,
-                                   .left_us = box->last_us ? box->last_us - now_us : 0,
-                                   .segments = box->segments,
-                                   .landlock_abi = box->landlock_abi,
-                                   .watch = box->watch,
-                                   .directories = borrow(box->directories),
-                                   .programs = borrow(box->programs),
-                                   .argv = borrow((const char *const *)box->argv),
-                                   .env = borrow((const char *const *)box->envp),
-                                   .filter = BORROW(char *, box->filter->filter),
-                                   .filter_len = box->filter->len * sizeof(*box->filter->filter)};
+    *o = (struct tc_orders){.descriptors = STREAMS + (box->root >= 0) + (box->image >= 0),
+                            .root = box->root >= 0,
+                            .image = box->image >= 0,
+                            .uid = box->uid,
+                            .gid = box->gid,
+                            .left_us = box->last_us ? box->last_us - now_us : 0,
+                            .segments = box->segments,
+                            .landlock_abi = box->landlock_abi,
+                            .watch = box->watch,
+                            .directories = borrow(box->directories),
+                            .programs = borrow(box->programs),
+                            .argv = borrow((const char *const *)box->argv),
+                            .env = borrow((const char *const *)box->envp),
+                            .filter = BORROW(char *, box->filter->filter),
+                            .filter_len = box->filter->len * sizeof(*box->filter->filter)};
     if (box->last_us && o->left_us < 1)
         o->left_us = 1;
     if (box->network)
         fill_network(o, box->network);
     return fill_mounts(o, box) && fill_limits(o, box) &&
-           o->descriptors <= TC_ENGINE_DESCRIPTORS_MAX;
+           o->descriptors <= TC_ORDERS_DESCRIPTORS_MAX;
+}
+
+struct sending {
+    int sock, fds[TC_FDS_MAX];
+    size_t count;
+    bool failed;
+};
+
+static void flush(struct sending *s)
+{
+    if (s->count && !s->failed)
+        s->failed = tc_send(s->sock, "", 1, s->fds, s->count) < 0;
+    s->count = 0;
+}
+
+static void add(struct sending *s, int fd)
+{
+    if (s->count == TC_FDS_MAX)
+        flush(s);
+    s->fds[s->count++] = fd;
+    s->failed = s->failed || fd < 0;
+}
+
+static bool send_descriptors(int sock, const struct tc_box *box)
+{
+    struct sending s = {.sock = sock};
+    const int streams[STREAMS] = {box->in, box->out, box->err};
+    for (size_t i = 0; i < STREAMS; i++)
+        add(&s, streams[i]);
+    if (box->root >= 0)
+        add(&s, box->root);
+    if (box->image >= 0)
+        add(&s, box->image);
+    for (size_t i = 0; i < box->mount_count; i++) {
+        if (box->mounts[i].fd >= 0)
+            add(&s, box->mounts[i].fd);
+        if (box->mounts[i].layered)
+            add(&s, box->mounts[i].layers);
+    }
+    flush(&s);
+    return !s.failed;
+}
+
+int tc_orders_send(int sock, const struct tc_box *box)
+{
+    struct tc_orders orders = {0};
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    bool good = tc_orders_fill(&orders, box, tc_now_us());
+    if (good)
+        tc_orders_visit(&w, &orders);
+    _autofd_ int file = good && !w.failed ? tc_memfd("orders", w.out.data, w.out.len) : -1;
+    tc_buf_done(&w.out);
+    tc_orders_drop(&orders);
+    bool sent = file >= 0 && tc_send(sock, "", 1, &file, 1) == 0 && send_descriptors(sock, box);
+    return sent ? 0 : -1;
 }
