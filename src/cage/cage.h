@@ -75,6 +75,8 @@ int tc_root_copy(uint64_t serial);
 /* ---- one cage ---- */
 
 struct tc_proxy;
+struct tc_process_cage;
+struct tc_spare_kind;
 
 /* What a backend adds to a cage around which it puts a container runtime. */
 struct tc_local_form {
@@ -85,6 +87,13 @@ struct tc_local_form {
     size_t point_count;
     /* The words for how it holds a clause; "" or NULL: not at all. */
     const char *(*mechanism)(const struct tc_cage *cage, enum tc_clause clause);
+    void *own; /* what the backend keeps for this cage: tc_process_cage.own */
+    /* Where PID 1 is a program of its own: all of the box of the process that is cloned for it, but
+     * for the root and the report socket. 0, or -1 with the failure written. Then the orders go by
+     * the socket: 0, or -1 with errno. NULL: what is cloned has the cage's own box. */
+    int (*outer)(struct tc_cage *cage, struct tc_box *box);
+    int (*tell)(struct tc_process_cage *p, int report);
+    const struct tc_spare_kind *ready; /* how such a one is kept ready for a call; NULL: none is */
 };
 
 /* Its first process: spawn.c's, but for a birth that a spare gives up to it. */

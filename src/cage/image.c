@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+#include "base/cleanup.h"
 #include "cage/cage.h"
 #include "linux/mounts.h"
 
@@ -21,7 +22,7 @@ static int refuse(struct tc_cage *cage, const char *message, const char *hint)
 }
 
 /* By descriptor, like every granted path: who can write a directory above must not choose. */
-int tc_image_open(struct tc_cage *cage, int *ret)
+int tc_image_find(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     char where[PATH_MAX];
@@ -34,6 +35,20 @@ int tc_image_open(struct tc_cage *cage, int *ret)
     errno = ENOTDIR;
     if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
         return refuse(cage, "is no directory", "unpack it, and name the directory");
+    return TAKE_FD(fd);
+}
+
+int tc_image_unmounted(struct tc_cage *cage)
+{
+    return refuse(cage, "cannot be mounted", "copy it to a local file system");
+}
+
+int tc_image_open(struct tc_cage *cage, int *ret)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    _autofd_ int fd = tc_image_find(cage);
+    if (fd < 0)
+        return -1;
     *ret = tc_process_keep(&p->trees, tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL));
-    return *ret < 0 ? refuse(cage, "cannot be mounted", "copy it to a local file system") : 0;
+    return *ret < 0 ? tc_image_unmounted(cage) : 0;
 }

@@ -272,9 +272,10 @@ static int take_leases(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     p->group_limits = limits_with(p->form, group_limits(cage));
-    bool spare = !p->form && (is_ahead(cage->plan)
-                                  ? tc_spare_new(p)
-                                  : tc_ready_claim(cage) || tc_spare_claim(p, cage->plan->tool));
+    bool spare = p->form ? p->form->ready && tc_spare_claim(p, cage->plan->tool)
+                 : is_ahead(cage->plan)
+                     ? tc_spare_new(p)
+                     : tc_ready_claim(cage) || tc_spare_claim(p, cage->plan->tool);
     if (!spare && (take_id(cage) < 0 || take_group(cage) < 0))
         return -1;
     tc_process_set_ids(p->host, p->trees.id, &p->box);
@@ -379,6 +380,7 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
     cage->observer = &p->observer;
     p->observer = TC_OBSERVER_NEW;
     p->form = form;
+    p->own = form ? form->own : NULL;
     p->child.report = p->child.theirs = p->child.pidfd = p->box.root = -1;
     p->box.out = p->box.err = p->box.image = -1;
     if ((form ? tc_process_host_get(cage->outcome, &p->host) : tc_process_choose(cage)) < 0)

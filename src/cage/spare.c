@@ -25,6 +25,9 @@ enum { LOOK_US = 1000 };
 
 struct tc_spare {
     struct tc_spare *next;
+    const struct tc_spare_kind *kind; /* NULL: of a process cage */
+    void *own;                        /* of that kind */
+    size_t wanted;                    /* how many like it there may be */
     struct tc_process_host *host;
     char *tool;    /* whose call it waits for; NULL: anybody's */
     uint64_t root; /* 0: it has none yet */
@@ -33,9 +36,11 @@ struct tc_spare {
     uid_t id;
     pid_t pid;
     int pidfd, report;
-    struct tc_box *box; /* shared with it, at one address, and with nobody else */
-    int64_t until_us;   /* when it goes if nobody needs it; of a killed one: since when it is */
-    bool lent;          /* id and group are a cage's that goes on without it */
+    /* shared with it, at one address, and with nobody else; MAP_FAILED: it gets its call otherwise
+     */
+    struct tc_box *box;
+    int64_t until_us; /* when it goes if nobody needs it; of a killed one: since when it is */
+    bool lent;        /* id and group are a cage's that goes on without it */
 };
 
 /* Newest first. */
@@ -43,8 +48,8 @@ static struct tc_spare *spares;
 /* The one of before the first call, listed or claimed, until it has a root. */
 static struct tc_spare *rootless;
 static bool warm; /* the first call has been */
-/* The first call's wish: a spare without a process. */
-static struct tc_spare *wish;
+/* Spares without a process, to be made when their time has come. */
+static struct tc_spare *wishes;
 
 /* Killed, and perhaps not gone yet. */
 static struct tc_spare *dying;
@@ -62,6 +67,8 @@ static void let_go(struct tc_spare *s)
         tc_ids_give(&s->host->ids, s->id);
     if (s->box != MAP_FAILED)
         (void)munmap(s->box, ROOM);
+    if (s->kind)
+        s->kind->done(s->own);
     free(s->tool);
     free(s);
 }
@@ -132,6 +139,7 @@ static struct tc_spare *describe(struct tc_process_host *host, const char *tool,
     *s = (struct tc_spare){.host = host,
                            .root = root,
                            .limits = *limits,
+                           .wanted = 1,
                            .id = (uid_t)-1,
                            .pid = -1,
                            .pidfd = -1,
@@ -167,27 +175,48 @@ static bool give_birth(struct tc_spare *s, int child_report)
            tc_process_map_ids(s->pid, s->box, s->report) == 0;
 }
 
+/* Of a kind that becomes another program: what it needs before its call stands in its box at the
+ * clone. */
+static bool give_birth_of_kind(struct tc_spare *s, int child_report)
+{
+    _autofd_ int root = tc_root_copy(s->root);
+    struct tc_box box = {.report = child_report, .helper = s->report, .root = root, .image = -1};
+    if (root < 0 || !s->kind->fill(s->own, s->host, s->id, &box))
+        return false;
+    s->pid = tc_process_clone(s->group, &box, &s->pidfd);
+    s->kind->born(s->own);
+    return s->pid > 0 && tc_process_map_ids(s->pid, &box, s->report) == 0;
+}
+
+static bool share_box(struct tc_spare *s)
+{
+    s->box =
+        mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return s->box != MAP_FAILED;
+}
+
 static bool bring_up(struct tc_spare *s)
 {
     int pair[2];
-    s->box =
-        mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (s->box == MAP_FAILED || !take_leases(s) ||
+    if ((!s->kind && !share_box(s)) || !take_leases(s) ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return false;
     s->report = pair[0];
-    bool born = give_birth(s, pair[1]);
+    bool born = s->kind ? give_birth_of_kind(s, pair[1]) : give_birth(s, pair[1]);
     (void)close(pair[1]);
     return born;
 }
 
-static void drop_oldest(size_t keep)
+/* All of this kind but the newest. */
+static void drop_oldest(const struct tc_spare_kind *kind, size_t keep)
 {
-    struct tc_spare **at = &spares;
-    while (*at && keep--)
-        at = &(*at)->next;
-    while (*at) {
+    for (struct tc_spare **at = &spares; *at;) {
         struct tc_spare *s = *at;
+        if (s->kind != kind || keep) {
+            keep -= s->kind == kind;
+            at = &s->next;
+            continue;
+        }
         *at = s->next;
         drop(s);
     }
@@ -195,8 +224,9 @@ static void drop_oldest(size_t keep)
 
 static bool alike(const struct tc_spare *a, const struct tc_spare *b)
 {
-    return a->root == b->root && tc_streq(a->tool, b->tool) &&
-           memcmp(&a->limits, &b->limits, sizeof(a->limits)) == 0;
+    return a->kind == b->kind && a->root == b->root && tc_streq(a->tool, b->tool) &&
+           memcmp(&a->limits, &b->limits, sizeof(a->limits)) == 0 &&
+           (!a->kind || a->kind->alike(a->own, b->own));
 }
 
 static int send_root(struct tc_spare *s, uint64_t root)
@@ -212,7 +242,7 @@ static int send_root(struct tc_spare *s, uint64_t root)
 
 static void list(struct tc_spare *s)
 {
-    s->until_us = tc_now_us() + IDLE_US;
+    s->until_us = tc_now_us() + (s->kind ? s->kind->idle_us : IDLE_US);
     s->next = spares;
     spares = s;
 }
@@ -220,16 +250,15 @@ static void list(struct tc_spare *s)
 /* Takes `like`. */
 static void make(struct tc_spare *like)
 {
-    for (const struct tc_spare *s = spares; like && s; s = s->next) {
-        if (alike(s, like)) {
-            drop(like);
-            return;
-        }
-    }
-    if (!like)
+    size_t there = 0;
+    for (const struct tc_spare *s = spares; like && s; s = s->next)
+        there += alike(s, like);
+    if (!like || there >= like->wanted) {
+        drop(like);
         return;
-    drop_oldest(SPARES_MAX - 1);
-    if (bring_up(like) && send_root(like, like->root) == 0)
+    }
+    drop_oldest(like->kind, (like->kind ? like->kind->most : SPARES_MAX) - 1);
+    if (bring_up(like) && (like->kind || send_root(like, like->root) == 0))
         list(like);
     else /* then the next call says what is wrong */
         drop(like);
@@ -274,8 +303,36 @@ void tc_spare_next(const struct tc_process_cage *p, const char *tool)
         return;
     }
     warm = true;
-    wish = like;
-    wish->until_us = tc_now_us() + FIRST_US;
+    tc_spare_soon(like);
+}
+
+struct tc_spare *tc_spare_like(const struct tc_process_cage *p, const char *tool, void *own,
+                               size_t wanted)
+{
+    struct tc_cgroup_limits limits = p->group ? p->group_limits : (struct tc_cgroup_limits){0};
+    struct tc_spare *like = describe(p->host, tool, p->root, &limits);
+    if (!like) {
+        p->form->ready->done(own);
+        return NULL;
+    }
+    like->kind = p->form->ready;
+    like->own = own;
+    like->wanted = wanted;
+    return like;
+}
+
+void tc_spare_soon(struct tc_spare *like)
+{
+    if (!like)
+        return;
+    like->until_us = tc_now_us() + FIRST_US;
+    like->next = wishes;
+    wishes = like;
+}
+
+void tc_spare_forget(struct tc_spare *like)
+{
+    drop(like);
 }
 
 /* ---- using one ---- */
@@ -290,8 +347,23 @@ static bool waits(const struct tc_spare *s)
 
 static bool suits(const struct tc_spare *s, const struct tc_process_cage *p, const char *tool)
 {
-    return (!s->tool || tc_streq(s->tool, tool)) &&
-           memcmp(&s->limits, &p->group_limits, sizeof(s->limits)) == 0;
+    return s->kind == (p->form ? p->form->ready : NULL) && (!s->tool || tc_streq(s->tool, tool)) &&
+           memcmp(&s->limits, &p->group_limits, sizeof(s->limits)) == 0 &&
+           (!s->kind || s->kind->suits(s->own, p));
+}
+
+/* The newest; of a kind that takes its time the oldest, which has come furthest. */
+static struct tc_spare **find(const struct tc_process_cage *p, const char *tool)
+{
+    struct tc_spare **found = NULL;
+    for (struct tc_spare **at = &spares; *at; at = &(*at)->next) {
+        if (!suits(*at, p, tool))
+            continue;
+        found = at;
+        if (!(*at)->kind)
+            break;
+    }
+    return found;
 }
 
 static void lend(struct tc_spare *s, struct tc_process_cage *p)
@@ -316,12 +388,8 @@ bool tc_spare_new(struct tc_process_cage *p)
 
 bool tc_spare_claim(struct tc_process_cage *p, const char *tool)
 {
-    for (struct tc_spare **at = &spares; *at;) {
+    for (struct tc_spare **at; (at = find(p, tool));) {
         struct tc_spare *s = *at;
-        if (!suits(s, p, tool)) {
-            at = &s->next;
-            continue;
-        }
         *at = s->next;
         if (waits(s)) {
             lend(s, p);
@@ -435,15 +503,23 @@ static bool fill(struct tc_spare *s, const struct tc_box *box, struct handed *h)
     return !r.full && h->count <= TC_FDS_MAX;
 }
 
+static bool serve(struct tc_spare *s, struct tc_process_cage *p)
+{
+    struct handed h = {.count = 0};
+    if (s->kind)
+        return s->root == p->root && waits(s) && s->kind->serves(s->own, p, s->report);
+    if (!s->root)
+        (void)send_root(s, p->root);
+    return s->root == p->root && fill(s, &p->box, &h) &&
+           tc_send(s->report, "", 1, h.fds, h.count) == 0;
+}
+
 bool tc_spare_go(struct tc_process_cage *p)
 {
     struct tc_spare *s = p->spare;
-    struct handed h = {.count = 0};
     if (!s || s->pid <= 0 || s->lent)
         return false;
-    if (!s->root)
-        (void)send_root(s, p->root);
-    if (s->root != p->root || !fill(s, &p->box, &h) || tc_send(s->report, "", 1, h.fds, h.count)) {
+    if (!serve(s, p)) {
         s->lent = true;
         end_process(s);
         return false;
@@ -487,23 +563,45 @@ void tc_spare_leave(struct tc_process_cage *p)
     (void)clear_dying(tc_now_us(), WNOHANG);
 }
 
+static int64_t make_due(int64_t now)
+{
+    int64_t next = 0;
+    for (struct tc_spare **at = &wishes; *at;) {
+        struct tc_spare *like = *at;
+        if (now < like->until_us) {
+            next = sooner(next, like->until_us);
+            at = &like->next;
+            continue;
+        }
+        *at = like->next;
+        make(like);
+    }
+    return next;
+}
+
 int64_t tc_spare_tick(int64_t now)
 {
-    if (wish && now >= wish->until_us)
-        make(TAKE(wish));
-    int64_t next = wish ? wish->until_us : 0;
-    size_t fresh = 0; /* the newest come first */
-    for (const struct tc_spare *s = spares; s && s->until_us > now; s = s->next) {
-        next = sooner(next, s->until_us);
-        fresh++;
+    int64_t next = make_due(now);
+    for (struct tc_spare **at = &spares; *at;) {
+        struct tc_spare *s = *at;
+        if (s->until_us > now) {
+            next = sooner(next, s->until_us);
+            at = &s->next;
+            continue;
+        }
+        *at = s->next;
+        drop(s);
     }
-    drop_oldest(fresh);
     return sooner(next, clear_dying(now, WNOHANG));
 }
 
 void tc_spare_close(void)
 {
-    drop_oldest(0);
-    drop(TAKE(wish));
+    struct tc_spare **lists[] = {&spares, &wishes};
+    for (size_t i = 0; i < TC_COUNT(lists); i++)
+        for (struct tc_spare *s; (s = *lists[i]);) {
+            *lists[i] = s->next;
+            drop(s);
+        }
     (void)clear_dying(0, 0);
 }

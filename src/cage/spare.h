@@ -11,6 +11,26 @@
 
 #include "cage/cage.h"
 
+/* What is cloned ahead where PID 1 of the cage is another program, which gets its call by orders: a
+ * container, whose runtime is the process that we clone. `own` is the backend's record of one, and
+ * holds nothing of any call. */
+struct tc_spare_kind {
+    /* Of two that nobody has claimed: do they serve the same calls? */
+    bool (*alike)(const void *own, const void *other);
+    /* At the claim, before the call is prepared: is it such a call? */
+    bool (*suits)(const void *own, const struct tc_process_cage *p);
+    /* The call is prepared: is it still what the call would get? Then the orders go to this socket.
+     */
+    bool (*serves)(void *own, struct tc_process_cage *p, int report);
+    /* All of the box but the root and the report socket, for who is cloned now; false: it cannot be
+     * made. Then born(): it has its copies. */
+    bool (*fill)(void *own, const struct tc_process_host *host, uid_t id, struct tc_box *box);
+    void (*born)(void *own);
+    void (*done)(void *own);
+    int64_t idle_us; /* how long one is kept that nobody needs */
+    size_t most;     /* of the kind, in a helper */
+};
+
 /* Before the first call: for a call of any tool that needs no control group. It makes its
  * namespaces while its root is built. */
 void tc_spare_first(struct tc_process_host *host);
@@ -33,6 +53,13 @@ void tc_spare_until(const struct tc_process_cage *p, int64_t last_us);
 /* Its process is of no use after all: ends it. Another one takes its place, with its id and its
  * group. */
 void tc_spare_replace(struct tc_process_cage *p);
+/* One of the form's kind, for calls like the cage's, and up to `wanted` of them; not made yet.
+ * Takes `own`. NULL: no memory. */
+struct tc_spare *tc_spare_like(const struct tc_process_cage *p, const char *tool, void *own,
+                               size_t wanted);
+/* It is made a little later, unless the helper ends before; or it is not made. NULL is fine. */
+void tc_spare_soon(struct tc_spare *like);
+void tc_spare_forget(struct tc_spare *like);
 /* The cage goes, whatever became of the spare that it claimed, if any. It has no id and no group
  * from here on: they are given back when the spare has ended, too. */
 void tc_spare_leave(struct tc_process_cage *p);

@@ -143,6 +143,26 @@ static int start_apart(struct tc_cage *cage)
     return p->box.root < 0 ? fail_root(cage) : start_shared(cage);
 }
 
+static int clone_cold(struct tc_cage *cage, const struct tc_box *box)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    p->child.pid = tc_process_clone(p->group, box, &p->child.pidfd);
+    if (p->child.pid < 0)
+        return refuse_namespaces(cage, "clone3");
+    return tc_process_map_ids(p->child.pid, box, p->child.report) < 0 ? fail_system(cage, "id maps")
+                                                                      : 0;
+}
+
+/* PID 1 will be another program: what is cloned becomes the one that brings it. */
+static int start_outer(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_box box = {.report = p->box.report, .helper = p->box.helper, .root = p->box.root};
+    if (p->form->outer(cage, &box) < 0 || clone_cold(cage, &box) < 0)
+        return -1;
+    return p->form->tell(p, p->child.report) < 0 ? fail_system(cage, "orders") : 0;
+}
+
 /* Nobody waits for this call: its process is cloned now. */
 static int start_cold(struct tc_cage *cage)
 {
@@ -152,12 +172,7 @@ static int start_cold(struct tc_cage *cage)
     p->box.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
     if (p->box.root < 0)
         return fail_root(cage);
-    p->child.pid = tc_process_clone(p->group, &p->box, &p->child.pidfd);
-    if (p->child.pid < 0)
-        return refuse_namespaces(cage, "clone3");
-    return tc_process_map_ids(p->child.pid, &p->box, p->child.report) < 0
-               ? fail_system(cage, "id maps")
-               : 0;
+    return p->form && p->form->outer ? start_outer(cage) : clone_cold(cage, &p->box);
 }
 
 /* Two descriptors to wait for are one of the kernel's. */

@@ -247,6 +247,11 @@ const struct tc_key tc_keys[] = {
      .text = "The container runtime, by name: it is looked for in the system's directories, and no "
              "policy names a path.",
      .example = "runtime = \"runc\""},
+    {TC_IN(OCI), "ready", tc_set_value, NONE, RANGE(COUNT, 0, 8), .type = "integer",
+     .fallback = "1", .example = "ready = 3",
+     .text = "How many containers wait for the next calls of a tool, in an engine that lives on "
+             "after a call. A call leaves one for a later one; each serves one call, or goes after "
+             "a minute. 0: none waits. Calls with a network are not served by them."},
     {TC_IN(BACKENDS), "gvisor", tc_set_settings, NONE, .type = "table",
      .text = "Settings of the backend gvisor.", .example = "[backend.gvisor]"},
     {TC_IN(GVISOR), "platform", tc_set_word, NONE, .choices = tc_words_platform, .type = "word",

@@ -59,13 +59,12 @@ int tc_oci_self(void)
     return tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL);
 }
 
-void tc_oci_root_ids(const struct tc_process_cage *p, struct tc_box *box)
+void tc_oci_root_ids(const struct tc_process_host *host, uid_t id, struct tc_box *box)
 {
-    const struct tc_process_host *host = p->host;
     box->wait_for_maps = host->tree->privileged;
     box->uid = box->gid = 0;
-    tc_id_map(box->uid_map, 0, host->tree->privileged ? p->trees.id : host->tree->uid);
-    tc_id_map(box->gid_map, 0, host->tree->privileged ? (gid_t)p->trees.id : host->tree->gid);
+    tc_id_map(box->uid_map, 0, host->tree->privileged ? id : host->tree->uid);
+    tc_id_map(box->gid_map, 0, host->tree->privileged ? (gid_t)id : host->tree->gid);
 }
 
 /* runsc writes an object a line, and says it in "msg"; the others write text. In place. */

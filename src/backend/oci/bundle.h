@@ -13,7 +13,7 @@ int tc_oci_bundle(uid_t id, const char *config);
 /* A detached mount of the helper's own file, which is PID 1 of a container; -1 with errno. */
 int tc_oci_self(void);
 /* It is root of its own user namespace, and the cage's id outside of it. */
-void tc_oci_root_ids(const struct tc_process_cage *p, struct tc_box *box);
+void tc_oci_root_ids(const struct tc_process_host *host, uid_t id, struct tc_box *box);
 /* The last line of a log in the bundle, by its path there; owned, NULL when out of memory. */
 char *tc_oci_last_words(int bundle, const char *log);
 

@@ -37,15 +37,18 @@ static void add_words(struct tc_buf *out, const char *const *words, size_t count
  * rights within its kernel. */
 #define IN_SENTRY SETFCAP ",\"CAP_CHOWN\",\"CAP_SYS_ADMIN\""
 
-/* Our program stands before the tool: it is PID 1, and the tool's command is its arguments. */
+/* Our program is PID 1. It gets the tool's command and variables by its orders, so that a container
+ * is the same for every call; in gVisor as its own arguments and variables. */
 static void add_process(struct tc_buf *out, const struct tc_plan *plan, enum tc_oci_kind kind)
 {
     const char *rights = kind == TC_OCI_SENTRY ? IN_SENTRY : SETFCAP;
     tc_buf_adds(out, "\"process\":{\"terminal\":false,\"user\":{\"uid\":0,\"gid\":0},\"args\":[");
     add_text(out, TC_OCI_INIT);
-    add_words(out, (const char *const *)plan->argv.items, plan->argv.count);
+    if (kind == TC_OCI_SENTRY)
+        add_words(out, (const char *const *)plan->argv.items, plan->argv.count);
     tc_buf_adds(out, "],\"env\":[");
-    add_words(out, (const char *const *)plan->env.items, plan->env.count);
+    if (kind == TC_OCI_SENTRY)
+        add_words(out, (const char *const *)plan->env.items, plan->env.count);
     tc_buf_addf(out,
                 "],\"cwd\":\"/\",\"capabilities\":{\"bounding\":[%s],\"effective\":[%s],"
                 "\"inheritable\":[],\"permitted\":[%s],\"ambient\":[]},"

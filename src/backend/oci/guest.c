@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "cage/orders.h"
 #include "cage/stages.h"
 #include "linux/privileges.h"
 #include "linux/seccomp_changes.h"
@@ -48,6 +49,13 @@ static int freeze_proc(const struct tc_box *box)
     (void)box;
     _autofd_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     return proc < 0 ? -1 : tc_mount_setattr(proc, 0, &attr);
+}
+
+/* gVisor has its trees by mounts of the runtime's. */
+static int keep_trees(const struct tc_box *box)
+{
+    (void)box;
+    return 0;
 }
 
 /* gVisor has no /proc/self/setgroups, and no groups of the host's. */
@@ -114,9 +122,10 @@ static const struct tc_stage inner[] = {
     {"inner namespace", leave_root, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"inner ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"inner proc", freeze_proc, TC_CLAUSE_PROC_OWN},
+    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ}, /* what is granted comes with the orders */
     {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},
     {"inner privileges", tc_stage_privileges, TC_CLAUSE_PRIV_NONE},
-    {"inner descriptors", close_rest, TC_CLAUSE_FDS_CLEAN},
+    {"inner descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN}, /* and so do the streams */
     {"inner rlimits", tc_stage_rlimits, TC_CLAUSE_LIMIT_OPEN_FILES},
     {"inner seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},
 };
@@ -125,6 +134,7 @@ static const struct tc_stage inner_in_sentry[] = {
     {"inner namespace", leave_root_in_sentry, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"inner ids", take_ids_in_sentry, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"inner proc", keep_proc, TC_CLAUSE_PROC_OWN},
+    {"trees", keep_trees, TC_CLAUSE_FS_READ},
     {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},
     {"inner privileges", drop_in_sentry, TC_CLAUSE_PRIV_NONE},
     {"inner descriptors", close_rest, TC_CLAUSE_FDS_CLEAN},
@@ -153,13 +163,16 @@ static const struct tc_stages sentry_stages = {inner_in_sentry, TC_COUNT(inner_i
 const struct tc_stages tc_oci_inner_stages = {inner, TC_COUNT(inner), 100, tc_box_init, NULL};
 
 /* crun and runc pass the socket on; gVisor shows its name. */
-static bool find_report(void)
+static bool has_report(void)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = TC_OCI_TALK "/report"};
     int type = 0;
     socklen_t len = sizeof(type);
-    if (getsockopt(TC_BOX_REPORT, SOL_SOCKET, SO_TYPE, &type, &len) == 0)
-        return fcntl(TC_BOX_REPORT, F_SETFD, FD_CLOEXEC) == 0;
+    return getsockopt(TC_BOX_REPORT, SOL_SOCKET, SO_TYPE, &type, &len) == 0;
+}
+
+static bool connect_report(void)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = TC_OCI_TALK "/report"};
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&name, sizeof(name)) < 0)
         return false;
@@ -211,49 +224,75 @@ static struct tc_box_limit *list_limits(const struct tc_inner *said)
     return list;
 }
 
-/* The profile, with the policy's changes; NULL when it cannot be made so. */
+/* The profile, without what the policy denies; NULL when it cannot be made so. */
 static const struct sock_fprog *choose_filter(const struct tc_inner *said)
 {
-    enum tc_seccomp_watch watch = (enum tc_seccomp_watch)said->watch;
-    const struct sock_fprog *base = tc_seccomp_program(watch, false);
+    const struct sock_fprog *base = tc_seccomp_program(TC_WATCH_NOTHING, false);
     static struct tc_seccomp_changes changes;
     static struct sock_filter code[TC_SECCOMP_CODE_MAX];
     static struct sock_fprog changed = {.filter = code};
+    const struct tc_strv nothing = {0};
     const char *bad;
-    if (!said->allow.count && !said->deny.count)
+    if (!said->deny.count)
         return base;
-    if (!tc_seccomp_changes(&changes, &said->deny, &said->allow, &bad))
+    if (!tc_seccomp_changes(&changes, &said->deny, &nothing, &bad))
         return NULL;
-    changed.len = (unsigned short)tc_seccomp_change(base, &changes, watch, code);
+    changed.len = (unsigned short)tc_seccomp_change(base, &changes, TC_WATCH_NOTHING, code);
     return changed.len ? &changed : NULL;
 }
 
-void tc_inner_main(int argc, char **argv)
+static _Noreturn void go(struct tc_box *box)
+{
+    tc_id_map(box->uid_map, box->uid, 0);
+    tc_id_map(box->gid_map, box->gid, 0);
+    tc_box_go(box);
+    _exit(1);
+}
+
+/* Nothing of any call is here until they are, and that may be a while. */
+static _Noreturn void await_orders(void)
+{
+    static struct tc_orders orders;
+    struct tc_box box;
+    if (fcntl(TC_BOX_REPORT, F_SETFD, FD_CLOEXEC) < 0 ||
+        !tc_orders_receive(TC_BOX_REPORT, &orders, &box))
+        _exit(1);
+    box.stages = &tc_oci_inner_stages;
+    go(&box);
+}
+
+/* Its command and its variables it has from the runtime. */
+static _Noreturn void run_in_sentry(char **argv)
 {
     static const char *nothing[] = {NULL};
     struct tc_inner said = {0};
-    if (argc < 2 || !find_report() || !hear(&said))
+    if (!connect_report() || !hear(&said))
         _exit(1);
-    struct tc_box box = {.stages = said.sentry ? &sentry_stages : &tc_oci_inner_stages,
+    struct tc_box box = {.stages = &sentry_stages,
                          .report = TC_BOX_REPORT,
                          .uid = (uid_t)said.uid,
                          .gid = (gid_t)said.gid,
                          .limits = list_limits(&said),
                          .limit_count = said.limit_count,
                          .filter = choose_filter(&said),
-                         .watch = (enum tc_seccomp_watch)said.watch,
                          .directories = (const char *const *)said.directories.items,
-                         .programs = list_programs(argv[1]),
-                         .argv = argv + 1,
+                         .programs = list_programs(argv[0]),
+                         .argv = argv,
                          .envp = environ,
                          .last_us = said.left_us ? tc_now_us() + said.left_us : 0,
                          .segments = said.segments};
-    tc_id_map(box.uid_map, box.uid, 0);
-    tc_id_map(box.gid_map, box.gid, 0);
     if (!box.programs)
         box.programs = nothing;
     if (!box.limits || !box.filter)
         _exit(1);
-    tc_box_go(&box);
-    _exit(1);
+    go(&box);
+}
+
+void tc_inner_main(int argc, char **argv)
+{
+    if (has_report())
+        await_orders();
+    if (argc < 2)
+        _exit(1);
+    run_in_sentry(argv + 1);
 }

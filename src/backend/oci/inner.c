@@ -15,20 +15,16 @@ static void visit_limit(struct tc_wire *w, struct tc_inner_limit *l)
 void tc_inner_visit(struct tc_wire *w, struct tc_inner *inner)
 {
     tc_wire_strv(w, &inner->directories);
-    tc_wire_strv(w, &inner->allow);
     tc_wire_strv(w, &inner->deny);
     TC_WIRE_EACH(w, inner->limits, inner->limit_count, LIMITS_MAX, visit_limit);
     int64_t *numbers[] = {&inner->uid, &inner->gid, &inner->left_us, &inner->segments};
     for (size_t i = 0; i < TC_COUNT(numbers); i++)
         tc_wire_i64(w, numbers[i]);
-    tc_wire_i64(w, &inner->watch);
-    TC_WIRE_INT(w, inner->sentry);
 }
 
 void tc_inner_done(struct tc_inner *inner)
 {
     tc_strv_done(&inner->directories);
-    tc_strv_done(&inner->allow);
     tc_strv_done(&inner->deny);
     free(inner->limits);
     *inner = (struct tc_inner){0};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What our PID 1 in the container is told: one message on the report socket, before anything else.
- * Its command and environment it has from the runtime. */
+ * Our PID 1 in the container, and what it is told in gVisor: one message on the report socket,
+ * before anything else; its command and environment it has from the runtime there. With a kernel
+ * that passes descriptors on it gets orders (cage/orders.h), and nothing from the runtime. */
 #ifndef TC_OCI_INNER_H
 #define TC_OCI_INNER_H
 
@@ -16,12 +17,10 @@ struct tc_inner {
     struct tc_strv directories; /* working directories to try */
     struct tc_inner_limit *limits;
     size_t limit_count;
-    int64_t uid, gid;           /* what the tool sees as its own */
-    int64_t left_us;            /* until it ends itself; 0: never */
-    int64_t segments;           /* as in the box */
-    int64_t watch;              /* enum tc_seccomp_watch: what is told to the helper */
-    struct tc_strv allow, deny; /* of system calls, beside the profile */
-    bool sentry;                /* gVisor lacks some of the calls that make the second wall */
+    int64_t uid, gid;    /* what the tool sees as its own */
+    int64_t left_us;     /* until it ends itself; 0: never */
+    int64_t segments;    /* as in the box */
+    struct tc_strv deny; /* of system calls, out of the profile */
 };
 
 enum { TC_INNER_MAX = 128 << 10 };

@@ -18,58 +18,42 @@
 #include "backend/oci/bundle.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/lacked.h"
+#include "backend/oci/own.h"
 #include "backend/oci/platform.h"
-#include "backend/oci/runtime.h"
 #include "backend/oci/stages.h"
-#include "backend/oci/talk.h"
-#include "backend/oci/version.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/strv.h"
 #include "cage/cage.h"
 #include "cage/enforce.h"
 #include "cage/image.h"
+#include "cage/orders.h"
 #include "cage/proxy.h"
 #include "cage/slots.h"
 #include "linux/mounts.h"
 #include "policy/settings.h"
 
-struct oci {
-    struct tc_local_form form;
-    const struct tc_oci_runtime *runtime;
-    char *path;
-    const char *const *platforms; /* of runsc: in the order of trying; NULL: not its kind */
-    const char *argv[TC_OCI_WORDS];
-    int bundle; /* a copy of the descriptor that the child attaches, kept for the log */
-    struct tc_oci_talk talk;
-    int image; /* detached; -1: none */
-    uid_t uid; /* what the tool sees; the runtime is root of its own */
-    gid_t gid;
-    struct tc_oci_asked asked; /* of a trial: its version */
-    bool listed;               /* what its kernel lacks */
-    bool told; /* the tool has ended, which is not said before the runtime has passed all on */
-};
-
-static struct oci *own(const struct tc_cage *cage)
+static struct tc_oci *own(const struct tc_cage *cage)
 {
-    return TC_PRIV(cage)->own;
+    return tc_oci_own(TC_PRIV(cage));
 }
+
+enum { LIMITS_MAX = 16 };
 
 static const struct tc_root_point points[] = {{TC_OCI_INIT, false}, {TC_OCI_TALK, true}};
 
 static bool is_sentry(const struct tc_cage *cage)
 {
-    return own(cage)->runtime->kind == TC_OCI_SENTRY;
+    return own(cage)->blank.runtime->kind == TC_OCI_SENTRY;
 }
 
 /* ---- what holds what
  * ------------------------------------------------------------------------------ */
 
 /* Does the control group count the tool's processes, and of the runtime's just one? */
-static bool counts_exactly(const struct tc_cage *cage)
+static bool counts_exactly(const struct tc_process_cage *p)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    return p->group && p->group_limits.pids && own(cage)->runtime->pids == 1;
+    return p->group && p->group_limits.pids && tc_oci_own(p)->blank.runtime->pids == 1;
 }
 
 /* What differs where the container has a kernel of its own; NULL: nothing. */
@@ -121,7 +105,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     case TC_CLAUSE_NET_NONE:
         return "container's network namespace, without interfaces";
     case TC_CLAUSE_LIMIT_PIDS:
-        return tc_process_mechanism(p->host, clause, counts_exactly(cage));
+        return tc_process_mechanism(p->host, clause, counts_exactly(p));
     default:
         return tc_process_mechanism(p->host, clause, p->group != NULL);
     }
@@ -141,38 +125,6 @@ static int refuse_absent(struct tc_cage *cage, enum tc_oci_kind kind)
                                          .errnum = ENOENT,
                                          .hint = hint},
                         -1, "no container runtime is installed here (%s)", names);
-}
-
-static int lease(struct tc_cage *cage)
-{
-    struct oci *o = calloc(1, sizeof(*o));
-    if (!o)
-        return tc_cage_fail_memory(cage, "runtime");
-    enum tc_oci_kind kind =
-        strcmp(cage->works->name, "gvisor") == 0 ? TC_OCI_SENTRY : TC_OCI_KERNEL;
-    o->bundle = -1;
-    o->asked = TC_OCI_NOT_ASKED;
-    o->talk = TC_OCI_NO_TALK;
-    o->runtime = tc_oci_find(
-        kind, kind == TC_OCI_KERNEL ? tc_setting(&cage->plan->settings, "runtime") : NULL,
-        &o->path);
-    if (!o->runtime) {
-        free(o);
-        return refuse_absent(cage, kind);
-    }
-    o->image = -1;
-    o->form = (struct tc_local_form){.sentry = kind == TC_OCI_SENTRY,
-                                     .memory = o->runtime->memory,
-                                     .pids = o->runtime->pids,
-                                     .points = points,
-                                     .point_count = TC_COUNT(points),
-                                     .mechanism = mechanism};
-    int rc = tc_local_lease(cage, &o->form);
-    if (cage->priv)
-        TC_PRIV(cage)->own = o;
-    else
-        free(o);
-    return rc;
 }
 
 static int fail_bundle(struct tc_cage *cage, const char *what, const char *hint)
@@ -197,37 +149,84 @@ static int put_init(struct tc_cage *cage)
                : tc_cage_fail_memory(cage, "bundle");
 }
 
-static int make_bundle(struct tc_cage *cage)
+static int fail_blank(struct tc_cage *cage, const char *what)
+{
+    if (strcmp(what, "image") == 0)
+        return tc_image_unmounted(cage);
+    return fail_bundle(cage, what,
+                       errno == ESTALE ? "the helper's program was replaced: make a new engine"
+                                       : "`toolcage doctor` shows what this machine lacks");
+}
+
+/* Nobody waits for this call: its container is made now. */
+static int outer(struct tc_cage *cage, struct tc_box *box)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct oci *o = own(cage);
-    o->bundle = tc_process_keep(&p->trees, tc_oci_bundle(p->trees.id, cage->plan->payload));
-    if (o->bundle < 0)
-        return fail_bundle(cage, "bundle", "`toolcage doctor` shows what this machine lacks");
-    if (is_sentry(cage) && tc_oci_talk_open(&o->talk, o->bundle, p->trees.id) < 0)
-        return fail_bundle(cage, "report socket", "try again");
-    p->box.bundle = o->bundle;
-    p->box.image = o->image;
-    tc_oci_command(o->runtime, o->path, o->platforms, cage->plan->net_count > 0, o->argv);
-    p->box.runtime = o->argv;
-    p->box.hides_groups = o->runtime->hides_groups;
+    const char *what = NULL;
+    if (tc_oci_blank_fill(&own(cage)->blank, p->host, p->trees.id, box, &what) < 0)
+        return fail_blank(cage, what);
+    box->network = p->box.network;
     return 0;
 }
 
-/* Limits that the runtime might not live with are set by our PID 1, within what the runtime got. */
+/* What stands in the cage's box but the root and what is made of ids, which are the container's
+ * already. Limits that the runtime might not live with come this late, too. */
+static int tell(struct tc_process_cage *p, int report)
+{
+    const struct tc_oci *o = tc_oci_own(p);
+    struct tc_box box = p->box;
+    struct tc_box_limit limits[LIMITS_MAX];
+    bool counted = counts_exactly(p);
+    if (box.limit_count >= LIMITS_MAX) {
+        errno = E2BIG;
+        return -1;
+    }
+    for (size_t i = 0; i < box.limit_count; i++) {
+        limits[i] = box.limits[i];
+        counted = counted || limits[i].resource == RLIMIT_NPROC;
+    }
+    if (!counted)
+        limits[box.limit_count++] = (struct tc_box_limit){RLIMIT_NPROC, {o->pids, o->pids}};
+    box.limits = limits;
+    box.uid = o->uid;
+    box.gid = o->gid;
+    box.root = box.image = -1;
+    box.network = NULL;
+    return tc_orders_send(report, &box);
+}
+
+/* gVisor: all is there before its runtime starts. */
+static int make_bundle(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_oci *o = own(cage);
+    if (put_init(cage) < 0)
+        return -1;
+    o->blank.bundle = tc_oci_bundle(p->trees.id, o->blank.config);
+    if (o->blank.bundle < 0)
+        return fail_bundle(cage, "bundle", "`toolcage doctor` shows what this machine lacks");
+    if (tc_oci_talk_open(&o->talk, o->blank.bundle, p->trees.id) < 0)
+        return fail_bundle(cage, "report socket", "try again");
+    p->box.bundle = o->blank.bundle;
+    tc_oci_command(o->blank.runtime, o->blank.path, o->platforms, cage->plan->net_count > 0,
+                   o->blank.argv);
+    p->box.runtime = o->blank.argv;
+    return 0;
+}
+
+/* gVisor's PID 1: limits are set by it, within what the runtime got. */
 static bool fill_inner(const struct tc_cage *cage, struct tc_inner *inner)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    bool counted = counts_exactly(cage);
+    bool counted = counts_exactly(p);
     for (size_t i = 0; i < p->box.limit_count; i++) {
-        bool queues = p->box.limits[i].resource == RLIMIT_MSGQUEUE;
-        if (queues && is_sentry(cage)) /* a kernel of its own has queues of its own */
+        int resource = p->box.limits[i].resource;
+        if (resource == RLIMIT_MSGQUEUE) /* a kernel of its own has queues of its own */
             continue;
         struct tc_inner_limit *l = TC_PUSH(inner->limits, inner->limit_count);
         if (!l)
             return false;
-        int resource = p->box.limits[i].resource;
-        if (resource == RLIMIT_DATA && is_sentry(cage)) /* gVisor counts the program break alone */
+        if (resource == RLIMIT_DATA) /* gVisor counts the program break alone */
             resource = RLIMIT_AS;
         *l = (struct tc_inner_limit){resource, (int64_t)p->box.limits[i].value.rlim_max};
         counted = counted || l->resource == RLIMIT_NPROC;
@@ -236,7 +235,6 @@ static bool fill_inner(const struct tc_cage *cage, struct tc_inner *inner)
     if (pids)
         *pids = (struct tc_inner_limit){RLIMIT_NPROC, cage->plan->limits.pids + 1};
     return (counted || pids) && tc_strv_copy(&inner->directories, &cage->plan->cwd) &&
-           tc_strv_copy(&inner->allow, &cage->plan->syscalls_allow) &&
            tc_strv_copy(&inner->deny, &cage->plan->syscalls_deny);
 }
 
@@ -246,9 +244,7 @@ static int tell_inner(struct tc_cage *cage)
     struct tc_inner inner = {.uid = own(cage)->uid,
                              .gid = own(cage)->gid,
                              .segments = p->box.segments,
-                             .left_us = p->box.last_us ? p->box.last_us - tc_now_us() : 0,
-                             .watch = is_sentry(cage) ? TC_WATCH_NOTHING : p->box.watch,
-                             .sentry = is_sentry(cage)};
+                             .left_us = p->box.last_us ? p->box.last_us - tc_now_us() : 0};
     struct tc_wire w = TC_WIRE_PUT_INIT;
     bool good = fill_inner(cage, &inner);
     if (good)
@@ -259,6 +255,65 @@ static int tell_inner(struct tc_cage *cage)
     tc_buf_done(&w.out);
     tc_inner_done(&inner);
     return rc < 0 ? fail_bundle(cage, "PID 1's orders", "try again") : 0;
+}
+
+static void drop(struct tc_oci *o)
+{
+    tc_oci_talk_close(&o->talk);
+    free(tc_oci_version(&o->asked, ""));
+    tc_oci_blank_done(&o->blank);
+    free(o);
+}
+
+static struct tc_oci *begin(enum tc_oci_kind kind)
+{
+    struct tc_oci *o = calloc(1, sizeof(*o));
+    if (!o)
+        return NULL;
+    o->blank = TC_OCI_NO_BLANK;
+    o->asked = TC_OCI_NOT_ASKED;
+    o->talk = TC_OCI_NO_TALK;
+    o->form = (struct tc_local_form){.sentry = kind == TC_OCI_SENTRY,
+                                     .points = points,
+                                     .point_count = TC_COUNT(points),
+                                     .mechanism = mechanism,
+                                     .own = o};
+    return o;
+}
+
+static int find_runtime(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind kind)
+{
+    struct tc_oci_blank *b = &o->blank;
+    const char *wish = kind == TC_OCI_KERNEL ? tc_setting(&cage->plan->settings, "runtime") : NULL;
+    b->runtime = tc_oci_find(kind, wish, &b->path);
+    if (!b->runtime || tc_oci_identify(AT_FDCWD, b->path, &b->program) < 0)
+        return refuse_absent(cage, kind);
+    b->config = strdup(cage->plan->payload);
+    return b->config ? 0 : tc_cage_fail_memory(cage, "runtime");
+}
+
+static int lease(struct tc_cage *cage)
+{
+    enum tc_oci_kind kind =
+        strcmp(cage->works->name, "gvisor") == 0 ? TC_OCI_SENTRY : TC_OCI_KERNEL;
+    struct tc_oci *o = begin(kind);
+    if (!o)
+        return tc_cage_fail_memory(cage, "runtime");
+    if (find_runtime(cage, o, kind) < 0) {
+        drop(o);
+        return -1;
+    }
+    o->form.memory = o->blank.runtime->memory;
+    o->form.pids = o->blank.runtime->pids;
+    if (kind == TC_OCI_KERNEL) {
+        o->form.outer = outer;
+        o->form.tell = tell;
+    }
+    tc_oci_ready_ask(o, cage->plan);
+    int rc = tc_local_lease(cage, &o->form);
+    if (!cage->priv)
+        drop(o);
+    return rc;
 }
 
 static int refuse_platform(struct tc_cage *cage, const char *why)
@@ -275,38 +330,53 @@ static int refuse_platform(struct tc_cage *cage, const char *why)
                         why);
 }
 
+static int find_image(struct tc_cage *cage)
+{
+    struct tc_oci_blank *b = &own(cage)->blank;
+    if (is_sentry(cage))
+        return tc_image_open(cage, &TC_PRIV(cage)->box.image);
+    b->image = tc_image_find(cage);
+    if (b->image < 0)
+        return -1;
+    return tc_oci_identify(b->image, "", &b->root) < 0 ? tc_image_unmounted(cage) : 0;
+}
+
 static int prepare(struct tc_cage *cage)
 {
     const char *wish = tc_setting(&cage->plan->settings, "platform");
     /* the doctor asks again */
-    const char *known = cage->plan->grant ? own(cage)->path : NULL;
+    const char *known = cage->plan->grant ? own(cage)->blank.path : NULL;
     if (is_sentry(cage) && !(own(cage)->platforms = tc_oci_platforms(wish, known)))
         return refuse_platform(cage, "there is none of this name");
     if (tc_process_prepare(cage) < 0)
         return -1;
-    return cage->plan->image ? tc_image_open(cage, &own(cage)->image) : 0;
+    return cage->plan->image ? find_image(cage) : 0;
 }
 
 static int start(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    if (put_init(cage) < 0 || tc_process_complete(cage) < 0 || make_bundle(cage) < 0 ||
+    struct tc_oci *o = own(cage);
+    if ((is_sentry(cage) && make_bundle(cage) < 0) || tc_process_complete(cage) < 0 ||
         tc_process_enforced(cage) < 0)
         return -1;
-    own(cage)->uid = p->box.uid;
-    own(cage)->gid = p->box.gid;
-    tc_oci_root_ids(p, &p->box);
+    o->uid = p->box.uid;
+    o->gid = p->box.gid;
+    o->pids = (rlim_t)cage->plan->limits.pids + 1;
+    tc_oci_root_ids(p->host, p->trees.id, &p->box);
     p->box.stages = &tc_oci_stages;
-    if (tc_process_start(cage) < 0)
+    int rc = tc_process_start(cage);
+    tc_oci_blank_born(&o->blank);
+    if (rc < 0)
         return -1;
     if (!cage->plan->grant) /* the doctor's */
-        tc_oci_ask(&own(cage)->asked, own(cage)->path);
+        tc_oci_ask(&o->asked, o->blank.path);
     if (!is_sentry(cage))
-        return tell_inner(cage);
-    if (tc_oci_talk_watch(&own(cage)->talk, p->child.report, tc_proxy_fd(cage)) < 0)
+        return 0;
+    if (tc_oci_talk_watch(&o->talk, p->child.report, tc_proxy_fd(cage)) < 0)
         return fail_bundle(cage, "report socket", "try again");
-    cage->event_fd = own(cage)->talk.poll;
-    cage->err_held = own(cage)->platforms[1] != NULL;
+    cage->event_fd = o->talk.poll;
+    cage->err_held = o->platforms[1] != NULL;
     return 0;
 }
 
@@ -314,22 +384,23 @@ static int start(struct tc_cage *cage)
  * --------------------------------------------------------------------- */
 
 /* The platform that the container runs on. */
-static const char *platform_of(const struct oci *o, bool *ret_other)
+static const char *platform_of(const struct tc_oci *o, bool *ret_other)
 {
     struct stat st;
-    *ret_other = fstatat(o->bundle, "failed", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size > 0;
+    *ret_other =
+        fstatat(o->blank.bundle, "failed", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size > 0;
     return o->platforms[o->platforms[1] && *ret_other ? 1 : 0];
 }
 
 /* For other calls, and for the result: which one it is, is known with the answer. */
 static int learn_platform(struct tc_cage *cage)
 {
-    struct oci *o = own(cage);
+    struct tc_oci *o = own(cage);
     struct tc_outcome *outcome = cage->outcome;
     bool other = false;
     const char *platform = platform_of(o, &other);
     if (other)
-        tc_oci_first_failed(o->path);
+        tc_oci_first_failed(o->blank.path);
     else if (!cage->plan->grant)
         tc_oci_first_works();
     for (size_t i = 0; i < outcome->enforced_count; i++) {
@@ -348,17 +419,16 @@ static int learn_platform(struct tc_cage *cage)
 
 static int event(struct tc_cage *cage)
 {
-    struct oci *o = own(cage);
+    struct tc_oci *o = own(cage);
+    bool ran = cage->running;
     /* what the runtime's process said before, on the socket that PID 1's takes the place of */
     int rc = tc_process_event(cage);
     if (rc == 0 && tc_oci_talk_accept(&o->talk, TC_PRIV(cage)->child.report)) {
         cage->err_held = false;
         rc = learn_platform(cage) < 0 || tell_inner(cage) < 0 ? -1 : tc_process_event(cage);
     }
-    if (cage->over && o->runtime->copies) {
-        o->told = true;
-        cage->over = false;
-    }
+    if (cage->running && !ran)
+        tc_oci_ready_next(TC_PRIV(cage), cage->plan);
     return rc;
 }
 
@@ -375,10 +445,10 @@ static void ask_to_end(struct tc_cage *cage, bool at_once)
 /* The runtime ended before PID 1 had spoken. */
 static void fail_runtime(struct tc_cage *cage)
 {
-    const struct oci *o = own(cage);
+    const struct tc_oci *o = own(cage);
     bool other = false;
     const char *platform = o->platforms ? platform_of(o, &other) : NULL;
-    _autofree_ char *words = tc_oci_last_words(o->bundle, platform ? platform : "log");
+    _autofree_ char *words = tc_oci_last_words(o->blank.bundle, platform ? platform : "log");
     const char *why = words ? words : "";
     cage->err_held = cage->err_held && !other;
     if (platform && tc_setting(&cage->plan->settings, "platform") &&
@@ -389,19 +459,17 @@ static void fail_runtime(struct tc_cage *cage)
     (void)tc_cage_fail(cage,
                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
                                         .stage = "runtime",
-                                        .subject = o->path,
+                                        .subject = o->blank.path,
                                         .hint = "`toolcage doctor` shows what this machine lacks; "
                                                 "or use backend = \"process\""},
-                       -1, "%s did not run the container: %s", o->path, why);
+                       -1, "%s did not run the container: %s", o->blank.path, why);
 }
 
 static void reap(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct oci *o = own(cage);
     if (!cage->outcome->failure.code)
         (void)event(cage);
-    cage->over = cage->over || o->told;
     if (!cage->over && !p->child.ready && !cage->outcome->failure.code && !p->asked_us)
         fail_runtime(cage);
     tc_process_reap(cage);
@@ -409,24 +477,21 @@ static void reap(struct tc_cage *cage)
 
 static const char *usage(struct tc_cage *cage)
 {
-    struct oci *o = own(cage);
+    struct tc_oci *o = own(cage);
     if (is_sentry(cage) && !o->listed)
-        tc_oci_list_lacked(cage, o->bundle);
+        tc_oci_list_lacked(cage, o->blank.bundle);
     o->listed = true;
     return tc_local_usage(cage);
 }
 
 static void destroy(struct tc_cage *cage)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    struct oci *o = p ? p->own : NULL;
+    struct tc_oci *o = cage->priv ? own(cage) : NULL;
+    if (o)
+        tc_oci_ready_over(o);
     tc_local_destroy(cage);
-    if (o) {
-        tc_oci_talk_close(&o->talk);
-        free(tc_oci_version(&o->asked, ""));
-        free(o->path);
-    }
-    free(o);
+    if (o)
+        drop(o);
 }
 
 /* ---- the doctor's trial
@@ -458,24 +523,26 @@ static bool trial_gvisor(struct tc_plan *ret)
 }
 
 /* The program, and how it stops system calls. */
-static char *tell(struct oci *o)
+static char *describe(struct tc_oci *o)
 {
     bool other = false;
-    _autofree_ char *version = tc_oci_version(&o->asked, o->runtime->name);
+    _autofree_ char *version = tc_oci_version(&o->asked, o->blank.runtime->name);
     _autofree_ char *known = version ? tc_known_escapes(version) : NULL;
     if (!o->platforms)
-        return version && known ? tc_format("%s, %s%s", o->path, version, known) : strdup(o->path);
+        return version && known ? tc_format("%s, %s%s", o->blank.path, version, known)
+                                : strdup(o->blank.path);
     const char *platform = platform_of(o, &other);
-    _autofree_ char *why = other ? tc_oci_last_words(o->bundle, o->platforms[0]) : NULL;
-    return why ? tc_format("%s --platform=%s; %s: %s", o->path, platform, o->platforms[0], why)
-               : tc_format("%s --platform=%s", o->path, platform);
+    _autofree_ char *why = other ? tc_oci_last_words(o->blank.bundle, o->platforms[0]) : NULL;
+    return why ? tc_format("%s --platform=%s; %s: %s", o->blank.path, platform, o->platforms[0],
+                           why)
+               : tc_format("%s --platform=%s", o->blank.path, platform);
 }
 
 static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
 {
     struct tc_probe *row = tc_cage_tried(tried, outcome);
     if (row && row->works)
-        row->mechanism = tell(own(tried));
+        row->mechanism = describe(own(tried));
 }
 
 #define WORKS                                                                                 \

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "backend/oci/blank.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend/oci/bundle.h"
+#include "backend/oci/stages.h"
+#include "base/cleanup.h"
+#include "base/strv.h"
+#include "linux/mounts.h"
+
+int tc_oci_identify(int dirfd, const char *path, struct tc_oci_identity *ret)
+{
+    const unsigned wanted = STATX_INO | STATX_SIZE | STATX_CTIME | STATX_MNT_ID;
+    struct statx st;
+    if (statx(dirfd, path, AT_EMPTY_PATH, wanted, &st) < 0)
+        return -1;
+    *ret = (struct tc_oci_identity){.device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor,
+                                    .inode = st.stx_ino,
+                                    .mount = st.stx_mask & STATX_MNT_ID ? st.stx_mnt_id : 0,
+                                    .size = S_ISDIR(st.stx_mode) ? 0 : st.stx_size,
+                                    .changed_ns = S_ISDIR(st.stx_mode)
+                                                      ? 0
+                                                      : st.stx_ctime.tv_sec * 1000000000 +
+                                                            (int64_t)st.stx_ctime.tv_nsec};
+    return 0;
+}
+
+bool tc_oci_identical(const struct tc_oci_identity *a, const struct tc_oci_identity *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->mount == b->mount &&
+           a->size == b->size && a->changed_ns == b->changed_ns;
+}
+
+static int fail(const char *what, const char **ret_what)
+{
+    *ret_what = what;
+    return -1;
+}
+
+/* The socket alone is the way to our PID 1: what the runtime has beside it leads nowhere. */
+int tc_oci_blank_fill(struct tc_oci_blank *b, const struct tc_process_host *host, uid_t id,
+                      struct tc_box *box, const char **ret_what)
+{
+    if ((b->init = tc_oci_self()) < 0)
+        return fail("PID 1", ret_what);
+    if ((b->bundle = tc_oci_bundle(id, b->config)) < 0)
+        return fail("bundle", ret_what);
+    if ((b->null = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0)
+        return fail("streams", ret_what);
+    if (b->image >= 0 &&
+        (b->tree = tc_tree_open(b->image, &(struct tc_tree){.userns = -1}, NULL)) < 0)
+        return fail("image", ret_what);
+    b->mount = (struct tc_box_mount){.fd = b->init, .path = &TC_OCI_INIT[1]};
+    tc_oci_command(b->runtime, b->path, NULL, false, b->argv);
+    tc_oci_root_ids(host, id, box);
+    box->stages = &tc_oci_stages;
+    box->bundle = b->bundle;
+    box->image = b->tree;
+    box->runtime = b->argv;
+    box->hides_groups = b->runtime->hides_groups;
+    box->mounts = &b->mount;
+    box->mount_count = 1;
+    box->in = box->out = box->err = b->null;
+    return 0;
+}
+
+static void drop(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+void tc_oci_blank_born(struct tc_oci_blank *b)
+{
+    drop(&b->init);
+    drop(&b->tree);
+    drop(&b->null);
+}
+
+void tc_oci_blank_done(struct tc_oci_blank *b)
+{
+    tc_oci_blank_born(b);
+    drop(&b->image);
+    drop(&b->bundle);
+    free(b->path);
+    free(b->config);
+    *b = TC_OCI_NO_BLANK;
+}
+
+struct tc_oci_blank *tc_oci_blank_copy(const struct tc_oci_blank *b)
+{
+    struct tc_oci_blank *copy = malloc(sizeof(*copy));
+    if (!copy)
+        return NULL;
+    *copy = TC_OCI_NO_BLANK;
+    copy->runtime = b->runtime;
+    copy->program = b->program;
+    copy->root = b->root;
+    copy->path = strdup(b->path);
+    copy->config = strdup(b->config);
+    copy->image = b->image < 0 ? -1 : fcntl(b->image, F_DUPFD_CLOEXEC, 0);
+    if (copy->path && copy->config && (b->image < 0) == (copy->image < 0))
+        return copy;
+    tc_oci_blank_done(copy);
+    free(copy);
+    return NULL;
+}
+
+bool tc_oci_blank_alike(const struct tc_oci_blank *a, const struct tc_oci_blank *b)
+{
+    return a->runtime == b->runtime && tc_streq(a->path, b->path) &&
+           tc_oci_identical(&a->program, &b->program) && tc_streq(a->config, b->config);
+}
