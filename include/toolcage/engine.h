@@ -40,7 +40,8 @@ struct toolcage_engine *toolcage_engine_unref(struct toolcage_engine *engine);
 int toolcage_engine_fd(const struct toolcage_engine *engine);
 
 /* What works on this machine: a JSON object with one entry per clause (how it would be enforced, or
- * why not and the fix). Waits for the helper (some milliseconds). *ret_json is the caller's: free
+ * why not and the fix). Waits for the helper (some milliseconds; longer where a virtual
+ * machine is tried, once in a life of this one). *ret_json is the caller's: free
  * it with toolcage_free(). Errors: TOOLCAGE_EHELPER, TOOLCAGE_ESYSTEM, TOOLCAGE_EFORKED,
  * TOOLCAGE_EMEMORY. */
 int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,

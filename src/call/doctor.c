@@ -105,26 +105,29 @@ static void add_cuts(struct tc_buf *buf, const char *lines)
     tc_buf_addc(buf, ']');
 }
 
-/* What runs modules is looked for, not tried: its cage is the process backend's. What runs machines
- * is tried once a boot of this one. */
-static void add_engine(struct toolcage_engine *engine, struct tc_buf *buf, const char *comma,
-                       const char *backend)
+/* What runs modules is looked for, not tried: its cage is the process backend's. */
+static void add_engine(struct tc_buf *buf, const char *comma, const char *backend, const char *how,
+                       const struct toolcage_error *why)
+{
+    struct tc_probe row = {.backend = (char *)(uintptr_t)backend, .whole = true, .works = !why};
+    row.mechanism = (char *)(uintptr_t)how;
+    row.reason = (char *)(uintptr_t)(why ? tc_error_message(why) : "");
+    row.fix = (char *)(uintptr_t)(why ? tc_error_hint(why) : "");
+    tc_buf_adds(buf, comma);
+    add_probe(buf, &row);
+}
+
+static void add_modules(struct tc_buf *buf, const char *comma)
 {
     _autofree_ char *how = NULL;
     struct toolcage_error *why = NULL;
-    struct tc_probe row = {.backend = (char *)(uintptr_t)backend, .whole = true};
-    row.works = (tc_modules_run(backend) ? tc_modules_engine(backend, &how, &why)
-                                         : tc_machines_tell(engine, &how, &why)) == 0;
-    row.mechanism = how;
-    row.reason = (char *)(uintptr_t)(row.works ? "" : tc_error_message(why));
-    row.fix = (char *)(uintptr_t)(row.works ? "" : tc_error_hint(why));
-    tc_buf_adds(buf, comma);
-    add_probe(buf, &row);
+    (void)tc_modules_engine("wasm", &how, &why);
+    add_engine(buf, comma, "wasm", how, why);
     tc_error_free(why);
 }
 
-static void add_probes(struct toolcage_engine *engine, struct tc_buf *buf, const char *key,
-                       const struct tc_outcome *outcome, bool whole)
+static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outcome *outcome,
+                       bool whole)
 {
     const char *comma = "";
     tc_json_key(buf, key);
@@ -137,10 +140,25 @@ static void add_probes(struct toolcage_engine *engine, struct tc_buf *buf, const
         comma = ",";
     }
     if (whole)
-        add_engine(engine, buf, comma, "wasm");
-    if (whole)
-        add_engine(engine, buf, ",", "qemu");
-    tc_buf_addc(buf, ']');
+        add_modules(buf, comma);
+}
+
+/* Machines are tried, too: once in a life of this one, and again while the answer is no. */
+static void add_machines(struct toolcage_engine *engine, struct tc_buf *buf)
+{
+    _autofree_ char *how = NULL;
+    struct toolcage_error *why = NULL;
+    struct tc_kvm kvm = {.boots = false};
+    (void)tc_machines_tell(engine, &how, &kvm, &why);
+    add_engine(buf, ",", "qemu", how, why);
+    tc_buf_adds(buf, "]");
+    tc_json_key(buf, "kvm");
+    tc_buf_adds(buf, kvm.boots ? "{\"works\":true" : "{\"works\":false");
+    add_text(buf, "reason", kvm.reason);
+    add_text(buf, "fix", kvm.fix);
+    tc_buf_addc(buf, '}');
+    tc_kvm_done(&kvm);
+    tc_error_free(why);
 }
 
 static char *write_report(struct toolcage_engine *engine, const struct tc_outcome *outcome)
@@ -148,8 +166,10 @@ static char *write_report(struct toolcage_engine *engine, const struct tc_outcom
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
     tc_buf_addc(&buf, '{');
     add_machine(&buf);
-    add_probes(engine, &buf, "clauses", outcome, false);
-    add_probes(engine, &buf, "backends", outcome, true);
+    add_probes(&buf, "clauses", outcome, false);
+    tc_buf_addc(&buf, ']');
+    add_probes(&buf, "backends", outcome, true);
+    add_machines(engine, &buf);
     add_cuts(&buf, outcome->notice ? outcome->notice : "");
     tc_buf_addc(&buf, '}');
     return tc_buf_steal(&buf);

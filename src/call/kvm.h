@@ -15,7 +15,7 @@ struct toolcage_engine;
 
 struct tc_kvm {
     bool boots;
-    char *reason, *fix; /* why not, and what to do; owned */
+    char *reason, *fix; /* why not, or not tried, and what to do; owned */
 };
 
 void tc_kvm_done(struct tc_kvm *kvm);

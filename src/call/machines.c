@@ -211,25 +211,40 @@ int tc_machines_find_try(const char *accel, struct tc_grant *grant, struct toolc
                                                                            : tc_fail_memory(err);
 }
 
-static char *how(const char *vmm, const struct tc_kvm *kvm)
+/* Where there is no guest to try it with. */
+static int tell_untried(const struct toolcage_error *why, struct tc_kvm *ret)
 {
-    return kvm->boots
-               ? tc_format("%s, by the processor's virtualisation (KVM: a guest has booted)", vmm)
-               : tc_format("%s, by emulation ([backend.qemu] emulation = true); by the processor "
-                           "not: %s; fix: %s",
-                           vmm, kvm->reason, kvm->fix);
+    if (!tc_kvm_present(ret))
+        return ret->reason ? 0 : TOOLCAGE_EMEMORY;
+    ret->reason = strdup("it is there, and may be opened; without a guest to boot it is not tried");
+    ret->fix = strdup(tc_error_hint(why));
+    return ret->reason && ret->fix ? 0 : TOOLCAGE_EMEMORY;
 }
 
-int tc_machines_tell(struct toolcage_engine *engine, char **ret_how, struct toolcage_error **err)
+static char *how(const char *vmm, bool boots)
+{
+    return tc_format("%s, %s", vmm,
+                     boots ? "by the processor's virtualisation (KVM)"
+                           : "by emulation, where a policy allows it ([backend.qemu] emulation = "
+                             "true)");
+}
+
+int tc_machines_tell(struct toolcage_engine *engine, char **ret_how, struct tc_kvm *ret_kvm,
+                     struct toolcage_error **err)
 {
     struct tc_grant found = {.without = 0};
-    struct tc_kvm kvm = {.boots = false};
-    int r = find_all(&found, err);
+    struct toolcage_error *why = NULL;
+    int r = find_all(&found, &why);
+    if (r < 0 && tell_untried(why, ret_kvm) < 0)
+        r = TOOLCAGE_EMEMORY;
     if (r == 0)
-        r = tc_kvm_look(engine, &found.machine, true, &kvm, err);
-    if (r == 0 && !(*ret_how = how(tc_setting(&found.machine, "vmm"), &kvm)))
-        r = tc_fail_memory(err);
-    tc_kvm_done(&kvm);
+        r = tc_kvm_look(engine, &found.machine, true, ret_kvm, &why);
+    if (r == 0 && !(*ret_how = how(tc_setting(&found.machine, "vmm"), ret_kvm->boots)))
+        r = tc_fail_memory(&why);
     tc_strv_done(&found.machine);
+    if (err)
+        *err = why;
+    else
+        tc_error_free(why);
     return r;
 }

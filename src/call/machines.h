@@ -6,6 +6,7 @@
 #define TC_CALL_MACHINES_H
 
 #include "base/error.h"
+#include "call/kvm.h"
 #include "policy/grant.h"
 
 struct toolcage_engine;
@@ -21,7 +22,9 @@ int tc_machines_find_try(const char *accel, struct tc_grant *grant, struct toolc
 /* Is there all that the grant's machine needs but the disk of an image? */
 int tc_machines_look(struct toolcage_engine *engine, const struct tc_grant *grant,
                      struct toolcage_error **err);
-/* What any machine would run by here; *ret_how is owned. */
-int tc_machines_tell(struct toolcage_engine *engine, char **ret_how, struct toolcage_error **err);
+/* What any machine would run by here, owned; and what is known of the processor's help (zeroed; the
+ * caller's also on failure). */
+int tc_machines_tell(struct toolcage_engine *engine, char **ret_how, struct tc_kvm *ret_kvm,
+                     struct toolcage_error **err);
 
 #endif

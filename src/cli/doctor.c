@@ -91,6 +91,19 @@ static void put_backends(FILE *out, struct tc_slice rows)
     }
 }
 
+/* What a machine runs by where it can. */
+static void put_kvm(FILE *out, struct tc_slice row)
+{
+    _autofree_ char *last_fix = NULL;
+    bool works = tc_json_true(tc_json_get(row, "works"));
+    _autofree_ char *reason = tc_json_text(tc_json_get(row, "reason"));
+    (void)fprintf(out, "%-3s  %-*s  ", works ? "ok" : "no", CLAUSE_WIDTH, "/dev/kvm");
+    tc_cli_wrap(out, works || !reason ? "a guest has booted by it" : reason, HOW_COLUMN,
+                tc_fold_most(LINE_WIDTH));
+    if (!works)
+        put_fix(out, tc_json_text(tc_json_get(row, "fix")), &last_fix);
+}
+
 static bool holds(const struct toolcage_result *proof)
 {
     return toolcage_result_status(proof) == TOOLCAGE_STATUS_OK;
@@ -105,6 +118,7 @@ static void put_table(FILE *out, const char *json, const struct toolcage_result 
     while (tc_scan_next(&each))
         put_clause(out, each.value, &last_fix);
     put_backends(out, tc_json_get(report, "backends"));
+    put_kvm(out, tc_json_get(report, "kvm"));
     each = tc_scan_walk(tc_json_get(report, "cuts"));
     while (tc_scan_next(&each)) {
         _autofree_ char *cut = tc_json_text(each.value);
