@@ -53,7 +53,9 @@ int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
  * a cage of its own, and keeps that for its calls. *ret_json is the caller's (toolcage_free):
  * {"engine", "version", "installed", "library", "reason"}. "inspect": what the module at `path`
  * asks for, {"module", "digest", "imports": [{"name", "provided"}]}. A path may be "catalog:NAME".
- * "list" (with `path` NULL): the catalog, {"modules": [{"module", "description", "manifest"}]}.
+ * "list" (with `path` NULL): the catalog, {"modules": [{"module", "description", "manifest",
+ * "installed"}]}; one that has to be fetched has "fetched": {"requirement", "file"}, too, and
+ * "install" takes its file as it takes the engine's.
  * Reads and writes files before it returns, and waits for the cage. Thread-safe. Errors:
  * TOOLCAGE_EUSAGE, TOOLCAGE_EPATH, TOOLCAGE_EBACKEND (no engine; no module), TOOLCAGE_EHELPER,
  * TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY.

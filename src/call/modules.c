@@ -91,15 +91,10 @@ static int fail_catalog(const char *path, const char *reason, struct toolcage_er
 }
 
 /* Beside the program that runs it, and trusted as that is. */
-int tc_modules_catalog(char **path, struct toolcage_error **err)
+static int find_built(const struct tc_profile *row, char **ret, struct toolcage_error **err)
 {
     struct stat st;
     _autofree_ char *worker = NULL;
-    if (!tc_startswith(*path, TC_CATALOG))
-        return 0;
-    const struct tc_profile *row = tc_catalog_find(*path);
-    if (!row)
-        return fail_catalog(*path, "is not one of this version: toolcage wasm list", err);
     int r = tc_launch_beside(WORKER, &worker, err);
     if (r < 0)
         return r;
@@ -112,6 +107,22 @@ int tc_modules_catalog(char **path, struct toolcage_error **err)
     const char *reason = tc_program_unsafe(&st);
     if (reason)
         return fail_catalog(file, reason, err);
+    *ret = TAKE(file);
+    return 0;
+}
+
+int tc_modules_catalog(char **path, struct toolcage_error **err)
+{
+    if (!tc_startswith(*path, TC_CATALOG))
+        return 0;
+    const struct tc_profile *row = tc_catalog_find(*path);
+    if (!row)
+        return fail_catalog(*path, "is not one of this version: toolcage wasm list", err);
+    const struct tc_fetched *fetched = tc_fetched_find(*path);
+    _autofree_ char *file = NULL;
+    int r = fetched ? tc_fetched_use(fetched, &file, err) : find_built(row, &file, err);
+    if (r < 0)
+        return r;
     free(*path);
     *path = TAKE(file);
     return 0;
@@ -137,13 +148,9 @@ static int name_module(struct tc_grant *grant, struct toolcage_error **err)
 
 /* What it was compiled to before, if that can be relied on; then it is that module or none, also
  * where the file changes meanwhile. */
-static int find_code(struct tc_grant *grant, struct toolcage_error **err)
+static int find_code_of_file(struct tc_grant *grant, const char *dir, struct toolcage_error **err)
 {
     char digest[TC_DIGEST_SIZE];
-    _autofree_ char *state = NULL;
-    if (!tc_state_directory(&state))
-        return tc_fail_memory(err);
-    _autofree_ char *dir = state ? tc_path_join(state, "wasm") : NULL;
     if (grant->module_work || !dir || !tc_module_digest(grant->module, digest) ||
         (grant->module_digest && strcmp(grant->module_digest, digest) != 0) ||
         !tc_code_find(dir, digest, &grant->module_code, &grant->module_code_digest))
@@ -153,12 +160,36 @@ static int find_code(struct tc_grant *grant, struct toolcage_error **err)
     return grant->module_digest ? 0 : tc_fail_memory(err);
 }
 
+/* The digest is known, so nobody reads the module. */
+static int find_code_of_fetched(struct tc_grant *grant, const char *dir,
+                                const struct tc_fetched *fetched, struct toolcage_error **err)
+{
+    return dir && tc_code_find(dir, fetched->digest, &grant->module_code,
+                               &grant->module_code_digest)
+               ? 0
+               : tc_fetched_uncompiled(fetched, err);
+}
+
+static int find_code(struct tc_grant *grant, const struct tc_fetched *fetched,
+                     struct toolcage_error **err)
+{
+    _autofree_ char *state = NULL;
+    if (!tc_state_directory(&state))
+        return tc_fail_memory(err);
+    _autofree_ char *dir = state ? tc_path_join(state, "wasm") : NULL;
+    return fetched ? find_code_of_fetched(grant, dir, fetched, err)
+                   : find_code_of_file(grant, dir, err);
+}
+
 int tc_modules_find(struct tc_grant *grant, const char *backend, int *ret_lock,
                     struct toolcage_error **err)
 {
+    const struct tc_fetched *fetched = tc_fetched_find(grant->module);
     int r = name_module(grant, err);
     if (r == 0)
         r = tc_modules_catalog(&grant->module, err);
+    if (r == 0 && fetched)
+        r = tc_fetched_pin(fetched, &grant->module_digest, err);
     if (r == 0)
         r = tc_launch_beside(WORKER, &grant->module_worker, err);
     if (r < 0)
@@ -166,5 +197,5 @@ int tc_modules_find(struct tc_grant *grant, const char *backend, int *ret_lock,
     if (is_edge(backend))
         return tc_modules_edge(&grant->module_engine, ret_lock, err);
     r = find_engine(grant->module_worker, &grant->module_engine, err);
-    return r < 0 ? r : find_code(grant, err);
+    return r < 0 ? r : find_code(grant, fetched, err);
 }

@@ -39,6 +39,29 @@ int tc_modules_write(const char *path, const struct tc_buf *bytes);
 int tc_modules_work(const char *work, const char *path, struct tc_buf *out,
                     struct toolcage_error **err);
 
+/* ---- modules_fetched.c ---- */
+
+/* A module of the catalog that does not come with toolcage. */
+struct tc_fetched {
+    const char *name;        /* in the catalog */
+    const char *requirement; /* the package that has it, with its digest, as pip takes it */
+    const char *file;        /* where in that */
+    const char *digest;      /* of the module */
+};
+
+/* Which one `module` names; NULL: none of these. */
+const struct tc_fetched *tc_fetched_find(const char *module);
+/* Whose digest this is; NULL: nobody's. */
+const struct tc_fetched *tc_fetched_of(const char *digest);
+/* Where it is kept in the directory of the user's state; owned. */
+char *tc_fetched_path(const struct tc_fetched *module, const char *dir);
+/* The same in *ret, owned, when it is there. */
+int tc_fetched_use(const struct tc_fetched *module, char **ret, struct toolcage_error **err);
+/* Sets the digest that a policy may have said already. */
+int tc_fetched_pin(const struct tc_fetched *module, char **digest, struct toolcage_error **err);
+/* Says that it has to be compiled first. */
+int tc_fetched_uncompiled(const struct tc_fetched *module, struct toolcage_error **err);
+
 /* ---- modules_code.c ---- */
 
 /* Of a module's file; false with errno. */

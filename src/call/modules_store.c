@@ -31,8 +31,9 @@ static int fail(const char *path, const char *hint, const char *what, struct too
                    "%s: %s", what, path);
 }
 
-/* Its bytes, whose digest says that they are the engine. */
-static int read_engine(const char *path, struct tc_buf *ret, struct toolcage_error **err)
+/* Its bytes, whose digest says what they are: the engine, or a module of the catalog. */
+static int read_known(const char *path, struct tc_buf *ret, const struct tc_fetched **ret_module,
+                      struct toolcage_error **err)
 {
     char digest[TC_DIGEST_SIZE];
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -40,13 +41,15 @@ static int read_engine(const char *path, struct tc_buf *ret, struct toolcage_err
     if (fd < 0 || tc_read_all(fd, ret) < 0)
         return fail(path, "name the engine's shared library", "it cannot be read", err);
     tc_digest(ret->data, ret->len, digest);
-    if (strcmp(digest, TC_WASM_DIGEST) == 0)
+    *ret_module = tc_fetched_of(digest);
+    if (*ret_module || strcmp(digest, TC_WASM_DIGEST) == 0)
         return 0;
     errno = 0;
     return fail(path,
                 TC_WASM_DIGEST[0] ? "let toolcage wasm install fetch it"
                                   : "WebAssembly runs only on x86-64 so far",
-                "this is not the shared library of Wasmtime " TC_WASM_VERSION " for this machine",
+                "this is not the shared library of Wasmtime " TC_WASM_VERSION
+                " for this machine, and no module of the catalog",
                 err);
 }
 
@@ -89,12 +92,14 @@ static int install(const char *from, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf bytes = TC_BUF_INIT;
     _autofree_ char *dir = NULL;
-    int r = read_engine(from, &bytes, err);
+    const struct tc_fetched *module = NULL;
+    int r = read_known(from, &bytes, &module, err);
     if (r == 0)
         r = tc_modules_directory(&dir, err);
     if (r < 0)
         return r;
-    _autofree_ char *path = tc_path_join(dir, TC_WASM_LIBRARY);
+    _autofree_ char *path =
+        module ? tc_fetched_path(module, dir) : tc_path_join(dir, TC_WASM_LIBRARY);
     if (!path)
         return tc_fail_memory(err);
     return tc_modules_write(path, &bytes) < 0
@@ -175,21 +180,45 @@ static int inspect(const char *from, char **ret, struct toolcage_error **err)
     return *ret ? 0 : tc_fail_memory(err);
 }
 
+static bool is_installed(const char *module)
+{
+    _autofree_ char *path = strdup(module);
+    return path && tc_modules_catalog(&path, NULL) == 0;
+}
+
+static int list_one(struct tc_buf *out, const struct tc_profile *row, struct toolcage_error **err)
+{
+    _autofree_ char *words = tc_catalog_description(row);
+    _autofree_ char *module = tc_format(TC_CATALOG "%s", row->name);
+    if (!words || !module)
+        return tc_fail_memory(err);
+    const struct tc_fetched *fetched = tc_fetched_find(module);
+    tc_buf_adds(out, row == tc_catalog ? "{" : ",{");
+    tc_json_member(out, "module", module);
+    tc_json_member(out, "description", words);
+    tc_json_member(out, "manifest", row->text);
+    tc_json_key(out, "installed");
+    tc_buf_adds(out, is_installed(module) ? "true" : "false");
+    if (fetched) {
+        tc_json_key(out, "fetched");
+        tc_buf_adds(out, "{");
+        tc_json_member(out, "requirement", fetched->requirement);
+        tc_json_member(out, "file", fetched->file);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, '}');
+    return 0;
+}
+
 static int list(char **ret, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    int r = 0;
     tc_buf_adds(&out, "{\"modules\":[");
-    for (const struct tc_profile *row = tc_catalog; row->name; row++) {
-        _autofree_ char *words = tc_catalog_description(row);
-        _autofree_ char *module = tc_format(TC_CATALOG "%s", row->name);
-        if (!words || !module)
-            return tc_fail_memory(err);
-        tc_buf_adds(&out, row == tc_catalog ? "{" : ",{");
-        tc_json_member(&out, "module", module);
-        tc_json_member(&out, "description", words);
-        tc_json_member(&out, "manifest", row->text);
-        tc_buf_addc(&out, '}');
-    }
+    for (const struct tc_profile *row = tc_catalog; row->name && r == 0; row++)
+        r = list_one(&out, row, err);
+    if (r < 0)
+        return r;
     tc_buf_adds(&out, "]}");
     *ret = tc_buf_steal(&out);
     return *ret ? 0 : tc_fail_memory(err);

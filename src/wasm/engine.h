@@ -53,6 +53,14 @@ union wasmtime_raw {
     int64_t i64;
     uint8_t v128[16];
 };
+/* One that says what it is. */
+struct wasmtime_value {
+    uint8_t kind;
+    union {
+        int32_t i32;
+        uint64_t room[3];
+    } of;
+};
 
 enum { TC_WASM_I32 = 0, TC_WASM_I64 = 1 };
 enum { TC_WASM_FUNC = 0, TC_WASM_MEMORY = 3 };
@@ -73,6 +81,7 @@ typedef struct wasmtime_error *tc_wasm_epoch(struct wasmtime_context *context, v
     X(void, wasmtime_config_native_unwind_info_set, (struct wasm_config *, bool))              \
     X(void, wasmtime_config_epoch_interruption_set, (struct wasm_config *, bool))              \
     X(void, wasmtime_config_max_wasm_stack_set, (struct wasm_config *, size_t))                \
+    X(void, wasmtime_config_async_stack_size_set, (struct wasm_config *, uint64_t))            \
     X(void, wasmtime_engine_increment_epoch, (struct wasm_engine *))                           \
     X(struct wasm_engine *, wasm_engine_new_with_config, (struct wasm_config *))               \
     X(void, wasm_engine_delete, (struct wasm_engine *))                                        \
@@ -118,8 +127,8 @@ typedef struct wasmtime_error *tc_wasm_epoch(struct wasmtime_context *context, v
     X(size_t, wasmtime_memory_data_size,                                                       \
       (const struct wasmtime_context *, const struct wasmtime_ref *))                          \
     X(struct wasmtime_error *, wasmtime_func_call,                                             \
-      (struct wasmtime_context *, const struct wasmtime_ref *, const void *, size_t, void *,   \
-       size_t, struct wasm_trap **))                                                           \
+      (struct wasmtime_context *, const struct wasmtime_ref *, const struct wasmtime_value *,  \
+       size_t, struct wasmtime_value *, size_t, struct wasm_trap **))                          \
     X(void, wasmtime_error_message, (const struct wasmtime_error *, struct wasm_bytes *))      \
     X(void, wasmtime_error_delete, (struct wasmtime_error *))                                  \
     X(struct wasm_trap *, wasmtime_trap_new, (const char *, size_t))                           \

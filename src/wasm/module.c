@@ -65,9 +65,9 @@ struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_en
     _autofree_ char *bytes = NULL;
     size_t size;
     struct wasmtime_module *module = NULL;
-    tc_wasm_read(order->module, order->digest, &bytes, &size);
     if (order->code)
         return load(api, engine, order);
+    tc_wasm_read(order->module, order->digest, &bytes, &size);
     struct wasmtime_error *error =
         api->wasmtime_module_new(engine, (const uint8_t *)bytes, size, &module);
     if (error)

@@ -90,10 +90,10 @@ static int ended(struct wasmtime_error *error, struct wasm_trap *trapped)
 }
 
 static int start(const struct wasmtime_instance_pre *linked, struct wasmtime_context *context,
-                 const char *name)
+                 const struct tc_wasm_order *order)
 {
+    const char *name = order->args.count ? order->args.items[0] : order->module;
     struct wasmtime_ref instance;
-    struct wasmtime_extern entry;
     struct wasm_trap *trapped = NULL;
     struct wasmtime_error *error =
         api->wasmtime_instance_pre_instantiate(linked, context, &instance, &trapped);
@@ -101,12 +101,12 @@ static int start(const struct wasmtime_instance_pre *linked, struct wasmtime_con
         tc_wasm_fail(name, "%s", tc_wasm_said(api, error, NULL));
     if (error || trapped)
         return ended(error, trapped);
-    if (!api->wasmtime_instance_export_get(context, &instance, "_start", strlen("_start"),
-                                           &entry) ||
-        entry.kind != TC_WASM_FUNC)
+    struct tc_wasm_entry entry = {
+        .api = api, .context = context, .instance = &instance, .args = &order->args};
+    if (!tc_wasm_enter(&entry))
         tc_wasm_fail(name, "it exports no _start: it is not a program");
-    error = api->wasmtime_func_call(context, &entry.of, NULL, 0, NULL, 0, &trapped);
-    return ended(error, trapped);
+    return guest.exited || entry.error || entry.trapped ? ended(entry.error, entry.trapped)
+                                                        : entry.code;
 }
 
 static struct wasmtime_instance_pre *
@@ -144,8 +144,7 @@ int tc_wasm_run(struct tc_wasm_order *order)
     api->wasmtime_store_limiter(store, order->memory ? order->memory : -1, TABLE_ELEMENTS,
                                 INSTANCES, TABLES, MEMORIES);
     tc_wasm_watch_time(api, engine, store, order->cpu_time);
-    int code = start(linked, api->wasmtime_store_context(store),
-                     order->args.count ? order->args.items[0] : order->module);
+    int code = start(linked, api->wasmtime_store_context(store), order);
     /* the kernel takes all back, and sooner */
     (void)fflush(stderr);
     _exit(code);

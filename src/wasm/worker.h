@@ -45,6 +45,18 @@ struct tc_wasi;
 void tc_wasm_prepare(const struct tc_wasm_order *order, struct tc_wasi *guest);
 /* A code that a process cannot have must not look like another one. */
 int tc_wasm_exit_code(const struct tc_wasi *guest);
+/* An instance, and how it went: what stopped it, or its exit code. */
+struct tc_wasm_entry {
+    const struct tc_wasm *api;
+    struct wasmtime_context *context;
+    const struct wasmtime_ref *instance;
+    const struct tc_strv *args;
+    struct wasmtime_error *error;
+    struct wasm_trap *trapped;
+    int code;
+};
+/* entry.c: runs it. False: it begins in no way that is known. */
+bool tc_wasm_enter(struct tc_wasm_entry *entry);
 /* run.c, edge.c: the module in Wasmtime or in WasmEdge; its exit code. */
 int tc_wasm_run_edge(struct tc_wasm_order *order);
 int tc_wasm_run(struct tc_wasm_order *order);

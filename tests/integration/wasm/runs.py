@@ -258,6 +258,37 @@ def compiled(s):
     check(none.returncode == 125 and b"not a module that can be run" in none.stderr, "what is no module is not compiled", none)
 
 
+def reactor(start, init=bytes.fromhex("4100"), argument="7f"):
+    """What QuickJS's reactor exports: malloc answers with what this code says, and so does what takes the words."""
+    def section(number, body):
+        return bytes([number, len(body)]) + body
+
+    def body(code):
+        return bytes([len(code) + 2, 0]) + code + b"\x0b"
+
+    def export(name, kind, index):
+        return bytes([len(name)]) + name.encode() + bytes([kind, index])
+
+    types = bytes.fromhex("03" "600000" f"6001{argument}01{argument}" "60027f7f017f")
+    exports = b"\4" + export("_initialize", 0, 0) + export("malloc", 0, 1) + export("qjs_init_argv", 0, 2) + export("memory", 2, 0)
+    return (b"\0asm\1\0\0\0" + section(1, types) + section(3, b"\3\0\1\2") + section(5, b"\1\0\1") + section(7, exports) +
+            section(10, b"\3" + body(b"") + body(start) + body(init)))
+
+
+def reactors(s):
+    """A library for one script is handed its words where it says, as long as that is in its own memory."""
+    install(s)
+    for name, data, code, words in (
+            ("fine.wasm", reactor(bytes.fromhex("418008")), 0, ""), ("failing.wasm", reactor(bytes.fromhex("418008"), bytes.fromhex("4101")), 1, ""),
+            ("none.wasm", reactor(bytes.fromhex("4100")), 126, "no memory for its arguments"),
+            ("end.wasm", reactor(bytes.fromhex("41ffff03")), 126, "no memory for its arguments"),
+            ("far.wasm", reactor(bytes.fromhex("417f")), 126, "no memory for its arguments"),
+            ("wide.wasm", reactor(bytes.fromhex("428008"), argument="7e"), 134, "type mismatch"),
+            ("trap.wasm", reactor(bytes.fromhex("00")), 134, "unreachable")):
+        answer = call(s, "word", module=s.write(name, data))
+        check(answer.exit_code == code and words in answer.stderr["text"], f"{name}: exit code {code}", answer)
+
+
 def write_over(path, data):
     with open(path, "wb") as file:
         file.write(data)
@@ -280,4 +311,4 @@ def last(_):
         shutil.rmtree(HOME[0], ignore_errors=True)
 
 
-run(first_example, files, denials, hostile, ends, words, pins, malformed, compiled, refused, last)
+run(first_example, files, denials, hostile, ends, words, pins, malformed, reactors, compiled, refused, last)

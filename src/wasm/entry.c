@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Where a module begins: as a program, with _start, or as QuickJS's reactor, a library for one
+ * script, which takes its words as main() does. What the guest answers is taken for an attack. */
+#include <string.h>
+
+#include "wasm/worker.h"
+
+enum { WORD = 4 }; /* a pointer of the guest's */
+
+static bool find(const struct tc_wasm_entry *e, const char *name, uint8_t kind,
+                 struct wasmtime_extern *ret)
+{
+    return e->api->wasmtime_instance_export_get(e->context, e->instance, name, strlen(name), ret) &&
+           ret->kind == kind;
+}
+
+/* Numbers of 32 bits in; with `ret` one of them out. The engine refuses a function of another type.
+ */
+static bool call(struct tc_wasm_entry *e, const struct wasmtime_extern *function,
+                 const struct wasmtime_value *arguments, size_t count, int32_t *ret)
+{
+    struct wasmtime_value answer = {0};
+    e->error = e->api->wasmtime_func_call(e->context, &function->of, arguments, count, &answer,
+                                          ret != NULL, &e->trapped);
+    if (e->error || e->trapped)
+        return false;
+    if (ret && answer.kind != TC_WASM_I32)
+        tc_wasm_fail(e->args->items[0], "it answers what no library of C answers");
+    if (ret)
+        *ret = answer.of.i32;
+    return true;
+}
+
+static struct wasmtime_value number(int32_t value)
+{
+    return (struct wasmtime_value){.kind = TC_WASM_I32, .of.i32 = value};
+}
+
+struct library {
+    struct wasmtime_extern initialize, malloc, init, memory;
+};
+
+static bool find_library(const struct tc_wasm_entry *e, struct library *ret)
+{
+    return find(e, "_initialize", TC_WASM_FUNC, &ret->initialize) &&
+           find(e, "malloc", TC_WASM_FUNC, &ret->malloc) &&
+           find(e, "qjs_init_argv", TC_WASM_FUNC, &ret->init) &&
+           find(e, "memory", TC_WASM_MEMORY, &ret->memory);
+}
+
+/* The bytes in the guest's memory, where it says that they may be. */
+static bool put(struct tc_wasm_entry *e, const struct library *library, const void *bytes,
+                size_t size, int32_t *ret_at)
+{
+    const struct wasmtime_value length = number((int32_t)size);
+    if (!call(e, &library->malloc, &length, 1, ret_at))
+        return false;
+    size_t at = (uint32_t)*ret_at,
+           end = e->api->wasmtime_memory_data_size(e->context, &library->memory.of);
+    if (!at || at > end || size > end - at)
+        tc_wasm_fail(e->args->items[0], "it has no memory for its arguments");
+    memcpy(e->api->wasmtime_memory_data(e->context, &library->memory.of) + at, bytes, size);
+    return true;
+}
+
+/* As C's main() has them; the guest's numbers are in this order. */
+static bool put_arguments(struct tc_wasm_entry *e, const struct library *library, int32_t *ret_at)
+{
+    size_t size = (e->args->count + 1) * WORD;
+    _autofree_ uint8_t *table = calloc(1, size);
+    if (!table)
+        tc_wasm_fail("arguments", "out of memory");
+    for (size_t i = 0; i < e->args->count; i++) {
+        int32_t at;
+        if (!put(e, library, e->args->items[i], strlen(e->args->items[i]) + 1, &at))
+            return false;
+        for (size_t byte = 0; byte < WORD; byte++)
+            table[i * WORD + byte] = (uint8_t)((uint32_t)at >> (8 * byte));
+    }
+    return put(e, library, table, size, ret_at);
+}
+
+static void run_library(struct tc_wasm_entry *e, const struct library *library)
+{
+    int32_t at, failed;
+    if (!call(e, &library->initialize, NULL, 0, NULL) || !put_arguments(e, library, &at))
+        return;
+    const struct wasmtime_value words[] = {number((int32_t)e->args->count), number(at)};
+    if (call(e, &library->init, words, TC_COUNT(words), &failed))
+        e->code = failed != 0;
+}
+
+bool tc_wasm_enter(struct tc_wasm_entry *e)
+{
+    struct wasmtime_extern program;
+    struct library library;
+    if (find(e, "_start", TC_WASM_FUNC, &program))
+        (void)call(e, &program, NULL, 0, NULL);
+    else if (e->args->count && find_library(e, &library))
+        run_library(e, &library);
+    else
+        return false;
+    return true;
+}
