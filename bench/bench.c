@@ -83,6 +83,17 @@ struct host host_open(const char *command, const char *memory)
     return host;
 }
 
+struct host host_open_file(const char *command, const char *path)
+{
+    struct host host = {.command = command};
+    struct toolcage_error *err = NULL;
+
+    if (toolcage_policy_load_file(path, &host.policy, &err) < 0 ||
+        toolcage_engine_new(&host.engine, &err) < 0)
+        die("%s", toolcage_error_report(err));
+    return host;
+}
+
 void host_close(struct host *host)
 {
     host->engine = toolcage_engine_unref(host->engine);

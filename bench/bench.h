@@ -30,6 +30,8 @@ struct host {
 
 /* A host whose tool "noop" is granted `command` and nothing else; `memory` is the policy's word. */
 struct host host_open(const char *command, const char *memory);
+/* The same under a policy file that has this tool. */
+struct host host_open_file(const char *command, const char *path);
 void host_close(struct host *host);
 
 /* One call, from nothing to its result; its time in µs, or dies saying what the result was. */

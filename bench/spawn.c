@@ -25,6 +25,7 @@ struct contender {
     struct turn turn; /* first: a turn is taken by its address */
     const char *argv[ARGS_MAX];
     const char *memory; /* the library, with this memory clause */
+    const char *policy; /* the library, under this file: the program is /noop of its image */
     bool first;         /* and a new engine for each call */
     struct host host;
 };
@@ -141,11 +142,11 @@ static void probe_library(struct contender *c)
 /* Tries it once: one that cannot run here is left out, with the reason. */
 static void open_contender(struct contender *c, const char *noop)
 {
-    if (!c->memory) {
+    if (!c->memory && !c->policy) {
         probe_command(c);
         return;
     }
-    c->host = host_open(noop, c->memory);
+    c->host = c->policy ? host_open_file("/noop", c->policy) : host_open(noop, c->memory);
     probe_library(c);
 }
 
@@ -174,11 +175,14 @@ static void read_contender(char *line)
     c->first = strcmp(c->argv[0], "first") == 0;
     if (c->first || strcmp(c->argv[0], "library") == 0)
         c->memory = c->argv[1];
-    c->turn.once = c->first ? time_first : c->memory ? time_library : time_command;
+    if (strcmp(c->argv[0], "policy") == 0)
+        c->policy = c->argv[1];
+    c->turn.once = c->first ? time_first : c->memory || c->policy ? time_library : time_command;
     contender_count++;
 }
 
-/* Each line of the list: "name|word|word…", "name|library|MEMORY", "name|first|MEMORY", or
+/* Each line of the list: "name|word|word…", "name|library|MEMORY", "name|first|MEMORY",
+ * "name|policy|FILE", or
  * "over|NAME|NAME OF ITS BASE". */
 static void read_contenders(const char *path)
 {

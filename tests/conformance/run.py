@@ -16,6 +16,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import traceback
 
 sys.dont_write_bytecode = True
@@ -28,6 +29,7 @@ import modules
 from cases import CASES, STRICTER
 from stage import Stage
 import engines
+import ready_host
 from tap import become, check, plan, skip, skip_all
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -163,6 +165,22 @@ def check_matrix():
     check(rows == [name for name, _ in clauses()], "docs/backends.md has a row for each clause", detail=rows)
 
 
+def ready(options, ends):
+    """From here on calls come from a host that has made one before."""
+    directory = ends.enter_context(tempfile.TemporaryDirectory(prefix="toolcage-ready-"))
+    os.chmod(directory, 0o755)
+    options.toolcage, log = ready_host.stand_in(directory, options.toolcage)
+    return log
+
+
+def check_ready(log):
+    """Calls with a network have a container made for them; all others take one."""
+    with open(log, encoding="utf-8") as file:
+        lines = file.read().split()
+    print(f"# {lines.count('taken')} calls took a container that waited, {lines.count('made')} had one made for them")
+    check(lines.count("taken") > 3 * lines.count("made"), "calls took containers that waited", lines)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--toolcage", required=True, type=os.path.abspath)
@@ -176,6 +194,7 @@ def main():
     parser.add_argument("--brief", action="store_true", help="one case of each side a clause")
     parser.add_argument("--matrix", action="store_true")
     parser.add_argument("--runtime", help="of backend oci")
+    parser.add_argument("--ready", action="store_true", help="each call takes a container that waits for it")
     parser.add_argument("--patience", help="how many times as long calls may take")
     options = parser.parse_args()
     ctypes.CDLL(None)
@@ -202,7 +221,10 @@ def main():
         if why:
             skip_all(f"skipped: {' '.join(why.split())}")
         check_matrix()
+        log = ready(options, ends) if options.ready else None
         run(options, options.backend)
+        if log:
+            check_ready(log)
         if options.socket:
             left = engines.left(options.socket)
             check(left == [], "no container is left", left)

@@ -12,6 +12,7 @@
 #include "backend/oci/bundle.h"
 #include "backend/oci/stages.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/strv.h"
 #include "linux/mounts.h"
 
@@ -80,6 +81,7 @@ static void drop(int *fd)
 
 void tc_oci_blank_born(struct tc_oci_blank *b)
 {
+    b->made_us = b->made_us ? b->made_us : tc_now_us();
     drop(&b->init);
     drop(&b->tree);
     drop(&b->null);

@@ -24,6 +24,7 @@ struct tc_oci_blank {
     char *config;
     int image; /* O_PATH, its directory on the host; -1: none */
     struct tc_oci_identity root;
+    int64_t made_us;      /* when it was begun */
     int bundle;           /* once it was made: the runtime's log is in there */
     int init, tree, null; /* until the child has its own */
     struct tc_box_mount mount;

@@ -20,7 +20,8 @@ struct tc_oci {
     struct tc_oci_asked asked; /* of a trial: its version */
     bool listed;               /* what its kernel lacks */
     size_t ready;              /* how many are kept ready for calls like it */
-    struct tc_spare *next;     /* one of them, to be made when the call is over */
+    int64_t waited_us; /* how long the one that it has taken had waited; 0: it was made for it */
+    struct tc_spare *next; /* one of them, to be made when the call is over */
 };
 
 static inline struct tc_oci *tc_oci_own(const struct tc_process_cage *p)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "backend/oci/own.h"
+#include "base/clock.h"
 #include "policy/settings.h"
 
 /* An agent thinks longer between two calls than a program does; and one costs some megabytes. */
@@ -32,6 +33,7 @@ static bool serves(void *own, struct tc_process_cage *p, int report)
     if (!tc_oci_identical(&theirs->root, &ours->root) || p->form->tell(p, report) < 0)
         return false;
     ours->bundle = TAKE_FD(theirs->bundle);
+    tc_oci_own(p)->waited_us = tc_now_us() - theirs->made_us;
     return true;
 }
 

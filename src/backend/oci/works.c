@@ -353,6 +353,13 @@ static int prepare(struct tc_cage *cage)
     return cage->plan->image ? find_image(cage) : 0;
 }
 
+static void note_waiting(struct tc_cage *cage, int64_t us)
+{
+    struct tc_timing *t = TC_PUSH(cage->outcome->timings, cage->outcome->timing_count);
+    if (t)
+        *t = (struct tc_timing){.step = strdup("ready"), .us = us};
+}
+
 static int start(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -369,6 +376,8 @@ static int start(struct tc_cage *cage)
     tc_oci_blank_born(&o->blank);
     if (rc < 0)
         return -1;
+    if (o->waited_us)
+        note_waiting(cage, o->waited_us);
     if (!cage->plan->grant) /* the doctor's */
         tc_oci_ask(&o->asked, o->blank.path);
     if (!is_sentry(cage))
