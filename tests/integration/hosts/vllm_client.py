@@ -37,8 +37,12 @@ def vllm():
     return module
 
 
+async def connect(module, *webs):
+    return await module.init_tool_server(argparse.Namespace(tool_server=",".join(f"127.0.0.1:{web.port}" for web in webs)))
+
+
 async def ask(module, web):
-    server = await module.init_tool_server(argparse.Namespace(tool_server=f"127.0.0.1:{web.port}"))
+    server = await connect(module, web)
     cli.check(server.has_tool("toolcage"), "vLLM knows the server by its name")
     offered = server.get_tool_description("toolcage")
     tools = {tool.name: tool for tool in offered.tools}
@@ -55,9 +59,18 @@ async def ask(module, web):
     return answers
 
 
+async def ask_two(module, first, second):
+    """Both servers' tools, as vLLM has them, and what a call of the second one's says."""
+    server = await connect(module, first, second)
+    names = {name: [tool.name for tool in server.get_tool_description(name).tools] for name in server.harmony_tool_descriptions}
+    async with server.new_session(list(names)[-1], "session-2") as session:
+        answer = await session.call_tool("hello", {})
+    return names, answer.content[0].text
+
+
 async def refused(module, web):
     try:
-        await module.init_tool_server(argparse.Namespace(tool_server=f"127.0.0.1:{web.port}"))
+        await connect(module, web)
     except BaseException as error:  # a group of them
         return "401" in str(error) + str(getattr(error, "exceptions", ""))
     return False
@@ -67,6 +80,16 @@ with five.Scene() as here:
     code = vllm()
     with Web(here.place, here.policy, "--workspace", here.place.project, "--no-token") as open_server:
         here.judge("vLLM's client", anyio.run(ask, code, open_server))
+    hello = here.place.write("home/project/hello.toml", '[tool.hello]\ndescription = "Greets."\ncommand = ["echo", "hello"]\n')
+    with Web(here.place, here.policy, "--no-token") as one, Web(here.place, hello, "--no-token", "--name", "greetings") as two, \
+            Web(here.place, hello, "--no-token") as same:
+        names, text = anyio.run(ask_two, code, one, two)
+        cli.check(list(names) == ["toolcage", "greetings"] and names["greetings"] == ["hello"] and "hello" in text,
+                  "two servers with two names are both there", (names, text))
+        mixed = anyio.run(connect, code, one, same)
+        tools = [tool.name for tool in mixed.get_tool_description("toolcage").tools]
+        cli.check(tools == ["hello"] and str(one.port) in mixed.urls["toolcage"], "with one name vLLM shows the tools of the second and calls the first",
+                  (tools, mixed.urls))
     with Web(here.place, here.policy) as closed:
         cli.check(anyio.run(refused, code, closed), "a server that wants a token is not for vLLM, which sends none when it asks for the tools")
 cli.finish()
