@@ -3,7 +3,8 @@
 """usage: bench/ways.py BUILD NOOP POLICY ROUNDS       PYTHONPATH has the package, TOOLCAGE_LIBRARY the library
 
 What one caged call costs by each way in, against the bare call of the same host, all in turns within one run: a program that does
-nothing, started by the host itself, or by toolcage under the policy's tool `noop`. A way whose host is not here is named."""
+nothing, started by the host itself, or by toolcage under the policy's tool `noop`. A way whose host is not here is named. Root gets
+the work besides: the time that processors spent on a call in all processes together, host, helper and cage."""
 import http.client
 import json
 import os
@@ -22,6 +23,7 @@ build, noop, policy, rounds = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLI, ADDON = build / "toolcage", build / "bindings/node/toolcage.node"
 CLIENTS = ROOT / "build-clients"
+SETTLE = 0.3
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "noop", "arguments": {}}}
 HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize",
          "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}}
@@ -55,6 +57,57 @@ const start = (argv, more) => spawn(argv[0], argv.slice(1), { stdio: ["ignore", 
   engine.close();
 })();
 """
+
+
+class Work:
+    """What processors did for this process and all that it starts from here on, where it may have a control group of its own."""
+
+    def __init__(self):
+        self.group = self.usage = None
+        here = pathlib.Path("/proc/self/cgroup").read_text().partition("0::/")[2].partition("\n")[0]
+        homes = ("/sys/fs/cgroup/cpuacct", "cpuacct.usage"), ("/sys/fs/cgroup/cpu,cpuacct", "cpuacct.usage"), (f"/sys/fs/cgroup/{here}", "cpu.stat")
+        for home, usage in homes:
+            if not os.path.exists(f"{home}/cgroup.procs"):
+                continue
+            group = pathlib.Path(home, f"toolcage-bench-{os.getpid()}")
+            try:
+                group.mkdir()
+                (group / "cgroup.procs").write_text(str(os.getpid()))
+                self.group, self.usage = group, group / usage
+                self.read()
+                return
+            except OSError:
+                self.close()
+        print("the work of each call is not counted: that takes root, and control groups")
+
+    def read(self):
+        """Milliseconds."""
+        said = self.usage.read_text()
+        return int(said) / 1e6 if said[0].isdigit() else int(dict(line.split() for line in said.splitlines())["usage_usec"]) / 1e3
+
+    def of(self, way, count):
+        """Of one call; what is made ready for the next one is in it, and so is clearing up."""
+        if not self.usage:
+            return None
+        way()
+        time.sleep(SETTLE)
+        began = self.read()
+        for _ in range(count):
+            way()
+        time.sleep(SETTLE)
+        return (self.read() - began) / count
+
+    def close(self):
+        group, self.group, self.usage = self.group, None, None
+        end = time.monotonic() + 5
+        while group and group.exists():
+            try:
+                (group.parent / "cgroup.procs").write_text(str(os.getpid()))
+                group.rmdir()
+            except OSError as error: # helpers of engines that were closed just now are in it
+                if time.monotonic() > end:
+                    return print(f"{group} stays: {error}")
+                time.sleep(0.05)
 
 
 def timed(work):
@@ -128,8 +181,15 @@ def free_port():
 
 
 def post(connection, path, value, headers):
-    connection.request("POST", path, json.dumps(value), {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers})
-    answer = connection.getresponse()
+    for again in (True, False): # a server closes what was silent for some seconds
+        try:
+            connection.request("POST", path, json.dumps(value), {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers})
+            answer = connection.getresponse()
+            break
+        except (ConnectionError, http.client.RemoteDisconnected):
+            connection.close()
+            if not again:
+                raise
     text = answer.read().decode()
     if answer.status >= 300:
         raise RuntimeError(f"{answer.status}: {text[:300]}")
@@ -194,8 +254,20 @@ def add_llama(ways, closing, directory):
     ways["llama-server, POST /tools"] = ("subprocess.run", lambda: timed(work))
 
 
+def show(name, taken, work, first):
+    """A line of the table; `first` is the bare call's name, median and work."""
+    taken = sorted(taken)
+    median = statistics.median(taken)
+    over = f"   over {first[0]} {median - first[1]:+7.3f} ms" if first else ""
+    over += f", work {work - first[2]:+7.3f} ms" if first and work is not None else ""
+    print(f"{name:30} median {median:7.3f} ms   p95 {taken[int(len(taken) * 0.95)]:7.3f} ms   least {taken[0]:7.3f} ms" +
+          (f"   work {work:7.3f} ms" if work is not None else "") + over)
+    return name, median, work
+
+
 def main(directory):
-    ways, closing = {}, []
+    work = Work()
+    ways, closing = {}, [work.close]
     try:
         for add in (add_python, add_node, add_mcp, add_http, add_llama):
             try:
@@ -213,12 +285,11 @@ def main(directory):
                     continue
                 if turn >= 5:
                     times[name].append(took)
-        medians = {name: statistics.median(taken) for name, taken in times.items() if taken}
-        for name, median in medians.items():
-            bare, p95 = ways[name][0], sorted(times[name])[int(len(times[name]) * 0.95)]
-            over = f"   over {bare} {median - medians[bare]:+7.3f} ms" if bare in medians else ""
-            print(f"{name:32} median {median:7.3f} ms   p95 {p95:7.3f} ms{over}")
-        return 0 if len(medians) == len(ways) else 1
+        shown = {}
+        for name, taken in times.items():
+            bare, way = ways[name]
+            shown[name] = show(name, taken, work.of(way, max(20, rounds // 5)), shown.get(bare))
+        return 0 if len(shown) == len(ways) else 1
     finally:
         for close in reversed(closing):
             close()
