@@ -43,7 +43,8 @@ static inline void fill(const struct tc_fields *fields, void *it, struct filling
         bool place = row->kind != TC_FIELD_STRUCT && row->kind != TC_FIELD_OTHER;
         bool other = place && f->places++ == f->other;
         const char *text = other ? "/b" : "/a";
-        (void)snprintf(name, sizeof(name), "%s%s%s", prefix, *prefix ? "." : "", row->name);
+        int length = snprintf(name, sizeof(name), "%s%s%s", prefix, *prefix ? "." : "", row->name);
+        assert_in_range(length, 1, sizeof(name) - 1);
         if (other) {
             memcpy(f->name, name, sizeof(name));
             f->flags = flags | row->flags;
