@@ -74,6 +74,13 @@ pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_box *box, int *r
     return pid;
 }
 
+int tc_process_announce(const struct tc_process_host *host, int report)
+{
+    const unsigned ids[2] = {tc_process_inside(host, host->tree->uid),
+                             tc_process_inside(host, host->tree->gid)};
+    return tc_send(report, ids, sizeof(ids), NULL, 0);
+}
+
 int tc_process_map_ids(pid_t pid, const struct tc_box *box, int report)
 {
     char proc[16];

@@ -164,6 +164,9 @@ void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_
 /* Clones a process into a cage's namespaces and the group (NULL: none; then from any thread), where
  * it enters the box. Its pid, or -1 with errno; the descriptor may be there then, too. */
 pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_box *box, int *ret_pidfd);
+/* A PID 1 that is a program of its own makes what it can before its orders: says which ids its tool
+ * will see, two numbers. 0, or -1 with errno. */
+int tc_process_announce(const struct tc_process_host *host, int report);
 /* A root caller's child waits until its ids exist. 0, or -1 with errno. */
 int tc_process_map_ids(pid_t pid, const struct tc_box *box, int report);
 /* run.c */

@@ -185,7 +185,8 @@ static bool give_birth_of_kind(struct tc_spare *s, int child_report)
         return false;
     s->pid = tc_process_clone(s->group, &box, &s->pidfd);
     s->kind->born(s->own);
-    return s->pid > 0 && tc_process_map_ids(s->pid, &box, s->report) == 0;
+    return s->pid > 0 && tc_process_map_ids(s->pid, &box, s->report) == 0 &&
+           tc_process_announce(s->host, s->report) == 0;
 }
 
 static bool share_box(struct tc_spare *s)

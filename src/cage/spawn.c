@@ -160,7 +160,9 @@ static int start_outer(struct tc_cage *cage)
     struct tc_box box = {.report = p->box.report, .helper = p->box.helper, .root = p->box.root};
     if (p->form->outer(cage, &box) < 0 || clone_cold(cage, &box) < 0)
         return -1;
-    return p->form->tell(p, p->child.report) < 0 ? fail_system(cage, "orders") : 0;
+    if (tc_process_announce(p->host, p->child.report) < 0 || p->form->tell(p, p->child.report) < 0)
+        return fail_system(cage, "orders");
+    return 0;
 }
 
 /* Nobody waits for this call: its process is cloned now. */

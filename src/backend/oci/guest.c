@@ -118,14 +118,35 @@ static int close_rest(const struct tc_box *box)
     return close_range(TC_BOX_REPORT + 1, INT_MAX, 0); /* gVisor knows no larger number */
 }
 
+/* Its own box: what stands above the orders in the table needs the ids alone. */
+static struct tc_box ours;
+
+/* Nothing of any call is here until they are, and that may be a while. */
+static int await_orders(const struct tc_box *box)
+{
+    static struct tc_orders orders;
+    const struct tc_stages *stages = box->stages;
+    if (!tc_orders_receive(TC_BOX_REPORT, &orders, &ours))
+        _exit(1); /* the helper has gone */
+    ours.stages = stages;
+    return 0;
+}
+
+static int have_orders(const struct tc_box *box)
+{
+    (void)box;
+    return 0;
+}
+
 static const struct tc_stage inner[] = {
     {"inner namespace", leave_root, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"inner ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"inner proc", freeze_proc, TC_CLAUSE_PROC_OWN},
-    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ}, /* what is granted comes with the orders */
+    {"orders", await_orders, TC_CLAUSE_PROC_SURVIVORS}, /* above: nothing of the call's own */
+    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ},
     {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},
     {"inner privileges", tc_stage_privileges, TC_CLAUSE_PRIV_NONE},
-    {"inner descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN}, /* and so do the streams */
+    {"inner descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN},
     {"inner rlimits", tc_stage_rlimits, TC_CLAUSE_LIMIT_OPEN_FILES},
     {"inner seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},
 };
@@ -134,6 +155,7 @@ static const struct tc_stage inner_in_sentry[] = {
     {"inner namespace", leave_root_in_sentry, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"inner ids", take_ids_in_sentry, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"inner proc", keep_proc, TC_CLAUSE_PROC_OWN},
+    {"orders", have_orders, TC_CLAUSE_PROC_SURVIVORS},
     {"trees", keep_trees, TC_CLAUSE_FS_READ},
     {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},
     {"inner privileges", drop_in_sentry, TC_CLAUSE_PRIV_NONE},
@@ -249,16 +271,16 @@ static _Noreturn void go(struct tc_box *box)
     _exit(1);
 }
 
-/* Nothing of any call is here until they are, and that may be a while. */
-static _Noreturn void await_orders(void)
+/* Its helper announces the tool's ids, and later the call. */
+static _Noreturn void run_by_orders(void)
 {
-    static struct tc_orders orders;
-    struct tc_box box;
+    unsigned ids[2];
     if (fcntl(TC_BOX_REPORT, F_SETFD, FD_CLOEXEC) < 0 ||
-        !tc_orders_receive(TC_BOX_REPORT, &orders, &box))
+        recv(TC_BOX_REPORT, ids, sizeof(ids), 0) != (ssize_t)sizeof(ids))
         _exit(1);
-    box.stages = &tc_oci_inner_stages;
-    go(&box);
+    ours = (struct tc_box){
+        .stages = &tc_oci_inner_stages, .report = TC_BOX_REPORT, .uid = ids[0], .gid = ids[1]};
+    go(&ours);
 }
 
 /* Its command and its variables it has from the runtime. */
@@ -291,7 +313,7 @@ static _Noreturn void run_in_sentry(char **argv)
 void tc_inner_main(int argc, char **argv)
 {
     if (has_report())
-        await_orders();
+        run_by_orders();
     if (argc < 2)
         _exit(1);
     run_in_sentry(argv + 1);
