@@ -65,6 +65,7 @@ static TC_FIELDS(deny_fields, DENY);
     F(ONE, terminal)                                                                          \
     F(ONE, rows)                                                                              \
     F(ONE, columns)                                                                           \
+    F(ONE, uid)                                                                               \
     F(ONE, session)                                                                           \
     F(ONE, bounds)                                                                            \
     F(ONE, payload)                                                                           \

@@ -85,6 +85,9 @@ struct tc_plan {
     /* the tool has a terminal of the cage's own, of this size, in place of three pipes */
     bool terminal;
     uint16_t rows, columns;
+    /* the id that everything granted to it belongs to already, on a machine that is its alone; 0:
+     * one is leased, and others may work there */
+    int64_t uid;
     char *session;           /* whose state the call goes on with, by name; NULL: none */
     char *bounds;            /* of that session: what every call of it may do, as a digest */
     char *payload;           /* a backend's own text */

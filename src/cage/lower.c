@@ -107,12 +107,8 @@ static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
 static bool add_lists(struct tc_plan *plan, const struct tc_grant *grant)
 {
     return tc_strv_copy(&plan->argv, &grant->argv) && tc_strv_copy(&plan->env, &grant->env) &&
-           tc_grant_tool_writable(grant, &plan->tool_writable) &&
-           tc_strv_copy(&plan->collect, &grant->collect) &&
-           tc_strv_copy(&plan->caches, &grant->caches) &&
            tc_strv_copy(&plan->syscalls_allow, &grant->syscalls_allow) &&
-           tc_strv_copy(&plan->syscalls_deny, &grant->syscalls_deny) &&
-           tc_steering_copy(&plan->steering, &grant->steering);
+           tc_strv_copy(&plan->syscalls_deny, &grant->syscalls_deny);
 }
 
 /* The policy's own word, by its very path, frees the file; never those that it extends. */
@@ -136,20 +132,28 @@ static bool add_policy(struct tc_plan *plan, const struct tc_grant *grant)
     return true;
 }
 
+bool tc_local_files(const struct tc_grant *grant, struct tc_plan *plan)
+{
+    plan->workspace = grant->workspace;
+    plan->commit = grant->commit;
+    plan->overlay_or_copy = grant->overlay_or_copy;
+    return add_entries(plan, grant) && tc_grant_tool_writable(grant, &plan->tool_writable) &&
+           tc_strv_copy(&plan->collect, &grant->collect) &&
+           tc_strv_copy(&plan->caches, &grant->caches) &&
+           tc_steering_copy(&plan->steering, &grant->steering) && add_policy(plan, grant);
+}
+
 static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char *backend)
 {
     plan->clauses = grant->clauses;
     plan->without = grant->without & grant->clauses;
     plan->limits = grant->limits;
     plan->denials = grant->denials;
-    plan->workspace = grant->workspace;
-    plan->commit = grant->commit;
-    plan->overlay_or_copy = grant->overlay_or_copy;
     return copy_text(&plan->tool, grant->tool) && copy_text(&plan->backend, backend) &&
            copy_text(&plan->grant, grant->digest) && copy_text(&plan->image, grant->image) &&
-           tc_plan_system(plan, !grant->image) && add_entries(plan, grant) &&
+           tc_plan_system(plan, !grant->image) && tc_local_files(grant, plan) &&
            add_sockets(plan, grant) && add_directories(plan, grant) && add_lists(plan, grant) &&
-           add_network(plan, grant) && add_policy(plan, grant);
+           add_network(plan, grant);
 }
 
 static bool below_grant(const struct tc_grant *grant, const char *path)

@@ -11,6 +11,10 @@
 int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,
                    struct toolcage_error **err);
 
+/* Of such a plan what is granted of the host's files: where they are shown, and what becomes of
+ * changes. False: out of memory. */
+bool tc_local_files(const struct tc_grant *grant, struct tc_plan *plan);
+
 /* In an image no name stands that the operator denies. 0, or a failure. */
 int tc_image_denies(const struct tc_grant *grant, struct toolcage_error **err);
 

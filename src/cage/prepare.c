@@ -35,6 +35,10 @@ static int take_id(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     if (!p->trees.host->privileged)
         return 0;
+    if (cage->plan->uid) {
+        p->trees.id = (uid_t)cage->plan->uid;
+        return 0;
+    }
     p->trees.id = tc_ids_take(&p->host->ids);
     if (p->trees.id != (uid_t)-1)
         return 0;
@@ -272,7 +276,8 @@ static int take_leases(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     p->group_limits = limits_with(p->form, group_limits(cage));
-    bool spare = p->form ? p->form->ready && tc_spare_claim(p, cage->plan->tool)
+    bool spare = cage->plan->uid ? false
+                 : p->form       ? p->form->ready && tc_spare_claim(p, cage->plan->tool)
                  : is_ahead(cage->plan)
                      ? tc_spare_new(p)
                      : tc_ready_claim(cage) || tc_spare_claim(p, cage->plan->tool);

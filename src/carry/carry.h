@@ -88,16 +88,16 @@ struct tc_pack_root {
     int parent; /* of the name; owned */
     char *name;
     bool writable;
-    struct tc_strv skip; /* directories below it that are other grants' */
+    uint64_t room, names; /* how much there may be, where that is announced */
+    struct tc_strv skip;  /* directories below it that are other grants' */
     struct tc_census before, after;
 };
 
 struct tc_pack {
     struct tc_pack_root *roots;
     size_t count;
-    bool announces;           /* says which grants there are, and of each: */
-    int64_t room, room_names; /* how much may be there */
-    int64_t bytes, names;     /* out of tc_pack_look(): how much there is */
+    bool announces;       /* says which grants there are, and what there may be in each */
+    int64_t bytes, names; /* out of tc_pack_look(): how much there is */
     /* where it is */
     size_t root, at, was;
     int phase;
@@ -111,10 +111,12 @@ void tc_pack_init(struct tc_pack *pack);
  * that is not there is fine. */
 bool tc_pack_add(struct tc_pack *pack, uint32_t grant, const char *path, bool writable);
 /* What there is to send: all of it, or what differs from the look before. No more is there than
- * `most` names. 0, or -1 with errno; *ret_path (borrowed) is the name of the tree. */
-int tc_pack_look(struct tc_pack *pack, size_t most, const char **ret_path);
+ * `most` names. 0, or -1 with errno; *ret_root is the index of the tree. */
+int tc_pack_look(struct tc_pack *pack, size_t most, size_t *ret_root);
 /* Appends some frames: 1, 0 after the last, or -1 with errno. */
 int tc_pack_next(struct tc_pack *pack, struct tc_buf *out);
+/* What an entry holds, holes left out. */
+int64_t tc_pack_bytes(const struct tc_carry_seen *seen);
 void tc_pack_done(struct tc_pack *pack);
 
 /* ---- unpack.c: from frames to a tree -----------------------------------------------------------

@@ -35,7 +35,7 @@ bool tc_pack_add(struct tc_pack *p, uint32_t grant, const char *path, bool writa
     return root->parent >= 0 || errno == ENOENT || errno == ENOTDIR;
 }
 
-static int64_t bytes_of(const struct tc_carry_seen *seen)
+int64_t tc_pack_bytes(const struct tc_carry_seen *seen)
 {
     uint64_t held = seen->blocks * BLOCK;
     if (!S_ISREG(seen->mode))
@@ -43,12 +43,12 @@ static int64_t bytes_of(const struct tc_carry_seen *seen)
     return (int64_t)(held < seen->size ? held : seen->size);
 }
 
-int tc_pack_look(struct tc_pack *p, size_t most, const char **ret_path)
+int tc_pack_look(struct tc_pack *p, size_t most, size_t *ret_root)
 {
     p->bytes = p->names = 0;
     for (size_t i = 0; i < p->count; i++) {
         struct tc_pack_root *root = &p->roots[i];
-        *ret_path = root->name;
+        *ret_root = i;
         tc_census_done(&root->before);
         root->before = root->after;
         root->after = (struct tc_census){0};
@@ -57,7 +57,7 @@ int tc_pack_look(struct tc_pack *p, size_t most, const char **ret_path)
             return -1;
         p->names += (int64_t)root->after.count;
         for (size_t k = 0; k < root->after.count; k++)
-            p->bytes += bytes_of(&root->after.items[k]);
+            p->bytes += tc_pack_bytes(&root->after.items[k]);
     }
     p->root = p->at = p->was = 0;
     p->phase = p->announces ? ANNOUNCE : REMOVALS;
@@ -123,8 +123,8 @@ static void announce(const struct tc_pack *p, struct tc_buf *out)
     struct tc_carry_head head = {.grant = root->grant,
                                  .kind = TC_CARRY_GRANT,
                                  .flags = root->writable ? TC_CARRY_WRITABLE : 0,
-                                 .size = (uint64_t)p->room,
-                                 .names = (uint64_t)p->room_names};
+                                 .size = root->room,
+                                 .names = root->names};
     put_entry(out, &head, "", NULL);
 }
 

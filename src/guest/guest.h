@@ -12,6 +12,9 @@
 #define TC_GUEST_PORT "/dev/vport0p1"
 #define TC_GUEST_DISK "/dev/vda"
 #define TC_GUEST_FILE_SYSTEM "erofs"
+/* In memory: the granted trees, each by its number, and whom they belong to. */
+#define TC_GUEST_GRANTS "/run/grants"
+#define TC_GUEST_ID 60000
 /* Before a last word on the console, from which on there is nothing more to expect. */
 #define TC_GUEST_LAST_WORD "toolcage-guest: "
 /* Its argument where there is no call and it shall only say, by a last word, that it runs. */

@@ -19,11 +19,11 @@ enum {
     TELL = TC_INPUT_WINDOW / 4
 };
 
-static const size_t most[TC_FRAME_KINDS] = {[TC_FRAME_JOB] = sizeof(struct tc_job),
-                                            [TC_FRAME_PLAN] = TC_PLAN_BYTES_MAX,
-                                            [TC_FRAME_SECRETS] = TC_SECRETS_BYTES_MAX,
-                                            [TC_FRAME_INPUT] = TC_MESSAGE_BYTES_MAX,
-                                            [TC_FRAME_RESIZE] = 2 * sizeof(uint16_t)};
+static const size_t most[TC_FRAME_KINDS] = {
+    [TC_FRAME_JOB] = sizeof(struct tc_job),    [TC_FRAME_PLAN] = TC_PLAN_BYTES_MAX,
+    [TC_FRAME_SECRETS] = TC_SECRETS_BYTES_MAX, [TC_FRAME_INPUT] = TC_MESSAGE_BYTES_MAX,
+    [TC_FRAME_RESIZE] = 2 * sizeof(uint16_t),  [TC_FRAME_ENTRY] = TC_CARRY_ENTRY_MAX,
+    [TC_FRAME_BYTES] = TC_MESSAGE_BYTES_MAX};
 
 static void drop(struct tc_loop *loop, struct tc_source *source, int *fd)
 {
@@ -57,10 +57,37 @@ static size_t backlog(const struct tc_inline *s)
     return s->out.len - s->sent;
 }
 
+static void put_outcome(struct tc_inline *s, int fd)
+{
+    struct stat st = {0};
+    bool there = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0;
+    void *map = there ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    bool mapped = map != MAP_FAILED;
+    tc_frame_put(&s->out, TC_FRAME_DONE, mapped ? map : NULL, mapped ? (size_t)st.st_size : 0);
+    if (mapped)
+        (void)munmap(map, (size_t)st.st_size);
+}
+
+/* What goes back is read as fast as it goes, and the outcome comes after it. */
+static void refill(struct tc_inline *s)
+{
+    int more = 1;
+    while (s->returning && backlog(s) < BACKLOG && more > 0)
+        more = tc_carried_next(&s->carried, &s->out);
+    if (more > 0)
+        return;
+    _autofd_ int outcome = TAKE_FD(s->outcome);
+    s->returning = false;
+    put_outcome(s, outcome);
+    if (more < 0 || s->out.failed)
+        give_up(s);
+}
+
 /* Writes what the stream takes, and listens to the job only while there is room for its words. */
 static void flush(struct tc_inline *s)
 {
-    while (backlog(s)) {
+    refill(s);
+    while (backlog(s) && !s->over) {
         ssize_t n = write(s->to_fd, s->out.data + s->sent, backlog(s));
         if (n < 0 && errno == EINTR)
             continue;
@@ -69,9 +96,11 @@ static void flush(struct tc_inline *s)
         if (n < 0)
             break;
         s->sent += (size_t)n;
-    }
-    if (!backlog(s))
+        if (backlog(s))
+            continue;
         s->out.len = s->sent = 0;
+        refill(s);
+    }
     if (s->over)
         return;
     watch(s, &s->to, backlog(s) ? s->to_fd : -1, EPOLLOUT);
@@ -90,15 +119,20 @@ static void say(struct tc_inline *s, enum tc_frame_kind kind, const void *bytes,
 
 static void say_done(struct tc_inline *s, int fd)
 {
-    struct stat st = {0};
-    bool there = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0;
-    void *map = there ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-    bool mapped = map != MAP_FAILED;
     drop(s->loop, &s->input, &s->input_fd);
     drop(s->loop, &s->job, &s->job_fd);
-    say(s, TC_FRAME_DONE, mapped ? map : NULL, mapped ? (size_t)st.st_size : 0);
-    if (mapped)
-        (void)munmap(map, (size_t)st.st_size);
+    if (!s->carried.some) {
+        put_outcome(s, fd);
+    } else if (tc_carried_compare(&s->carried)) {
+        s->outcome = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        s->returning = true;
+    } else {
+        give_up(s);
+    }
+    if (s->out.failed)
+        give_up(s);
+    if (!s->over)
+        flush(s);
 }
 
 static void on_job(struct tc_source *source, uint32_t events)
@@ -179,7 +213,7 @@ static void take_input(struct tc_inline *s, const struct tc_frame *f)
 static bool announce(struct tc_inline *s, const struct tc_frame *f)
 {
     struct tc_job job;
-    if (s->waits || s->job_fd >= 0 || f->len != sizeof(job))
+    if (s->waits || s->job_fd >= 0 || s->returning || f->len != sizeof(job))
         return false;
     memcpy(&job, f->bytes, sizeof(job));
     s->announced = job;
@@ -246,6 +280,8 @@ static void tell_job(struct tc_inline *s, const struct tc_frame *f)
 static bool take(struct tc_inline *s, const struct tc_frame *f)
 {
     bool call = s->announced.kind == TC_JOB_CALL;
+    if (tc_unpack_takes(f))
+        return !s->waits && s->job_fd < 0 && tc_carried_take(&s->carried, f);
     switch (f->kind) {
     case TC_FRAME_JOB:
         return announce(s, f);
@@ -296,6 +332,7 @@ int tc_inline_open(struct tc_inline *s, struct tc_loop *loop, int from, int to,
 {
     static const char build[TC_BUILD_ID_SIZE] = TC_BUILD_ID;
     *s = (struct tc_inline){.loop = loop,
+                            .outcome = -1,
                             .begin = begin_job,
                             .from = {.ready = on_from, .owner = s, .fd = -1},
                             .to = {.ready = on_to, .owner = s, .fd = -1},
@@ -324,11 +361,12 @@ int tc_inline_open(struct tc_inline *s, struct tc_loop *loop, int from, int to,
 
 void tc_inline_close(struct tc_inline *s)
 {
-    int *fds[] = {&s->plan, &s->secrets, &s->from_fd, &s->to_fd};
+    int *fds[] = {&s->plan, &s->secrets, &s->from_fd, &s->to_fd, &s->outcome};
     give_up(s);
     for (size_t i = 0; i < TC_COUNT(fds); i++)
         if (*fds[i] >= 0)
             (void)close(TAKE_FD(*fds[i]));
+    tc_carried_close(&s->carried);
     tc_frames_done(&s->frames);
     tc_buf_done(&s->out);
     tc_buf_done(&s->pending);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "base/frame.h"
+#include "helper/carried.h"
 #include "helper/loop.h"
 #include "helper/protocol.h"
 
@@ -24,7 +25,10 @@ struct tc_inline {
     int from_fd, to_fd, job_fd, input_fd;
     int plan, secrets; /* of a job that has been announced */
     struct tc_job announced;
-    bool waits; /* it is not whole */
+    bool waits;                /* it is not whole */
+    struct tc_carried carried; /* to be opened after the stream, where trees may come */
+    bool returning;            /* what was changed of them goes back */
+    int outcome;               /* that follows it; -1: none does */
     struct tc_frames frames;
     struct tc_buf out; /* what the stream has not taken yet, from `sent` on */
     size_t sent;

@@ -190,12 +190,14 @@ _Noreturn void tc_helper_serve(const char *state)
     _exit(0); /* at once, whatever the workers do */
 }
 
-_Noreturn void tc_helper_serve_stream(int from, int to, const char *state)
+_Noreturn void tc_helper_serve_stream(int from, int to, const struct tc_serve_place *place)
 {
     (void)fcntl(from, F_SETFD, FD_CLOEXEC);
     (void)fcntl(to, F_SETFD, FD_CLOEXEC);
-    if (!open_all(state) || tc_inline_open(&helper.stream, &helper.loop, from, to, take_job) < 0)
+    if (!open_all(NULL) || tc_inline_open(&helper.stream, &helper.loop, from, to, take_job) < 0)
         _exit(CANNOT);
+    if (place)
+        tc_carried_open(&helper.stream.carried, place->grants, place->owner);
     run();
     _exit(0);
 }

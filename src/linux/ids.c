@@ -133,6 +133,8 @@ uid_t tc_ids_take(struct tc_ids *ids)
 
 void tc_ids_give(struct tc_ids *ids, uid_t id)
 {
+    if (id < ids->first || id - ids->first >= TC_IDS_RANGE)
+        return;
     unsigned slot = id - ids->first;
     ids->taken[slot / 8] &= (unsigned char)~(1U << (slot & 7));
     (void)set_lock(ids, slot, F_UNLCK);

@@ -28,6 +28,11 @@ static int no_idmap(struct tc_cage *cage, const struct tc_item *item)
     return -1;
 }
 
+static bool is_its_own(const struct tc_trees *t, const struct tc_item *item)
+{
+    return item->uid == t->id && item->gid == (gid_t)t->id;
+}
+
 /* The detached mount of one item. A root caller's paths are id-mapped: their owner becomes the
  * cage's id. A read-only tree on a file system without id maps is shown as it is: the cage's id is
  * a stranger there, which is less, not more. */
@@ -37,7 +42,7 @@ int tc_process_show(struct tc_cage *cage, const struct tc_item *item, int fd)
     struct tc_tree how = {.writable = item->writable && item->layers < 0, .userns = -1};
     const char *step = "";
     _autofd_ int map = -1;
-    if (t->host->privileged) {
+    if (t->host->privileged && !is_its_own(t, item)) {
         how.userns = map = tc_process_idmap(t->host, item->uid, item->gid, t->id);
         if (map < 0)
             return tc_process_refuse(

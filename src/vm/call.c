@@ -24,18 +24,22 @@
 #include "vm/console.h"
 #include "vm/vm.h"
 
-enum { DONE_MAX = 8 << 20, LOOK_MS = 100 };
+enum { DONE_MAX = 8 << 20, LOOK_MS = 100, AHEAD = 256 << 10 };
 
 /* What a guest may say, and how much of it at once. */
 static const size_t most[TC_FRAME_KINDS] = {[TC_FRAME_HELLO] = TC_BUILD_ID_SIZE,
                                             [TC_FRAME_TAKEN] = sizeof(uint32_t),
                                             [TC_FRAME_OUT] = TC_MESSAGE_BYTES_MAX,
                                             [TC_FRAME_ERR] = TC_MESSAGE_BYTES_MAX,
-                                            [TC_FRAME_DONE] = DONE_MAX};
+                                            [TC_FRAME_DONE] = DONE_MAX,
+                                            [TC_FRAME_ENTRY] = TC_CARRY_ENTRY_MAX,
+                                            [TC_FRAME_REMOVAL] = TC_CARRY_ENTRY_MAX,
+                                            [TC_FRAME_BYTES] = TC_MESSAGE_BYTES_MAX};
 
 struct talk {
     const struct tc_vm_options *options;
     const struct tc_vm *vm;
+    struct tc_vm_files *files;
     struct tc_frames frames;
     struct tc_buf out; /* to the guest, from `sent` on */
     size_t sent;
@@ -44,7 +48,9 @@ struct talk {
     int shown_to;
     size_t window; /* bytes of input that the guest still takes */
     struct tc_console console;
-    bool hello, port_ended, input_ended, asked_to_end;
+    bool hello; /* it has greeted; then it gets its files, and: */
+    bool begun; /* its call */
+    bool port_ended, input_ended, asked_to_end;
     int64_t boot_until_us, heard_us;
     struct tc_outcome *outcome;
     bool done;
@@ -124,6 +130,22 @@ static bool read_plan(const char *path, struct tc_buf *ret)
     return fine && !ret->failed && ret->len;
 }
 
+/* Granted trees go ahead of the call, as fast as the guest takes them. */
+static void begin_call(struct talk *t);
+
+static void send_files(struct talk *t)
+{
+    int more = t->files->any;
+    while (more > 0 && t->out.len < AHEAD)
+        more = tc_pack_next(&t->files->there, &t->out);
+    if (more < 0) {
+        _autofree_ char *message = tc_format("a granted file cannot be read: %s", strerror(errno));
+        fail(t, TOOLCAGE_EPATH, "files", "filesystem", "check the disk that it is on", message);
+    } else if (more == 0) {
+        begin_call(t);
+    }
+}
+
 static void begin_call(struct talk *t)
 {
     struct tc_job job = {.build = TC_BUILD_ID, .kind = TC_JOB_CALL, .stdin_kind = TC_STDIN_PIPE};
@@ -132,7 +154,7 @@ static void begin_call(struct talk *t)
         fail(t, TOOLCAGE_EHELPER, "boot", "plan", "", "the plan cannot be read");
         return;
     }
-    t->hello = true;
+    t->begun = true;
     put(t, TC_FRAME_JOB, &job, sizeof(job));
     put(t, TC_FRAME_PLAN, plan.data, plan.len);
 }
@@ -147,7 +169,9 @@ static void take_hello(struct talk *t, const struct tc_frame *f)
              "toolcage image build guest makes it anew, for this version",
              "the guest's first program is of another version");
     else
-        begin_call(t);
+        t->hello = true;
+    if (t->hello && !t->done && !t->begun)
+        send_files(t);
 }
 
 /* Its outcome is what it says; what it printed was shown as it came. */
@@ -157,6 +181,8 @@ static void take_done(struct talk *t, const struct tc_frame *f)
     tc_outcome_visit(&w, t->outcome);
     if (f->len == 0 || w.failed || w.left)
         break_off(t, "tells of no end of the call");
+    else if (t->files->any && !t->files->back.ended)
+        break_off(t, "ends its call before it has told what changed");
     t->done = true;
 }
 
@@ -171,10 +197,31 @@ static void take_taken(struct talk *t, const struct tc_frame *f)
         t->window += taken;
 }
 
+static void take_files(struct talk *t, const struct tc_frame *f)
+{
+    struct tc_unpack *back = &t->files->back;
+    if (!t->begun || !t->files->any) {
+        break_off(t, "tells of files that it was not given");
+    } else if (tc_unpack_take(back, f) < 0 && back->fault) {
+        break_off(t, back->fault);
+    } else if (back->errnum) {
+        _autofree_ char *message =
+            tc_format("what the tool changed cannot be brought out of its machine: %s",
+                      strerror(back->errnum));
+        fail(t, TOOLCAGE_EPATH, "files", "filesystem",
+             back->errnum == ENOSPC ? "it must fit into `disk`: raise it" : "call it again",
+             message);
+    }
+}
+
 static void take(struct talk *t, const struct tc_frame *f)
 {
     if (!t->hello && f->kind != TC_FRAME_HELLO) {
         break_off(t, "speaks before it greets");
+        return;
+    }
+    if (tc_unpack_takes(f)) {
+        take_files(t, f);
         return;
     }
     switch (f->kind) {
@@ -266,7 +313,7 @@ static void ask(struct talk *t, struct pollfd *p)
     p[CONSOLE_OUT] =
         (struct pollfd){.fd = t->console.ended ? -1 : t->vm->console, .events = POLLIN};
     p[SHOWN] = (struct pollfd){.fd = showing ? t->shown_to : -1, .events = POLLOUT};
-    p[INPUT] = (struct pollfd){.fd = t->hello && !t->input_ended && t->window ? t->options->in : -1,
+    p[INPUT] = (struct pollfd){.fd = t->begun && !t->input_ended && t->window ? t->options->in : -1,
                                .events = POLLIN};
 }
 
@@ -280,6 +327,8 @@ static void answer(struct talk *t, const struct pollfd *p)
         read_input(t);
     if (p[PORT].revents & POLLOUT && !drain(&t->out, &t->sent, t->vm->port))
         t->port_ended = true;
+    if (t->hello && !t->begun && !t->done && t->out.len == 0)
+        send_files(t);
     if (p[PORT].revents & ~POLLOUT)
         read_port(t);
     else
@@ -298,7 +347,7 @@ static void look_at_clock(struct talk *t)
     else if (tc_frames_cut(&t->frames) && t->told == t->shown.len &&
              now > t->heard_us + t->options->stall_ms * 1000)
         break_off(t, "stopped half-way through what it says");
-    if (asked && t->hello && !t->asked_to_end) {
+    if (asked && t->begun && !t->asked_to_end) {
         put(t, TC_FRAME_CANCEL, NULL, 0);
         t->asked_to_end = true;
     }
@@ -318,11 +367,13 @@ static void turn(struct talk *t)
     }
 }
 
-void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc_outcome *ret)
+void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc_vm_files *files,
+                struct tc_outcome *ret)
 {
     struct sigaction term = {.sa_handler = on_term}, ignore = {.sa_handler = SIG_IGN};
     struct talk t = {.options = o,
                      .vm = vm,
+                     .files = files,
                      .frames = tc_frames_of(most, TC_FRAME_KINDS),
                      .out = TC_BUF_INIT,
                      .shown = TC_BUF_INIT,

@@ -27,6 +27,23 @@ static bool take_number(const char *text, long *ret)
     return !errno && end != text && !*end && *ret > 0;
 }
 
+static bool take_limit(struct tc_vm_options *o, const char *name, const char *value)
+{
+    const struct {
+        const char *name;
+        long *into;
+    } numbers[] = {{"--memory", &o->memory_mib},
+                   {"--cpus", &o->cpus},
+                   {"--boot", &o->boot_ms},
+                   {"--room", &o->room},
+                   {"--names", &o->names}};
+    for (size_t i = 0; i < TC_COUNT(numbers); i++)
+        if (strcmp(name, numbers[i].name) == 0)
+            return take_number(value, numbers[i].into);
+    o->beside = strcmp(name, "--counts") == 0 && strcmp(value, "changes") == 0;
+    return o->beside;
+}
+
 static bool take_option(struct tc_vm_options *o, const char *name, const char *value)
 {
     const struct {
@@ -41,15 +58,17 @@ static bool take_option(struct tc_vm_options *o, const char *name, const char *v
             *paths[i].into = value;
             return true;
         }
-    if (strcmp(name, "--memory") == 0)
-        return take_number(value, &o->memory_mib);
-    if (strcmp(name, "--cpus") == 0)
-        return take_number(value, &o->cpus);
     if (strcmp(name, "--accel") == 0) {
         o->kvm = strcmp(value, "kvm") == 0;
         return o->kvm || strcmp(value, "tcg") == 0;
     }
-    return strcmp(name, "--boot") == 0 && take_number(value, &o->boot_ms);
+    bool writable = strcmp(name, "--writable") == 0;
+    if (!writable && strcmp(name, "--readable") != 0)
+        return take_limit(o, name, value);
+    if (o->grant_count == TC_COUNT(o->grants))
+        return false;
+    o->grants[o->grant_count++] = (struct tc_vm_grant){value, writable};
+    return true;
 }
 
 static bool take_options(int argc, char **argv, struct tc_vm_options *o)
@@ -93,29 +112,55 @@ static int code_of(const struct tc_outcome *o)
     return o->signal > 0 && o->signal < 128 ? 128 + (int)o->signal : (int)(o->exit_code & 255);
 }
 
+static void fail(struct tc_outcome *outcome, const struct tc_outcome_failure *failure)
+{
+    outcome->status = TOOLCAGE_STATUS_ERROR;
+    outcome->exit_code = -1;
+    outcome->failure = *failure;
+    outcome->failure.clause = -1;
+}
+
+static void run(struct tc_vm_options *options, struct tc_vm_files *files,
+                struct tc_outcome *outcome)
+{
+    struct tc_vm vm;
+    if (tc_vm_files_open(files, options) < 0) {
+        fail(outcome,
+             &(struct tc_outcome_failure){.code = TOOLCAGE_EPATH,
+                                          .stage = strdup("files"),
+                                          .subject = strdup(files->subject ? files->subject : ""),
+                                          .message = strdup(files->problem),
+                                          .hint = strdup(files->hint),
+                                          .errnum = errno});
+        return;
+    }
+    options->memory_mib += files->mib;
+    if (tc_vm_start(options, &vm) == 0) {
+        if (options->disk)
+            tc_vm_call(options, &vm, files, outcome);
+        else
+            tc_vm_try(options, &vm, outcome);
+        (void)kill(vm.pid, SIGKILL);
+        return;
+    }
+    fail(outcome, &(struct tc_outcome_failure){.code = TOOLCAGE_ESYSTEM,
+                                               .stage = strdup("boot"),
+                                               .subject = strdup(options->vmm),
+                                               .message = strdup("the monitor cannot be started"),
+                                               .errnum = errno});
+}
+
 int main(int argc, char **argv)
 {
-    struct tc_vm_options options = {
+    static struct tc_vm_options options = {
         .stall_ms = STALL_MS, .in = STDIN_FILENO, .out = STDOUT_FILENO, .err = STDERR_FILENO};
-    struct tc_vm vm;
+    struct tc_vm_files files;
     struct tc_outcome outcome = {0};
     if (!take_options(argc, argv, &options)) {
         (void)fprintf(stderr, "toolcage-vm: started by toolcage only, not by hand\n");
         return CANNOT;
     }
-    if (tc_vm_start(&options, &vm) == 0) {
-        (options.disk ? tc_vm_call : tc_vm_try)(&options, &vm, &outcome);
-        (void)kill(vm.pid, SIGKILL);
-    } else {
-        outcome.status = TOOLCAGE_STATUS_ERROR;
-        outcome.failure =
-            (struct tc_outcome_failure){.code = TOOLCAGE_ESYSTEM,
-                                        .stage = strdup("boot"),
-                                        .subject = strdup(options.vmm),
-                                        .message = strdup("the monitor cannot be started"),
-                                        .errnum = errno,
-                                        .clause = -1};
-    }
+    run(&options, &files, &outcome);
     int code = code_of(&outcome);
     return tell(&outcome) < 0 ? CANNOT : code;
 }

@@ -11,12 +11,21 @@
 
 #include "backend/outcome.h"
 #include "base/strv.h"
+#include "carry/carry.h"
 
 struct tc_vm_options {
     const char *vmm, *kernel, *initrd; /* paths in the cage */
     const char *disk, *plan;           /* the same; NULL: no call, only a look whether it boots */
     bool kvm;                          /* by the processor; else by emulation */
     long memory_mib, cpus;
+    /* what the call is granted, in the order of the guest's numbers; paths in the cage */
+    struct tc_vm_grant {
+        const char *path;
+        bool writable;
+    } grants[TC_CARRY_GRANTS_MAX];
+    size_t grant_count;
+    long room, names;       /* what its tool may write in each of them, bytes and files */
+    bool beside;            /* that is beside what is there, and not all that may be */
     long boot_ms, stall_ms; /* for the first word, and from half a frame to the other half */
     int in, out, err;       /* the call's streams */
 };
@@ -35,8 +44,22 @@ int tc_vm_start(const struct tc_vm_options *options, struct tc_vm *ret);
  * failure that says what stood in the way. */
 void tc_vm_try(const struct tc_vm_options *options, const struct tc_vm *vm, struct tc_outcome *ret);
 
+/* files.c: the granted trees there, and what is changed of them back. */
+struct tc_vm_files {
+    struct tc_pack there;
+    struct tc_unpack back;
+    int *parents;
+    bool any, writable;
+    long mib; /* how much of the machine's memory they take */
+    char *subject;
+    const char *problem, *hint; /* why they cannot go; errno says more, unless it is 0 */
+};
+/* Looks at all of them. 0, or -1: see problem. */
+int tc_vm_files_open(struct tc_vm_files *files, const struct tc_vm_options *options);
+void tc_vm_files_done(struct tc_vm_files *files);
+
 /* Takes the call to its end. Fills *ret (zeroed): what the guest says, or a failure. */
 void tc_vm_call(const struct tc_vm_options *options, const struct tc_vm *vm,
-                struct tc_outcome *ret);
+                struct tc_vm_files *files, struct tc_outcome *ret);
 
 #endif

@@ -56,7 +56,8 @@ static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *moun
     if (tc_process_cover_kernel(cage, item, mounts) < 0)
         return tc_process_refuse(cage, item->mount, errno, "unmount them",
                                  "kernel file systems below ", " cannot be covered");
-    return item->writable ? tc_process_steering(cage, item) : 0;
+    /* on a machine of its own there is nobody to be steered */
+    return item->writable && !cage->plan->uid ? tc_process_steering(cage, item) : 0;
 }
 
 /* Mounts below a granted path need a directory to be below of. */

@@ -111,7 +111,10 @@ static void call(const uint8_t *said, size_t size, size_t console_size, size_t p
                                           .in = in,
                                           .out = out,
                                           .err = err};
-    tc_vm_call(&options, &(struct tc_vm){.port = ours, .console = console}, &outcome);
+    struct tc_vm_files files;
+    INVARIANT(tc_vm_files_open(&files, &options) == 0);
+    tc_vm_call(&options, &(struct tc_vm){.port = ours, .console = console}, &files, &outcome);
+    tc_vm_files_done(&files);
     look_at(&outcome, greeted);
     tc_outcome_done(&outcome);
     (void)close(TAKE_FD(ours));

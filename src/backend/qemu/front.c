@@ -3,7 +3,9 @@
  *
  * The qemu backend's front. Two plans: that of the tool, a process cage in the machine, which
  * shows the image as its system; and that of the monitor, a process cage on the host, which shows
- * the monitor, the guest's files and the first plan, and nothing of the call's. */
+ * the monitor, the guest's files, the first plan, and what the call is granted. That is carried
+ * into the machine; what can be written there is a copy or a layer, to which what was changed comes
+ * back, and of which the workspace's own code makes what it makes of any call's. */
 #include <inttypes.h>
 #include <string.h>
 #include <toolcage/error.h>
@@ -11,6 +13,7 @@
 #include "base/path.h"
 #include "cage/lower.h"
 #include "cage/system.h"
+#include "guest/guest.h"
 #include "policy/settings.h"
 
 #define PLACE "/etc/toolcage"
@@ -18,7 +21,7 @@
 
 /* What a machine needs beside its tools' memory: the guest's kernel and engine; and its monitor,
  * with the code that it translates. */
-enum { MIB = 1 << 20, GUEST_MIB = 128, MONITOR_MIB = 384 };
+enum { MIB = 1 << 20, GUEST_MIB = 128, MONITOR_MIB = 384, FILES_MIB = 1024 };
 enum { THREADS = 32, FILES = 256, BOOT_MS = 60000, CPUS_MAX = 16 };
 
 static int refuse(const char *subject, const char *hint, const char *message,
@@ -43,20 +46,59 @@ static bool by_processor(const struct tc_grant *grant)
     return accel && strcmp(accel, "kvm") == 0;
 }
 
-static int check(const struct tc_grant *grant, struct toolcage_error **err)
+/* Of the cage around the monitor, where what is granted is shown at its own path, too: a file of
+ * the grant must not stand where the monitor looks for its own. */
+static bool is_monitors(const char *path)
+{
+    static const char *const own[] = {
+        "/lib",     "/lib64",          "/usr/lib",           "/usr/lib64",       "/usr/local/lib",
+        "/usr/bin", "/usr/share/qemu", "/usr/share/seabios", "/etc/ld.so.cache", "/etc/qemu",
+        PLACE};
+    for (size_t i = 0; i < TC_COUNT(own); i++)
+        if (tc_path_within(own[i], path) || tc_path_within(path, own[i]))
+            return true;
+    return false;
+}
+
+static bool is_granted(const struct tc_fs_entry *e)
+{
+    return e->access == TC_ACCESS_READ || e->access == TC_ACCESS_WRITE;
+}
+
+/* A granted path that is denied as a whole is none. */
+static bool is_shown(const struct tc_grant *grant, const struct tc_fs_entry *e)
 {
     for (size_t i = 0; i < grant->fs_count; i++)
-        if (grant->fs[i].access != TC_ACCESS_DENY)
-            return refuse("filesystem",
-                          "filesystem = \"none\": put what the tool needs into its image or its "
-                          "input, or use backend = \"gvisor\"",
-                          "a virtual machine of this version shows an image and no path of the "
-                          "host",
-                          err);
-    if (!grant->image && !is_try(grant))
-        return refuse("image", "image = \"NAME\"; toolcage image list shows which there are",
-                      "a virtual machine has nothing of the host's system: it needs an image", err);
+        if (grant->fs[i].access == TC_ACCESS_DENY && tc_path_within(grant->fs[i].path, e->path))
+            return false;
+    return is_granted(e);
+}
+
+static int check_entry(const struct tc_grant *grant, const struct tc_fs_entry *e,
+                       struct toolcage_error **err)
+{
+    if (e->access == TC_ACCESS_WRITE && grant->workspace == TC_WORKSPACE_BIND)
+        return refuse("workspace",
+                      "workspace = { mode = \"copy\" }, or \"overlay\": then what the tool changes "
+                      "comes back when it has ended",
+                      "a virtual machine writes to no path of the host", err);
+    if (is_granted(e) && is_monitors(e->path))
+        return refuse("filesystem",
+                      "show it at another path: { path = \"/data\", from = \"…\" }; the system of "
+                      "a machine is its image",
+                      "a granted path lies where the machine's monitor has its own files", err);
     return 0;
+}
+
+static int check(const struct tc_grant *grant, struct toolcage_error **err)
+{
+    int r = 0;
+    for (size_t i = 0; i < grant->fs_count && r == 0; i++)
+        r = check_entry(grant, &grant->fs[i], err);
+    if (r == 0 && !grant->image && !is_try(grant))
+        r = refuse("image", "image = \"NAME\"; toolcage image list shows which there are",
+                   "a virtual machine has nothing of the host's system: it needs an image", err);
+    return r < 0 ? r : tc_image_denies(grant, err);
 }
 
 static int64_t megabytes(int64_t bytes)
@@ -64,10 +106,23 @@ static int64_t megabytes(int64_t bytes)
     return (bytes + MIB - 1) / MIB;
 }
 
-/* Its memory holds the tools' private storage, too. */
-static int64_t guest_mib(const struct tc_limits *l)
+/* Its memory holds the tools' private storage, too, and what they may write in granted paths. */
+static int64_t guest_mib(const struct tc_grant *grant)
 {
-    return megabytes(l->memory) + megabytes(l->disk) + GUEST_MIB;
+    const struct tc_limits *l = &grant->limits;
+    int64_t storages = 1;
+    for (size_t i = 0; i < grant->fs_count; i++)
+        storages += grant->fs[i].access == TC_ACCESS_WRITE;
+    return megabytes(l->memory) + storages * megabytes(l->disk) + GUEST_MIB;
+}
+
+/* What toolcage-vm may add to that, for what it is to carry. */
+static int64_t files_mib(const struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (is_granted(&grant->fs[i]))
+            return FILES_MIB;
+    return 0;
 }
 
 static int64_t processors(const struct tc_limits *l)
@@ -78,18 +133,55 @@ static int64_t processors(const struct tc_limits *l)
 
 /* ---- inside --------------------------------------------------------------------------------- */
 
-/* As on a machine whose system is the image. */
+/* Where the guest has it: nobody else's, and in memory. */
+static bool move_in(struct tc_mount *m, size_t number)
+{
+    bool bound = m->bound;
+    free(m->from);
+    free(m->bound);
+    m->from = tc_format(TC_GUEST_GRANTS "/%zu", number);
+    /* a file that a model named may be about to be made */
+    m->bound = bound ? strdup(TC_GUEST_GRANTS) : NULL;
+    return m->from && (m->bound || !bound);
+}
+
+/* Each under its number, the same as outside; what is denied is not there to be denied. */
+static bool move_all_in(struct tc_plan *plan)
+{
+    size_t number = 0;
+    for (size_t i = 0; i < plan->mount_count; i++) {
+        struct tc_mount *m = &plan->mounts[i];
+        bool granted = m->kind == TC_MOUNT_READ || m->kind == TC_MOUNT_WRITE;
+        if (granted && !move_in(m, number++))
+            return false;
+    }
+    return true;
+}
+
+/* As on a machine whose system is the image and whose files are the call's. What changes is judged
+ * outside. */
 static int lower_inner(const struct tc_grant *grant, struct tc_plan *ret,
                        struct toolcage_error **err)
 {
     struct tc_grant inner = *grant;
+    _autofree_ struct tc_fs_entry *fs = calloc(grant->fs_count + 1, sizeof(*fs));
+    if (!fs)
+        return tc_fail_memory(err);
     inner.image = NULL;
+    inner.fs = fs;
     inner.fs_count = 0;
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (is_shown(grant, &grant->fs[i]))
+            fs[inner.fs_count++] = grant->fs[i];
     inner.policy = NULL;
+    inner.workspace = TC_WORKSPACE_BIND;
+    inner.limits.disk_set = false;
+    inner.collect = inner.caches = (struct tc_strv){0};
     int r = tc_local_lower(&inner, "process", ret, err);
     ret->limits.memory_any = false;
     ret->stream = TC_STREAM_ALL;
-    return r;
+    ret->uid = TC_GUEST_ID;
+    return r == 0 && !move_all_in(ret) ? tc_fail_memory(err) : r;
 }
 
 /* Bytes as text: a made file of a cage has no zeros in it. */
@@ -154,6 +246,23 @@ static bool number(struct tc_strv *v, const char *option, int64_t value)
     return tc_strv_add(v, option) && tc_strv_take(v, tc_format("%" PRId64, value));
 }
 
+/* What it carries in, in the order of its numbers there, and how much may come back. */
+static bool add_grants(const struct tc_grant *grant, struct tc_strv *v)
+{
+    bool writes = false;
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        const struct tc_fs_entry *e = &grant->fs[i];
+        bool writable = e->access == TC_ACCESS_WRITE;
+        if (is_shown(grant, e) && !word(v, writable ? "--writable" : "--readable", e->path))
+            return false;
+        writes = writes || (writable && is_shown(grant, e));
+    }
+    if (!writes)
+        return true;
+    return number(v, "--room", grant->limits.disk) && number(v, "--names", grant->limits.inodes) &&
+           (grant->workspace != TC_WORKSPACE_OVERLAY || word(v, "--counts", "changes"));
+}
+
 static bool add_words(const struct tc_grant *grant, struct tc_plan *plan)
 {
     struct tc_strv *v = &plan->argv;
@@ -163,9 +272,10 @@ static bool add_words(const struct tc_grant *grant, struct tc_plan *plan)
            word(v, "--accel", by_processor(grant) ? "kvm" : "tcg") &&
            (is_try(grant) ||
             (word(v, "--disk", PLACE "/disk") && word(v, "--plan", PLACE "/plan"))) &&
-           number(v, "--memory", guest_mib(&grant->limits)) &&
+           number(v, "--memory", guest_mib(grant)) &&
            number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
-           tc_strv_add(&plan->cwd, "/") && tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
+           add_grants(grant, v) && tc_strv_add(&plan->cwd, "/") &&
+           tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
 }
 
 /* Time and output as the call's; the rest bounds the monitor. What processor time the tool itself
@@ -173,7 +283,7 @@ static bool add_words(const struct tc_grant *grant, struct tc_plan *plan)
 static void set_limits(const struct tc_grant *grant, struct tc_limits *l)
 {
     *l = grant->limits;
-    l->memory = (guest_mib(&grant->limits) + MONITOR_MIB) * MIB;
+    l->memory = (guest_mib(grant) + files_mib(grant) + MONITOR_MIB) * MIB;
     l->pids = THREADS;
     l->open_files = FILES;
     l->cpu_time_ms = 0;
@@ -186,12 +296,11 @@ static int lower_outer(const struct tc_grant *grant, struct tc_plan *inner, stru
     ret->clauses = grant->clauses;
     set_limits(grant, &ret->limits);
     ret->denials = TC_DENIALS_OFF;
-    ret->workspace = TC_WORKSPACE_BIND;
     ret->tool = grant->tool ? strdup(grant->tool) : NULL;
     ret->backend = strdup("qemu");
     ret->grant = strdup(grant->digest);
     bool fine = (ret->tool || !grant->tool) && ret->backend && ret->grant &&
-                add_files(grant, ret) && add_words(grant, ret) &&
+                add_files(grant, ret) && tc_local_files(grant, ret) && add_words(grant, ret) &&
                 (is_try(grant) || add_inner(inner, ret));
     return fine ? 0 : tc_fail_memory(err);
 }
@@ -213,6 +322,7 @@ const struct tc_front tc_qemu_front = {
     .summary = "a virtual machine for each call, with a kernel of its own",
     .provides = ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) |
                   TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT)),
-    .has = TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(BYTES),
+    .has = TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(BYTES) |
+           TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY),
     .lower = lower,
 };

@@ -25,6 +25,7 @@ struct machine {
     int talk; /* our end; -1: none yet */
     char *limit;
     bool killed; /* by us */
+    bool whole;  /* what the tool changed has come back */
 };
 
 static struct machine *own(const struct tc_cage *cage)
@@ -44,6 +45,34 @@ static bool by_processor(const struct tc_cage *cage)
     return false;
 }
 
+static bool carries(const struct tc_cage *cage)
+{
+    for (size_t i = 0; i < cage->plan->mount_count; i++)
+        if (cage->plan->mounts[i].kind == TC_MOUNT_READ ||
+            cage->plan->mounts[i].kind == TC_MOUNT_WRITE)
+            return true;
+    return false;
+}
+
+static const char *file_mechanism(const struct tc_cage *cage, enum tc_clause clause)
+{
+    if (!carries(cage))
+        return "a virtual machine that is shown no path of the host";
+    switch ((int)clause) {
+    case TC_CLAUSE_FS_WRITE:
+        return "changes carried out of the virtual machine into a copy or layer of the call's own; "
+               "mount namespace, Landlock inside";
+    case TC_CLAUSE_FS_DENIED:
+        return "left out of what is carried into the virtual machine";
+    case TC_CLAUSE_FS_STEERING:
+        return "not applied when the changes that the virtual machine sends are brought to the "
+               "host";
+    default:
+        return "granted files alone are carried into the virtual machine; mount namespace, "
+               "Landlock inside";
+    }
+}
+
 /* Both walls, the outer one first; what the guest's engine holds, it holds in the guest. */
 static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
@@ -52,14 +81,13 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
         "a virtual machine by emulation, in a process cage; a process cage inside";
     static const char kvm_and_cage[] = "a virtual machine by the processor's virtualisation (KVM), "
                                        "in a process cage; a process cage inside";
-    static const char no_path[] = "a virtual machine that is shown no path of the host";
     switch ((int)clause) {
     case TC_CLAUSE_FS_READ:
     case TC_CLAUSE_FS_STAT:
     case TC_CLAUSE_FS_WRITE:
     case TC_CLAUSE_FS_DENIED:
     case TC_CLAUSE_FS_STEERING:
-        return no_path;
+        return file_mechanism(cage, clause);
     case TC_CLAUSE_NET_NONE:
         return "a virtual machine without a network device";
     case TC_CLAUSE_LIMIT_TIMEOUT:
@@ -159,6 +187,7 @@ static bool listen_to(struct tc_cage *cage, int fd)
         w = TC_WIRE_GET_INIT(f.bytes, f.len);
     tc_outcome_visit(&w, &said);
     bool heard = more > 0 && !w.failed && !w.left && is_status(&said);
+    own(cage)->whole = heard && !said.failure.code;
     if (heard)
         take_over(cage, &said);
     tc_outcome_done(&said);
@@ -191,6 +220,12 @@ static void ask_to_end(struct tc_cage *cage, bool kill)
     tc_local_signal(cage, kill);
 }
 
+/* Half of what a tool changed would be worse than nothing. */
+static int collect(struct tc_cage *cage, bool commit)
+{
+    return own(cage)->whole ? tc_process_collect(cage, commit) : -1;
+}
+
 static void destroy(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -217,7 +252,7 @@ const struct tc_works tc_qemu_works = {
     .cpu_us = tc_local_cpu_us,
     .shared_bytes = tc_local_shared_bytes,
     .usage = usage,
-    .collect = tc_process_collect,
+    .collect = collect,
     .collected = tc_process_collected,
     .uncollect = tc_process_uncollect,
     .holds_much = tc_local_holds_much,

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""The conformance cases in a machine, for layers = ["qemu", "process"]: those that are seen from inside and need no path of the host.
-One boot for all that share a grant, so that a limit which ends a call has its own script (ends.py).
+"""The conformance cases in a machine, for layers = ["qemu", "process"]: those that are seen from inside, and those of files, each in
+a copy of its own of the stage's tree. One boot for all that share a grant, so that a limit which ends a call has its own script
+(ends.py).
 
 usage: clauses.py TOOLCAGE self|ordinary PROBE"""
 import os
 import secrets
+import shutil
 import sys
 
 PROBE = os.path.abspath(sys.argv[3])
@@ -47,6 +49,78 @@ def by_grant():
     return list(groups.values())
 
 
+# ---- files -----------------------------------------------------------------------------------------------
+
+FILES = """[tool.c]
+layers = ["qemu", "process"]
+image = "small"
+memory = {{ max = "64MiB", by = "any" }}
+disk = "8MiB"
+timeout = "240s"
+workspace = {{ mode = "copy", commit = "always" }}
+filesystem = {{ readable = ["{root}/r"], writable = ["{root}/w"], denied = [{denied}] }}
+"""
+
+
+def put(path, text, mode=0o644):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+    os.chmod(path, mode)
+
+
+def places(index):
+    """The tree of tests/conformance/stage.py, as far as these cases look at it."""
+    names = {"token": TOKEN, "data": f"{ROOT}/r/{index}/data", "bin": f"{ROOT}/r/{index}/bin", "ws": f"{ROOT}/w/{index}/ws", "secret": f"{ROOT}/s/{index}"}
+    for name in ("{data}/file", "{data}/denied", "{data}/sub/file", "{ws}/file", "{ws}/denied", "{ws}/sub/denied", "{secret}/file"):
+        put(name.format(**names), TOKEN + "\n")
+    os.symlink(names["secret"] + "/file", names["data"] + "/link")
+    put(names["ws"] + "/.git/config", "[core]\n")
+    os.mkdir(names["ws"] + "/.git/hooks")
+    for name in ("bin", "secret"):
+        os.makedirs(names[name], exist_ok=True)
+        os.link(PROBE_HERE, names[name] + "/probe")
+    return names
+
+
+def look(path):
+    try:
+        with open(path, "rb") as file:
+            return os.fstat(file.fileno()).st_mode, file.read()
+    except OSError:
+        return None
+
+
+def happened(case, names, said, before):
+    how, what = case["saw"][0], case["saw"][-1].format(**names)
+    if how == "says":
+        return what in said
+    return {"exists": os.path.lexists(what), "gone": not os.path.lexists(what), "changed": look(what) not in (before.get(what), None)}[how]
+
+
+def run_files(cases):
+    """All in one boot: what a case may not do, it may do to nobody else's tree either."""
+    staged = [(case, places(index)) for index, case in enumerate(cases)]
+    before = {path: look(path) for case, names in staged for path in [case["saw"][-1].format(**names)] if case["saw"][0] == "changed"}
+    denied = [path.format(**names) for case, names in staged for path in case["grant"].get("denied", [])]
+    script = "".join(f"echo {MARK}; /bin/probe {' '.join(word.format(**names) for word in case['run'])} 2>&1\n" for case, names in staged)
+    more = FILES.format(root=ROOT, denied=", ".join(f'"{path}"' for path in denied))
+    answer = scene.call(script + "true", more=more, tool="c")
+    check(answer.code == 0 and answer.json.get("layers") == ["qemu", "process"], f"a machine runs {len(cases)} cases of files", answer)
+    said = printed(answer.json.get("stdout", {"text": ""})).split(MARK + "\n")[1:]
+    check(len(said) == len(cases), "each of them to its end", said)
+    for (case, names), text in zip(staged, said):
+        held = answer.json["enforcement"].get(case["clause"])
+        check(happened(case, names, text, before) == case["allowed"] and bool(text) and held,
+              f"{case['clause']}: {case['name']} [{'allowed' if case['allowed'] else 'refused'}]", (text, held))
+
+
+def is_of_files(case):
+    return case["clause"].startswith("fs.") and not is_seen_inside(case)
+
+
+# ---- all the others --------------------------------------------------------------------------------------
+
 def run(grant, cases):
     script = "".join(f"echo {MARK}; /bin/probe {' '.join(case['run'])} 2>&1\n" for case in cases)
     lines = "\n".join(f"{key} = {value}" for key, value in grant.items())
@@ -64,6 +138,10 @@ os.environ["CALLERS"] = TOKEN
 scene.begin(sys.argv[2], PROBE)
 for its_grant, its_cases in by_grant():
     run(its_grant, its_cases)
+PROBE_HERE = os.path.abspath("probe")
+shutil.copy(PROBE, PROBE_HERE)
+ROOT = os.path.abspath("stage")
+run_files([case for case in CASES if is_of_files(case)])
 refused = scene.call("true", more=TOOL.format('unix_sockets = "own"'), tool="c")
 check(refused.code == 126 and refused.error.get("subject") == "unix_sockets", "net.unix: what no machine of this kind holds is refused by name", refused)
 check(not scene.monitors(), "nothing is left", scene.monitors())

@@ -24,7 +24,7 @@ memory = {{ max = "64MiB", by = "any" }}
 timeout = "{timeout}"
 {more}
 """
-APPLETS = "sh cat echo ls id uname sleep head dd env kill yes true mkdir wc".split()
+APPLETS = "sh cat echo ls id uname sleep head dd env kill yes true mkdir wc rm mv ln chmod stat readlink mkfifo touch seq truncate".split()
 
 
 def begin(who, *programs):
@@ -80,6 +80,10 @@ def end(process, stdin=None):
 
 def call(script, stdin=None, **how):
     return end(start(script, **how), stdin)
+
+
+def changes(*words):
+    return subprocess.run([TOOLCAGE, "changes", *words], capture_output=True, text=True, check=False)
 
 
 def monitors():

@@ -78,8 +78,8 @@ static void begin_pack(struct tc_pack *pack, const char *name, bool writable)
 
 static void look(struct tc_pack *pack)
 {
-    const char *path;
-    assert_int_equal(tc_pack_look(pack, NAMES, &path), 0);
+    size_t root;
+    assert_int_equal(tc_pack_look(pack, NAMES, &root), 0);
 }
 
 /* How many frames it took. */
@@ -202,13 +202,13 @@ static void leaves_out_other_grants(void **state)
 static void counts_before_it_sends(void **state)
 {
     struct tc_pack pack;
-    const char *path;
+    size_t root = 9;
     (void)state;
     make_tree();
     begin_pack(&pack, "from", false);
-    assert_int_equal(tc_pack_look(&pack, 3, &path), -1);
+    assert_int_equal(tc_pack_look(&pack, 3, &root), -1);
     assert_int_equal(errno, EFBIG);
-    assert_string_equal(path, "from");
+    assert_int_equal(root, 0);
     tc_pack_done(&pack);
 }
 

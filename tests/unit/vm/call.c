@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -17,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/frame.h"
+#include "base/remove.h"
 #include "guest/guest.h"
 #include "helper/protocol.h"
 #include "test.h"
@@ -25,6 +27,7 @@
 enum { FLOOD = 256 };
 
 static char plan_path[] = "/tmp/toolcage-vm-plan-XXXXXX";
+static char tree_path[] = "/tmp/toolcage-vm-tree-XXXXXX";
 
 /* ---- guests --------------------------------------------------------------------------------- */
 
@@ -62,6 +65,80 @@ static void wait_long(void)
 {
     (void)poll(NULL, 0, 60000);
 }
+
+static void say_file(const char *path, uint64_t size)
+{
+    _autobuf_ struct tc_buf body = TC_BUF_INIT;
+    const struct tc_carry_head head = {
+        .kind = TC_CARRY_FILE, .mode = 0600, .size = size, .path_len = (uint32_t)strlen(path)};
+    tc_buf_add(&body, &head, sizeof(head));
+    tc_buf_adds(&body, path);
+    say(TC_FRAME_ENTRY, body.data, body.len);
+}
+
+static void say_bytes(uint64_t at, const char *text)
+{
+    _autobuf_ struct tc_buf body = TC_BUF_INIT;
+    tc_buf_add(&body, &at, sizeof(at));
+    tc_buf_adds(&body, text);
+    say(TC_FRAME_BYTES, body.data, body.len);
+}
+
+/* ---- of those that were given files --------------------------------------------------------- */
+
+static void brings_back(void)
+{
+    greet();
+    say_file("new", 4);
+    say_bytes(0, "four");
+    say(TC_FRAME_FILES_END, NULL, 0);
+    say_done(7);
+    wait_long();
+}
+
+static void leads_elsewhere(void)
+{
+    greet();
+    say_file("../toolcage-vm-out", 0);
+    wait_long();
+}
+
+static void tells_too_late(void)
+{
+    greet();
+    say_done(7);
+    wait_long();
+}
+
+static void floods_files(void)
+{
+    greet();
+    say_file("new", UINT32_MAX);
+    for (uint64_t at = 0;; at += 4096)
+        say_bytes(at, (char[4097]){[0 ... 4095] = 'x'});
+}
+
+static void floods_names(void)
+{
+    char name[16];
+    greet();
+    for (int i = 100000; i < 1000000; i++) {
+        (void)snprintf(name, sizeof(name), "%d", i);
+        say_file(name, 0);
+    }
+    wait_long();
+}
+
+static void stalls_in_a_file(void)
+{
+    static const char half[] = {TC_FRAME_BYTES, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0};
+    greet();
+    say_file("new", 56);
+    (void)tc_write_all(port, half, sizeof(half));
+    wait_long();
+}
+
+/* ---- the others ----------------------------------------------------------------------------- */
 
 static void honest(void)
 {
@@ -193,9 +270,13 @@ static int drain_output(pid_t *ret)
     return saved;
 }
 
-static void call(void (*guest)(void), struct tc_outcome *ret)
+static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
 {
     const struct tc_vm_options options = {.plan = plan_path,
+                                          .grants = {{tree_path, true}},
+                                          .grant_count = grants,
+                                          .room = 1 << 20,
+                                          .names = 10,
                                           .boot_ms = 2000,
                                           .stall_ms = 300,
                                           .in = STDIN_FILENO,
@@ -220,7 +301,10 @@ static void call(void (*guest)(void), struct tc_outcome *ret)
     assert_true(fcntl(vm.port, F_SETFL, O_NONBLOCK) == 0);
     assert_true(fcntl(vm.console, F_SETFL, O_NONBLOCK) == 0);
     int saved = drain_output(&reader);
-    tc_vm_call(&options, &vm, ret);
+    struct tc_vm_files files;
+    assert_int_equal(tc_vm_files_open(&files, &options), 0);
+    tc_vm_call(&options, &vm, &files, ret);
+    tc_vm_files_done(&files);
     assert_true(dup2(saved, STDOUT_FILENO) >= 0);
     (void)close(saved);
     assert_int_equal(waitpid(reader, &status, 0), reader);
@@ -235,14 +319,35 @@ static void a_call_comes_back(void **state)
 {
     struct tc_outcome outcome;
     (void)state;
-    call(honest, &outcome);
+    call(honest, 0, &outcome);
     assert_int_equal(outcome.failure.code, 0);
     assert_int_equal(outcome.exit_code, 7);
     assert_int_equal(shown, 3);
     tc_outcome_done(&outcome);
-    call(floods_console, &outcome);
+    call(floods_console, 0, &outcome);
     assert_int_equal(outcome.failure.code, 0);
     assert_int_equal(outcome.exit_code, 7);
+    tc_outcome_done(&outcome);
+}
+
+static char *in_tree(const char *name)
+{
+    char *path = tc_format("%s/%s", tree_path, name);
+    assert_non_null(path);
+    return path;
+}
+
+static void what_changed_comes_back(void **state)
+{
+    struct tc_outcome outcome;
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    _autofree_ char *path = in_tree("new");
+    (void)state;
+    call(brings_back, 1, &outcome);
+    assert_int_equal(outcome.failure.code, 0);
+    assert_int_equal(outcome.exit_code, 7);
+    assert_int_equal(tc_read_file(AT_FDCWD, path, &text), 0);
+    assert_string_equal(text.data, "four");
     tc_outcome_done(&outcome);
 }
 
@@ -251,7 +356,14 @@ static void hostile_guests_end_the_call(void **state)
     static const struct {
         void (*guest)(void);
         const char *stage, *words;
+        size_t grants;
     } rows[] = {
+        {brings_back, "machine", "files that it was not given"},
+        {leads_elsewhere, "machine", "leads elsewhere", 1},
+        {tells_too_late, "machine", "before it has told what changed", 1},
+        {floods_files, "machine", "more bytes than its grant allows", 1},
+        {floods_names, "machine", "more files than its grant allows", 1},
+        {stalls_in_a_file, "machine", "half-way", 1},
         {never_boots, "boot", "did not start in time"},
         {panics, "boot", "kernel panicked"},
         {cannot_serve, "boot", "cannot serve calls"},
@@ -270,7 +382,7 @@ static void hostile_guests_end_the_call(void **state)
     (void)state;
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct tc_outcome outcome;
-        call(rows[i].guest, &outcome);
+        call(rows[i].guest, rows[i].grants, &outcome);
         assert_int_equal(outcome.failure.code, TOOLCAGE_EBACKEND);
         assert_int_equal(outcome.status, TOOLCAGE_STATUS_ERROR);
         assert_string_equal(outcome.failure.stage, rows[i].stage);
@@ -279,7 +391,11 @@ static void hostile_guests_end_the_call(void **state)
             fail_msg("%s: not \"%s\"", outcome.failure.message, rows[i].words);
         assert_string_not_equal(outcome.failure.hint, "");
         tc_outcome_done(&outcome);
+        /* else the next guest would be sent it, and there is no end of it */
+        _autofree_ char *made = in_tree("new");
+        (void)unlink(made);
     }
+    assert_int_equal(access("/tmp/toolcage-vm-out", F_OK), -1);
 }
 
 static int write_plan(void **state)
@@ -289,19 +405,20 @@ static int write_plan(void **state)
     bool fine = fd >= 0 && tc_write_all(fd, "00", 2) == 0;
     (void)close(fd);
     (void)signal(SIGPIPE, SIG_IGN);
-    return fine ? 0 : -1;
+    return fine && mkdtemp(tree_path) ? 0 : -1;
 }
 
 static int remove_plan(void **state)
 {
     (void)state;
-    return unlink(plan_path);
+    return unlink(plan_path) == 0 ? tc_remove_tree(AT_FDCWD, tree_path) : -1;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_comes_back),
+        cmocka_unit_test(what_changed_comes_back),
         cmocka_unit_test(hostile_guests_end_the_call),
     };
     return cmocka_run_group_tests(tests, write_plan, remove_plan);
