@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""dockerd and podman's service, each in a directory of its own, for as long as a test lasts."""
+"""dockerd, podman's service and containerd, each in a directory of its own, for as long as a test lasts."""
 import contextlib
 import http.client
 import json
@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 
-NAMES = ("podman", "docker")
+NAMES = ("podman", "docker", "containerd")
 LIFETIME = 1800  # s: an engine that a test left behind ends by itself
 
 
@@ -27,7 +27,33 @@ def runtime():
     return shutil.which("runc") or shutil.which("runc", path="/usr/sbin:/sbin")
 
 
+def containerd(place):
+    """In mounts of its own, because its shims and fifos are below /run/containerd wherever it is told to be."""
+    program, client = shutil.which("containerd", path=os.environ["PATH"] + ":/usr/sbin"), shutil.which("ctr")
+    if not program or not client:
+        raise Absent(f"there is no {'ctr' if program else 'containerd'} here")
+    if os.geteuid() != 0:
+        raise Absent("only root can start containerd")
+    pathlib.Path(place, "config.toml").write_text(
+        f'version = 2\nroot = "{place}/data"\nstate = "{place}/state"\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n'
+        f'[grpc]\naddress = "{place}/socket"\n', encoding="utf-8")
+    script = f"mkdir -p /run/containerd && mount -t tmpfs none /run/containerd && exec {program} --config {place}/config.toml"
+    return ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+
+
+def is_containerd(path):
+    return os.path.basename(os.path.dirname(path)).startswith("toolcage-containerd-")
+
+
+def ctr(path, *words, check=True):
+    """What containerd's client prints."""
+    return subprocess.run(["ctr", "--address", path, "--namespace", "toolcage", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          timeout=60, check=check).stdout
+
+
 def command(name, place):
+    if name == "containerd":
+        return containerd(place)
     if name == "docker":
         program = shutil.which("dockerd", path=os.environ["PATH"] + ":/usr/sbin")
         options = ["--data-root", f"{place}/data", "--exec-root", f"{place}/exec", "--pidfile", f"{place}/pid", "-H", f"unix://{place}/socket",
@@ -59,6 +85,9 @@ def ask(path, method, target, body=None):
 
 def containers(path):
     """All that the engine has, running or not. Podman fails to list while one of them goes."""
+    if is_containerd(path):
+        tasks = {line.split()[0]: line.split()[2].lower() for line in ctr(path, "tasks", "list").splitlines()[1:]}
+        return [{"Id": name, "State": tasks.get(name, "created")} for name in ctr(path, "containers", "list", "-q").split()]
     for _ in range(20):
         status, listed = ask(path, "GET", "/v1.40/containers/json?all=1")
         if status == 200:
@@ -75,6 +104,22 @@ def left(path, limit=20):
     return containers(path)
 
 
+def kill(path, one):
+    """A container's processes, by the engine itself."""
+    if is_containerd(path):
+        ctr(path, "tasks", "kill", "--signal", "SIGKILL", one, check=False)
+    else:
+        ask(path, "POST", f"/v1.40/containers/{one}/kill")
+
+
+def remove(path, one):
+    if is_containerd(path):
+        ctr(path, "tasks", "delete", "--force", one, check=False)
+        ctr(path, "containers", "delete", one, check=False)
+    else:
+        ask(path, "DELETE", f"/v1.40/containers/{one}?force=1")
+
+
 def limits():
     """Podman sets limits of its own, above the caller's, unless it is told."""
     hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
@@ -83,6 +128,8 @@ def limits():
 
 
 def answers(path):
+    if is_containerd(path):
+        return os.path.exists(path) and "Server" in ctr(path, "version", check=False)
     with contextlib.suppress(OSError, http.client.HTTPException):
         return ask(path, "GET", "/v1.40/version")[0] == 200
     return False

@@ -8,9 +8,9 @@
 
 void tc_engine_config_visit(struct tc_wire *w, struct tc_engine_config *config)
 {
-    char **texts[] = {&config->engine, &config->repository, &config->tag, &config->name,
-                      &config->create};
-    tc_wire_format(w, "engine-1");
+    char **texts[] = {&config->engine, &config->repository, &config->tag,   &config->name,
+                      &config->create, &config->client,     &config->label, &config->runtime};
+    tc_wire_format(w, "engine-2");
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         tc_wire_str(w, texts[i]);
     tc_wire_i64(w, &config->patience_ms);
@@ -21,10 +21,9 @@ void tc_engine_config_visit(struct tc_wire *w, struct tc_engine_config *config)
 
 void tc_engine_config_done(struct tc_engine_config *config)
 {
-    free(config->engine);
-    free(config->repository);
-    free(config->tag);
-    free(config->name);
-    free(config->create);
+    char *texts[] = {config->engine, config->repository, config->tag,   config->name,
+                     config->create, config->client,     config->label, config->runtime};
+    for (size_t i = 0; i < TC_COUNT(texts); i++)
+        free(texts[i]);
     *config = (struct tc_engine_config){0};
 }

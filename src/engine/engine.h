@@ -25,11 +25,14 @@ enum { TC_ENGINE_CONTROL = 3 };
 /* The first message: this, in a sealed memory file, the program for the image, and the engine's
  * socket (O_PATH). */
 struct tc_engine_config {
-    char *engine;     /* "podman" or "docker" */
+    char *engine;     /* "podman", "docker" or "containerd" */
     char *repository; /* of the image, which is made where it is missing */
     char *tag;
     char *name;          /* of the container */
-    char *create;        /* JSON: what it is to be */
+    char *create;        /* JSON: what it is to be, in the engine's words */
+    char *client;        /* the program that speaks to it; "": we do, by HTTP */
+    char *label;         /* for that program, KEY=VALUE */
+    char *runtime;       /* for that program; "": the engine's own */
     int64_t patience_ms; /* for each answer but the container's end */
     int64_t stale_s;     /* age from which a container of ours that does not run is removed */
     bool about;          /* tell who the engine is */

@@ -32,17 +32,10 @@ struct life {
  * ------------------------------------------------------------------------------------------------
  */
 
-static void say(int kind, const char *text)
-{
-    struct tc_engine_said said = {.kind = kind};
-    tc_engine_words(said.text, text);
-    (void)tc_send(TC_ENGINE_CONTROL, &said, sizeof(said), NULL, 0);
-}
-
 static bool fail(const struct life *l, const char *why)
 {
     _autofree_ char *text = tc_format("%s: %s", l->doing, why);
-    say(TC_ENGINE_FAILED, text ? text : "out of memory");
+    tc_engine_say(TC_ENGINE_FAILED, text ? text : "out of memory");
     return false;
 }
 
@@ -155,7 +148,7 @@ static bool start(struct life *l)
         good = fail_status(l, &a);
     tc_http_answer_done(&a);
     if (good)
-        say(TC_ENGINE_STARTED, "");
+        tc_engine_say(TC_ENGINE_STARTED, "");
     return good;
 }
 
@@ -212,11 +205,11 @@ static void remove_container(struct life *l)
     _autofree_ char *path = path_of(l, "?force=1&v=1"), *look = path_of(l, "/json");
     long status = path && look ? ask_regardless(l, "DELETE", path, patience, &why) : 0;
     if (status == 204 || status == 200 || status == 404)
-        say(TC_ENGINE_GONE, "");
+        tc_engine_say(TC_ENGINE_GONE, "");
     else if (status && is_gone(l, look, until, &why))
-        say(TC_ENGINE_GONE, "");
+        tc_engine_say(TC_ENGINE_GONE, "");
     else
-        say(TC_ENGINE_LEFT, why);
+        tc_engine_say(TC_ENGINE_LEFT, why);
 }
 
 /* ---- others of ours
@@ -267,7 +260,7 @@ static void sweep(struct life *l)
     }
     tc_http_answer_done(&a);
     _autofree_ char *text = tc_format("%u", gone);
-    say(TC_ENGINE_SWEPT, text ? text : "");
+    tc_engine_say(TC_ENGINE_SWEPT, text ? text : "");
 }
 
 static bool tell_about(struct life *l)
@@ -276,7 +269,7 @@ static bool tell_about(struct life *l)
     bool good = ask(l, "asking who it is", ASK(1, .method = "GET", .path = API "/version"), &a);
     _autofree_ char *text = good ? tc_engine_about(a.body.data ? a.body.data : "") : NULL;
     if (text)
-        say(TC_ENGINE_ABOUT, text);
+        tc_engine_say(TC_ENGINE_ABOUT, text);
     tc_http_answer_done(&a);
     return good;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "engine/client.h"
 #include "engine/life.h"
 
 enum { CONFIG, IMAGE, ENGINE, HANDED }; /* what comes with the first message */
@@ -45,8 +46,21 @@ static bool read_config(int fd, struct tc_engine_config *config)
         return false;
     tc_engine_config_visit(&w, config);
     return !w.failed && !w.left && config->engine && config->create && is_name(config->name) &&
-           is_name(config->repository) && is_name(config->tag) && config->patience_ms > 0 &&
-           config->patience_ms <= 600000;
+           config->client && config->label && config->runtime &&
+           (config->client[0] ? config->client[0] == '/'
+                              : is_name(config->repository) && is_name(config->tag)) &&
+           config->patience_ms > 0 && config->patience_ms <= 600000;
+}
+
+static bool live(const int *fds, const struct tc_engine_config *config)
+{
+    if (config->client[0])
+        return tc_engine_live_by_client(fds[ENGINE], config);
+    struct tc_http *http = tc_http_new(fds[ENGINE], TC_ENGINE_CONTROL);
+    if (http)
+        tc_engine_live(http, config, fds[IMAGE]);
+    tc_http_free(http);
+    return http != NULL;
 }
 
 int main(void)
@@ -65,10 +79,7 @@ int main(void)
         tc_engine_config_done(&config);
         return 2;
     }
-    struct tc_http *http = tc_http_new(fds[ENGINE], TC_ENGINE_CONTROL);
-    if (http)
-        tc_engine_live(http, &config, fds[IMAGE]);
-    tc_http_free(http);
+    bool lived = live(fds, &config);
     tc_engine_config_done(&config);
-    return http ? 0 : 1;
+    return lived ? 0 : 1;
 }

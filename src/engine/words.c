@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/strv.h"
 #include "engine/life.h"
 
@@ -21,6 +22,13 @@ void tc_engine_words(char to[TC_ENGINE_TEXT_MAX], const char *from)
     while (n && to[n - 1] == ' ')
         n--;
     memset(to + n, 0, TC_ENGINE_TEXT_MAX - n);
+}
+
+void tc_engine_say(int kind, const char *text)
+{
+    struct tc_engine_said said = {.kind = kind};
+    tc_engine_words(said.text, text);
+    (void)tc_send(TC_ENGINE_CONTROL, &said, sizeof(said), NULL, 0);
 }
 
 /* "crun version 1.8.1\ncommit: …" or "1.1.5+ds1": from the first digit to the end of the word. */

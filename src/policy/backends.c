@@ -24,6 +24,7 @@ enum { UNKNOWN = TC_STRENGTH_UNKNOWN };
     B("oci", CONTAINER, 1, 0, FILE_OPS | BUILD_TEST, IMAGE, OCI)      \
     B("podman", CONTAINER, 1, 0, 0, NONE, PODMAN)                     \
     B("docker", CONTAINER, 1, 0, 0, NONE, DOCKER)                     \
+    B("containerd", CONTAINER, 1, 0, 0, NONE, CONTAINERD)             \
     B("gvisor", SENTRY, 2, ASSISTED | HUMAN_APPROVE, 0, NONE, GVISOR) \
     B("firecracker", MACHINE, 3, MANUAL_ONLY, UNTRUSTED, NONE, FILE)  \
     B("qemu", MACHINE, 3, 0, 0, NONE, QEMU)                           \

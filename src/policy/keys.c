@@ -5,10 +5,8 @@
  * by name rather than taken for a spelling mistake. */
 #include "policy/keys.h"
 
-#include <stdio.h>
-#include <string.h>
+#include <stddef.h>
 
-#include "base/strv.h"
 #include "policy/format.h"
 #include "policy/parse.h"
 
@@ -239,9 +237,7 @@ const struct tc_key tc_keys[] = {
     {TC_IN(FILE), "backend", tc_set_backends, NONE, .type = "tables",
      .text = "Settings of backends.", .example = "[backend.oci]\nruntime = \"runc\""},
     {TC_IN(BACKENDS), "oci", tc_set_settings, NONE, .type = "table",
-     .text = "Settings of the "
-             "backend oci.",
-     .example = "[backend.oci]"},
+     .text = "Settings of the backend oci.", .example = "[backend.oci]"},
     {TC_IN(OCI), "runtime", tc_set_word, NONE, .choices = tc_words_runtime, .type = "word",
      .fallback = "the first that is installed, in this order",
      .text = "The container runtime, by name: it is looked for in the system's directories, and no "
@@ -274,13 +270,20 @@ const struct tc_key tc_keys[] = {
              "root; a rootless one listens at /run/user/UID/docker.sock. Environment variables "
              "are ignored.",
      .example = "socket = \"/run/user/1000/docker.sock\""},
-    {TC_IN(DOCKER), "runtime", tc_set_word, NONE, .choices = tc_words_runtime, .type = "word",
-     .fallback = "the engine's own",
-     .text = "The runtime with which dockerd makes the container, by the name that dockerd has "
-             "for it. runsc and kata are not supported: the cage is passed by descriptors, "
+    {TC_IN(DOCKER) | TC_IN(CONTAINERD), "runtime", tc_set_word, NONE, .choices = tc_words_runtime,
+     .type = "word", .fallback = "the engine's own",
+     .text = "The runtime with which the engine makes the container, by the name that the engine "
+             "has for it. runsc and kata are not supported: the cage is passed by descriptors, "
              "which a kernel of their own cannot take. Podman's runtime is chosen when its "
              "service is started: podman --runtime runc system service.",
      .example = "runtime = \"runc\""},
+    {TC_IN(BACKENDS), "containerd", tc_set_settings, NONE, .type = "table",
+     .text = "Settings of the backend containerd.", .example = "[backend.containerd]"},
+    {TC_IN(CONTAINERD), "socket", tc_set_socket, NONE, .type = "path",
+     .fallback = "/run/containerd/containerd.sock",
+     .text = "Where containerd listens. Who may use its socket is root. Environment variables are "
+             "ignored.",
+     .example = "socket = \"/run/k3s/containerd/containerd.sock\""},
     {TC_IN(BACKENDS), "qemu", tc_set_settings, NONE, .type = "table",
      .text = "Of the backend qemu.", .example = "[backend.qemu]"},
     {TC_IN(QEMU), "emulation", tc_set_bool, NONE, .type = "boolean", .fallback = "false",
@@ -300,9 +303,11 @@ const struct tc_key tc_keys[] = {
              "call of other layers is refused.",
      .example = "layers = [\"qemu\", \"process\"]"},
     {EACH_AND_SETUP, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "name or path",
-     .fallback = "the image default for backends oci, podman and docker, otherwise the host's "
-                 "system directories",
-     .text = "The root file system, for the backends oci, podman, docker and gvisor: the tool sees "
+     .fallback =
+         "the image default for backends oci, podman, docker and containerd, otherwise the host's "
+         "system directories",
+     .text = "The root file system, for the backends oci, podman, docker, containerd and gvisor: "
+             "the tool sees "
              "it read-only, in place of the host's system directories. It selects backend oci. A "
              "name from the image store (toolcage image list); with @sha256:… after it, exactly "
              "that content. Or a directory, written as a path (\"/\", \"./\", \"../\" or \"~/\" "
@@ -624,75 +629,3 @@ const struct tc_key tc_keys[] = {
      .example = "call = \"denied\""},
     {0},
 };
-
-const char *tc_scope_title(enum tc_scope scope)
-{
-    static const char *const titles[TC_SCOPE_COUNT] = {
-        [TC_SCOPE_FILE] = "the file",
-        [TC_SCOPE_TOOL] = "[tool.NAME]",
-        [TC_SCOPE_DEFAULTS] = "[defaults]",
-        [TC_SCOPE_SERVER] = "[server.NAME]",
-        [TC_SCOPE_SERVER_TOOL] = "[server.NAME.tool.NAME]",
-        [TC_SCOPE_ARGUMENT] = "arguments.NAME",
-        [TC_SCOPE_ITEMS] = "arguments.NAME.items",
-        [TC_SCOPE_FILESYSTEM] = "filesystem",
-        [TC_SCOPE_FS_ENTRY] = "an entry of readable, writable or unix_sockets",
-        [TC_SCOPE_NET_ENTRY] = "an entry of network",
-        [TC_SCOPE_SYSCALLS] = "syscalls",
-        [TC_SCOPE_STEERING] = "filesystem.steering",
-        [TC_SCOPE_SETUP] = "[tool.NAME.setup]",
-        [TC_SCOPE_SECRET] = "secrets.NAME",
-        [TC_SCOPE_MEMORY] = "memory",
-        [TC_SCOPE_OUTPUT] = "output",
-        [TC_SCOPE_ENV] = "env",
-        [TC_SCOPE_WORKSPACE] = "workspace",
-        [TC_SCOPE_REVIEW] = "review",
-        [TC_SCOPE_CLASS] = "[tier.NAME] or [risk.NAME]",
-        [TC_SCOPE_BACKENDS] = "[backend]",
-        [TC_SCOPE_OCI] = "[backend.oci]",
-        [TC_SCOPE_GVISOR] = "[backend.gvisor]",
-        [TC_SCOPE_PODMAN] = "[backend.podman]",
-        [TC_SCOPE_DOCKER] = "[backend.docker]",
-        [TC_SCOPE_QEMU] = "[backend.qemu]",
-        [TC_SCOPE_EGRESS] = "[egress]",
-        [TC_SCOPE_TEST] = "[[test]]",
-        [TC_SCOPE_TEST_FILE] = "a file of tests",
-    };
-    return titles[scope];
-}
-
-const struct tc_key *tc_key_find(enum tc_scope scope, const char *name)
-{
-    for (const struct tc_key *key = tc_keys; key->name; key++)
-        if ((key->scopes & 1u << scope) && tc_streq(key->name, name))
-            return key;
-    return NULL;
-}
-
-const struct tc_key *tc_key_nearest(enum tc_scope scope, const char *name)
-{
-    const struct tc_key *best = NULL;
-    struct tc_near nearest = {.name = name, .most = strlen(name) < 4 ? 1 : 2};
-    for (const struct tc_key *key = tc_keys; key->name; key++)
-        if ((key->scopes & 1u << scope) && tc_near_is(&nearest, key->name))
-            best = key;
-    return best;
-}
-
-void tc_key_range(const struct tc_key *key, char *out, size_t size)
-{
-    char low[TC_VALUE_TEXT_SIZE], high[TC_VALUE_TEXT_SIZE];
-    tc_strcopy(out, size, "");
-    if (key->max) {
-        tc_value_write(key->unit, key->min, low);
-        tc_value_write(key->unit, key->max, high);
-        (void)snprintf(out, size, "%s to %s", low, high);
-        return;
-    }
-    for (size_t i = 0, n = 0; key->choices && key->choices[i] && n < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%s",
-                              !i                    ? ""
-                              : key->choices[i + 1] ? ", "
-                                                    : " or ",
-                              key->choices[i]);
-}

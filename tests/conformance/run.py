@@ -34,7 +34,7 @@ from tap import become, check, plan, skip, skip_all
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-BACKENDS = ["process", "oci", "podman", "docker", "gvisor"]  # of the matrix
+BACKENDS = ["process", "oci", "podman", "docker", "containerd", "gvisor"]  # of the matrix
 NEEDS = {"net.allow": {"network": '["example.com:443"]'}, "net.inspect": {"network": '[{ host = "example.com", paths = ["/v1"] }]'},
          "net.secret": {"network": '["example.com:443"]', "secrets.KEY": '{ from = "env:PATH", hosts = ["example.com:443"], header = "X: \\u007bsecret}" }'},
          "limit.memory": {"memory": '"64MiB"'}, "limit.cpus": {"cpus": "0.5"}}

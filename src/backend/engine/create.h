@@ -13,9 +13,11 @@
 
 struct tc_engine_container {
     const char *image;
-    const char *call; /* for its label */
-    const char *talk; /* the directory, on the host */
-    uid_t uid;        /* of its first process, as the engine counts */
+    const char *call;    /* for its label */
+    const char *talk;    /* the directory, on the host */
+    const char *root;    /* of containerd's: a directory, in the place of an image */
+    const char *program; /* and our program's file */
+    uid_t uid;           /* of its first process, as the engine counts */
     gid_t gid;
     int64_t files, processes; /* limits that the runtime is to set, not to guess */
 };

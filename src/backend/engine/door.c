@@ -14,6 +14,13 @@
 #include "base/cleanup.h"
 #include "policy/settings.h"
 
+static const char *usual_place(const char *engine)
+{
+    return strcmp(engine, "podman") == 0       ? "/run/podman/podman.sock"
+           : strcmp(engine, "containerd") == 0 ? "/run/containerd/containerd.sock"
+                                               : "/run/docker.sock";
+}
+
 /* Rootless docker has a socket of each user's, too: it is named by who wants it, because to take
  * the one or the other by what is there would be to choose who has root's rights. */
 bool tc_engine_door_path(const char *engine, const struct tc_strv *settings, uid_t uid,
@@ -26,9 +33,8 @@ bool tc_engine_door_path(const char *engine, const struct tc_strv *settings, uid
     else if (strcmp(engine, "podman") == 0 && uid != 0)
         n = snprintf(ret->path, sizeof(ret->path), "/run/user/%u/podman/podman.sock", uid);
     else
-        n = snprintf(ret->path, sizeof(ret->path),
-                     strcmp(engine, "podman") == 0 ? "/run/podman/podman.sock"
-                                                   : "/run/docker.sock");
+        n = snprintf(ret->path, sizeof(ret->path), "%s", usual_place(engine));
+    ret->client = "";
     ret->fd = -1;
     return n > 0 && (size_t)n < sizeof(ret->path);
 }
@@ -42,6 +48,11 @@ static void say_start(const char *engine, const struct tc_engine_door *door,
                        "start it: systemctl %senable --now podman.socket, or: podman system "
                        "service --time=0 unix://%s",
                        user ? "--user " : "", door->path);
+    else if (strcmp(engine, "containerd") == 0)
+        (void)snprintf(lack->hint, sizeof(lack->hint),
+                       "start it: systemctl start containerd, or: containerd --address %s; another "
+                       "socket is named by [backend.containerd] socket",
+                       door->path);
     else
         (void)snprintf(lack->hint, sizeof(lack->hint),
                        "start it: systemctl %sstart docker, or: dockerd -H unix://%s; another "
@@ -75,6 +86,24 @@ static int connect_to(int fd)
     return TAKE_FD(sock);
 }
 
+/* containerd's own client comes with it. */
+static bool find_client(struct tc_engine_door *door, struct tc_engine_lack *lack)
+{
+    static const char *const places[] = {"/usr/bin/ctr", "/usr/local/bin/ctr", "/usr/sbin/ctr",
+                                         "/bin/ctr"};
+    for (size_t i = 0; i < TC_COUNT(places); i++)
+        if (access(places[i], X_OK) == 0) {
+            door->client = places[i];
+            return true;
+        }
+    lack->errnum = ENOENT;
+    lack->subject = "ctr";
+    (void)snprintf(lack->text, sizeof(lack->text),
+                   "containerd's own client, ctr, is not in /usr/bin or /usr/local/bin");
+    (void)snprintf(lack->hint, sizeof(lack->hint), "install it: it is a part of containerd");
+    return false;
+}
+
 bool tc_engine_door_open(const char *engine, uid_t uid, struct tc_engine_door *door,
                          struct tc_engine_lack *lack)
 {
@@ -96,6 +125,8 @@ bool tc_engine_door_open(const char *engine, uid_t uid, struct tc_engine_door *d
     errno = EPERM;
     if (uid == 0 && peer.uid != 0)
         return lacks(engine, door, lack, "an engine of another user's listens at");
+    if (strcmp(engine, "containerd") == 0 && !find_client(door, lack))
+        return false;
     door->fd = TAKE_FD(fd);
     return true;
 }

@@ -15,12 +15,14 @@ enum { TC_ENGINE_SOCKET_SIZE = 108 };
 struct tc_engine_door {
     char path[TC_ENGINE_SOCKET_SIZE]; /* as it was looked for */
     int fd;                           /* O_PATH; -1: none */
+    const char *client;               /* what speaks to it, static; "": we do */
     bool rootless;                    /* it runs with the caller's own id, which is not root's */
 };
 
 /* What is wrong with it, for messages. */
 struct tc_engine_lack {
     int errnum;
+    const char *subject; /* static; NULL: its socket */
     char text[160], hint[320];
 };
 

@@ -25,6 +25,13 @@ static int lower_docker(const struct tc_grant *grant, struct tc_plan *ret,
     return r < 0 ? r : tc_local_lower(grant, "docker", ret, err);
 }
 
+static int lower_containerd(const struct tc_grant *grant, struct tc_plan *ret,
+                            struct toolcage_error **err)
+{
+    int r = tc_image_denies(grant, err);
+    return r < 0 ? r : tc_local_lower(grant, "containerd", ret, err);
+}
+
 /* The engine listens where the policy's settings say, or in its usual place. */
 static char *absent(const struct tc_grant *grant, const char *engine)
 {
@@ -54,6 +61,11 @@ static char *absent_docker(const struct tc_grant *grant)
     return absent(grant, "docker");
 }
 
+static char *absent_containerd(const struct tc_grant *grant)
+{
+    return absent(grant, "containerd");
+}
+
 /* Not PATHS: a rootless engine's container stands in a user namespace in which the helper has no
  * right to look at the tool's memory. */
 #define HAS                                                                      \
@@ -77,4 +89,13 @@ const struct tc_front tc_docker_front = {
     .has = HAS,
     .lower = lower_docker,
     .absent = absent_docker,
+};
+
+const struct tc_front tc_containerd_front = {
+    .name = "containerd",
+    .summary = "a container of containerd's, and in it the walls of a process cage",
+    .provides = ~(tc_clauses)0,
+    .has = HAS,
+    .lower = lower_containerd,
+    .absent = absent_containerd,
 };

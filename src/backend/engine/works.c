@@ -21,6 +21,8 @@
 
 #include "backend/engine/create.h"
 #include "backend/engine/door.h"
+#include "backend/engine/root.h"
+#include "backend/engine/spec.h"
 #include "backend/engine/stages.h"
 #include "backend/engine/talk.h"
 #include "backend/escapes.h"
@@ -35,6 +37,7 @@
 #include "cage/proxy.h"
 #include "cage/slots.h"
 #include "engine/engine.h"
+#include "policy/settings.h"
 
 /* How long an engine may take for one answer; how old a container that does not run must be to be
  * nobody's. */
@@ -44,9 +47,10 @@ struct engine {
     struct tc_local_form form;
     struct tc_engine_door door;
     struct tc_engine_talk talk;
-    int control, poll; /* the socket to toolcage-engine; all that event() looks at */
-    int first;         /* pidfd of PID 1; -1: it has not come yet */
-    bool begun;        /* there may be a container */
+    struct tc_engine_root *root; /* of containerd's containers, else NULL */
+    int control, poll;           /* the socket to toolcage-engine; all that event() looks at */
+    int first;                   /* pidfd of PID 1; -1: it has not come yet */
+    bool begun;                  /* there may be a container */
     bool failed;
     char said[TC_ENGINE_TEXT_MAX], about[TC_ENGINE_TEXT_MAX];
 };
@@ -79,7 +83,7 @@ static int fail_door(struct tc_cage *cage, const char *subject, const struct tc_
     return tc_cage_fail(cage,
                         &(struct tc_why){.code = TOOLCAGE_EBACKEND,
                                          .stage = "runtime",
-                                         .subject = subject,
+                                         .subject = lack->subject ? lack->subject : subject,
                                          .errnum = lack->errnum,
                                          .hint = lack->hint},
                         -1, "%s: %s", cage->works->name, lack->text);
@@ -179,15 +183,42 @@ static char *image_tag(int program)
                      (uintmax_t)st.st_size, (uintmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
+/* containerd takes paths. */
+static int find_root(struct tc_cage *cage)
+{
+    struct engine *e = own(cage);
+    if (!e->door.client[0])
+        return 0;
+    e->root = malloc(sizeof(*e->root));
+    if (!e->root)
+        return tc_cage_fail_memory(cage, "start");
+    if (tc_engine_root_find(e->root) == 0)
+        return 0;
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                         .stage = "start",
+                                         .subject = "root",
+                                         .errnum = errno,
+                                         .hint = errno == ESTALE
+                                                     ? "the helper's program was replaced: make a "
+                                                       "new engine"
+                                                     : "`toolcage doctor` shows what this machine "
+                                                       "lacks"},
+                        -1, "cannot make the container's root");
+}
+
 static const char repository[] = "localhost/toolcage-init";
 
 static bool fill_config(const struct tc_cage *cage, int program, struct tc_engine_config *config)
 {
     static _Atomic bool swept;
     const struct engine *e = own(cage);
+    const char *runtime = tc_setting(&cage->plan->settings, "runtime");
     struct tc_engine_container c = {
         .call = cage->plan->call ? cage->plan->call : e->talk.name,
         .talk = e->talk.directory,
+        .root = e->root ? e->root->directory : NULL,
+        .program = e->root ? e->root->program : NULL,
         .files = own_limit(RLIMIT_NOFILE, FILES_MAX),
         .processes = own_limit(RLIMIT_NPROC, PROCESSES_MAX),
     };
@@ -196,14 +227,19 @@ static bool fill_config(const struct tc_cage *cage, int program, struct tc_engin
                                         .repository = strdup(repository),
                                         .tag = image_tag(program),
                                         .name = tc_format("toolcage-%s", e->talk.name),
+                                        .client = strdup(e->door.client),
+                                        .label = tc_format(TC_ENGINE_LABEL "=%s", c.call),
+                                        .runtime = strdup(runtime ? runtime : ""),
                                         .patience_ms = PATIENCE_MS,
                                         .stale_s = STALE_S,
                                         .about = !cage->plan->grant,
                                         .sweep = !atomic_exchange(&swept, true)};
     _autofree_ char *image = config->tag ? tc_format("%s:%s", repository, config->tag) : NULL;
     c.image = image;
-    config->create = image ? tc_engine_create(cage->plan, &c) : NULL;
-    return config->engine && config->repository && config->name && config->create;
+    if (image)
+        config->create = e->root ? tc_engine_spec(&c) : tc_engine_create(cage->plan, &c);
+    return config->engine && config->repository && config->name && config->client &&
+           config->label && config->runtime && config->create;
 }
 
 /* Its orders wait in the socket until it is there to read them. */
@@ -242,7 +278,8 @@ static int start(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct engine *e = own(cage);
-    if (find_program(cage) < 0 || tc_process_complete(cage) < 0 || tc_process_enforced(cage) < 0)
+    if (find_program(cage) < 0 || find_root(cage) < 0 || tc_process_complete(cage) < 0 ||
+        tc_process_enforced(cage) < 0)
         return -1;
     if (tc_engine_talk_open(&e->talk, p->trees.id) < 0)
         return fail_start(cage, "report socket");
@@ -360,7 +397,8 @@ static int event(struct tc_cage *cage)
         rc = take_first(cage);
     if (rc >= 0 && e->first >= 0)
         rc = tc_process_event(cage);
-    if (rc >= 0 && e->failed && !p->child.ready)
+    /* what we keep from coming may well fail */
+    if (rc >= 0 && e->failed && !p->child.ready && !p->asked_us)
         return fail_engine(cage, e->said);
     return rc;
 }
@@ -442,6 +480,7 @@ static void destroy(struct tc_cage *cage)
         for (size_t i = 0; i < TC_COUNT(fds); i++)
             if (fds[i] >= 0)
                 (void)close(fds[i]);
+        free(e->root);
     }
     tc_local_destroy(cage);
     free(e);
@@ -474,6 +513,11 @@ static bool trial_docker(struct tc_plan *ret)
     return trial("docker", ret);
 }
 
+static bool trial_containerd(struct tc_plan *ret)
+{
+    return trial("containerd", ret);
+}
+
 /* Who it is, whose rights it has, and what is known of its runtime. */
 static char *tell(const struct engine *e)
 {
@@ -502,3 +546,5 @@ static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
 
 const struct tc_works tc_podman_works = {.name = "podman", .trial = trial_podman, WORKS};
 const struct tc_works tc_docker_works = {.name = "docker", .trial = trial_docker, WORKS};
+const struct tc_works tc_containerd_works = {
+    .name = "containerd", .trial = trial_containerd, WORKS};

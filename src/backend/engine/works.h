@@ -5,6 +5,6 @@
 
 #include "backend/backend.h"
 
-extern const struct tc_works tc_podman_works, tc_docker_works;
+extern const struct tc_works tc_podman_works, tc_docker_works, tc_containerd_works;
 
 #endif

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""Calls in containers of podman and docker: engines that are absent, hostile or busy, tools that are, and whoever is killed meanwhile.
+"""Calls in containers of podman, docker and containerd: engines that are absent, hostile or busy, tools that are, and whoever is killed meanwhile.
 
-usage: engines.py TOOLCAGE podman|docker|none [USER]"""
+usage: engines.py TOOLCAGE podman|docker|containerd|none [USER]"""
 import json
 import os
 import pathlib
@@ -64,7 +64,7 @@ def absent():
     stale = socket.socket(socket.AF_UNIX)
     stale.bind(f"{PLACE}/stale")
     pathlib.Path(PLACE, "file").touch()
-    for kind, start_words in (("podman", "podman system service"), ("docker", "dockerd -H unix://")):
+    for kind, start_words in (("podman", "podman system service"), ("docker", "dockerd -H unix://"), ("containerd", "systemctl start containerd")):
         for path, what in ((f"{PLACE}/nothing", "no engine listens at"), (f"{PLACE}/file", "there is no socket at"), (f"{PLACE}/stale", "")):
             if path.endswith("stale"):
                 stale.close()
@@ -183,8 +183,29 @@ def image(path):
     tap.check(result["status"] == "ok" and result["stdout"]["text"] == "of the image\nrefused\nprivate\ndevice\n", "the root of an image is read-only, and all of it readable", result)
 
 
+def others_of_containerd(path):
+    """Of those with our label and one of our names an old one goes that does not run, and no other."""
+    root = f"{PLACE}/root"
+    age = {"old": "01H0000000", "new": "7ZZZZZZZZZ"}
+    names = [f"toolcage-{age[old]}{'A' * 16}" for old in ("old", "new")] + ["toolcage-mine", "mine"]
+    for name in (*names, f"toolcage-{age['old']}{'B' * 16}"):
+        label = [] if name.endswith("B") else ["--label", "toolcage.call=x"]
+        engines.ctr(path, "containers", "create", "--rootfs", *label, root, name, "/nothing")
+    call(policy(KIND, path), "true")
+    deadline = time.monotonic() + 20
+    while len(engines.containers(path)) > 4 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    there = {one["Id"] for one in engines.containers(path)}
+    tap.check(names[0] not in there and there == {*names[1:], f"toolcage-{age['old']}{'B' * 16}"}, "what is left of ours goes, containers of others are not touched", there)
+    for one in there:
+        engines.remove(path, one)
+
+
 def others(path):
     """Containers that are not ours stay, whatever they are called."""
+    if KIND == "containerd":
+        others_of_containerd(path)
+        return
     made = engines.left(path)
     images = [one for one in engines.ask(path, "GET", "/v1.40/images/json")[1] if any("toolcage-init" in tag for tag in one["RepoTags"] or [])]
     kept = []
@@ -229,14 +250,14 @@ def running(token):
 def kill_containers(path):
     for one in engines.containers(path):
         if one["State"] == "running":
-            engines.ask(path, "POST", f"/v1.40/containers/{one['Id']}/kill")
+            engines.kill(path, one["Id"])
 
 
 def kills(path, rounds):
     """Whoever is killed, at whatever moment: the tool ends, the container goes, the next call works."""
     abandoned = set()
     for number in range(rounds):
-        for victim in ("toolcage", "toolcage-helper", "toolcage-engine", "container"):
+        for victim in ("toolcage", "toolcage-helper", "toolcage-engine", "container", *(["ctr"] if KIND == "containerd" else [])):
             token = f"3{number}{len(victim)}4.{time.monotonic_ns() % 1000000}"
             process = start(policy(KIND, path, 'timeout = "60s"'), "sleep", token)
             wait = 0.08 * number if number < rounds - 1 else 3
@@ -267,7 +288,7 @@ def kills(path, rounds):
     result = call(policy(KIND, path), "true")
     tap.check(result["status"] == "ok", "and the next call works", result)
     for one in abandoned:
-        engines.ask(path, "DELETE", f"/v1.40/containers/{one}?force=1")
+        engines.remove(path, one)
 
 
 def late(path):
@@ -290,7 +311,7 @@ def doctor(path):
     """Where an engine stands in its usual place, it is tried, and named with its rights and its runtime."""
     if USER is not None:
         return
-    place = "/run/docker.sock" if KIND == "docker" else "/run/podman/podman.sock"
+    place = {"docker": "/run/docker.sock", "podman": "/run/podman/podman.sock", "containerd": "/run/containerd/containerd.sock"}[KIND]
     script = (f"mkdir -p /run/toolcage {PLACE}/run && mount --bind /run/toolcage {PLACE}/run && mount -t tmpfs none /run && "
               f"mkdir -p /run/toolcage {os.path.dirname(place)} && mount --bind {PLACE}/run /run/toolcage && ln -s {path} {place} && "
               f"exec {TOOLCAGE} doctor --json")
@@ -298,6 +319,11 @@ def doctor(path):
                           check=False, env=ENVIRONMENT)
     rows = {row["backend"]: row for row in json.loads(done.stdout)["backends"]} if done.stdout else {}
     said = rows.get(KIND, {}).get("mechanism", "")
+    if KIND == "containerd":  # its client does not say which runtime it uses
+        version = subprocess.run(["containerd", "--version"], capture_output=True, text=True, check=False).stdout.split()[2]
+        tap.check(rows.get(KIND, {}).get("works") and place in said and "with root's rights: who may use it is root" in said and f"containerd {version}" in said,
+                  "the doctor tries the engine, and says whose rights it has", (rows.get(KIND), done.stderr, version))
+        return
     version = subprocess.run([engines.runtime() or "runc", "--version"], capture_output=True, text=True, check=False).stdout.split()[2]
     tap.check(rows.get(KIND, {}).get("works") and place in said and "with root's rights: who may use it is root" in said and f"runc {version}" in said,
               "the doctor tries the engine, and says whose rights it has", (rows, done.stderr))
@@ -326,7 +352,7 @@ def main():
         with engines.started(KIND, USER) as path:
             for part in (life, image, others, many, late, doctor):
                 part(path)
-            kills(path, 4 if KIND == "docker" else 3)
+            kills(path, {"docker": 4, "podman": 3, "containerd": 4}[KIND])
             tap.check(engines.left(path) == [], "no container is left", engines.containers(path))
     except engines.Absent as why:
         tap.skip_all(why)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backend/engine/create.h"
+#include "backend/engine/spec.h"
 #include "cage/orders.h"
 #include "test.h"
 
@@ -68,6 +69,57 @@ static void a_rootless_one_has_one_right(void **state)
     assert_string_equal(json_string_value(json_array_get(add, 0)), "SETFCAP");
     assert_string_equal(text_at(host, "Runtime"), "runc");
     json_decref(c);
+}
+
+static json_t *spec(uid_t uid)
+{
+    struct tc_engine_container c = {.talk = "/run/toolcage/engine/01J",
+                                    .root = "/run/toolcage/engine-root",
+                                    .program = "/opt/a \"b\", \"c",
+                                    .uid = uid,
+                                    .gid = uid,
+                                    .files = 1024,
+                                    .processes = 2048};
+    _autofree_ char *text = tc_engine_spec(&c);
+    json_t *got = json_loads(text, 0, NULL);
+    assert_non_null(got);
+    return got;
+}
+
+/* The same of containerd's, which fills in nothing by itself: what is not here is not there. */
+static void a_described_one_has_nothing(void **state)
+{
+    static const char *const sets[] = {"bounding", "effective", "permitted", "inheritable",
+                                       "ambient"};
+    static const char *const apart[] = {"pid", "mount", "network", "ipc", "uts", "cgroup"};
+    (void)state;
+    for (int rootless = 0; rootless < 2; rootless++) {
+        json_t *c = spec(rootless ? 0 : 2000000001);
+        const json_t *process = json_object_get(c, "process"),
+                     *mounts = json_object_get(c, "mounts");
+        const json_t *spaces = json_object_get(json_object_get(c, "linux"), "namespaces");
+        assert_true(json_is_true(json_object_get(json_object_get(c, "root"), "readonly")));
+        assert_true(json_is_true(json_object_get(process, "noNewPrivileges")));
+        assert_int_equal(
+            json_integer_value(json_object_get(json_object_get(process, "user"), "uid")),
+            rootless ? 0 : 2000000001);
+        for (size_t i = 0; i < TC_COUNT(sets); i++)
+            assert_int_equal(
+                json_array_size(json_object_get(json_object_get(process, "capabilities"), sets[i])),
+                rootless && i < 3);
+        assert_int_equal(json_array_size(spaces), TC_COUNT(apart));
+        for (size_t i = 0; i < TC_COUNT(apart); i++) {
+            assert_string_equal(text_at(json_array_get(spaces, i), "type"), apart[i]);
+            assert_null(json_object_get(json_array_get(spaces, i), "path"));
+        }
+        assert_int_equal(json_array_size(mounts), 4);
+        assert_string_equal(text_at(json_array_get(mounts, 2), "source"), "/opt/a \"b\", \"c");
+        assert_string_equal(text_at(json_array_get(mounts, 3), "source"),
+                            "/run/toolcage/engine/01J");
+        assert_null(json_object_get(c, "hooks"));
+        assert_null(json_object_get(c, "annotations"));
+        json_decref(c);
+    }
 }
 
 static const char *const words[] = {"/bin/tool", "\xff\xfe", "", NULL};
@@ -132,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_container_has_nothing),
         cmocka_unit_test(a_rootless_one_has_one_right),
+        cmocka_unit_test(a_described_one_has_nothing),
         cmocka_unit_test(orders_say_what_the_box_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,16 +22,18 @@ static const char *const names[TC_FEATURE_COUNT] = {
 };
 
 /* The row of this feature: `| name: … | yes | no | yes |`. */
-static void find_row(const char *text, const char *name, char *cells[3])
+static void find_row(const char *text, const char *name, char *cells[6])
 {
     size_t n = strlen(name);
     for (const char *at = strstr(text, "| "); at; at = strstr(at + 1, "\n| ")) {
         at += *at == '\n';
         if (strncasecmp(at + 2, name, n) || at[2 + n] != ':')
             continue;
-        assert_int_equal(sscanf(at, "|%*[^|]| %m[a-z] | %m[a-z] | %m[a-z] | %m[a-z] | %m[a-z] |\n",
-                                &cells[0], &cells[1], &cells[2], &cells[3], &cells[4]),
-                         5);
+        assert_int_equal(sscanf(at,
+                                "|%*[^|]| %m[a-z] | %m[a-z] | %m[a-z] | "
+                                "%m[a-z] | %m[a-z] | %m[a-z] |\n",
+                                &cells[0], &cells[1], &cells[2], &cells[3], &cells[4], &cells[5]),
+                         6);
         return;
     }
     fail_msg("no row for %s", name);
@@ -39,11 +41,12 @@ static void find_row(const char *text, const char *name, char *cells[3])
 
 static void the_document_says_the_same(void **state)
 {
-    static const char *const backends[] = {"process", "oci", "podman", "docker", "gvisor"};
+    static const char *const backends[] = {"process", "oci",        "podman",
+                                           "docker",  "containerd", "gvisor"};
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     assert_int_equal(tc_read_file(AT_FDCWD, TEST_DOCS "/backends.md", &text), 0);
     for (size_t f = 0; f < TC_FEATURE_COUNT; f++) {
-        char *cells[5] = {NULL};
+        char *cells[6] = {NULL};
         find_row(text.data, names[f], cells);
         for (size_t b = 0; b < TC_COUNT(backends); b++) {
             bool has = tc_front_find(backends[b])->has & (tc_features)1 << f;

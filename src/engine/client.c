@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * containerd is asked by ctr, the client that it comes with. One run of it makes the container,
+ * starts it, waits for its end and removes it, and goes on with that when this process is killed;
+ * others see to it that nothing is left. What ctr prints is words for people, and names of
+ * containers of which ours are asked for again; what a tool may do does not depend on it. */
+#include "engine/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/strv.h"
+#include "base/sys.h"
+#include "engine/life.h"
+
+#define NAMESPACE "toolcage"
+#define NAME_BEGIN "toolcage-"
+
+enum { WORDS_MAX = 32, SAID_MAX = 16384, AFTERWARDS_MS = 5000, SWEEP_MAX = 100, TRIES = 3 };
+
+struct client {
+    const struct tc_engine_config *config;
+    int socket, spec;
+    char address[32], spec_path[32];
+};
+
+/* One run of ctr. */
+struct run {
+    pid_t pid;
+    int pidfd, out;
+    struct tc_buf said; /* the begin of what came */
+};
+
+/* ---- one run
+ * -----------------------------------------------------------------------------------------------
+ */
+
+/* It reaches the engine and reads the container's description by our descriptors. */
+static _Noreturn void become(const struct client *c, char **argv, int out, int which)
+{
+    static char *envp[] = {NULL};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int i = 0; i <= 2; i++)
+        if (null < 0 || dup2(i == which ? out : null, i) != i)
+            _exit(127);
+    (void)signal(SIGPIPE, SIG_DFL);
+    if (fcntl(c->socket, F_SETFD, 0) == 0 && fcntl(c->spec, F_SETFD, 0) == 0)
+        (void)execve(argv[0], argv, envp);
+    _exit(127);
+}
+
+/* which: what of it is read, its output (1) or its complaints (2). */
+static bool begin(const struct client *c, const char *const *words, int which, struct run *ret)
+{
+    char patience[32];
+    const char *argv[WORDS_MAX] = {c->config->client, "--address", c->address,
+                                   "--namespace",     NAMESPACE,   "--connect-timeout",
+                                   patience};
+    size_t count = 7;
+    int pair[2];
+    (void)snprintf(patience, sizeof(patience), "%dms", (int)c->config->patience_ms);
+    while (*words && count + 1 < WORDS_MAX)
+        argv[count++] = *words++;
+    *ret = (struct run){.pidfd = -1, .out = -1, .said = {.max = SAID_MAX}};
+    if (*words || pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+        return false;
+    ret->pid = tc_fork(&ret->pidfd);
+    if (ret->pid == 0)
+        become(c, (char **)(uintptr_t)argv, pair[1], which);
+    (void)close(pair[1]);
+    ret->out = pair[0];
+    return ret->pid > 0;
+}
+
+/* All of it is read, so that nothing waits for us; what is more than enough goes. */
+static bool drain(struct run *r)
+{
+    char bytes[4096];
+    ssize_t n;
+    while ((n = read(r->out, bytes, sizeof(bytes))) > 0)
+        if (r->said.len + (size_t)n < SAID_MAX)
+            tc_buf_add(&r->said, bytes, (size_t)n);
+    return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* Until it ends, its time is over (0: it has as long as nobody hangs up), or, after somebody has,
+ * a while more. Its exit code, or -1: it was ended. */
+static int finish(struct run *r, int patience_ms, int hangup)
+{
+    int64_t until = patience_ms ? tc_now_us() + (int64_t)patience_ms * 1000 : INT64_MAX;
+    struct pollfd p[] = {{r->pidfd, POLLIN, 0}, {r->out, POLLIN, 0}, {hangup, POLLIN, 0}};
+    int status = 0;
+    while (!p[0].revents) {
+        int64_t left = until == INT64_MAX ? -1 : (until - tc_now_us() + 999) / 1000;
+        if (until != INT64_MAX && left <= 0)
+            break;
+        if (poll(p, TC_COUNT(p), (int)left) < 0 && errno != EINTR)
+            break;
+        if (p[1].revents && !drain(r))
+            p[1].fd = -1;
+        if (p[2].revents) {
+            int64_t last = tc_now_us() + (int64_t)AFTERWARDS_MS * 1000;
+            until = until < last ? until : last;
+            p[2].fd = -1;
+        }
+    }
+    bool ended = p[0].revents;
+    (void)drain(r);
+    if (!ended)
+        (void)kill(r->pid, SIGKILL);
+    while (waitpid(r->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    (void)close(r->pidfd);
+    (void)close(r->out);
+    return ended && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A short one. Its exit code; -1: it did not end well, or not in time. */
+static int ask(const struct client *c, const char *const *words, int which, char **ret_said)
+{
+    struct run r;
+    int code = begin(c, words, which, &r) ? finish(&r, (int)c->config->patience_ms, -1) : -1;
+    if (ret_said)
+        *ret_said = tc_buf_steal(&r.said);
+    tc_buf_done(&r.said);
+    return code;
+}
+
+/* ---- the container
+ * -----------------------------------------------------------------------------------------------
+ */
+
+/* The last line says why. */
+static const char *last_line(char *said)
+{
+    size_t n = said ? strlen(said) : 0;
+    while (n && (unsigned char)said[n - 1] <= ' ')
+        said[--n] = '\0';
+    const char *line = n ? strrchr(said, '\n') : NULL;
+    line = line ? line + 1 : n ? said : "ctr ended without a word";
+    return strncmp(line, "ctr: ", 5) == 0 ? line + 5 : line;
+}
+
+/* From its making to its removal. PID 1's exit code is ctr's, too: whether the tool ran, PID 1
+ * itself has told. */
+static void run(const struct client *c)
+{
+    const struct tc_engine_config *config = c->config;
+    const char *words[WORDS_MAX] = {"run",        "--rm",    "--null-io",  "--config",
+                                    c->spec_path, "--label", config->label};
+    size_t count = 7;
+    struct run r;
+    if (config->runtime && config->runtime[0]) {
+        words[count++] = "--runc-binary";
+        words[count++] = config->runtime;
+    }
+    words[count++] = config->name;
+    int code = begin(c, words, 2, &r) ? finish(&r, 0, TC_ENGINE_CONTROL) : -1;
+    _autofree_ char *said = tc_buf_steal(&r.said);
+    if (code != 0)
+        tc_engine_say(TC_ENGINE_FAILED, last_line(said));
+    tc_buf_done(&r.said);
+}
+
+/* 1, 0, or -1 with *ret_why, owned. */
+static int is_there(const struct client *c, char **ret_why)
+{
+    _autofree_ char *filter = tc_format("id==%s", c->config->name);
+    const char *const words[] = {"containers", "list", "-q", filter, NULL};
+    _autofree_ char *said = NULL;
+    int code = filter ? ask(c, words, 1, &said) : -1;
+    if (code == 0)
+        return said && strstr(said, c->config->name);
+    free(*ret_why);
+    *ret_why = strdup("it does not say whether the container is there");
+    return -1;
+}
+
+static void remove_container(const struct client *c)
+{
+    const char *const end[] = {"tasks", "delete", "--force", c->config->name, NULL};
+    const char *const remove[] = {"containers", "delete", c->config->name, NULL};
+    _autofree_ char *why = NULL;
+    int there = is_there(c, &why);
+    for (int i = 0; i < TRIES && there != 0; i++) {
+        _autofree_ char *said = NULL;
+        (void)ask(c, end, 2, NULL); /* it may run no more */
+        if (ask(c, remove, 2, &said) != 0) {
+            free(why);
+            why = strdup(last_line(said));
+        }
+        there = is_there(c, &why);
+    }
+    tc_engine_say(there == 0 ? TC_ENGINE_GONE : TC_ENGINE_LEFT, there == 0 ? "" : why ? why : "");
+}
+
+/* ---- others of ours
+ * -----------------------------------------------------------------------------------------------
+ */
+
+/* Named by us, which says when, and older than any start takes. */
+static bool is_left(const struct client *c, const char *name)
+{
+    static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    const size_t begin = sizeof(NAME_BEGIN) - 1;
+    int64_t ms = 0;
+    if (strncmp(name, NAME_BEGIN, begin) != 0 || strlen(name) != begin + TC_ULID_SIZE - 1 ||
+        strspn(name + begin, digits) != TC_ULID_SIZE - 1)
+        return false;
+    for (size_t i = 0; i < 10; i++)
+        ms = ms * 32 + (strchr(digits, name[begin + i]) - digits);
+    return ms / 1000 < time(NULL) - c->config->stale_s;
+}
+
+/* ctr does not delete one that runs: by now it is somebody's. */
+static void sweep(const struct client *c)
+{
+    const char *const list[] = {"containers", "list", "-q", "labels.\"" TC_ENGINE_LABEL "\"", NULL};
+    _autofree_ char *said = NULL;
+    char *rest = NULL;
+    unsigned gone = 0, seen = 0;
+    if (ask(c, list, 1, &said) != 0 || !said)
+        return;
+    for (char *name = strtok_r(said, "\n", &rest); name && seen < SWEEP_MAX;
+         name = strtok_r(NULL, "\n", &rest)) {
+        const char *const words[] = {"containers", "delete", name, NULL};
+        if (!is_left(c, name))
+            continue;
+        seen++;
+        gone += ask(c, words, 2, NULL) == 0;
+    }
+    _autofree_ char *text = tc_format("%u", gone);
+    tc_engine_say(TC_ENGINE_SWEPT, text ? text : "");
+}
+
+/* "Server:\n  Version:  1.6.20~ds1\n". ctr does not say which runc it uses. */
+static bool tell_about(const struct client *c)
+{
+    static const char server[] = "Server:", version[] = "Version:";
+    const char *const words[] = {"version", NULL};
+    _autofree_ char *said = NULL;
+    int code = ask(c, words, 1, &said);
+    const char *at = code == 0 && said ? strstr(said, server) : NULL;
+    at = at ? strstr(at, version) : NULL;
+    if (!at) {
+        tc_engine_say(TC_ENGINE_FAILED, "asking who it is: it did not say");
+        return false;
+    }
+    at += sizeof(version) - 1;
+    at += strspn(at, " \t");
+    _autofree_ char *text = tc_format("containerd %.*s", (int)strcspn(at, " \t\n"), at);
+    tc_engine_say(TC_ENGINE_ABOUT, text ? text : "");
+    return true;
+}
+
+bool tc_engine_live_by_client(int socket, const struct tc_engine_config *config)
+{
+    struct client c = {.config = config, .socket = socket};
+    _autofd_ int spec = tc_memfd("engine-spec", config->create, strlen(config->create));
+    if (spec < 0)
+        return false;
+    c.spec = spec;
+    (void)snprintf(c.address, sizeof(c.address), "/proc/self/fd/%d", socket);
+    (void)snprintf(c.spec_path, sizeof(c.spec_path), "/proc/self/fd/%d", spec);
+    if (config->about && !tell_about(&c))
+        return true;
+    run(&c);
+    remove_container(&c);
+    if (config->sweep)
+        sweep(&c);
+    return true;
+}
