@@ -335,6 +335,57 @@ def a_neighbour_is_looked_into(s):
     return s.token in out
 
 
+# ---- one call after another: what is made ready for the second is made while the first is there ------------
+
+
+def made_ready():
+    """The next call's cage is begun some milliseconds after the call before, and a runtime takes its time."""
+    time.sleep(0.5 * PATIENCE)
+
+
+LEFT = """
+import os, sys
+token, places = sys.argv[1], ["/tmp", "/dev/shm", "/var/tmp", "/mnt", "/etc", "/run", "/.toolcage", "/"]
+for place in places:
+    try:
+        if sys.argv[2] == "leave":
+            open(os.path.join(place, token), "w").write(token)
+        elif token in os.listdir(place):
+            print("GOT", place)
+    except OSError:
+        pass
+print("looked")
+"""
+
+
+def a_later_call_finds_something(s):
+    engine = Engine(s)
+    for place in ("/tmp", "/dev/shm", "/var/tmp", "/mnt", "/etc", "/run", "/"):
+        s.ends.callback(lambda path: os.path.exists(path) and os.unlink(path), os.path.join(place, s.token))
+    outs = []
+    for what in ("leave", "look", "leave", "look"):
+        outs.append(engine.end(engine.start(PYTHON, "-I", "-c", LEFT, s.token, what)))
+        made_ready()
+    assert all("looked" in out for out in outs), outs
+    return any("GOT" in out for out in outs)
+
+
+def a_narrowed_policy_is_outlived(s):
+    """The secret is granted, and then no more: by what was made ready before, the next call still has it."""
+    kept = list(s.readable)
+    s.readable.append(s.path("secret"))
+    engine = Engine(s)
+    read = (s.program("files"), "read", s.secret)
+    first = engine.end(engine.start(*read))
+    assert s.token in first, first
+    made_ready()
+    s.readable[:] = kept
+    engine.step(policy=s.policy())
+    out = engine.end(engine.start(*read))
+    assert "missed" in out or "GOT" in out, out
+    return s.token in out
+
+
 def a_neighbours_memory_is_shared(s):
     """System V objects of one cage, looked for in another: ids are small numbers."""
     engine = Engine(s)
@@ -375,4 +426,6 @@ CASES = [
     ("a neighbour is killed", a_neighbour_is_killed, {}),
     ("a neighbour's descriptors are taken", a_neighbour_is_looked_into, {}),
     ("a neighbour's shared memory is read", a_neighbours_memory_is_shared, {}),
+    ("a later call finds what one has left", a_later_call_finds_something, {}),
+    ("a narrowed policy is outlived", a_narrowed_policy_is_outlived, {}),
 ]
