@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """The figures of docs/choosing.md: one call of a program that does nothing, and one of Python, by each backend that runs here, and by
-`podman run` and `docker run` of an image with the same program. Everything takes turns; what is absent is "not measured".
+`podman run`, `docker run` and `ctr run` of an image with the same program. Everything takes turns; what is absent is "not measured".
 
 usage: bench/choosing.py BUILDDIR [--rounds N] [--write]      --write puts them into docs/choosing.md"""
 import argparse
@@ -44,6 +44,9 @@ def engines_here(place, ends):
             path = ends.enter_context(engines.started(name))
         except engines.Absent as why:
             print(f"{name}: {why}", file=sys.stderr)
+            continue
+        if name == "containerd":
+            yield name, path, ["ctr", "--address", path, "run", "--rm", "--null-io", "--rootfs", str(root), "nothing"], {"PATH": os.environ["PATH"]}
             continue
         target = "/v4.0.0/libpod/images/import?reference=localhost/nothing:1" if name == "podman" else "/v1.40/images/create?fromSrc=-&repo=localhost/nothing&tag=1"
         engines.ask(path, "POST", target, image.read_bytes())
@@ -103,7 +106,7 @@ def table(times, options):
         count = len(re.findall(r"^processor", file.read(), re.M))
     lines.append(f"\nMedians of {options.rounds} rounds, each a whole process from start to end, in turns, as root on Linux {platform.release().split('-')[0]} "
                  f"with {count} processors, busy with other work: only the ratios of one run are to be quoted. The engines store images by vfs, "
-                 "which copies a whole image for each container; overlay is faster. `podman run` and `docker run` ran an image of one static program, "
+                 "which copies a whole image for each container; overlay is faster. `podman run`, `docker run` and containerd's `ctr run` ran a root of one static program, "
                  "without what a policy holds.")
     return "\n".join(lines)
 
