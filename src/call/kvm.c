@@ -199,28 +199,29 @@ static int boot(struct toolcage_engine *engine, const char *accel, int64_t limit
     return r < 0 ? r : 0;
 }
 
-/* How long it takes by emulation here and now; where it does not boot so either, the most that a
- * call waits. */
-static int calibrate(struct toolcage_engine *engine, int64_t *ret_ms, struct toolcage_error **err)
+static char *reason_of(const struct toolcage_result *result, const char *by, int64_t limit_ms)
+{
+    if (result->outcome.status == TOOLCAGE_STATUS_TIMEOUT)
+        return tc_format("a guest did not boot by %s within %" PRId64 ".%" PRId64 " s", by,
+                         limit_ms / 1000, limit_ms / 100 % 10);
+    return tc_format("a guest does not boot by %s: %s", by,
+                     result->error ? tc_error_message(result->error) : "its cage ended");
+}
+
+/* NULL in *ret_reason: it booted, in *ret_ms; else why not. */
+static int time_boot(struct toolcage_engine *engine, const char *accel, const char *by,
+                     int64_t limit_ms, int64_t *ret_ms, char **ret_reason,
+                     struct toolcage_error **err)
 {
     struct toolcage_call *call = NULL;
     int64_t began = tc_now_us();
-    int r = boot(engine, "tcg", BOOT_MS, &call, err);
-    int64_t took = (tc_now_us() - began) / 1000;
-    bool ran = r == 0 && call->result->outcome.status == TOOLCAGE_STATUS_OK;
+    int r = boot(engine, accel, limit_ms, &call, err);
+    *ret_ms = (tc_now_us() - began) / 1000;
+    if (r == 0 && call->result->outcome.status != TOOLCAGE_STATUS_OK &&
+        !(*ret_reason = reason_of(call->result, by, limit_ms)))
+        r = tc_fail_memory(err);
     tc_call_unref(call);
-    *ret_ms = !ran ? BOOT_MS : took * TIMES < LEAST_MS ? LEAST_MS : took * TIMES;
     return r;
-}
-
-static char *reason_of(const struct toolcage_result *result, int64_t limit_ms)
-{
-    if (result->outcome.status == TOOLCAGE_STATUS_TIMEOUT)
-        return tc_format(DEVICE " is there, but a guest did not boot by it within %" PRId64
-                                ".%" PRId64 " s",
-                         limit_ms / 1000, limit_ms / 100 % 10);
-    return tc_format(DEVICE " is there, but a guest does not boot by it: %s",
-                     result->error ? tc_error_message(result->error) : "its cage ended");
 }
 
 static void to_one_line(char *text)
@@ -229,22 +230,26 @@ static void to_one_line(char *text)
         *text = (unsigned char)*text < ' ' ? ' ' : *text;
 }
 
+/* How long it takes by emulation here and now says how long it may take; where it does not boot so
+ * either, that is the most that a call waits. */
 static int try_boot(struct toolcage_engine *engine, struct tc_kvm *ret, struct toolcage_error **err)
 {
-    struct toolcage_call *call = NULL;
-    int64_t limit_ms;
-    int r = calibrate(engine, &limit_ms, err);
+    _autofree_ char *slow = NULL, *fast = NULL;
+    int64_t took_ms, limit_ms = BOOT_MS;
+    int r = time_boot(engine, "tcg", "emulation", BOOT_MS, &took_ms, &slow, err);
+    if (!slow)
+        limit_ms = took_ms * TIMES < LEAST_MS ? LEAST_MS : took_ms * TIMES;
     if (r == 0)
-        r = boot(engine, "kvm", limit_ms, &call, err);
-    if (r == 0) {
-        ret->boots = call->result->outcome.status == TOOLCAGE_STATUS_OK;
-        ret->reason = ret->boots ? NULL : reason_of(call->result, limit_ms);
-        if (ret->reason)
-            to_one_line(ret->reason);
-        r = ret->boots || ret->reason ? 0 : tc_fail_memory(err);
-    }
-    tc_call_unref(call);
-    return r;
+        r = time_boot(engine, "kvm", "it", limit_ms, &took_ms, &fast, err);
+    if (r < 0)
+        return r;
+    ret->boots = !fast;
+    if (fast)
+        ret->reason =
+            tc_format(DEVICE " is there, but %s%s%s", fast, slow ? "; and " : "", slow ? slow : "");
+    if (ret->reason)
+        to_one_line(ret->reason);
+    return ret->boots || ret->reason ? 0 : tc_fail_memory(err);
 }
 
 int tc_kvm_look(struct toolcage_engine *engine, const struct tc_strv *machine, bool again,

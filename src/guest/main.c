@@ -25,13 +25,24 @@
 
 enum { WAIT_MS = 10000 };
 
-/* The machine's supervisor reads the console. */
-static _Noreturn void fail(const char *what)
+/* The machine's supervisor reads the console. What a terminal has not sent yet is gone with the
+ * machine; what goes through the kernel's log has been sent when it is written (2: shown also where
+ * the kernel is told to be quiet). */
+static _Noreturn void end(const char *what, const char *how)
 {
-    (void)fprintf(stderr, TC_GUEST_LAST_WORD "%s: %s\n", what, strerror(errno));
-    (void)fflush(stderr);
+    FILE *log = fopen("/dev/kmsg", "we");
+    (void)fprintf(log ? log : stderr, "%s" TC_GUEST_LAST_WORD "%s%s\n", log ? "<2>" : "", what,
+                  how);
+    (void)fflush(NULL);
     (void)reboot(RB_AUTOBOOT);
     _exit(1);
+}
+
+static _Noreturn void fail(const char *what)
+{
+    char how[128];
+    (void)snprintf(how, sizeof(how), ": %s", strerror(errno));
+    end(what, how);
 }
 
 /* ---- file systems --------------------------------------------------------------------------- */
@@ -162,13 +173,6 @@ static _Noreturn void serve(void)
         port, port, &(struct tc_serve_place){.grants = TC_GUEST_GRANTS, .owner = TC_GUEST_ID});
 }
 
-static _Noreturn void say_that_it_runs(void)
-{
-    (void)fprintf(stderr, TC_GUEST_LAST_WORD TC_GUEST_RUNS "\n");
-    (void)reboot(RB_AUTOBOOT);
-    _exit(0);
-}
-
 int main(int argc, char **argv)
 {
     static const struct place first[] = {
@@ -181,8 +185,9 @@ int main(int argc, char **argv)
     }
     mount_all(first, TC_COUNT(first));
     open_console();
-    if (argc > 1 && strcmp(argv[1], TC_GUEST_TRY) == 0)
-        say_that_it_runs();
+    /* before it stand words of the kernel's that it does not know itself */
+    if (argc > 1 && strcmp(argv[argc - 1], TC_GUEST_TRY) == 0)
+        end(TC_GUEST_RUNS, "");
     load_modules();
     enter_image();
     mount_system();

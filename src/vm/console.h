@@ -22,7 +22,8 @@ bool tc_console_has(const struct tc_console *console, const char *text);
 /* The monitor has stopped the processor: by emulation that cannot be. A guest can print the same
  * words, and ends its own call by that. */
 bool tc_console_stuck(const struct tc_console *console);
-/* The last line that means something; cut to what can be shown. Owned; NULL: out of memory. */
+/* What the guest's first program said last, or the last line that means something; cut to what can
+ * be shown. Owned; NULL: out of memory. */
 char *tc_console_last_words(const struct tc_console *console);
 
 #endif

@@ -65,6 +65,8 @@ static void everything_else_does_not(void **state)
         {"toolcage-guest: it\n", "did not start in time", true},
         {"qemu: failed to initialize kvm: Permission denied\n", "initialize kvm: Permission",
          false},
+        {TC_GUEST_LAST_WORD "/dev/vda: No such\r\n[ 1.0] reboot: Restarting system\r\n",
+         "words: " TC_GUEST_LAST_WORD "/dev/vda: No such", false},
         {"Kernel panic - not syncing: \x1b[31m\n", "not syncing: ?[31m", false},
         {"KVM internal error. Suberror: 1\nEAX=0\n", "cannot go on", true},
         {"KVM: entry failed, hardware error 0x0\n", "cannot go on", true},
