@@ -61,7 +61,7 @@ struct tc_trees;
 struct tc_workspace;
 struct tc_observer;
 
-/* How long prepare() may take. */
+/* How long prepare() and destroy() may take. */
 enum tc_pace {
     TC_PACE_QUICK, /* it asks no file system of the host */
     TC_PACE_LOCAL, /* some paths are looked up on this machine's own disks */
@@ -85,26 +85,25 @@ struct tc_cage {
     /* out: read end of the tool's standard output, non-blocking; or, from some event() on, the
      * other end of its terminal, which takes what is typed, too */
     int out_fd;
-    int err_fd;          /* out: the same of standard error */
-    bool err_held;       /* out: what is in there is not the tool's, and stays until some event() */
-    int event_fd;        /* out: readable when event() has something to do; -1: never */
-    int exit_fd;         /* out: readable when the cage has ended whole; -1 again once reaped */
-    int notify_fd;       /* out, may appear later: served by notify(); -1: none */
-    int oom_fd;          /* out: wakes when the kernel killed for memory; -1: none */
-    uint32_t oom_events; /* what to ask epoll for on oom_fd */
-    bool running;        /* out: the tool runs, every wall stands */
+    int err_fd;         /* out: the same of standard error */
+    bool err_held;      /* out: what is in there is not the tool's, and stays until some event() */
+    int event_fd;       /* out: readable when event() has something to do; -1: never */
+    int exit_fd;        /* out: readable when the cage has ended whole; -1 again once reaped */
+    int64_t look_at_us; /* out: when event() has something to do all the same; 0: never */
+    bool running;       /* out: the tool runs, every wall stands */
     /* out: the tool and everything that it started have ended, and the outcome says how; what is
      * left of the cage ends by itself, and exit_fd tells when. */
     bool over;
-    enum tc_pace pace;     /* out of lease(): what prepare() may wait for */
-    bool sweep;            /* out of lease(): it is time to sweep(), once */
+    const char *limit;     /* out: that was reached, for which the cage is to end; NULL: none */
+    enum tc_pace pace;     /* out of make(): what prepare() may wait for */
+    bool sweep;            /* out of make(): it is time to sweep(), once */
     int64_t begun_us;      /* in: when the call came; its timeout counts from here */
     _Atomic bool unwanted; /* in: the call was answered already; prepare() may give up */
 };
 
 /* What a backend does with a cage. Those that can fail return 0, or -1 after tc_cage_fail(). None
  * waits for the tool: waiting is the supervisor's. All are called on the supervisor's one thread
- * and are quick, but for prepare() and release(), which may take long and are then called on a
+ * and are quick, but for prepare() and destroy(), which may take long and are then called on a
  * thread of their own: they use what is the cage's, and of the backend's own only what its comments
  * allow. */
 struct tc_works {
@@ -113,7 +112,7 @@ struct tc_works {
     /* -- every backend has these */
 
     /* Makes the cage's record and leases what the backend has for all cages. */
-    int (*lease)(struct tc_cage *cage);
+    int (*make)(struct tc_cage *cage);
     /* Begins to run the tool; fills the descriptors. */
     int (*start)(struct tc_cage *cage);
     /* Asks the tool to end (kill = false: SIGTERM), or ends the whole cage at once. */
@@ -124,37 +123,26 @@ struct tc_works {
     /* After the end: usage into the outcome; the name of the limit whose counter moved, or NULL. */
     const char *(*usage)(struct tc_cage *cage);
     /* Everything gone, whatever had been built; fine for half-built cages. Not before exit_fd is
-     * -1, be it that nothing ran or that it was reaped. */
-    void (*destroy)(struct tc_cage *cage);
+     * -1, be it that nothing ran or that it was reaped. With TC_PACE_QUICK false where that would
+     * take long: called on a thread of its own with TC_PACE_LONG it then lets go of what does, and
+     * the next one is quick. */
+    bool (*destroy)(struct tc_cage *cage, enum tc_pace pace);
 
     /* -- a backend leaves out what it has no use for; then what stands behind the arrow is so.
      * Called through the function of the same name below. */
 
     /* plan -> cage: everything that can be done before the call's own bytes are needed. -> done */
     int (*prepare)(struct tc_cage *cage);
-    /* event_fd is ready: sets `running` once every wall stands, and `over`; -1 when the cage failed
-     * to come up. -> nothing happened */
+    /* event_fd is ready, or the time has come: does a bounded share of work, and sets `running`
+     * once every wall stands, `limit` and `over`. A failure that it writes down ends the call; -1
+     * when the cage failed to come up. -> nothing happened */
     int (*event)(struct tc_cage *cage);
-    /* notify_fd is ready. Does a bounded share of work; a failure ends the call. -> nothing */
-    void (*notify)(struct tc_cage *cage);
-    /* Has the memory limit killed? Called when oom_fd woke. -> no */
-    bool (*oomed)(struct tc_cage *cage);
-    /* Processor time used so far by the whole cage in microseconds. -> -1, unknown */
-    int64_t (*cpu_us)(struct tc_cage *cage);
-    /* Memory that its processes share now, in bytes; 0 where the kernel bounds it. -> 0 */
-    int64_t (*shared_bytes)(struct tc_cage *cage);
     /* After the end: begins to gather changed files (and to commit a copied workspace when `commit`
-     * says so). A descriptor to wait for, then collected(); -1 when there is nothing to wait for.
-     * -> -1 */
+     * says so). A descriptor: it is called again when that is ready; -1: all is gathered. -> -1 */
     int (*collect)(struct tc_cage *cage, bool commit);
-    void (*collected)(struct tc_cage *cage);
     /* Nobody waits for the changes any more: ends the gathering, so that the descriptor becomes
      * ready; false when a commit has begun, which goes on. -> false */
-    bool (*uncollect)(struct tc_cage *cage);
-    /* Has the cage something that takes long to let go of? Then release() before destroy(). -> no
-     */
-    bool (*holds_much)(const struct tc_cage *cage);
-    void (*release)(struct tc_cage *cage);
+    bool (*cancel_collect)(struct tc_cage *cage);
     /* The smallest call, to see what works on this machine: true and a plan. -> false, nothing to
      * see */
     bool (*trial)(struct tc_plan *ret);
@@ -169,16 +157,9 @@ const struct tc_works *tc_works_at(size_t index);
  * is to be done. */
 int tc_cage_prepare(struct tc_cage *cage);
 int tc_cage_event(struct tc_cage *cage);
-void tc_cage_notify(struct tc_cage *cage);
-bool tc_cage_oomed(struct tc_cage *cage);
-int64_t tc_cage_cpu_us(struct tc_cage *cage);
-int64_t tc_cage_shared_bytes(struct tc_cage *cage);
 int tc_cage_collect(struct tc_cage *cage, bool commit);
-void tc_cage_collected(struct tc_cage *cage);
-bool tc_cage_uncollect(struct tc_cage *cage);
-bool tc_cage_holds_much(const struct tc_cage *cage);
-void tc_cage_release(struct tc_cage *cage);
-void tc_cage_destroy(struct tc_cage *cage);
+bool tc_cage_cancel_collect(struct tc_cage *cage);
+bool tc_cage_destroy(struct tc_cage *cage, enum tc_pace pace);
 bool tc_works_trial(const struct tc_works *works, struct tc_plan *ret);
 
 /* What this machine has for the cages of every backend; nobody's cage. */

@@ -93,9 +93,7 @@ struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outc
                             .out_fd = -1,
                             .err_fd = -1,
                             .event_fd = -1,
-                            .exit_fd = -1,
-                            .notify_fd = -1,
-                            .oom_fd = -1};
+                            .exit_fd = -1};
 }
 
 /* ---- slots that may be empty ---------------------------------------------------------------- */
@@ -116,61 +114,23 @@ int tc_cage_event(struct tc_cage *cage)
     return works_of(cage)->event ? cage->works->event(cage) : 0;
 }
 
-void tc_cage_notify(struct tc_cage *cage)
-{
-    if (works_of(cage)->notify)
-        cage->works->notify(cage);
-}
-
-bool tc_cage_oomed(struct tc_cage *cage)
-{
-    return works_of(cage)->oomed && cage->works->oomed(cage);
-}
-
-int64_t tc_cage_cpu_us(struct tc_cage *cage)
-{
-    return works_of(cage)->cpu_us ? cage->works->cpu_us(cage) : -1;
-}
-
-int64_t tc_cage_shared_bytes(struct tc_cage *cage)
-{
-    return works_of(cage)->shared_bytes ? cage->works->shared_bytes(cage) : 0;
-}
-
 int tc_cage_collect(struct tc_cage *cage, bool commit)
 {
     return works_of(cage)->collect ? cage->works->collect(cage, commit) : -1;
 }
 
-void tc_cage_collected(struct tc_cage *cage)
+bool tc_cage_cancel_collect(struct tc_cage *cage)
 {
-    if (works_of(cage)->collected)
-        cage->works->collected(cage);
-}
-
-bool tc_cage_uncollect(struct tc_cage *cage)
-{
-    return works_of(cage)->uncollect && cage->works->uncollect(cage);
-}
-
-bool tc_cage_holds_much(const struct tc_cage *cage)
-{
-    return works_of(cage)->holds_much && cage->works->holds_much(cage);
-}
-
-void tc_cage_release(struct tc_cage *cage)
-{
-    if (works_of(cage)->release)
-        cage->works->release(cage);
+    return works_of(cage)->cancel_collect && cage->works->cancel_collect(cage);
 }
 
 /* A call that failed before it had works has nothing but its input. */
-void tc_cage_destroy(struct tc_cage *cage)
+bool tc_cage_destroy(struct tc_cage *cage, enum tc_pace pace)
 {
     if (works_of(cage)->destroy)
-        cage->works->destroy(cage);
-    else
-        tc_cage_close_streams(cage);
+        return cage->works->destroy(cage, pace);
+    tc_cage_close_streams(cage);
+    return true;
 }
 
 bool tc_works_trial(const struct tc_works *works, struct tc_plan *ret)

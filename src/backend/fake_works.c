@@ -28,7 +28,7 @@ struct plain {
 
 #define PLAIN(cage) ((struct plain *)(cage)->priv)
 
-static int lease(struct tc_cage *cage)
+static int make(struct tc_cage *cage)
 {
     struct plain *p = calloc(1, sizeof(*p));
     if (!p)
@@ -167,11 +167,6 @@ static void reap(struct tc_cage *cage)
     cage->outcome->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-static int64_t cpu_us(struct tc_cage *cage)
-{
-    return PLAIN(cage)->reaped ? PLAIN(cage)->cpu_us : 0; /* it bounds none */
-}
-
 static const char *usage_plain(struct tc_cage *cage)
 {
     cage->outcome->cpu_us = PLAIN(cage)->cpu_us;
@@ -187,22 +182,23 @@ static const char *usage_fake(struct tc_cage *cage)
     return is_word(cage->plan, "limit") ? (limit ? limit : "memory") : NULL;
 }
 
-static void destroy(struct tc_cage *cage)
+static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 {
     struct plain *p = PLAIN(cage);
+    (void)pace;
     tc_cage_close_streams(cage);
     if (!p)
-        return;
+        return true;
     int own[] = {p->pidfd, p->in, p->out, p->err};
     for (size_t i = 0; i < TC_COUNT(own); i++)
         if (own[i] >= 0)
             (void)close(own[i]);
     free(p);
     cage->priv = NULL;
+    return true;
 }
 
-#define PLAIN_SLOTS \
-    .lease = lease, .signal = end, .reap = reap, .cpu_us = cpu_us, .destroy = destroy
+#define PLAIN_SLOTS .make = make, .signal = end, .reap = reap, .destroy = destroy
 
 const struct tc_works tc_fake_works = {
     .name = "fake", .start = start_fake, .usage = usage_fake, PLAIN_SLOTS};

@@ -102,9 +102,20 @@ struct tc_child {
     int pidfd;
     pid_t pid;
     pid_t first;             /* PID 1 of the cage where that is another process; else 0 */
+    int first_pidfd;         /* the backend's; -1: it has not come yet */
     bool ready, reaped;      /* the tool runs; it has ended, and been waited for */
     int64_t cpu_us, max_rss; /* of all that it was */
     int64_t segments;        /* bytes of those that nobody has attached, more than allowed; or 0 */
+};
+
+/* limits.c's. */
+struct tc_looks {
+    int64_t sample_at_us; /* processor time and shared memory; 0: not watched */
+    unsigned unseen;      /* how often in a row the time could not be read */
+    int oom_fd;           /* wakes when the kernel killed for memory; -1: none */
+    uint32_t oom_events;  /* what to ask for on it */
+    int64_t oom_at_us;    /* when to look for a kill that was announced; 0: none was */
+    int64_t oom_wait_us;  /* how long the last look was put off */
 };
 
 struct tc_process_cage {
@@ -128,10 +139,12 @@ struct tc_process_cage {
     struct tc_child child;
     struct tc_seccomp_changes *changes; /* of the profile; in the arena. NULL: none */
     bool shared;                        /* no namespaces: Landlock and seccomp alone */
-    int64_t asked_us;                   /* when it was asked to end everything; 0: not yet */
-    int64_t seen_cpu_us;                /* the last sample */
-    void *own;                          /* of the backend; it frees it */
-    struct tc_proxy *proxy;             /* the way out; NULL: there is none */
+    struct tc_looks looks;
+    int64_t asked_us;       /* when it was asked to end everything; 0: not yet */
+    int64_t seen_cpu_us;    /* the last sample */
+    bool released;          /* what takes long to let go of has gone */
+    void *own;              /* of the backend; it frees it */
+    struct tc_proxy *proxy; /* the way out; NULL: there is none */
 };
 
 /* Its PID 1, whoever made it. */
@@ -169,6 +182,12 @@ pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_box *box, int *r
 int tc_process_announce(const struct tc_process_host *host, int report);
 /* A root caller's child waits until its ids exist. 0, or -1 with errno. */
 int tc_process_map_ids(pid_t pid, const struct tc_box *box, int report);
+/* events.c: cage->event_fd, as which several descriptors are one; -1 is none. */
+int tc_events_open(struct tc_cage *cage);
+int tc_events_add(struct tc_cage *cage, int fd, uint32_t events);
+void tc_events_drop(struct tc_cage *cage, int fd);
+/* A copy of this connection is the report socket from here on. 0, or -1 with errno. */
+int tc_events_report(struct tc_cage *cage, int fd);
 /* run.c */
 int tc_process_run(struct tc_cage *cage);
 /* spawn.c */
@@ -177,7 +196,6 @@ int tc_process_start(struct tc_cage *cage);
  * keeps them until it says so. */
 void tc_process_close_ends(struct tc_cage *cage);
 int tc_process_event(struct tc_cage *cage);
-void tc_process_notify(struct tc_cage *cage);
 void tc_process_reap(struct tc_cage *cage);
 /* probe.c */
 bool tc_process_trial(struct tc_plan *ret);

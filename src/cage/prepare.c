@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/sys.h"
 #include "cage/cage.h"
+#include "cage/limits.h"
 #include "cage/proxy.h"
 #include "cage/ready.h"
 #include "cage/slots.h"
@@ -386,8 +387,8 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
     p->observer = TC_OBSERVER_NEW;
     p->form = form;
     p->own = form ? form->own : NULL;
-    p->child.report = p->child.theirs = p->child.pidfd = p->box.root = -1;
-    p->box.out = p->box.err = p->box.image = -1;
+    p->child.report = p->child.theirs = p->child.pidfd = p->child.first_pidfd = p->box.root = -1;
+    p->box.out = p->box.err = p->box.image = p->looks.oom_fd = -1;
     if ((form ? tc_process_host_get(cage->outcome, &p->host) : tc_process_choose(cage)) < 0)
         return -1;
     cage->pace = pace(cage);
@@ -468,7 +469,7 @@ int tc_process_complete(struct tc_cage *cage)
     p->box.rows = cage->plan->rows;
     p->box.columns = cage->plan->columns;
     p->box.landlock_abi = p->host->landlock_abi;
-    p->box.segments = tc_local_segments_max(cage);
+    p->box.segments = tc_limits_segments(cage);
     p->box.unix_sockets = cage->plan->unix_sockets;
     p->box.mounts = p->trees.mounts;
     p->box.mount_count = p->trees.mount_count;

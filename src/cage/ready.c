@@ -50,7 +50,8 @@ static void let_go(struct tc_ready *r)
         return;
     if (r->talk >= 0)
         (void)close(r->talk);
-    tc_local_destroy(&r->cage);
+    while (!tc_local_destroy(&r->cage, TC_PACE_LONG))
+        ;
     tc_buf_done(&r->key);
     tc_plan_done(&r->plan);
     tc_outcome_done(&r->outcome);
@@ -269,7 +270,7 @@ static void take_over(struct tc_process_cage *p, struct tc_ready *r)
     p->child = from->child;
     from->trees.id = (uid_t)-1;
     from->child = (struct tc_child){.report = -1, .theirs = -1, .pidfd = -1};
-    r->cage.exit_fd = r->cage.event_fd = r->cage.oom_fd = -1;
+    r->cage.exit_fd = r->cage.event_fd = from->looks.oom_fd = -1;
 }
 
 bool tc_ready_claim(struct tc_cage *cage)

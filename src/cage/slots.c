@@ -11,9 +11,9 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "cage/cage.h"
+#include "cage/limits.h"
 #include "cage/proxy.h"
 #include "cage/ready.h"
-#include "cage/sample.h"
 #include "cage/slots.h"
 #include "cage/spare.h"
 #include "observe/observe.h"
@@ -22,53 +22,6 @@
 #include "workspace/session.h"
 
 enum { PATIENCE_MS = 2000 };
-
-bool tc_local_oomed(struct tc_cage *cage)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    return p->group && tc_cgroup_oomed(p->group);
-}
-
-int64_t tc_local_cpu_us(struct tc_cage *cage)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_cgroup_usage usage = {.cpu_us = -1};
-    if (cage->over || p->child.reaped)
-        return p->child.cpu_us;
-    if (p->group) {
-        tc_cgroup_sample(p->group);
-        tc_cgroup_usage(p->group, &usage);
-    }
-    int64_t now = usage.cpu_us >= 0 ? usage.cpu_us : tc_sample_cpu(tc_process_first(p));
-    p->seen_cpu_us = now > p->seen_cpu_us ? now : p->seen_cpu_us;
-    return now;
-}
-
-/* Does nothing bound what its processes share, so that it has to be looked for? */
-static bool is_sampled(const struct tc_process_cage *p)
-{
-    bool bounded = p->group && p->group_limits.memory;
-    return !bounded && !(p->form && p->form->sentry);
-}
-
-int64_t tc_local_segments_max(const struct tc_cage *cage)
-{
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    const struct tc_limits *l = &cage->plan->limits;
-    /* PID 1 stands under the tool's filter: what the policy takes away is refused to it, too, and
-     * would be listed as the tool's */
-    bool can = !tc_strv_has(&cage->plan->syscalls_deny, "shmctl");
-    return l->memory_any && !p->shared && can && is_sampled(p) ? l->memory : 0;
-}
-
-int64_t tc_local_shared_bytes(struct tc_cage *cage)
-{
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    if (cage->over || p->child.reaped || !is_sampled(p))
-        return 0;
-    int64_t seen = tc_sample_shared(tc_process_first(p), cage->plan->limits.memory);
-    return seen > p->child.segments ? seen : p->child.segments;
-}
 
 /* What is no PID 1 has to end the rest itself, and gets time for it. */
 static int end_signal(struct tc_process_cage *p)
@@ -86,10 +39,10 @@ void tc_local_signal(struct tc_cage *cage, bool at_once)
     struct tc_process_cage *p = TC_PRIV(cage);
     if (p->child.pid <= 0 || p->child.reaped)
         return;
-    if (at_once) /* whom the kernel ends with PID 1 nobody reaps, so their times would be lost */
-        (void)tc_local_cpu_us(cage);
-    if (at_once)
+    if (at_once) {
+        tc_limits_end(cage);
         tc_proxy_kill(cage);
+    }
     (void)kill(p->child.pid, at_once ? end_signal(p) : SIGTERM);
     if (p->shared) /* somebody outside may have stopped it */
         (void)kill(p->child.pid, SIGCONT);
@@ -117,17 +70,9 @@ const char *tc_local_usage(struct tc_cage *cage)
     return u.pids_refused > 0 ? "pids" : NULL;
 }
 
-bool tc_local_holds_much(const struct tc_cage *cage)
+/* Only what is the cage's own. */
+static void release(struct tc_process_cage *p)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    if (!p || p->trees.remote)
-        return p != NULL;
-    return tc_workspace_large(&p->trees);
-}
-
-void tc_local_release(struct tc_cage *cage)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
     tc_session_let_go(&p->workspace);
     int *own[] = {&p->child.report, &p->child.theirs, &p->child.pidfd, &p->box.out, &p->box.err};
     for (size_t i = 0; i < TC_COUNT(own); i++) {
@@ -137,18 +82,16 @@ void tc_local_release(struct tc_cage *cage)
     }
     tc_observe_release(&p->observer);
     tc_trees_release(&p->trees);
+    p->released = true;
 }
 
-void tc_local_destroy(struct tc_cage *cage)
+static void drop(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    tc_cage_close_streams(cage);
-    if (!p)
-        return;
     tc_watcher_end(cage);
     tc_proxy_end(cage);
     tc_buf_done(&p->trusted);
-    tc_local_release(cage);
+    release(p);
     tc_ready_leave(p);
     tc_spare_leave(p);
     if (p->host)
@@ -164,6 +107,20 @@ void tc_local_destroy(struct tc_cage *cage)
     cage->trees = NULL;
     cage->workspace = NULL;
     cage->observer = NULL;
+}
+
+bool tc_local_destroy(struct tc_cage *cage, enum tc_pace pace)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    bool large = p && !p->released && (p->trees.remote || tc_workspace_large(&p->trees));
+    if (large && pace == TC_PACE_LONG)
+        release(p);
+    if (large)
+        return false;
+    tc_cage_close_streams(cage);
+    if (p)
+        drop(cage);
+    return true;
 }
 
 static void close_machine(void)

@@ -16,6 +16,7 @@
 #include "base/sys.h"
 #include "cage/cage.h"
 #include "cage/fix.h"
+#include "cage/limits.h"
 #include "cage/proxy.h"
 #include "cage/ready.h"
 #include "cage/spare.h"
@@ -177,20 +178,6 @@ static int start_cold(struct tc_cage *cage)
     return p->form && p->form->outer ? start_outer(cage) : clone_cold(cage, &p->box);
 }
 
-/* Two descriptors to wait for are one of the kernel's. */
-static int events_of(struct tc_cage *cage)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    const int fds[] = {p->child.report, tc_proxy_fd(cage)};
-    if (fds[1] < 0)
-        return p->child.report;
-    int both = tc_process_keep(&p->trees, epoll_create1(EPOLL_CLOEXEC));
-    for (size_t i = 0; i < TC_COUNT(fds) && both >= 0; i++)
-        if (epoll_ctl(both, EPOLL_CTL_ADD, fds[i], &(struct epoll_event){.events = EPOLLIN}) < 0)
-            return -1;
-    return both;
-}
-
 static void tell_observer(struct tc_process_cage *p)
 {
     const struct tc_box *box = &p->box;
@@ -225,11 +212,9 @@ int tc_process_start(struct tc_cage *cage)
         tc_process_close_ends(cage);
     else if (p->child.theirs >= 0)
         (void)close(TAKE_FD(p->child.theirs));
-    cage->event_fd = events_of(cage);
-    if (cage->event_fd < 0)
+    if (tc_events_open(cage) < 0 || tc_events_add(cage, p->child.report, EPOLLIN) < 0 ||
+        tc_events_add(cage, tc_proxy_fd(cage), EPOLLIN) < 0 || tc_limits_begin(cage) < 0)
         return fail_system(cage, "event descriptor");
-    if (p->group)
-        cage->oom_fd = tc_cgroup_oom_fd(p->group, &cage->oom_events);
     return 0;
 }
 
@@ -377,8 +362,8 @@ static int take_report(struct tc_cage *cage)
                                              .subject = "listener",
                                              .errnum = EMFILE},
                             -1, "the helper cannot take the cage's listener");
-    if (n == 0)
-        cage->event_fd = -1; /* closed: the end is told by exit_fd */
+    if (n == 0) /* closed: the end is told by exit_fd */
+        tc_events_drop(cage, p->child.report);
     if (n != (ssize_t)sizeof(r))
         return 0;
     if (r.kind == TC_REPORT_NETWORK)
@@ -387,7 +372,8 @@ static int take_report(struct tc_cage *cage)
     drop(fds + one, count > one ? count - one : 0);
     switch (r.kind) {
     case TC_REPORT_LISTENER:
-        tc_observe_take(cage, count ? fd : -1);
+        if (tc_observe_take(cage, count ? fd : -1) && tc_events_add(cage, fd, EPOLLIN) < 0)
+            return fail_system(cage, "listener");
         return 1;
     case TC_REPORT_TERMINAL:
         return take_terminal(cage, count ? fd : -1);
@@ -410,20 +396,26 @@ static int take_report(struct tc_cage *cage)
     }
 }
 
+/* What is notified is served here: the exec of the tool itself comes right after READY. */
+static void serve_listener(struct tc_cage *cage)
+{
+    if (tc_notify_share(cage))
+        return;
+    tc_events_drop(cage, cage->observer->listener);
+    tc_observe_release(cage->observer);
+}
+
 int tc_process_event(struct tc_cage *cage)
 {
     int rc;
     while ((rc = take_report(cage)) > 0)
         ;
-    return rc < 0 ? rc : tc_proxy_event(cage);
-}
-
-void tc_process_notify(struct tc_cage *cage)
-{
-    /* exec of the tool itself comes right after READY: take that first */
-    if (!TC_PRIV(cage)->child.ready)
-        (void)tc_process_event(cage);
-    tc_notify_share(cage);
+    if (rc < 0 || tc_proxy_event(cage) < 0)
+        return -1;
+    serve_listener(cage);
+    if (!cage->over)
+        tc_limits_look(cage);
+    return 0;
 }
 
 /* Did it end by itself without a last word? A runtime does when the kernel ended its container for

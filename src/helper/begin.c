@@ -12,14 +12,13 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/reserve.h"
 #include "helper/job.h"
-#include "helper/reserve.h"
 #include "workspace/held.h"
 #include "workspace/journal.h"
 #include "workspace/session.h"
 
 enum {
-    SAMPLE_US = 100000,
     BUSY_US = 5000000 /* that a call waits for a worker; then all of them hang */
 };
 
@@ -68,8 +67,6 @@ static bool watch_all(struct tc_running *j)
            tc_job_watch(j, TC_ROLE_ERR, c->err_held ? -1 : c->err_fd, EPOLLIN) &&
            tc_job_watch(j, TC_ROLE_EVENT, c->event_fd, EPOLLIN) &&
            tc_job_watch(j, TC_ROLE_EXIT, c->exit_fd, EPOLLIN) &&
-           tc_job_watch(j, TC_ROLE_NOTIFY, c->notify_fd, EPOLLIN) &&
-           tc_job_watch(j, TC_ROLE_OOM, c->oom_fd, c->oom_events) &&
            tc_job_watch(j, TC_ROLE_FEED, j->feed_to, EPOLLOUT);
 }
 
@@ -82,7 +79,6 @@ static void start(struct tc_running *j)
         return;
     }
     tc_job_mark(j, "start", j->started_us);
-    j->sample_at_us = l->cpu_time_ms || l->memory_any ? j->started_us + SAMPLE_US : 0;
     j->output[0].limit = j->output[1].limit = (size_t)l->output;
     j->output[0].all = j->output[1].all = j->plan.stream == TC_STREAM_ALL;
     if (watch_all(j))
@@ -168,7 +164,7 @@ void tc_job_prepare(struct tc_running *j)
     j->leased_us = tc_now_us();
     j->cage.begun_us = j->begun_us;
     j->end_at_us = timeout_ms ? j->begun_us + tc_us_of_ms(timeout_ms) : 0;
-    j->prepared = j->cage.works->lease(&j->cage);
+    j->prepared = j->cage.works->make(&j->cage);
 
     /* a hand-over costs two wake-ups: not for a moment in which nobody else's deadline waits */
     if (j->prepared == 0 && j->cage.pace > (is_alone(j) ? TC_PACE_LOCAL : TC_PACE_QUICK)) {

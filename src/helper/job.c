@@ -13,14 +13,12 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/reserve.h"
 #include "helper/deliver.h"
-#include "helper/reserve.h"
 
-enum { SAMPLE_US = 100000, UNSEEN_MAX = 10, READ_SHARE = 65536, FEED_SHARE = 65536 };
+enum { READ_SHARE = 65536, FEED_SHARE = 65536 };
 enum {
     LOOK_US = 100000,
-    OOM_FIRST_US = 1000,
-    OOM_LAST_US = 512000,    /* looks, each after twice the time: a second in all */
     CLEAR_US = 1000000,      /* for what ends by itself, or was told to, until it is told again */
     STUCK_US = 2000000,      /* that the kernel may take to end what was killed */
     GATHERING_US = 120000000 /* over what the gathering bounds itself to */
@@ -30,16 +28,13 @@ static void on_socket(struct tc_source *s, uint32_t events);
 static void on_output(struct tc_source *s, uint32_t events);
 static void on_event(struct tc_source *s, uint32_t events);
 static void on_exit_ready(struct tc_source *s, uint32_t events);
-static void on_notify(struct tc_source *s, uint32_t events);
-static void on_oom(struct tc_source *s, uint32_t events);
 static void on_feed(struct tc_source *s, uint32_t events);
 static void on_collected(struct tc_source *s, uint32_t events);
 
 static void (*const handlers[TC_ROLES])(struct tc_source *, uint32_t) = {
     [TC_ROLE_SOCKET] = on_socket,     [TC_ROLE_OUT] = on_output,
     [TC_ROLE_ERR] = on_output,        [TC_ROLE_EVENT] = on_event,
-    [TC_ROLE_EXIT] = on_exit_ready,   [TC_ROLE_NOTIFY] = on_notify,
-    [TC_ROLE_OOM] = on_oom,           [TC_ROLE_FEED] = on_feed,
+    [TC_ROLE_EXIT] = on_exit_ready,   [TC_ROLE_FEED] = on_feed,
     [TC_ROLE_COLLECT] = on_collected, [TC_ROLE_TYPED] = tc_terminal_typed,
 };
 
@@ -98,19 +93,20 @@ static void unwatch_cage(struct tc_running *j, enum tc_role but)
     for (int role = TC_ROLE_OUT; role < TC_ROLES; role++)
         if (role != (int)but)
             (void)tc_job_watch(j, (enum tc_role)role, -1, 0);
+    j->cage.look_at_us = 0;
 }
 
 static void work_release(struct tc_task *task)
 {
     struct tc_running *j = task->owner;
-    tc_cage_release(&j->cage);
+    (void)tc_cage_destroy(&j->cage, TC_PACE_LONG);
 }
 
 static void on_released(struct tc_task *task)
 {
     struct tc_running *j = task->owner;
     j->hold = TC_HOLD_NONE;
-    tc_cage_destroy(&j->cage);
+    (void)tc_cage_destroy(&j->cage, TC_PACE_QUICK);
 }
 
 /* What is left of the cage ends; how soon is the kernel's matter, or that of who ends the rest, and
@@ -131,14 +127,15 @@ void tc_job_clear(struct tc_running *j)
         await_end(j);
         return;
     }
-    if (tc_cage_holds_much(&j->cage)) {
-        j->hold = TC_HOLD_CLEARING;
-        j->task = (struct tc_task){.work = work_release, .done = on_released, .owner = j};
-        if (tc_workers_give(j->workers, &j->task) == 0)
-            return;
-        j->hold = TC_HOLD_NONE;
-    }
-    tc_cage_destroy(&j->cage);
+    if (tc_cage_destroy(&j->cage, TC_PACE_QUICK))
+        return;
+    j->hold = TC_HOLD_CLEARING;
+    j->task = (struct tc_task){.work = work_release, .done = on_released, .owner = j};
+    if (tc_workers_give(j->workers, &j->task) == 0)
+        return;
+    j->hold = TC_HOLD_NONE; /* at the cost of waiting here */
+    while (!tc_cage_destroy(&j->cage, TC_PACE_LONG))
+        ;
 }
 
 /* Clearing away is not what the host waits for. */
@@ -151,8 +148,7 @@ void tc_job_answer(struct tc_running *j)
         tc_output_finish(&j->output[i], 0, streams[i]);
         tc_output_done(&j->output[i]);
     }
-    j->end_at_us = j->kill_at_us = j->stuck_at_us = j->sample_at_us = j->refuse_at_us =
-        j->oom_at_us = 0;
+    j->end_at_us = j->kill_at_us = j->stuck_at_us = j->refuse_at_us = 0;
     j->ended = true;
     tc_reserve_open();
     tc_deliver(j);
@@ -198,7 +194,7 @@ static void read_output(struct tc_running *j, int stream, int share)
 /* A commit that has begun goes to its end, and the answer with it. */
 static void end_gathering(struct tc_running *j)
 {
-    if (!tc_cage_uncollect(&j->cage))
+    if (!tc_cage_cancel_collect(&j->cage))
         return;
     if (j->cancelled && !j->outcome.failure.code)
         j->outcome.status = TOOLCAGE_STATUS_CANCELLED;
@@ -295,7 +291,7 @@ static void gather(struct tc_running *j)
         return;
     }
     if (wait >= 0) /* then at the cost of waiting here */
-        tc_cage_collected(&j->cage);
+        (void)tc_cage_collect(&j->cage, commit);
     tc_job_answer(j);
 }
 
@@ -311,7 +307,7 @@ static void conclude(struct tc_running *j)
          stream++) /* every writer is gone: what is in the pipes is all */
         read_output(j, stream, INT32_MAX);
     unwatch_cage(j, TC_ROLES);
-    j->end_at_us = j->kill_at_us = j->stuck_at_us = j->sample_at_us = j->oom_at_us = 0;
+    j->end_at_us = j->kill_at_us = j->stuck_at_us = 0;
     if (j->plan.limits.output_kill &&
         (tc_output_over(&j->output[0]) || tc_output_over(&j->output[1])) && !j->limit)
         j->limit = "output";
@@ -344,7 +340,7 @@ static void on_collected(struct tc_source *s, uint32_t events)
     struct tc_running *j = s->owner;
     (void)events;
     (void)tc_job_watch(j, TC_ROLE_COLLECT, -1, 0);
-    tc_cage_collected(&j->cage);
+    (void)tc_cage_collect(&j->cage, false);
     j->hold = TC_HOLD_NONE;
     if (j->ended)
         tc_job_clear(j);
@@ -405,11 +401,9 @@ static bool tells_all(const struct tc_running *j)
     return j->cage.over && !j->trials;
 }
 
-static void on_event(struct tc_source *s, uint32_t events)
+static void hear(struct tc_running *j)
 {
-    struct tc_running *j = s->owner;
     bool was = j->cage.running, held = j->cage.err_held;
-    (void)events;
     int rc = tc_cage_event(&j->cage);
     if (j->cage.running && !was) {
         tc_job_mark(j, "walls", j->started_us);
@@ -424,57 +418,19 @@ static void on_event(struct tc_source *s, uint32_t events)
         return;
     }
     bool heard = !held || j->cage.err_held || tc_job_watch(j, TC_ROLE_ERR, j->cage.err_fd, EPOLLIN);
-    if (heard && tc_terminal_attach(j) &&
-        tc_job_watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN) &&
-        tc_job_watch(j, TC_ROLE_EVENT, j->cage.event_fd, EPOLLIN))
-        return;
-    (void)tc_job_not_watched(j);
-    begin_end(j, true);
-}
-
-static void on_notify(struct tc_source *s, uint32_t events)
-{
-    struct tc_running *j = s->owner;
-    (void)events;
-    /* The backend may close it, and a close alone does not end the watch: a cage cloned meanwhile
-     * holds a copy until its exec, and would wake a job that is no more. */
-    (void)tc_job_watch(j, TC_ROLE_NOTIFY, -1, 0);
-    tc_cage_notify(&j->cage);
-    if (j->cage.running && !j->running_us) {
-        tc_job_mark(j, "walls", j->started_us);
-        j->running_us = tc_now_us();
-    }
-    if (tells_all(j)) {
-        conclude(j);
-        return;
-    }
-    bool watched = tc_job_watch(j, TC_ROLE_NOTIFY, j->cage.notify_fd, EPOLLIN);
-    if (watched && !j->outcome.failure.code)
-        return;
-    if (!watched)
+    heard = heard && tc_terminal_attach(j);
+    if (!heard)
         (void)tc_job_not_watched(j);
-    begin_end(j, true);
+    if (j->outcome.failure.code)
+        begin_end(j, true);
+    else if (j->cage.limit && !j->limit)
+        stop_for(j, j->cage.limit);
 }
 
-/* Control groups of version 1 wake us when no memory is left, before the kernel has chosen and
- * counted its victim, and not again; and memory may turn up meanwhile. */
-static void look_for_kill(struct tc_running *j)
+static void on_event(struct tc_source *s, uint32_t events)
 {
-    j->oom_at_us = 0;
-    if (tc_cage_oomed(&j->cage)) {
-        stop_for(j, "memory");
-    } else if (j->oom_wait_us < OOM_LAST_US) {
-        j->oom_wait_us = j->oom_wait_us ? 2 * j->oom_wait_us : OOM_FIRST_US;
-        j->oom_at_us = tc_now_us() + j->oom_wait_us;
-    }
-}
-
-static void on_oom(struct tc_source *s, uint32_t events)
-{
-    struct tc_running *j = s->owner;
     (void)events;
-    j->oom_wait_us = 0;
-    look_for_kill(j);
+    hear(s->owner);
 }
 
 static void close_feed(struct tc_running *j)
@@ -558,9 +514,8 @@ void tc_job_attach(struct tc_running *j)
 
 int64_t tc_job_next(const struct tc_running *j)
 {
-    const int64_t times[] = {j->end_at_us,    j->kill_at_us == INT64_MAX ? 0 : j->kill_at_us,
-                             j->stuck_at_us,  j->sample_at_us,
-                             j->refuse_at_us, j->oom_at_us};
+    const int64_t times[] = {j->end_at_us, j->kill_at_us == INT64_MAX ? 0 : j->kill_at_us,
+                             j->stuck_at_us, j->refuse_at_us, j->cage.look_at_us};
     int64_t next = 0;
     for (size_t i = 0; i < TC_COUNT(times); i++)
         if (times[i] && (!next || times[i] < next))
@@ -583,43 +538,6 @@ static void on_deadline(struct tc_running *j)
     begin_end(j, false);
 }
 
-/* A limit that nobody can see reached is none. */
-static void sample_cpu(struct tc_running *j)
-{
-    int64_t used = tc_cage_cpu_us(&j->cage);
-    int errnum = errno;
-    if (used < 0) {
-        tc_reserve_open();
-        used = tc_cage_cpu_us(&j->cage);
-        (void)tc_reserve_close();
-    }
-    if (used > tc_us_of_ms(j->plan.limits.cpu_time_ms))
-        stop_for(j, "cpu_time");
-    j->unseen = used < 0 ? j->unseen + 1 : 0;
-    if (j->unseen < UNSEEN_MAX)
-        return;
-    bool full = errnum == EMFILE || errnum == ENFILE;
-    (void)tc_cage_fail(&j->cage,
-                       &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                        .stage = "limits",
-                                        .subject = "cpu_time",
-                                        .errnum = errnum,
-                                        .hint = full ? "raise this process's limits (ulimit -n)"
-                                                     : "mount /proc without hidepid, or give the "
-                                                       "caller a control group"},
-                       TC_CLAUSE_LIMIT_CPU_TIME,
-                       "the processor time of the call could not be read any more");
-    begin_end(j, true);
-}
-
-static void sample(struct tc_running *j)
-{
-    if (j->plan.limits.memory_any && tc_cage_shared_bytes(&j->cage) > j->plan.limits.memory)
-        stop_for(j, "memory");
-    else if (j->plan.limits.cpu_time_ms)
-        sample_cpu(j);
-}
-
 void tc_job_tick(struct tc_running *j, int64_t now)
 {
     if (j->end_at_us && now >= j->end_at_us)
@@ -630,15 +548,8 @@ void tc_job_tick(struct tc_running *j, int64_t now)
         begin_end(j, true);
     if (j->stuck_at_us && now >= j->stuck_at_us)
         leave_to_the_kernel(j);
-    if (j->oom_at_us && now >= j->oom_at_us)
-        look_for_kill(j);
-    if (j->sample_at_us && now >= j->sample_at_us) {
-        int64_t began = tc_now_us();
-        if (j->kill_at_us != INT64_MAX)
-            sample(j);
-        /* a tool with much to look at takes no more than a tenth of the loop's time */
-        j->sample_at_us = now + SAMPLE_US + 9 * (tc_now_us() - began);
-    }
+    if (j->cage.look_at_us && now >= j->cage.look_at_us)
+        hear(j);
 }
 
 void tc_job_end(struct tc_running *j)
@@ -667,7 +578,7 @@ void tc_job_free(struct tc_running *j)
 {
     unwatch_cage(j, TC_ROLES);
     tc_job_hang_up(j);
-    tc_cage_destroy(&j->cage);
+    (void)tc_cage_destroy(&j->cage, TC_PACE_QUICK);
     for (size_t i = 0; i < TC_COUNT(j->output); i++)
         tc_output_done(&j->output[i]);
     tc_plan_done(&j->plan);

@@ -22,8 +22,6 @@ enum tc_role {
     TC_ROLE_ERR,
     TC_ROLE_EVENT,
     TC_ROLE_EXIT,
-    TC_ROLE_NOTIFY,
-    TC_ROLE_OOM,
     TC_ROLE_FEED,
     TC_ROLE_TYPED,
     TC_ROLE_COLLECT,
@@ -60,10 +58,6 @@ struct tc_running {
     int64_t kill_at_us;     /* after TERM; 0: not ending; INT64_MAX: killed */
     int64_t stuck_at_us;    /* when a killed one should be gone; 0: not killed */
     int64_t refuse_at_us;   /* when a worker should have begun; 0: one has */
-    int64_t sample_at_us;   /* processor time; 0: not watched */
-    unsigned unseen;        /* how often in a row it could not be read */
-    int64_t oom_at_us;      /* when to look for a kill that was announced; 0: none was */
-    int64_t oom_wait_us;    /* how long the last look was put off */
     int feed_from, feed_to; /* standard input: memory file -> pipe */
     off_t fed;
     struct tc_terminal terminal;

@@ -112,19 +112,19 @@ bool tc_notify_serve(struct tc_cage *cage, int listener)
     return true;
 }
 
-void tc_notify_share(struct tc_cage *cage)
+bool tc_notify_share(struct tc_cage *cage)
 {
-    struct tc_observer *o = cage->observer;
-    for (int i = 0; i < SHARE && o->listener >= 0; i++) {
+    const struct tc_observer *o = cage->observer;
+    for (int i = 0; i < SHARE && o->here; i++) {
         struct pollfd ready = {.fd = o->listener, .events = POLLIN};
         if (poll(&ready, 1, 0) <= 0)
-            return;
-        bool ended = (ready.revents & POLLHUP) || o->refused >= REFUSED_MAX;
-        if (!ended && tc_notify_serve(cage, o->listener))
+            return true;
+        if ((ready.revents & POLLHUP) || o->refused >= REFUSED_MAX)
+            return false;
+        if (tc_notify_serve(cage, o->listener))
             continue;
-        if (!ended)
-            tc_notify_lost(cage, errno, "the helper could not answer a system call of the tool");
-        (void)close(o->listener); /* whoever waits gets ENOSYS, so nobody hangs */
-        cage->notify_fd = o->listener = -1;
+        tc_notify_lost(cage, errno, "the helper could not answer a system call of the tool");
+        return false;
     }
+    return true;
 }

@@ -14,12 +14,13 @@ static bool is_apart(const struct tc_observer *o)
     return o->of.watch >= TC_WATCH_PATHS || o->of.unix_sockets;
 }
 
-void tc_observe_take(struct tc_cage *cage, int listener)
+bool tc_observe_take(struct tc_cage *cage, int listener)
 {
     struct tc_observer *o = cage->observer;
     o->listener = listener;
-    cage->notify_fd = is_apart(o) ? -1 : listener;
     tc_seccomp_wake_here(listener);
+    o->here = listener >= 0 && !is_apart(o);
+    return o->here;
 }
 
 int tc_observe_begin(struct tc_cage *cage)
@@ -34,4 +35,5 @@ void tc_observe_release(struct tc_observer *o)
     if (o->listener >= 0)
         (void)close(o->listener);
     o->listener = -1;
+    o->here = false;
 }

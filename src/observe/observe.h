@@ -38,6 +38,7 @@ struct tc_observer {
     struct tc_observed of;
     bool running; /* what is notified is the tool's own */
     int listener; /* -1: none, or somebody else's by now */
+    bool here;    /* the helper itself serves it */
     int refused;  /* notifications answered with a refusal */
     /* of its loopback: ports that were seen listened on, and how often the tables were read */
     uint16_t ports[TC_PORTS_MAX];
@@ -53,8 +54,8 @@ struct tc_observer {
 #define TC_OBSERVER_NEW ((struct tc_observer){.listener = -1})
 
 /* observe.c */
-/* Takes the listener, which came out of the cage; -1: it has none. */
-void tc_observe_take(struct tc_cage *cage, int listener);
+/* Takes the listener, which came out of the cage; -1: it has none. Is it to be waited for here? */
+bool tc_observe_take(struct tc_cage *cage, int listener);
 /* The tool's first words follow: from here on what is notified is its own. Starts the process that
  * serves this cage alone, where it has one. 0, or -1 with errno. */
 int tc_observe_begin(struct tc_cage *cage);
@@ -71,8 +72,9 @@ struct tc_listed {
 
 /* Into the outcome; the same thing again is counted. */
 void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t count);
-/* A bounded share of those that wait, in the helper. */
-void tc_notify_share(struct tc_cage *cage);
+/* A bounded share of those that wait, in the helper; false: nothing more is to come of it, and the
+ * listener is to be closed, so that whoever waits gets ENOSYS and nobody hangs. */
+bool tc_notify_share(struct tc_cage *cage);
 
 /* watcher.c */
 /* Everything of the tool has ended: what was listed goes into the outcome. */

@@ -74,13 +74,15 @@ int tc_process_trees(struct tc_cage *cage);
 /* masks.c. A mask vanishes when a host program replaces the name under it; then the tool may have
  * seen what the policy denies, and the call has failed. */
 void tc_workspace_check_masks(struct tc_cage *cage);
-/* changes.c */
+/* collect.c: slots of struct tc_works */
 int tc_process_collect(struct tc_cage *cage, bool commit);
-void tc_process_collected(struct tc_cage *cage);
+bool tc_process_cancel_collect(struct tc_cage *cage);
+/* changes.c */
+/* Will anything come back to the host? */
+bool tc_process_commits(const struct tc_cage *cage, bool commit);
 /* What was changed in the writable paths, into *found; brings back what was copied. */
 void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *found);
 /* Remembers the first place of which a bound kept the gathering out. */
 void tc_process_left(struct tc_cage *cage, const struct tc_item *item, const char *relative);
-bool tc_process_uncollect(struct tc_cage *cage);
 
 #endif

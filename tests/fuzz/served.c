@@ -19,14 +19,14 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/reserve.h"
 #include "helper/inline.h"
 #include "helper/job.h"
-#include "helper/reserve.h"
 #include "version.h"
 
 /* ---- a machine with one kind of works, whose tools end at once ------------------------------ */
 
-static int lease(struct tc_cage *cage)
+static int make(struct tc_cage *cage)
 {
     cage->priv = cage;
     return 0;
@@ -57,15 +57,17 @@ static const char *usage(struct tc_cage *cage)
     return NULL;
 }
 
-static void destroy(struct tc_cage *cage)
+static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 {
+    (void)pace;
     INVARIANT(!cage->priv || cage->exit_fd == -1);
     cage->priv = NULL;
     tc_cage_close_streams(cage);
+    return true;
 }
 
 static const struct tc_works works = {.name = "w",
-                                      .lease = lease,
+                                      .make = make,
                                       .start = start,
                                       .signal = end,
                                       .reap = reap,

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +32,7 @@
 #include "cage/cage.h"
 #include "cage/enforce.h"
 #include "cage/image.h"
+#include "cage/limits.h"
 #include "cage/orders.h"
 #include "cage/proxy.h"
 #include "cage/slots.h"
@@ -48,7 +48,7 @@ struct engine {
     struct tc_engine_door door;
     struct tc_engine_talk talk;
     struct tc_engine_root *root; /* of containerd's containers, else NULL */
-    int control, poll;           /* the socket to toolcage-engine; all that event() looks at */
+    int control;                 /* the socket to toolcage-engine */
     int first;                   /* pidfd of PID 1; -1: it has not come yet */
     bool begun;                  /* there may be a container */
     bool failed;
@@ -99,12 +99,12 @@ static int open_door(struct tc_cage *cage, struct tc_engine_door *door)
     return good ? 0 : fail_door(cage, door->path, &lack);
 }
 
-static int lease(struct tc_cage *cage)
+static int make(struct tc_cage *cage)
 {
     struct engine *e = calloc(1, sizeof(*e));
     if (!e)
         return tc_cage_fail_memory(cage, "runtime");
-    e->control = e->poll = e->first = -1;
+    e->control = e->first = -1;
     e->talk = TC_ENGINE_NO_TALK;
     e->form = (struct tc_local_form){.apart = true, .mechanism = mechanism};
     if (open_door(cage, &e->door) < 0) {
@@ -263,14 +263,11 @@ static int send_config(struct tc_cage *cage)
 
 static int watch(struct tc_cage *cage)
 {
-    struct engine *e = own(cage);
-    e->poll = epoll_create1(EPOLL_CLOEXEC);
-    const int fds[] = {e->control, e->talk.listener, tc_proxy_fd(cage)};
-    for (size_t i = 0; i < TC_COUNT(fds); i++)
-        if (fds[i] >= 0 &&
-            epoll_ctl(e->poll, EPOLL_CTL_ADD, fds[i], &(struct epoll_event){.events = EPOLLIN}) < 0)
-            return fail_start(cage, "event descriptor");
-    cage->event_fd = e->poll;
+    const struct engine *e = own(cage);
+    tc_events_drop(cage, TC_PRIV(cage)->child.report); /* the control socket, until PID 1 comes */
+    if (tc_events_add(cage, e->control, EPOLLIN) < 0 ||
+        tc_events_add(cage, e->talk.listener, EPOLLIN) < 0)
+        return fail_start(cage, "event descriptor");
     return 0;
 }
 
@@ -325,9 +322,8 @@ static int take_first(struct tc_cage *cage)
     if (fd < 0)
         return 0;
     tc_engine_talk_close(&e->talk); /* the directory is nobody's way any more */
-    if (dup3(fd, p->child.report, O_CLOEXEC) < 0 ||
-        epoll_ctl(e->poll, EPOLL_CTL_ADD, p->child.report,
-                  &(struct epoll_event){.events = EPOLLIN}) < 0)
+    p->child.first_pidfd = e->first;
+    if (tc_events_report(cage, fd) < 0)
         return fail_start(cage, "report socket");
     if (join_group(cage) < 0)
         return -1;
@@ -352,8 +348,9 @@ static bool is_stage(const struct engine *e, const struct tc_process_cage *p)
 
 /* What it says of the engine is a stranger's text: it has made words of it, and they are bounded
  * here once more. */
-static void hear(struct engine *e)
+static void hear(struct tc_cage *cage)
 {
+    struct engine *e = own(cage);
     struct tc_engine_said said;
     ssize_t n;
     while (e->control >= 0 &&
@@ -367,7 +364,7 @@ static void hear(struct engine *e)
         }
     }
     if (e->control >= 0 && n == 0) { /* its end is told by exit_fd */
-        (void)epoll_ctl(e->poll, EPOLL_CTL_DEL, e->control, NULL);
+        tc_events_drop(cage, e->control);
         (void)close(TAKE_FD(e->control));
     }
 }
@@ -392,7 +389,7 @@ static int event(struct tc_cage *cage)
     int rc = 0;
     if (is_stage(e, p))
         return tc_process_event(cage);
-    hear(e);
+    hear(cage);
     if (e->first < 0)
         rc = take_first(cage);
     if (rc >= 0 && e->first >= 0)
@@ -401,32 +398,6 @@ static int event(struct tc_cage *cage)
     if (rc >= 0 && e->failed && !p->child.ready && !p->asked_us)
         return fail_engine(cage, e->said);
     return rc;
-}
-
-/* ---- samples
- * ---------------------------------------------------------------------------------------------- */
-
-/* Is there a process of the cage to look at? An engine takes its time to bring PID 1; and once it
- * has reaped it, that number is nobody's, or a stranger's, and we may hear of the end much later.
- */
-static bool is_there(const struct engine *e)
-{
-    struct pollfd first = {.fd = e->first, .events = POLLIN};
-    return e->first >= 0 && poll(&first, 1, 0) == 0;
-}
-
-static int64_t cpu_us(struct tc_cage *cage)
-{
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    if (!cage->over && !p->child.reaped && !is_there(own(cage)))
-        return p->seen_cpu_us;
-    int64_t used = tc_local_cpu_us(cage);
-    return used < 0 && !is_there(own(cage)) ? p->seen_cpu_us : used;
-}
-
-static int64_t shared_bytes(struct tc_cage *cage)
-{
-    return is_there(own(cage)) ? tc_local_shared_bytes(cage) : 0;
 }
 
 /* ---- its end
@@ -441,7 +412,7 @@ static void signal_cage(struct tc_cage *cage, bool at_once)
         return;
     if (at_once) {
         p->asked_us = p->asked_us ? p->asked_us : tc_now_us();
-        (void)cpu_us(cage);
+        tc_limits_end(cage);
         tc_proxy_kill(cage);
         tc_engine_talk_close(&e->talk);
     }
@@ -470,20 +441,22 @@ static void reap(struct tc_cage *cage)
     tc_process_reap(cage);
 }
 
-static void destroy(struct tc_cage *cage)
+static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct engine *e = p ? p->own : NULL;
+    if (!tc_local_destroy(cage, pace))
+        return false;
     if (e) {
-        const int fds[] = {e->door.fd, e->control, e->poll, e->first};
+        const int fds[] = {e->door.fd, e->control, e->first};
         tc_engine_talk_close(&e->talk);
         for (size_t i = 0; i < TC_COUNT(fds); i++)
             if (fds[i] >= 0)
                 (void)close(fds[i]);
         free(e->root);
     }
-    tc_local_destroy(cage);
     free(e);
+    return true;
 }
 
 /* ---- the doctor's trial
@@ -536,13 +509,10 @@ static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
         row->mechanism = tell(own(tried));
 }
 
-#define WORKS                                                                                  \
-    .probe = probe, .lease = lease, .prepare = prepare, .start = start, .event = event,        \
-    .notify = tc_process_notify, .oomed = tc_local_oomed, .signal = signal_cage, .reap = reap, \
-    .cpu_us = cpu_us, .shared_bytes = shared_bytes, .usage = tc_local_usage,                   \
-    .collect = tc_process_collect, .collected = tc_process_collected,                          \
-    .uncollect = tc_process_uncollect, .holds_much = tc_local_holds_much,                      \
-    .release = tc_local_release, .destroy = destroy,
+#define WORKS                                                                                    \
+    .probe = probe, .make = make, .prepare = prepare, .start = start, .event = event,            \
+    .signal = signal_cage, .reap = reap, .usage = tc_local_usage, .collect = tc_process_collect, \
+    .cancel_collect = tc_process_cancel_collect, .destroy = destroy,
 
 const struct tc_works tc_podman_works = {.name = "podman", .trial = trial_podman, WORKS};
 const struct tc_works tc_docker_works = {.name = "docker", .trial = trial_docker, WORKS};

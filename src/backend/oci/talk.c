@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -27,39 +26,17 @@ int tc_oci_talk_open(struct tc_oci_talk *talk, int bundle, uid_t id)
     return 0;
 }
 
-static int add(int poll, int fd)
-{
-    struct epoll_event wanted = {.events = EPOLLIN};
-    return epoll_ctl(poll, EPOLL_CTL_ADD, fd, &wanted);
-}
-
-int tc_oci_talk_watch(struct tc_oci_talk *talk, int report, int more)
-{
-    talk->poll = epoll_create1(EPOLL_CLOEXEC);
-    if (talk->poll < 0 || add(talk->poll, talk->listener) < 0 || add(talk->poll, report) < 0)
-        return -1;
-    return more < 0 ? 0 : add(talk->poll, more);
-}
-
-bool tc_oci_talk_accept(struct tc_oci_talk *talk, int report)
+int tc_oci_talk_accept(struct tc_oci_talk *talk)
 {
     _autofd_ int fd = talk->listener < 0 ? -1 : accept4(talk->listener, NULL, NULL, SOCK_CLOEXEC);
-    if (fd < 0)
-        return false;
-    /* at once, and whoever has a copy of it: the keeper is to hear of this */
-    (void)epoll_ctl(talk->poll, EPOLL_CTL_DEL, report, NULL);
-    (void)shutdown(report, SHUT_RDWR);
-    if (dup3(fd, report, O_CLOEXEC) < 0)
-        return false;
-    (void)close(TAKE_FD(talk->listener));
-    return add(talk->poll, report) == 0;
+    if (fd >= 0)
+        (void)close(TAKE_FD(talk->listener));
+    return TAKE_FD(fd);
 }
 
 void tc_oci_talk_close(struct tc_oci_talk *talk)
 {
     if (talk->listener >= 0)
         (void)close(talk->listener);
-    if (talk->poll >= 0)
-        (void)close(talk->poll);
     *talk = TC_OCI_NO_TALK;
 }

@@ -11,16 +11,14 @@
 #include <sys/types.h>
 
 struct tc_oci_talk {
-    int listener, poll; /* poll: readable when the listener or the report socket is */
+    int listener;
 };
-#define TC_OCI_NO_TALK ((struct tc_oci_talk){-1, -1})
+#define TC_OCI_NO_TALK ((struct tc_oci_talk){-1})
 
 /* In the directory "talk" of the bundle, for this id ((uid_t)-1: our own). 0, or -1 with errno. */
 int tc_oci_talk_open(struct tc_oci_talk *talk, int bundle, uid_t id);
-/* Both are watched from now on, and `more`; -1: no more. */
-int tc_oci_talk_watch(struct tc_oci_talk *talk, int report, int more);
-/* Puts the connection in the report socket's place, once; true then. */
-bool tc_oci_talk_accept(struct tc_oci_talk *talk, int report);
+/* The connection, once; -1: there is none yet. */
+int tc_oci_talk_accept(struct tc_oci_talk *talk);
 void tc_oci_talk_close(struct tc_oci_talk *talk);
 
 #endif

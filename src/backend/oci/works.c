@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "backend/escapes.h"
@@ -28,7 +30,6 @@
 #include "cage/enforce.h"
 #include "cage/image.h"
 #include "cage/orders.h"
-#include "cage/proxy.h"
 #include "cage/slots.h"
 #include "linux/mounts.h"
 #include "policy/settings.h"
@@ -292,7 +293,7 @@ static int find_runtime(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind
     return b->config ? 0 : tc_cage_fail_memory(cage, "runtime");
 }
 
-static int lease(struct tc_cage *cage)
+static int make(struct tc_cage *cage)
 {
     enum tc_oci_kind kind =
         strcmp(cage->works->name, "gvisor") == 0 ? TC_OCI_SENTRY : TC_OCI_KERNEL;
@@ -382,9 +383,8 @@ static int start(struct tc_cage *cage)
         tc_oci_ask(&o->asked, o->blank.path);
     if (!is_sentry(cage))
         return 0;
-    if (tc_oci_talk_watch(&o->talk, p->child.report, tc_proxy_fd(cage)) < 0)
+    if (tc_events_add(cage, o->talk.listener, EPOLLIN) < 0)
         return fail_bundle(cage, "report socket", "try again");
-    cage->event_fd = o->talk.poll;
     cage->err_held = o->platforms[1] != NULL;
     return 0;
 }
@@ -426,13 +426,23 @@ static int learn_platform(struct tc_cage *cage)
     return 0;
 }
 
+/* In the report socket's place comes PID 1's, once. */
+static bool comes_first(struct tc_cage *cage)
+{
+    _autofd_ int fd = tc_oci_talk_accept(&own(cage)->talk);
+    if (fd < 0)
+        return false;
+    /* at once, and whoever has a copy of it: the keeper is to hear of this */
+    (void)shutdown(TC_PRIV(cage)->child.report, SHUT_RDWR);
+    return tc_events_report(cage, fd) == 0;
+}
+
 static int event(struct tc_cage *cage)
 {
-    struct tc_oci *o = own(cage);
     bool ran = cage->running;
     /* what the runtime's process said before, on the socket that PID 1's takes the place of */
     int rc = tc_process_event(cage);
-    if (rc == 0 && tc_oci_talk_accept(&o->talk, TC_PRIV(cage)->child.report)) {
+    if (rc == 0 && comes_first(cage)) {
         cage->err_held = false;
         rc = learn_platform(cage) < 0 || tell_inner(cage) < 0 ? -1 : tc_process_event(cage);
     }
@@ -493,14 +503,16 @@ static const char *usage(struct tc_cage *cage)
     return tc_local_usage(cage);
 }
 
-static void destroy(struct tc_cage *cage)
+static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 {
     struct tc_oci *o = cage->priv ? own(cage) : NULL;
     if (o)
         tc_oci_ready_over(o);
-    tc_local_destroy(cage);
+    if (!tc_local_destroy(cage, pace))
+        return false;
     if (o)
         drop(o);
+    return true;
 }
 
 /* ---- the doctor's trial
@@ -554,13 +566,10 @@ static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
         row->mechanism = describe(own(tried));
 }
 
-#define WORKS                                                                                 \
-    .probe = probe, .lease = lease, .prepare = prepare, .start = start, .event = event,       \
-    .notify = tc_process_notify, .oomed = tc_local_oomed, .signal = ask_to_end, .reap = reap, \
-    .cpu_us = tc_local_cpu_us, .shared_bytes = tc_local_shared_bytes, .usage = usage,         \
-    .collect = tc_process_collect, .collected = tc_process_collected,                         \
-    .uncollect = tc_process_uncollect, .holds_much = tc_local_holds_much,                     \
-    .release = tc_local_release, .destroy = destroy,
+#define WORKS                                                                          \
+    .probe = probe, .make = make, .prepare = prepare, .start = start, .event = event,  \
+    .signal = ask_to_end, .reap = reap, .usage = usage, .collect = tc_process_collect, \
+    .cancel_collect = tc_process_cancel_collect, .destroy = destroy,
 
 const struct tc_works tc_oci_works = {.name = "oci", .trial = trial_oci, WORKS};
 const struct tc_works tc_gvisor_works = {.name = "gvisor", .trial = trial_gvisor, WORKS};

@@ -112,7 +112,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     }
 }
 
-static int lease(struct tc_cage *cage)
+static int make(struct tc_cage *cage)
 {
     static const struct tc_local_form form = {.mechanism = mechanism};
     struct machine *m = calloc(1, sizeof(*m));
@@ -226,36 +226,31 @@ static int collect(struct tc_cage *cage, bool commit)
     return own(cage)->whole ? tc_process_collect(cage, commit) : -1;
 }
 
-static void destroy(struct tc_cage *cage)
+static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct machine *m = p ? p->own : NULL;
-    tc_local_destroy(cage);
+    if (!tc_local_destroy(cage, pace))
+        return false;
     if (!m)
-        return;
+        return true;
     if (m->talk >= 0)
         (void)close(m->talk);
     free(m->limit);
     free(m);
+    return true;
 }
 
 const struct tc_works tc_qemu_works = {
     .name = "qemu",
-    .lease = lease,
+    .make = make,
     .prepare = tc_process_prepare,
     .start = start,
     .event = tc_process_event,
-    .notify = tc_process_notify,
-    .oomed = tc_local_oomed,
     .signal = ask_to_end,
     .reap = tc_process_reap,
-    .cpu_us = tc_local_cpu_us,
-    .shared_bytes = tc_local_shared_bytes,
     .usage = usage,
     .collect = collect,
-    .collected = tc_process_collected,
-    .uncollect = tc_process_uncollect,
-    .holds_much = tc_local_holds_much,
-    .release = tc_local_release,
+    .cancel_collect = tc_process_cancel_collect,
     .destroy = destroy,
 };

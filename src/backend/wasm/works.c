@@ -24,7 +24,7 @@ static const char *inner(enum tc_clause clause)
     }
 }
 
-static int lease(struct tc_cage *cage)
+static int make(struct tc_cage *cage)
 {
     int rc = tc_process_lease(cage);
     if (cage->priv)
@@ -32,13 +32,11 @@ static int lease(struct tc_cage *cage)
     return rc;
 }
 
-#define WORKS(backend)                                                                             \
-    .name = (backend), .lease = lease, .prepare = tc_process_prepare, .start = tc_process_run,     \
-    .event = tc_process_event, .notify = tc_process_notify, .oomed = tc_local_oomed,               \
-    .signal = tc_local_signal, .reap = tc_process_reap, .cpu_us = tc_local_cpu_us,                 \
-    .shared_bytes = tc_local_shared_bytes, .usage = tc_local_usage, .collect = tc_process_collect, \
-    .collected = tc_process_collected, .uncollect = tc_process_uncollect,                          \
-    .holds_much = tc_local_holds_much, .release = tc_local_release, .destroy = tc_local_destroy
+#define WORKS(backend)                                                                       \
+    .name = (backend), .make = make, .prepare = tc_process_prepare, .start = tc_process_run, \
+    .event = tc_process_event, .signal = tc_local_signal, .reap = tc_process_reap,           \
+    .usage = tc_local_usage, .collect = tc_process_collect,                                  \
+    .cancel_collect = tc_process_cancel_collect, .destroy = tc_local_destroy
 
 const struct tc_works tc_wasm_works = {WORKS("wasm")};
 const struct tc_works tc_wasmedge_works = {WORKS("wasmedge")};

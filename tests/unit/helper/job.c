@@ -28,12 +28,14 @@ static struct {
     int file;
     bool fails; /* the start, after it made a process */
     bool runs;  /* the start is good */
-    int oom_fd; /* says that there is no memory; 0: nobody does */
-    bool oomed;
-    int kills, reaps, destroys;
+    int told;   /* the cage's event descriptor; 0: it has none */
+    bool reached, oomed;
+    int looks;
+    bool large; /* to let go of */
+    int kills, reaps, releases, destroys;
 } seen;
 
-static int lease(struct tc_cage *cage)
+static int make(struct tc_cage *cage)
 {
     cage->priv = &seen;
     return 0;
@@ -44,8 +46,7 @@ static int start(struct tc_cage *cage)
 {
     cage->exit_fd = seen.exit_pipe[0];
     cage->running = seen.runs;
-    cage->oom_fd = seen.oom_fd ? seen.oom_fd : -1;
-    cage->oom_events = EPOLLIN;
+    cage->event_fd = seen.told ? seen.told : -1;
     if (seen.runs)
         return 0;
     cage->out_fd = seen.file;
@@ -63,12 +64,14 @@ static void kill_it(struct tc_cage *cage, bool at_once)
         seen.exit_pipe[1] = close(seen.exit_pipe[1]);
 }
 
-static bool oomed(struct tc_cage *cage)
+/* Once it was told of something it looks again, twice. */
+static int event(struct tc_cage *cage)
 {
     uint64_t count;
-    (void)cage;
-    (void)!read(seen.oom_fd, &count, sizeof(count));
-    return seen.oomed;
+    (void)!read(seen.told, &count, sizeof(count));
+    cage->look_at_us = seen.looks++ < 2 ? tc_now_us() + 10000 : 0;
+    cage->limit = seen.reached && seen.looks > 2 ? "memory" : NULL;
+    return 0;
 }
 
 static const char *usage(struct tc_cage *cage)
@@ -90,19 +93,24 @@ static void reap(struct tc_cage *cage)
     cage->exit_fd = -1;
 }
 
-static void destroy(struct tc_cage *cage)
+static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 {
     if (!cage->priv)
-        return;
+        return true;
+    bool large = seen.large && !seen.releases;
+    seen.releases += large && pace == TC_PACE_LONG;
+    if (large)
+        return false;
     assert_int_equal(cage->exit_fd, -1);
     seen.destroys++;
     cage->priv = NULL;
+    return true;
 }
 
 static const struct tc_works works = {.name = "stubborn",
-                                      .lease = lease,
+                                      .make = make,
                                       .start = start,
-                                      .oomed = oomed,
+                                      .event = event,
                                       .signal = kill_it,
                                       .reap = reap,
                                       .usage = usage,
@@ -295,15 +303,15 @@ static void the_whole_input_comes(void **state)
 static struct tc_running *begin_that_is_told(int *ret_host)
 {
     seen.runs = true;
-    seen.oom_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    assert_true(seen.oom_fd > 0);
+    seen.told = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    assert_true(seen.told > 0);
     return begin(ret_host, TC_STDIN_NONE, -1);
 }
 
 static void tell(void)
 {
     const uint64_t one = 1;
-    assert_int_equal(write(seen.oom_fd, &one, sizeof(one)), sizeof(one));
+    assert_int_equal(write(seen.told, &one, sizeof(one)), sizeof(one));
 }
 
 static void ends_for(struct tc_running *j, int host, const char *limit)
@@ -316,32 +324,34 @@ static void ends_for(struct tc_running *j, int host, const char *limit)
         assert_null(j->outcome.limit);
     tc_job_free(j);
     (void)close(host);
-    (void)close(seen.oom_fd);
+    (void)close(seen.told);
 }
 
-static void a_kill_is_seen_that_comes_after_its_announcement(void **state)
+static void a_limit_that_is_seen_at_a_later_look_ends_it(void **state)
 {
     int host;
     (void)state;
+    seen.reached = true;
     struct tc_running *j = begin_that_is_told(&host);
+    assert_int_equal(tc_job_next(j), 0);
     tell();
-    turn(j, 20000);
+    turn(j, 5000);
     assert_int_equal(seen.kills, 0);
-    seen.oomed = true;
     turn(j, 200000);
     assert_int_equal(seen.kills, 1);
     ends_for(j, host, "memory");
 }
 
-static void memory_that_turned_up_ends_nothing(void **state)
+static void a_look_that_finds_nothing_ends_nothing(void **state)
 {
     int host;
     (void)state;
     struct tc_running *j = begin_that_is_told(&host);
     tell();
-    turn(j, 1500000);
+    turn(j, 200000);
+    assert_int_equal(seen.looks, 3);
     assert_int_equal(seen.kills, 0);
-    assert_int_equal(tc_job_next(j), 0); /* nobody looks for ever */
+    assert_int_equal(tc_job_next(j), 0);
     (void)close(seen.exit_pipe[1]);
     ends_for(j, host, NULL);
 }
@@ -357,6 +367,22 @@ static void a_good_end_does_not_hide_a_kill(void **state)
     assert_int_equal(seen.kills, 0);
 }
 
+static void what_takes_long_to_let_go_of_holds_up_nobody(void **state)
+{
+    int host;
+    (void)state;
+    seen.runs = seen.large = true;
+    struct tc_running *j = begin(&host, TC_STDIN_NONE, -1);
+    (void)close(seen.exit_pipe[1]);
+    turn(j, 200000);
+    assert_true(answered(host));
+    assert_int_equal(seen.releases, 1);
+    assert_int_equal(seen.destroys, 1);
+    assert_int_equal(j->hold, TC_HOLD_NONE);
+    tc_job_free(j);
+    (void)close(host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,9 +393,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(half_an_input_is_not_taken_for_the_whole, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_whole_input_comes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_kill_is_seen_that_comes_after_its_announcement, set_up,
+        cmocka_unit_test_setup_teardown(a_limit_that_is_seen_at_a_later_look_ends_it, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(memory_that_turned_up_ends_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_look_that_finds_nothing_ends_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_takes_long_to_let_go_of_holds_up_nobody, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_good_end_does_not_hide_a_kill, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("job", tests, NULL, NULL);

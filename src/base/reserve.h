@@ -2,9 +2,9 @@
  * Copyright The toolcage authors
  *
  * Descriptors that are kept back. To say how a call ended takes some: its counters, its changes,
- * its outcome. A helper that has no more than these begins no call. The loop's alone. */
-#ifndef TC_HELPER_RESERVE_H
-#define TC_HELPER_RESERVE_H
+ * its outcome. A helper that has no more than these begins no call. Its one thread's alone. */
+#ifndef TC_BASE_RESERVE_H
+#define TC_BASE_RESERVE_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "helper/reserve.h"
+#include "base/reserve.h"
 
 #include <fcntl.h>
 #include <stddef.h>

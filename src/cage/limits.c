@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cage/limits.h"
+
+#include <errno.h>
+#include <poll.h>
+
+#include "base/clock.h"
+#include "base/reserve.h"
+#include "cage/cage.h"
+#include "cage/sample.h"
+
+enum {
+    SAMPLE_US = 100000,
+    UNSEEN_MAX = 10,
+    OOM_FIRST_US = 1000,
+    OOM_LAST_US = 512000 /* looks, each after twice the time: a second in all */
+};
+
+/* ---- processor time ---- */
+
+/* Is there a process of the cage to look at? Where somebody else brings PID 1 it takes its time;
+ * and once it was reaped, that number is nobody's, or a stranger's, and we may hear of the end much
+ * later. */
+static bool is_there(const struct tc_process_cage *p)
+{
+    struct pollfd first = {.fd = p->child.first_pidfd, .events = POLLIN};
+    return !(p->form && p->form->apart) || (first.fd >= 0 && poll(&first, 1, 0) == 0);
+}
+
+/* So far, of the whole cage; -1 with errno: unknown. */
+static int64_t cpu_us(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_cgroup_usage usage = {.cpu_us = -1};
+    if (cage->over || p->child.reaped)
+        return p->child.cpu_us;
+    if (!is_there(p))
+        return p->seen_cpu_us;
+    if (p->group) {
+        tc_cgroup_sample(p->group);
+        tc_cgroup_usage(p->group, &usage);
+    }
+    int64_t now = usage.cpu_us >= 0 ? usage.cpu_us : tc_sample_cpu(tc_process_first(p));
+    p->seen_cpu_us = now > p->seen_cpu_us ? now : p->seen_cpu_us;
+    return now < 0 && !is_there(p) ? p->seen_cpu_us : now;
+}
+
+static int fail_unseen(struct tc_cage *cage, int errnum)
+{
+    bool full = errnum == EMFILE || errnum == ENFILE;
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                         .stage = "limits",
+                                         .subject = "cpu_time",
+                                         .errnum = errnum,
+                                         .hint = full ? "raise this process's limits (ulimit -n)"
+                                                      : "mount /proc without hidepid, or give the "
+                                                        "caller a control group"},
+                        TC_CLAUSE_LIMIT_CPU_TIME,
+                        "the processor time of the call could not be read any more");
+}
+
+/* A limit that nobody can see reached is none. */
+static void sample_cpu(struct tc_cage *cage)
+{
+    struct tc_looks *looks = &TC_PRIV(cage)->looks;
+    int64_t used = cpu_us(cage);
+    int errnum = errno;
+    if (used < 0) {
+        tc_reserve_open();
+        used = cpu_us(cage);
+        (void)tc_reserve_close();
+    }
+    if (used > tc_us_of_ms(cage->plan->limits.cpu_time_ms))
+        cage->limit = "cpu_time";
+    looks->unseen = used < 0 ? looks->unseen + 1 : 0;
+    if (looks->unseen >= UNSEEN_MAX)
+        (void)fail_unseen(cage, errnum);
+}
+
+/* ---- memory ---- */
+
+/* Does nothing bound what its processes share, so that it has to be looked for? */
+static bool is_sampled(const struct tc_process_cage *p)
+{
+    bool bounded = p->group && p->group_limits.memory;
+    return !bounded && !(p->form && p->form->sentry);
+}
+
+int64_t tc_limits_segments(const struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_limits *l = &cage->plan->limits;
+    /* PID 1 stands under the tool's filter: what the policy takes away is refused to it, too, and
+     * would be listed as the tool's */
+    bool can = !tc_strv_has(&cage->plan->syscalls_deny, "shmctl");
+    return l->memory_any && !p->shared && can && is_sampled(p) ? l->memory : 0;
+}
+
+/* What its processes share now; 0 where the kernel bounds it. */
+static int64_t shared_bytes(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    if (cage->over || p->child.reaped || !is_sampled(p) || !is_there(p))
+        return 0;
+    int64_t seen = tc_sample_shared(tc_process_first(p), cage->plan->limits.memory);
+    return seen > p->child.segments ? seen : p->child.segments;
+}
+
+/* Control groups of version 1 wake us when no memory is left, before the kernel has chosen and
+ * counted its victim, and not again; and memory may turn up meanwhile. */
+static void look_for_kill(struct tc_cage *cage)
+{
+    struct tc_looks *looks = &TC_PRIV(cage)->looks;
+    looks->oom_at_us = 0;
+    if (tc_cgroup_oomed(TC_PRIV(cage)->group)) {
+        cage->limit = "memory";
+    } else if (looks->oom_wait_us < OOM_LAST_US) {
+        looks->oom_wait_us = looks->oom_wait_us ? 2 * looks->oom_wait_us : OOM_FIRST_US;
+        looks->oom_at_us = tc_now_us() + looks->oom_wait_us;
+    }
+}
+
+static bool is_told(const struct tc_looks *looks)
+{
+    struct pollfd ready = {.fd = looks->oom_fd, .events = (short)looks->oom_events};
+    return looks->oom_fd >= 0 && poll(&ready, 1, 0) > 0;
+}
+
+/* ---- when to look ---- */
+
+static void set_time(struct tc_cage *cage)
+{
+    const struct tc_looks *looks = &TC_PRIV(cage)->looks;
+    bool first =
+        looks->oom_at_us && (!looks->sample_at_us || looks->oom_at_us < looks->sample_at_us);
+    cage->look_at_us = first ? looks->oom_at_us : looks->sample_at_us;
+}
+
+int tc_limits_begin(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_limits *l = &cage->plan->limits;
+    p->looks = (struct tc_looks){.oom_fd = -1};
+    if (l->cpu_time_ms || l->memory_any)
+        p->looks.sample_at_us = tc_now_us() + SAMPLE_US;
+    if (p->group)
+        p->looks.oom_fd = tc_cgroup_oom_fd(p->group, &p->looks.oom_events);
+    set_time(cage);
+    return tc_events_add(cage, p->looks.oom_fd, p->looks.oom_events);
+}
+
+static void sample(struct tc_cage *cage)
+{
+    const struct tc_limits *l = &cage->plan->limits;
+    if (l->memory_any && shared_bytes(cage) > l->memory)
+        cage->limit = "memory";
+    else if (l->cpu_time_ms)
+        sample_cpu(cage);
+}
+
+void tc_limits_look(struct tc_cage *cage)
+{
+    struct tc_looks *looks = &TC_PRIV(cage)->looks;
+    int64_t now = looks->oom_at_us || looks->sample_at_us ? tc_now_us() : 0;
+    if (is_told(looks)) {
+        looks->oom_wait_us = 0;
+        look_for_kill(cage);
+    } else if (looks->oom_at_us && now >= looks->oom_at_us) {
+        look_for_kill(cage);
+    }
+    if (looks->sample_at_us && now >= looks->sample_at_us) {
+        if (cage->running)
+            sample(cage);
+        /* a tool with much to look at takes no more than a tenth of the loop's time */
+        looks->sample_at_us = now + SAMPLE_US + 9 * (tc_now_us() - now);
+    }
+    set_time(cage);
+}
+
+/* Whom the kernel ends with PID 1 nobody reaps, so their times would be lost. */
+void tc_limits_end(struct tc_cage *cage)
+{
+    (void)cpu_us(cage);
+    TC_PRIV(cage)->looks.sample_at_us = TC_PRIV(cage)->looks.oom_at_us = 0;
+    cage->look_at_us = 0;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The process that gathers changes, and perhaps commits them: it is started, waited for, and what
+ * it found goes into the outcome. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "workspace/journal.h"
+#include "workspace/session.h"
+#include "workspace/ungathered.h"
+#include "workspace/workspace.h"
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Closes what belongs to other cages: the write end of an input that would not end, a listener that
+ * would seem to be served. What this cage keeps is all that is needed here. */
+static void close_others(struct tc_trees *t)
+{
+    unsigned next = 0;
+    qsort(t->fds, t->fd_count, sizeof(*t->fds), by_number);
+    for (size_t i = 0; i < t->fd_count; i++) {
+        unsigned fd = (unsigned)t->fds[i];
+        if (fd > next)
+            (void)tc_close_range(next, fd - 1, 0);
+        next = fd + 1;
+    }
+    (void)tc_close_range(next, ~0U, 0);
+}
+
+/* Half a commit would be worse than a late one, and so would a commit without what the session was
+ * to keep of it. */
+static bool goes_on(const struct tc_cage *cage, bool commit)
+{
+    return tc_process_commits(cage, commit) || cage->workspace->session;
+}
+
+/* A commit that has begun goes on when the helper dies: half of it would be worse. Without one
+ * nobody is left to read what is found. */
+static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memory)
+{
+    struct tc_outcome found = {0};
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    if (!goes_on(cage, commit))
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    close_others(cage->trees);
+    (void)umask(0); /* modes are the tool's */
+    cage->outcome = &found;
+    tc_workspace_check_masks(cage);
+    tc_process_gather(cage, commit && !found.failure.code, &found);
+    tc_outcome_visit(&w, &found);
+    _exit(!w.failed && tc_write_all(memory, w.out.data, w.out.len) == 0 ? 0 : 1);
+}
+
+static void merge(struct tc_outcome *to, struct tc_outcome *from)
+{
+    to->changes = TAKE(from->changes);
+    to->change_count = from->change_count;
+    to->files = TAKE(from->files);
+    to->file_count = from->file_count;
+    to->omitted_changes += from->omitted_changes;
+    to->omitted_files += from->omitted_files;
+    from->change_count = from->file_count = 0;
+    to->sessions = TAKE(from->sessions);
+    to->session_count = from->session_count;
+    from->session_count = 0;
+    if (!to->note)
+        to->note = TAKE(from->note);
+    if (from->failure.code && !to->failure.code) {
+        to->failure = from->failure;
+        from->failure = (struct tc_outcome_failure){0};
+        to->status = from->status;
+    }
+}
+
+/* The collector has ended, or is waited for. */
+static void take_over(struct tc_cage *cage)
+{
+    struct tc_workspace *w = cage->workspace;
+    struct tc_outcome found = {0};
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    int status = 0;
+    while (waitpid(w->collector, &status, 0) < 0 && errno == EINTR)
+        ;
+    w->collector = 0;
+    tc_session_let_go(w);
+    bool read = lseek(w->changes_fd, 0, SEEK_SET) == 0 && tc_read_all(w->changes_fd, &text) == 0;
+    struct tc_wire wire = TC_WIRE_GET_INIT(text.data, text.len);
+    if (read && status == 0)
+        tc_outcome_visit(&wire, &found);
+    if (status != 0)
+        (void)tc_journal_sweep();
+    errno = 0;
+    if (!read || status != 0 || wire.failed)
+        (void)tc_not_gathered(w, cage->outcome);
+    else
+        merge(cage->outcome, &found);
+    tc_outcome_done(&found);
+}
+
+static int begin(struct tc_cage *cage, bool commit)
+{
+    struct tc_trees *t = cage->trees;
+    struct tc_workspace *w = cage->workspace;
+    size_t writable = 0, copies = 0;
+    for (size_t i = 0; i < t->item_count; i++) {
+        writable += t->items[i].writable;
+        copies += t->items[i].copy >= 0;
+    }
+    if (!writable && !w->session)
+        return -1;
+    commit = commit && copies && !cage->outcome->failure.code;
+    w->changes_fd = tc_process_keep(t, memfd_create("changes", MFD_CLOEXEC));
+    /* by fork(), which leaves the child an allocator that no worker was in the middle of */
+    w->collector = w->changes_fd < 0 ? -1 : fork();
+    if (w->collector == 0)
+        run_collector(cage, commit, w->changes_fd);
+    if (w->collector < 0) {
+        w->collector = 0;
+        return tc_not_gathered(w, cage->outcome);
+    }
+    w->committing = goes_on(cage, commit);
+    w->collector_fd = tc_process_keep(t, tc_pidfd_open(w->collector));
+    if (w->collector_fd < 0) /* no memory to wait later */
+        take_over(cage);
+    return w->collector_fd;
+}
+
+int tc_process_collect(struct tc_cage *cage, bool commit)
+{
+    if (!cage->workspace->collector)
+        return begin(cage, commit);
+    take_over(cage);
+    return -1;
+}
+
+bool tc_process_cancel_collect(struct tc_cage *cage)
+{
+    struct tc_workspace *w = cage->workspace;
+    return !w->committing && w->collector > 0 && kill(w->collector, SIGKILL) == 0;
+}
