@@ -2,7 +2,9 @@
  * Copyright The toolcage authors
  *
  * Calls of WebAssembly modules through the library, against a native program in the same cage: a
- * module that does nothing, compiled ahead and in the call, and an edit of a small file. */
+ * module that does nothing, compiled ahead and in the call, an edit of a small file, and scripts of
+ * a line. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,18 +72,33 @@ static double edit(struct turn *turn)
     return call("edit", edits[count++ % 2]);
 }
 
-static void compile(const char *path)
+static double js(struct turn *turn)
+{
+    return call("js", "{\"script\":\"console.log(1)\"}");
+}
+
+static double python(struct turn *turn)
+{
+    return call("python", "{\"script\":\"print(1)\"}");
+}
+
+/* What is fetched is measured where it was. */
+static bool compile(const char *path)
 {
     char *json = NULL;
     struct toolcage_error *err = NULL;
     double start = clock_us();
-    if (toolcage_wasm_json("compile", path, &json, &err)) {
+    bool compiled = toolcage_wasm_json("compile", path, &json, &err) == 0;
+    if (compiled)
+        printf("%-62s %10.0f\n", path, clock_us() - start);
+    else
         printf("not measured: %s\n", toolcage_error_report(err));
-        exit(0);
-    }
     toolcage_free(json);
-    printf("%-62s %10.0f\n", path, clock_us() - start);
+    toolcage_error_free(err);
+    return compiled;
 }
+
+static bool has_js, has_python;
 
 static void load(const char *dir, const char *noop)
 {
@@ -92,8 +109,10 @@ static void load(const char *dir, const char *noop)
     (void)snprintf(path, sizeof(path), "%s/ahead.wasm", dir);
     write_file(path, module, sizeof(module) - SECTION);
     printf("compiled ahead, once (us)\n");
-    compile(path);
-    compile("catalog:file_edit");
+    if (!compile(path) || !compile("catalog:file_edit"))
+        exit(0);
+    has_js = compile("catalog:js");
+    has_python = compile("catalog:python");
     (void)snprintf(path, sizeof(path), "%s/f", dir);
     write_file(path, "one and another\n", strlen("one and another\n"));
     (void)snprintf(text, sizeof(text),
@@ -103,7 +122,9 @@ static void load(const char *dir, const char *noop)
                    "filesystem = \"none\"\n"
                    "[tool.anew]\nmodule = \"%s/anew.wasm\"\ncommand = [\"noop\"]\n"
                    "filesystem = \"none\"\n"
-                   "[tool.edit]\nmodule = \"catalog:file_edit\"\n",
+                   "[tool.edit]\nmodule = \"catalog:file_edit\"\n"
+                   "[tool.js]\nmodule = \"catalog:js\"\n"
+                   "[tool.python]\nmodule = \"catalog:python\"\n",
                    noop, noop, dir, dir);
     if (toolcage_policy_load_buffer(text, strlen(text), "/bench.toml", &policy, &err) ||
         toolcage_engine_new(&engine, &err))
@@ -119,9 +140,15 @@ int main(int argc, char **argv)
     struct turn turns[] = {{.name = "a program in a process cage", .once = native},
                            {.name = "a module, compiled ahead", .once = ahead},
                            {.name = "a module, compiled in the call", .once = anew},
-                           {.name = "catalog:file_edit, a word of a file", .once = edit}};
-    struct turn *all[] = {&turns[0], &turns[1], &turns[2], &turns[3]};
-    size_t count = sizeof(all) / sizeof(all[0]);
+                           {.name = "catalog:file_edit, a word of a file", .once = edit},
+                           {.name = "catalog:js, a line", .once = js},
+                           {.name = "catalog:python, a line", .once = python}};
+    struct turn *all[] = {&turns[0], &turns[1], &turns[2], &turns[3], NULL, NULL};
+    size_t count = 4;
+    if (has_js)
+        all[count++] = &turns[4];
+    if (has_python)
+        all[count++] = &turns[5];
     turns_take(all, count, (int)strtol(argv[1], NULL, 10), (int)strtol(argv[2], NULL, 10));
     turns_print_head();
     turns_print(all, count);

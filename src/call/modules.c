@@ -146,6 +146,18 @@ static int name_module(struct tc_grant *grant, struct toolcage_error **err)
     return grant->module ? 0 : tc_fail_memory(err);
 }
 
+/* Takes what was found over into the grant. */
+static bool use_code(struct tc_grant *grant, const char *dir, const char *module)
+{
+    struct tc_code code = {0};
+    if (!tc_code_find(dir, module, &code))
+        return false;
+    grant->module_code = code.path;
+    grant->module_code_digest = code.digest;
+    grant->module_code_mark = code.mark;
+    return true;
+}
+
 /* What it was compiled to before, if that can be relied on; then it is that module or none, also
  * where the file changes meanwhile. */
 static int find_code_of_file(struct tc_grant *grant, const char *dir, struct toolcage_error **err)
@@ -153,7 +165,7 @@ static int find_code_of_file(struct tc_grant *grant, const char *dir, struct too
     char digest[TC_DIGEST_SIZE];
     if (grant->module_work || !dir || !tc_module_digest(grant->module, digest) ||
         (grant->module_digest && strcmp(grant->module_digest, digest) != 0) ||
-        !tc_code_find(dir, digest, &grant->module_code, &grant->module_code_digest))
+        !use_code(grant, dir, digest))
         return 0;
     if (!grant->module_digest)
         grant->module_digest = strdup(digest);
@@ -164,10 +176,7 @@ static int find_code_of_file(struct tc_grant *grant, const char *dir, struct too
 static int find_code_of_fetched(struct tc_grant *grant, const char *dir,
                                 const struct tc_fetched *fetched, struct toolcage_error **err)
 {
-    return dir && tc_code_find(dir, fetched->digest, &grant->module_code,
-                               &grant->module_code_digest)
-               ? 0
-               : tc_fetched_uncompiled(fetched, err);
+    return dir && use_code(grant, dir, fetched->digest) ? 0 : tc_fetched_uncompiled(fetched, err);
 }
 
 static int find_code(struct tc_grant *grant, const struct tc_fetched *fetched,

@@ -66,9 +66,13 @@ int tc_fetched_uncompiled(const struct tc_fetched *module, struct toolcage_error
 
 /* Of a module's file; false with errno. */
 bool tc_module_digest(const char *path, char out[TC_DIGEST_SIZE]);
-/* What the module of this digest was compiled to: path and digest, owned. False: nothing that can
- * be relied on. */
-bool tc_code_find(const char *dir, const char *module, char **ret_path, char **ret_digest);
+/* What a module was compiled to: the file, its digest, and the state in which that was read; ""
+ * when the file has changed too lately to say. */
+struct tc_code {
+    char *path, *digest, *mark;
+};
+/* Of the module of this digest; owned. False: nothing that can be relied on. */
+bool tc_code_find(const char *dir, const char *module, struct tc_code *ret);
 /* Keeps it; false with errno. */
 bool tc_code_keep(const char *dir, const char *module, const struct tc_buf *bytes);
 

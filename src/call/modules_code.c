@@ -4,7 +4,8 @@
  * What modules were compiled to, kept in the user's state. Compiled code runs as our own does, and
  * the engine does not see when a byte of it is another one: so a record beside it says of which
  * module, engine and settings it is, and its digest, under a seal. What does not fit is as good as
- * not there. */
+ * not there. Code of megabytes is not read again at each call: once it was, a second file says
+ * under a seal in which state it then was. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 
 #include "base/digest.h"
 #include "base/fd.h"
+#include "base/mark.h"
 #include "base/path.h"
 #include "base/seal.h"
 #include "call/facts.h"
@@ -64,20 +66,83 @@ static bool read_record(const char *dir, const char *module, char code[TC_DIGEST
            tc_seal_holds(dir, words, text.data + TC_DIGEST_SIZE);
 }
 
-bool tc_code_find(const char *dir, const char *module, char **ret_path, char **ret_digest)
+/* ---- the state in which it was read ---- */
+
+static char *mark_path(const char *dir, const char *code)
 {
-    char code[TC_DIGEST_SIZE], found[TC_DIGEST_SIZE];
-    _autobuf_ struct tc_buf bytes = TC_BUF_INIT;
+    return tc_format("%s/%s.mark", dir, hex(code));
+}
+
+static char *mark_words(const char *code, const char *mark)
+{
+    return tc_format("toolcage-wasm code 1\n%s\n%s\n", code, mark);
+}
+
+static bool is_marked(const char *dir, const char *code, const char *mark)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    _autofree_ char *path = mark_path(dir, code), *words = mark_words(code, mark);
+    return path && words && read_own(path, &text) && text.len == TC_DIGEST_SIZE - 1 &&
+           tc_seal_holds(dir, words, text.data);
+}
+
+/* Where it cannot be kept, the code is read again. */
+static void keep_mark(const char *dir, const char *code, const char *mark)
+{
+    char seal[TC_DIGEST_SIZE];
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    _autofree_ char *path = mark_path(dir, code), *words = mark_words(code, mark);
+    if (!path || !words || !tc_seal(dir, words, seal))
+        return;
+    tc_buf_adds(&text, seal);
+    if (!text.failed)
+        (void)tc_modules_write(path, &text);
+}
+
+static bool has_digest(int fd, const char *code)
+{
+    char found[TC_DIGEST_SIZE];
+    _autobuf_ struct tc_buf bytes = {.max = MODULE_MAX};
+    if (tc_read_all(fd, &bytes) < 0)
+        return false;
+    tc_digest(bytes.data, bytes.len, found);
+    return strcmp(found, code) == 0;
+}
+
+/* Is the open file that code? Its mark, if it is settled, is for whoever loads it. */
+static bool check_code(const char *dir, const char *code, int fd, char mark[TC_MARK_SIZE])
+{
+    struct stat st, after;
+    char again[TC_MARK_SIZE];
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return false;
+    tc_mark(&st, mark);
+    bool settled = tc_mark_settled(&st);
+    if (settled && is_marked(dir, code, mark))
+        return true;
+    if (!has_digest(fd, code) || fstat(fd, &after) < 0)
+        return false;
+    tc_mark(&after, again);
+    if (settled && strcmp(mark, again) == 0)
+        keep_mark(dir, code, mark);
+    else
+        mark[0] = '\0';
+    return true;
+}
+
+bool tc_code_find(const char *dir, const char *module, struct tc_code *ret)
+{
+    char code[TC_DIGEST_SIZE], mark[TC_MARK_SIZE];
     if (!read_record(dir, module, code))
         return false;
     _autofree_ char *path = code_path(dir, code), *digest = strdup(code);
-    if (!digest || !read_own(path, &bytes))
+    _autofd_ int fd = path ? tc_open_own(path, O_RDONLY) : -1;
+    if (!digest || !check_code(dir, code, fd, mark))
         return false;
-    tc_digest(bytes.data, bytes.len, found);
-    if (strcmp(found, code) != 0)
+    _autofree_ char *state = strdup(mark);
+    if (!state)
         return false;
-    *ret_path = TAKE(path);
-    *ret_digest = TAKE(digest);
+    *ret = (struct tc_code){.path = TAKE(path), .digest = TAKE(digest), .mark = TAKE(state)};
     return true;
 }
 

@@ -27,6 +27,7 @@
     F(ONE, module_work, .flags = TC_FIELD_UNDIGESTED)                      \
     F(ONE, module_code, .flags = TC_FIELD_UNDIGESTED)                      \
     F(ONE, module_code_digest, .flags = TC_FIELD_UNDIGESTED)               \
+    F(ONE, module_code_mark, .flags = TC_FIELD_UNDIGESTED)                 \
     F(LIST, machine, .flags = TC_FIELD_UNDIGESTED)                         \
     F(LIST, settings)                                                      \
     F(ONE, tier)                                                           \

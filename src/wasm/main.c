@@ -34,6 +34,7 @@ bool tc_wasm_read_words(struct tc_wasm_order *order, char **at)
         {"--digest", .text = &order->digest},
         {"--code", .text = &order->code},
         {"--code-digest", .text = &order->code_digest},
+        {"--code-mark", .text = &order->code_mark},
         {"--memory", .number = &order->memory},
         {"--cpu-time", .number = &order->cpu_time},
         {"--read", .list = &order->read},

@@ -18,6 +18,7 @@ struct tc_wasm_order {
     char *here; /* where relative paths begin; NULL: in the process's directory */
     const char *engine, *module, *digest;
     const char *code, *code_digest; /* what it was compiled to */
+    const char *code_mark;          /* the state in which it had that digest; NULL: read it */
     int64_t memory;                 /* bytes of a module's memory; 0: as many as there are */
     int64_t cpu_time;               /* milliseconds of the whole process; 0: no matter */
     struct tc_strv read, write;     /* what it may see and change, as it is named here */

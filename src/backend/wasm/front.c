@@ -102,6 +102,8 @@ static bool replace_words(const struct tc_grant *grant, words_of *begin, struct 
     if (grant->module_code)
         fine =
             fine && word(v, "--code", CODE) && word(v, "--code-digest", grant->module_code_digest);
+    if (grant->module_code && grant->module_code_mark && grant->module_code_mark[0])
+        fine = fine && word(v, "--code-mark", grant->module_code_mark);
     plan->ahead = fine ? words_ahead(grant, v) : 0;
     fine = fine && add_places(v, grant) && add_environment(v, &env) && tc_strv_add(v, "--");
     for (size_t i = 0; i < words.count; i++)

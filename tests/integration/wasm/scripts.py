@@ -7,12 +7,14 @@ not get. Each attack runs first in the bare engine with the host's files, where 
 usage: scripts.py TOOLCAGE [self | ordinary] [js | python] WHEELS"""
 import codecs
 import glob
+import hmac
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process"))
@@ -284,7 +286,7 @@ def ends(s):
     for what in "loop", "sleep", "flood":
         answer = call(s, what, 'timeout = "1s"\n')
         check(answer.status == "timeout", f"{what}: its time is over", answer)
-    answer = call(s, "loop", 'cpu_time = "1s"\n')
+    answer = call(s, "loop", 'cpu_time = "300ms"\ntimeout = "60s"\n')
     check(answer.status == "limit" and answer.limit == "cpu_time", "or its processor time", answer)
     answer = call(s, "fill", 'memory = { max = "128MiB", by = "any" }\n')
     check(answer.limit == "memory" or answer.exit_code == 1 and "emory" in said(answer), "it has no more memory than that", answer)
@@ -302,14 +304,35 @@ def spoilt(s):
     install(s)
     place = os.path.join(s.environ["XDG_STATE_HOME"], "toolcage/wasm")
     code = max(glob.glob(f"{place}/*.cwasm"), key=os.path.getsize)
+    mark = code.replace(".cwasm", ".mark")
+    check(os.path.exists(mark), "what was read once is not read again")
+    before = os.stat(code)
     with open(code, "r+b") as file:
         file.seek(-4096, os.SEEK_END)
         byte = file.read(1)
         file.seek(-1, os.SEEK_CUR)
         file.write(bytes([byte[0] ^ 1]))
+    os.utime(code, ns=(before.st_atime_ns, before.st_mtime_ns))
     answer = call(s, "hello", args=["word"])
     check(answer.status == "error" and "not compiled" in answer.error["message"] and answer.error["hint"] == f"toolcage wasm install {NAME}",
           "a changed byte is seen", answer)
+    after = os.stat(code)
+    with open(mark, "rb") as file:
+        old = file.read()
+    state = f"{after.st_dev:x}.{after.st_ino:x}.{after.st_size:x}.{after.st_ctime_ns // 10 ** 9:x}.{after.st_ctime_ns % 10 ** 9:x}"
+    digest = os.path.basename(code).replace(".cwasm", "")
+    text = f"toolcage-wasm code 1\nsha256:{digest}\n{state}\n".encode()
+    time.sleep(2.1)  # the state of a file that has just changed is not taken for one at all
+    for key, good in ((b"0" * 32, False), (None, True)):
+        if key is None:
+            with open(f"{place}/key", "rb") as file:
+                key = file.read()
+        with open(mark, "wb") as file:
+            file.write(f"sha256:{hmac.new(key, text, 'sha256').hexdigest()}".encode())
+        answer = call(s, "hello", args=["word"])
+        check((answer.status != "error") == good, f"a state is taken from who has the key{'' if good else ', and from nobody else'}", answer)
+    with open(mark, "wb") as file:
+        file.write(old)
     done = verb(s, "wasm", "compile", f"catalog:{NAME}")
     answer = call(s, "hello", args=["word"])
     check(done.returncode == 0 and answer.status == "ok", "compiled again it runs", answer)

@@ -26,6 +26,7 @@ static const char *const undigested[] = {"fs.origin.key",
                                          "module_engine",
                                          "module_code",
                                          "module_code_digest",
+                                         "module_code_mark",
                                          "module_work",
                                          "machine",
                                          NULL};
@@ -75,6 +76,7 @@ static const char *const uncompared[] = {"tool",
                                          "module_engine",
                                          "module_code",
                                          "module_code_digest",
+                                         "module_code_mark",
                                          "machine",
                                          NULL};
 /* What the host has no use for: how paths are looked up, input that is the model's, and what
@@ -102,6 +104,7 @@ static const char *const untold[] = {"net.secret",
                                      "module_engine",
                                      "module_code",
                                      "module_code_digest",
+                                     "module_code_mark",
                                      "machine",
                                      NULL};
 
