@@ -60,9 +60,21 @@ static void read_known(const char *path, const char *digest, const char *mark, c
         tc_wasm_fail(path, "it is empty");
 }
 
+/* The same first word as a module's; then a version, and the layer 1. */
+static bool is_component(const char *bytes, size_t size)
+{
+    static const char word[] = {'\0', 'a', 's', 'm'}, layer[] = {1, 0};
+    enum { LAYER = 6 };
+    return size >= LAYER + sizeof(layer) && memcmp(bytes, word, sizeof(word)) == 0 &&
+           memcmp(bytes + LAYER, layer, sizeof(layer)) == 0;
+}
+
 void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_size)
 {
     read_known(path, digest, NULL, ret, ret_size);
+    if (is_component(*ret, *ret_size))
+        tc_wasm_fail(path, "it is a component (WASI preview 2), and what runs here are modules of "
+                           "preview 1: build it for the target wasm32-wasip1");
 }
 
 /* Compiled code is trusted as our own is: it is loaded only as what its digest says, which comes
