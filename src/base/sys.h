@@ -46,9 +46,19 @@ static inline int tc_pidfd_getfd(int pidfd, int fd)
     return (int)tc_sys(SYS_pidfd_getfd, pidfd, fd, 0, 0, 0, 0);
 }
 
+/* A scoped walk over ".." is given up by the kernel (EAGAIN) whenever anybody on this machine
+ * renames or mounts something meanwhile, which says nothing of the path. Bounded, as who renames
+ * for ever shall hold nobody up. */
 static inline int tc_openat2(int dirfd, const char *path, const struct open_how *how)
 {
-    return (int)tc_sys(SYS_openat2, dirfd, TC_ARG(path), TC_ARG(how), sizeof(*how), 0, 0);
+    enum { TRIES = 128 };
+    int fd = -1;
+    for (int i = 0; i < TRIES; i++) {
+        fd = (int)tc_sys(SYS_openat2, dirfd, TC_ARG(path), TC_ARG(how), sizeof(*how), 0, 0);
+        if (fd >= 0 || errno != EAGAIN)
+            break;
+    }
+    return fd;
 }
 
 static inline int tc_open_tree(int dirfd, const char *path, unsigned flags)

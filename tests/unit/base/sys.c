@@ -5,7 +5,12 @@
 #include "base/cleanup.h"
 #include "base/sys.h"
 
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 static void answers_like_libc(void **state)
 {
@@ -59,6 +64,52 @@ static void openat2_resolves_beneath(void **state)
     assert_true(inside >= 0);
 }
 
+static _Noreturn void rename_for_ever(const char *dir)
+{
+    char a[64], b[64];
+    (void)snprintf(a, sizeof(a), "%s/a", dir);
+    (void)snprintf(b, sizeof(b), "%s/b", dir);
+    (void)mkdir(a, 0700);
+    for (;;) {
+        (void)rename(a, b);
+        (void)rename(b, a);
+    }
+}
+
+/* Whatever others rename elsewhere. */
+static void openat2_says_the_same_each_time(void **state)
+{
+    enum { TIMES = 20000 };
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+    char dir[] = "/tmp/toolcage-sys-XXXXXX", a[64], b[64];
+    int given_up = 0, missed = 0;
+    assert_non_null(mkdtemp(dir));
+    _autofd_ int root = open("/usr", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    pid_t pid = fork();
+    if (pid == 0)
+        rename_for_ever(dir);
+    for (int i = 0; i < TIMES; i++) {
+        int fd = (int)tc_sys(SYS_openat2, root, TC_ARG("lib/../lib/.."), TC_ARG(&how), sizeof(how),
+                             0, 0);
+        given_up += fd < 0 && errno == EAGAIN;
+        if (fd >= 0)
+            (void)close(fd);
+        fd = tc_openat2(root, "lib/../lib/..", &how);
+        missed += fd < 0;
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+    (void)snprintf(a, sizeof(a), "%s/a", dir);
+    (void)snprintf(b, sizeof(b), "%s/b", dir);
+    (void)rmdir(a);
+    (void)rmdir(b);
+    (void)rmdir(dir);
+    print_message("the kernel gave up %d times of %d\n", given_up, TIMES);
+    assert_int_equal(missed, 0);
+}
+
 static void close_range_closes(void **state)
 {
     int high = fcntl(0, F_DUPFD_CLOEXEC, 500);
@@ -72,8 +123,11 @@ static void close_range_closes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_like_libc),     cmocka_unit_test(passes_every_argument),
-        cmocka_unit_test(pidfds_name_processes), cmocka_unit_test(openat2_resolves_beneath),
+        cmocka_unit_test(answers_like_libc),
+        cmocka_unit_test(passes_every_argument),
+        cmocka_unit_test(pidfds_name_processes),
+        cmocka_unit_test(openat2_resolves_beneath),
+        cmocka_unit_test(openat2_says_the_same_each_time),
         cmocka_unit_test(close_range_closes),
     };
     return cmocka_run_group_tests_name("base/sys", tests, NULL, NULL);
