@@ -19,6 +19,9 @@ int tc_machines_find(struct toolcage_engine *engine, struct tc_grant *grant,
                      struct toolcage_error **err);
 /* The same of a machine that only has to boot, by "kvm" or "tcg". */
 int tc_machines_find_try(const char *accel, struct tc_grant *grant, struct toolcage_error **err);
+/* machines_kept.c: where the policy asks for it, names the file that the machine goes on from, or
+ * is kept in before its call. After tc_machines_find(). */
+int tc_machines_keep(struct tc_grant *grant, struct toolcage_error **err);
 /* Is there all that the grant's machine needs but the disk of an image? */
 int tc_machines_look(struct toolcage_engine *engine, const struct tc_grant *grant,
                      struct toolcage_error **err);

@@ -7,9 +7,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/random.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
@@ -21,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "guest/guest.h"
+#include "helper/protocol.h"
 #include "helper/serve.h"
 
 enum { WAIT_MS = 10000 };
@@ -164,13 +167,29 @@ static void reap_until(pid_t engine)
     }
 }
 
+/* Copies of one machine have the same random numbers ahead of them, and the time of their first. */
+static bool renew(const struct tc_renewal *renewal)
+{
+    const struct timespec now = {.tv_sec = renewal->now_us / 1000000,
+                                 .tv_nsec = renewal->now_us % 1000000 * 1000};
+    struct { /* as struct rand_pool_info, which ends in an array of no length */
+        int entropy_bits, size;
+        uint8_t bytes[sizeof(renewal->secret)];
+    } pool = {.entropy_bits = sizeof(pool.bytes) * 8, .size = sizeof(pool.bytes)};
+    _autofd_ int random = open("/dev/urandom", O_RDWR | O_CLOEXEC);
+    memcpy(pool.bytes, renewal->secret, sizeof(pool.bytes));
+    return random >= 0 && clock_settime(CLOCK_REALTIME, &now) == 0 &&
+           ioctl(random, RNDADDENTROPY, &pool) == 0 && ioctl(random, RNDRESEEDCRNG) == 0;
+}
+
 static _Noreturn void serve(void)
 {
     int port = open(TC_GUEST_PORT, O_RDWR | O_CLOEXEC);
     if (port < 0)
         fail(TC_GUEST_PORT);
     tc_helper_serve_stream(
-        port, port, &(struct tc_serve_place){.grants = TC_GUEST_GRANTS, .owner = TC_GUEST_ID});
+        port, port,
+        &(struct tc_serve_place){.grants = TC_GUEST_GRANTS, .owner = TC_GUEST_ID, .renew = renew});
 }
 
 int main(int argc, char **argv)

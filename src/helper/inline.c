@@ -23,7 +23,7 @@ static const size_t most[TC_FRAME_KINDS] = {
     [TC_FRAME_JOB] = sizeof(struct tc_job),    [TC_FRAME_PLAN] = TC_PLAN_BYTES_MAX,
     [TC_FRAME_SECRETS] = TC_SECRETS_BYTES_MAX, [TC_FRAME_INPUT] = TC_MESSAGE_BYTES_MAX,
     [TC_FRAME_RESIZE] = 2 * sizeof(uint16_t),  [TC_FRAME_ENTRY] = TC_CARRY_ENTRY_MAX,
-    [TC_FRAME_BYTES] = TC_MESSAGE_BYTES_MAX};
+    [TC_FRAME_BYTES] = TC_MESSAGE_BYTES_MAX,   [TC_FRAME_RENEW] = sizeof(struct tc_renewal)};
 
 static void drop(struct tc_loop *loop, struct tc_source *source, int *fd)
 {
@@ -277,6 +277,24 @@ static void tell_job(struct tc_inline *s, const struct tc_frame *f)
         (void)tc_send(s->job_fd, &m, sizeof(m), NULL, 0);
 }
 
+static void greet(struct tc_inline *s)
+{
+    static const char build[TC_BUILD_ID_SIZE] = TC_BUILD_ID;
+    say(s, TC_FRAME_HELLO, build, sizeof(build));
+}
+
+static bool take_renewal(struct tc_inline *s, const struct tc_frame *f)
+{
+    struct tc_renewal renewal;
+    if (!s->renew || s->waits || s->job_fd >= 0 || f->len != sizeof(renewal))
+        return false;
+    memcpy(&renewal, f->bytes, sizeof(renewal));
+    bool fine = s->renew(&renewal);
+    if (fine)
+        greet(s);
+    return fine;
+}
+
 static bool take(struct tc_inline *s, const struct tc_frame *f)
 {
     bool call = s->announced.kind == TC_JOB_CALL;
@@ -293,6 +311,8 @@ static bool take(struct tc_inline *s, const struct tc_frame *f)
     case TC_FRAME_INPUT_END:
         take_input(s, f);
         return true;
+    case TC_FRAME_RENEW:
+        return take_renewal(s, f);
     case TC_FRAME_CANCEL:
     case TC_FRAME_RESIZE:
         tell_job(s, f);
@@ -330,7 +350,6 @@ static void on_to(struct tc_source *source, uint32_t events)
 int tc_inline_open(struct tc_inline *s, struct tc_loop *loop, int from, int to,
                    void (*begin_job)(const struct tc_job *, const int *, size_t))
 {
-    static const char build[TC_BUILD_ID_SIZE] = TC_BUILD_ID;
     *s = (struct tc_inline){.loop = loop,
                             .outcome = -1,
                             .begin = begin_job,
@@ -355,7 +374,7 @@ int tc_inline_open(struct tc_inline *s, struct tc_loop *loop, int from, int to,
         fcntl(s->to_fd, F_SETFL, O_NONBLOCK) < 0 ||
         tc_loop_watch(loop, &s->from, from, EPOLLIN) < 0)
         return -1;
-    say(s, TC_FRAME_HELLO, build, sizeof(build));
+    greet(s);
     return s->over ? -1 : 0;
 }
 

@@ -31,6 +31,8 @@
  * Where no descriptor can travel (a pipe, a serial port, a socket into a machine) the same jobs go
  * inline, as frames on a stream of bytes (base/frame.h), one job at a time:
  * - The helper says HELLO, its build, once, before anything else.
+ * - RENEW goes to a guest of a machine that was started from a file (tc_renewal): it is answered by
+ *   HELLO, and comes before anything else.
  * - To a helper that takes some, the library sends the granted trees: an ENTRY announces each, and
  *   then come its entries (carry/carry.h), after that of a file its BYTES, eight that say where and
  *   those that go there; FILES_END after the last one.
@@ -96,9 +98,17 @@ enum tc_frame_kind {
     TC_FRAME_REMOVAL, /* the number of a grant, and a path below it */
     TC_FRAME_BYTES,
     TC_FRAME_FILES_END,
+    TC_FRAME_RENEW,
+    TC_FRAME_KEPT, /* to the helper by toolcage-vm: the file of the machine is whole */
     TC_FRAME_KINDS
 };
 enum { TC_INPUT_WINDOW = 256 << 10, TC_PLAN_BYTES_MAX = 64 << 20, TC_SECRETS_BYTES_MAX = 1 << 20 };
+
+/* What a copy of a machine must not have in common with others. */
+struct tc_renewal {
+    int64_t now_us; /* since 1970 */
+    uint8_t secret[64];
+};
 
 struct tc_message {
     int32_t kind;

@@ -196,8 +196,10 @@ _Noreturn void tc_helper_serve_stream(int from, int to, const struct tc_serve_pl
     (void)fcntl(to, F_SETFD, FD_CLOEXEC);
     if (!open_all(NULL) || tc_inline_open(&helper.stream, &helper.loop, from, to, take_job) < 0)
         _exit(CANNOT);
-    if (place)
+    if (place) {
         tc_carried_open(&helper.stream.carried, place->grants, place->owner);
+        helper.stream.renew = place->renew;
+    }
     run();
     _exit(0);
 }

@@ -291,6 +291,12 @@ const struct tc_key tc_keys[] = {
              "(KVM) does not boot one: slower by a factor of ten and more, and held by QEMU's "
              "translator in place of the processor. The result says which it was.",
      .example = "emulation = true"},
+    {TC_IN(QEMU), "snapshot", tc_set_bool, NONE, .type = "boolean", .fallback = "false",
+     .text =
+         "Whether a machine that has booted is kept in your state directory, some 70 MB, and later "
+         "calls of the same image and limits start from a copy of it instead of booting. The "
+         "copy serves one call, with random numbers and a time of its own.",
+     .example = "snapshot = true"},
     {EACH, "fallback", tc_set_fallback, .id = TC_KEY_FALLBACK, .type = "array of backends",
      .text = "Backends to try, in this order, if the first one cannot enforce the grant on this "
              "machine or is not available. None runs a call with less than the whole grant; "

@@ -10,7 +10,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <toolcage/error.h>
 #include <toolcage/result.h>
 #include <unistd.h>
@@ -53,7 +55,7 @@ struct talk {
     bool port_ended, input_ended, asked_to_end;
     int64_t boot_until_us, heard_us;
     struct tc_outcome *outcome;
-    bool done;
+    bool done, kept;
 };
 
 static volatile sig_atomic_t asked; /* to end */
@@ -146,6 +148,32 @@ static void send_files(struct talk *t)
     }
 }
 
+/* What the guest has seen until now was the same in every machine of its kind. */
+static void keep(struct talk *t)
+{
+    if (t->options->keep <= 0)
+        return;
+    t->kept = tc_vm_keep(t->options, t->vm);
+    (void)close(t->options->keep);
+    (void)close(t->vm->control);
+}
+
+static void renew(struct talk *t)
+{
+    struct timespec now;
+    struct tc_renewal renewal;
+    if (!t->options->from)
+        return;
+    if (getrandom(renewal.secret, sizeof(renewal.secret), 0) != sizeof(renewal.secret) ||
+        clock_gettime(CLOCK_REALTIME, &now) < 0) {
+        fail(t, TOOLCAGE_ESYSTEM, "boot", "guest", "", "there are no random numbers for the guest");
+        return;
+    }
+    renewal.now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    put(t, TC_FRAME_RENEW, &renewal, sizeof(renewal));
+    explicit_bzero(&renewal, sizeof(renewal));
+}
+
 static void begin_call(struct talk *t)
 {
     struct tc_job job = {.build = TC_BUILD_ID, .kind = TC_JOB_CALL, .stdin_kind = TC_STDIN_PIPE};
@@ -170,8 +198,10 @@ static void take_hello(struct talk *t, const struct tc_frame *f)
              "the guest's first program is of another version");
     else
         t->hello = true;
-    if (t->hello && !t->done && !t->begun)
+    if (t->hello && !t->done && !t->begun) {
+        keep(t);
         send_files(t);
+    }
 }
 
 /* Its outcome is what it says; what it printed was shown as it came. */
@@ -368,7 +398,7 @@ static void turn(struct talk *t)
 }
 
 void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc_vm_files *files,
-                struct tc_outcome *ret)
+                struct tc_outcome *ret, bool *ret_kept)
 {
     struct sigaction term = {.sa_handler = on_term}, ignore = {.sa_handler = SIG_IGN};
     struct talk t = {.options = o,
@@ -383,8 +413,10 @@ void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc
                      .outcome = ret};
     (void)sigaction(SIGTERM, &term, NULL);
     (void)sigaction(SIGPIPE, &ignore, NULL);
+    renew(&t);
     while (!t.done)
         turn(&t);
+    *ret_kept = t.kept;
     while (t.told < t.shown.len && drain(&t.shown, &t.told, t.shown_to))
         (void)poll(&(struct pollfd){.fd = t.shown_to, .events = POLLOUT}, 1, -1);
     tc_frames_done(&t.frames);

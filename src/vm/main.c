@@ -27,6 +27,16 @@ static bool take_number(const char *text, long *ret)
     return !errno && end != text && !*end && *ret > 0;
 }
 
+/* The file to keep the machine in comes by the socket on which we tell the end. */
+static int take_descriptor(void)
+{
+    char byte;
+    int fd = -1;
+    size_t count = 0;
+    ssize_t n = tc_recv(TALK, &byte, sizeof(byte), &fd, 1, &count, NULL, NULL, true);
+    return n == 1 && count ? fd : -1;
+}
+
 static bool take_limit(struct tc_vm_options *o, const char *name, const char *value)
 {
     const struct {
@@ -48,16 +58,18 @@ static bool take_option(struct tc_vm_options *o, const char *name, const char *v
 {
     const struct {
         const char *name, **into;
-    } paths[] = {{"--vmm", &o->vmm},
-                 {"--kernel", &o->kernel},
-                 {"--initrd", &o->initrd},
-                 {"--disk", &o->disk},
-                 {"--plan", &o->plan}};
+    } paths[] = {{"--vmm", &o->vmm},   {"--kernel", &o->kernel}, {"--initrd", &o->initrd},
+                 {"--disk", &o->disk}, {"--plan", &o->plan},     {"--from", &o->from}};
     for (size_t i = 0; i < TC_COUNT(paths); i++)
         if (strcmp(name, paths[i].name) == 0) {
             *paths[i].into = value;
             return true;
         }
+    if (strcmp(name, "--keep") == 0) {
+        o->keep = take_descriptor(); /* there is none where none can be made */
+        o->fixed = true;
+        return true;
+    }
     if (strcmp(name, "--accel") == 0) {
         o->kvm = strcmp(value, "kvm") == 0;
         return o->kvm || strcmp(value, "tcg") == 0;
@@ -92,11 +104,13 @@ static void shorten(struct tc_outcome *o)
     }
 }
 
-static int tell(struct tc_outcome *outcome)
+static int tell(struct tc_outcome *outcome, bool kept)
 {
     struct tc_wire w = TC_WIRE_PUT_INIT;
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     shorten(outcome);
+    if (kept)
+        tc_frame_put(&out, TC_FRAME_KEPT, NULL, 0);
     tc_outcome_visit(&w, outcome);
     if (!w.failed)
         tc_frame_put(&out, TC_FRAME_DONE, w.out.data, w.out.len);
@@ -121,7 +135,7 @@ static void fail(struct tc_outcome *outcome, const struct tc_outcome_failure *fa
 }
 
 static void run(struct tc_vm_options *options, struct tc_vm_files *files,
-                struct tc_outcome *outcome)
+                struct tc_outcome *outcome, bool *ret_kept)
 {
     struct tc_vm vm;
     if (tc_vm_files_open(files, options) < 0) {
@@ -134,10 +148,11 @@ static void run(struct tc_vm_options *options, struct tc_vm_files *files,
                                           .errnum = errno});
         return;
     }
-    options->memory_mib += files->mib;
+    if (!options->fixed && !options->from)
+        options->memory_mib += files->mib;
     if (tc_vm_start(options, &vm) == 0) {
         if (options->disk)
-            tc_vm_call(options, &vm, files, outcome);
+            tc_vm_call(options, &vm, files, outcome, ret_kept);
         else
             tc_vm_try(options, &vm, outcome);
         (void)kill(vm.pid, SIGKILL);
@@ -156,11 +171,12 @@ int main(int argc, char **argv)
         .stall_ms = STALL_MS, .in = STDIN_FILENO, .out = STDOUT_FILENO, .err = STDERR_FILENO};
     struct tc_vm_files files;
     struct tc_outcome outcome = {0};
+    bool kept = false;
     if (!take_options(argc, argv, &options)) {
         (void)fprintf(stderr, "toolcage-vm: started by toolcage only, not by hand\n");
         return CANNOT;
     }
-    run(&options, &files, &outcome);
+    run(&options, &files, &outcome, &kept);
     int code = code_of(&outcome);
-    return tell(&outcome) < 0 ? CANNOT : code;
+    return tell(&outcome, kept) < 0 ? CANNOT : code;
 }

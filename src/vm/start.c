@@ -38,7 +38,20 @@ static bool add_disk(const char *path, struct tc_strv *v)
            tc_strv_add(v, "-device") && tc_strv_add(v, "virtio-blk-device,drive=root");
 }
 
-bool tc_vm_command(const struct tc_vm_options *o, int port, struct tc_strv *v)
+/* What goes on has no kernel to load; what is to be kept is asked for by the monitor's protocol. */
+static bool add_file(const struct tc_vm_lines *lines, struct tc_strv *v)
+{
+    if (lines->from >= 0 &&
+        (!tc_strv_add(v, "-incoming") || !tc_strv_take(v, tc_format("fd:%d", lines->from))))
+        return false;
+    return lines->control < 0 ||
+           (tc_strv_add(v, "-chardev") &&
+            tc_strv_take(v, tc_format("socket,id=control,fd=%d", lines->control)) &&
+            tc_strv_add(v, "-mon") && tc_strv_add(v, "chardev=control,mode=control"));
+}
+
+bool tc_vm_command(const struct tc_vm_options *o, const struct tc_vm_lines *lines,
+                   struct tc_strv *v)
 {
     /* the kernel finds its devices by ACPI; of a clock that is tuned by a busy host it would say
      * that it is broken */
@@ -64,7 +77,7 @@ bool tc_vm_command(const struct tc_vm_options *o, int port, struct tc_strv *v)
         {"-append", tc_format("%s tsc_early_khz=%ld%s", kernel, clock_khz(),
                               o->disk ? "" : " -- " TC_GUEST_TRY)},
         {"-device", tc_format("virtio-serial-device")},
-        {"-chardev", tc_format("socket,id=port,fd=%d", port)},
+        {"-chardev", tc_format("socket,id=port,fd=%d", lines->port)},
         {"-device", tc_format("virtserialport,chardev=port,nr=1,name=toolcage")},
     };
     bool fine = tc_strv_add(v, o->vmm);
@@ -74,7 +87,7 @@ bool tc_vm_command(const struct tc_vm_options *o, int port, struct tc_strv *v)
         fine = fine && tc_strv_add(v, made[i].option);
         fine = tc_strv_take(v, made[i].value) && fine;
     }
-    return fine && (!o->disk || add_disk(o->disk, v));
+    return fine && (!o->disk || add_disk(o->disk, v)) && add_file(lines, v);
 }
 
 /* It dies with us; its words and the guest's console are one stream. Who asks the tool to end means
@@ -95,18 +108,29 @@ static _Noreturn void become_monitor(char *const *argv, int console)
     _exit(127);
 }
 
+/* A pair of ends, of which ours stays ours; -1 with errno. */
+static int make_line(int *ret_ours, int *ret_theirs)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+        return -1;
+    *ret_ours = pair[0];
+    *ret_theirs = pair[1];
+    return fcntl(pair[0], F_SETFD, FD_CLOEXEC);
+}
+
 int tc_vm_start(const struct tc_vm_options *o, struct tc_vm *ret)
 {
     _autostrv_ struct tc_strv argv = {0};
-    int pair[2], tube[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
-        return -1;
-    _autofd_ int ours = pair[0], theirs = pair[1];
-    if (pipe2(tube, O_CLOEXEC) < 0)
+    _autofd_ int ours = -1, theirs = -1, asks = -1, answers = -1, from = -1;
+    int tube[2];
+    if (make_line(&ours, &theirs) < 0 || (o->keep > 0 && make_line(&asks, &answers) < 0) ||
+        (o->from && (from = open(o->from, O_RDONLY)) < 0) || pipe2(tube, O_CLOEXEC) < 0)
         return -1;
     _autofd_ int console = tube[0], say = tube[1];
-    if (fcntl(ours, F_SETFD, FD_CLOEXEC) < 0 || fcntl(ours, F_SETFL, O_NONBLOCK) < 0 ||
-        fcntl(console, F_SETFL, O_NONBLOCK) < 0 || !tc_vm_command(o, theirs, &argv))
+    const struct tc_vm_lines lines = {theirs, answers, from};
+    if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0 || fcntl(console, F_SETFL, O_NONBLOCK) < 0 ||
+        !tc_vm_command(o, &lines, &argv))
         return -1;
     ret->pid = fork();
     if (ret->pid == 0)
@@ -115,5 +139,6 @@ int tc_vm_start(const struct tc_vm_options *o, struct tc_vm *ret)
         return -1;
     ret->port = TAKE_FD(ours);
     ret->console = TAKE_FD(console);
+    ret->control = TAKE_FD(asks);
     return 0;
 }

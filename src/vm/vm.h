@@ -17,6 +17,9 @@ struct tc_vm_options {
     const char *vmm, *kernel, *initrd; /* paths in the cage */
     const char *disk, *plan;           /* the same; NULL: no call, only a look whether it boots */
     bool kvm;                          /* by the processor; else by emulation */
+    const char *from;                  /* a machine that stands ready, in a file; NULL: it boots */
+    int keep;                          /* where to write one once it does; 0: nowhere */
+    bool fixed; /* its memory has room for any files, so that it is the same for all calls */
     long memory_mib, cpus;
     /* what the call is granted, in the order of the guest's numbers; paths in the cage */
     struct tc_vm_grant {
@@ -30,15 +33,25 @@ struct tc_vm_options {
     int in, out, err;       /* the call's streams */
 };
 
+/* What the monitor inherits: its end of the guest's serial port and of its own control, and a
+ * machine to go on from; -1: none. */
+struct tc_vm_lines {
+    int port, control, from;
+};
 /* The monitor's command. False: out of memory. */
-bool tc_vm_command(const struct tc_vm_options *options, int port, struct tc_strv *ret);
+bool tc_vm_command(const struct tc_vm_options *options, const struct tc_vm_lines *lines,
+                   struct tc_strv *ret);
 
 /* Its process, our end of the guest's serial port, and what comes on the console; -1 with errno. */
 struct tc_vm {
     pid_t pid;
     int port, console;
+    int control; /* the monitor's own; -1: nobody asks it for anything */
 };
 int tc_vm_start(const struct tc_vm_options *options, struct tc_vm *ret);
+
+/* keep.c: writes the machine as it stands, and has it go on. False: it is not whole. */
+bool tc_vm_keep(const struct tc_vm_options *options, const struct tc_vm *vm);
 
 /* Waits until a guest without a call has booted. Fills *ret (zeroed): an end without a fault, or a
  * failure that says what stood in the way. */
@@ -58,8 +71,9 @@ struct tc_vm_files {
 int tc_vm_files_open(struct tc_vm_files *files, const struct tc_vm_options *options);
 void tc_vm_files_done(struct tc_vm_files *files);
 
-/* Takes the call to its end. Fills *ret (zeroed): what the guest says, or a failure. */
+/* Takes the call to its end. Fills *ret (zeroed): what the guest says, or a failure; *ret_kept: the
+ * file is whole. Closes options->keep before the guest hears of the call. */
 void tc_vm_call(const struct tc_vm_options *options, const struct tc_vm *vm,
-                struct tc_vm_files *files, struct tc_outcome *ret);
+                struct tc_vm_files *files, struct tc_outcome *ret, bool *ret_kept);
 
 #endif

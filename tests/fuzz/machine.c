@@ -105,6 +105,7 @@ static void call(const uint8_t *said, size_t size, size_t console_size, size_t p
     if (greeted)
         greet(port);
     speak(port, said + console_size, size - console_size, piece);
+    bool kept = false;
     const struct tc_vm_options options = {.plan = path,
                                           .boot_ms = PATIENCE_MS,
                                           .stall_ms = PATIENCE_MS,
@@ -113,7 +114,8 @@ static void call(const uint8_t *said, size_t size, size_t console_size, size_t p
                                           .err = err};
     struct tc_vm_files files;
     INVARIANT(tc_vm_files_open(&files, &options) == 0);
-    tc_vm_call(&options, &(struct tc_vm){.port = ours, .console = console}, &files, &outcome);
+    tc_vm_call(&options, &(struct tc_vm){.port = ours, .console = console}, &files, &outcome,
+               &kept);
     tc_vm_files_done(&files);
     look_at(&outcome, greeted);
     tc_outcome_done(&outcome);

@@ -208,10 +208,8 @@ static bool add_inner(struct tc_plan *inner, struct tc_plan *plan)
 static const struct {
     const char *name, *path;
 } files[] = {
-    {"worker", PLACE "/toolcage-vm"},
-    {"kernel", PLACE "/kernel"},
-    {"initrd", PLACE "/initrd"},
-    {"disk", PLACE "/disk"},
+    {"worker", PLACE "/toolcage-vm"}, {"kernel", PLACE "/kernel"}, {"initrd", PLACE "/initrd"},
+    {"disk", PLACE "/disk"},          {"from", PLACE "/machine"},
 };
 
 /* Where nobody has looked for them yet, there is no call either, and the plan tells no more than
@@ -263,6 +261,25 @@ static bool add_grants(const struct tc_grant *grant, struct tc_strv *v)
            (grant->workspace != TC_WORKSPACE_OVERLAY || word(v, "--counts", "changes"));
 }
 
+/* A machine that is kept is of one size, whatever it is to carry. */
+static bool is_kept(const struct tc_grant *grant)
+{
+    return tc_setting(&grant->machine, "from") || tc_setting(&grant->machine, "keep");
+}
+
+/* From a file, or into one: where nothing is kept, neither. */
+static bool add_kept(const struct tc_grant *grant, struct tc_plan *plan)
+{
+    const char *from = tc_setting(&grant->machine, "from");
+    const char *keep = tc_setting(&grant->machine, "keep");
+    const char *path = from ? from : keep;
+    if (!path)
+        return true;
+    return (from ? word(&plan->argv, "--from", PLACE "/machine")
+                 : word(&plan->argv, "--keep", "socket")) &&
+           tc_strv_take(&plan->settings, tc_format("%s=%s", from ? "from" : "keep", path));
+}
+
 static bool add_words(const struct tc_grant *grant, struct tc_plan *plan)
 {
     struct tc_strv *v = &plan->argv;
@@ -272,9 +289,9 @@ static bool add_words(const struct tc_grant *grant, struct tc_plan *plan)
            word(v, "--accel", by_processor(grant) ? "kvm" : "tcg") &&
            (is_try(grant) ||
             (word(v, "--disk", PLACE "/disk") && word(v, "--plan", PLACE "/plan"))) &&
-           number(v, "--memory", guest_mib(grant)) &&
+           number(v, "--memory", guest_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0)) &&
            number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
-           add_grants(grant, v) && tc_strv_add(&plan->cwd, "/") &&
+           add_grants(grant, v) && add_kept(grant, plan) && tc_strv_add(&plan->cwd, "/") &&
            tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
 }
 

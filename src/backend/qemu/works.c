@@ -15,14 +15,18 @@
 
 #include "base/fd.h"
 #include "base/frame.h"
+#include "base/sealed.h"
 #include "cage/cage.h"
 #include "cage/slots.h"
 #include "helper/protocol.h"
+#include "policy/settings.h"
 
-enum { SAID_MAX = 1 << 20 };
+enum { SAID_MAX = 1 << 20, KEPT_MOST = 8 };
 
 struct machine {
     int talk; /* our end; -1: none yet */
+    int keep; /* a file without a name for the machine, before its call; -1: none */
+    bool kept;
     char *limit;
     bool killed; /* by us */
     bool whole;  /* what the tool changed has come back */
@@ -118,13 +122,24 @@ static int make(struct tc_cage *cage)
     struct machine *m = calloc(1, sizeof(*m));
     if (!m)
         return tc_cage_fail_memory(cage, "machine");
-    m->talk = -1;
+    m->talk = m->keep = -1;
     int rc = tc_local_lease(cage, &form);
     if (cage->priv)
         TC_PRIV(cage)->own = m;
     else
         free(m);
     return rc;
+}
+
+/* Where no file can be made, the machine is not kept; that is no fault of the call's. */
+static void hand_file(struct tc_cage *cage)
+{
+    struct machine *m = own(cage);
+    const char *path = tc_setting(&cage->plan->settings, "keep");
+    if (!path)
+        return;
+    m->keep = tc_sealed_open(path);
+    (void)tc_send(m->talk, "", 1, &m->keep, m->keep >= 0 ? 1 : 0);
 }
 
 static int start(struct tc_cage *cage)
@@ -141,6 +156,7 @@ static int start(struct tc_cage *cage)
                             -1, "cannot make the machine's socket");
     _autofd_ int theirs = pair[1];
     own(cage)->talk = pair[0];
+    hand_file(cage);
     p->box.talks = true;
     p->box.talk = theirs;
     return tc_process_run(cage);
@@ -176,13 +192,15 @@ static bool is_status(const struct tc_outcome *said)
 static bool listen_to(struct tc_cage *cage, int fd)
 {
     static const size_t most[TC_FRAME_KINDS] = {[TC_FRAME_DONE] = SAID_MAX};
+    const uint32_t kept = TC_FRAME_KEPT;
     struct tc_frames frames = tc_frames_of(most, TC_FRAME_KINDS);
     struct tc_outcome said = {0};
     struct tc_frame f;
     int more = 0;
     struct tc_wire w = TC_WIRE_GET_INIT("", 0);
     while (more == 0 && tc_frames_read(&frames, fd) > 0)
-        more = tc_frames_next(&frames, &f);
+        while ((more = tc_frames_next(&frames, &f)) > 0 && f.kind == kept)
+            own(cage)->kept = true;
     if (more > 0)
         w = TC_WIRE_GET_INIT(f.bytes, f.len);
     tc_outcome_visit(&w, &said);
@@ -195,12 +213,27 @@ static bool listen_to(struct tc_cage *cage, int fd)
     return heard;
 }
 
+/* Written before the guest heard of the call. A machine that cannot go on from its file is not
+ * asked to again: the next call boots one. */
+static void settle_file(struct tc_cage *cage)
+{
+    struct machine *m = own(cage);
+    const struct tc_strv *settings = &cage->plan->settings;
+    const char *from = tc_setting(settings, "from"), *to = tc_setting(settings, "keep");
+    const char *stage = cage->outcome->failure.stage;
+    if (m->kept && m->keep >= 0 && to)
+        (void)tc_sealed_put(m->keep, to, KEPT_MOST);
+    if (from && stage && strcmp(stage, "boot") == 0)
+        tc_sealed_drop(from);
+}
+
 /* Of a monitor that was ended nothing is expected. */
 static const char *usage(struct tc_cage *cage)
 {
     struct tc_outcome *o = cage->outcome;
     const char *limit = tc_local_usage(cage);
     bool heard = own(cage)->talk >= 0 && listen_to(cage, own(cage)->talk);
+    settle_file(cage);
     if (heard)
         return own(cage)->limit ? own(cage)->limit : limit;
     if (!o->failure.code && !own(cage)->killed && !limit && cage->running)
@@ -236,6 +269,8 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
         return true;
     if (m->talk >= 0)
         (void)close(m->talk);
+    if (m->keep >= 0)
+        (void)close(m->keep);
     free(m->limit);
     free(m);
     return true;

@@ -36,5 +36,10 @@ check(BY_KVM or refused.code == 126 and refused.error.get("subject") == "emulati
 refused = scene.call("true", more='[tool.u]\nbackend = "qemu"\nimage = "small"\nfilesystem = { writable = ["/srv"] }', tool="u")
 check(refused.code == 126 and refused.error.get("code") == "unenforceable" and refused.error.get("subject") == "workspace",
       "a path of the host cannot be bound", refused)
+AGAIN = "cat /proc/sys/kernel/random/boot_id /proc/sys/kernel/random/uuid"
+kept = [scene.call(AGAIN, backend="snapshot = true") for _ in range(2)]
+lines = [one.json.get("stdout", {}).get("text", "").split("\n") for one in kept]
+check(all(one.code == 0 for one in kept) and lines[0][0] == lines[1][0] != "" and lines[0][1] != lines[1][1],
+      "a machine that is kept goes on for the next call, with random numbers of its own", kept)
 check(not scene.monitors(), "nothing is left of it", scene.monitors())
 finish()

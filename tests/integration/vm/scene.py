@@ -16,6 +16,7 @@ from store import BUSYBOX, TOOLCAGE, check, finish, image, skip_all  # noqa: E40
 POLICY = """
 [backend.qemu]
 emulation = {emulation}
+{backend}
 [tool.t]
 backend = "qemu"
 image = "small"
@@ -65,9 +66,10 @@ def make_root(path, programs):
         os.symlink("busybox", f"{path}/bin/{name}")
 
 
-def start(script, more="", emulation="true", tool="t", timeout="240s"):
-    with open("policy.toml", "w", encoding="utf-8") as out:
-        out.write(POLICY.format(more=more, emulation=emulation, timeout=timeout))
+def start(script, more="", emulation="true", tool="t", timeout="240s", backend=""):
+    with open("policy.new", "w", encoding="utf-8") as out:
+        out.write(POLICY.format(more=more, emulation=emulation, timeout=timeout, backend=backend))
+    os.replace("policy.new", "policy.toml")  # another call may be reading it
     words = ["exec", "--policy", "policy.toml", "--json", "--tool", tool, "--", "/bin/sh", "-c", script]
     return subprocess.Popen([TOOLCAGE, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             errors="replace")
@@ -84,6 +86,10 @@ def call(script, stdin=None, **how):
 
 def changes(*words):
     return subprocess.run([TOOLCAGE, "changes", *words], capture_output=True, text=True, check=False)
+
+
+def state():
+    return os.path.join(os.environ["HOME"], ".local/state/toolcage")
 
 
 def monitors():

@@ -284,6 +284,7 @@ static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
                                           .err = STDERR_FILENO};
     int pair[2], tube[2], status;
     pid_t reader;
+    bool kept = false;
     *ret = (struct tc_outcome){0};
     assert_true(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
     assert_true(pipe2(tube, O_CLOEXEC) == 0);
@@ -303,7 +304,7 @@ static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
     int saved = drain_output(&reader);
     struct tc_vm_files files;
     assert_int_equal(tc_vm_files_open(&files, &options), 0);
-    tc_vm_call(&options, &vm, &files, ret);
+    tc_vm_call(&options, &vm, &files, ret, &kept);
     tc_vm_files_done(&files);
     assert_true(dup2(saved, STDOUT_FILENO) >= 0);
     (void)close(saved);
