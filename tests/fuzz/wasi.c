@@ -120,6 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     begin();
     memset(memory, 0, sizeof(memory));
     memcpy(memory, data, size < MEMORY ? size : MEMORY);
+    w.base = AT_FDCWD;
     w.memory = memory;
     w.size = MEMORY;
     INVARIANT(tc_wasi_add_root(&w, below("w"), NULL, true));
