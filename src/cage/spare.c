@@ -331,11 +331,6 @@ void tc_spare_soon(struct tc_spare *like)
     wishes = like;
 }
 
-void tc_spare_forget(struct tc_spare *like)
-{
-    drop(like);
-}
-
 /* ---- using one ---- */
 
 /* Until its call comes it says nothing unless a stage failed, and its socket is open while it

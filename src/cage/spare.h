@@ -57,9 +57,8 @@ void tc_spare_replace(struct tc_process_cage *p);
  * Takes `own`. NULL: no memory. */
 struct tc_spare *tc_spare_like(const struct tc_process_cage *p, const char *tool, void *own,
                                size_t wanted);
-/* It is made a little later, unless the helper ends before; or it is not made. NULL is fine. */
+/* It is made a little later, unless the helper ends before. NULL is fine. */
 void tc_spare_soon(struct tc_spare *like);
-void tc_spare_forget(struct tc_spare *like);
 /* The cage goes, whatever became of the spare that it claimed, if any. It has no id and no group
  * from here on: they are given back when the spare has ended, too. */
 void tc_spare_leave(struct tc_process_cage *p);
