@@ -6,10 +6,10 @@
  * their own; both are masked in every grant. What is not the caller's alone is not looked at. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,9 +18,8 @@
 #include "base/path.h"
 #include "base/remove.h"
 #include "base/size.h"
+#include "base/store.h"
 #include "call/install.h"
-
-enum { TRIES = 20 };
 
 static int fail(struct toolcage_error **err, const char *where, const char *what)
 {
@@ -47,22 +46,11 @@ static const char *hex_of(const char *key)
     return strchr(key, ':') ? strchr(key, ':') + 1 : key;
 }
 
-/* A directory of the caller's alone: who could write there could make us believe things. */
-static int enter(int dirfd, const char *name)
-{
-    struct stat st;
-    _autofd_ int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -1;
-    errno = EPERM;
-    return st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) ? TAKE_FD(fd) : -1;
-}
-
 static int open_all(const char *path)
 {
     _autofree_ char *base = tc_path_parent(path);
-    _autofd_ int above = base ? enter(AT_FDCWD, base) : -1;
-    return above < 0 ? -1 : enter(above, tc_path_base(path));
+    _autofd_ int above = base ? tc_store_enter(AT_FDCWD, base) : -1;
+    return above < 0 ? -1 : tc_store_enter(above, tc_path_base(path));
 }
 
 /* NULL where it is none. */
@@ -78,8 +66,8 @@ char *tc_install_find(const struct tc_facts *facts, const char *key)
         return errno = ENOMEM, NULL;
     errno = ENOENT;
     _autofd_ int all = path ? open_all(path) : -1;
-    _autofd_ int own = all < 0 ? -1 : enter(all, hex_of(key));
-    _autofd_ int tree = own < 0 ? -1 : enter(own, "tree");
+    _autofd_ int own = all < 0 ? -1 : tc_store_enter(all, hex_of(key));
+    _autofd_ int tree = own < 0 ? -1 : tc_store_enter(own, "tree");
     if (tree < 0)
         return NULL;
     char *found = tc_format("%s/%s/tree", path, hex_of(key));
@@ -87,8 +75,10 @@ char *tc_install_find(const struct tc_facts *facts, const char *key)
     return found;
 }
 
-static bool is_begun(const char *name)
+/* Of an install that runs, or was cut: nobody has it locked then. */
+static bool is_begun(int own, const char *name)
 {
+    (void)own;
     return strncmp(name, "new-", 4) == 0;
 }
 
@@ -102,7 +92,7 @@ int tc_install_sizes(const struct tc_facts *facts, struct tc_kept_installs *ret)
     _autofd_ int all = path ? open_all(path) : -1;
     _autodir_ DIR *dir = list(all);
     while (dir && tc_next_entry(dir, &e) > 0) {
-        if (is_begun(e->d_name))
+        if (is_begun(-1, e->d_name))
             continue;
         int64_t bytes = tc_tree_bytes(all, e->d_name);
         ret->count++;
@@ -122,51 +112,27 @@ int64_t tc_install_bytes(const struct tc_facts *facts, const char *key)
 /* ---- an install
  * ------------------------------------------------------------------------------------- */
 
-/* What installs that were cut left: nobody has it locked. How much that was. */
-static unsigned sweep(int all)
-{
-    unsigned removed = 0;
-    _autodir_ DIR *dir = list(all);
-    struct dirent *e;
-    while (dir && tc_next_entry(dir, &e) > 0) {
-        _autofd_ int own = is_begun(e->d_name) ? enter(all, e->d_name) : -1;
-        if (own >= 0 && flock(own, LOCK_EX | LOCK_NB) == 0)
-            removed += tc_remove_tree(all, e->d_name) == 0;
-    }
-    return removed;
-}
-
 int tc_install_sweep(const struct tc_facts *facts, unsigned *ret, struct toolcage_error **err)
 {
     _autofree_ char *path = NULL;
     if (!tc_install_directory(facts, &path))
         return tc_fail_memory(err);
     _autofd_ int all = path ? open_all(path) : -1;
-    *ret = all < 0 ? 0 : sweep(all);
+    *ret = tc_store_sweep(all, is_begun);
     return 0;
 }
 
-/* A sweep may come between the two. */
 static int make_own(struct tc_install_stage *stage)
 {
-    for (int i = 0; i < TRIES; i++) {
-        char id[TC_ULID_SIZE];
-        struct stat st;
-        free(stage->name);
-        stage->name = tc_ulid(id) < 0 ? NULL : tc_format("new-%s", id);
-        if (!stage->name || mkdirat(stage->all, stage->name, 0700) < 0)
-            return -1;
-        _autofd_ int own = enter(stage->all, stage->name);
-        if (own < 0 || flock(own, LOCK_EX | LOCK_NB) < 0 || fstat(own, &st) < 0 || !st.st_nlink)
-            continue;
-        /* the tool's own ids look at it later */
-        if (mkdirat(own, "tree", 0755) < 0 || fchmodat(own, "tree", 0755, 0) < 0)
-            return -1;
-        stage->own = TAKE_FD(own);
-        return 0;
-    }
-    errno = EAGAIN;
-    return -1;
+    char id[TC_ULID_SIZE];
+    stage->name = tc_ulid(id) < 0 ? NULL : tc_format("new-%s", id);
+    if (!stage->name)
+        return -1;
+    stage->own = tc_store_claim(stage->all, stage->name, INT_MAX);
+    /* the tool's own ids look at it later */
+    return stage->own < 0 || mkdirat(stage->own, "tree", 0755) < 0
+               ? -1
+               : fchmodat(stage->own, "tree", 0755, 0);
 }
 
 int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_install_stage **ret,
@@ -188,7 +154,7 @@ int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_inst
     }
     if (tc_make_directories(path) < 0 || (stage->all = open_all(path)) < 0)
         return fail(err, path, "nothing can be installed");
-    (void)sweep(stage->all);
+    (void)tc_store_sweep(stage->all, is_begun);
     stage->again =
         fstatat(stage->all, hex_of(key), &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
     if (make_own(stage) < 0)
@@ -248,7 +214,7 @@ static int remove_all(int all, unsigned *ret)
     _autodir_ DIR *dir = list(all);
     struct dirent *e;
     while (dir && tc_next_entry(dir, &e) > 0) {
-        if (is_begun(e->d_name))
+        if (is_begun(-1, e->d_name))
             continue;
         if (remove_one(all, e->d_name) < 0)
             return -1;
@@ -267,7 +233,7 @@ int tc_install_remove(const struct tc_facts *facts, const char *key, unsigned *r
     if (!path || (all < 0 && errno == ENOENT))
         return 0;
     if (all >= 0)
-        (void)sweep(all);
+        (void)tc_store_sweep(all, is_begun);
     int rc = all < 0 ? -1 : key ? remove_one(all, hex_of(key)) : remove_all(all, ret);
     if (key && rc == 0)
         ++*ret;

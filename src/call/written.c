@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/store.h"
 #include "call/facts.h"
 
 /* Larger, it is written anew without the places that are gone. */
@@ -38,13 +39,9 @@ static int open_record(int flags)
     if (flags & O_CREAT)
         (void)mkdir(directory, 0700);
     _autofree_ char *path = tc_path_join(directory, "written");
-    struct stat st;
     errno = path ? errno : ENOMEM;
     _autofd_ int fd = path ? open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600) : -1;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -1;
-    errno = EPERM;
-    return S_ISREG(st.st_mode) && st.st_uid == geteuid() ? TAKE_FD(fd) : -1;
+    return tc_store_own(fd, S_IFREG) ? TAKE_FD(fd) : -1;
 }
 
 static bool read_paths(int fd, struct tc_strv *to)

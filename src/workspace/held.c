@@ -9,12 +9,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/remove.h"
+#include "base/store.h"
 #include "base/sys.h"
 #include "workspace/choice.h"
 #include "workspace/journal.h"
@@ -93,20 +93,16 @@ int tc_held_calls(struct tc_outcome *outcome)
                             "cannot list the changes that are");
 }
 
+static bool is_left(int own, const char *name)
+{
+    (void)own;
+    return tc_endswith(name, ".new");
+}
+
 unsigned tc_held_sweep(void)
 {
-    int fd = tc_held_look();
-    _autodir_ DIR *dir = tc_take_dir(fd);
-    struct dirent *e;
-    unsigned gone = 0;
-    while (dir && tc_next_entry(dir, &e) > 0) {
-        if (!tc_endswith(e->d_name, ".new"))
-            continue;
-        _autofd_ int own = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        gone +=
-            own >= 0 && flock(own, LOCK_EX | LOCK_NB) == 0 && tc_remove_tree(fd, e->d_name) == 0;
-    }
-    return gone;
+    _autofd_ int all = tc_held_look();
+    return tc_store_sweep(all, is_left);
 }
 
 /* ---- one of them ---- */
@@ -344,7 +340,7 @@ int tc_held_settle(const char *call, enum tc_held_action action, const struct tc
                     "have any",
                     "there are no staged changes of a call");
     }
-    if (flock(own, LOCK_EX | LOCK_NB) < 0)
+    if (tc_store_lock(own, false) < 0)
         return fail(outcome, call, TOOLCAGE_EBACKEND, "try again when it has ended",
                     "another program settles the changes of call");
     if (action == TC_HELD_DISCARD && !paths->count)

@@ -6,17 +6,20 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/remove.h"
+#include "base/store.h"
 #include "base/sys.h"
 #include "workspace/copy.h"
 #include "workspace/held.h"
 #include "workspace/state.h"
+
+/* A program that nobody looks after shall not fill the disk. */
+enum { CALLS_MAX = 256 };
 
 static const char store[] = "held"; /* in the state directory */
 
@@ -53,47 +56,13 @@ static bool add_names(struct tc_held_list *list, const struct tc_cage *cage)
     return true;
 }
 
-/* A program that nobody looks after shall not fill the disk. */
-static bool has_room(int dir)
-{
-    enum { CALLS_MAX = 256 };
-    _autodir_ DIR *all = tc_take_dir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    struct dirent *e;
-    int calls = 0;
-    while (all && tc_next_entry(all, &e) > 0)
-        calls++;
-    errno = EDQUOT;
-    return all && calls < CALLS_MAX;
-}
-
-/* Its lock tells a sweep that somebody is at work; one that was quicker than the lock has removed
- * it again. */
-static int make_own(const struct tc_keeping *k)
-{
-    enum { TRIES = 8 };
-    for (int i = 0; i < TRIES; i++) {
-        struct stat st;
-        if (mkdirat(k->dir, k->name, 0700) < 0 && errno != EEXIST)
-            return -1;
-        _autofd_ int fd = openat(k->dir, k->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 && errno == ENOENT)
-            continue;
-        if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &st) < 0)
-            return -1;
-        if (st.st_nlink > 0)
-            return TAKE_FD(fd);
-    }
-    errno = EAGAIN;
-    return -1;
-}
-
 static bool open_own(struct tc_keeping *k, const struct tc_cage *cage)
 {
     if (k->own >= 0)
         return true;
-    if (k->dir < 0 || !has_room(k->dir))
+    if (k->dir < 0)
         return false;
-    k->own = make_own(k);
+    k->own = tc_store_claim(k->dir, k->name, CALLS_MAX);
     return k->own >= 0 && add_names(&k->list, cage);
 }
 

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/fd.h"
 #include "base/remove.h"
+#include "base/store.h"
 #include "workspace/state.h"
 
-enum { SESSIONS_MAX = 64, TRIES = 20, PAUSE_NS = 10000000, SHOWN = 12 };
+enum { SESSIONS_MAX = 64, SHOWN = 12 };
 
 static int fail(struct tc_cage *cage, int code, const char *name, const char *hint,
                 const char *what)
@@ -47,51 +47,7 @@ static bool has_record(int own)
     return fstatat(own, "record", &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
-/* A call that has been answered may need a moment to let go of it. */
-static int lock(int own, bool patient)
-{
-    for (int i = 0; flock(own, LOCK_EX | LOCK_NB) < 0; i++) {
-        if (errno != EWOULDBLOCK || !patient || i == TRIES)
-            return -1;
-        (void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-    }
-    return 0;
-}
-
 /* ---- for a call ---- */
-
-static int has_room(int dir)
-{
-    _autodir_ DIR *all = tc_take_dir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    struct dirent *e;
-    int count = 0;
-    if (!all)
-        return -1;
-    while (tc_next_entry(all, &e) > 0)
-        count++;
-    errno = EDQUOT;
-    return count < SESSIONS_MAX ? 0 : -1;
-}
-
-/* Open and locked; one that is removed between the two is made again. */
-static int enter(int dir, const char *name)
-{
-    for (int i = 0; i < TRIES; i++) {
-        struct stat st;
-        _autofd_ int fd = tc_state_enter(dir, name);
-        if (fd < 0 && errno == ENOENT) {
-            if (has_room(dir) < 0 || (mkdirat(dir, name, 0700) < 0 && errno != EEXIST))
-                return -1;
-            continue;
-        }
-        if (fd < 0 || lock(fd, true) < 0 || fstat(fd, &st) < 0)
-            return -1;
-        if (st.st_nlink > 0)
-            return TAKE_FD(fd);
-    }
-    errno = EAGAIN;
-    return -1;
-}
 
 static int by_place(const void *a, const void *b)
 {
@@ -128,7 +84,7 @@ static int load(struct tc_cage *cage, struct tc_session *s)
     remove_others(s->own, tree);
     if (list->rows)
         qsort(list->rows, list->row_count, sizeof(*list->rows), by_place);
-    s->tree = tc_state_enter(s->own, tree);
+    s->tree = tc_store_enter(s->own, tree);
     return s->tree >= 0 ? 0
                         : fail(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` deletes it",
                                "cannot open what is kept of session");
@@ -204,7 +160,8 @@ int tc_session_open(struct tc_cage *cage)
     w->session = s;
     s->own = s->tree = -1;
     _autofd_ int dir = tc_state_open("sessions", &where);
-    s->own = dir < 0 ? -1 : tc_process_keep(t, enter(dir, cage->plan->session));
+    s->own =
+        dir < 0 ? -1 : tc_process_keep(t, tc_store_claim(dir, cage->plan->session, SESSIONS_MAX));
     if (s->own < 0)
         return refuse_entry(cage, where);
     int rc = load(cage, s);
@@ -263,7 +220,7 @@ int tc_session_list(struct tc_outcome *outcome)
     while (dir && rc == 0 && (more = tc_next_entry(dir, &e)) > 0) {
         if (!tc_session_name(e->d_name))
             continue;
-        _autofd_ int own = tc_state_enter(dirfd(dir), e->d_name);
+        _autofd_ int own = tc_store_enter(dirfd(dir), e->d_name);
         struct tc_session_record r = {0};
         if ((own < 0 || tc_session_read(own, &r) < 0) && errno == ENOENT)
             continue; /* it has just been ended */
@@ -281,10 +238,10 @@ int tc_session_list(struct tc_outcome *outcome)
 static int end_one(int dir, const char *name, struct tc_outcome *outcome)
 {
     struct tc_session_record r = {0};
-    _autofd_ int own = tc_state_enter(dir, name);
+    _autofd_ int own = tc_store_enter(dir, name);
     if (own < 0)
         return -1;
-    if (lock(own, false) < 0)
+    if (tc_store_lock(own, false) < 0)
         return 1;
     bool kept = has_record(own);
     (void)tc_session_read(own, &r);
@@ -330,15 +287,13 @@ int tc_session_end(const char *name, struct tc_outcome *outcome)
     return cannot(outcome, name, "cannot end session");
 }
 
+static bool is_left(int own, const char *name)
+{
+    return tc_session_name(name) && !has_record(own);
+}
+
 unsigned tc_session_sweep(void)
 {
-    _autodir_ DIR *dir = open_all();
-    struct dirent *e;
-    unsigned gone = 0;
-    while (dir && tc_next_entry(dir, &e) > 0) {
-        _autofd_ int own = tc_session_name(e->d_name) ? tc_state_enter(dirfd(dir), e->d_name) : -1;
-        gone += own >= 0 && !has_record(own) && lock(own, false) == 0 && !has_record(own) &&
-                tc_remove_tree(dirfd(dir), e->d_name) == 0;
-    }
-    return gone;
+    _autofd_ int all = tc_state_look("sessions");
+    return tc_store_sweep(all, is_left);
 }

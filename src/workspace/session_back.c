@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
+#include "base/store.h"
 #include "linux/walk.h"
 #include "workspace/copy.h"
 #include "workspace/session.h"
-#include "workspace/state.h"
 
 enum { ENTRIES_MAX = 2000000 };
 
@@ -223,7 +223,7 @@ int tc_session_restore_tmp(struct tc_cage *cage)
     struct putting put = {.cage = cage, .to = t->storage};
     if (!w->session || w->session->tree < 0)
         return 0;
-    _autofd_ int from = tc_state_enter(w->session->tree, "tmp");
+    _autofd_ int from = tc_store_enter(w->session->tree, "tmp");
     return from >= 0 && put_tree(&put, from) == 0 ? 0 : fail(cage, "/tmp", why_not);
 }
 
@@ -285,7 +285,7 @@ int tc_session_restore_layer(struct tc_cage *cage, const struct tc_item *item)
     if (tree < 0)
         return 0;
     _autofree_ char *name = tc_format("%lld", (long long)tree);
-    _autofd_ int from = name ? tc_state_enter(s->tree, name) : -1;
+    _autofd_ int from = name ? tc_store_enter(s->tree, name) : -1;
     int rc = from < 0 ? -1 : put_tree(&put, from);
     for (size_t i = 0; i < s->record.list.row_count && rc == 0; i++) {
         const struct tc_held_row *row = &s->record.list.rows[i];

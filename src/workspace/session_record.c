@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/store.h"
 #include "workspace/session.h"
-#include "workspace/state.h"
 
 static const char format[] = "toolcage session 1";
 enum { RECORD_MAX = 512 << 20 };
@@ -52,7 +52,7 @@ int tc_session_read(int own, struct tc_session_record *ret)
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     _autofd_ int fd = openat(own, "record", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     text.max = RECORD_MAX;
-    if (!tc_state_own(fd, S_IFREG) || tc_read_all(fd, &text) < 0)
+    if (!tc_store_own(fd, S_IFREG) || tc_read_all(fd, &text) < 0)
         return -1;
     struct tc_wire w = TC_WIRE_GET_INIT(text.data, text.len);
     tc_session_visit(&w, ret);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/store.h"
 #include "base/strv.h"
 #include "linux/mounts.h"
 
@@ -18,22 +19,6 @@ static const char *state;
 void tc_state_set(const char *directory)
 {
     state = directory;
-}
-
-bool tc_state_own(int fd, mode_t type)
-{
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return false;
-    errno = EPERM;
-    return (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
-           !(st.st_mode & (S_IWGRP | S_IWOTH));
-}
-
-int tc_state_enter(int dirfd, const char *name)
-{
-    _autofd_ int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return tc_state_own(fd, S_IFDIR) ? TAKE_FD(fd) : -1;
 }
 
 static const char *base(void)
@@ -47,7 +32,7 @@ static int open_checked(const char *part, bool make)
     _autofd_ int root = path && make ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (!path || (make && (root < 0 || (tc_mkdirs(root, path + 1) < 0 && errno != EEXIST))))
         return -1;
-    return tc_state_enter(AT_FDCWD, path);
+    return tc_store_enter(AT_FDCWD, path);
 }
 
 int tc_state_open(const char *part, const char **ret_where)

@@ -6,9 +6,6 @@
 #ifndef TC_WORKSPACE_STATE_H
 #define TC_WORKSPACE_STATE_H
 
-#include <stdbool.h>
-#include <sys/types.h>
-
 /* Before anything else: the caller's own state directory, or NULL; borrowed for good. */
 void tc_state_set(const char *directory);
 /* A directory in it, made where it is missing and the caller's alone. A descriptor, or -1 with
@@ -16,10 +13,5 @@ void tc_state_set(const char *directory);
 int tc_state_open(const char *part, const char **ret_where);
 /* The same to look into only: nothing is made. ENOENT: it is not there. */
 int tc_state_look(const char *part);
-/* One in another, only if it is the caller's alone. -1 with errno. */
-int tc_state_enter(int dirfd, const char *name);
-/* Is it of this type (S_IFREG, S_IFDIR), and the caller's alone? Who could write there could make
- * us remove, report and believe things. Else errno; -1 is fine. */
-bool tc_state_own(int fd, mode_t type);
 
 #endif
