@@ -46,7 +46,10 @@ struct wasmtime_ref {
 };
 struct wasmtime_extern {
     uint8_t kind;
-    struct wasmtime_ref of;
+    union {
+        struct wasmtime_ref of;
+        uint64_t words[3];
+    };
 };
 union wasmtime_raw {
     int32_t i32;
