@@ -102,7 +102,7 @@ int tc_process_limits(struct tc_cage *cage)
     add_limit(p, list, RLIMIT_NOFILE, l->open_files);
     add_limit(p, list, RLIMIT_MSGQUEUE, 0);
     /* a file with holes has room to be larger than the storage; one in memory may be that */
-    if (all_private(cage))
+    if (all_private(cage) || cage->plan->uid)
         add_limit(p, list, RLIMIT_FSIZE, l->disk > l->memory ? l->disk : l->memory);
     bool grouped = p->group != NULL;
     if (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_MEMORY))

@@ -58,7 +58,7 @@ static int blame(struct tc_unpack *u, const char *fault)
 /* What cannot be done for want of anything is ours; else somebody has said what is not so. */
 static int fail(struct tc_unpack *u)
 {
-    static const int ours[] = {ENOSPC, ENOMEM, EDQUOT, EMFILE, ENFILE, EIO, EINTR};
+    static const int ours[] = {ENOSPC, EFBIG, ENOMEM, EDQUOT, EMFILE, ENFILE, EIO, EINTR};
     for (size_t i = 0; i < TC_COUNT(ours); i++)
         if (errno == ours[i]) {
             u->errnum = errno;

@@ -413,6 +413,7 @@ void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc
                      .outcome = ret};
     (void)sigaction(SIGTERM, &term, NULL);
     (void)sigaction(SIGPIPE, &ignore, NULL);
+    (void)sigaction(SIGXFSZ, &ignore, NULL); /* a guest may say any size of a file */
     renew(&t);
     while (!t.done)
         turn(&t);

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <toolcage/error.h>
@@ -126,6 +127,15 @@ static void floods_names(void)
         (void)snprintf(name, sizeof(name), "%d", i);
         say_file(name, 0);
     }
+    wait_long();
+}
+
+static void tells_of_a_huge_file(void)
+{
+    greet();
+    say_file("new", 1 << 30);
+    say(TC_FRAME_FILES_END, NULL, 0);
+    say_done(0);
     wait_long();
 }
 
@@ -352,6 +362,26 @@ static void what_changed_comes_back(void **state)
     tc_outcome_done(&outcome);
 }
 
+/* The cage around toolcage-vm bounds the size of files, which must not end it without a word. */
+static void a_huge_file_is_an_error(void **state)
+{
+    struct rlimit limit, small = {.rlim_cur = 1 << 20};
+    struct tc_outcome outcome;
+    _autofree_ char *path = in_tree("new");
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    small.rlim_max = limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    call(tells_of_a_huge_file, 1, &outcome);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(outcome.failure.code, TOOLCAGE_EPATH);
+    assert_string_equal(outcome.failure.stage, "files");
+    assert_string_equal(outcome.failure.subject, "filesystem");
+    assert_non_null(strstr(outcome.failure.message, "File too large"));
+    tc_outcome_done(&outcome);
+    (void)unlink(path);
+}
+
 static void hostile_guests_end_the_call(void **state)
 {
     static const struct {
@@ -420,6 +450,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_comes_back),
         cmocka_unit_test(what_changed_comes_back),
+        cmocka_unit_test(a_huge_file_is_an_error),
         cmocka_unit_test(hostile_guests_end_the_call),
     };
     return cmocka_run_group_tests(tests, write_plan, remove_plan);
