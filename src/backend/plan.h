@@ -34,10 +34,8 @@ struct tc_mount {
     int64_t line;
 };
 
-/* Where a cage keeps what is no part of its grant; and the last word of a program that is started
- * ahead. */
+/* Where a cage keeps what is no part of its grant. */
 #define TC_PLACE_OWN "/etc/toolcage"
-#define TC_WORD_AHEAD "--ahead"
 
 struct tc_deny {
     char *path; /* as the tool sees it */
@@ -54,6 +52,7 @@ struct tc_plan {
     /* Of a program of ours that can be started before its call comes: how many of its words are the
      * same for all calls; the rest it is told then. 0: it is started for its call. */
     int64_t ahead;
+    int64_t calls;      /* that one such program serves at most, of the same bounds; 0: one */
     struct tc_strv cwd; /* the first that exists inside; a single one must */
     struct tc_mount *mounts;
     size_t mount_count;
@@ -88,10 +87,10 @@ struct tc_plan {
     /* the id that everything granted to it belongs to already, on a machine that is its alone; 0:
      * one is leased, and others may work there */
     int64_t uid;
-    char *session;           /* whose state the call goes on with, by name; NULL: none */
-    char *bounds;            /* of that session: what every call of it may do, as a digest */
-    char *payload;           /* a backend's own text */
-    char *image;             /* a root file system on the host; NULL: its system directories */
+    char *session; /* whose state the call goes on with, by name; NULL: none */
+    char *bounds;  /* what every call of that session, or of such a program, may do, as a digest */
+    char *payload; /* a backend's own text */
+    char *image;   /* a root file system on the host; NULL: its system directories */
     struct tc_strv settings; /* of the backend, "key=value" */
 };
 

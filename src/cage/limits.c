@@ -29,7 +29,7 @@ static bool is_there(const struct tc_process_cage *p)
 }
 
 /* So far, of the whole cage; -1 with errno: unknown. */
-static int64_t cpu_us(struct tc_cage *cage)
+int64_t tc_limits_cpu_us(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct tc_cgroup_usage usage = {.cpu_us = -1};
@@ -42,6 +42,7 @@ static int64_t cpu_us(struct tc_cage *cage)
         tc_cgroup_usage(p->group, &usage);
     }
     int64_t now = usage.cpu_us >= 0 ? usage.cpu_us : tc_sample_cpu(tc_process_first(p));
+    now -= now < 0 ? 0 : p->earlier_cpu_us;
     p->seen_cpu_us = now > p->seen_cpu_us ? now : p->seen_cpu_us;
     return now < 0 && !is_there(p) ? p->seen_cpu_us : now;
 }
@@ -65,11 +66,11 @@ static int fail_unseen(struct tc_cage *cage, int errnum)
 static void sample_cpu(struct tc_cage *cage)
 {
     struct tc_looks *looks = &TC_PRIV(cage)->looks;
-    int64_t used = cpu_us(cage);
+    int64_t used = tc_limits_cpu_us(cage);
     int errnum = errno;
     if (used < 0) {
         tc_reserve_open();
-        used = cpu_us(cage);
+        used = tc_limits_cpu_us(cage);
         (void)tc_reserve_close();
     }
     if (used > tc_us_of_ms(cage->plan->limits.cpu_time_ms))
@@ -182,7 +183,7 @@ void tc_limits_look(struct tc_cage *cage)
 /* Whom the kernel ends with PID 1 nobody reaps, so their times would be lost. */
 void tc_limits_end(struct tc_cage *cage)
 {
-    (void)cpu_us(cage);
+    (void)tc_limits_cpu_us(cage);
     TC_PRIV(cage)->looks.sample_at_us = TC_PRIV(cage)->looks.oom_at_us = 0;
     cage->look_at_us = 0;
 }

@@ -12,6 +12,8 @@
 int tc_limits_begin(struct tc_cage *cage);
 /* A share of it, whenever event() is called. */
 void tc_limits_look(struct tc_cage *cage);
+/* Processor time of the whole cage so far; -1 with errno: unknown. */
+int64_t tc_limits_cpu_us(struct tc_cage *cage);
 /* The cage is about to be killed: the last look. */
 void tc_limits_end(struct tc_cage *cage);
 /* What PID 1 looks for, since nobody outside can; 0: nothing. */

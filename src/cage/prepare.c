@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/sys.h"
 #include "cage/cage.h"
+#include "cage/handed.h"
 #include "cage/limits.h"
 #include "cage/proxy.h"
 #include "cage/ready.h"

@@ -16,11 +16,13 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
+#include "cage/handed.h"
+#include "cage/limits.h"
 #include "cage/slots.h"
 #include "cage/spare.h"
 
 /* A worker holds some megabytes, most of them shared with the others. */
-enum { READY_MAX = 4, WORDS_MAX = 64 << 10 };
+enum { READY_MAX = 4 };
 /* A helper of one call is gone before it would make one for a second. */
 enum { IDLE_US = 30000000, FIRST_US = 5000, LOOK_US = 1000 };
 
@@ -33,6 +35,8 @@ struct tc_ready {
     int talk;         /* where its program waits for a call; -1: there is no process */
     int64_t until_us; /* when it goes if nobody needs it; of one that is to be made: when */
     int64_t made_us;
+    int64_t served; /* calls */
+    bool answered;  /* by it, to the one that it served last: it can serve another */
 };
 
 /* Newest first. One without a process says that its like did not come to serve its call, and keeps
@@ -114,7 +118,7 @@ static void drop_oldest(size_t keep)
 static bool can_wait(const struct tc_plan *plan)
 {
     bool watched = plan->denials != TC_DENIALS_OFF && plan->denials != TC_DENIALS_CALLS;
-    return plan->ahead > 0 && (size_t)plan->ahead < plan->argv.count && !watched &&
+    return plan->ahead > 0 && !plan->uid && (size_t)plan->ahead < plan->argv.count && !watched &&
            !plan->net_count && !plan->asks_network && !plan->unix_sockets && !plan->terminal &&
            !plan->session && !plan->image && !plan->secret_count && !plan->syscalls_allow.count &&
            !plan->syscalls_deny.count && plan->workspace == TC_WORKSPACE_BIND;
@@ -155,7 +159,10 @@ static bool write_key(const struct tc_plan *of, struct tc_buf *ret)
                            .mounts = mounts,
                            .mount_count = own_mounts(of, mounts),
                            .limits = of->limits,
-                           .denials = of->denials};
+                           .calls = of->calls,
+                           .bounds = of->calls ? of->bounds : NULL,
+                           /* nobody listens for all calls of one: what is refused is not listed */
+                           .denials = of->calls ? (int64_t)TC_DENIALS_OFF : of->denials};
     plan.limits.timeout_ms = plan.limits.cpu_time_ms = 0;
     struct tc_wire w = TC_WIRE_PUT_INIT;
     tc_plan_visit(&w, &plan);
@@ -206,8 +213,8 @@ static bool bring_up(struct tc_ready *r)
         return false;
     r->talk = pair[0];
     r->cage.stdin_fd = pair[1];
-    if (tc_process_lease(&r->cage) < 0 || r->cage.pace > TC_PACE_LOCAL ||
-        tc_process_prepare(&r->cage) < 0 || tc_process_complete(&r->cage) < 0)
+    if (tc_process_lease(&r->cage) < 0 || tc_process_prepare(&r->cage) < 0 ||
+        tc_process_complete(&r->cage) < 0)
         return false;
     TC_PRIV(&r->cage)->box.landlock_abi = 0;
     return TC_PRIV(&r->cage)->spare && tc_process_start(&r->cage) == 0;
@@ -215,8 +222,8 @@ static bool bring_up(struct tc_ready *r)
 
 static void list(struct tc_ready *r)
 {
-    r->made_us = tc_now_us();
-    r->until_us = r->made_us + IDLE_US;
+    drop_oldest(READY_MAX - 1);
+    r->until_us = tc_now_us() + IDLE_US;
     r->next = ready;
     ready = r;
 }
@@ -224,16 +231,27 @@ static void list(struct tc_ready *r)
 /* Takes `like`, which is alike to none that there is. */
 static void make(struct tc_ready *like)
 {
-    drop_oldest(READY_MAX - 1);
+    like->made_us = tc_now_us();
     if (bring_up(like))
         list(like);
     else /* then the next call says what is wrong */
         drop(like);
 }
 
+/* It is made here and now, so nothing that it takes may lie where looking it up could wait. The
+ * call has just found the same files. */
+static bool is_near(const struct tc_process_cage *p)
+{
+    for (size_t i = 0; i < p->trees.item_count; i++)
+        if (tc_path_within(TC_PLACE_OWN, p->trees.items[i].path) &&
+            tc_process_remote_fs(p->trees.items[i].fd))
+            return false;
+    return !p->shared;
+}
+
 bool tc_ready_next(const struct tc_cage *cage)
 {
-    if (!can_wait(cage->plan) || TC_PRIV(cage)->shared)
+    if (!can_wait(cage->plan) || !is_near(TC_PRIV(cage)))
         return false;
     struct tc_ready *like = describe(cage), **known = like ? find(&like->key) : NULL;
     if (!like || known) {
@@ -259,33 +277,47 @@ static bool lives(const struct tc_ready *r)
     return r->talk >= 0 && poll(&p, 1, 0) == 0;
 }
 
+/* A process and what it stands in go from one cage to another; but for the id, which names what
+ * there is of a call, too. */
+static void move(struct tc_process_cage *to, struct tc_process_cage *from)
+{
+    to->spare = TAKE(from->spare);
+    to->group = TAKE(from->group);
+    to->child = from->child;
+    from->child = (struct tc_child){.report = -1, .theirs = -1, .pidfd = -1};
+}
+
+static void move_id(struct tc_process_cage *to, struct tc_process_cage *from)
+{
+    to->trees.id = from->trees.id;
+    from->trees.id = (uid_t)-1;
+}
+
 /* What it has is the cage's now. */
 static void take_over(struct tc_process_cage *p, struct tc_ready *r)
 {
-    struct tc_process_cage *from = TC_PRIV(&r->cage);
     p->ready = r;
-    p->spare = TAKE(from->spare);
-    p->trees.id = from->trees.id;
-    p->group = TAKE(from->group);
-    p->child = from->child;
-    from->trees.id = (uid_t)-1;
-    from->child = (struct tc_child){.report = -1, .theirs = -1, .pidfd = -1};
-    r->cage.exit_fd = r->cage.event_fd = from->looks.oom_fd = -1;
+    r->answered = false;
+    move(p, TC_PRIV(&r->cage));
+    move_id(p, TC_PRIV(&r->cage));
+    r->cage.exit_fd = r->cage.event_fd = TC_PRIV(&r->cage)->looks.oom_fd = -1;
 }
 
 bool tc_ready_claim(struct tc_cage *cage)
 {
     _autobuf_ struct tc_buf key = TC_BUF_INIT;
-    struct tc_ready **at = can_wait(cage->plan) && write_key(cage->plan, &key) ? find(&key) : NULL;
-    if (!at || (*at)->talk < 0)
+    struct tc_ready **at;
+    if (!can_wait(cage->plan) || !write_key(cage->plan, &key))
         return false;
-    struct tc_ready *r = *at;
-    *at = r->next;
-    if (lives(r)) {
-        take_over(TC_PRIV(cage), r);
-        return true;
+    while ((at = find(&key)) && (*at)->talk >= 0) {
+        struct tc_ready *r = *at;
+        *at = r->next;
+        if (lives(r)) {
+            take_over(TC_PRIV(cage), r);
+            return true;
+        }
+        drop(r);
     }
-    drop(r);
     return false;
 }
 
@@ -363,7 +395,7 @@ static const char *find_cwd(const struct tc_plan *plan, int root)
 /* Its directory, and its words, each with the NUL at its end. */
 static bool write_words(const struct tc_plan *plan, const char *cwd, struct tc_buf *ret)
 {
-    ret->max = WORDS_MAX;
+    ret->max = TC_HANDED_WORDS;
     tc_buf_add(ret, cwd, strlen(cwd) + 1);
     for (size_t i = (size_t)plan->ahead; i < plan->argv.count; i++)
         tc_buf_add(ret, plan->argv.items[i], strlen(plan->argv.items[i]) + 1);
@@ -375,12 +407,18 @@ static bool send_call(struct tc_cage *cage)
     const struct tc_process_cage *p = TC_PRIV(cage);
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
     _autofd_ int root = put_together(p);
-    _autofd_ int ruleset = root >= 0 && p->host->landlock_abi ? wall(p, root) : -1;
+    bool walled = p->host->landlock_abi && !cage->plan->calls;
+    _autofd_ int ruleset = root >= 0 && walled ? wall(p, root) : -1;
     const char *cwd = root >= 0 ? find_cwd(cage->plan, root) : NULL;
-    const int fds[] = {p->box.in, p->box.out, p->box.err, root, ruleset};
-    if (!cwd || (ruleset < 0 && p->host->landlock_abi) || !write_words(cage->plan, cwd, &words))
+    const int fds[] = {[TC_HANDED_IN] = p->box.in,
+                       [TC_HANDED_OUT] = p->box.out,
+                       [TC_HANDED_ERR] = p->box.err,
+                       [TC_HANDED_ROOT] = root,
+                       [TC_HANDED_WALL] = ruleset};
+    if (!cwd || (walled && ruleset < 0) || !write_words(cage->plan, cwd, &words))
         return false;
-    return tc_send(p->ready->talk, words.data, words.len, fds, ruleset < 0 ? 4 : 5) == 0;
+    return tc_send(p->ready->talk, words.data, words.len, fds,
+                   walled ? TC_HANDED_WALL + 1 : TC_HANDED_WALL) == 0;
 }
 
 /* That it was one, and for how long it had been waiting. */
@@ -398,9 +436,14 @@ bool tc_ready_go(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     if (!p->ready)
         return false;
+    if (p->ready->served && cage->plan->limits.cpu_time_ms)
+        p->earlier_cpu_us = tc_limits_cpu_us(cage);
+    p->seen_cpu_us = 0;
     if (send_call(cage)) {
         tc_spare_until(p, p->box.last_us);
         tell_age(cage);
+        p->ready->served++;
+        cage->running = p->child.ready; /* its walls stand since an earlier call */
         return true;
     }
     tc_spare_replace(p);
@@ -409,11 +452,50 @@ bool tc_ready_go(struct tc_cage *cage)
     return false;
 }
 
+/* ---- its answer ---- */
+
+int tc_ready_fd(const struct tc_process_cage *p)
+{
+    return p->ready && p->ready->plan.calls ? p->ready->talk : -1;
+}
+
+void tc_ready_event(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_handed_end end;
+    int fd = cage->over ? -1 : tc_ready_fd(p);
+    if (fd < 0 || !p->child.ready || recv(fd, &end, sizeof(end), MSG_DONTWAIT) != sizeof(end))
+        return;
+    struct tc_ready *r = p->ready;
+    cage->over = r->answered = true;
+    cage->outcome->exit_code = end.code;
+    tc_spare_until(p, 0);
+    move(TC_PRIV(&r->cage), p);
+    p->child.reaped = true;
+    p->child.cpu_us = end.cpu_us + p->earlier_cpu_us;
+    p->child.max_rss = end.bytes;
+    cage->exit_fd = cage->event_fd = p->looks.oom_fd = -1;
+    cage->look_at_us = 0;
+    if (end.last || r->served >= r->plan.calls)
+        r->until_us = 0; /* it is not listed again */
+}
+
 /* ---- giving them up ---- */
 
 void tc_ready_leave(struct tc_process_cage *p)
 {
-    let_go(TAKE(p->ready));
+    struct tc_ready *r = TAKE(p->ready);
+    if (!r || !r->answered) {
+        let_go(r);
+        return;
+    }
+    struct tc_process_cage *own = TC_PRIV(&r->cage);
+    move_id(own, p);
+    r->cage.exit_fd = own->child.pidfd;
+    if (r->until_us && lives(r))
+        list(r);
+    else
+        drop(r);
 }
 
 int64_t tc_ready_tick(int64_t now)

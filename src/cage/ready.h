@@ -4,8 +4,9 @@
  * Cages that stand ready: a program of ours runs in one, has loaded what every call of its tool
  * needs, and waits. It sees nothing of any call: a call hands it its streams, its words, and one
  * root, which holds what the cage of that call would show, masks included. Each serves one call,
- * and is the call's cage from then on, with its id, its control group and its end. One that fails
- * is no call's error: the call is started as if there had been none. */
+ * and is the call's cage from then on, with its id, its control group and its end; where the plan
+ * allows more, it says how the call ended, and waits for the next that is granted the same. One
+ * that fails before a call is no call's error: that is started as if there had been none. */
 #ifndef TC_CAGE_READY_H
 #define TC_CAGE_READY_H
 
@@ -19,6 +20,10 @@ bool tc_ready_claim(struct tc_cage *cage);
 bool tc_ready_go(struct tc_cage *cage);
 /* After the start of a call: makes one for the next, now or soon. False: not for this tool. */
 bool tc_ready_next(const struct tc_cage *cage);
+/* Of one that serves more than this call: where it says that it has ended; else -1. */
+int tc_ready_fd(const struct tc_process_cage *p);
+/* It may have said so: then the call is over, and the process is no part of the cage any more. */
+void tc_ready_event(struct tc_cage *cage);
 /* The cage goes. */
 void tc_ready_leave(struct tc_process_cage *p);
 /* Ends those that nobody needed, lets go of those that have ended, makes what is due. When to come

@@ -57,7 +57,8 @@ const char *tc_local_usage(struct tc_cage *cage)
         tc_cgroup_usage(p->group, &u);
     tc_watcher_finish(cage);
     tc_proxy_finish(cage);
-    o->cpu_us = p->child.cpu_us > p->seen_cpu_us ? p->child.cpu_us : p->seen_cpu_us;
+    int64_t own = p->child.cpu_us - p->earlier_cpu_us;
+    o->cpu_us = own > p->seen_cpu_us ? own : p->seen_cpu_us;
     o->memory_peak = u.memory_peak >= 0 ? u.memory_peak : p->child.max_rss;
     o->pids_peak = u.pids_peak;
     o->notice = tc_journal_notice();

@@ -213,7 +213,8 @@ int tc_process_start(struct tc_cage *cage)
     else if (p->child.theirs >= 0)
         (void)close(TAKE_FD(p->child.theirs));
     if (tc_events_open(cage) < 0 || tc_events_add(cage, p->child.report, EPOLLIN) < 0 ||
-        tc_events_add(cage, tc_proxy_fd(cage), EPOLLIN) < 0 || tc_limits_begin(cage) < 0)
+        tc_events_add(cage, tc_proxy_fd(cage), EPOLLIN) < 0 ||
+        tc_events_add(cage, tc_ready_fd(p), EPOLLIN) < 0 || tc_limits_begin(cage) < 0)
         return fail_system(cage, "event descriptor");
     return 0;
 }
@@ -412,6 +413,7 @@ int tc_process_event(struct tc_cage *cage)
         ;
     if (rc < 0 || tc_proxy_event(cage) < 0)
         return -1;
+    tc_ready_event(cage);
     serve_listener(cage);
     if (!cage->over)
         tc_limits_look(cage);

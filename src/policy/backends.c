@@ -28,7 +28,7 @@ enum { UNKNOWN = TC_STRENGTH_UNKNOWN };
     B("gvisor", SENTRY, 2, ASSISTED | HUMAN_APPROVE, 0, NONE, GVISOR) \
     B("firecracker", MACHINE, 3, MANUAL_ONLY, UNTRUSTED, NONE, FILE)  \
     B("qemu", MACHINE, 3, 0, 0, NONE, QEMU)                           \
-    B("wasm", MODULE, UNKNOWN, 0, PURE_COMPUTE, MODULE, FILE)         \
+    B("wasm", MODULE, UNKNOWN, 0, PURE_COMPUTE, MODULE, WASM)         \
     B("wasmtime", MODULE, UNKNOWN, 0, 0, NONE, FILE)                  \
     B("wasmedge", MODULE, UNKNOWN, 0, 0, NONE, FILE)                  \
     B("kata", MACHINE, 3, 0, 0, NONE, FILE)                           \

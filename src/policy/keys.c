@@ -10,6 +10,7 @@
 #include "policy/format.h"
 #include "policy/parse.h"
 
+static const char *const words_reuse[] = {"never", "same-grant", NULL};
 const char *const tc_words_denials[] = {"calls", "paths", "accesses", "off", NULL};
 const char *const tc_words_mode[] = {"bind", "copy", "overlay", NULL};
 const char *const tc_words_commit[] = {"on_success", "always", "ask", "never", NULL};
@@ -297,6 +298,16 @@ const struct tc_key tc_keys[] = {
          "calls of the same image and limits start from a copy of it instead of booting. The "
          "copy serves one call, with random numbers and a time of its own.",
      .example = "snapshot = true"},
+    {TC_IN(BACKENDS), "wasm", tc_set_settings, NONE, .type = "table",
+     .text = "Of the backend wasm.", .example = "[backend.wasm]"},
+    {TC_IN(WASM), "reuse", tc_set_word, NONE, .choices = words_reuse, .type = "word",
+     .fallback = "never",
+     .text = "Whether a worker that has served a call of a tool may serve its next one, if that is "
+             "granted the same: the words and the input may differ. Each call has a store and an "
+             "instance of its own either way. With reuse a bug in the engine could let a call see "
+             "what an earlier call of the same grant had, and Landlock is no second wall behind "
+             "its paths. Never for tools of risk untrusted.",
+     .example = "reuse = \"same-grant\""},
     {EACH, "fallback", tc_set_fallback, .id = TC_KEY_FALLBACK, .type = "array of backends",
      .text = "Backends to try, in this order, if the first one cannot enforce the grant on this "
              "machine or is not available. None runs a call with less than the whole grant; "

@@ -196,10 +196,19 @@ static bool may_run(const struct tc_grant *grant, const char *setting)
     return may;
 }
 
-static bool take_backend_settings(struct tc_grant *grant, const struct tc_strv *said)
+/* What nobody trusts shares no process with another call, whatever the file says of all tools. */
+static bool is_ruled_out(const struct tc_resolve *r, const char *setting)
 {
+    const struct tc_spec *risk = tc_policy_said(r->policy, r->tool, TC_KEY_RISK);
+    return risk && strcmp(risk->risk, "untrusted") == 0 && tc_startswith(setting, "wasm.reuse=");
+}
+
+static bool take_backend_settings(struct tc_resolve *r)
+{
+    const struct tc_strv *said = &r->policy->settings;
     for (size_t i = 0; i < said->count; i++)
-        if (may_run(grant, said->items[i]) && !tc_strv_add(&grant->settings, said->items[i]))
+        if (may_run(r->grant, said->items[i]) && !is_ruled_out(r, said->items[i]) &&
+            !tc_strv_add(&r->grant->settings, said->items[i]))
             return false;
     return true;
 }
@@ -229,7 +238,7 @@ static bool take_backend(struct tc_resolve *r)
         fine = fine && (grant->image = strdup(image->image));
     if (module)
         fine = fine && take_module(grant, module->module);
-    return fine && take_backend_settings(grant, &r->policy->settings);
+    return fine && take_backend_settings(r);
 }
 
 static int take_words(struct tc_resolve *r)

@@ -2,21 +2,26 @@
  * Copyright The toolcage authors
  *
  * A worker that was started before its call: it has the engine and the module, stands in its cage,
- * and waits. The call comes as one message over the standard input: where relative paths begin and
- * the words of the order that were missing; with it the three streams, a root that holds what the
- * cage of the call would show, and the wall around that. */
+ * and waits. What comes and what goes back stands in cage/handed.h. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/sys.h"
+#include "cage/handed.h"
 #include "wasm/worker.h"
 
-enum { WORDS_MAX = 64 << 10, STREAMS = 3, ROOT = STREAMS, WALL };
+enum { BYTES_MAX = 96 << 20, THOUSAND = 1000, MILLION = 1000000 };
 
 static struct tc_wasm_order *expected;
+static int talk = STDIN_FILENO; /* to the helper */
+static int nothing = -1;        /* /dev/null, in place of streams between calls */
+static int lowest;              /* descriptor that is free between calls */
+static int64_t served, begun_us;
 
 /* Nobody tells us anything any more: the helper has gone, or has no use for us. */
 static void leave(void)
@@ -24,13 +29,33 @@ static void leave(void)
     _exit(TC_WASM_REFUSED);
 }
 
-/* The length of the words, and the descriptors. */
-static size_t receive(char *words, int fds[WALL + 1], size_t *ret_count)
+static int64_t spent_us(void)
 {
-    ssize_t n = tc_recv(STDIN_FILENO, words, WORDS_MAX, fds, WALL + 1, ret_count, NULL, NULL, true);
-    if (n <= 0 || words[n - 1] || *ret_count < WALL)
+    struct rusage u;
+    (void)getrusage(RUSAGE_SELF, &u);
+    return ((int64_t)u.ru_utime.tv_sec + u.ru_stime.tv_sec) * MILLION + u.ru_utime.tv_usec +
+           u.ru_stime.tv_usec;
+}
+
+/* Of one call the streams stay where the socket was; of more they come and go. */
+static void settle(const struct tc_wasm_order *order)
+{
+    if (order->calls <= 1 || nothing >= 0)
+        return;
+    talk = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (talk < 0 || nothing < 0)
         leave();
-    for (int i = 0; i < STREAMS; i++)
+}
+
+/* The length of the words, and the descriptors. */
+static size_t receive(char *words, int fds[TC_HANDED_WALL + 1], size_t *ret_count)
+{
+    ssize_t n =
+        tc_recv(talk, words, TC_HANDED_WORDS, fds, TC_HANDED_WALL + 1, ret_count, NULL, NULL, true);
+    if (n <= 0 || words[n - 1] || *ret_count < TC_HANDED_WALL)
+        leave();
+    for (int i = TC_HANDED_IN; i <= TC_HANDED_ERR; i++)
         if (dup2(fds[i], i) < 0 || close(fds[i]) < 0)
             leave();
     return (size_t)n;
@@ -38,12 +63,14 @@ static size_t receive(char *words, int fds[WALL + 1], size_t *ret_count)
 
 static void take(char *words, size_t length)
 {
-    static char *list[WORDS_MAX / 2 + 2];
+    static char *list[TC_HANDED_WORDS / 2 + 2];
+    struct tc_strv *lists[] = {&expected->read, &expected->write, &expected->env, &expected->args};
     size_t count = 0;
     for (size_t at = 0; at < length && count < TC_COUNT(list) - 1; at += strlen(words + at) + 1)
         list[count++] = words + at;
     list[count] = NULL;
-    expected->ahead = false;
+    for (size_t i = 0; i < TC_COUNT(lists); i++)
+        tc_strv_done(lists[i]);
     expected->here = list[0];
     if (!tc_wasm_read_words(expected, list + 1))
         leave();
@@ -56,17 +83,21 @@ void tc_wasm_expect(struct tc_wasm_order *order)
 
 void tc_wasm_await(struct tc_wasm_order *order)
 {
-    static char words[WORDS_MAX];
-    int fds[WALL + 1];
+    static char words[TC_HANDED_WORDS];
+    int fds[TC_HANDED_WALL + 1];
     size_t count = 0;
     if (!order->ahead)
         return;
+    settle(order);
     size_t length = receive(words, fds, &count);
+    begun_us = spent_us();
+    expected = order;
     take(words, length);
     expected = NULL;
-    order->root = fds[ROOT];
-    if (count > WALL &&
-        (tc_sys(SYS_landlock_restrict_self, fds[WALL], 0, 0, 0, 0, 0) < 0 || close(fds[WALL]) < 0))
+    order->root = fds[TC_HANDED_ROOT];
+    if (count > TC_HANDED_WALL &&
+        (tc_sys(SYS_landlock_restrict_self, fds[TC_HANDED_WALL], 0, 0, 0, 0, 0) < 0 ||
+         close(fds[TC_HANDED_WALL]) < 0))
         tc_wasm_fail("Landlock", "%s", "the call's paths cannot be enforced");
 }
 
@@ -74,4 +105,44 @@ void tc_wasm_face(void)
 {
     if (expected)
         tc_wasm_await(expected);
+}
+
+/* The guest's own are closed already. */
+static void close_rest(const struct tc_wasm_order *order)
+{
+    for (int i = TC_HANDED_IN; i <= TC_HANDED_ERR; i++)
+        if (dup2(nothing, i) < 0)
+            leave();
+    if (close(order->root) < 0)
+        leave();
+}
+
+/* Has something of the call's stayed open? The engine may have opened what it keeps in the first.
+ */
+static bool is_left_over(void)
+{
+    int fd = dup(nothing), before = lowest;
+    if (fd < 0 || close(fd) < 0)
+        return true;
+    lowest = fd;
+    return served > 1 && fd != before;
+}
+
+bool tc_wasm_answer(struct tc_wasm_order *order, int code)
+{
+    struct rusage u;
+    if (!order->ahead || order->calls <= 1)
+        return false;
+    (void)fflush(stderr);
+    close_rest(order);
+    served++;
+    (void)getrusage(RUSAGE_SELF, &u);
+    const struct tc_handed_end end = {.code = code,
+                                      .last = is_left_over() || served >= order->calls ||
+                                              u.ru_maxrss > BYTES_MAX / 1024,
+                                      .cpu_us = spent_us() - begun_us,
+                                      .bytes = (int64_t)u.ru_maxrss * 1024};
+    if (tc_send(talk, &end, sizeof(end), NULL, 0) < 0)
+        leave();
+    return true;
 }

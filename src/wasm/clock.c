@@ -5,14 +5,20 @@
  * ticks only say that it is time to look; how many there were, on a busy machine, says nothing. A
  * guest that waits in a call uses no time. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "wasm/worker.h"
 
 enum { TICK_NS = 1000000, THOUSAND = 1000, MILLION = 1000000 };
 
-static int64_t most;
+static int64_t most;    /* of the process, until this call has to end */
+static unsigned served; /* calls */
+static bool ticking;    /* there is a thread */
+static sem_t begun;
+static atomic_bool runs;
 static const struct tc_wasm *api;
 
 static int64_t spent(void)
@@ -26,6 +32,8 @@ static void *tick(void *engine)
 {
     const struct timespec pause = {.tv_nsec = TICK_NS};
     for (;;) {
+        while (!atomic_load(&runs))
+            (void)sem_wait(&begun);
         (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
         api->wasmtime_engine_increment_epoch(engine);
     }
@@ -44,24 +52,39 @@ static struct wasmtime_error *look(struct wasmtime_context *context, void *data,
     return NULL;
 }
 
+static void begin_ticking(struct wasm_engine *engine)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    if (ticking || sem_init(&begun, 0, 0) < 0)
+        return;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    ticking = pthread_create(&thread, NULL, tick, engine) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* Ticks that nobody makes never come, so the mark is only set where there is a ticker. Where there
  * can be none, because the policy allows one process, the helper's samples are what ends it. */
 void tc_wasm_watch_time(const struct tc_wasm *of, struct wasm_engine *engine,
                         struct wasmtime_store *store, int64_t cpu_time)
 {
-    pthread_t thread;
-    sigset_t all, before;
     struct wasmtime_context *context = of->wasmtime_store_context(store);
     api = of;
-    most = cpu_time;
     of->wasmtime_context_set_epoch_deadline(context, UINT64_MAX / 2);
-    if (!most)
+    if (!cpu_time)
         return;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, tick, engine) == 0) {
-        of->wasmtime_store_epoch_deadline_callback(store, look, NULL, NULL);
-        of->wasmtime_context_set_epoch_deadline(context, 1);
-    }
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    most = (served++ ? spent() : 0) + cpu_time;
+    begin_ticking(engine);
+    if (!ticking)
+        return;
+    of->wasmtime_store_epoch_deadline_callback(store, look, NULL, NULL);
+    of->wasmtime_context_set_epoch_deadline(context, 1);
+    atomic_store(&runs, true);
+    (void)sem_post(&begun);
+}
+
+void tc_wasm_rest(void)
+{
+    atomic_store(&runs, false);
 }

@@ -24,6 +24,7 @@ struct wasmtime_error;
 struct wasmtime_instance_pre;
 struct wasmtime_linker;
 struct wasmtime_module;
+struct wasmtime_pool;
 struct wasmtime_store;
 
 struct wasm_bytes {
@@ -44,6 +45,7 @@ struct wasmtime_ref {
     uint64_t store;
     uint64_t id;
 };
+/* A memory, a table and a global take a word more than a function. */
 struct wasmtime_extern {
     uint8_t kind;
     union {
@@ -66,6 +68,13 @@ struct wasmtime_value {
 };
 
 enum { TC_WASM_I32 = 0, TC_WASM_I64 = 1 };
+/* Of one call. */
+enum {
+    TC_WASM_TABLE_ELEMENTS = 1000000,
+    TC_WASM_TABLES = 16,
+    TC_WASM_INSTANCES = 1,
+    TC_WASM_MEMORIES = 1
+};
 enum { TC_WASM_FUNC = 0, TC_WASM_MEMORY = 3 };
 
 typedef struct wasm_trap *tc_wasm_callback(void *env, struct wasmtime_caller *caller,
@@ -85,6 +94,26 @@ typedef struct wasmtime_error *tc_wasm_epoch(struct wasmtime_context *context, v
     X(void, wasmtime_config_epoch_interruption_set, (struct wasm_config *, bool))              \
     X(void, wasmtime_config_max_wasm_stack_set, (struct wasm_config *, size_t))                \
     X(void, wasmtime_config_async_stack_size_set, (struct wasm_config *, uint64_t))            \
+    X(struct wasmtime_pool *, wasmtime_pooling_allocation_config_new, (void))                  \
+    X(void, wasmtime_pooling_allocation_config_delete, (struct wasmtime_pool *))               \
+    X(void, wasmtime_pooling_allocation_config_total_memories_set,                             \
+      (struct wasmtime_pool *, uint32_t))                                                      \
+    X(void, wasmtime_pooling_allocation_config_total_core_instances_set,                       \
+      (struct wasmtime_pool *, uint32_t))                                                      \
+    X(void, wasmtime_pooling_allocation_config_total_tables_set,                               \
+      (struct wasmtime_pool *, uint32_t))                                                      \
+    X(void, wasmtime_pooling_allocation_config_max_tables_per_module_set,                      \
+      (struct wasmtime_pool *, uint32_t))                                                      \
+    X(void, wasmtime_pooling_allocation_config_table_elements_set,                             \
+      (struct wasmtime_pool *, size_t))                                                        \
+    X(void, wasmtime_pooling_allocation_config_total_gc_heaps_set,                             \
+      (struct wasmtime_pool *, uint32_t))                                                      \
+    X(void, wasmtime_pooling_allocation_config_total_stacks_set,                               \
+      (struct wasmtime_pool *, uint32_t))                                                      \
+    X(void, wasmtime_pooling_allocation_config_linear_memory_keep_resident_set,                \
+      (struct wasmtime_pool *, size_t))                                                        \
+    X(void, wasmtime_pooling_allocation_strategy_set,                                          \
+      (struct wasm_config *, const struct wasmtime_pool *))                                    \
     X(void, wasmtime_engine_increment_epoch, (struct wasm_engine *))                           \
     X(struct wasm_engine *, wasm_engine_new_with_config, (struct wasm_config *))               \
     X(void, wasm_engine_delete, (struct wasm_engine *))                                        \
@@ -151,8 +180,9 @@ struct tc_wasm {
 
 /* Loads the library and fills the table; NULL, or what is wrong (static, or the loader's own). */
 const char *tc_wasm_load(const char *path, struct tc_wasm *ret);
-/* With our settings, which a compiled module is bound to. NULL: no memory. */
-struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api);
+/* With our settings, which a compiled module is bound to; one store after another where `again`
+ * says so. NULL: no memory. */
+struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again);
 /* What a failure says, which it frees; the first line of it. Static storage. */
 const char *tc_wasm_said(const struct tc_wasm *api, struct wasmtime_error *error,
                          struct wasm_trap *trap);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cage/handed.h"
 #include "wasm/worker.h"
 
 struct option {
@@ -36,13 +37,14 @@ bool tc_wasm_read_words(struct tc_wasm_order *order, char **at)
         {"--code-digest", .text = &order->code_digest},
         {"--code-mark", .text = &order->code_mark},
         {"--memory", .number = &order->memory},
+        {"--calls", .number = &order->calls},
         {"--cpu-time", .number = &order->cpu_time},
         {"--read", .list = &order->read},
         {"--write", .list = &order->write},
         {"--env", .list = &order->env},
     };
     for (; *at && strcmp(*at, "--") != 0; at += 2) {
-        if (strcmp(*at, "--ahead") == 0 && !at[1])
+        if (strcmp(*at, TC_WORD_AHEAD) == 0 && !at[1])
             return order->ahead = true;
         size_t i = 0;
         while (i < TC_COUNT(options) && strcmp(options[i].name, *at) != 0)
@@ -56,10 +58,12 @@ bool tc_wasm_read_words(struct tc_wasm_order *order, char **at)
     return true;
 }
 
-static bool is_whole(const struct tc_wasm_order *order)
+/* More calls than one come only to who waits for them. */
+static bool is_whole(struct tc_wasm_order *order)
 {
+    order->calls = order->ahead ? order->calls : 0;
     return order->engine && order->module && (!order->code || order->code_digest) &&
-           order->memory >= 0 && order->cpu_time >= 0;
+           order->memory >= 0 && order->cpu_time >= 0 && order->calls >= 0;
 }
 
 int main(int argc, char **argv)

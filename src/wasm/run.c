@@ -9,8 +9,6 @@
 #include "wasm/wasi/wasi.h"
 #include "wasm/worker.h"
 
-enum { TABLE_ELEMENTS = 1000000, TABLES = 16, INSTANCES = 1, MEMORIES = 1 };
-
 /* What a call of the guest's needs, beside its own row. */
 static const struct tc_wasm *api;
 static struct tc_wasi guest;
@@ -123,6 +121,24 @@ link_module(struct wasm_engine *engine, const struct wasmtime_module *module, co
     return linked;
 }
 
+/* A store and an instance of its own. After the only call the kernel takes all back, and sooner. */
+static int run_call(struct wasm_engine *engine, const struct wasmtime_instance_pre *linked,
+                    const struct tc_wasm_order *order)
+{
+    tc_wasm_prepare(order, &guest);
+    struct wasmtime_store *store = api->wasmtime_store_new(engine, NULL, NULL);
+    api->wasmtime_store_limiter(store, order->memory ? order->memory : -1, TC_WASM_TABLE_ELEMENTS,
+                                TC_WASM_INSTANCES, TC_WASM_TABLES, TC_WASM_MEMORIES);
+    tc_wasm_watch_time(api, engine, store, order->cpu_time);
+    int code = start(linked, api->wasmtime_store_context(store), order);
+    if (order->calls <= 1)
+        return code;
+    tc_wasm_rest();
+    api->wasmtime_store_delete(store);
+    tc_wasi_done(&guest);
+    return code;
+}
+
 /* What is the same for every call comes before anything is known of one. */
 int tc_wasm_run(struct tc_wasm_order *order)
 {
@@ -132,20 +148,18 @@ int tc_wasm_run(struct tc_wasm_order *order)
     if (lack)
         tc_wasm_fail(order->engine, "%s", lack);
     api = &loaded;
-    struct wasm_engine *engine = tc_wasm_engine(api);
+    struct wasm_engine *engine = tc_wasm_engine(api, order->calls > 1);
     if (!engine)
         tc_wasm_fail(order->engine, "it does not start: out of memory");
     struct wasmtime_module *module = tc_wasm_module(api, engine, order);
     const struct wasmtime_instance_pre *linked =
         link_module(engine, module, order->args.count ? order->args.items[0] : order->module);
     tc_wasm_await(order);
-    tc_wasm_prepare(order, &guest);
-    struct wasmtime_store *store = api->wasmtime_store_new(engine, NULL, NULL);
-    api->wasmtime_store_limiter(store, order->memory ? order->memory : -1, TABLE_ELEMENTS,
-                                INSTANCES, TABLES, MEMORIES);
-    tc_wasm_watch_time(api, engine, store, order->cpu_time);
-    int code = start(linked, api->wasmtime_store_context(store), order);
-    /* the kernel takes all back, and sooner */
+    int code = run_call(engine, linked, order);
+    while (tc_wasm_answer(order, code)) {
+        tc_wasm_await(order);
+        code = run_call(engine, linked, order);
+    }
     (void)fflush(stderr);
     _exit(code);
 }

@@ -13,9 +13,10 @@
 enum { TC_WASM_REFUSED = 126, TC_WASM_TRAPPED = 134 };
 
 struct tc_wasm_order {
-    bool ahead; /* the call itself comes later, by the standard input */
-    int root;   /* of all paths; AT_FDCWD: the process's own */
-    char *here; /* where relative paths begin; NULL: in the process's directory */
+    bool ahead;    /* the call itself comes later, by the standard input */
+    int64_t calls; /* that are served then, one after another; 0: one */
+    int root;      /* of all paths; AT_FDCWD: the process's own */
+    char *here;    /* where relative paths begin; NULL: in the process's directory */
     const char *engine, *module, *digest;
     const char *code, *code_digest; /* what it was compiled to */
     const char *code_mark;          /* the state in which it had that digest; NULL: read it */
@@ -32,6 +33,9 @@ bool tc_wasm_read_words(struct tc_wasm_order *order, char **words);
 /* ahead.c: waits for the call: its words, streams and root, and a wall around them. Everything
  * before it was done without knowing of any. */
 void tc_wasm_await(struct tc_wasm_order *order);
+/* The call has ended, and nothing of it is left but its streams and its root: they go, and the code
+ * is told. False: there is no call after it, and nobody was told. */
+bool tc_wasm_answer(struct tc_wasm_order *order, int code);
 /* The worker is ready for its call: what goes wrong until that comes is told to it. */
 void tc_wasm_expect(struct tc_wasm_order *order);
 /* Before a last word: to whom it may concern. */
@@ -64,6 +68,7 @@ int tc_wasm_run(struct tc_wasm_order *order);
 /* clock.c: ends the process when its processor time is spent, as the kernel would. */
 void tc_wasm_watch_time(const struct tc_wasm *api, struct wasm_engine *engine,
                         struct wasmtime_store *store, int64_t cpu_time);
+void tc_wasm_rest(void); /* until the next one */
 /* compile.c */
 int tc_wasm_compile(struct tc_wasm_order *order);
 int tc_wasm_inspect(struct tc_wasm_order *order);

@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "cage/lower.h"
 #include "cage/system.h"
+#include "policy/settings.h"
 #include "wasm/version.h"
 
 /* Of the cage's own root, where its second wall lets files be read and executed. */
@@ -81,11 +82,41 @@ static bool start_wasmedge(struct tc_strv *v, const struct tc_grant *grant)
            word(v, WORKER, "edge") && word(v, "--engine", EDGE "/" TC_WASM_EDGE_LIBRARY);
 }
 
+/* Memory that leaks in the engine, or in our own interface, goes with the worker. */
+enum { CALLS_MAX = 1000 };
+
+static int64_t calls_of(const struct tc_grant *grant)
+{
+    const char *said = tc_setting(&grant->settings, "wasm.reuse");
+    return tc_streq(said, "same-grant") ? CALLS_MAX : 0;
+}
+
 /* What was compiled before is loaded in a moment, and is known by its digest: a worker that has
  * loaded it serves whichever call of the tool comes next. */
 static int64_t words_ahead(const struct tc_grant *grant, const struct tc_strv *words)
 {
     return grant->module_code && !grant->module_work ? (int64_t)words->count : 0;
+}
+
+/* Which module it is, and in what form. */
+static bool add_module(struct tc_strv *v, const struct tc_grant *grant)
+{
+    const char *const words[][2] = {
+        {"--digest", grant->module_digest},
+        {"--code", grant->module_code ? CODE : NULL},
+        {"--code-digest", grant->module_code ? grant->module_code_digest : NULL},
+        {"--code-mark", grant->module_code ? grant->module_code_mark : NULL}};
+    for (size_t i = 0; i < TC_COUNT(words); i++)
+        if (words[i][1] && words[i][1][0] && !word(v, words[i][0], words[i][1]))
+            return false;
+    return true;
+}
+
+static bool add_calls(struct tc_strv *v, const struct tc_grant *grant, struct tc_plan *plan)
+{
+    plan->calls = calls_of(grant);
+    return !plan->calls || (numbered(v, "--calls", plan->calls) &&
+                            (plan->bounds || (plan->bounds = strdup(grant->bounds))));
 }
 
 /* The worker's own words, then the module's. Its environment is no environment of the worker. */
@@ -96,14 +127,8 @@ static bool replace_words(const struct tc_grant *grant, words_of *begin, struct 
     *v = plan->env = (struct tc_strv){0};
     bool fine = begin(v, grant) && word(v, "--module", MODULE) &&
                 numbered(v, "--memory", plan->limits.memory) &&
-                numbered(v, "--cpu-time", plan->limits.cpu_time_ms);
-    if (grant->module_digest)
-        fine = fine && word(v, "--digest", grant->module_digest);
-    if (grant->module_code)
-        fine =
-            fine && word(v, "--code", CODE) && word(v, "--code-digest", grant->module_code_digest);
-    if (grant->module_code && grant->module_code_mark && grant->module_code_mark[0])
-        fine = fine && word(v, "--code-mark", grant->module_code_mark);
+                numbered(v, "--cpu-time", plan->limits.cpu_time_ms) && add_module(v, grant) &&
+                add_calls(v, grant, plan);
     plan->ahead = fine ? words_ahead(grant, v) : 0;
     fine = fine && add_places(v, grant) && add_environment(v, &env) && tc_strv_add(v, "--");
     for (size_t i = 0; i < words.count; i++)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <wasi/api.h>
 
 static int fail(const char *what)
 {
@@ -130,6 +131,79 @@ static int shout(char **a)
     return 0;
 }
 
+/* What a call can leave behind, and what looks for it. */
+
+static int remember(char **a)
+{
+    static char kept[64];
+    printf("[%s]\n", kept);
+    strncpy(kept, a[0], sizeof(kept) - 1);
+    return 0;
+}
+
+static unsigned char *pages(int count)
+{
+    size_t at = __builtin_wasm_memory_grow(0, (size_t)count);
+    return at == (size_t)-1 ? NULL : (unsigned char *)(at * 65536);
+}
+
+static int stain(char **a)
+{
+    unsigned char *at = pages(64);
+    if (!at)
+        return 1;
+    memset(at, 0xa5, 64 * 65536);
+    return 0;
+}
+
+static int sniff(char **a)
+{
+    const volatile unsigned char *at = pages(64);
+    size_t found = 0;
+    for (size_t i = 0; at && i < 64 * 65536; i++)
+        found += at[i] != 0;
+    printf("%zu\n", found);
+    return !at;
+}
+
+static int fill(char **a)
+{
+    int count = atoi(a[0]) * 16;
+    unsigned char *at = pages(count);
+    if (!at)
+        return 1;
+    memset(at, 1, (size_t)count * 65536);
+    return 0;
+}
+
+static int hold(char **a)
+{
+    return open(a[0], O_RDONLY) < 0 ? fail(a[0]) : 0;
+}
+
+static int descriptors(char **a)
+{
+    struct stat st;
+    for (int fd = 0; fd < 256; fd++)
+        if (fstat(fd, &st) == 0)
+            printf("%d ", fd);
+    puts("");
+    return 0;
+}
+
+/* Of the processor's time. */
+static int burn(char **a)
+{
+    enum { PROCESS_TIME = 2 };
+    __wasi_timestamp_t start = 0, now = 0, wanted = (__wasi_timestamp_t)atoi(a[0]) * 1000000;
+    (void)__wasi_clock_time_get(PROCESS_TIME, 1, &start);
+    now = start;
+    for (volatile unsigned long rounds = 0; now - start < wanted; rounds++)
+        if (rounds % 1000 == 0 && __wasi_clock_time_get(PROCESS_TIME, 1, &now))
+            return 1;
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -142,7 +216,9 @@ int main(int argc, char **argv)
         {"env", environment, 0}, {"nap", nap, 1},    {"spin", spin, 0},
         {"flood", flood, 0},     {"dig", dig, 0},    {"trap", trap, 0},
         {"grow", grow, 0},       {"exit", leave, 1}, {"echo", echo, 0},
-        {"shout", shout, 0},
+        {"shout", shout, 0},     {"hold", hold, 1},  {"remember", remember, 1},
+        {"stain", stain, 0},     {"fill", fill, 1},  {"fds", descriptors, 0},
+        {"sniff", sniff, 0},     {"burn", burn, 1},
     };
     for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
         if (strcmp(verbs[i].name, argv[1]) == 0 && argc - 2 >= verbs[i].words)

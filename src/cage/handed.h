@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What the helper and a program of ours that was started ahead of its calls say to each other, over
+ * the program's standard input, a socket of packets. A call: where it begins and its words, each
+ * with its NUL, and descriptors. An answer, of one that serves more than one call: how it ended. */
+#ifndef TC_CAGE_HANDED_H
+#define TC_CAGE_HANDED_H
+
+#include <stdint.h>
+
+/* The program's last word. */
+#define TC_WORD_AHEAD "--ahead"
+
+enum { TC_HANDED_WORDS = 64 << 10 }; /* bytes */
+
+/* The wall is a Landlock ruleset; none where the kernel has no Landlock, or where the program
+ * serves calls after this one. */
+enum tc_handed { TC_HANDED_IN, TC_HANDED_OUT, TC_HANDED_ERR, TC_HANDED_ROOT, TC_HANDED_WALL };
+
+struct tc_handed_end {
+    int32_t code;
+    int32_t last;          /* it serves no more */
+    int64_t cpu_us, bytes; /* that it took for the call; the most memory that it had until now */
+};
+
+#endif

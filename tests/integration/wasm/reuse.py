@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Workers that serve one call after another where the policy says so: those of the same grant, and nothing of one is in the next.
+
+usage: reuse.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
+import os
+import sys
+
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process")]
+
+import scene  # first: it says where the next one is
+from scene import check, end, run, start_time, until
+from waiting import Call, Engine, ask, first, last, lib, policy, text, was_ready
+
+REUSE = '[backend.wasm]\nreuse = "same-grant"\n'
+
+
+def settled(engine, tool="a"):
+    """Two stand ready: one that has served a call, and one that was made meanwhile."""
+    for _ in range(2):
+        engine.call(tool, "echo")
+        until(lambda: len(engine.workers()) == 2, 5)
+    return set(engine.workers())
+
+
+def serves_again(s):
+    engine = Engine(s, before=REUSE)
+    workers = settled(engine)
+    answers = [engine.call("a", "echo", str(number)) for number in range(6)]
+    check([text(answer) for answer in answers] == [f"{number}\n" for number in range(6)] and all(map(was_ready, answers)), "calls are served", answers)
+    check(workers <= set(engine.workers()) and len(workers) == 2, "by the same workers", (workers, engine.workers()))
+    ages = [next(row["us"] for row in answer["timings"] if row["step"] == "ready") for answer in answers]
+    check(ages == sorted(ages), "which the results tell by their age", ages)
+    check("descriptor" in answers[0]["enforcement"]["fs.read"] and "Landlock" not in answers[0]["enforcement"]["fs.read"], "and what holds their files", answers[0])
+    check(engine.close(), "the helper ends with its engine")
+    engine = Engine(s)
+    seen = set()
+    for _ in range(3):
+        seen.add(engine.one_worker())
+    check(len(seen) == 3, "without the policy's word none serves twice", seen)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def nothing_stays(s):
+    """The first call of each pair leaves all that it can; the second looks for it, in the same worker."""
+    s.write("data/x", "read")
+    engine = Engine(s, before=REUSE)
+    settled(engine)
+    pairs = [(("remember", "A"), ("remember", "B"), "[]\n"), (("stain",), ("sniff",), "0\n"), (("hold", f"{s.data}/x"), ("fds",), None),
+             (("put", "/tmp/x", "A"), ("show", "/tmp/x"), ""), (("dig",), ("echo", "whole"), "whole\n"), (("trap",), ("remember", "B"), "[]\n"),
+             (("exit", "7"), ("echo", "x"), "x\n")]
+    for left, looks, wanted in pairs:
+        before = set(engine.workers())
+        engine.call("a", *left)
+        answer = engine.call("a", *looks)
+        check(was_ready(answer) and before <= set(engine.workers()), f"{left[0]}, {looks[0]}: in one worker", (answer, before, engine.workers()))
+        if wanted is not None:
+            check(text(answer) == wanted, f"nothing of {left[0]} is seen", answer)
+    again = [text(engine.call("a", "fds")) for _ in range(3)]
+    check(again[0] and len(set(again)) == 1, "each call has its descriptors and no more", again)
+    answer = engine.call("a", "show", "-")
+    check(text(answer) == "" and answer["status"] == "ok", "nor is there any input but its own", answer)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def other_grants(s):
+    engine = Engine(s, before=REUSE)
+    workers = settled(engine)
+    s.write("data/x", "read")
+    changed = policy(s, files=f'{{ readable = ["{s.data}"] }}', before=REUSE)
+    kept, engine.policy = engine.policy, changed
+    answer = engine.call("a", "put", f"{s.ws}/x", "no")
+    check(answer["status"] == "failed" and not os.path.exists(s.path("ws/x")) and not was_ready(answer), "a policy that has changed finds none of before", answer)
+    check(text(engine.call("a", "show", f"{s.data}/x")) == "read", "what it grants it has")
+    engine.policy = kept
+    check(engine.call("a", "put", f"{s.ws}/x", "yes")["status"] == "ok" and workers & set(engine.workers()), "and those of the old one serve that", engine.workers())
+    answer = engine.call("b", "show", f"{s.data}/x")
+    check(answer["status"] == "failed" and text(answer) == "", "another tool has its own", answer)
+    lib.toolcage_policy_unref(changed)
+    check(engine.close(), "the helper ends with its engine")
+    engine = Engine(s, before=REUSE, more='backend = "wasm"\nrisk = "untrusted"')
+    seen = {engine.one_worker() for _ in range(3)}
+    check(len(seen) == 3, "none of a tool that nobody trusts serves twice", seen)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def dies(s):
+    """An error of the call that it serves, and of no other."""
+    engine = Engine(s, before=REUSE)
+    before = settled(engine)
+    call = Call(engine, "a", "nap", "20")
+    until(lambda: len(before - set(engine.workers())) == 0 and busy(before), 3)
+    victim = busy(before) or sorted(before)[0]
+    began = start_time(victim)
+    other = Call(engine, "a", "nap", "1")
+    end(victim)
+    answer = call.wait()
+    check(answer["status"] == "failed" and answer["signal"] == 9, "one that dies in its call fails that",
+          (answer["status"], answer["timings"], victim, before, engine.workers()))
+    check(other.wait()["status"] == "ok" and until(lambda: start_time(victim) != began), "and not the one beside it")
+    answers = [engine.call("a", "echo", "x") for _ in range(3)]
+    check([text(answer) for answer in answers] == ["x\n"] * 3, "nor those after it", answers)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def busy(pids):
+    """The one whose call sleeps: it has more descriptors than one that waits."""
+    held = {}
+    for pid in pids:
+        try:
+            held[pid] = len(os.listdir(f"/proc/{pid}/fd"))
+        except OSError:
+            held[pid] = 0
+    most = max(held, key=held.get)
+    return most if held[most] > min(held.values()) else None
+
+
+def bounds(s):
+    engine = Engine(s, before=REUSE, more='cpu_time = "400ms"')
+    settled(engine)
+    answers = [engine.call("a", "burn", "150") for _ in range(5)]
+    check([answer["status"] for answer in answers] == ["ok"] * 5, "each call has its own processor time", answers)
+    check(all(140 <= answer["usage"]["cpu_ms"] < 350 for answer in answers), "and is told it", [answer["usage"] for answer in answers])
+    answer = engine.call("a", "spin")
+    check(answer["status"] == "limit" and answer["limit"] == "cpu_time", "which ends", answer)
+    check(text(engine.call("a", "echo", "x")) == "x\n", "the next call goes on")
+    check(engine.close(), "the helper ends with its engine")
+    engine = Engine(s, before=REUSE, more='timeout = "1s"')
+    settled(engine)
+    answer = engine.call("a", "nap", "40")
+    check(answer["status"] == "timeout" and answer["usage"]["wall_ms"] < 8000, "a call ends at its deadline", answer)
+    call = Call(engine, "a", "nap", "40")
+    ask(lib.toolcage_call_cancel, call.handle)
+    check(call.wait()["status"] == "cancelled" and text(engine.call("a", "echo", "x")) == "x\n", "or when it is cancelled", call)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def grows(s):
+    """One that has become large serves no other call."""
+    engine = Engine(s, before=REUSE)
+    before = settled(engine)
+    answers = [engine.call("a", "fill", "120") for _ in range(3)]
+    check([answer["status"] for answer in answers] == ["ok"] * 3, "calls take what memory they are granted", answers)
+    check(until(lambda: not before & set(engine.workers()) or len(before & set(engine.workers())) < 2), "and the workers that had it go", (before, engine.workers()))
+    check(text(engine.call("a", "echo", "x")) == "x\n", "the next call goes on")
+    check(engine.close(), "the helper ends with its engine")
+
+
+def raced(s):
+    engine = Engine(s, before=REUSE)
+    settled(engine)
+    for _ in range(3):
+        calls = [Call(engine, "a", "echo", str(number)) for number in range(6)]
+        answers = [call.wait() for call in calls]
+        check([text(answer) for answer in answers] == [f"{number}\n" for number in range(6)], "calls at once have their own answers", answers)
+    check(until(lambda: len(engine.workers()) <= 4), "no more stand ready than there may", engine.workers())
+    check(engine.close(), "the helper ends with its engine")
+
+
+run(first, serves_again, nothing_stays, other_grants, dies, bounds, grows, raced, last)
