@@ -107,6 +107,39 @@ static bool descends(const struct process *list, size_t count, int pid, int ance
     return false;
 }
 
+struct footprint_mean footprint_of(const char *name)
+{
+    static struct process list[PROCESSES_MAX];
+    struct footprint_mean sum = {0};
+    size_t count = list_processes(list);
+    int helper = find_helper(list, count);
+
+    for (size_t i = 0; helper && i < count; i++) {
+        char path[64], word[64] = "";
+        FILE *f;
+
+        snprintf(path, sizeof(path), "/proc/%d/comm", list[i].pid);
+        f = fopen(path, "re");
+        if (f && fgets(word, sizeof(word), f))
+            word[strcspn(word, "\n")] = '\0';
+        if (f)
+            fclose(f);
+        if (strcmp(word, name) != 0 || !descends(list, count, list[i].pid, helper))
+            continue;
+        sum.count++;
+        sum.resident_kib += resident_kib(list[i].pid);
+        sum.shared_out_kib += proc_field(list[i].pid, "smaps_rollup", "Pss:");
+        sum.private_kib += proc_field(list[i].pid, "smaps_rollup", "Private_Clean:") +
+                           proc_field(list[i].pid, "smaps_rollup", "Private_Dirty:");
+    }
+    if (sum.count) {
+        sum.resident_kib /= sum.count;
+        sum.shared_out_kib /= sum.count;
+        sum.private_kib /= sum.count;
+    }
+    return sum;
+}
+
 static long groups_seen;
 
 static int count_group(const char *path, const struct stat *st, int kind, struct FTW *ftw)

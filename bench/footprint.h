@@ -13,4 +13,10 @@ struct footprint {
 
 struct footprint footprint_take(void);
 
+/* Of the helper's processes of this name, the mean of each. */
+struct footprint_mean {
+    long count, resident_kib, shared_out_kib, private_kib; /* the second: each page by its users */
+};
+struct footprint_mean footprint_of(const char *name);
+
 #endif
