@@ -48,6 +48,13 @@ void tc_local_signal(struct tc_cage *cage, bool at_once)
         (void)kill(p->child.pid, SIGCONT);
 }
 
+/* Who watches the time from inside ends by this signal, as the kernel's own limit would. */
+static bool spent_its_time(const struct tc_cage *cage)
+{
+    int64_t most = cage->plan->limits.cpu_time_ms;
+    return most && cage->outcome->signal == SIGXCPU && cage->outcome->cpu_us >= tc_us_of_ms(most);
+}
+
 const char *tc_local_usage(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -62,6 +69,8 @@ const char *tc_local_usage(struct tc_cage *cage)
     o->memory_peak = u.memory_peak >= 0 ? u.memory_peak : p->child.max_rss;
     o->pids_peak = u.pids_peak;
     o->notice = tc_journal_notice();
+    if (spent_its_time(cage))
+        return "cpu_time";
     if (u.oom_kills > 0)
         return "memory";
     if (tc_workspace_full(&p->trees))

@@ -56,13 +56,6 @@ void tc_job_mark(struct tc_running *j, const char *step, int64_t since_us)
 /* ---- the end
  * -------------------------------------------------------------------------------------- */
 
-/* Who watches the time from inside ends by this signal, as the kernel's own limit would. */
-static bool spent_its_time(const struct tc_running *j)
-{
-    int64_t most = j->plan.limits.cpu_time_ms;
-    return most && j->outcome.signal == SIGXCPU && j->outcome.cpu_us >= tc_us_of_ms(most);
-}
-
 /* What the call came to, decided once, when everything about it is known. */
 void tc_job_judge(struct tc_running *j, const char *counter)
 {
@@ -74,10 +67,7 @@ void tc_job_judge(struct tc_running *j, const char *counter)
     /* a tool that comes to a good end without its child, which was killed for memory, was limited
      */
     bool killed = counter && strcmp(counter, "memory") == 0;
-    const char *limit = j->limit            ? j->limit
-                        : spent_its_time(j) ? "cpu_time"
-                        : failed || killed  ? counter
-                                            : NULL;
+    const char *limit = j->limit ? j->limit : failed || killed ? counter : NULL;
     if (j->cancelled)
         o->status = TOOLCAGE_STATUS_CANCELLED;
     else if (j->timed_out)
