@@ -106,14 +106,15 @@ class StandIn:
     """A runtime that hangs on one platform, takes ptrace for another, fails on a third with many words, and is the real
     one on the rest; it notes what it was asked for."""
 
-    def __init__(self, s, hangs="", plays="", fails=""):
-        self.log = s.write(f"asked-{hangs}-{plays}-{fails}", "", 0o666)
+    def __init__(self, s, hangs="", plays="", fails="", knows="nothing"):
+        self.log = s.write(f"asked-{hangs}-{plays}-{fails}-{knows}", "", 0o666)
         shutil.copy(RUNSC, s.path("real"))
-        script = s.write(f"stand-in-{hangs}-{plays}-{fails}", f"""#!/bin/sh
+        script = s.write(f"stand-in-{hangs}-{plays}-{fails}-{knows}", f"""#!/bin/sh
 for word; do
 	shift
 	case $word in --platform=*) echo ${{word#*=}} >> {self.log} ;; esac
 	case $word in
+	--directfs={knows}) echo direct >> {self.log}; continue ;;
 	--platform={hangs}) sleep 300 & wait ;;
 	--platform={plays}) word=--platform=ptrace ;;
 	--platform={fails}) head -c 50000 /dev/zero | tr '\\0' w >&2; exit 1 ;;
@@ -184,6 +185,13 @@ def what_failed_is_remembered(s):
     other = StandIn(s, plays="systrap")
     answer = finish(other.popen(s, "/bin/echo", "ran", more=more()))
     check(other.asked() == ["systrap"] and "kernel on systrap," in answer.enforcement["syscalls"], "another runsc is another matter", (other.asked(), answer))
+
+
+def its_kernel_reaches_no_file_by_itself(s):
+    """A runsc of 2023 or later would, and rename directories that hold mounts of ours: it is asked whether it knows the option, and given it."""
+    runtime = StandIn(s, knows="false")
+    answer = finish(runtime.popen(s, "/bin/echo", "ran", more=more("ptrace")))
+    check(answer.out == "ran\n" and runtime.asked() == ["direct", "direct", "ptrace"], "a runsc that knows directfs is told to do without", (runtime.asked(), answer))
 
 
 def its_words_are_whole(s):
@@ -274,7 +282,7 @@ def a_server_learns(s):
 def main():
     if not RUNSC:
         skip_all("skipped: runsc is not installed")
-    run(what_is_said_is_used, each_works_or_is_refused, one_that_hangs_is_ended, what_was_tried_is_used, what_failed_is_remembered, its_words_are_whole, other_words_are_not_its_own,
+    run(what_is_said_is_used, each_works_or_is_refused, one_that_hangs_is_ended, what_was_tried_is_used, what_failed_is_remembered, its_kernel_reaches_no_file_by_itself, its_words_are_whole, other_words_are_not_its_own,
         a_server_learns)
 
 
