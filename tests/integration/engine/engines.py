@@ -298,6 +298,8 @@ def late(path):
     while not os.path.exists(f"{PLACE}/ws/begun") and time.monotonic() < deadline:
         time.sleep(0.1)
     family = ours(process.pid)
+    while not any(one["State"] == "running" for one in engines.containers(path)) and time.monotonic() < deadline:
+        time.sleep(0.1)  # an engine tells of a start after the tool has begun
     os.kill(family["toolcage-engine"], signal.SIGSTOP)
     kill_containers(path)
     time.sleep(3)  # thirty samples

@@ -95,11 +95,16 @@ class Engine:
         """Those that wait, by what they were started as."""
         return [pid for pid in below(self.helper) if read(f"/proc/{pid}/cmdline").endswith("--ahead\0") and "toolcage-wasm" in read(f"/proc/{pid}/cmdline")]
 
-    def one_worker(self, tool="a"):
-        """The one that a call leaves; it has loaded what it waits with."""
+    def one_worker(self, tool="a", again=False):
+        """The one that a call leaves; it has loaded what it waits with. The one that served the call may be there for a moment; `again`: it
+        is that one."""
+        before = [] if again else self.workers()
         self.call(tool, "echo")
-        until(lambda: self.workers() and waits(self.workers()[0]), 10)
-        return self.workers()[0]
+
+        def found():
+            return next((pid for pid in self.workers() if pid not in before and waits(pid)), None)
+        until(found, 20)
+        return found()
 
     def close(self):
         lib.toolcage_engine_unref(self.handle)
