@@ -16,12 +16,12 @@ import contextlib
 import ctypes
 import os
 import random
-import re
 import signal
 import subprocess
 import time
 
-import scene
+import scene  # first: it says where the next one is
+import mounts
 from scene import check
 
 PATIENCE = 20
@@ -72,15 +72,10 @@ def reap():
             pass
 
 
-def mounts():
-    with open("/proc/self/mountinfo", encoding="utf-8") as file:
-        return collections.Counter(re.sub(r"^\d+ \d+ ", "", line) for line in file if "toolcage" in line or "/sys/kernel" in line)
-
-
 class Rounds:
     def __init__(self, options, stage, rng):
         self.options, self.stage, self.rng = options, stage, rng
-        self.killed, self.helpers, self.mounts = collections.Counter(), set(), mounts()
+        self.killed, self.helpers, self.mounts = collections.Counter(), set(), set(mounts.table())
         self.words = collections.Counter()
 
     def choose(self, host):
@@ -143,7 +138,7 @@ class Rounds:
         for pid in people:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        wrong += [f"a mount: {line}" for line in (mounts() - self.mounts)]
+        wrong += [f"a mount: {line}" for line in set(mounts.table()) - self.mounts]
         for path in scene.leftover_groups(self.helpers):
             with contextlib.suppress(OSError), open(path + "/cgroup.procs", encoding="utf-8") as file:
                 wrong += [f"processes in {path}"] if file.read() else []
@@ -160,6 +155,7 @@ def main():
     parser.add_argument("--role", help="whom to kill where there is one: host, helper, PID 1, child")
     parser.add_argument("--seed", type=int)
     options = parser.parse_args()
+    mounts.apart()
     scene.become(options.user)
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)  # whoever loses its parent becomes ours
     with scene.Scene(options.walls) as stage:

@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import scene  # first: it says where the next one is
 import host
+import mounts
 from host import ask, make
 from scene import PATIENCE, Skip, below, check, end, helpers_of, run, skip_all, start_time, until
 
@@ -264,6 +265,7 @@ def a_changed_image(s):
 
 
 def killed(s):
+    before = mounts.table()
     engine, rules = Engine(), policy(s)
     statuses = []
     for turn in range(6):
@@ -275,13 +277,12 @@ def killed(s):
         time.sleep(0.2)  # the last thread of one that has ended already may take its time
         statuses.append(engine.call(rules, "/bin/true")["status"])
     check(statuses == ["ok"] * 6, "who kills what waits costs the next call some time only", statuses)
-    mounts = read("/proc/self/mountinfo")
     engine.one(rules)
     left = [(pid, start_time(pid)) for pid in [engine.helper, *below(engine.helper)]]
     groups = {line for pid, _ in left for line in read(f"/proc/{pid}/cgroup").splitlines() if "toolcage" in line}
     end(engine.helper)
     check(len(left) > 2 and until(lambda: not any(started == start_time(pid) for pid, started in left)), "it dies with its helper", left)
-    check(read("/proc/self/mountinfo") == mounts, "and no mount is left")
+    check(mounts.table() == before, "and no mount is left", set(mounts.table()) ^ set(before))
     check(not any(read(f"/sys/fs/cgroup/{line.split(':')[1] or 'unified'}{line.split(':')[2]}/cgroup.procs") for line in groups), "nor a process in a control group", groups)
     engine.close()
 
@@ -354,6 +355,7 @@ def main():
         skip_all(f"skipped: {RUNTIME} is not installed")
     parts = [idle, many] if "long" in sys.argv else [serves_one_call, holds_nothing, nothing_of_another, claimed_once, a_changed_policy, a_changed_image, killed,
                                                     none_waits, has_its_limits]
+    mounts.apart()
     run(*parts)
 
 

@@ -5,6 +5,8 @@
 import os
 import subprocess
 
+import scene  # first: it says where the next one is
+import mounts
 from scene import PATIENCE, PAUSE, TOOLCAGE, Skip, check, finish, in_namespaces, run, until
 from tree import tree
 
@@ -283,13 +285,12 @@ def parts(s):
 
 def slow_machines(s):
     """The layer goes with the call."""
-    with open("/proc/self/mountinfo", encoding="utf-8") as file:
-        before = file.read()
+    before = mounts.table()
     s.shell(f"cd {s.ws}; dd if=/dev/zero of=big bs=1M count=30 2>/dev/null; exit 1", more=OVERLAY, wait=60 * PATIENCE)
-    with open("/proc/self/mountinfo", encoding="utf-8") as file:
-        check(file.read() == before and not os.listdir(s.ws), "nothing of a layer is left", os.listdir(s.ws))
+    check(mounts.table() == before and not os.listdir(s.ws), "nothing of a layer is left", os.listdir(s.ws))
 
 
+mounts.apart()
 run(here(commit_words), here(only_narrower), here(dry_run), here(opened_is_not_changed), here(moved_by_the_tool), here(linked_twice), here(what_cannot_come_back), here(saved_while_it_comes_back),
     here(times_and_modes), here(gone_directory), here(older_is_no_conflict), here(newer_work_stays), here(removed_trees),
     here(bounds), here(mounts_below), here(denied_names), here(half_a_repository), here(parts), here(slow_machines))
