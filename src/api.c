@@ -22,12 +22,8 @@
 
 static int usage(struct toolcage_error **err, const char *function, const char *what)
 {
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                    .stage = "api",
-                                    .subject = function,
-                                    .hint = "see libtoolcage(3)"},
-                   "%s: %s", function, what);
+    return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "api", function, "see libtoolcage(3)"), "%s: %s",
+                   function, what);
 }
 
 /* Refuses a NULL among the arguments that must not be. */

@@ -10,11 +10,8 @@
 
 static int fail_word(struct toolcage_error **err, const char *word, const char *expected)
 {
-    return tc_fail(
-        err,
-        &(struct tc_why){
-            .code = TOOLCAGE_EBACKEND, .stage = "lower", .subject = word, .hint = expected},
-        "the fake backend does not know %s", word);
+    return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "lower", word, expected),
+                   "the fake backend does not know %s", word);
 }
 
 static bool is_status(const char *word)

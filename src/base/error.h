@@ -3,8 +3,9 @@
  *
  * Making errors. The public half is <toolcage/error.h>.
  *
- *     return tc_fail(err, &(struct tc_why){.code = TOOLCAGE_EPATH, .stage = "resolve", .subject =
- * path, .errnum = errno, .hint = "…"}, "cannot open %s", path);
+ *     return tc_fail(err, TC_WHY(TOOLCAGE_EPATH, "resolve", path, "…"), "there is no %s", path);
+ *     return tc_fail(err, TC_WHY_ERRNO(TOOLCAGE_EPATH, "resolve", path, errno, "…"),
+ *                    "cannot open %s", path);
  */
 #ifndef TC_BASE_ERROR_H
 #define TC_BASE_ERROR_H
@@ -25,6 +26,16 @@ struct tc_why {
     uint32_t line, column;
     const char *report; /* the whole report, when it is more than message and hint */
 };
+
+/* What nearly every failure tells, in the order of the members; what has a place in the policy is
+ * written by name. */
+#define TC_WHY(code_, stage_, subject_, hint_) TC_WHY_ERRNO(code_, stage_, subject_, 0, hint_)
+#define TC_WHY_ERRNO(code_, stage_, subject_, errnum_, hint_) \
+    (&(struct tc_why){.code = (code_),                        \
+                      .stage = (stage_),                      \
+                      .subject = (subject_),                  \
+                      .errnum = (errnum_),                    \
+                      .hint = (hint_)})
 
 /* Fills *err (when err is not NULL) and returns why->code. */
 int tc_fail(struct toolcage_error **err, const struct tc_why *why, const char *fmt, ...)

@@ -203,13 +203,11 @@ int tc_process_enforced(struct tc_cage *cage)
             continue;
         const char *how = mechanism(cage, (enum tc_clause)clause);
         if (!how || !how[0])
-            return tc_cage_fail(cage,
-                                &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                                 .stage = "enforce",
-                                                 .subject = tc_clause_name((enum tc_clause)clause),
-                                                 .hint = "name another backend for this tool"},
-                                clause, "nothing here enforces %s",
-                                tc_clause_name((enum tc_clause)clause));
+            return tc_cage_fail(
+                cage,
+                TC_WHY(TOOLCAGE_EUNENFORCEABLE, "enforce", tc_clause_name((enum tc_clause)clause),
+                       "name another backend for this tool"),
+                clause, "nothing here enforces %s", tc_clause_name((enum tc_clause)clause));
         struct tc_enforced *e = TC_PUSH(o->enforced, o->enforced_count);
         if (e)
             *e = (struct tc_enforced){.clause = clause,

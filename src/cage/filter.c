@@ -22,11 +22,8 @@ static enum tc_seccomp_watch watch(const struct tc_plan *plan)
 
 static int refuse(struct tc_cage *cage, const char *subject, const char *hint, const char *message)
 {
-    return tc_cage_fail(
-        cage,
-        &(struct tc_why){
-            .code = TOOLCAGE_EUNENFORCEABLE, .stage = "seccomp", .subject = subject, .hint = hint},
-        TC_CLAUSE_SYSCALLS, "%s", message);
+    return tc_cage_fail(cage, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "seccomp", subject, hint),
+                        TC_CLAUSE_SYSCALLS, "%s", message);
 }
 
 static int change(struct tc_cage *cage)

@@ -85,16 +85,12 @@ static int enter_root(struct tc_process_host *h, struct tc_outcome *outcome)
                       "root may not make a mount namespace here");
     tc_ids_close(&h->ids); /* of an earlier try */
     if (tc_ids_open(&h->ids) < 0)
-        return fail(outcome,
-                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                     .stage = "ids",
-                                     .subject = "/run/toolcage",
-                                     .errnum = errno,
-                                     .hint =
-                                         "root's cages run as unprivileged ids leased under "
-                                         "/run/toolcage: make it writable for root only, and give "
-                                         "this user namespace at least 4,096 ids"},
-                    TC_CLAUSE_IDS_UNPRIVILEGED, "no unprivileged ids for the cages");
+        return fail(
+            outcome,
+            TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "ids", "/run/toolcage", errno,
+                         "root's cages run as unprivileged ids leased under /run/toolcage: make it "
+                         "writable for root only, and give this user namespace at least 4,096 ids"),
+            TC_CLAUSE_IDS_UNPRIVILEGED, "no unprivileged ids for the cages");
     return 0;
 }
 
@@ -172,18 +168,13 @@ static int enter(struct tc_process_host *h, struct tc_outcome *outcome)
     h->tree->privileged = h->tree->uid == root.uid;
     if (!h->tree->privileged && h->tree->gid == root.gid)
         return fail(outcome,
-                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                     .stage = "ids",
-                                     .subject = "gid 0",
-                                     .hint = "run toolcage with a primary group other than root's"},
+                    TC_WHY(TOOLCAGE_EUNENFORCEABLE, "ids", "gid 0",
+                           "run toolcage with a primary group other than root's"),
                     TC_CLAUSE_IDS_UNPRIVILEGED, "a cage would have the host's gid 0");
     if (access("/proc/self/ns/user", F_OK) < 0)
         return fail(outcome,
-                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                     .stage = "namespaces",
-                                     .subject = "/proc",
-                                     .errnum = errno,
-                                     .hint = "mount it: mount -t proc proc /proc"},
+                    TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "namespaces", "/proc", errno,
+                                 "mount it: mount -t proc proc /proc"),
                     TC_CLAUSE_PROC_OWN, "no cage can be built where /proc is not mounted");
     if ((h->tree->privileged ? enter_root(h, outcome) : enter_user(h, outcome)) < 0)
         return -1;
@@ -199,12 +190,9 @@ static int furnish(struct tc_process_host *h, struct tc_outcome *outcome)
     /* what is mounted on the host later shows up here; nothing goes the other way */
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 || (h->shelf < 0 && make_shelf(h) < 0))
         return fail(outcome,
-                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                     .stage = "namespaces",
-                                     .subject = "mount",
-                                     .errnum = errno,
-                                     .hint = "the helper needs the kernel's mount API (5.12 or "
-                                             "newer); `toolcage doctor` says what is missing"},
+                    TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "namespaces", "mount", errno,
+                                 "the helper needs the kernel's mount API (5.12 or newer); "
+                                 "`toolcage doctor` says what is missing"),
                     TC_CLAUSE_FS_READ, "the helper cannot mount in its own namespace");
     struct toolcage_error *err = NULL;
     _autobuf_ struct tc_buf mounts = TC_BUF_INIT;

@@ -12,12 +12,7 @@
 
 static int refuse(struct tc_cage *cage, const char *message, const char *hint)
 {
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                         .stage = "image",
-                                         .subject = cage->plan->image,
-                                         .errnum = errno,
-                                         .hint = hint},
+    return tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_EPATH, "image", cage->plan->image, errno, hint),
                         TC_CLAUSE_FS_READ, "the image %s %s", cage->plan->image, message);
 }
 

@@ -50,16 +50,12 @@ int64_t tc_limits_cpu_us(struct tc_cage *cage)
 static int fail_unseen(struct tc_cage *cage, int errnum)
 {
     bool full = errnum == EMFILE || errnum == ENFILE;
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "limits",
-                                         .subject = "cpu_time",
-                                         .errnum = errnum,
-                                         .hint = full ? "raise this process's limits (ulimit -n)"
-                                                      : "mount /proc without hidepid, or give the "
-                                                        "caller a control group"},
-                        TC_CLAUSE_LIMIT_CPU_TIME,
-                        "the processor time of the call could not be read any more");
+    return tc_cage_fail(
+        cage,
+        TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "limits", "cpu_time", errnum,
+                     full ? "raise this process's limits (ulimit -n)"
+                          : "mount /proc without hidepid, or give the caller a control group"),
+        TC_CLAUSE_LIMIT_CPU_TIME, "the processor time of the call could not be read any more");
 }
 
 /* A limit that nobody can see reached is none. */

@@ -186,12 +186,8 @@ int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_
         for (size_t i = 0; i < grant->fs_count; i++)
             if (grant->fs[i].access == TC_ACCESS_WRITE)
                 return tc_fail(err,
-                               &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                                .stage = "lower",
-                                                .subject = "disk",
-                                                .hint =
-                                                    "use workspace = { mode = \"overlay\" }, or "
-                                                    "remove `disk`"},
+                               TC_WHY(TOOLCAGE_EUNENFORCEABLE, "lower", "disk",
+                                      "use workspace = { mode = \"overlay\" }, or remove `disk`"),
                                "`disk` cannot bound %s, which is bound writable from the host",
                                grant->fs[i].path);
     }

@@ -45,11 +45,8 @@ static int take_id(struct tc_cage *cage)
     if (p->trees.id != (uid_t)-1)
         return 0;
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "ids",
-                                         .subject = "/run/toolcage/ids.lock",
-                                         .errnum = errno,
-                                         .hint = "wait until some of the running cages have ended"},
+                        TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "ids", "/run/toolcage/ids.lock",
+                                     errno, "wait until some of the running cages have ended"),
                         TC_CLAUSE_IDS_UNPRIVILEGED, "every unprivileged id for cages is in use");
 }
 
@@ -101,13 +98,10 @@ static int refuse_joining(struct tc_cage *cage)
     int clause = cage->plan->limits.cpus_milli ? TC_CLAUSE_LIMIT_CPUS : TC_CLAUSE_LIMIT_MEMORY;
     return tc_cage_fail(
         cage,
-        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                         .stage = "cgroup",
-                         .subject = tc_clause_name((enum tc_clause)clause),
-                         .hint = clause == TC_CLAUSE_LIMIT_CPUS
-                                     ? "take `cpus` out, or use backend = \"process\""
-                                     : "bound each process by itself: memory = { max = \"…\", by = "
-                                       "\"any\" }"},
+        TC_WHY(TOOLCAGE_EUNENFORCEABLE, "cgroup", tc_clause_name((enum tc_clause)clause),
+               clause == TC_CLAUSE_LIMIT_CPUS
+                   ? "take `cpus` out, or use backend = \"process\""
+                   : "bound each process by itself: memory = { max = \"…\", by = \"any\" }"),
         clause, "only root can move a container's first process into the call's control group");
 }
 
@@ -123,14 +117,10 @@ static int take_group(struct tc_cage *cage)
     if (p->form && p->form->apart && !p->trees.host->privileged)
         return any ? 0 : refuse_joining(cage);
     if (limits.memory && l->memory < SMALLEST_MEMORY)
-        return tc_cage_fail(cage,
-                            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                             .stage = "cgroup",
-                                             .subject = "memory",
-                                             .hint = "grant at least 8MiB"},
-                            TC_CLAUSE_LIMIT_MEMORY,
-                            "a cage's own kernel memory does not fit into %lld bytes",
-                            (long long)l->memory);
+        return tc_cage_fail(
+            cage, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "cgroup", "memory", "grant at least 8MiB"),
+            TC_CLAUSE_LIMIT_MEMORY, "a cage's own kernel memory does not fit into %lld bytes",
+            (long long)l->memory);
     struct toolcage_error *err = NULL;
     if (tc_cgroup_take(groups, &limits, &p->group, &err) == 0)
         return 0;
@@ -146,12 +136,9 @@ static int take_group(struct tc_cage *cage)
                                 "\"any\" }"
                               : "";
     _autofree_ char *hint = tc_format("%s%s", tc_error_hint(err), any_way);
-    (void)tc_cage_fail(cage,
-                       &(struct tc_why){.code = tc_error_code(err),
-                                        .stage = "cgroup",
-                                        .subject = tc_clause_name((enum tc_clause)clause),
-                                        .hint = hint},
-                       clause, "%s", tc_error_message(err));
+    (void)tc_cage_fail(
+        cage, TC_WHY(tc_error_code(err), "cgroup", tc_clause_name((enum tc_clause)clause), hint),
+        clause, "%s", tc_error_message(err));
     tc_error_free(err);
     return -1;
 }
@@ -177,14 +164,11 @@ static int check_point(struct tc_cage *cage, struct tc_item *item, const struct 
             item->point = (struct tc_file_id){st.st_dev, st.st_ino};
         return 0;
     }
-    return tc_cage_fail(
-        cage,
-        &(struct tc_why){.code = TOOLCAGE_EPATH,
-                         .stage = "trees",
-                         .subject = item->path,
-                         .hint = "make it on the host first, or grant it at a path of its own"},
-        TC_CLAUSE_FS_READ, "%s lies inside %s, which has no such %s to mount it on", item->path,
-        in->path, item->directory ? "directory" : "file");
+    return tc_cage_fail(cage,
+                        TC_WHY(TOOLCAGE_EPATH, "trees", item->path,
+                               "make it on the host first, or grant it at a path of its own"),
+                        TC_CLAUSE_FS_READ, "%s lies inside %s, which has no such %s to mount it on",
+                        item->path, in->path, item->directory ? "directory" : "file");
 }
 
 /* Private storage that holds the path gets a mount point for it. */
@@ -205,11 +189,8 @@ static int put_point(struct tc_cage *cage, const struct tc_item *item, const str
     }
     if (rc == 0)
         return 0;
-    return tc_cage_fail(
-        cage,
-        &(struct tc_why){
-            .code = TOOLCAGE_ESYSTEM, .stage = "trees", .subject = item->path, .errnum = errno},
-        TC_CLAUSE_FS_READ, "cannot make a mount point in private storage");
+    return tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "trees", item->path, errno, NULL),
+                        TC_CLAUSE_FS_READ, "cannot make a mount point in private storage");
 }
 
 static int collect_points(struct tc_cage *cage)
@@ -256,11 +237,8 @@ static int open_root(struct tc_cage *cage)
     if (p->root)
         return 0;
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                         .stage = "root",
-                                         .subject = step,
-                                         .errnum = errno,
-                                         .hint = "`toolcage doctor` shows what this machine lacks"},
+                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "root", step, errno,
+                                     "`toolcage doctor` shows what this machine lacks"),
                         TC_CLAUSE_FS_READ, "cannot prepare %s for the cage", step);
 }
 
@@ -366,12 +344,10 @@ static int check_broker(struct tc_cage *cage)
                                  : tc_broker_lacks(&fix);
     if (!lack)
         return 0;
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "unix sockets",
-                                         .subject = tc_clause_name(TC_CLAUSE_NET_UNIX),
-                                         .hint = fix},
-                        TC_CLAUSE_NET_UNIX, "%s", lack);
+    return tc_cage_fail(
+        cage,
+        TC_WHY(TOOLCAGE_EUNENFORCEABLE, "unix sockets", tc_clause_name(TC_CLAUSE_NET_UNIX), fix),
+        TC_CLAUSE_NET_UNIX, "%s", lack);
 }
 
 int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
@@ -421,21 +397,18 @@ static int check_planting(struct tc_cage *cage)
         if (!item->writable || !item->directory || tc_process_copied(cage->plan, item) ||
             (wall && !tc_path_within("/tmp", item->path)))
             continue;
-        return tc_cage_fail(
-            cage,
-            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                             .stage = "unix sockets",
-                             .subject = item->path,
-                             .hint = wall ? "show it elsewhere, as in { path = "
-                                            "\"/workspace\", from = \"…\" }, or use "
-                                            "workspace = { mode = \"overlay\" }"
-                                          : "use workspace = { mode = \"overlay\" }"},
-            TC_CLAUSE_NET_UNIX,
-            wall ? "a tool with unix sockets could listen for the host in %s, which "
-                   "it writes below its private /tmp"
-                 : "without Landlock a tool with unix sockets could listen for the "
-                   "host in %s, which it writes",
-            item->path);
+        return tc_cage_fail(cage,
+                            TC_WHY(TOOLCAGE_EUNENFORCEABLE, "unix sockets", item->path,
+                                   wall ? "show it elsewhere, as in { path = \"/workspace\", from "
+                                          "= \"…\" }, or use workspace = { mode = \"overlay\" }"
+                                        : "use workspace = { mode = \"overlay\" }"),
+                            TC_CLAUSE_NET_UNIX,
+                            wall
+                                ? "a tool with unix sockets could listen for the host in %s, which "
+                                  "it writes below its private /tmp"
+                                : "without Landlock a tool with unix sockets could listen for the "
+                                  "host in %s, which it writes",
+                            item->path);
     }
     return 0;
 }

@@ -56,11 +56,7 @@ static enum tc_clause clause_of(const struct tc_plan *plan)
 static int fail(struct tc_cage *cage, const char *subject, const char *hint, const char *what)
 {
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "network",
-                                         .subject = subject,
-                                         .errnum = errno,
-                                         .hint = hint},
+                        TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "network", subject, errno, hint),
                         clause_of(cage->plan), "%s", what);
 }
 
@@ -277,14 +273,12 @@ int tc_proxy_event(struct tc_cage *cage)
         ;
     if (n < 0 && errno == EAGAIN)
         return 0;
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                         .stage = "network",
-                                         .subject = "toolcage-egress",
-                                         .hint = "the machine may be out of memory: try again; "
-                                                 "`toolcage doctor` shows what it lacks"},
-                        TC_CLAUSE_NET_ALLOW,
-                        "the egress proxy has ended, and the tool has no network any more");
+    return tc_cage_fail(
+        cage,
+        TC_WHY(
+            TOOLCAGE_EBACKEND, "network", "toolcage-egress",
+            "the machine may be out of memory: try again; `toolcage doctor` shows what it lacks"),
+        TC_CLAUSE_NET_ALLOW, "the egress proxy has ended, and the tool has no network any more");
 }
 
 /* ---- the tool's end ---- */

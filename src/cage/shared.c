@@ -23,11 +23,8 @@ enum { ABI_LEAST = 6 };
 static int refuse(struct tc_cage *cage, enum tc_clause clause, const char *subject,
                   const char *hint, const char *message)
 {
-    return tc_cage_fail(
-        cage,
-        &(struct tc_why){
-            .code = TOOLCAGE_EUNENFORCEABLE, .stage = "shared", .subject = subject, .hint = hint},
-        clause, "%s", message);
+    return tc_cage_fail(cage, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "shared", subject, hint), clause,
+                        "%s", message);
 }
 
 /* ---- full cages, or this ---- */
@@ -294,10 +291,7 @@ int tc_shared_prepare(struct tc_cage *cage)
     if (p->box.ruleset >= 0 && fill(cage) == 0)
         return 0;
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "landlock",
-                                         .subject = "ruleset",
-                                         .errnum = errno,
-                                         .hint = "docs/places.md says what a full cage needs"},
+                        TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "landlock", "ruleset", errno,
+                                     "docs/places.md says what a full cage needs"),
                         TC_CLAUSE_FS_READ, "cannot make the Landlock ruleset");
 }

@@ -28,11 +28,8 @@ enum { LATE_MS = 500 }; /* that a helper may be late with a deadline */
 static int fail_system(struct tc_cage *cage, const char *what)
 {
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                         .stage = "start",
-                                         .subject = what,
-                                         .errnum = errno,
-                                         .hint = "`toolcage doctor` shows what this machine lacks"},
+                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", what, errno,
+                                     "`toolcage doctor` shows what this machine lacks"),
                         -1, "cannot make the cage's %s", what);
 }
 
@@ -93,11 +90,8 @@ void tc_process_close_ends(struct tc_cage *cage)
 static int refuse_namespaces(struct tc_cage *cage, const char *call)
 {
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "namespaces",
-                                         .subject = call,
-                                         .errnum = errno,
-                                         .hint = tc_process_fix(TC_LACK_USER_NAMESPACE, errno)},
+                        TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "namespaces", call, errno,
+                                     tc_process_fix(TC_LACK_USER_NAMESPACE, errno)),
                         TC_CLAUSE_PRIV_NONE,
                         "this machine does not let us make the cage's namespaces");
 }
@@ -105,11 +99,8 @@ static int refuse_namespaces(struct tc_cage *cage, const char *call)
 static int fail_root(struct tc_cage *cage)
 {
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                         .stage = "root",
-                                         .subject = "root",
-                                         .errnum = errno,
-                                         .hint = "`toolcage doctor` shows what this machine lacks"},
+                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "root", "root", errno,
+                                     "`toolcage doctor` shows what this machine lacks"),
                         TC_CLAUSE_FS_READ, "cannot prepare a root for the cage");
 }
 
@@ -228,12 +219,9 @@ static int replaced(struct tc_cage *cage, const struct tc_report *r, const char 
     _autofree_ char *shown = tc_format("/%s", path + strspn(path, "/"));
     return tc_cage_fail(
         cage,
-        &(struct tc_why){.code = TOOLCAGE_EPATH,
-                         .stage = stage,
-                         .subject = shown ? shown : path,
-                         .errnum = r->errnum,
-                         .hint = "call it again; copy a path that keeps changing: workspace = "
-                                 "{ mode = \"copy\" }"},
+        TC_WHY_ERRNO(
+            TOOLCAGE_EPATH, stage, shown ? shown : path, r->errnum,
+            "call it again; copy a path that keeps changing: workspace = { mode = \"copy\" }"),
         tc_box_stage_clause(&TC_PRIV(cage)->box, r->stage),
         "%s was replaced while the cage was being built", shown ? shown : path);
 }
@@ -266,21 +254,14 @@ static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
     if (strcmp(stage, "cwd") == 0)
         return tc_cage_fail(
             cage,
-            &(struct tc_why){.code = TOOLCAGE_EPATH,
-                             .stage = stage,
-                             .subject = cage->plan->cwd.items[cage->plan->cwd.count - 1],
-                             .errnum = r->errnum,
-                             .hint = "grant it to the tool, or name another directory "
-                                     "with --cwd"},
+            TC_WHY_ERRNO(TOOLCAGE_EPATH, stage, cage->plan->cwd.items[cage->plan->cwd.count - 1],
+                         r->errnum, "grant it to the tool, or name another directory with --cwd"),
             -1, "the working directory %s does not exist in the cage",
             cage->plan->cwd.items[cage->plan->cwd.count - 1]);
     return tc_cage_fail(
         cage,
-        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                         .stage = stage,
-                         .subject = stage,
-                         .errnum = r->errnum,
-                         .hint = tc_process_fix(lack_of(&TC_PRIV(cage)->box, stage), r->errnum)},
+        TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, stage, stage, r->errnum,
+                     tc_process_fix(lack_of(&TC_PRIV(cage)->box, stage), r->errnum)),
         tc_box_stage_clause(&TC_PRIV(cage)->box, r->stage), "the cage's stage \"%s\" failed",
         stage);
 }
@@ -357,11 +338,7 @@ static int take_report(struct tc_cage *cage)
     ssize_t n = tc_recv(p->child.report, &r, sizeof(r), fds, TC_FDS_MAX, &count, NULL, NULL, false);
     int fd = count ? fds[0] : -1;
     if (n < 0 && errno == EMSGSIZE) /* the descriptor found no free number, and was dropped */
-        return tc_cage_fail(cage,
-                            &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                             .stage = "start",
-                                             .subject = "listener",
-                                             .errnum = EMFILE},
+        return tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "listener", EMFILE, NULL),
                             -1, "the helper cannot take the cage's listener");
     if (n == 0) /* closed: the end is told by exit_fd */
         tc_events_drop(cage, p->child.report);
@@ -451,10 +428,8 @@ void tc_process_reap(struct tc_cage *cage)
         return;
     if (WIFEXITED(status) && lost_word(p, status)) {
         (void)tc_cage_fail(cage,
-                           &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                            .stage = "supervise",
-                                            .subject = "PID 1",
-                                            .hint = "the machine may be out of memory: try again"},
+                           TC_WHY(TOOLCAGE_EBACKEND, "supervise", "PID 1",
+                                  "the machine may be out of memory: try again"),
                            -1, "the cage could not report how the tool started or ended");
         return;
     }
@@ -465,10 +440,7 @@ void tc_process_reap(struct tc_cage *cage)
     }
     (void)tc_cage_fail(
         cage,
-        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                         .stage = "start",
-                         .subject = "PID 1",
-                         .hint = "the machine may be out of memory: raise `memory`, or look "
-                                 "at the kernel's log"},
+        TC_WHY(TOOLCAGE_EBACKEND, "start", "PID 1",
+               "the machine may be out of memory: raise `memory`, or look at the kernel's log"),
         -1, "the cage ended before it was complete");
 }

@@ -36,12 +36,7 @@ bool tc_plan_inspects(const struct tc_plan *plan)
 
 static int fail(struct tc_cage *cage, const char *subject, const char *hint, const char *what)
 {
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "trust",
-                                         .subject = subject,
-                                         .errnum = errno,
-                                         .hint = hint},
+    return tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "trust", subject, errno, hint),
                         TC_CLAUSE_NET_INSPECT, "%s", what);
 }
 

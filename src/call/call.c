@@ -19,22 +19,15 @@
 static int fail_usage(struct toolcage_error **err, const char *subject, const char *hint,
                       const char *message)
 {
-    return tc_fail(err,
-                   &(struct tc_why){
-                       .code = TOOLCAGE_EUSAGE, .stage = "call", .subject = subject, .hint = hint},
-                   "%s", message);
+    return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "call", subject, hint), "%s", message);
 }
 
 static int fail_system(struct toolcage_error **err, const char *what)
 {
     return tc_fail(
         err,
-        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                         .stage = "call",
-                         .subject = what,
-                         .errnum = errno,
-                         .hint =
-                             "see whether this process is at its limit of open files (ulimit -n)"},
+        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "call", what, errno,
+                     "see whether this process is at its limit of open files (ulimit -n)"),
         "cannot make the call: %s failed", what);
 }
 
@@ -64,12 +57,9 @@ static int fail_name(const struct toolcage_policy *policy, const char *tool,
                      struct toolcage_error **err)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
-                                    .stage = "call",
-                                    .subject = tool,
-                                    .hint = tc_startswith(tool, "server.")
-                                                ? "see [server.…] in the policy"
-                                                : "see `toolcage tools` for the names"},
+                   TC_WHY(TOOLCAGE_ENOT_FOUND, "call", tool,
+                          tc_startswith(tool, "server.") ? "see [server.…] in the policy"
+                                                         : "see `toolcage tools` for the names"),
                    "the policy %s has no tool %s", tc_policy_name(policy), tool);
 }
 
@@ -117,13 +107,9 @@ int tc_call_new_setup(struct toolcage_engine *engine, struct toolcage_policy *po
     if (r < 0)
         return r;
     if (!tc_policy_setup(policy, tool, &install) || strcmp(install.tool, tool) != 0)
-        return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
-                                        .stage = "call",
-                                        .subject = tool,
-                                        .hint = "toolcage-policy(5) describes `setup`"},
-                       "no tool %s of the policy %s has an install phase", tool,
-                       tc_policy_name(policy));
+        return tc_fail(
+            err, TC_WHY(TOOLCAGE_ENOT_FOUND, "call", tool, "toolcage-policy(5) describes `setup`"),
+            "no tool %s of the policy %s has an install phase", tool, tc_policy_name(policy));
     r = make_call(engine, policy, install.name, ret, err);
     if (r == 0)
         (*ret)->installs = true;

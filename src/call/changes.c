@@ -15,10 +15,8 @@ static int check_action(const char *action, struct toolcage_error **err)
         if (strcmp(action, words[i]) == 0)
             return 0;
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                    .stage = "changes",
-                                    .subject = action,
-                                    .hint = "the actions are show, commit, overwrite and discard"},
+                   TC_WHY(TOOLCAGE_EUSAGE, "changes", action,
+                          "the actions are show, commit, overwrite and discard"),
                    "changes have no action \"%.60s\"", action);
 }
 
@@ -65,10 +63,9 @@ static int check_paths(size_t count, const char *const paths[], struct toolcage_
     for (size_t i = 0; i < count; i++)
         if (!paths || !paths[i] || paths[i][0] != '/')
             return tc_fail(err,
-                           &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                            .stage = "changes",
-                                            .subject = paths && paths[i] ? paths[i] : "paths",
-                                            .hint = "write it as the changes have it"},
+                           TC_WHY(TOOLCAGE_EUSAGE, "changes",
+                                  paths && paths[i] ? paths[i] : "paths",
+                                  "write it as the changes have it"),
                            "the path of a change begins with /");
     return 0;
 }

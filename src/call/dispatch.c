@@ -81,12 +81,8 @@ static int finish_cut(struct toolcage_call *call, struct toolcage_error **err)
 {
     struct toolcage_error *why = NULL;
     (void)tc_fail(&why,
-                  &(struct tc_why){
-                      .code = TOOLCAGE_ESYSTEM,
-                      .stage = "wait",
-                      .subject = "result",
-                      .errnum = EMFILE,
-                      .hint = "close descriptors or raise the limit (ulimit -n), then call again"},
+                  TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "wait", "result", EMFILE,
+                               "close descriptors or raise the limit (ulimit -n), then call again"),
                   "the call ended, but its result could not be received");
     return finish_lost(call, why, err);
 }
@@ -124,12 +120,9 @@ int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err)
     if (r < 0)
         return r;
     if (call->state == TC_CALL_NEW)
-        return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                        .stage = "dispatch",
-                                        .subject = call->id,
-                                        .hint = "call toolcage_call_start() first"},
-                       "the call was not started");
+        return tc_fail(
+            err, TC_WHY(TOOLCAGE_EUSAGE, "dispatch", call->id, "call toolcage_call_start() first"),
+            "the call was not started");
     union {
         struct tc_message message;
         char bytes[sizeof(struct tc_message) + TC_MESSAGE_BYTES_MAX];

@@ -19,14 +19,10 @@
 
 static int fail_job(struct toolcage_error **err, int code, const char *what, int errnum)
 {
-    return tc_fail(
-        err,
-        &(struct tc_why){.code = code,
-                         .stage = "job",
-                         .subject = "toolcage-helper",
-                         .errnum = errnum,
-                         .hint = "make a new engine; if it happens again, reinstall toolcage"},
-        "%s", what);
+    return tc_fail(err,
+                   TC_WHY_ERRNO(code, "job", "toolcage-helper", errnum,
+                                "make a new engine; if it happens again, reinstall toolcage"),
+                   "%s", what);
 }
 
 int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int plan,

@@ -46,12 +46,8 @@ static int fail_system(struct toolcage_error **err, const char *what)
 {
     return tc_fail(
         err,
-        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                         .stage = "engine",
-                         .subject = what,
-                         .errnum = errno,
-                         .hint =
-                             "see whether this process is at its limit of open files (ulimit -n)"},
+        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "engine", what, errno,
+                     "see whether this process is at its limit of open files (ulimit -n)"),
         "cannot make the engine: %s failed", what);
 }
 
@@ -140,25 +136,19 @@ int tc_engine_submit(struct toolcage_engine *engine, const struct tc_job *it, co
         return 0;
     bool gone = errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN;
     return tc_fail(err,
-                   &(struct tc_why){.code = gone ? TOOLCAGE_EHELPER : TOOLCAGE_ESYSTEM,
-                                    .stage = "submit",
-                                    .subject = "toolcage-helper",
-                                    .errnum = gone ? 0 : errno,
-                                    .hint = gone ? "make a new engine"
-                                                 : "raise this process's limit of open files "
-                                                   "(ulimit -n)"},
+                   TC_WHY_ERRNO(gone ? TOOLCAGE_EHELPER : TOOLCAGE_ESYSTEM, "submit",
+                                "toolcage-helper", gone ? 0 : errno,
+                                gone ? "make a new engine"
+                                     : "raise this process's limit of open files (ulimit -n)"),
                    gone ? "the helper has gone" : "cannot send to the helper");
 }
 
 static int fail_outcome(struct toolcage_error **err, const char *what)
 {
-    return tc_fail(
-        err,
-        &(struct tc_why){.code = TOOLCAGE_EHELPER,
-                         .stage = "result",
-                         .subject = "toolcage-helper",
-                         .hint = "reinstall toolcage: library and helper must be of one build"},
-        "the helper's answer %s", what);
+    return tc_fail(err,
+                   TC_WHY(TOOLCAGE_EHELPER, "result", "toolcage-helper",
+                          "reinstall toolcage: library and helper must be of one build"),
+                   "the helper's answer %s", what);
 }
 
 int tc_outcome_read(int fd, struct tc_outcome *ret, struct toolcage_error **err)

@@ -16,21 +16,16 @@ static int working_directory(char **ret, struct toolcage_error **err)
     if (!cwd && errno == ENOMEM)
         return tc_fail_memory(err);
     if (!cwd)
-        return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                        .stage = "facts",
-                                        .subject = ".",
-                                        .errnum = errno,
-                                        .hint = "change to a directory that exists"},
-                       "the working directory has no name");
+        return tc_fail(
+            err,
+            TC_WHY_ERRNO(TOOLCAGE_EPATH, "facts", ".", errno, "change to a directory that exists"),
+            "the working directory has no name");
     /* The kernel marks a directory outside the process's root by "(unreachable)". */
     if (cwd[0] != '/')
-        return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                        .stage = "facts",
-                                        .subject = cwd,
-                                        .hint = "change to a directory below this process's root"},
-                       "the working directory is outside this process's root: %s", cwd);
+        return tc_fail(
+            err,
+            TC_WHY(TOOLCAGE_EPATH, "facts", cwd, "change to a directory below this process's root"),
+            "the working directory is outside this process's root: %s", cwd);
     *ret = TAKE(cwd);
     return 0;
 }

@@ -36,10 +36,8 @@ static int use(const struct toolcage_policy *policy, const char *name, bool expl
     struct tc_image_ref ref;
     const char *complaint = tc_image_ref_parse(name, &ref);
     int r = complaint ? tc_fail(&why,
-                                &(struct tc_why){.code = TOOLCAGE_EPOLICY,
-                                                 .stage = "image",
-                                                 .subject = name,
-                                                 .hint = "toolcage image list lists the names"},
+                                TC_WHY(TOOLCAGE_EPOLICY, "image", name,
+                                       "toolcage image list lists the names"),
                                 "\"%s\" is not the name of an image: %s", name, complaint)
                       : tc_image_use(&ref, &path, ret_lock, &why);
     if (r == 0)

@@ -28,12 +28,9 @@ enum { INPUTS_MAX = 64 << 20 }; /* bytes, of all: each call looks at them */
 static int fail_input(const char *name, const char *what, struct toolcage_error **err)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                    .stage = "setup",
-                                    .subject = name,
-                                    .errnum = errno,
-                                    .hint = "inputs are regular files below the policy file's "
-                                            "directory, no links, and at most 64 MiB together"},
+                   TC_WHY_ERRNO(TOOLCAGE_EPATH, "setup", name, errno,
+                                "inputs are regular files below the policy file's directory, no "
+                                "links, and at most 64 MiB together"),
                    "the input %s of the install phase %s", name, what);
 }
 
@@ -108,10 +105,8 @@ static int check_place(const struct tc_install *install, const struct tc_grant *
         if (e->access == TC_ACCESS_DENY || apart)
             continue;
         return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EDENIED,
-                                        .stage = "setup",
-                                        .subject = install->prefix,
-                                        .hint = "give `into` a directory of its own"},
+                       TC_WHY(TOOLCAGE_EDENIED, "setup", install->prefix,
+                              "give `into` a directory of its own"),
                        "what is installed for %s is at %s, which overlaps the granted path %s",
                        install->tool, install->into, e->path);
     }
@@ -184,11 +179,8 @@ static int put_input(const struct tc_install *install, const char *from, const c
     if (tc_grant_tool_writes(grant, from))
         return tc_fail(
             err,
-            &(struct tc_why){.code = TOOLCAGE_EDENIED,
-                             .stage = "setup",
-                             .subject = from,
-                             .hint = "keep inputs in a directory that no tool writes, or "
-                                     "grant tools less of it"},
+            TC_WHY(TOOLCAGE_EDENIED, "setup", from,
+                   "keep inputs in a directory that no tool writes, or grant tools less of it"),
             "the input %s of %s can be written by a tool of the policy", name, install->name);
     _autofree_ char *path = tc_path_join(TC_SETUP_PLACE, name);
     _autofree_ char *key = tc_format("%s.inputs", install->prefix);
@@ -266,11 +258,7 @@ int tc_install_keep(const struct toolcage_policy *policy, const char *name,
     if (r < 0)
         return r;
     if (strcmp(key, stage->key) != 0)
-        return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                        .stage = "setup",
-                                        .subject = install.prefix,
-                                        .hint = "run it again"},
+        return tc_fail(err, TC_WHY(TOOLCAGE_EPATH, "setup", install.prefix, "run it again"),
                        "the inputs of %s changed while it ran, so nothing of it is kept", name);
     return tc_stage_keep(stage, err);
 }
@@ -326,22 +314,18 @@ static int check_action(const struct toolcage_policy *policy, const char *tool, 
     if (strcmp(action, "list") != 0 && strcmp(action, "remove") != 0 &&
         (tool || strcmp(action, "clear") != 0))
         return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                        .stage = "setup",
-                                        .subject = action,
-                                        .hint = "the actions are list, remove and (of all) clear"},
+                       TC_WHY(TOOLCAGE_EUSAGE, "setup", action,
+                              "the actions are list, remove and (of all) clear"),
                        "what is installed has no such action");
     if (!tool || (tc_policy_setup(policy, tool, &install) && strcmp(install.tool, tool) == 0))
         return 0;
     bool known = tc_policy_has_tool(policy, tool);
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
-                                    .stage = "setup",
-                                    .subject = tool,
-                                    .hint = known ? "toolcage-policy(5) describes `setup`"
-                                                  : "toolcage tools lists them"},
-                   known ? "%s has no install phase in %s" : "there is no tool %s in %s", tool,
-                   tc_policy_name(policy));
+    return tc_fail(
+        err,
+        TC_WHY(TOOLCAGE_ENOT_FOUND, "setup", tool,
+               known ? "toolcage-policy(5) describes `setup`" : "toolcage tools lists them"),
+        known ? "%s has no install phase in %s" : "there is no tool %s in %s", tool,
+        tc_policy_name(policy));
 }
 
 static int each(const struct toolcage_policy *policy, const struct tc_facts *facts,

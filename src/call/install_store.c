@@ -23,14 +23,11 @@
 
 static int fail(struct toolcage_error **err, const char *where, const char *what)
 {
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                    .stage = "setup",
-                                    .subject = where,
-                                    .errnum = errno,
-                                    .hint = "it must be a directory of yours, writable for you "
-                                            "alone, with room"},
-                   "%s in %s", what, where);
+    return tc_fail(
+        err,
+        TC_WHY_ERRNO(TOOLCAGE_EPATH, "setup", where, errno,
+                     "it must be a directory of yours, writable for you alone, with room"),
+        "%s in %s", what, where);
 }
 
 bool tc_install_directory(const struct tc_facts *facts, char **ret)

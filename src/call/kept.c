@@ -28,13 +28,11 @@ static int make_plan(const struct tc_kept_ask *ask, int *ret_fd, struct toolcage
     tc_plan_done(&plan);
     if (!fine)
         return tc_fail_memory(err);
-    return *ret_fd >= 0 ? 0
-                        : tc_fail(err,
-                                  &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                                   .stage = ask->stage,
-                                                   .subject = "memfd_create",
-                                                   .errnum = saved},
-                                  "cannot make a memory file");
+    return *ret_fd >= 0
+               ? 0
+               : tc_fail(err,
+                         TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, ask->stage, "memfd_create", saved, NULL),
+                         "cannot make a memory file");
 }
 
 static int read_answer(const struct tc_kept_ask *ask, int fd, char **ret_json,

@@ -340,11 +340,8 @@ static int find_beside(const char *name, char **ret_dir, char **ret, struct tool
     _autofree_ char *dir = library_directory();
     if (!dir)
         return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EHELPER,
-                                        .stage = "helper",
-                                        .subject = name,
-                                        .hint = "load libtoolcage by an absolute path, or mount "
-                                                "/proc"},
+                       TC_WHY(TOOLCAGE_EHELPER, "helper", name,
+                              "load libtoolcage by an absolute path, or mount /proc"),
                        "cannot tell where libtoolcage was loaded from, so %s cannot be found",
                        name);
     for (size_t i = 0; i < TC_COUNT(places); i++) {
@@ -364,11 +361,8 @@ static int find_beside(const char *name, char **ret_dir, char **ret, struct tool
 static int fail_beside(const char *name, const char *dir, struct toolcage_error **err)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EHELPER,
-                                    .stage = "helper",
-                                    .subject = name,
-                                    .hint = "install toolcage whole: its programs are looked for "
-                                            "nowhere else"},
+                   TC_WHY(TOOLCAGE_EHELPER, "helper", name,
+                          "install toolcage whole: its programs are looked for nowhere else"),
                    "there is no %s in %s or in %s beside it", name, dir, TC_PROGRAMS);
 }
 

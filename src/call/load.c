@@ -51,10 +51,8 @@ static int fail_read(struct toolcage_error **err, const char *path, int errnum)
 static int fail_kind(struct toolcage_error **err, const char *path, const char *what,
                      const char *hint)
 {
-    return tc_fail(err,
-                   &(struct tc_why){
-                       .code = TOOLCAGE_EPOLICY, .stage = "policy", .subject = path, .hint = hint},
-                   "the policy file %s %s", path, what);
+    return tc_fail(err, TC_WHY(TOOLCAGE_EPOLICY, "policy", path, hint), "the policy file %s %s",
+                   path, what);
 }
 
 /* Where the open file lies, links resolved. */

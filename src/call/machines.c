@@ -25,9 +25,7 @@ bool tc_machines_run(const char *backend)
 static int fail(int code, const char *subject, const char *hint, const char *message,
                 struct toolcage_error **err)
 {
-    return tc_fail(
-        err, &(struct tc_why){.code = code, .stage = "machine", .subject = subject, .hint = hint},
-        "%s", message);
+    return tc_fail(err, TC_WHY(code, "machine", subject, hint), "%s", message);
 }
 
 static bool add(struct tc_grant *grant, const char *name, const char *path)
@@ -49,10 +47,8 @@ static int find_monitor(char **ret, struct toolcage_error **err)
         const char *reason = tc_program_unsafe(&st);
         if (reason)
             return tc_fail(err,
-                           &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                            .stage = "machine",
-                                            .subject = places[i],
-                                            .hint = "make it a file of root with mode 0755"},
+                           TC_WHY(TOOLCAGE_EBACKEND, "machine", places[i],
+                                  "make it a file of root with mode 0755"),
                            "%s %s", places[i], reason);
         *ret = strdup(places[i]);
         return *ret ? 0 : tc_fail_memory(err);
@@ -128,11 +124,7 @@ static int fail_slow(const struct tc_kvm *kvm, struct toolcage_error **err)
         tc_format("%s; or [backend.qemu] emulation = true, where slow is better "
                   "than not at all",
                   kvm->fix);
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                    .stage = "machine",
-                                    .subject = "emulation",
-                                    .hint = hint},
+    return tc_fail(err, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "machine", "emulation", hint),
                    "the processor's virtualisation cannot run a machine here (%s), and the policy "
                    "does not allow emulation",
                    kvm->reason);

@@ -30,12 +30,10 @@ static bool is_edge(const char *backend)
 
 static int fail_engine(const char *path, const char *reason, struct toolcage_error **err)
 {
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                    .stage = "engine",
-                                    .subject = path,
-                                    .hint = "toolcage wasm install fetches and checks it"},
-                   "the WebAssembly engine Wasmtime " TC_WASM_VERSION " %s", reason);
+    return tc_fail(
+        err,
+        TC_WHY(TOOLCAGE_EBACKEND, "engine", path, "toolcage wasm install fetches and checks it"),
+        "the WebAssembly engine Wasmtime " TC_WASM_VERSION " %s", reason);
 }
 
 /* One file that is there is the one: what is wrong with it is said, and no other is taken. */
@@ -82,11 +80,9 @@ int tc_modules_engine(const char *backend, char **ret, struct toolcage_error **e
 static int fail_catalog(const char *path, const char *reason, struct toolcage_error **err)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                    .stage = "module",
-                                    .subject = path,
-                                    .hint = "build toolcage where clang, lld and wasi-libc are, or "
-                                            "install it from a package that has its catalog"},
+                   TC_WHY(TOOLCAGE_EBACKEND, "module", path,
+                          "build toolcage where clang, lld and wasi-libc are, or install it from a "
+                          "package that has its catalog"),
                    "the catalog's module %s", reason);
 }
 
@@ -136,11 +132,9 @@ static int name_module(struct tc_grant *grant, struct toolcage_error **err)
     const char *name = grant->argv.count ? grant->argv.items[0] : "";
     if (!name[0])
         return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                        .stage = "module",
-                                        .subject = "module",
-                                        .hint = "module = \"./tool.wasm\" in the policy, or "
-                                                "name the file as the command's first element"},
+                       TC_WHY(TOOLCAGE_EUSAGE, "module", "module",
+                              "module = \"./tool.wasm\" in the policy, or name the file as the "
+                              "command's first element"),
                        "there is no module to run");
     grant->module = tc_path_absolute(grant->caller_cwd ? grant->caller_cwd : "/", name);
     return grant->module ? 0 : tc_fail_memory(err);

@@ -14,11 +14,9 @@
 static int fail(const char *subject, const char *reason, struct toolcage_error **err)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                    .stage = "engine",
-                                    .subject = subject,
-                                    .hint = "toolcage image build " TC_WASM_EDGE_IMAGE
-                                            " --minimal --suite trixie --package libwasmedge0"},
+                   TC_WHY(TOOLCAGE_EBACKEND, "engine", subject,
+                          "toolcage image build " TC_WASM_EDGE_IMAGE
+                          " --minimal --suite trixie --package libwasmedge0"),
                    "the WebAssembly engine WasmEdge " TC_WASM_EDGE_VERSION " %s", reason);
 }
 

@@ -51,11 +51,8 @@ char *tc_fetched_path(const struct tc_fetched *module, const char *dir)
 static int fail(const struct tc_fetched *module, const char *reason, struct toolcage_error **err)
 {
     _autofree_ char *hint = tc_format("toolcage wasm install %s", module->name);
-    return tc_fail(
-        err,
-        &(struct tc_why){
-            .code = TOOLCAGE_EBACKEND, .stage = "module", .subject = "module", .hint = hint},
-        "the module " TC_CATALOG "%s %s", module->name, reason);
+    return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "module", "module", hint),
+                   "the module " TC_CATALOG "%s %s", module->name, reason);
 }
 
 int tc_fetched_use(const struct tc_fetched *module, char **ret, struct toolcage_error **err)
@@ -91,12 +88,10 @@ int tc_fetched_pin(const struct tc_fetched *module, char **digest, struct toolca
         return tc_fail_memory(err);
     if (strcmp(*digest, module->digest) == 0)
         return 0;
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                    .stage = "module",
-                                    .subject = "module",
-                                    .hint = "leave the digest out: each version of toolcage "
-                                            "takes exactly one module for it"},
-                   "the module " TC_CATALOG "%s is %s, not %s as the policy says", module->name,
-                   module->digest, *digest);
+    return tc_fail(
+        err,
+        TC_WHY(TOOLCAGE_EBACKEND, "module", "module",
+               "leave the digest out: each version of toolcage takes exactly one module for it"),
+        "the module " TC_CATALOG "%s is %s, not %s as the policy says", module->name,
+        module->digest, *digest);
 }

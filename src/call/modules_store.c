@@ -22,13 +22,8 @@ enum { ENGINE_MAX = 128 << 20 };
 
 static int fail(const char *path, const char *hint, const char *what, struct toolcage_error **err)
 {
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                    .stage = "wasm",
-                                    .subject = path,
-                                    .errnum = errno,
-                                    .hint = hint},
-                   "%s: %s", what, path);
+    return tc_fail(err, TC_WHY_ERRNO(TOOLCAGE_EPATH, "wasm", path, errno, hint), "%s: %s", what,
+                   path);
 }
 
 /* Its bytes, whose digest says what they are: the engine, or a module of the catalog. */
@@ -227,11 +222,8 @@ static int list(char **ret, struct toolcage_error **err)
 static int refuse_action(const char *action, struct toolcage_error **err)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                    .stage = "wasm",
-                                    .subject = action,
-                                    .hint = "status or list; or install, compile or inspect with a "
-                                            "path"},
+                   TC_WHY(TOOLCAGE_EUSAGE, "wasm", action,
+                          "status or list; or install, compile or inspect with a path"),
                    "WebAssembly has no such action");
 }
 

@@ -37,13 +37,11 @@ static int fail(const char *path, const char *words, size_t length, struct toolc
 {
     while (length && (words[length - 1] == '\n'))
         length--;
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                    .stage = "wasm",
-                                    .subject = path,
-                                    .hint = "give a program of WASI preview 1, as clang "
-                                            "--target=wasm32-wasi makes them"},
-                   "%.*s", (int)length, words);
+    return tc_fail(
+        err,
+        TC_WHY(TOOLCAGE_EBACKEND, "wasm", path,
+               "give a program of WASI preview 1, as clang --target=wasm32-wasi makes them"),
+        "%.*s", (int)length, words);
 }
 
 /* The call's end; a module that lacks something is no failure of looking at it. */

@@ -148,11 +148,7 @@ static int check_masks(struct extension *x, const char *from, struct toolcage_er
     int r = tc_policy_masks(x->policy, x->facts, from, &masked, err);
     if (r < 0 || !masked)
         return r;
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EDENIED,
-                                    .stage = "programs",
-                                    .subject = from,
-                                    .hint = "install the program elsewhere"},
+    return tc_fail(err, TC_WHY(TOOLCAGE_EDENIED, "programs", from, "install the program elsewhere"),
                    "a program needs %s, which holds credentials or toolcage's state", from);
 }
 
@@ -187,11 +183,8 @@ static int add_prefix(struct extension *x, const char *file, struct toolcage_err
     _autofree_ char *from = realpath(what, NULL);
     if (!from || is_too_wide(x->facts, from))
         return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                        .stage = "programs",
-                                        .subject = what,
-                                        .errnum = from ? 0 : errno,
-                                        .hint = "name its directory in filesystem.readable"},
+                       TC_WHY_ERRNO(TOOLCAGE_EPATH, "programs", what, from ? 0 : errno,
+                                    "name its directory in filesystem.readable"),
                        "the program %s has no directory that can be granted for it", file);
     return add_entry(x, what, from, err);
 }
@@ -223,11 +216,8 @@ static int add_program(struct extension *x, const char *file, struct toolcage_er
 {
     _autofree_ char *real = realpath(file, NULL);
     if (!real)
-        return tc_fail(
-            err,
-            &(struct tc_why){
-                .code = TOOLCAGE_EPATH, .stage = "programs", .subject = file, .errnum = errno},
-            "cannot follow the program %s", file);
+        return tc_fail(err, TC_WHY_ERRNO(TOOLCAGE_EPATH, "programs", file, errno, NULL),
+                       "cannot follow the program %s", file);
     if (is_system(file) && is_system(real))
         return 0;
     int r = add_prefix(x, file, err);
@@ -282,14 +272,11 @@ static int fail_missing(const struct extension *x, const char *name, const char 
 
 static int fail_writable(const char *name, const char *file, struct toolcage_error **err)
 {
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EDENIED,
-                                    .stage = "programs",
-                                    .subject = name,
-                                    .hint =
-                                        "put another one first in PATH, or name its directory in "
-                                        "filesystem.readable"},
-                   "the program %s is %s, which a tool of the policy can write", name, file);
+    return tc_fail(
+        err,
+        TC_WHY(TOOLCAGE_EDENIED, "programs", name,
+               "put another one first in PATH, or name its directory in filesystem.readable"),
+        "the program %s is %s, which a tool of the policy can write", name, file);
 }
 
 static int add_named(struct extension *x, const char *path, const char *name,

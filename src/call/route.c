@@ -130,10 +130,8 @@ static int check_no_boundary(const struct toolcage_policy *policy, const struct 
     if (!by_call || tc_policy_is_default(policy))
         return 0;
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EDENIED,
-                                    .stage = "route",
-                                    .subject = front->name,
-                                    .hint = "only the policy itself can name it (backend = \"…\")"},
+                   TC_WHY(TOOLCAGE_EDENIED, "route", front->name,
+                          "only the policy itself can name it (backend = \"…\")"),
                    "a call cannot choose the backend %s, which enforces nothing", front->name);
 }
 

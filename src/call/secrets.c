@@ -237,15 +237,11 @@ static int write_down(struct reading *r, int *ret_fd)
     wipe(&wire.out);
     if (!written)
         return tc_fail_memory(r->err);
-    return *ret_fd >= 0
-               ? 0
-               : tc_fail(r->err,
-                         &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                          .stage = "secrets",
-                                          .subject = "memfd_create",
-                                          .errnum = errnum,
-                                          .hint = "free memory or descriptors of this machine"},
-                         "the values of secrets cannot be passed to the egress proxy");
+    return *ret_fd >= 0 ? 0
+                        : tc_fail(r->err,
+                                  TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "secrets", "memfd_create", errnum,
+                                               "free memory or descriptors of this machine"),
+                                  "the values of secrets cannot be passed to the egress proxy");
 }
 
 int tc_secrets_read(const struct toolcage_policy *policy, const struct tc_grant *grant, int *ret_fd,

@@ -13,13 +13,11 @@ static int check(const char *name, const char *action, struct toolcage_error **e
     bool known = strcmp(action, "list") == 0 || strcmp(action, "end") == 0;
     if (known && (!name || tc_session_name(name)))
         return 0;
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                    .stage = "session",
-                                    .subject = known ? "name" : action,
-                                    .hint = known ? "`toolcage session list` has the names"
-                                                  : "the actions are list and end"},
-                   known ? "a session cannot have this name" : "sessions have no such action");
+    return tc_fail(
+        err,
+        TC_WHY(TOOLCAGE_EUSAGE, "session", known ? "name" : action,
+               known ? "`toolcage session list` has the names" : "the actions are list and end"),
+        known ? "a session cannot have this name" : "sessions have no such action");
 }
 
 static void add_row(struct tc_buf *buf, const struct tc_session_row *s)

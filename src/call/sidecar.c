@@ -18,11 +18,8 @@ static int fail(struct toolcage_error **err, int code, const char *tool, const c
                 const char *what)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = code,
-                                    .stage = "egress",
-                                    .subject = tool ? tool : "defaults",
-                                    .errnum = code == TOOLCAGE_ESYSTEM ? errno : 0,
-                                    .hint = hint},
+                   TC_WHY_ERRNO(code, "egress", tool ? tool : "defaults",
+                                code == TOOLCAGE_ESYSTEM ? errno : 0, hint),
                    "the proxy for %s cannot be started: %s", tool ? tool : "[defaults]", what);
 }
 

@@ -23,15 +23,11 @@ enum { PIPE_BYTES = 65536 };
 
 static int fail_system(struct toolcage_error **err, const char *what)
 {
-    return tc_fail(
-        err,
-        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                         .stage = "start",
-                         .subject = what,
-                         .errnum = errno,
-                         .hint = "see whether this process is at its limit of open files (ulimit "
-                                 "-n) or of file sizes (ulimit -f)"},
-        "cannot start the call: %s failed", what);
+    return tc_fail(err,
+                   TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", what, errno,
+                                "see whether this process is at its limit of open files (ulimit "
+                                "-n) or of file sizes (ulimit -f)"),
+                   "cannot start the call: %s failed", what);
 }
 
 static void note(struct toolcage_call *call, const char *step, int64_t since)
@@ -145,11 +141,7 @@ static int make_input(struct toolcage_call *call, int *ret_fd, enum tc_stdin_kin
     const struct tc_grant *grant = &call->grant;
     if (grant->stdin_bytes && call->input.given)
         return tc_fail(
-            err,
-            &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                             .stage = "start",
-                             .subject = "stdin",
-                             .hint = "pass it as an argument of the tool"},
+            err, TC_WHY(TOOLCAGE_EUSAGE, "start", "stdin", "pass it as an argument of the tool"),
             "the policy makes the standard input of tool %s itself; the call cannot give one",
             grant->tool ? grant->tool : "(a bare command)");
     const char *bytes = grant->stdin_bytes ? grant->stdin_bytes : call->input.bytes;
@@ -208,11 +200,7 @@ static int check_setup(const struct toolcage_call *call, struct toolcage_error *
                 call->input.given || call->rows;
     if (!call->installs || !said)
         return 0;
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                    .stage = "start",
-                                    .subject = call->tool,
-                                    .hint = "set it in the policy"},
+    return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "start", call->tool, "set it in the policy"),
                    "an install phase takes no arguments, no input and no options of a call");
 }
 
@@ -310,12 +298,9 @@ int tc_call_start(struct toolcage_call *call, struct toolcage_error **err)
     if (r < 0)
         return r;
     if (call->state != TC_CALL_NEW)
-        return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                        .stage = "start",
-                                        .subject = call->id,
-                                        .hint = "make a new call: each runs once"},
-                       "the call was started already");
+        return tc_fail(
+            err, TC_WHY(TOOLCAGE_EUSAGE, "start", call->id, "make a new call: each runs once"),
+            "the call was started already");
     struct toolcage_error *why = NULL;
     call->started_us = tc_now_us();
     if (atomic_load(&call->cancelled))

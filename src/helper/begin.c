@@ -140,14 +140,11 @@ static int hand_over(struct tc_running *j, void (*work)(struct tc_task *),
     if (tc_workers_give(j->workers, &j->task) == 0)
         return 0;
     take_over(j);
-    return tc_cage_fail(&j->cage,
-                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                         .stage = "prepare",
-                                         .subject = "thread",
-                                         .errnum = errno,
-                                         .hint = "raise this user's limit of processes (ulimit "
-                                                 "-u), or free memory"},
-                        -1, "the helper cannot make a thread");
+    return tc_cage_fail(
+        &j->cage,
+        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "prepare", "thread", errno,
+                     "raise this user's limit of processes (ulimit -u), or free memory"),
+        -1, "the helper cannot make a thread");
 }
 
 static bool is_alone(const struct tc_running *j)
@@ -195,14 +192,11 @@ void tc_job_refuse(struct tc_running *j)
     if (!tc_workers_take_back(j->workers, &j->task))
         return; /* it is being worked on */
     take_over(j);
-    (void)tc_cage_fail(&j->cage,
-                       &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                        .stage = "prepare",
-                                        .subject = "file systems",
-                                        .hint = "find the granted path whose file system does not "
-                                                "answer; then try again"},
-                       -1, "%d other calls wait for their granted paths for seconds already",
-                       TC_WORKERS_MAX);
+    (void)tc_cage_fail(
+        &j->cage,
+        TC_WHY(TOOLCAGE_ESYSTEM, "prepare", "file systems",
+               "find the granted path whose file system does not answer; then try again"),
+        -1, "%d other calls wait for their granted paths for seconds already", TC_WORKERS_MAX);
     tc_job_give_up(j);
 }
 
@@ -245,29 +239,19 @@ static void begin_call(struct tc_running *j, const struct tc_job *job, int plan_
     const struct tc_works *works = NULL;
     bool room = tc_reserve_close();
     if (open_input(j, job->stdin_kind, input) < 0)
-        (void)tc_cage_fail(
-            &j->cage,
-            &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                             .stage = "job",
-                             .subject = "standard input",
-                             .errnum = errno,
-                             .hint = "fewer calls at once, or a higher limit of open files"},
-            -1, "the helper cannot make a pipe");
+        (void)tc_cage_fail(&j->cage,
+                           TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "job", "standard input", errno,
+                                        "fewer calls at once, or a higher limit of open files"),
+                           -1, "the helper cannot make a pipe");
     else if (!room)
         (void)tc_cage_fail(&j->cage,
-                           &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                            .stage = "job",
-                                            .subject = "descriptors",
-                                            .errnum = EMFILE},
-                           -1, "the helper has no room for one more call");
+                           TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "job", "descriptors", EMFILE, NULL), -1,
+                           "the helper has no room for one more call");
     else if (read_plan(j, plan_fd) < 0 || !j->plan.backend)
         (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
                            "the helper did not understand the plan");
     else if (!(works = tc_works_find(j->plan.backend)))
-        (void)tc_cage_fail(&j->cage,
-                           &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                            .stage = "backend",
-                                            .subject = j->plan.backend},
+        (void)tc_cage_fail(&j->cage, TC_WHY(TOOLCAGE_EBACKEND, "backend", j->plan.backend, NULL),
                            -1, "the helper has no backend \"%s\"", j->plan.backend);
     if (j->outcome.failure.code) {
         tc_job_give_up(j);

@@ -154,11 +154,8 @@ void tc_job_answer(struct tc_running *j)
 int tc_job_not_watched(struct tc_running *j)
 {
     return tc_cage_fail(&j->cage,
-                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                         .stage = "supervise",
-                                         .subject = "epoll",
-                                         .errnum = errno,
-                                         .hint = "raise fs.epoll.max_user_watches, or free memory"},
+                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "supervise", "epoll", errno,
+                                     "raise fs.epoll.max_user_watches, or free memory"),
                         -1, "the helper cannot watch the cage");
 }
 
@@ -360,12 +357,8 @@ static void hold_back(struct tc_running *j)
 /* A host that was promised all of it must not take a part for the whole. */
 static void give_up_output(struct tc_running *j)
 {
-    (void)tc_cage_fail(&j->cage,
-                       &(struct tc_why){.code = TOOLCAGE_EMEMORY,
-                                        .stage = "supervise",
-                                        .subject = "output",
-                                        .hint = "free memory"},
-                       -1, "the helper has no memory for the output");
+    (void)tc_cage_fail(&j->cage, TC_WHY(TOOLCAGE_EMEMORY, "supervise", "output", "free memory"), -1,
+                       "the helper has no memory for the output");
     begin_end(j, true);
 }
 
@@ -434,11 +427,8 @@ static void close_feed(struct tc_running *j)
 static void fail_feed(struct tc_running *j)
 {
     (void)tc_cage_fail(&j->cage,
-                       &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                        .stage = "supervise",
-                                        .subject = "standard input",
-                                        .errnum = errno,
-                                        .hint = "free memory on this machine"},
+                       TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "supervise", "standard input", errno,
+                                    "free memory on this machine"),
                        -1, "the helper cannot read the call's input");
     begin_end(j, true);
 }
@@ -518,10 +508,8 @@ static void on_deadline(struct tc_running *j)
     j->end_at_us = 0;
     if (j->hold == TC_HOLD_COLLECTING)
         (void)tc_cage_fail(&j->cage,
-                           &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                            .stage = "collect",
-                                            .subject = "changes",
-                                            .hint = "look at the writable directories by hand"},
+                           TC_WHY(TOOLCAGE_EBACKEND, "collect", "changes",
+                                  "look at the writable directories by hand"),
                            -1, "the changes of this call could not be gathered in time");
     else
         j->timed_out = !j->cancelled;

@@ -45,11 +45,7 @@ struct offer {
 
 static int fail_word(const char *what, const char *word, struct toolcage_error **err)
 {
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                    .stage = "build",
-                                    .subject = word,
-                                    .hint = "see toolcage image build --help"},
+    return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "build", word, "see toolcage image build --help"),
                    "\"%s\" is not %s", word, what);
 }
 
@@ -140,10 +136,8 @@ static int find_site(const struct tc_build *build, struct site *ret, struct tool
     if (ret->mirror && ret->keyring)
         return 0;
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
-                                    .stage = "build",
-                                    .subject = "apt",
-                                    .hint = "name one by --mirror ADDRESS and --keyring FILE"},
+                   TC_WHY(TOOLCAGE_ENOT_FOUND, "build", "apt",
+                          "name one by --mirror ADDRESS and --keyring FILE"),
                    "this machine's apt names no mirror of Debian, or no keyring for it");
 }
 
@@ -265,15 +259,13 @@ static int choose(const struct tc_build *build, const struct offer *offers, size
                      runs_typescript((*ret)->node) ? "runs" : "does not run");
         return 0;
     }
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
-                                    .stage = "build",
-                                    .subject = build->suite ? build->suite : "suites",
-                                    .hint = "what apt said is above; name a suite by --suite, a "
-                                            "mirror by --mirror, or let apt take an old one by "
-                                            "--apt-option Acquire::Check-Valid-Until=false"},
-                   "no suite of the mirror can be used that has Python and a Node.js that runs "
-                   "TypeScript");
+    return tc_fail(
+        err,
+        TC_WHY(TOOLCAGE_ENOT_FOUND, "build", build->suite ? build->suite : "suites",
+               "what apt said is above; name a suite by --suite, a mirror by --mirror, or let apt "
+               "take an old one by --apt-option Acquire::Check-Valid-Until=false"),
+        "no suite of the mirror can be used that has Python and a Node.js that runs "
+        "TypeScript");
 }
 
 /* ---- when that was
@@ -418,11 +410,8 @@ static bool put_typescript(int root, const struct offer *offer)
 static int fail_step(const char *what, struct toolcage_error **err)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                    .stage = "build",
-                                    .subject = what,
-                                    .errnum = errno,
-                                    .hint = "make room in the store's file system"},
+                   TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "build", what, errno,
+                                "make room in the store's file system"),
                    "cannot open the %s that was built", what);
 }
 

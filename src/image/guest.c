@@ -26,13 +26,9 @@ enum { INITRD_MAX = 64 << 20, FILE_MAX = 1 << 16, DISK_SECONDS = 1800, STEPS = 3
 
 static int fail_system(const char *what, struct toolcage_error **err)
 {
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                    .stage = "guest",
-                                    .subject = what,
-                                    .errnum = errno,
-                                    .hint = "see whether the disk is full"},
-                   "cannot make the guest's %s", what);
+    return tc_fail(
+        err, TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "guest", what, errno, "see whether the disk is full"),
+        "cannot make the guest's %s", what);
 }
 
 /* ---- the kernel's package ------------------------------------------------------------------- */
@@ -61,12 +57,9 @@ static int find_kernel(const char *from, char **ret_version, struct toolcage_err
     return *ret_version
                ? 0
                : tc_fail(err,
-                         &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
-                                          .stage = "guest",
-                                          .subject = path,
-                                          .hint = "apt-get install linux-image-cloud-amd64, or "
-                                                  "--kernel DIRECTORY into which such a package "
-                                                  "was unpacked (dpkg -x)"},
+                         TC_WHY(TOOLCAGE_ENOT_FOUND, "guest", path,
+                                "apt-get install linux-image-cloud-amd64, or --kernel DIRECTORY "
+                                "into which such a package was unpacked (dpkg -x)"),
                          "there is no kernel in %s", path);
 }
 
@@ -94,13 +87,10 @@ static int read_first_program(struct tc_buf *ret, struct toolcage_error **err)
         slash ? tc_format("%.*s/toolcage-guest", (int)(slash - self), self) : NULL;
     if (path && tc_read_file(AT_FDCWD, path, ret) == 0)
         return 0;
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EHELPER,
-                                    .stage = "guest",
-                                    .subject = "toolcage-guest",
-                                    .errnum = errno,
-                                    .hint = "install toolcage whole"},
-                   "the guest's first program is not beside this one");
+    return tc_fail(
+        err,
+        TC_WHY_ERRNO(TOOLCAGE_EHELPER, "guest", "toolcage-guest", errno, "install toolcage whole"),
+        "the guest's first program is not beside this one");
 }
 
 static int make_initrd(int modules, struct tc_buf *ret, struct toolcage_error **err)

@@ -26,10 +26,7 @@
 static int fail_form(const char *from, const char *complaint, struct toolcage_error **err)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                    .stage = "import",
-                                    .subject = from,
-                                    .hint = "export it again, or by another program"},
+                   TC_WHY(TOOLCAGE_EPATH, "import", from, "export it again, or by another program"),
                    "%s cannot be imported: %s", from, complaint);
 }
 
@@ -48,12 +45,7 @@ static int open_below(int dir, const char *name)
 
 static int fail_part(const char *from, const char *name, struct toolcage_error **err)
 {
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                    .stage = "import",
-                                    .subject = name,
-                                    .errnum = errno,
-                                    .hint = "export it again"},
+    return tc_fail(err, TC_WHY_ERRNO(TOOLCAGE_EPATH, "import", name, errno, "export it again"),
                    "%s cannot be imported: its part %s cannot be read", from, name);
 }
 
@@ -167,10 +159,7 @@ static int choose_name(const struct tc_import *how, const char *brought, const c
     if (ret->name[0])
         return 0;
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                    .stage = "import",
-                                    .subject = from,
-                                    .hint = "toolcage image import SOURCE NAME"},
+                   TC_WHY(TOOLCAGE_EUSAGE, "import", from, "toolcage image import SOURCE NAME"),
                    "%s contains no name that it could have here", from);
 }
 
@@ -437,13 +426,9 @@ static int import_archive(const struct tc_import *how, int file, enum form form,
 static int fail_source(const char *source, struct toolcage_error **err)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                    .stage = "import",
-                                    .subject = source,
-                                    .errnum = errno,
-                                    .hint = "name a file, a directory, or an image of a store or "
-                                            "registry (docker://…, docker-daemon:…, "
-                                            "containers-storage:…)"},
+                   TC_WHY_ERRNO(TOOLCAGE_EPATH, "import", source, errno,
+                                "name a file, a directory, or an image of a store or registry "
+                                "(docker://…, docker-daemon:…, containers-storage:…)"),
                    "cannot open %s", source);
 }
 

@@ -156,12 +156,8 @@ void tc_image_index_done(struct tc_image_index *index)
 static int fail_store(const char *path, const char *what, struct toolcage_error **err)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                    .stage = "image",
-                                    .subject = path,
-                                    .errnum = errno,
-                                    .hint = "it must be a directory of yours, writable for you "
-                                            "alone"},
+                   TC_WHY_ERRNO(TOOLCAGE_EPATH, "image", path, errno,
+                                "it must be a directory of yours, writable for you alone"),
                    "the store of images %s %s", path, what);
 }
 
@@ -176,12 +172,10 @@ int tc_image_index_read(int store, const char *path, struct tc_image_index *ret,
     const char *complaint = tc_image_index_parse(text.data ? text.data : "", text.len, ret);
     if (!complaint)
         return 0;
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                    .stage = "image",
-                                    .subject = path,
-                                    .hint = "remove the directory, and import the images again"},
-                   "the index.json of the store %s cannot be understood: %s", path, complaint);
+    return tc_fail(
+        err,
+        TC_WHY(TOOLCAGE_EPATH, "image", path, "remove the directory, and import the images again"),
+        "the index.json of the store %s cannot be understood: %s", path, complaint);
 }
 
 /* ---- using one

@@ -40,10 +40,8 @@ struct command {
 static int usage(struct toolcage_error **err, const char *subject, const char *hint,
                  const char *what)
 {
-    return tc_fail(err,
-                   &(struct tc_why){
-                       .code = TOOLCAGE_EUSAGE, .stage = "image", .subject = subject, .hint = hint},
-                   "%s%s%s", subject, *subject ? ": " : "", what);
+    return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "image", subject, hint), "%s%s%s", subject,
+                   *subject ? ": " : "", what);
 }
 
 /* ---- what is there
@@ -132,10 +130,8 @@ static int find(const struct tc_store *store, const char *name, struct tc_image_
     *ret = tc_image_index_find(index, &ref);
     return *ret ? 0
                 : tc_fail(err,
-                          &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
-                                           .stage = "image",
-                                           .subject = name,
-                                           .hint = "toolcage image list shows what is there"},
+                          TC_WHY(TOOLCAGE_ENOT_FOUND, "image", name,
+                                 "toolcage image list shows what is there"),
                           "there is no image %s", name);
 }
 
@@ -311,10 +307,8 @@ static int drop(const struct command *c, struct tc_buf *out, struct toolcage_err
         return r;
     if (!count)
         return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_ENOT_FOUND,
-                                        .stage = "image",
-                                        .subject = c->words[0],
-                                        .hint = "toolcage image list shows what is there"},
+                       TC_WHY(TOOLCAGE_ENOT_FOUND, "image", c->words[0],
+                              "toolcage image list shows what is there"),
                        "there is no image %s", c->words[0]);
     tc_buf_addf(out, c->json ? "{\"removed\":%u}\n" : "removed %u\n", count);
     return 0;

@@ -106,11 +106,8 @@ static int add(struct search *s, const char *name, int depth, struct toolcage_er
         return 0;
     if (tc_read_file(s->dir, path, &packed) < 0)
         return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                        .stage = "guest",
-                                        .subject = path,
-                                        .errnum = errno,
-                                        .hint = "install the kernel's package anew"},
+                       TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "guest", path, errno,
+                                    "install the kernel's package anew"),
                        "cannot read the kernel's module %s", path);
     int r = tc_guest_unpack(packed.data, packed.len, path, &module, err);
     if (r == 0)
@@ -127,15 +124,11 @@ static int add(struct search *s, const char *name, int depth, struct toolcage_er
 int tc_guest_modules(int dir, struct tc_buf *archive, struct toolcage_error **err)
 {
     struct search s = {.dir = dir, .archive = archive};
-    int r = list(&s, ".", 0) < 0
-                ? tc_fail(err,
-                          &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                           .stage = "guest",
-                                           .subject = "lib/modules",
-                                           .errnum = errno,
-                                           .hint = "install the kernel's package anew"},
-                          "cannot read the kernel's modules")
-                : 0;
+    int r = list(&s, ".", 0) < 0 ? tc_fail(err,
+                                           TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "guest", "lib/modules",
+                                                        errno, "install the kernel's package anew"),
+                                           "cannot read the kernel's modules")
+                                 : 0;
     tc_cpio_add(archive, "modules", 040755, NULL, 0);
     for (size_t i = 0; r == 0 && i < TC_COUNT(wanted); i++)
         r = add(&s, wanted[i], 0, err);

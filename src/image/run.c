@@ -110,10 +110,8 @@ static bool await(pid_t child, int pidfd, int from, const struct tc_run *run, in
 static int fail(const char *name, const char *hint, struct toolcage_error **err, const char *how,
                 int number)
 {
-    return tc_fail(
-        err,
-        &(struct tc_why){.code = TOOLCAGE_EBACKEND, .stage = "run", .subject = name, .hint = hint},
-        "%s %s %d", name, how, number);
+    return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "run", name, hint), "%s %s %d", name, how,
+                   number);
 }
 
 int tc_run(const struct tc_run *run, struct toolcage_error **err)
@@ -123,11 +121,8 @@ int tc_run(const struct tc_run *run, struct toolcage_error **err)
     _autofree_ char *path = find(name);
     int pair[2] = {-1, -1}, pidfd = -1, status = 0;
     if (!path)
-        return tc_fail(
-            err,
-            &(struct tc_why){
-                .code = TOOLCAGE_EBACKEND, .stage = "run", .subject = name, .hint = run->hint},
-            "the program %s is not installed here", name);
+        return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "run", name, run->hint),
+                       "the program %s is not installed here", name);
     if (!make_environment(run, &env))
         return tc_fail_memory(err);
     if (run->output && pipe2(pair, O_CLOEXEC) < 0)

@@ -23,27 +23,21 @@ enum { BLOCK = 1 << 17, TRIES = 20 };
 
 int tc_store_fail(const struct tc_store *store, const char *what, struct toolcage_error **err)
 {
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                    .stage = "store",
-                                    .subject = store->path,
-                                    .errnum = errno,
-                                    .hint = errno == ENOSPC
-                                                ? "make room on its file system"
-                                                : "it must be a directory of yours, writable for "
-                                                  "you alone, with room"},
-                   "%s in the store of images %s", what, store->path);
+    return tc_fail(
+        err,
+        TC_WHY_ERRNO(TOOLCAGE_EPATH, "store", store->path, errno,
+                     errno == ENOSPC
+                         ? "make room on its file system"
+                         : "it must be a directory of yours, writable for you alone, with room"),
+        "%s in the store of images %s", what, store->path);
 }
 
 static int fail_damaged(const char *name, const char *is, const char *wanted,
                         struct toolcage_error **err)
 {
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                    .stage = "digest",
-                                    .subject = name,
-                                    .hint = "fetch or make it again; do not use this one"},
-                   "%s has the digest %s, not %s", name, is, wanted);
+    return tc_fail(
+        err, TC_WHY(TOOLCAGE_EPATH, "digest", name, "fetch or make it again; do not use this one"),
+        "%s has the digest %s, not %s", name, is, wanted);
 }
 
 /* ---- opening
@@ -353,11 +347,8 @@ static int lock_roots(struct tc_store *store, const struct tc_image_index *left,
             is_left(left, gone->items[i]) ? -1 : tc_image_enter(store->roots, gone->items[i]);
         if (own >= 0 && flock(own, LOCK_EX | LOCK_NB) < 0)
             return tc_fail(err,
-                           &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                            .stage = "store",
-                                            .subject = gone->items[i],
-                                            .hint = "wait until that call has ended, then try "
-                                                    "again"},
+                           TC_WHY(TOOLCAGE_EBACKEND, "store", gone->items[i],
+                                  "wait until that call has ended, then try again"),
                            "a call is using the image sha256:%s", gone->items[i]);
         int *lock = own < 0 ? NULL : TC_PUSH(locks->fds, locks->count);
         if (lock)

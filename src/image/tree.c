@@ -256,12 +256,8 @@ int tc_tree_layer(int dir, const char *name, int64_t epoch, int to,
     if (r == 0)
         return 0;
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                    .stage = "pack",
-                                    .subject = ret->subject,
-                                    .errnum = ret->errnum,
-                                    .hint = "its files must be readable for you, and stay as they "
-                                            "are meanwhile; names beginning with .wh. are not for "
-                                            "images"},
+                   TC_WHY_ERRNO(TOOLCAGE_EPATH, "pack", ret->subject, ret->errnum,
+                                "its files must be readable for you, and stay as they are "
+                                "meanwhile; names beginning with .wh. are not for images"),
                    "%s cannot become an image: %s", name, ret->subject);
 }

@@ -84,22 +84,16 @@ static int fail(const struct tc_unpack_job *job, const struct tc_unpack_report *
         fault = TC_UNPACK_FORMAT;
     bool named = report->subject[0] != '\0';
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                    .stage = "unpack",
-                                    .subject = named ? report->subject : job->name,
-                                    .errnum = report->errnum,
-                                    .hint = words[fault].hint},
+                   TC_WHY_ERRNO(TOOLCAGE_EPATH, "unpack", named ? report->subject : job->name,
+                                report->errnum, words[fault].hint),
                    "%s %s%s%s", job->name, words[fault].what, named ? ": " : "", report->subject);
 }
 
 static int fail_child(const struct tc_unpack_job *job, int status, struct toolcage_error **err)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                    .stage = "unpack",
-                                    .subject = job->name,
-                                    .hint = "do not trust this archive, or make it again by "
-                                            "another program"},
+                   TC_WHY(TOOLCAGE_EPATH, "unpack", job->name,
+                          "do not trust this archive, or make it again by another program"),
                    "%s made its reader end (%s %d)", job->name,
                    WIFSIGNALED(status) ? "signal" : "code",
                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));

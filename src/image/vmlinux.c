@@ -18,11 +18,9 @@ enum { SECTOR = 512, OLDEST = 0x208, HEAD = 0x250, TRAILER = 4 };
 static int fail(const char *name, const char *what, struct toolcage_error **err)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                    .stage = "guest",
-                                    .subject = name,
-                                    .hint = "apt-get install linux-image-cloud-amd64, or --kernel "
-                                            "DIRECTORY into which such a package was unpacked"},
+                   TC_WHY(TOOLCAGE_EBACKEND, "guest", name,
+                          "apt-get install linux-image-cloud-amd64, or --kernel DIRECTORY into "
+                          "which such a package was unpacked"),
                    "%s %s", name, what);
 }
 

@@ -370,10 +370,8 @@ static int unenforceable(enum tc_cgroup_controller controller, const struct tc_c
                          struct toolcage_error **err)
 {
     return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                    .stage = "control group",
-                                    .subject = tc_cgroup_controller_name(controller),
-                                    .hint = state->fix},
+                   TC_WHY(TOOLCAGE_EUNENFORCEABLE, "control group",
+                          tc_cgroup_controller_name(controller), state->fix),
                    "no control group can limit %s: %s",
                    controller == TC_CGROUP_MEMORY ? "memory"
                    : controller == TC_CGROUP_PIDS ? "processes"
@@ -383,14 +381,10 @@ static int unenforceable(enum tc_cgroup_controller controller, const struct tc_c
 
 static int failed(const char *what, struct toolcage_error **err)
 {
-    return tc_fail(
-        err,
-        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                         .stage = "control group",
-                         .subject = what,
-                         .errnum = errno,
-                         .hint = "see what `toolcage doctor` says of limits on this machine"},
-        "cannot set up a control group, at %s", what);
+    return tc_fail(err,
+                   TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "control group", what, errno,
+                                "see what `toolcage doctor` says of limits on this machine"),
+                   "cannot set up a control group, at %s", what);
 }
 
 static int require(const struct tc_cgroups *cgroups, const struct tc_cgroup_limits *limits,

@@ -135,11 +135,8 @@ void tc_notify_probe(struct tc_cage *cage, const struct tc_missed *missed)
 void tc_notify_lost(struct tc_cage *cage, int errnum, const char *what)
 {
     (void)tc_cage_fail(cage,
-                       &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                        .stage = "supervise",
-                                        .subject = "observer",
-                                        .hint = "the machine may be out of memory: try again",
-                                        .errnum = errnum},
+                       TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "supervise", "observer", errnum,
+                                    "the machine may be out of memory: try again"),
                        -1, "%s", what);
 }
 

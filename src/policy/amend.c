@@ -19,10 +19,7 @@ struct wanted {
 static int refuse(const struct wanted *w, const char *hint, const char *why,
                   struct toolcage_error **err)
 {
-    return tc_fail(err,
-                   &(struct tc_why){
-                       .code = TOOLCAGE_EUSAGE, .stage = "allow", .subject = w->path, .hint = hint},
-                   "%s", why);
+    return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "allow", w->path, hint), "%s", why);
 }
 
 static int read_access(const char *access, struct wanted *w, struct toolcage_error **err)

@@ -354,10 +354,8 @@ static int refuse_unknown(const char *key, struct toolcage_error **err)
     for (size_t i = 0; i < TC_COUNT(flags); i++)
         if (tc_distance(flags[i].name, key, 2) <= 2)
             (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", flags[i].name);
-    return tc_fail(
-        err,
-        &(struct tc_why){.code = TOOLCAGE_EUSAGE, .stage = "narrow", .subject = key, .hint = hint},
-        "a call cannot be narrowed by \"%.60s\"", key);
+    return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "narrow", key, hint),
+                   "a call cannot be narrowed by \"%.60s\"", key);
 }
 
 int tc_policy_check_narrowing(const char *key, const char *value, struct toolcage_error **err)
@@ -368,10 +366,7 @@ int tc_policy_check_narrowing(const char *key, const char *value, struct toolcag
         return refuse_unknown(key, err);
     if (flag->check(flag, value, &c))
         return 0;
-    return tc_fail(err,
-                   &(struct tc_why){
-                       .code = TOOLCAGE_EPOLICY, .stage = "narrow", .subject = key, .hint = c.hint},
-                   "%s: %s", key, c.what);
+    return tc_fail(err, TC_WHY(TOOLCAGE_EPOLICY, "narrow", key, c.hint), "%s: %s", key, c.what);
 }
 
 static int apply_all(struct tc_resolve *r, const struct tc_flag *flag)

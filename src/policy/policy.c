@@ -203,11 +203,9 @@ static int refuse_policy(const struct tc_parse *p, const struct tc_node *root,
         if (tc_key_find(TC_SCOPE_FILE, key) && !tc_key_find(TC_SCOPE_TEST_FILE, key))
             return tc_fail(
                 err,
-                &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                 .stage = "policy",
-                                 .subject = key,
-                                 .hint = "name it with --policy, or as the first file; a test "
-                                         "file holds only [[test]]"},
+                TC_WHY(
+                    TOOLCAGE_EUSAGE, "policy", key,
+                    "name it with --policy, or as the first file; a test file holds only [[test]]"),
                 "%.200s is a policy, not a test file: it has %.40s", p->diag.name, key);
     }
     return 0;

@@ -238,13 +238,10 @@ int tc_policy_tools_json(const struct toolcage_policy *policy, const char *forma
     while (f < TC_COUNT(formats) && !tc_streq(formats[f].name, format))
         f++;
     if (f == TC_COUNT(formats))
-        return tc_fail(
-            err,
-            &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                             .stage = "tools",
-                             .subject = format,
-                             .hint = "the formats are openai, mcp, toolcage and servers"},
-            "there is no format \"%.40s\"", format ? format : "");
+        return tc_fail(err,
+                       TC_WHY(TOOLCAGE_EUSAGE, "tools", format,
+                              "the formats are openai, mcp, toolcage and servers"),
+                       "there is no format \"%.40s\"", format ? format : "");
     tc_buf_addc(&out, '[');
     for (size_t i = 0; i < policy->tool_count; i++) {
         if (!formats[f].all && !is_callable(policy, &policy->tools[i]))

@@ -218,11 +218,7 @@ static int judge_connect(const struct toolcage_policy *policy, const struct tc_g
         rc = TOOLCAGE_EPOLICY;
     }
     if (rc)
-        return tc_fail(
-            err,
-            &(struct tc_why){
-                .code = TOOLCAGE_EUSAGE, .stage = "explain", .subject = text, .hint = c.hint},
-            "%s", c.what);
+        return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "explain", text, c.hint), "%s", c.what);
     v->target = tc_endpoint_write(wanted.host, wanted.port);
     if (!v->target)
         return tc_fail_memory(err);
@@ -290,11 +286,8 @@ int tc_policy_verdict(const struct toolcage_policy *policy, const struct tc_gran
         }
     int rc = 0;
     if (!verb || !*what)
-        return tc_fail(
-            err,
-            &(struct tc_why){
-                .code = TOOLCAGE_EUSAGE, .stage = "explain", .subject = access, .hint = c.hint},
-            "\"%.80s\" is not an access", access);
+        return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "explain", access, c.hint),
+                       "\"%.80s\" is not an access", access);
     if (tc_streq(verb, "connect")) {
         rc = judge_connect(policy, grant, what, &v, err);
     } else {
@@ -305,11 +298,7 @@ int tc_policy_verdict(const struct toolcage_policy *policy, const struct tc_gran
         if (rc == TOOLCAGE_EMEMORY)
             return tc_fail_memory(err);
         if (rc)
-            return tc_fail(
-                err,
-                &(struct tc_why){
-                    .code = TOOLCAGE_EUSAGE, .stage = "explain", .subject = what, .hint = c.hint},
-                "%s", c.what);
+            return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "explain", what, c.hint), "%s", c.what);
         rc = judge_path(policy, grant, verb, &v, err);
     }
     if (rc) {

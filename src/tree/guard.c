@@ -16,12 +16,7 @@
 static int refuse(struct tc_cage *cage, const struct tc_item *item, const char *path, int errnum,
                   const char *why, const char *hint)
 {
-    (void)tc_cage_fail(cage,
-                       &(struct tc_why){.code = TOOLCAGE_EDENIED,
-                                        .stage = "steering",
-                                        .subject = path,
-                                        .errnum = errnum,
-                                        .hint = hint},
+    (void)tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_EDENIED, "steering", path, errnum, hint),
                        TC_CLAUSE_FS_STEERING, "the policy is made from %s, %s", path, why);
     if (item && item->mount->key) {
         cage->outcome->failure.key = strdup(item->mount->key);

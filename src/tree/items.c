@@ -13,12 +13,7 @@ int tc_process_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum
                       const char *before, const char *after)
 {
     struct tc_outcome_failure *f = &cage->outcome->failure;
-    (void)tc_cage_fail(cage,
-                       &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                        .stage = "resolve",
-                                        .subject = m->from,
-                                        .errnum = errnum,
-                                        .hint = hint},
+    (void)tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_EPATH, "resolve", m->from, errnum, hint),
                        m->kind == TC_MOUNT_WRITE ? TC_CLAUSE_FS_WRITE : TC_CLAUSE_FS_READ, "%s%s%s",
                        before, m->from, after);
     f->key = m->key ? strdup(m->key) : NULL;

@@ -17,15 +17,12 @@
 static int refuse(struct tc_cage *cage, const struct tc_deny *d, const char *message)
 {
     struct tc_outcome_failure *f = &cage->outcome->failure;
-    (void)tc_cage_fail(cage,
-                       &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                        .stage = "denied names",
-                                        .subject = d->path,
-                                        .errnum = errno,
-                                        .hint =
-                                            "move it out of the granted directory, or grant the "
-                                            "directories beside it one by one"},
-                       TC_CLAUSE_FS_DENIED, "%s %s", message, d->path);
+    (void)tc_cage_fail(
+        cage,
+        TC_WHY_ERRNO(
+            TOOLCAGE_EUNENFORCEABLE, "denied names", d->path, errno,
+            "move it out of the granted directory, or grant the directories beside it one by one"),
+        TC_CLAUSE_FS_DENIED, "%s %s", message, d->path);
     f->key = d->key ? strdup(d->key) : NULL;
     f->line = d->line;
     return -1;

@@ -14,12 +14,9 @@ static int no_idmap(struct tc_cage *cage, const struct tc_item *item)
     struct tc_outcome_failure *f = &cage->outcome->failure;
     (void)tc_cage_fail(
         cage,
-        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                         .stage = "idmap",
-                         .subject = item->mount->from,
-                         .errnum = errno,
-                         .hint = "use workspace = { mode = \"copy\" }, run as an ordinary "
-                                 "user, or put it on ext4, xfs, btrfs or tmpfs"},
+        TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "idmap", item->mount->from, errno,
+                     "use workspace = { mode = \"copy\" }, run as an ordinary user, or put it on "
+                     "ext4, xfs, btrfs or tmpfs"),
         TC_CLAUSE_IDS_UNPRIVILEGED,
         "root's cages write through id-mapped mounts, and the file system of %s has none",
         item->mount->from);

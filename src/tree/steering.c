@@ -407,12 +407,7 @@ static int refuse_own(struct tc_cage *cage, const struct tc_item *item, const ch
     _autofree_ char *place = tc_path_join(item->mount->from, relative);
     _autofree_ char *hint =
         tc_format("mkdir -p '%s', or grant less than the directory around it", place ? place : "");
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "steering",
-                                         .subject = place,
-                                         .errnum = errno,
-                                         .hint = hint},
+    return tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "steering", place, errno, hint),
                         TC_CLAUSE_FS_STEERING,
                         "the tool may write %s and could make toolcage's own directory %s there",
                         item->mount->from, relative);
@@ -466,13 +461,11 @@ int tc_process_steering(struct tc_cage *cage, const struct tc_item *item)
         return rc;
     return tc_cage_fail(
         cage,
-        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                         .stage = "steering",
-                         .subject = item->mount->from,
-                         .errnum = errno,
-                         .hint = errno == EACCES ? "make it listable (chmod u+rwx), or grant the "
-                                                   "directories inside it one by one"
-                                                 : "use workspace = { mode = \"copy\" }"},
+        TC_WHY_ERRNO(
+            TOOLCAGE_EUNENFORCEABLE, "steering", item->mount->from, errno,
+            errno == EACCES
+                ? "make it listable (chmod u+rwx), or grant the directories inside it one by one"
+                : "use workspace = { mode = \"copy\" }"),
         TC_CLAUSE_FS_STEERING, "cannot protect the files in %s that steer the host",
         item->mount->from);
 }

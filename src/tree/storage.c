@@ -17,11 +17,8 @@ int tc_process_storage(struct tc_cage *cage)
     t->storage = tc_process_keep(t, tc_tmpfs(l->disk, l->inodes, "1777", true));
     if (t->storage < 0)
         return tc_cage_fail(cage,
-                            &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                             .stage = "storage",
-                                             .subject = "/tmp",
-                                             .errnum = errno,
-                                             .hint = "check the size of `disk` in the policy"},
+                            TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "storage", "/tmp", errno,
+                                         "check the size of `disk` in the policy"),
                             TC_CLAUSE_TMP_PRIVATE, "cannot make the private /tmp");
     enum tc_landlock_kind rights =
         cage->plan->unix_sockets ? TC_LANDLOCK_OWN_TREE : TC_LANDLOCK_WRITE_TREE;

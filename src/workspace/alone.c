@@ -60,15 +60,12 @@ static int open_journals(struct tc_cage *cage)
         w->journals = tc_process_keep(t, tc_journal_open(&where));
         w->held = w->journals < 0 ? -1 : tc_process_keep(t, tc_held_open(&where));
         if (w->held < 0)
-            return tc_cage_fail(cage,
-                                &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                                 .stage = "journal",
-                                                 .subject = where,
-                                                 .errnum = errno,
-                                                 .hint = "make it writable for you alone, or set "
-                                                         "XDG_STATE_HOME to such a directory"},
-                                TC_CLAUSE_FS_WRITE, "no journal of the changes can be kept in %s",
-                                where);
+            return tc_cage_fail(
+                cage,
+                TC_WHY_ERRNO(
+                    TOOLCAGE_EUNENFORCEABLE, "journal", where, errno,
+                    "make it writable for you alone, or set XDG_STATE_HOME to such a directory"),
+                TC_CLAUSE_FS_WRITE, "no journal of the changes can be kept in %s", where);
     }
     return 0;
 }

@@ -24,11 +24,7 @@ static int fail(struct tc_cage *cage, const struct tc_item *item, int errnum, co
     if (errnum == ENOSPC)
         hint = "the copy must fit into `disk`: raise it, or use workspace = { mode = \"bind\" }";
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                         .stage = "workspace",
-                                         .subject = item->mount->from,
-                                         .errnum = errnum,
-                                         .hint = hint},
+                        TC_WHY_ERRNO(TOOLCAGE_EPATH, "workspace", item->mount->from, errnum, hint),
                         TC_CLAUSE_FS_WRITE, "%s %s", what, item->mount->from);
 }
 
@@ -37,11 +33,8 @@ static int fail_at(struct tc_cage *cage, const struct tc_item *item, const char 
 {
     _autofree_ char *place = tc_path_join(item->mount->from, relative);
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EPATH,
-                                         .stage = "workspace",
-                                         .subject = place,
-                                         .hint = "make it readable, or move it out: directories "
-                                                 "are copied 500 deep"},
+                        TC_WHY(TOOLCAGE_EPATH, "workspace", place,
+                               "make it readable, or move it out: directories are copied 500 deep"),
                         TC_CLAUSE_FS_WRITE, "not everything can be read in %s",
                         place ? place : item->mount->from);
 }

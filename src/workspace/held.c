@@ -25,11 +25,8 @@ enum { LIST_MAX = 512 << 20, ID_LENGTH = 26 };
 static int fail(struct tc_outcome *outcome, const char *call, int code, const char *hint,
                 const char *what)
 {
-    return tc_cage_fail(
-        &(struct tc_cage){.outcome = outcome},
-        &(struct tc_why){
-            .code = code, .stage = "changes", .subject = call, .errnum = errno, .hint = hint},
-        -1, "%s %s", what, call);
+    return tc_cage_fail(&(struct tc_cage){.outcome = outcome},
+                        TC_WHY_ERRNO(code, "changes", call, errno, hint), -1, "%s %s", what, call);
 }
 
 /* An id is 26 letters and digits; so nothing else of the directory can be meant. */

@@ -47,14 +47,12 @@ void tc_workspace_check_masks(struct tc_cage *cage)
         const struct tc_masked *m = &t->masked[i];
         if (stands(m) || cage->outcome->failure.code)
             continue;
-        (void)tc_cage_fail(
-            cage,
-            &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                             .stage = "collect",
-                             .subject = m->deny->path,
-                             .hint = "do not edit denied files while a tool runs, or move "
-                                     "them out of the writable directory"},
-            TC_CLAUSE_FS_DENIED,
-            "%s was replaced on the host during the call, which took its mask away", m->deny->path);
+        (void)tc_cage_fail(cage,
+                           TC_WHY(TOOLCAGE_EUNENFORCEABLE, "collect", m->deny->path,
+                                  "do not edit denied files while a tool runs, or move them out of "
+                                  "the writable directory"),
+                           TC_CLAUSE_FS_DENIED,
+                           "%s was replaced on the host during the call, which took its mask away",
+                           m->deny->path);
     }
 }

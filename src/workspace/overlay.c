@@ -28,13 +28,9 @@ enum { NAMES_MAX = 1000000, ENTRIES_MAX = 2000000 };
 static int fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *hint,
                 const char *what)
 {
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "overlay",
-                                         .subject = item->mount->from,
-                                         .errnum = errnum,
-                                         .hint = hint},
-                        TC_CLAUSE_FS_WRITE, "%s %s", what, item->mount->from);
+    return tc_cage_fail(
+        cage, TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "overlay", item->mount->from, errnum, hint),
+        TC_CLAUSE_FS_WRITE, "%s %s", what, item->mount->from);
 }
 
 static const char use_copy[] = "use workspace = { mode = \"copy\" }";

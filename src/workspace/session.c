@@ -22,11 +22,8 @@ enum { SESSIONS_MAX = 64, SHOWN = 12 };
 static int fail(struct tc_cage *cage, int code, const char *name, const char *hint,
                 const char *what)
 {
-    return tc_cage_fail(
-        cage,
-        &(struct tc_why){
-            .code = code, .stage = "session", .subject = name, .errnum = errno, .hint = hint},
-        -1, "%s %s", what, name);
+    return tc_cage_fail(cage, TC_WHY_ERRNO(code, "session", name, errno, hint), -1, "%s %s", what,
+                        name);
 }
 
 static int cannot(struct tc_outcome *outcome, const char *name, const char *what)

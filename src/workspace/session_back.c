@@ -26,13 +26,9 @@ struct putting {
 
 static int fail(struct tc_cage *cage, const char *what, const char *hint)
 {
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                         .stage = "session",
-                                         .subject = cage->plan->session,
-                                         .errnum = errno,
-                                         .hint = hint},
-                        -1, "%s of session %s cannot be put back", what, cage->plan->session);
+    return tc_cage_fail(
+        cage, TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "session", cage->plan->session, errno, hint), -1,
+        "%s of session %s cannot be put back", what, cage->plan->session);
 }
 
 /* ---- what it says of a name ---- */

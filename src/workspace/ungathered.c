@@ -18,41 +18,30 @@ void tc_process_left(struct tc_cage *cage, const struct tc_item *item, const cha
 int tc_not_gathered(const struct tc_workspace *w, struct tc_outcome *found)
 {
     const char *left = w->left;
-    return tc_cage_fail(
-        &(struct tc_cage){.outcome = found},
-        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                         .stage = "collect",
-                         .subject = left ? left : "changes",
-                         .errnum = left ? 0 : errno,
-                         .hint = left ? "changes are committed 500 directories deep, with "
-                                        "paths of 4 KiB; `changes` says which were"
-                                      : "look at the writable directories by hand"},
-        -1, "the changes of this call could not be gathered%s%s", left ? ": too much is in " : "",
-        left ? left : "");
+    return tc_cage_fail(&(struct tc_cage){.outcome = found},
+                        TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "collect", left ? left : "changes",
+                                     left ? 0 : errno,
+                                     left ? "changes are committed 500 directories deep, with "
+                                            "paths of 4 KiB; `changes` says which were"
+                                          : "look at the writable directories by hand"),
+                        -1, "the changes of this call could not be gathered%s%s",
+                        left ? ": too much is in " : "", left ? left : "");
 }
 
 int tc_not_brought_back(struct tc_outcome *found, const char *place, int errnum, size_t count)
 {
     const char *path = place ? place : "a change";
     return tc_cage_fail(&(struct tc_cage){.outcome = found},
-                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                         .stage = "collect",
-                                         .subject = path,
-                                         .errnum = errnum,
-                                         .hint = "`changes` says which were committed: those "
-                                                 "without `held`"},
+                        TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "collect", path, errnum,
+                                     "`changes` says which were committed: those without `held`"),
                         -1, "%s could not be committed, one of %zu changes", path, count);
 }
 
 int tc_not_kept(struct tc_outcome *found)
 {
     return tc_cage_fail(&(struct tc_cage){.outcome = found},
-                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                         .stage = "collect",
-                                         .subject = "changes",
-                                         .errnum = errno,
-                                         .hint = "apply or discard what `toolcage changes` "
-                                                 "lists, or make room in the state directory; "
-                                                 "then run the call again"},
+                        TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "collect", "changes", errno,
+                                     "apply or discard what `toolcage changes` lists, or make room "
+                                     "in the state directory; then run the call again"),
                         -1, "the staged changes could not be kept");
 }

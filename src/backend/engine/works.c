@@ -81,11 +81,9 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 static int fail_door(struct tc_cage *cage, const char *subject, const struct tc_engine_lack *lack)
 {
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                         .stage = "runtime",
-                                         .subject = lack->subject ? lack->subject : subject,
-                                         .errnum = lack->errnum,
-                                         .hint = lack->hint},
+                        TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "runtime",
+                                     lack->subject ? lack->subject : subject, lack->errnum,
+                                     lack->hint),
                         -1, "%s: %s", cage->works->name, lack->text);
 }
 
@@ -131,11 +129,8 @@ static int prepare(struct tc_cage *cage)
 static int fail_start(struct tc_cage *cage, const char *what)
 {
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                         .stage = "start",
-                                         .subject = what,
-                                         .errnum = errno,
-                                         .hint = "`toolcage doctor` shows what this machine lacks"},
+                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", what, errno,
+                                     "`toolcage doctor` shows what this machine lacks"),
                         -1, "cannot make the container's %s", what);
 }
 
@@ -146,14 +141,12 @@ static int find_program(struct tc_cage *cage)
     p->box.bundle = tc_process_keep(&p->trees, tc_beside("toolcage-engine", &lack));
     if (p->box.bundle >= 0)
         return 0;
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                         .stage = "start",
-                                         .subject = "toolcage-engine",
-                                         .hint = "reinstall toolcage; toolcage-engine is a file of "
-                                                 "root (or of yours) with mode 0755"},
-                        -1, "toolcage-engine, which speaks to engines, %s",
-                        lack ? lack : "cannot be opened");
+    return tc_cage_fail(
+        cage,
+        TC_WHY(
+            TOOLCAGE_EBACKEND, "start", "toolcage-engine",
+            "reinstall toolcage; toolcage-engine is a file of root (or of yours) with mode 0755"),
+        -1, "toolcage-engine, which speaks to engines, %s", lack ? lack : "cannot be opened");
 }
 
 /* A rootless engine knows the caller as its root. */
@@ -195,15 +188,10 @@ static int find_root(struct tc_cage *cage)
     if (tc_engine_root_find(e->root) == 0)
         return 0;
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                         .stage = "start",
-                                         .subject = "root",
-                                         .errnum = errno,
-                                         .hint = errno == ESTALE
-                                                     ? "the helper's program was replaced: make a "
-                                                       "new engine"
-                                                     : "`toolcage doctor` shows what this machine "
-                                                       "lacks"},
+                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "root", errno,
+                                     errno == ESTALE
+                                         ? "the helper's program was replaced: make a new engine"
+                                         : "`toolcage doctor` shows what this machine lacks"),
                         -1, "cannot make the container's root");
 }
 
@@ -298,16 +286,13 @@ static int join_group(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     if (!p->group || tc_cgroup_join(p->group, p->child.first) == 0)
         return 0;
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "cgroup",
-                                         .subject = tc_clause_name(TC_CLAUSE_LIMIT_MEMORY),
-                                         .errnum = errno,
-                                         .hint = "bound each process by itself: memory = { max = "
-                                                 "\"…\", by = \"any\" }"},
-                        TC_CLAUSE_LIMIT_MEMORY,
-                        "the container's first process cannot be moved into the call's control "
-                        "group");
+    return tc_cage_fail(
+        cage,
+        TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "cgroup", tc_clause_name(TC_CLAUSE_LIMIT_MEMORY),
+                     errno, "bound each process by itself: memory = { max = \"…\", by = \"any\" }"),
+        TC_CLAUSE_LIMIT_MEMORY,
+        "the container's first process cannot be moved into the call's control "
+        "group");
 }
 
 /* 0: it has not come. */
@@ -372,14 +357,11 @@ static void hear(struct tc_cage *cage)
 static int fail_engine(struct tc_cage *cage, const char *why)
 {
     const struct engine *e = own(cage);
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                         .stage = "engine",
-                                         .subject = e->door.path,
-                                         .hint = "`toolcage doctor` shows what this engine can; or "
-                                                 "use backend = \"process\""},
-                        -1, "%s at %s did not run the container: %s", cage->works->name,
-                        e->door.path, why);
+    return tc_cage_fail(
+        cage,
+        TC_WHY(TOOLCAGE_EBACKEND, "engine", e->door.path,
+               "`toolcage doctor` shows what this engine can; or use backend = \"process\""),
+        -1, "%s at %s did not run the container: %s", cage->works->name, e->door.path, why);
 }
 
 static int event(struct tc_cage *cage)

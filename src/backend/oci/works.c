@@ -119,24 +119,14 @@ static int refuse_absent(struct tc_cage *cage, enum tc_oci_kind kind)
 {
     const char *names = tc_oci_names(kind);
     _autofree_ char *hint = tc_format("install %s, or name another backend for this tool", names);
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                         .stage = "runtime",
-                                         .subject = names,
-                                         .errnum = ENOENT,
-                                         .hint = hint},
-                        -1, "no container runtime is installed here (%s)", names);
+    return tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "runtime", names, ENOENT, hint), -1,
+                        "no container runtime is installed here (%s)", names);
 }
 
 static int fail_bundle(struct tc_cage *cage, const char *what, const char *hint)
 {
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                         .stage = "bundle",
-                                         .subject = what,
-                                         .errnum = errno,
-                                         .hint = hint},
-                        -1, "cannot make the container's %s", what);
+    return tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "bundle", what, errno, hint), -1,
+                        "cannot make the container's %s", what);
 }
 
 static int put_init(struct tc_cage *cage)
@@ -320,15 +310,12 @@ static int make(struct tc_cage *cage)
 static int refuse_platform(struct tc_cage *cage, const char *why)
 {
     const char *platform = tc_setting(&cage->plan->settings, "platform");
-    return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "platform",
-                                         .subject = platform,
-                                         .hint = "remove [backend.gvisor] platform: then "
-                                                 "systrap is used if it works, otherwise "
-                                                 "ptrace"},
-                        -1, "gVisor's platform %s does not work on this machine: %s", platform,
-                        why);
+    return tc_cage_fail(
+        cage,
+        TC_WHY(
+            TOOLCAGE_EUNENFORCEABLE, "platform", platform,
+            "remove [backend.gvisor] platform: then systrap is used if it works, otherwise ptrace"),
+        -1, "gVisor's platform %s does not work on this machine: %s", platform, why);
 }
 
 static int find_image(struct tc_cage *cage)
@@ -475,13 +462,11 @@ static void fail_runtime(struct tc_cage *cage)
         (void)refuse_platform(cage, why);
         return;
     }
-    (void)tc_cage_fail(cage,
-                       &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                        .stage = "runtime",
-                                        .subject = o->blank.path,
-                                        .hint = "`toolcage doctor` shows what this machine lacks; "
-                                                "or use backend = \"process\""},
-                       -1, "%s did not run the container: %s", o->blank.path, why);
+    (void)tc_cage_fail(
+        cage,
+        TC_WHY(TOOLCAGE_EBACKEND, "runtime", o->blank.path,
+               "`toolcage doctor` shows what this machine lacks; or use backend = \"process\""),
+        -1, "%s did not run the container: %s", o->blank.path, why);
 }
 
 static void reap(struct tc_cage *cage)

@@ -27,11 +27,7 @@ enum { THREADS = 32, FILES = 256, BOOT_MS = 60000, CPUS_MAX = 16 };
 static int refuse(const char *subject, const char *hint, const char *message,
                   struct toolcage_error **err)
 {
-    return tc_fail(
-        err,
-        &(struct tc_why){
-            .code = TOOLCAGE_EUNENFORCEABLE, .stage = "lower", .subject = subject, .hint = hint},
-        "%s", message);
+    return tc_fail(err, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "lower", subject, hint), "%s", message);
 }
 
 /* A machine that only has to boot, to see whether it does. */

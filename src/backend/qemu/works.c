@@ -148,11 +148,8 @@ static int start(struct tc_cage *cage)
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return tc_cage_fail(cage,
-                            &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                             .stage = "start",
-                                             .subject = "socket",
-                                             .errnum = errno,
-                                             .hint = "raise this process's limits (ulimit -n)"},
+                            TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "socket", errno,
+                                         "raise this process's limits (ulimit -n)"),
                             -1, "cannot make the machine's socket");
     _autofd_ int theirs = pair[1];
     own(cage)->talk = pair[0];
@@ -238,11 +235,8 @@ static const char *usage(struct tc_cage *cage)
         return own(cage)->limit ? own(cage)->limit : limit;
     if (!o->failure.code && !own(cage)->killed && !limit && cage->running)
         (void)tc_cage_fail(cage,
-                           &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                            .stage = "machine",
-                                            .subject = "toolcage-vm",
-                                            .hint = "call it again; `toolcage doctor` shows what "
-                                                    "this machine lacks"},
+                           TC_WHY(TOOLCAGE_EBACKEND, "machine", "toolcage-vm",
+                                  "call it again; `toolcage doctor` shows what this machine lacks"),
                            -1, "the machine's monitor ended without a word");
     return limit;
 }

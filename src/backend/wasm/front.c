@@ -28,12 +28,10 @@ static int check(const struct tc_grant *grant, struct toolcage_error **err)
 {
     for (size_t i = 0; i < grant->fs_count; i++)
         if (tc_path_within(PLACE, grant->fs[i].path))
-            return tc_fail(err,
-                           &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                            .stage = "lower",
-                                            .subject = "filesystem",
-                                            .hint = "grant it by another path"},
-                           "the cage keeps what runs the module below " PLACE);
+            return tc_fail(
+                err,
+                TC_WHY(TOOLCAGE_EUNENFORCEABLE, "lower", "filesystem", "grant it by another path"),
+                "the cage keeps what runs the module below " PLACE);
     return 0;
 }
 
@@ -153,12 +151,9 @@ static int lower_to(const char *engine, words_of *begin, const struct tc_grant *
         return r;
     if (!ret->argv.count)
         return tc_fail(err,
-                       &(struct tc_why){.code = TOOLCAGE_EUSAGE,
-                                        .stage = "lower",
-                                        .subject = "command",
-                                        .hint = "give the tool a `command` (its first element "
-                                                "is the module's own name), or name one in the "
-                                                "call"},
+                       TC_WHY(TOOLCAGE_EUSAGE, "lower", "command",
+                              "give the tool a `command` (its first element is the module's own "
+                              "name), or name one in the call"),
                        "there is no command for the module");
     return replace_words(grant, begin, ret) &&
                    add_file(ret, TC_MOUNT_SYSTEM, WORKER, grant->module_worker, "backend") &&
