@@ -21,6 +21,16 @@ static inline void tc_mark(const struct stat *st, char out[TC_MARK_SIZE])
                    (unsigned long)st->st_ctim.tv_nsec);
 }
 
+/* The same of what a path leads to; false: nothing. */
+static inline bool tc_mark_path(const char *path, char out[TC_MARK_SIZE])
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return false;
+    tc_mark(&st, out);
+    return true;
+}
+
 /* Has a second gone since its last change? Before that a write could leave the same time; and a
  * file system that counts whole seconds tells nothing. */
 static inline bool tc_mark_settled(const struct stat *st)

@@ -5,32 +5,32 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/mark.h"
 #include "base/path.h"
 #include "base/seal.h"
 #include "base/strv.h"
 
 #define RECORD ".record"
 
+enum { TICK_MS = 50 };
+
 static char *record_of(const char *path)
 {
     return tc_format("%s" RECORD, path);
 }
 
-/* A write changes these, and nobody can set the time of a change. */
 static char *words_of(const char *path, const struct stat *st)
 {
-    return tc_format("toolcage-sealed 1\n%s\n%" PRIu64 " %" PRIu64 " %" PRIi64 " %" PRIi64
-                     ".%09ld %" PRIi64 ".%09ld\n",
-                     path, (uint64_t)st->st_dev, (uint64_t)st->st_ino, (int64_t)st->st_size,
-                     (int64_t)st->st_mtim.tv_sec, (long)st->st_mtim.tv_nsec,
-                     (int64_t)st->st_ctim.tv_sec, (long)st->st_ctim.tv_nsec);
+    char mark[TC_MARK_SIZE];
+    tc_mark(st, mark);
+    return tc_format("toolcage-sealed 2\n%s\n%s\n", path, mark);
 }
 
 bool tc_sealed_holds(const char *path)
@@ -110,12 +110,29 @@ static bool name(int fd, const char *path)
     return fine;
 }
 
+/* Times of files count by the kernel's ticks: from the next one on a write shows. Where they count
+ * by the second it would not, and nothing is kept. */
+static bool pass_tick(const struct stat *st)
+{
+    const struct timespec changed = st->st_ctim, pause = {.tv_nsec = 1000000};
+    struct timespec now;
+    for (int i = 0; changed.tv_nsec && i < TICK_MS; i++) {
+        if (clock_gettime(CLOCK_REALTIME_COARSE, &now) < 0)
+            return false;
+        if (now.tv_sec > changed.tv_sec ||
+            (now.tv_sec == changed.tv_sec && now.tv_nsec > changed.tv_nsec))
+            return true;
+        (void)nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
 static bool record(int fd, const char *dir, const char *path)
 {
     struct stat st;
     char seal[TC_DIGEST_SIZE];
     _autofree_ char *to = record_of(path),
-                    *words = fstat(fd, &st) == 0 ? words_of(path, &st) : NULL;
+                    *words = fstat(fd, &st) == 0 && pass_tick(&st) ? words_of(path, &st) : NULL;
     if (!to || !words || !tc_seal(dir, words, seal))
         return false;
     _autofd_ int out = tc_open_own(to, O_WRONLY | O_CREAT | O_TRUNC);

@@ -12,13 +12,13 @@ static const char *const ours[] = {"toolcage:", "hint:"};
 static const char said[] = " (said by the tool)";
 static const char erase[] = "\x1b[K"; /* the line from the cursor on */
 
-static void start_line(struct tc_mark *m)
+static void start_line(struct tc_marker *m)
 {
-    *m = (struct tc_mark){.plain = m->plain};
+    *m = (struct tc_marker){.plain = m->plain};
 }
 
 /* Would this character make the line begin as one of ours? The colon is the last one of each. */
-static bool is_ours(const struct tc_mark *m, char c)
+static bool is_ours(const struct tc_marker *m, char c)
 {
     for (size_t i = 0; i < TC_COUNT(ours) && c == ':'; i++)
         if (strlen(ours[i]) == m->column + 1 && !memcmp(ours[i], m->begun, m->column))
@@ -26,7 +26,7 @@ static bool is_ours(const struct tc_mark *m, char c)
     return false;
 }
 
-static void put_char(struct tc_mark *m, FILE *out, char c)
+static void put_char(struct tc_marker *m, FILE *out, char c)
 {
     if (m->returned && !m->plain) /* or the rest of what was there would be read on behind it */
         (void)fputs(erase, out);
@@ -41,7 +41,7 @@ static void put_char(struct tc_mark *m, FILE *out, char c)
     (void)fputc(c, out);
 }
 
-char *tc_mark(struct tc_mark *mark, const char *bytes, size_t length, size_t *ret_length)
+char *tc_mark_lines(struct tc_marker *mark, const char *bytes, size_t length, size_t *ret_length)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, ret_length);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 /* Both streams of a tool are one to who looks at them. All zero at the beginning of a line. */
-struct tc_mark {
+struct tc_marker {
     size_t column; /* of the line so far, in bytes, as far as it may be one of our beginnings */
     char begun[16];
     bool other;    /* it is none of them */
@@ -20,6 +20,6 @@ struct tc_mark {
 };
 
 /* `bytes` have been made harmless. Owned, NULL without memory. */
-char *tc_mark(struct tc_mark *mark, const char *bytes, size_t length, size_t *ret_length);
+char *tc_mark_lines(struct tc_marker *mark, const char *bytes, size_t length, size_t *ret_length);
 
 #endif

@@ -27,6 +27,7 @@
 #include "backend/escapes.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/mark.h"
 #include "base/sys.h"
 #include "cage/beside.h"
 #include "cage/cage.h"
@@ -166,14 +167,15 @@ static int64_t own_limit(__rlimit_resource_t resource, int64_t most)
     return (int64_t)now.rlim_max;
 }
 
-/* Of one file one image: which it is, its place and time of writing say. */
+/* Of one file one image. */
 static char *image_tag(int program)
 {
     struct stat st;
+    char mark[TC_MARK_SIZE];
     if (fstat(program, &st) < 0)
         return NULL;
-    return tc_format("%jx-%jx-%jx-%jx%lx", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
-                     (uintmax_t)st.st_size, (uintmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+    tc_mark(&st, mark);
+    return strdup(mark);
 }
 
 /* containerd takes paths. */

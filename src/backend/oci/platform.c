@@ -6,7 +6,6 @@
 #include "backend/oci/platform.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,38 +13,29 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/mark.h"
 #include "base/strv.h"
 #include "workspace/state.h"
 
 /* A machine that was too busy for the first platform is asked again. */
-enum { BELIEVED_S = 3600, KEY_MAX = 128 };
+enum { BELIEVED_S = 3600 };
 
 static const char place[] = "gvisor", name[] = "first-failed";
 
 static _Atomic bool first_failed; /* in this helper's life */
 
-static char *key_of(const char *runtime)
-{
-    struct stat st;
-    if (stat(runtime, &st) < 0)
-        return NULL;
-    return tc_format("%jx-%jx-%jx-%jx.%lx", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
-                     (uintmax_t)st.st_size, (uintmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-}
-
 /* Another call has seen it fail, not long ago. */
 static bool is_known(const char *runtime)
 {
-    char text[KEY_MAX];
+    char text[TC_MARK_SIZE], mark[TC_MARK_SIZE];
     struct stat st;
-    _autofree_ char *key = key_of(runtime);
-    _autofd_ int dir = key ? tc_state_look(place) : -1;
+    _autofd_ int dir = tc_mark_path(runtime, mark) ? tc_state_look(place) : -1;
     if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return false;
     time_t age = time(NULL) - st.st_mtime;
     ssize_t n = readlinkat(dir, name, text, sizeof(text));
-    return age >= 0 && age < BELIEVED_S && n > 0 && (size_t)n == strlen(key) &&
-           memcmp(text, key, (size_t)n) == 0;
+    return age >= 0 && age < BELIEVED_S && n > 0 && (size_t)n == strlen(mark) &&
+           memcmp(text, mark, (size_t)n) == 0;
 }
 
 const char *const *tc_oci_platforms(const char *wish, const char *runtime)
@@ -64,12 +54,12 @@ const char *const *tc_oci_platforms(const char *wish, const char *runtime)
 
 void tc_oci_first_failed(const char *runtime)
 {
-    _autofree_ char *key = key_of(runtime);
-    _autofd_ int dir = key ? tc_state_open(place, NULL) : -1;
+    char mark[TC_MARK_SIZE];
+    _autofd_ int dir = tc_mark_path(runtime, mark) ? tc_state_open(place, NULL) : -1;
     first_failed = true;
     if (dir >= 0)
         (void)unlinkat(dir, name, 0);
-    if (dir < 0 || symlinkat(key, dir, name) < 0)
+    if (dir < 0 || symlinkat(mark, dir, name) < 0)
         return; /* then the next helper tries it, too */
 }
 

@@ -28,13 +28,6 @@ static bool put(const char *path, const char *text, unsigned most)
     return fd >= 0 && tc_write_all(fd, text, strlen(text)) == 0 && tc_sealed_put(fd, path, most);
 }
 
-/* Times of files count by the kernel's ticks. */
-static void let_time_pass(void)
-{
-    const struct timespec tick = {.tv_nsec = 20000000};
-    (void)nanosleep(&tick, NULL);
-}
-
 static void holds_while_nobody_writes(void **state)
 {
     _autofree_ char *path = path_of("a");
@@ -53,7 +46,6 @@ static void a_byte_that_is_another_shows(void **state)
     struct stat st;
     (void)state;
     assert_true(put(path, "machine", 8));
-    let_time_pass();
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(chmod(path, 0600), 0);
     {
@@ -97,9 +89,7 @@ static void the_oldest_go(void **state)
     _autofree_ char *a = path_of("a"), *b = path_of("b"), *c = path_of("c");
     (void)state;
     assert_true(put(a, "1", 2));
-    let_time_pass();
     assert_true(put(b, "2", 2));
-    let_time_pass();
     assert_true(put(c, "3", 2));
     assert_int_equal(access(a, F_OK), -1);
     assert_true(tc_sealed_holds(b) && tc_sealed_holds(c));
