@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/store.h"
 #include "base/strv.h"
 
 enum { KEY = 32, BLOCK = 64 };
@@ -37,13 +38,8 @@ static void authenticate(const uint8_t key[KEY], const char *text, char out[TC_D
 
 int tc_open_own(const char *path, int flags)
 {
-    struct stat st;
     _autofd_ int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -1;
-    errno = EPERM;
-    bool own = S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
-    return own ? TAKE_FD(fd) : -1;
+    return tc_store_own(fd, S_IFREG) ? TAKE_FD(fd) : -1;
 }
 
 static bool read_key(const char *path, uint8_t key[KEY])

@@ -14,11 +14,11 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/fd.h"
+#include "base/mark.h"
 #include "base/path.h"
+#include "base/seal.h"
 #include "call/call.h"
 #include "call/facts.h"
-#include "policy/settings.h"
-#include "version.h"
 
 #define DEVICE "/dev/kvm"
 
@@ -102,31 +102,16 @@ bool tc_kvm_present(struct tc_kvm *ret)
 
 /* ---- what the answer depends on ------------------------------------------------------------- */
 
-static void add_file(struct tc_buf *buf, const char *path)
+/* The machine, the device in its state, and the user. False: it cannot be told. */
+static bool make_key(const char *machine, char ret[TC_DIGEST_SIZE])
 {
-    struct stat st = {.st_size = 0};
-    if (path && stat(path, &st) == 0)
-        tc_buf_addf(buf, "%s %ju %ju %jd %jd.%09ld %jd.%09ld %o\n", path, (uintmax_t)st.st_dev,
-                    (uintmax_t)st.st_ino, (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
-                    st.st_mtim.tv_nsec, (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec,
-                    (unsigned)st.st_mode);
-}
-
-/* This boot of this machine, the monitor, the guest's kernel, the device and its mode, and us. */
-static bool make_key(const struct tc_strv *machine, char ret[TC_DIGEST_SIZE])
-{
-    static const char *const names[] = {"vmm", "kernel", "initrd", "worker"};
-    _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    if (tc_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &text) < 0)
-        return false;
-    for (size_t i = 0; i < TC_COUNT(names); i++)
-        add_file(&text, tc_setting(machine, names[i]));
-    add_file(&text, DEVICE);
-    tc_buf_addf(&text, "%u %s", (unsigned)geteuid(), TC_BUILD_ID);
-    if (text.failed)
-        return false;
-    tc_digest(text.data, text.len, ret);
-    return true;
+    char device[TC_MARK_SIZE];
+    _autofree_ char *text = *machine && tc_mark_path(DEVICE, device)
+                                ? tc_format("%s\n%s\n%u", machine, device, (unsigned)geteuid())
+                                : NULL;
+    if (text)
+        tc_digest(text, strlen(text), ret);
+    return text;
 }
 
 /* ---- the record ----------------------------------------------------------------------------- */
@@ -135,16 +120,11 @@ static bool make_key(const struct tc_strv *machine, char ret[TC_DIGEST_SIZE])
 static int open_record(void)
 {
     _autofree_ char *directory = NULL;
-    struct stat st;
     if (!tc_state_directory(&directory) || !directory || tc_make_directories(directory) < 0)
         return -1;
     _autofree_ char *path = tc_path_join(directory, "kvm");
-    _autofd_ int fd =
-        path ? open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600) : -1;
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-        flock(fd, LOCK_EX) < 0)
-        return -1;
-    return TAKE_FD(fd);
+    _autofd_ int fd = path ? tc_open_own(path, O_RDWR | O_CREAT) : -1;
+    return fd >= 0 && flock(fd, LOCK_EX) == 0 ? TAKE_FD(fd) : -1;
 }
 
 /* "KEY boots\n" or "KEY not REASON\n". */
@@ -252,15 +232,13 @@ static int try_boot(struct toolcage_engine *engine, struct tc_kvm *ret, struct t
     return ret->boots || ret->reason ? 0 : tc_fail_memory(err);
 }
 
-int tc_kvm_look(struct toolcage_engine *engine, const struct tc_strv *machine, bool again,
-                struct tc_kvm *ret, struct toolcage_error **err)
+int tc_kvm_look(struct toolcage_engine *engine, const char *machine, bool again, struct tc_kvm *ret,
+                struct toolcage_error **err)
 {
     char key[TC_DIGEST_SIZE];
     if (!tc_kvm_present(ret))
         return ret->reason ? 0 : tc_fail_memory(err);
-    _autofd_ int record = open_record();
-    if (!make_key(machine, key))
-        return tc_fail_memory(err);
+    _autofd_ int record = make_key(machine, key) ? open_record() : -1;
     bool kept = read_record(record, key, ret);
     int r = 0;
     if (!kept || (again && !ret->boots)) {

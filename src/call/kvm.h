@@ -8,8 +8,9 @@
 #ifndef TC_CALL_KVM_H
 #define TC_CALL_KVM_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
-#include "base/strv.h"
 
 struct toolcage_engine;
 
@@ -23,9 +24,10 @@ void tc_kvm_done(struct tc_kvm *kvm);
 /* What is seen without a boot: nothing (true), or a reason. False: it cannot. Out of memory when
  * false and no reason. */
 bool tc_kvm_present(struct tc_kvm *ret);
-/* `machine` names monitor and guest, as in a grant. `again`: a no that is kept does not count.
- * Fills *ret (zeroed), the caller's also on failure; fails where nothing could be tried. */
-int tc_kvm_look(struct toolcage_engine *engine, const struct tc_strv *machine, bool again,
-                struct tc_kvm *ret, struct toolcage_error **err);
+/* `machine` is what the answer holds for, as machines.h identifies it; empty: for this time alone.
+ * `again`: a no that is kept does not count. Fills *ret (zeroed), the caller's also on failure;
+ * fails where nothing could be tried. */
+int tc_kvm_look(struct toolcage_engine *engine, const char *machine, bool again, struct tc_kvm *ret,
+                struct toolcage_error **err);
 
 #endif

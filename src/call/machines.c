@@ -2,10 +2,14 @@
  * Copyright The toolcage authors */
 #include "call/machines.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/digest.h"
+#include "base/fd.h"
+#include "base/mark.h"
 #include "base/path.h"
 #include "base/root.h"
 #include "call/kvm.h"
@@ -13,6 +17,7 @@
 #include "image/index.h"
 #include "policy/backends.h"
 #include "policy/settings.h"
+#include "version.h"
 
 #define WORKER "toolcage-vm"
 
@@ -130,11 +135,9 @@ static int fail_slow(const struct tc_kvm *kvm, struct toolcage_error **err)
                    kvm->reason);
 }
 
-/* By the processor where that boots, else by emulation where the policy allows it. `machine` names
- * the rest already. */
+/* By the processor where that boots, else by emulation where the policy allows it. */
 static int choose_speed(struct toolcage_engine *engine, const struct tc_grant *grant,
-                        const struct tc_strv *machine, const char **ret,
-                        struct toolcage_error **err)
+                        const char *machine, const char **ret, struct toolcage_error **err)
 {
     struct tc_kvm kvm = {.boots = false};
     int r = tc_kvm_look(engine, machine, false, &kvm, err);
@@ -156,8 +159,30 @@ static int check_speed(const struct tc_grant *grant, struct toolcage_error **err
     return r;
 }
 
-/* All that is the same for every machine of this user's. */
-static int find_all(struct tc_grant *grant, struct toolcage_error **err)
+/* This boot of the host, whose processor the guest's clock counts by; us; and which files the
+ * machine is made of, not what they hold: those of the store never change, and a monitor that is
+ * replaced is another file. Empty: it cannot be told. */
+static void identify(const struct tc_strv *machine, char ret[TC_DIGEST_SIZE])
+{
+    static const char *const names[] = {"vmm", "worker", "kernel", "initrd"};
+    char mark[TC_MARK_SIZE];
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    bool told = tc_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &text) == 0;
+    tc_buf_adds(&text, TC_BUILD_ID "\n");
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
+        const char *path = tc_setting(machine, names[i]);
+        told = told && path && tc_mark_path(path, mark);
+        if (told)
+            tc_buf_addf(&text, "%s %s\n", path, mark);
+    }
+    *ret = '\0';
+    if (told && !text.failed)
+        tc_digest(text.data, text.len, ret);
+}
+
+/* All that is the same for every machine of this user's, and its digest. */
+static int find_all(struct tc_grant *grant, char ret_machine[TC_DIGEST_SIZE],
+                    struct toolcage_error **err)
 {
     _autofree_ char *worker = NULL, *vmm = NULL;
     int r = find_monitor(&vmm, err);
@@ -165,19 +190,23 @@ static int find_all(struct tc_grant *grant, struct toolcage_error **err)
         r = tc_launch_beside(WORKER, &worker, err);
     if (r == 0 && (!add(grant, "vmm", vmm) || !add(grant, "worker", worker)))
         r = tc_fail_memory(err);
-    return r < 0 ? r : find_guests(grant, err);
+    if (r == 0)
+        r = find_guests(grant, err);
+    identify(&grant->machine, ret_machine);
+    return r;
 }
 
 int tc_machines_look(struct toolcage_engine *engine, const struct tc_grant *grant,
                      struct toolcage_error **err)
 {
     struct tc_grant found = {.settings = grant->settings};
+    char machine[TC_DIGEST_SIZE];
     const char *accel;
     int r = check_speed(grant, err);
     if (r == 0)
-        r = find_all(&found, err);
+        r = find_all(&found, machine, err);
     if (r == 0)
-        r = choose_speed(engine, grant, &found.machine, &accel, err);
+        r = choose_speed(engine, grant, machine, &accel, err);
     tc_strv_done(&found.machine);
     return r;
 }
@@ -185,20 +214,24 @@ int tc_machines_look(struct toolcage_engine *engine, const struct tc_grant *gran
 int tc_machines_find(struct toolcage_engine *engine, struct tc_grant *grant,
                      struct toolcage_error **err)
 {
+    char machine[TC_DIGEST_SIZE];
     const char *accel;
     int r = check_speed(grant, err);
     if (r == 0)
-        r = find_all(grant, err);
+        r = find_all(grant, machine, err);
     if (r == 0)
         r = find_disk(grant, err);
     if (r == 0)
-        r = choose_speed(engine, grant, &grant->machine, &accel, err);
-    return r < 0 || add(grant, "accel", accel) ? r : tc_fail_memory(err);
+        r = choose_speed(engine, grant, machine, &accel, err);
+    if (r == 0 && !add(grant, "accel", accel))
+        r = tc_fail_memory(err);
+    return r < 0 ? r : tc_machines_keep(machine, grant, err);
 }
 
 int tc_machines_find_try(const char *accel, struct tc_grant *grant, struct toolcage_error **err)
 {
-    int r = find_all(grant, err);
+    char machine[TC_DIGEST_SIZE];
+    int r = find_all(grant, machine, err);
     return r < 0 || (add(grant, "accel", accel) && add(grant, "try", "1")) ? r
                                                                            : tc_fail_memory(err);
 }
@@ -226,11 +259,12 @@ int tc_machines_tell(struct toolcage_engine *engine, char **ret_how, struct tc_k
 {
     struct tc_grant found = {.without = 0};
     struct toolcage_error *why = NULL;
-    int r = find_all(&found, &why);
+    char machine[TC_DIGEST_SIZE];
+    int r = find_all(&found, machine, &why);
     if (r < 0 && tell_untried(why, ret_kvm) < 0)
         r = TOOLCAGE_EMEMORY;
     if (r == 0)
-        r = tc_kvm_look(engine, &found.machine, true, ret_kvm, &why);
+        r = tc_kvm_look(engine, machine, true, ret_kvm, &why);
     if (r == 0 && !(*ret_how = how(tc_setting(&found.machine, "vmm"), ret_kvm->boots)))
         r = tc_fail_memory(&why);
     tc_strv_done(&found.machine);

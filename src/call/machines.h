@@ -13,15 +13,15 @@ struct toolcage_engine;
 
 /* Is the backend of this name a virtual machine? */
 bool tc_machines_run(const char *backend);
-/* Names in the grant the monitor, the guest's files and the image's disk, and whether the processor
- * or emulation runs it. */
+/* Names in the grant the monitor, the guest's files and the image's disk, whether the processor or
+ * emulation runs it, and where it is kept. */
 int tc_machines_find(struct toolcage_engine *engine, struct tc_grant *grant,
                      struct toolcage_error **err);
 /* The same of a machine that only has to boot, by "kvm" or "tcg". */
 int tc_machines_find_try(const char *accel, struct tc_grant *grant, struct toolcage_error **err);
 /* machines_kept.c: where the policy asks for it, names the file that the machine goes on from, or
- * is kept in before its call. After tc_machines_find(). */
-int tc_machines_keep(struct tc_grant *grant, struct toolcage_error **err);
+ * is kept in before its call. `machine` identifies what is the same for every machine. */
+int tc_machines_keep(const char *machine, struct tc_grant *grant, struct toolcage_error **err);
 /* Is there all that the grant's machine needs but the disk of an image? */
 int tc_machines_look(struct toolcage_engine *engine, const struct tc_grant *grant,
                      struct toolcage_error **err);

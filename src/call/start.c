@@ -244,8 +244,6 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
     if (r == 0 && tc_machines_run(front->name))
         r = call->work ? tc_machines_find_try(call->work, &call->grant, err)
                        : tc_machines_find(call->engine, &call->grant, err);
-    if (r == 0 && tc_machines_run(front->name))
-        r = tc_machines_keep(&call->grant, err);
     return r < 0 ? r : submit(call, front, err);
 }
 
