@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * cmocka wants these four before itself. */
+#ifndef TC_TESTS_UNIT_MUX_TEST_H
+#define TC_TESTS_UNIT_MUX_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#endif
