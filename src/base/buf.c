@@ -50,12 +50,16 @@ void tc_buf_addc(struct tc_buf *buf, char c)
 
 void tc_buf_vaddf(struct tc_buf *buf, const char *fmt, va_list ap)
 {
+    char brief[256]; /* most texts are, and formatting takes longer than copying */
     va_list again;
     va_copy(again, ap);
-    int len = vsnprintf(NULL, 0, fmt, ap);
+    int len = vsnprintf(brief, sizeof(brief), fmt, ap);
     char *to = len < 0 ? NULL : tc_buf_room(buf, (size_t)len);
     if (to) {
-        (void)vsnprintf(to, (size_t)len + 1, fmt, again);
+        if ((size_t)len < sizeof(brief))
+            memcpy(to, brief, (size_t)len + 1);
+        else
+            (void)vsnprintf(to, (size_t)len + 1, fmt, again);
         buf->len += (size_t)len;
     } else {
         buf->failed = true;

@@ -62,7 +62,14 @@ const char *tc_path_base(const char *path)
 
 char *tc_path_join(const char *dir, const char *name)
 {
-    return tc_format("%s%s%s", dir, tc_endswith(dir, "/") ? "" : "/", name);
+    size_t n = strlen(dir), m = strlen(name), slash = n == 0 || dir[n - 1] != '/';
+    char *path = malloc(n + slash + m + 1);
+    if (!path)
+        return NULL;
+    memcpy(path, dir, n);
+    path[n] = '/';
+    memcpy(path + n + slash, name, m + 1);
+    return path;
 }
 
 size_t tc_path_depth(const char *path)

@@ -205,10 +205,23 @@ static int check_values(struct tc_resolve *r, const char *secret)
     return 0;
 }
 
+/* Does the grant reach into the home, or to what holds it? Where not, nothing in it need be looked
+ * for, and there may be many homes. */
+static bool meets(const struct tc_grant *grant, const char *home)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].from &&
+            (tc_path_within(grant->fs[i].from, home) || tc_path_within(home, grant->fs[i].from)))
+            return true;
+    return false;
+}
+
 static int mask_credentials(struct tc_resolve *r, const char *home)
 {
     int rc = 0;
-    for (size_t i = 0; home && home[0] == '/' && !rc && tc_credential_places[i]; i++) {
+    if (!home || home[0] != '/' || !meets(r->grant, home))
+        return 0;
+    for (size_t i = 0; !rc && tc_credential_places[i]; i++) {
         _autofree_ char *secret = tc_path_join(home, tc_credential_places[i]);
         if (!secret)
             return tc_resolve_memory(r);
