@@ -417,7 +417,7 @@ static int check_planting(struct tc_cage *cage)
 int tc_process_prepare(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    tc_trees_open(&p->trees, &cage->plan->tool_writable);
+    tc_trees_open(&p->trees, cage->plan);
     if (tc_session_open(cage) < 0)
         return -1;
     if (p->shared)

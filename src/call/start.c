@@ -90,9 +90,12 @@ static enum tc_stream_mode stream_mode(const struct toolcage_call *call)
 /* Links in places that other policies let tools write are not followed either. */
 static bool add_written(const struct tc_grant *grant, struct tc_plan *plan)
 {
-    _autostrv_ struct tc_strv known = {0};
-    return tc_written_load(&known) && tc_strv_copy(&plan->tool_writable, &known) &&
-           tc_written_note(grant, &known);
+    _autobuf_ struct tc_buf known = TC_BUF_INIT;
+    if (!tc_written_load(&known) || !tc_written_note(grant, &known))
+        return false;
+    plan->written_len = known.len;
+    plan->written = known.len ? TAKE(known.data) : NULL;
+    return true;
 }
 
 /* The plan in a sealed memory file. */

@@ -44,18 +44,37 @@ static int open_record(int flags)
     return tc_store_own(fd, S_IFREG) ? TAKE_FD(fd) : -1;
 }
 
-static bool read_paths(int fd, struct tc_strv *to)
+static bool read_paths(int fd, struct tc_buf *to)
 {
-    _autobuf_ struct tc_buf text = {.max = LARGEST};
-    if (tc_read_all(fd, &text) < 0) /* EFBIG: no memory, or far too large, which is not ours */
-        return errno != ENOMEM && errno != EFBIG;
-    for (size_t at = 0; at < text.len; at += strlen(text.data + at) + 1)
-        if (text.data[at] == '/' && !tc_strv_add(to, text.data + at))
-            return false;
-    return true;
+    to->max = LARGEST;
+    if (tc_read_all(fd, to) == 0)
+        return true;
+    to->len = 0;
+    return errno != ENOMEM && errno != EFBIG; /* no memory, or far too large, which is not ours */
 }
 
-bool tc_written_load(struct tc_strv *to)
+/* The next of them, and in *at the one behind it; NULL: there is none. */
+static const char *next_path(const struct tc_buf *paths, size_t *at)
+{
+    while (*at < paths->len) {
+        const char *path = paths->data + *at;
+        *at += strlen(path) + 1;
+        if (path[0] == '/')
+            return path;
+    }
+    return NULL;
+}
+
+static bool has(const struct tc_buf *paths, const char *wanted)
+{
+    size_t at = 0;
+    for (const char *path; (path = next_path(paths, &at));)
+        if (strcmp(path, wanted) == 0)
+            return true;
+    return false;
+}
+
+bool tc_written_load(struct tc_buf *to)
 {
     _autofd_ int fd = open_record(O_RDONLY);
     if (fd < 0)
@@ -67,14 +86,14 @@ bool tc_written_load(struct tc_strv *to)
 /* Under the lock: what is gone needs no mention. */
 static void shorten(int fd)
 {
-    _autostrv_ struct tc_strv paths = {0};
-    _autobuf_ struct tc_buf text = {.max = LARGEST};
+    _autobuf_ struct tc_buf paths = TC_BUF_INIT, text = {.max = LARGEST};
     struct stat st;
+    size_t at = 0;
     if (lseek(fd, 0, SEEK_SET) < 0 || !read_paths(fd, &paths))
         return;
-    for (size_t i = 0; i < paths.count; i++)
-        if (stat(paths.items[i], &st) == 0)
-            tc_buf_add(&text, paths.items[i], strlen(paths.items[i]) + 1);
+    for (const char *path; (path = next_path(&paths, &at));)
+        if (stat(path, &st) == 0)
+            tc_buf_add(&text, path, strlen(path) + 1);
     if (!text.failed && ftruncate(fd, 0) == 0 && text.len)
         (void)!write(fd, text.data, text.len);
 }
@@ -92,15 +111,14 @@ static bool append(const struct tc_strv *paths)
     return true;
 }
 
-bool tc_written_note(const struct tc_grant *grant, const struct tc_strv *known)
+bool tc_written_note(const struct tc_grant *grant, const struct tc_buf *known)
 {
     _autostrv_ struct tc_strv fresh = {0};
     for (size_t i = 0; i < grant->fs_count; i++) {
         const struct tc_fs_entry *entry = &grant->fs[i];
         const char *place = entry->bound ? entry->bound : entry->from;
-        if (entry->access == TC_ACCESS_WRITE && place && !entry->setup &&
-            !tc_strv_has(known, place) && !tc_strv_has(&fresh, place) &&
-            !tc_strv_add(&fresh, place))
+        if (entry->access == TC_ACCESS_WRITE && place && !entry->setup && !has(known, place) &&
+            !tc_strv_has(&fresh, place) && !tc_strv_add(&fresh, place))
             return false;
     }
     return !fresh.count || append(&fresh);

@@ -7,15 +7,16 @@
 #ifndef TC_CALL_WRITTEN_H
 #define TC_CALL_WRITTEN_H
 
+#include "base/buf.h"
 #include "policy/grant.h"
 
-/* Appends the places, as far as they are known: without a state directory none are. False: out of
- * memory. */
-bool tc_written_load(struct tc_strv *to);
+/* The places as they stand there, as far as they are known: without a state directory none are.
+ * False: out of memory. */
+bool tc_written_load(struct tc_buf *to);
 
 /* Notes what this grant lets a tool write, before it can; `known` is what was loaded. That it
  * cannot be kept stops no call: the policy's own places are looked at anyway. False: out of memory.
  */
-bool tc_written_note(const struct tc_grant *grant, const struct tc_strv *known);
+bool tc_written_note(const struct tc_grant *grant, const struct tc_buf *known);
 
 #endif

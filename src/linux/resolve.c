@@ -17,23 +17,37 @@ void tc_resolver_init(struct tc_resolver *r, uid_t caller, const struct tc_strv 
     *r = (struct tc_resolver){.caller = caller, .paths = writable};
 }
 
+void tc_resolver_also(struct tc_resolver *r, const char *paths, size_t length)
+{
+    r->more = paths;
+    r->more_len = length;
+}
+
+static int learn_one(struct tc_resolver *r, const char *path)
+{
+    struct stat st;
+    if (path[0] != '/')
+        return 0;
+    if (stat(path, &st) < 0) /* what is not there, or cannot be reached, leads nowhere */
+        return errno == ENOMEM || errno == EPERM || errno == EINTR ? -1 : 0;
+    struct tc_file_id *id = TC_PUSH(r->writable, r->writable_count);
+    if (!id) {
+        errno = ENOMEM;
+        return -1;
+    }
+    *id = (struct tc_file_id){st.st_dev, st.st_ino};
+    return 0;
+}
+
 /* 0, or -1 with errno: not every one could be asked about. */
 static int learn(struct tc_resolver *r)
 {
-    for (size_t i = 0; r->paths && i < r->paths->count; i++) {
-        struct stat st;
-        if (stat(r->paths->items[i], &st) < 0) {
-            if (errno == ENOMEM || errno == EPERM || errno == EINTR)
-                return -1;
-            continue; /* what is not there, or cannot be reached, leads nowhere */
-        }
-        struct tc_file_id *id = TC_PUSH(r->writable, r->writable_count);
-        if (!id) {
-            errno = ENOMEM;
+    for (size_t i = 0; r->paths && i < r->paths->count; i++)
+        if (learn_one(r, r->paths->items[i]) < 0)
             return -1;
-        }
-        *id = (struct tc_file_id){st.st_dev, st.st_ino};
-    }
+    for (size_t at = 0; at < r->more_len; at += strlen(r->more + at) + 1)
+        if (learn_one(r, r->more + at) < 0)
+            return -1;
     r->learned = true;
     return 0;
 }
@@ -188,8 +202,50 @@ static int go(struct walk *w, const char *path, char name[NAME_MAX + 2])
     return learn(w->r) < 0 ? -1 : try(w, path, name);
 }
 
+/* Clean, but for dots that are names. */
+static bool is_clean(const char *path)
+{
+    for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
+        size_t n = strcspn(at + 1, "/");
+        if (n == 0 || n > NAME_MAX || (n <= 2 && strspn(at + 1, ".") >= n))
+            return false;
+    }
+    return path[0] == '/';
+}
+
+/* Not with O_NOFOLLOW, which would take a link at the end for what is meant. */
+static int open_plain(int dir, const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    return tc_openat2(dir, path, &how);
+}
+
+/* Most paths lead through no link, and then the kernel finds in one step what the walk would; -1:
+ * this one is walked, which also says what is wrong with it. */
+static int go_straight(const char *path, char *where, int *ret_dir)
+{
+    if (!is_clean(path))
+        return -1;
+    const char *name = strrchr(path, '/') + 1;
+    _autofree_ char *parent = ret_dir ? tc_path_parent(path) : NULL;
+    _autofd_ int dir = parent ? open_plain(AT_FDCWD, parent) : -1;
+    if (ret_dir && dir < 0)
+        return -1;
+    int fd = ret_dir ? open_plain(dir, name) : open_plain(AT_FDCWD, path);
+    if (fd < 0)
+        return -1;
+    tc_strcopy(where, PATH_MAX, name);
+    if (ret_dir)
+        *ret_dir = TAKE_FD(dir);
+    return fd;
+}
+
 int tc_resolve_in(struct tc_resolver *r, const char *path, char *where, int *ret_dir)
 {
+    int straight = go_straight(path, where, ret_dir);
+    if (straight >= 0)
+        return straight;
     struct walk w = {.r = r, .fd = -1, .parent = -1};
     char name[NAME_MAX + 2] = "";
     int rc = go(&w, path, name);

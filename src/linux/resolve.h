@@ -18,7 +18,9 @@
 struct tc_resolver {
     uid_t caller;                /* whose links are followed, beside root's */
     const struct tc_strv *paths; /* borrowed: what some tool of the policy can write */
-    bool learned;                /* which directories these are: known from the first link on */
+    const char *more;            /* borrowed: what others could, each with its NUL */
+    size_t more_len;
+    bool learned; /* which directories these are: known from the first link on */
     struct tc_file_id {
         dev_t dev;
         ino_t ino;
@@ -29,6 +31,9 @@ struct tc_resolver {
 /* Of the host paths in `writable`, which stay the caller's, missing ones count for nothing. They
  * are looked up when it matters: there may be hundreds, and few ways lead through a link. */
 void tc_resolver_init(struct tc_resolver *r, uid_t caller, const struct tc_strv *writable);
+/* Besides, of those of which each has its NUL. Borrowed as well; hundreds of them cost a call
+ * nothing until a link is met. */
+void tc_resolver_also(struct tc_resolver *r, const char *paths, size_t length);
 void tc_resolver_done(struct tc_resolver *r);
 
 /* An O_PATH descriptor of an absolute path. -1 with errno; ELOOP for a link that is not followed,

@@ -6,9 +6,10 @@
 
 #include "tree/tree.h"
 
-void tc_trees_open(struct tc_trees *t, const struct tc_strv *writable)
+void tc_trees_open(struct tc_trees *t, const struct tc_plan *plan)
 {
-    tc_resolver_init(&t->resolver, t->host->uid, writable);
+    tc_resolver_init(&t->resolver, t->host->uid, &plan->tool_writable);
+    tc_resolver_also(&t->resolver, plan->written, plan->written_len);
 }
 
 int tc_process_keep(struct tc_trees *t, int fd)

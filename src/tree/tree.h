@@ -110,8 +110,8 @@ struct tc_trees {
 #define TC_TREES_NEW ((struct tc_trees){.host = &tc_tree_host, .id = (uid_t)-1, .storage = -1})
 
 /* own.c */
-/* Before paths are looked up for a tool that may write these; the list stays the caller's. */
-void tc_trees_open(struct tc_trees *t, const struct tc_strv *writable);
+/* Before paths are looked up; what the plan says that tools can write stays the plan's. */
+void tc_trees_open(struct tc_trees *t, const struct tc_plan *plan);
 /* Keeps a descriptor until the cage goes; returns it, or -1 when fd is -1 or memory ran out. */
 int tc_process_keep(struct tc_trees *t, int fd);
 /* One more mount for its first process; NULL: no memory. */

@@ -114,6 +114,27 @@ static void the_table(void **state)
     tc_resolver_done(&r);
 }
 
+/* What tools of other policies could write: as it stands in the record, not all of it a path. */
+static void places_of_others_count(void **state)
+{
+    struct tc_resolver r;
+    char where[PATH_MAX] = "", text[PATH_MAX + 16] = "none";
+    size_t length = strlen(text) + 1;
+    tc_strcopy(text + length, sizeof(text) - length, tree_path("ws"));
+    length += strlen(text + length) + 1;
+    tc_resolver_init(&r, getuid(), NULL);
+    _autofd_ int followed = tc_resolve(&r, tree_path("ws/link"), where);
+    assert_true(followed >= 0);
+    tc_resolver_done(&r);
+    tc_resolver_init(&r, getuid(), NULL);
+    tc_resolver_also(&r, text, length);
+    _autofd_ int refused = tc_resolve(&r, tree_path("ws/link"), where);
+    assert_int_equal(refused, -1);
+    assert_int_equal(errno, ELOOP);
+    assert_string_equal(where, "link");
+    tc_resolver_done(&r);
+}
+
 /* What tools can write is looked up at the first link or "..", and once. */
 static void places_are_looked_up_when_it_matters(void **state)
 {
@@ -293,6 +314,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table),
+        cmocka_unit_test(places_of_others_count),
         cmocka_unit_test(places_are_looked_up_when_it_matters),
         cmocka_unit_test(links_are_written_out),
         cmocka_unit_test(a_descriptor_outlives_its_name),
