@@ -197,10 +197,10 @@ int tc_proxy_start(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_plan *plan = cage->plan;
-    bool ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
     const char *lack = NULL;
     if (p->proxy || (!plan->net_count && (!plan->asks_network || p->shared)))
         return 0;
+    bool ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
     _autofd_ int program = look(&lack);
     if (program < 0) /* what is only asked for is not missed */
         return plan->net_count ? fail_program(cage, lack) : 0;
