@@ -3,7 +3,7 @@
 # Copyright The toolcage authors
 """Runs the conformance cases on a backend, and draws the matrix of backends from real runs.
 
-usage: run.py --toolcage PATH --probe PATH [--backend NAME] [--engine WHEELS] [--as-user UID] [--only TEXT] [--brief]
+usage: run.py --toolcage PATH --probe PATH [--backend NAME] [--engine WHEELS] [--runsc PATH] [--as-user UID] [--only TEXT] [--brief]
        run.py --toolcage PATH --probe PATH --matrix > docs/backends.md
 
 A clause that this machine or the backend cannot enforce must be refused, naming the clause; then its cases
@@ -30,6 +30,7 @@ from cases import CASES, STRICTER
 from stage import Stage
 import engines
 import ready_host
+import runsc
 from tap import become, check, plan, skip, skip_all
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -194,10 +195,13 @@ def main():
     parser.add_argument("--brief", action="store_true", help="one case of each side a clause")
     parser.add_argument("--matrix", action="store_true")
     parser.add_argument("--runtime", help="of backend oci")
+    parser.add_argument("--runsc", type=os.path.abspath, help="of backend gvisor, in place of the installed one")
     parser.add_argument("--ready", action="store_true", help="each call takes a container that waits for it")
     parser.add_argument("--patience", help="how many times as long calls may take")
     options = parser.parse_args()
     ctypes.CDLL(None)
+    if options.runsc:
+        runsc.put_in_place(options.runsc)
     if options.as_user is not None:
         become(options.as_user, options.toolcage)
     os.umask(0o022)

@@ -92,7 +92,8 @@ def kernel_files_open_for_writing(s):
     """What turns root without capabilities, or with them, into the owner of the machine."""
     names = ["/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sysrq-trigger", "/sys/kernel/uevent_helper",
              "/sys/kernel/mm/transparent_hugepage/enabled", "/proc/sys/vm/drop_caches", "/etc/passwd", "/etc/ld.so.preload",
-             "/usr/bin/env", "/dev/kmsg", "/dev/mem"]
+             "/usr/bin/env", "/dev/kmsg", "/dev/mem",
+             "/proc/sys/kernel/pid_max", "/proc/sys/kernel/randomize_va_space", "/proc/sys/fs/nr_open"]
     return "GOT" in s.attack("files", "open-for-writing", *names)
 
 

@@ -3,7 +3,7 @@
 # Copyright The toolcage authors
 """Proves that attacks work where nothing stops them, and then that the cage stops them.
 
-usage: run.py [--backend NAME] [--runtime NAME] [--brief] [--as-user UID] [--own-machine] [--only 'TEXT|TEXT'] [--part I/N] --toolcage PATH ATTACKS
+usage: run.py [--backend NAME] [--runtime NAME] [--runsc PATH] [--brief] [--as-user UID] [--own-machine] [--only 'TEXT|TEXT'] [--part I/N] --toolcage PATH ATTACKS
 
 Each attack is one function. It returns whether the attack got through, seen from outside. It runs first
 without a cage (the backend not-a-security-boundary, or where that backend already takes the thing away the bare
@@ -33,6 +33,7 @@ if "--patience" in sys.argv[:-1]:  # read where the scene is made
     os.environ["TOOLCAGE_TEST_PATIENCE"] = str(more * int(os.environ.get("TOOLCAGE_TEST_PATIENCE", "1")))
 
 import engines
+import runsc
 import cases_containers
 import cases_files
 import cases_inside
@@ -128,6 +129,7 @@ def main():
     parser.add_argument("--without", action="store_true", help="the policy gives up what a machine without namespaces cannot hold")
     parser.add_argument("--backend", default="process", choices=["process", "oci", "gvisor", *engines.NAMES])
     parser.add_argument("--runtime", choices=["crun", "runc"], help="of backend oci; without it the first that is installed")
+    parser.add_argument("--runsc", type=os.path.abspath, help="of backend gvisor, in place of the installed one")
     parser.add_argument("--brief", action="store_true", help="only attacks that a cage itself stands in the way of")
     parser.add_argument("--patience", help="how many times as long calls may take")
     parser.add_argument("--only")
@@ -135,6 +137,8 @@ def main():
     parser.add_argument("--toolcage", required=True, type=os.path.abspath)
     parser.add_argument("attacks", type=os.path.abspath)
     options = parser.parse_args()
+    if options.runsc:
+        runsc.put_in_place(options.runsc)
     if options.as_user is not None:
         become(options.as_user, options.toolcage)
     os.umask(0o022)

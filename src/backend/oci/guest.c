@@ -5,6 +5,7 @@
  * walls by then; this puts the exact filter, the limits and an id of its own before the tool, and
  * from then on it is the same PID 1 as in every cage. It is a program like any other, so it may
  * allocate. */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/filter.h>
@@ -23,6 +24,7 @@
 #include "backend/oci/stages.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/remove.h"
 #include "base/sys.h"
 #include "cage/orders.h"
 #include "cage/stages.h"
@@ -58,20 +60,29 @@ static int keep_trees(const struct tc_box *box)
     return 0;
 }
 
-/* gVisor has no /proc/self/setgroups, and no groups of the host's. */
+/* There are no groups of the host's in gVisor; one that knows /proc/self/setgroups wants it said.
+ */
 static int take_ids_in_sentry(const struct tc_box *box)
 {
-    if (tc_write_id_maps("self", box->uid_map, box->gid_map, 0) < 0 ||
+    int deny = access("/proc/self/setgroups", F_OK) == 0 || errno != ENOENT;
+    if (tc_write_id_maps("self", box->uid_map, box->gid_map, deny) < 0 ||
         tc_sys(SYS_setresgid, box->gid, box->gid, box->gid, 0, 0, 0) < 0)
         return -1;
     return (int)tc_sys(SYS_setresuid, box->uid, box->uid, box->uid, 0, 0, 0);
 }
 
-/* Nothing outside of gVisor's kernel hears of what is written to its /proc. */
-static int keep_proc(const struct tc_box *box)
+/* What is written there reaches gVisor's kernel and nothing outside of it. In those of 2023 and
+ * later that is much: the ids' owner, who is the tool, could change settings, and PID 1's. Older
+ * ones change no mount, and have none of these files. */
+static int freeze_proc_in_sentry(const struct tc_box *box)
 {
+    unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
     (void)box;
-    return 0;
+    if (mount(NULL, "/proc", NULL, flags, NULL) == 0)
+        return 0;
+    if (errno != EINVAL && errno != EPERM)
+        return -1;
+    return access("/proc/sysrq-trigger", F_OK) < 0 && errno == ENOENT ? 0 : -1;
 }
 
 /* gVisor has no securebits: with no_new_privs they would stop nothing that is not stopped. */
@@ -90,7 +101,6 @@ static int tidy_devices(void)
 {
     static const char *const kept[] = {"fd", "stdin", "stdout", "stderr"};
     (void)umount2("/dev/pts", MNT_DETACH);
-    (void)unlink("/dev/net/tun");
     _autodir_ DIR *dir = opendir("/dev");
     struct dirent *e;
     int rc = dir ? 1 : -1;
@@ -100,8 +110,7 @@ static int tidy_devices(void)
             keep = keep || strcmp(kept[i], e->d_name) == 0;
         for (size_t i = 0; i < TC_DEVICES; i++)
             keep = keep || strcmp(tc_devices[i], e->d_name) == 0;
-        if (!keep && unlinkat(dirfd(dir), e->d_name, 0) < 0 &&
-            unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR) < 0)
+        if (!keep && tc_remove_tree(dirfd(dir), e->d_name) < 0)
             return -1;
     }
     return rc < 0 || symlink("/tmp", "/dev/shm") < 0 ? -1 : chown("/dev", NOBODY, NOBODY);
@@ -154,7 +163,7 @@ static const struct tc_stage inner[] = {
 static const struct tc_stage inner_in_sentry[] = {
     {"inner namespace", leave_root_in_sentry, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"inner ids", take_ids_in_sentry, TC_CLAUSE_IDS_UNPRIVILEGED},
-    {"inner proc", keep_proc, TC_CLAUSE_PROC_OWN},
+    {"inner proc", freeze_proc_in_sentry, TC_CLAUSE_PROC_OWN},
     {"orders", have_orders, TC_CLAUSE_PROC_SURVIVORS},
     {"trees", keep_trees, TC_CLAUSE_FS_READ},
     {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},

@@ -3,7 +3,7 @@
 # Copyright The toolcage authors
 """Calls in containers of a runtime: what they give back, how they end, and what a hostile tool finds there.
 
-usage: runs.py TOOLCAGE [self | ordinary] crun | runc | runsc"""
+usage: runs.py TOOLCAGE [self | ordinary] crun | runc | runsc | PATH of a runsc"""
 import os
 import pty
 import shutil
@@ -14,8 +14,11 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "process"))
 
 from scene import PATIENCE, TOOLCAGE, Skip, below, check, end, helper_of, run, skip_all, start_time, until
+import runsc
 
-RUNTIME = sys.argv[3]
+RUNTIME = os.path.basename(sys.argv[3])
+if "/" in sys.argv[3]:
+    runsc.put_in_place(sys.argv[3])
 BACKEND = "gvisor" if RUNTIME == "runsc" else "oci"
 WHERE = f'timeout = "30s"\nbackend = "{BACKEND}"'
 CHOICE = "" if RUNTIME == "runsc" else f'[backend.oci]\nruntime = "{RUNTIME}"\n'
