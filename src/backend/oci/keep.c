@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backend/oci/direct.h"
 #include "backend/oci/platform.h"
 #include "backend/oci/runtime.h"
 #include "base/cleanup.h"
@@ -60,32 +61,6 @@ static void say_silent(const char *platform)
         snprintf(line, sizeof(line), "it did not answer within %d s\n", TC_OCI_ANSWER_MS / 1000);
     if (log >= 0 && write(log, line, (size_t)n) < 0)
         return; /* then it is told without */
-}
-
-/* Runscs since 2023 let their kernel reach the host's files by itself, and that renames directories
- * which hold mounts of ours: names that steer the host would be replaced. A process of runsc's own
- * has to stand between, as in older ones, which do not know the option and say so by this code. */
-#define NOT_DIRECT "--directfs=false"
-enum { UNKNOWN_OPTION = 2 };
-
-static bool knows_direct(const char *runtime)
-{
-    int status = 0;
-    pid_t pid = fork();
-    if (pid == 0) {
-        char option[] = NOT_DIRECT, version[] = "--version";
-        char *argv[] = {(char *)(uintptr_t)runtime, option, version, NULL};
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-        if (null >= 0 && dup2(null, 1) == 1 && dup2(null, 2) == 2)
-            (void)execv(runtime, argv);
-        _exit(127);
-    }
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    int code = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (code != 0 && code != UNKNOWN_OPTION)
-        _exit(127);
-    return code == 0;
 }
 
 /* The runtime's own words, and in their places the platform, its log, and a name for the container:
@@ -150,11 +125,15 @@ static bool begin_anew(void)
     return drop_words() && failed >= 0 && write(failed, "1", 1) == 1;
 }
 
-static char **choose_words(char **command)
+/* The first word is what is remembered of the runtime, which is the second. */
+static char **choose_words(char **said)
 {
-    static char option[] = NOT_DIRECT, *words[TC_OCI_WORDS + 2];
+    static char option[] = TC_OCI_NOT_DIRECT, *words[TC_OCI_WORDS + 2];
     size_t count = 1;
-    if (!command[0] || !knows_direct(command[0]))
+    if (!said[0] || !said[1])
+        _exit(127);
+    char **command = said + 1;
+    if (!tc_oci_direct_known(command[0], said[0]))
         return command;
     words[0] = command[0];
     words[count++] = option;

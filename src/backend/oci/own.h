@@ -13,6 +13,7 @@ struct tc_oci {
     struct tc_local_form form;
     struct tc_oci_blank blank;    /* its container, before the call is in it */
     const char *const *platforms; /* of runsc: in the order of trying; NULL: not its kind */
+    char *note;                   /* what is remembered of runsc, for the process around it */
     struct tc_oci_talk talk;
     uid_t uid; /* what the tool sees; the runtime is root of its own */
     gid_t gid;

@@ -84,13 +84,14 @@ const struct tc_oci_runtime *tc_oci_find(enum tc_oci_kind kind, const char *wish
 /* A kernel of its own has a network of its own, in which nothing leads out; or uses that of the
  * namespace around it, which is the cage's. */
 void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path,
-                    const char *const *platforms, bool network, const char **ret)
+                    const char *const *platforms, const char *note, bool network, const char **ret)
 {
     *ret++ = platforms ? TC_OCI_KEEPER : path;
     for (const char *const *one = platforms; one && *one; one++)
         *ret++ = *one;
     if (platforms) {
         *ret++ = "--";
+        *ret++ = note;
         *ret++ = path;
     }
     if (runtime->kind == TC_OCI_SENTRY)

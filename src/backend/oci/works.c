@@ -18,6 +18,7 @@
 
 #include "backend/escapes.h"
 #include "backend/oci/bundle.h"
+#include "backend/oci/direct.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/lacked.h"
 #include "backend/oci/own.h"
@@ -199,8 +200,8 @@ static int make_bundle(struct tc_cage *cage)
     if (tc_oci_talk_open(&o->talk, o->blank.bundle, p->trees.id) < 0)
         return fail_bundle(cage, "report socket", "try again");
     p->box.bundle = o->blank.bundle;
-    tc_oci_command(o->blank.runtime, o->blank.path, o->platforms, cage->plan->net_count > 0,
-                   o->blank.argv);
+    tc_oci_command(o->blank.runtime, o->blank.path, o->platforms, o->note,
+                   cage->plan->net_count > 0, o->blank.argv);
     p->box.runtime = o->blank.argv;
     return 0;
 }
@@ -253,6 +254,7 @@ static void drop(struct tc_oci *o)
     tc_oci_talk_close(&o->talk);
     free(tc_oci_version(&o->asked, ""));
     tc_oci_blank_done(&o->blank);
+    free(o->note);
     free(o);
 }
 
@@ -329,14 +331,21 @@ static int find_image(struct tc_cage *cage)
     return tc_oci_identify(b->image, "", &b->root) < 0 ? tc_image_unmounted(cage) : 0;
 }
 
+/* What earlier calls have learnt of this runsc; the doctor asks again. */
+static int recall(struct tc_cage *cage)
+{
+    struct tc_oci *o = own(cage);
+    const char *known = cage->plan->grant ? o->blank.path : NULL;
+    o->platforms = tc_oci_platforms(tc_setting(&cage->plan->settings, "platform"), known);
+    if (!o->platforms)
+        return refuse_platform(cage, "there is none of this name");
+    o->note = tc_oci_direct_note(known);
+    return o->note ? 0 : tc_cage_fail_memory(cage, "platform");
+}
+
 static int prepare(struct tc_cage *cage)
 {
-    const char *wish = tc_setting(&cage->plan->settings, "platform");
-    /* the doctor asks again */
-    const char *known = cage->plan->grant ? own(cage)->blank.path : NULL;
-    if (is_sentry(cage) && !(own(cage)->platforms = tc_oci_platforms(wish, known)))
-        return refuse_platform(cage, "there is none of this name");
-    if (tc_process_prepare(cage) < 0)
+    if ((is_sentry(cage) && recall(cage) < 0) || tc_process_prepare(cage) < 0)
         return -1;
     return cage->plan->image ? find_image(cage) : 0;
 }
@@ -388,8 +397,9 @@ static const char *platform_of(const struct tc_oci *o, bool *ret_other)
     return o->platforms[o->platforms[1] && *ret_other ? 1 : 0];
 }
 
-/* For other calls, and for the result: which one it is, is known with the answer. */
-static int learn_platform(struct tc_cage *cage)
+/* For other calls, and for the result: which platform it is, is known with the answer. No tool has
+ * run in this container yet. */
+static int learn(struct tc_cage *cage)
 {
     struct tc_oci *o = own(cage);
     struct tc_outcome *outcome = cage->outcome;
@@ -398,7 +408,8 @@ static int learn_platform(struct tc_cage *cage)
     if (other)
         tc_oci_first_failed(o->blank.path);
     else if (!cage->plan->grant)
-        tc_oci_first_works();
+        tc_oci_first_works(o->blank.path);
+    tc_oci_direct_learn(o->blank.path, o->blank.bundle);
     for (size_t i = 0; i < outcome->enforced_count; i++) {
         if (outcome->enforced[i].clause != TC_CLAUSE_SYSCALLS)
             continue;
@@ -431,7 +442,7 @@ static int event(struct tc_cage *cage)
     int rc = tc_process_event(cage);
     if (rc == 0 && comes_first(cage)) {
         cage->err_held = false;
-        rc = learn_platform(cage) < 0 || tell_inner(cage) < 0 ? -1 : tc_process_event(cage);
+        rc = learn(cage) < 0 || tell_inner(cage) < 0 ? -1 : tc_process_event(cage);
     }
     if (cage->running && !ran)
         tc_oci_ready_next(TC_PRIV(cage), cage->plan);

@@ -41,7 +41,7 @@ static void without_a_name_there_is_an_order(void **state)
     tc_oci_first_failed(RUNTIME);
     expect(NULL, "ptrace", NULL);
     assert_string_equal(tc_oci_platforms(NULL, NULL)[0], "systrap"); /* who asks again */
-    tc_oci_first_works();
+    tc_oci_first_works(RUNTIME);
     expect(NULL, "systrap", "ptrace");
     tc_oci_first_failed(RUNTIME);
     expect(NULL, "ptrace", NULL);
@@ -51,13 +51,13 @@ static void without_a_name_there_is_an_order(void **state)
 static void the_keeper_is_told_all(void **state)
 {
     static const char *const platforms[] = {"systrap", "ptrace", NULL};
-    static const char *const wanted[] = {TC_OCI_KEEPER, "systrap",        "ptrace", "--",
-                                         "/bin/x",      "--network=none", "-"};
+    static const char *const wanted[] = {TC_OCI_KEEPER, "systrap", "ptrace",         "--",
+                                         "m knows",     "/bin/x",  "--network=none", "-"};
     const struct tc_oci_runtime runsc = {.kind = TC_OCI_SENTRY,
                                          .words = (const char *const[]){"--log=x", "run", NULL}};
     const char *words[TC_OCI_WORDS];
     (void)state;
-    tc_oci_command(&runsc, "/bin/x", platforms, false, words);
+    tc_oci_command(&runsc, "/bin/x", platforms, "m knows", false, words);
     for (size_t i = 0; i < TC_COUNT(wanted); i++)
         assert_string_equal(words[i], wanted[i]);
     assert_string_equal(words[TC_COUNT(wanted)], "--log=x");
