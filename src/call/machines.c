@@ -94,6 +94,25 @@ static int find_guests(struct tc_grant *grant, struct toolcage_error **err)
     return r < 0 ? r : find_guest(store, "initrd", grant, err);
 }
 
+/* Where calls are containers inside: another first root, which has a runtime, too. */
+static int find_runtime(const struct tc_strv *layers, struct tc_grant *grant,
+                        struct toolcage_error **err)
+{
+    _autofree_ char *store = NULL;
+    if (strcmp(tc_backend_within(layers), TC_BACKEND_DEFAULT) == 0)
+        return 0;
+    int r = find_store(&store, err);
+    _autofree_ char *path = r < 0 ? NULL : tc_format("%s/guest/runtime", store);
+    if (r == 0 && !path)
+        r = tc_fail_memory(err);
+    if (r == 0 && access(path, R_OK) < 0)
+        r = fail(TOOLCAGE_EBACKEND, "crun", "apt-get install crun; toolcage image build guest",
+                 "the guest of virtual machines was built without a container runtime, which "
+                 "layers asks for",
+                 err);
+    return r < 0 || !grant || add(grant, "runtime", path) ? r : tc_fail_memory(err);
+}
+
 /* Beside the root of an image of the store. */
 static int find_disk(struct tc_grant *grant, struct toolcage_error **err)
 {
@@ -206,6 +225,8 @@ int tc_machines_look(struct toolcage_engine *engine, const struct tc_grant *gran
     if (r == 0)
         r = find_all(&found, machine, err);
     if (r == 0)
+        r = find_runtime(&grant->layers, NULL, err);
+    if (r == 0)
         r = choose_speed(engine, grant, machine, &accel, err);
     tc_strv_done(&found.machine);
     return r;
@@ -219,6 +240,8 @@ int tc_machines_find(struct toolcage_engine *engine, struct tc_grant *grant,
     int r = check_speed(grant, err);
     if (r == 0)
         r = find_all(grant, machine, err);
+    if (r == 0)
+        r = find_runtime(&grant->layers, grant, err);
     if (r == 0)
         r = find_disk(grant, err);
     if (r == 0)

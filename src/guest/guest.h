@@ -12,6 +12,10 @@
 #define TC_GUEST_PORT "/dev/vport0p1"
 #define TC_GUEST_DISK "/dev/vda"
 #define TC_GUEST_FILE_SYSTEM "erofs"
+/* A container runtime in the initrd: where it is, calls are containers. Then the engine stays in
+ * that first root, with the runtime and what that is linked with, and the disk stands in IMAGE. */
+#define TC_GUEST_RUNTIME "/usr/bin/crun"
+#define TC_GUEST_IMAGE "/image"
 /* In memory: the granted trees, each by its number, and whom they belong to. */
 #define TC_GUEST_GRANTS "/run/grants"
 #define TC_GUEST_ID 60000

@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backend/oci/config.h"
+#include "backend/oci/inner.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "guest/guest.h"
@@ -116,6 +118,20 @@ static void load_modules(void)
 
 /* ---- the root ------------------------------------------------------------------------------- */
 
+static void mount_image(const char *at)
+{
+    if (mkdir(at, 0755) < 0 ||
+        mount(TC_GUEST_DISK, at, TC_GUEST_FILE_SYSTEM, MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
+        fail(TC_GUEST_DISK);
+}
+
+static void enter(const char *root)
+{
+    if (chdir(root) < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 ||
+        chdir("/") < 0)
+        fail("root");
+}
+
 /* The image below, and above it memory for what a system wants to make: places to mount on. What
  * tools write goes to storage of their cage, which is bounded. */
 static void enter_image(void)
@@ -123,20 +139,24 @@ static void enter_image(void)
     static const struct place below[] = {
         {"tmpfs", "/upper", "mode=0755,size=16m", MS_NOSUID | MS_NODEV},
     };
-    wait_for(TC_GUEST_DISK);
     mount_all(below, TC_COUNT(below));
-    if (mkdir("/image", 0755) < 0 || mkdir("/new", 0755) < 0 || mkdir("/upper/u", 0755) < 0 ||
-        mkdir("/upper/w", 0755) < 0)
+    if (mkdir("/new", 0755) < 0 || mkdir("/upper/u", 0755) < 0 || mkdir("/upper/w", 0755) < 0)
         fail("directories");
-    if (mount(TC_GUEST_DISK, "/image", TC_GUEST_FILE_SYSTEM, MS_RDONLY | MS_NOSUID | MS_NODEV,
-              NULL) < 0)
-        fail(TC_GUEST_DISK);
+    mount_image(TC_GUEST_IMAGE);
     if (mount("overlay", "/new", "overlay", MS_NOSUID | MS_NODEV,
-              "lowerdir=/image,upperdir=/upper/u,workdir=/upper/w") < 0)
+              "lowerdir=" TC_GUEST_IMAGE ",upperdir=/upper/u,workdir=/upper/w") < 0)
         fail("overlay");
-    if (chdir("/new") < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 ||
-        chdir("/") < 0)
+    enter("/new");
+}
+
+/* A runtime leaves its root for the container's, which nobody can leave the kernel's very first
+ * for: the same tree is mounted over that. */
+static void stay_here(void)
+{
+    if (mkdir("/new", 0755) < 0 || mount("/", "/new", NULL, MS_BIND, NULL) < 0)
         fail("root");
+    mount_image("/new" TC_GUEST_IMAGE);
+    enter("/new");
 }
 
 static void mount_system(void)
@@ -197,6 +217,8 @@ int main(int argc, char **argv)
     static const struct place first[] = {
         {"devtmpfs", "/dev", "mode=0755", MS_NOSUID},
     };
+    if (argc > 0 && strcmp(argv[0], TC_OCI_INIT) == 0)
+        tc_inner_main(argc, argv); /* the first program of a container in here */
     if (getpid() != 1) {
         (void)fprintf(stderr, TC_GUEST_LAST_WORD "the first program of a virtual machine, and "
                                                  "nothing to start by hand\n");
@@ -208,7 +230,11 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[argc - 1], TC_GUEST_TRY) == 0)
         end(TC_GUEST_RUNS, "");
     load_modules();
-    enter_image();
+    wait_for(TC_GUEST_DISK);
+    if (access(TC_GUEST_RUNTIME, X_OK) == 0)
+        stay_here();
+    else
+        enter_image();
     mount_system();
     wait_for(TC_GUEST_PORT);
     pid_t engine = fork();

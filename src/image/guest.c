@@ -103,8 +103,18 @@ static int make_initrd(int modules, struct tc_buf *ret, struct toolcage_error **
     if (r < 0)
         return r;
     tc_cpio_add(ret, "init", 0100755, program.data, program.len);
-    tc_cpio_end(ret);
     return ret->failed ? tc_fail_memory(err) : 0;
+}
+
+/* The first root once more, with a runtime; 0: none is installed here. */
+static int make_runtime(const struct tc_buf *initrd, struct tc_buf *ret,
+                        struct toolcage_error **err)
+{
+    ret->max = INITRD_MAX;
+    tc_buf_add(ret, initrd->data, initrd->len);
+    int r = tc_guest_runtime(ret, err);
+    tc_cpio_end(ret);
+    return r < 0 ? r : ret->failed ? tc_fail_memory(err) : r;
 }
 
 /* What a root caller's cages read has no owner of theirs. */
@@ -128,6 +138,8 @@ static int replace(struct tc_store *store, struct toolcage_error **err)
 int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf kernel = TC_BUF_INIT, initrd = TC_BUF_INIT, name = TC_BUF_INIT;
+    _autobuf_ struct tc_buf runtime = TC_BUF_INIT;
+    bool runs = false;
     _autofree_ char *version = NULL;
     int r = find_kernel(from, &version, err);
     if (r < 0)
@@ -142,8 +154,14 @@ int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_err
     tc_image_bar("first program", 1, STEPS);
     if (r == 0)
         r = make_initrd(modules, &initrd, err);
+    if (r == 0)
+        r = make_runtime(&initrd, &runtime, err);
     if (r < 0)
         return r;
+    runs = r > 0;
+    tc_cpio_end(&initrd);
+    if (initrd.failed)
+        return tc_fail_memory(err);
     tc_image_bar("writing", 2, STEPS);
     if (mkdirat(store->own, "guest", 0755) < 0)
         return fail_system("directory", err);
@@ -154,12 +172,16 @@ int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_err
         r = name.failed ? tc_fail_memory(err) : put(dir, VERSION, &name, err);
     if (r == 0)
         r = put(dir, "initrd", &initrd, err);
+    if (r == 0 && runs)
+        r = put(dir, "runtime", &runtime, err);
     if (r == 0)
         r = replace(store, err);
     tc_image_bar_end();
     if (r == 0)
-        tc_image_say("the guest is there: kernel %s, %zu KiB for its first program and modules",
-                     version, initrd.len >> 10);
+        tc_image_say("the guest is there: kernel %s, %zu KiB for its first program and modules%s",
+                     version, initrd.len >> 10,
+                     runs ? "; and crun, for containers in it"
+                          : "; without crun, so no containers in it");
     return r;
 }
 

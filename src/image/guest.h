@@ -41,6 +41,12 @@ int tc_guest_kernel(int dir, const char *path, struct tc_buf *ret, struct toolca
  * order of loading. What is not there, the kernel has built in. */
 int tc_guest_modules(int dir, struct tc_buf *archive, struct toolcage_error **err);
 
+/* ---- runtime.c ---- */
+
+/* A container runtime with what it is linked with, as files of an archive; 0: none is installed
+ * here. */
+int tc_guest_runtime(struct tc_buf *archive, struct toolcage_error **err);
+
 /* ---- cpio.c ---- */
 
 /* One more file or directory of an archive as the kernel reads it; the end comes last. */

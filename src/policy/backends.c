@@ -56,12 +56,13 @@ int tc_backend_strength(const char *name)
     return b ? b->strength : TC_STRENGTH_UNKNOWN;
 }
 
-/* The guest of a machine runs each call in a process cage, and so does who runs modules: these are
- * what such a call has anyway. */
+/* The guest of a machine runs each call in a process cage, or in a container; who runs modules does
+ * it in a process cage, too. */
 static const struct {
     const char *outer, *inner, *backend;
 } layers_of[] = {
     {"qemu", "process", "qemu"},
+    {"qemu", "oci", "qemu"},
     {"process", "wasm", "wasm"},
     {"process", "wasmedge", "wasmedge"},
 };
@@ -73,6 +74,11 @@ const char *tc_backend_of_layers(const struct tc_strv *layers)
             tc_streq(layers->items[1], layers_of[i].inner))
             return layers_of[i].backend;
     return NULL;
+}
+
+const char *tc_backend_within(const struct tc_strv *layers)
+{
+    return layers->count == 2 ? layers->items[1] : TC_BACKEND_DEFAULT;
 }
 
 /* The bit of a word; 0: it is none of them. */

@@ -42,6 +42,9 @@ const struct tc_backend *tc_backend_find(const char *name);
 int tc_backend_strength(const char *name);
 /* Whose cage is these, one within the other; NULL: no backend's of this version. */
 const char *tc_backend_of_layers(const struct tc_strv *layers);
+/* What the guest of a machine makes of a call, by the grant's layers; without any a process cage.
+ */
+const char *tc_backend_within(const struct tc_strv *layers);
 /* Must a person approve each call of this tier? NULL: no tier was said. */
 bool tc_tier_asks(const char *tier);
 /* What a tier or a risk stands for where the policy does not say. */

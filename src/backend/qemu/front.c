@@ -10,10 +10,12 @@
 #include <string.h>
 #include <toolcage/error.h>
 
+#include "backend/backend.h"
 #include "base/path.h"
 #include "cage/lower.h"
 #include "cage/system.h"
 #include "guest/guest.h"
+#include "policy/backends.h"
 #include "policy/settings.h"
 
 #define PLACE "/etc/toolcage"
@@ -154,6 +156,22 @@ static bool move_all_in(struct tc_plan *plan)
     return true;
 }
 
+/* A container has the image as its root; a process cage is in a guest whose system that is. */
+static int lower_within(const struct tc_grant *grant, struct tc_grant *inner, struct tc_plan *ret,
+                        struct toolcage_error **err)
+{
+    const struct tc_front *front = tc_front_find(tc_backend_within(&grant->layers));
+    if (!front)
+        return refuse("layers", "layers = [\"qemu\", \"process\"]",
+                      "no backend of this version runs inside a virtual machine's guest", err);
+    inner->image = strcmp(front->name, TC_BACKEND_DEFAULT) == 0 ? NULL : strdup(TC_GUEST_IMAGE);
+    if (!inner->image && strcmp(front->name, TC_BACKEND_DEFAULT) != 0)
+        return tc_fail_memory(err);
+    int r = front->lower(inner, ret, err);
+    free(TAKE(inner->image));
+    return r;
+}
+
 /* As on a machine whose system is the image and whose files are the call's. What changes is judged
  * outside. */
 static int lower_inner(const struct tc_grant *grant, struct tc_plan *ret,
@@ -163,7 +181,6 @@ static int lower_inner(const struct tc_grant *grant, struct tc_plan *ret,
     _autofree_ struct tc_fs_entry *fs = calloc(grant->fs_count + 1, sizeof(*fs));
     if (!fs)
         return tc_fail_memory(err);
-    inner.image = NULL;
     inner.fs = fs;
     inner.fs_count = 0;
     for (size_t i = 0; i < grant->fs_count; i++)
@@ -173,7 +190,7 @@ static int lower_inner(const struct tc_grant *grant, struct tc_plan *ret,
     inner.workspace = TC_WORKSPACE_BIND;
     inner.limits.disk_set = false;
     inner.collect = inner.caches = (struct tc_strv){0};
-    int r = tc_local_lower(&inner, "process", ret, err);
+    int r = lower_within(grant, &inner, ret, err);
     ret->limits.memory_any = false;
     ret->stream = TC_STREAM_ALL;
     ret->uid = TC_GUEST_ID;
@@ -205,7 +222,7 @@ static const struct {
     const char *name, *path;
 } files[] = {
     {"worker", PLACE "/toolcage-vm"}, {"kernel", PLACE "/kernel"}, {"initrd", PLACE "/initrd"},
-    {"disk", PLACE "/disk"},          {"from", PLACE "/machine"},
+    {"disk", PLACE "/disk"},          {"from", PLACE "/machine"},  {"runtime", PLACE "/runtime"},
 };
 
 /* Where nobody has looked for them yet, there is no call either, and the plan tells no more than
@@ -279,16 +296,20 @@ static bool add_kept(const struct tc_grant *grant, struct tc_plan *plan)
 static bool add_words(const struct tc_grant *grant, struct tc_plan *plan)
 {
     struct tc_strv *v = &plan->argv;
+    const char *within = tc_backend_within(&grant->layers);
+    bool runtime = tc_setting(&grant->machine, "runtime") != NULL;
     const char *vmm = tc_setting(&grant->machine, "vmm");
     return tc_strv_add(v, PLACE "/toolcage-vm") && word(v, "--vmm", vmm ? vmm : "") &&
-           word(v, "--kernel", PLACE "/kernel") && word(v, "--initrd", PLACE "/initrd") &&
+           word(v, "--kernel", PLACE "/kernel") &&
+           word(v, "--initrd", runtime ? PLACE "/runtime" : PLACE "/initrd") &&
            word(v, "--accel", by_processor(grant) ? "kvm" : "tcg") &&
            (is_try(grant) ||
             (word(v, "--disk", PLACE "/disk") && word(v, "--plan", PLACE "/plan"))) &&
            number(v, "--memory", guest_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0)) &&
            number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
-           add_grants(grant, v) && add_kept(grant, plan) && tc_strv_add(&plan->cwd, "/") &&
-           tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
+           add_grants(grant, v) && add_kept(grant, plan) &&
+           tc_strv_take(&plan->settings, tc_format("within=%s", within)) &&
+           tc_strv_add(&plan->cwd, "/") && tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
 }
 
 /* Time and output as the call's; the rest bounds the monitor. What processor time the tool itself

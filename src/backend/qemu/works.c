@@ -49,6 +49,13 @@ static bool by_processor(const struct tc_cage *cage)
     return false;
 }
 
+/* A container of the guest's, and not a process cage? */
+static bool is_contained(const struct tc_cage *cage)
+{
+    const char *within = tc_setting(&cage->plan->settings, "within");
+    return within && strcmp(within, "oci") == 0;
+}
+
 static bool carries(const struct tc_cage *cage)
 {
     for (size_t i = 0; i < cage->plan->mount_count; i++)
@@ -58,33 +65,45 @@ static bool carries(const struct tc_cage *cage)
     return false;
 }
 
+#define CHANGES \
+    "changes carried out of the virtual machine into a copy or layer of the call's own; "
+#define GRANTED "granted files alone are carried into the virtual machine; "
+
 static const char *file_mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
     if (!carries(cage))
         return "a virtual machine that is shown no path of the host";
     switch ((int)clause) {
     case TC_CLAUSE_FS_WRITE:
-        return "changes carried out of the virtual machine into a copy or layer of the call's own; "
-               "mount namespace, Landlock inside";
+        return is_contained(cage) ? CHANGES "container's mount namespace inside"
+                                  : CHANGES "mount namespace, Landlock inside";
     case TC_CLAUSE_FS_DENIED:
         return "left out of what is carried into the virtual machine";
     case TC_CLAUSE_FS_STEERING:
         return "not applied when the changes that the virtual machine sends are brought to the "
                "host";
     default:
-        return "granted files alone are carried into the virtual machine; mount namespace, "
-               "Landlock inside";
+        return is_contained(cage) ? GRANTED "container's mount namespace inside"
+                                  : GRANTED "mount namespace, Landlock inside";
     }
 }
 
-/* Both walls, the outer one first; what the guest's engine holds, it holds in the guest. */
+#define EMULATED "a virtual machine by emulation, in a process cage; "
+#define BY_KVM "a virtual machine by the processor's virtualisation (KVM), in a process cage; "
+
+/* Both walls, the outer one first. */
+static const char *machine_and_more(const struct tc_cage *cage)
+{
+    bool contained = is_contained(cage);
+    if (by_processor(cage))
+        return contained ? BY_KVM "a container of crun inside" : BY_KVM "a process cage inside";
+    return contained ? EMULATED "a container of crun inside" : EMULATED "a process cage inside";
+}
+
+/* What the guest's engine holds, it holds in the guest. */
 static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    static const char machine_and_cage[] =
-        "a virtual machine by emulation, in a process cage; a process cage inside";
-    static const char kvm_and_cage[] = "a virtual machine by the processor's virtualisation (KVM), "
-                                       "in a process cage; a process cage inside";
     switch ((int)clause) {
     case TC_CLAUSE_FS_READ:
     case TC_CLAUSE_FS_STAT:
@@ -112,7 +131,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     case TC_CLAUSE_LIMIT_OPEN_FILES:
         return "RLIMIT_NOFILE inside the machine";
     default:
-        return by_processor(cage) ? kvm_and_cage : machine_and_cage;
+        return machine_and_more(cage);
     }
 }
 

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""The conformance cases in a machine, for layers = ["qemu", "process"]: those that are seen from inside, and those of files, each in
+"""The conformance cases in a machine, for layers = ["qemu", "process"] or ["qemu", "oci"]: those that are seen from inside, and those of files, each in
 a copy of its own of the stage's tree. One boot for all that share a grant, so that a limit which ends a call has its own script
 (ends.py).
 
-usage: clauses.py TOOLCAGE self|ordinary PROBE"""
+usage: clauses.py TOOLCAGE self|ordinary PROBE process|oci"""
 import os
 import secrets
 import shutil
 import sys
 
-PROBE = os.path.abspath(sys.argv[3])
+PROBE, WITHIN = os.path.abspath(sys.argv[3]), sys.argv[4]
+LAYERS = ["qemu", WITHIN]
+WALL = {"process": "a process cage inside", "oci": "a container of crun inside"}[WITHIN]
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "conformance"))
 
 import scene  # noqa: E402
@@ -21,13 +23,13 @@ from stage import printed  # noqa: E402
 
 TOKEN = secrets.token_hex(16)
 TOOL = """[tool.c]
-layers = ["qemu", "process"]
+layers = ["qemu", "%s"]
 image = "small"
 filesystem = "none"
 memory = {{ max = "64MiB", by = "any" }}
 timeout = "240s"
 {}
-"""
+""" % WITHIN
 # What can be granted beside everything else without changing what the other cases see.
 SHARED = ("open_files", "disk")
 MARK = "@@"
@@ -52,14 +54,14 @@ def by_grant():
 # ---- files -----------------------------------------------------------------------------------------------
 
 FILES = """[tool.c]
-layers = ["qemu", "process"]
+layers = ["qemu", "%s"]
 image = "small"
 memory = {{ max = "64MiB", by = "any" }}
 disk = "8MiB"
 timeout = "240s"
 workspace = {{ mode = "copy", commit = "always" }}
 filesystem = {{ readable = ["{root}/r"], writable = ["{root}/w"], denied = [{denied}] }}
-"""
+""" % WITHIN
 
 
 def put(path, text, mode=0o644):
@@ -106,7 +108,7 @@ def run_files(cases):
     script = "".join(f"echo {MARK}; /bin/probe {' '.join(word.format(**names) for word in case['run'])} 2>&1\n" for case, names in staged)
     more = FILES.format(root=ROOT, denied=", ".join(f'"{path}"' for path in denied))
     answer = scene.call(script + "true", more=more, tool="c")
-    check(answer.code == 0 and answer.json.get("layers") == ["qemu", "process"], f"a machine runs {len(cases)} cases of files", answer)
+    check(answer.code == 0 and answer.json.get("layers") == LAYERS, f"a machine runs {len(cases)} cases of files", answer)
     said = printed(answer.json.get("stdout", {"text": ""})).split(MARK + "\n")[1:]
     check(len(said) == len(cases), "each of them to its end", said)
     for (case, names), text in zip(staged, said):
@@ -125,7 +127,8 @@ def run(grant, cases):
     script = "".join(f"echo {MARK}; /bin/probe {' '.join(case['run'])} 2>&1\n" for case in cases)
     lines = "\n".join(f"{key} = {value}" for key, value in grant.items())
     answer = scene.call(script + "true", more=TOOL.format(lines), tool="c")
-    check(answer.code == 0 and answer.json.get("layers") == ["qemu", "process"], f"a machine runs {len(cases)} cases", answer)
+    check(answer.code == 0 and answer.json.get("layers") == LAYERS, f"a machine runs {len(cases)} cases", answer)
+    check(WALL in answer.json["enforcement"]["priv.none"], "and names both walls", answer.json["enforcement"])
     said = printed(answer.json.get("stdout", {"text": ""})).split(MARK + "\n")[1:]
     check(len(said) == len(cases), "each of them to its end", said)
     for case, text in zip(cases, said):
@@ -144,5 +147,12 @@ ROOT = os.path.abspath("stage")
 run_files([case for case in CASES if is_of_files(case)])
 refused = scene.call("true", more=TOOL.format('unix_sockets = "own"'), tool="c")
 check(refused.code == 126 and refused.error.get("subject") == "unix_sockets", "net.unix: what no machine of this kind holds is refused by name", refused)
+if WITHIN == "oci":
+    kept = [scene.call("cat /proc/sys/kernel/random/uuid", more=TOOL.format(""), tool="c", backend="snapshot = true") for _ in range(2)]
+    check(all(one.code == 0 for one in kept) and kept[0].out != kept[1].out, "a machine that is kept goes on for a container, too", kept)
+    os.unlink(os.path.join(scene.store.store(), "guest/runtime"))
+    without = scene.call("true", more=TOOL.format(""), tool="c")
+    check(without.code == 125 and without.error.get("subject") == "crun" and "build guest" in without.error.get("hint", ""),
+          "a guest that was built where there is no runtime is refused by name", without)
 check(not scene.monitors(), "nothing is left", scene.monitors())
 finish()
