@@ -98,14 +98,14 @@ static void break_off(struct talk *t, const char *how)
 static void fail_ended(struct talk *t)
 {
     _autofree_ char *words = tc_console_last_words(&t->console);
-    const char *how = tc_console_has(&t->console, "Kernel panic") ? "the guest's kernel panicked"
+    const char *how = tc_console_has(&t->console, "Kernel panic")
+                          ? "the guest's kernel panicked before the call had ended"
                       : tc_console_has(&t->console, TC_GUEST_LAST_WORD)
                           ? "the guest cannot serve calls"
-                      : t->hello ? "the machine was switched off"
+                      : t->hello ? "the machine was switched off before the call had ended"
                                  : "the machine does not start";
     _autofree_ char *message =
-        tc_format("%s before the call had ended%s%s", how,
-                  words && *words ? "; its last words: " : "", words ? words : "");
+        tc_format("%s%s%s", how, words && *words ? "; its last words: " : "", words ? words : "");
     fail(t, TOOLCAGE_EBACKEND, t->hello ? "machine" : "boot", "guest",
          t->hello ? "a tool may have ended its machine; more memory may help"
                   : "toolcage image build guest makes kernel and first program anew",
@@ -370,9 +370,9 @@ static void answer(struct talk *t, const struct pollfd *p)
 static void look_at_clock(struct talk *t)
 {
     int64_t now = tc_now_us();
-    if (!t->hello && now > t->boot_until_us)
+    if (!t->hello && now > t->boot_until_us && now > t->boot_until_us + tc_vm_waited_us(t->vm->pid))
         fail(t, TOOLCAGE_EBACKEND, "boot", "guest",
-             "the machine may be busy: fewer calls at once, or a longer timeout",
+             "toolcage image build guest makes kernel and first program anew",
              "the guest did not start in time");
     else if (tc_frames_cut(&t->frames) && t->told == t->shown.len &&
              now > t->heard_us + t->options->stall_ms * 1000)

@@ -44,7 +44,8 @@ void tc_vm_try(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc_
     struct tc_console console = {.len = 0};
     struct pollfd p = {.fd = vm->console, .events = POLLIN};
     int64_t until = tc_now_us() + o->boot_ms * 1000;
-    while (!runs(&console) && !tc_console_stuck(&console) && !console.ended && tc_now_us() < until)
+    while (!runs(&console) && !tc_console_stuck(&console) && !console.ended &&
+           (tc_now_us() < until || tc_now_us() < until + tc_vm_waited_us(vm->pid)))
         if (poll(&p, 1, LOOK_MS) > 0)
             tc_console_read(&console, vm->console);
     if (runs(&console))

@@ -24,7 +24,7 @@
 /* What a machine needs beside its tools' memory: the guest's kernel and engine; and its monitor,
  * with the code that it translates. */
 enum { MIB = 1 << 20, GUEST_MIB = 128, MONITOR_MIB = 384, FILES_MIB = 1024 };
-enum { THREADS = 32, FILES = 256, BOOT_MS = 60000, CPUS_MAX = 16 };
+enum { THREADS = 32, FILES = 256, BOOT_MS = 30000, CPUS_MAX = 16 };
 
 static int refuse(const char *subject, const char *hint, const char *message,
                   struct toolcage_error **err)

@@ -76,7 +76,7 @@ def start(script, more="", emulation="true", tool="t", timeout="240s", backend="
 
 
 def end(process, stdin=None):
-    out, err = process.communicate(stdin, timeout=280)
+    out, err = process.communicate(stdin, timeout=1000)
     return store.Answer(subprocess.CompletedProcess([], process.returncode, out, err))
 
 
