@@ -498,10 +498,19 @@ void tc_ready_leave(struct tc_process_cage *p)
         drop(r);
 }
 
+/* A second call that came before has had one made. */
+static void grant(struct tc_ready *like)
+{
+    if (find(&like->key))
+        let_go(like);
+    else
+        make(like);
+}
+
 int64_t tc_ready_tick(int64_t now)
 {
     if (wish && now >= wish->until_us)
-        make(TAKE(wish)); /* none came before the second call */
+        grant(TAKE(wish));
     int64_t next = wish ? wish->until_us : 0;
     size_t fresh = 0; /* the newest come first */
     for (const struct tc_ready *r = ready; r && r->until_us > now; r = r->next) {

@@ -65,10 +65,12 @@ def files(s):
              (("show", "/etc/toolcage/module.wasm"), 1, ""), (("put", "/tmp/x", "x"), 0, ""), (("show", "/tmp/x"), 1, "")]
     cold = Engine(s, files=f'{{ readable = ["{s.data}"], writable = ["{s.ws}"], denied = ["{s.ws}/hidden"] }}', more='denials = "paths"')
     for words, code, said in cases:
-        engine.one_worker()
+        worker = engine.one_worker()
+        there = engine.workers()
         answer = engine.call("a", *words)
         same = cold.call("a", *words)
-        check(was_ready(answer) and not was_ready(same), f"{' '.join(words)}: by a worker, and without", (answer, same))
+        check(was_ready(answer) and not was_ready(same), f"{' '.join(words)}: by a worker, and without",
+              (worker, there, start_time(worker), engine.workers(), answer["timings"], same["timings"]))
         check((answer["exit_code"], text(answer)) == (code, said) == (same["exit_code"], text(same)), "the answer is the same", (answer, same))
     check(s.read("ws/new") == b"written" and s.read("data/x") == b"read" and s.read("ws/.git/config") == b"[core]\n", "and so are the files")
     answer = engine.call("a", "put", f"{s.ws}/changed", "x")

@@ -101,10 +101,9 @@ class Engine:
         before = [] if again else self.workers()
         self.call(tool, "echo")
 
-        def found():
-            return next((pid for pid in self.workers() if pid not in before and waits(pid)), None)
-        until(found, 20)
-        return found()
+        found = []  # by one look: at the next it may not sleep for a moment
+        until(lambda: found.extend(pid for pid in self.workers() if pid not in before and waits(pid)) or found, 20)
+        return found[0] if found else None
 
     def close(self):
         lib.toolcage_engine_unref(self.handle)
