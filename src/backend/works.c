@@ -7,6 +7,7 @@
 #include "backend/backend.h"
 #include "backend/engine/works.h"
 #include "backend/fake_works.h"
+#include "backend/landlock/works.h"
 #include "backend/oci/works.h"
 #include "backend/process/works.h"
 #include "backend/qemu/works.h"
@@ -14,9 +15,9 @@
 #include "cage/slots.h"
 
 static const struct tc_works *const all[] = {
-    &tc_process_works,    &tc_oci_works,        &tc_podman_works, &tc_docker_works,
-    &tc_containerd_works, &tc_gvisor_works,     &tc_wasm_works,   &tc_wasmedge_works,
-    &tc_qemu_works,       &tc_unconfined_works, &tc_fake_works};
+    &tc_process_works,  &tc_landlock_works,   &tc_oci_works,        &tc_podman_works,
+    &tc_docker_works,   &tc_containerd_works, &tc_gvisor_works,     &tc_wasm_works,
+    &tc_wasmedge_works, &tc_qemu_works,       &tc_unconfined_works, &tc_fake_works};
 
 const struct tc_machine *const tc_machine = &tc_local_machine;
 

@@ -86,7 +86,7 @@ static bool all_private(const struct tc_cage *cage)
             !tc_process_copied(cage->plan, item))
             return false;
     }
-    return !p->shared;
+    return !p->trees.unmounted;
 }
 
 int tc_process_limits(struct tc_cage *cage)
@@ -107,8 +107,8 @@ int tc_process_limits(struct tc_cage *cage)
     bool grouped = p->group != NULL;
     if (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_MEMORY))
         add_limit(p, list, RLIMIT_DATA, l->memory);
-    /* without a user namespace it would count every process of the user */
-    if (!p->shared && (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_PIDS)))
+    bool countable = !p->form || !p->form->host_users;
+    if (countable && (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_PIDS)))
         add_limit(p, list, RLIMIT_NPROC, l->pids + 1);
     p->box.limits = list;
     return 0;

@@ -51,8 +51,19 @@ struct tc_stages {
     const struct tc_stages *inner; /* whoever comes after it on the same socket; NULL: nobody */
 };
 
+/* What PID 1 does about all that the tool has started. In the child: no allocation. */
+struct tc_rest {
+    int (*adopt)(void);                     /* before there is any; -1: PID 1 ends */
+    int (*enter)(const struct tc_box *box); /* in the tool, its last wall; -1 with errno */
+    void (*terminate)(const struct tc_box *box, pid_t tool); /* passes SIGTERM on */
+    bool (*end)(void);   /* until nothing is left; false: that cannot be said */
+    void (*leave)(void); /* PID 1 gives up */
+    bool watches;        /* nobody ends PID 1 with the helper: it looks often */
+};
+
 struct tc_box {
     const struct tc_stages *stages; /* NULL: those of a process cage */
+    const struct tc_rest *rest;     /* NULL: what a PID namespace takes with it */
     int report;                     /* our end of the report socket */
     int helper;                     /* the helper's end, of which the child has a copy at first */
     /* Cloned ahead: waits for its call where the table of stages says so. The box then lies in
@@ -80,10 +91,7 @@ struct tc_box {
     /* In place of them, a terminal in a devpts of the cage's own; its other end is sent out. */
     bool terminal;
     uint16_t rows, columns;
-    /* No namespaces: the tool goes under the Landlock ruleset, and PID 1, which then is none, stays
-     * outside of it. */
-    bool shared;
-    int ruleset;
+    int ruleset;      /* of Landlock, for the tool alone: tc_stage_ruleset(); else unused */
     int landlock_abi; /* 0: the kernel has none */
     const struct sock_fprog *filter;
     const struct sock_fprog *changed; /* the same where the policy changes it; NULL: static */
@@ -138,7 +146,7 @@ _Noreturn void tc_box_go(const struct tc_box *box);
 /* PID 1 after every wall stands: starts the tool, forwards signals, reaps, reports. */
 _Noreturn void tc_box_init(const struct tc_box *box);
 
-/* PID 1 could not start the tool; a tool without namespaces could not be put under Landlock. */
+/* PID 1 could not start the tool; the tool could not be put under the box's ruleset. */
 enum { TC_BOX_STAGE_FORK = -1, TC_BOX_STAGE_RULESET = -2 };
 
 /* PID 1's exit code when what the tool came to could not be reported; the tool's own is not known

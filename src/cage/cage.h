@@ -88,6 +88,11 @@ struct tc_local_form {
     /* The words for how it holds a clause; "" or NULL: not at all. */
     const char *(*mechanism)(const struct tc_cage *cage, enum tc_clause clause);
     void *own; /* what the backend keeps for this cage: tc_process_cage.own */
+    /* How its first process comes to be, 0, or -1 with the failure written; NULL: it waits already,
+     * or is cloned into namespaces of its own. */
+    int (*begin)(struct tc_cage *cage);
+    bool init_exits; /* it is tc_box_init(), whose exit code says whether it was mute */
+    bool host_users; /* a limit by user would count what the user has outside of the cage, too */
     /* Where PID 1 is a program of its own: all of the box of the process that is cloned for it, but
      * for the root and the report socket. 0, or -1 with the failure written. Then the orders go by
      * the socket: 0, or -1 with errno. NULL: what is cloned has the cage's own box. */
@@ -138,7 +143,6 @@ struct tc_process_cage {
     struct tc_box box;
     struct tc_child child;
     struct tc_seccomp_changes *changes; /* of the profile; in the arena. NULL: none */
-    bool shared;                        /* no namespaces: Landlock and seccomp alone */
     struct tc_looks looks;
     int64_t asked_us;       /* when it was asked to end everything; 0: not yet */
     int64_t seen_cpu_us;    /* the last sample */
@@ -162,6 +166,9 @@ void tc_process_ahead(void);
 int64_t tc_process_tick(int64_t now_us);
 int tc_process_lease(struct tc_cage *cage);
 int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form);
+/* The record alone, and how long its preparation may take: for who leases nothing. */
+int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form);
+enum tc_pace tc_local_pace(const struct tc_cage *cage);
 int tc_process_prepare(struct tc_cage *cage);
 /* What is left of it when the files are there. */
 int tc_process_complete(struct tc_cage *cage);
@@ -193,6 +200,10 @@ int tc_events_report(struct tc_cage *cage, int fd);
 int tc_process_run(struct tc_cage *cage);
 /* spawn.c */
 int tc_process_start(struct tc_cage *cage);
+/* For tc_local_form.begin: a copy of the helper, in the helper's namespaces; and one that brings
+ * the first process and has the prepared root for it. */
+int tc_process_fork(struct tc_cage *cage);
+int tc_process_fork_apart(struct tc_cage *cage);
 /* Of what is the tool's our copies go, once its first process has its own; a cage that is apart
  * keeps them until it says so. */
 void tc_process_close_ends(struct tc_cage *cage);
@@ -201,12 +212,8 @@ void tc_process_reap(struct tc_cage *cage);
 /* probe.c */
 bool tc_process_trial(struct tc_plan *ret);
 void tc_process_probe(const struct tc_cage *trial, struct tc_outcome *outcome);
-/* shared.c: full cages, or the form without namespaces where the policy says so and nothing else
- * can be built */
-int tc_process_choose(struct tc_cage *cage);
-int tc_shared_prepare(struct tc_cage *cage);
-/* The words for how the form holds a clause; NULL: not at all. */
-const char *tc_shared_mechanism(const struct tc_cage *cage, enum tc_clause clause);
+/* place.c: is it sure that no cage with namespaces can be built here, ever? */
+bool tc_place_forbids(void);
 /* enforce.c */
 int tc_process_enforced(struct tc_cage *cage);
 

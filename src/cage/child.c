@@ -28,7 +28,6 @@
 #include "linux/mounts.h"
 #include "linux/privileges.h"
 #include "linux/seccomp_filter.h"
-#include "linux/seccomp_shared.h"
 #include "policy/clauses.h"
 #include "policy/system_paths.h"
 
@@ -385,9 +384,7 @@ static int keep_report(int last)
     return tc_close_range((unsigned)last + 1, ~0U, 0);
 }
 
-/* 0, 1 and 2 are the call's own pipes or its terminal, 3 is the report socket (closed by exec), and
- * nothing else is. */
-int tc_stage_descriptors(const struct tc_box *box)
+static int place_streams(const struct tc_box *box)
 {
     /* the helper always has 0 to 4 open, so none of these is below 5; ahead of its call the child
      * has 0 to 3, and was handed the box's before it opened a terminal */
@@ -395,16 +392,25 @@ int tc_stage_descriptors(const struct tc_box *box)
     for (int i = 0; i < 3; i++)
         if (dup2(box->terminal ? terminal : ends[i], i) < 0)
             return -1;
-    if (box->talks)
-        return dup2(box->talk, TC_BOX_TALK) < 0 ? -1 : keep_report(TC_BOX_TALK);
-    if (!box->shared)
+    return 0;
+}
+
+/* 0, 1 and 2 are the call's own pipes or its terminal, 3 is the report socket (closed by exec), and
+ * nothing else is. */
+int tc_stage_descriptors(const struct tc_box *box)
+{
+    if (place_streams(box) < 0)
+        return -1;
+    if (!box->talks)
         return keep_report(TC_BOX_REPORT);
-    if (dup3(report, TC_BOX_REPORT, O_CLOEXEC) < 0)
+    return dup2(box->talk, TC_BOX_TALK) < 0 ? -1 : keep_report(TC_BOX_TALK);
+}
+
+int tc_stage_ruleset(const struct tc_box *box)
+{
+    if (place_streams(box) < 0 || dup3(box->ruleset, TC_BOX_RULESET, O_CLOEXEC) < 0)
         return -1;
-    report = TC_BOX_REPORT;
-    if (dup3(box->ruleset, TC_BOX_RULESET, O_CLOEXEC) < 0)
-        return -1;
-    return tc_close_range(TC_BOX_RULESET + 1, ~0U, 0);
+    return keep_report(TC_BOX_RULESET);
 }
 
 /* Set after the last change of credentials, which would clear it; then look whether the parent went
@@ -463,27 +469,6 @@ int tc_stage_filter(const struct tc_box *box)
     int rc = tc_send(TC_BOX_REPORT, &said, sizeof(said), &listener, 1);
     (void)close(listener);
     return rc;
-}
-
-/* Without namespaces of its own the caller is an ordinary user with no capabilities, or the helper
- * stands in a user namespace and has them there. */
-static int drop_shared(const struct tc_box *box)
-{
-    (void)box;
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return -1;
-    if (prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0) < 0 && geteuid() == 0)
-        return -1;
-    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || tc_clear_capabilities() < 0)
-        return -1;
-    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-}
-
-/* What mounts and namespaces would stop; the other filter comes after it, because it reports. */
-static int raise_second_filter(const struct tc_box *box)
-{
-    (void)box;
-    return tc_seccomp_install(tc_seccomp_shared(), false);
 }
 
 /* ---- in a container that somebody else has made
@@ -609,27 +594,11 @@ static const struct tc_stage contained[] = {
 const struct tc_stages tc_contained_stages = {contained, TC_COUNT(contained), 100, tc_box_init,
                                               NULL};
 
-/* Without namespaces. Landlock comes last, in the tool alone (init.c): PID 1 stays outside of it,
- * so that no signal of the tool reaches it, and so that it sees whom it has to end. */
-static const struct tc_stage shared[] = {
-    {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},
-    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},
-    {"privileges", drop_shared, TC_CLAUSE_PRIV_NONE}, /* Landlock and seccomp need no_new_privs */
-    {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN},
-    {"rlimits", tc_stage_rlimits, TC_CLAUSE_LIMIT_OPEN_FILES},
-    {"second filter", raise_second_filter, TC_CLAUSE_FS_WRITE},
-    {"seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},
-};
-
-static const struct tc_stages shared_stages = {shared, TC_COUNT(shared), 100, tc_box_init, NULL};
-static const struct tc_stages whole_stages = {whole, TC_COUNT(whole), 0, tc_box_init,
-                                              &shared_stages};
+static const struct tc_stages whole_stages = {whole, TC_COUNT(whole), 0, tc_box_init, NULL};
 
 static const struct tc_stages *stages_of(const struct tc_box *box)
 {
-    if (box->stages)
-        return box->stages;
-    return box->shared ? &shared_stages : &whole_stages;
+    return box->stages ? box->stages : &whole_stages;
 }
 
 static const struct tc_stage *find_stage(const struct tc_stages *tables, int stage)

@@ -191,8 +191,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     if (p->ready && cage->plan->calls &&
         (clause == TC_CLAUSE_FS_READ || clause == TC_CLAUSE_FS_WRITE))
         return "mount namespace without paths; a root made for the call, by descriptor";
-    return p->shared ? tc_shared_mechanism(cage, clause)
-                     : tc_process_mechanism(p->host, clause, p->group != NULL);
+    return tc_process_mechanism(p->host, clause, p->group != NULL);
 }
 
 int tc_process_enforced(struct tc_cage *cage)

@@ -21,8 +21,58 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cage/box.h"
-#include "cage/orphans.h"
-#include "linux/landlock_rules.h"
+
+/* ---- in a PID namespace: the kernel ends the rest with PID 1 ---- */
+
+static int adopt_nothing(void)
+{
+    return 0;
+}
+
+static int enter_nothing(const struct tc_box *box)
+{
+    (void)box;
+    return 0;
+}
+
+/* A shell at a terminal ends when that hangs up, and ignores SIGTERM; who is stopped hears nothing.
+ */
+static void terminate_all(const struct tc_box *box, pid_t tool)
+{
+    (void)tool;
+    (void)kill(-1, SIGTERM);
+    if (box->terminal && kill(-1, SIGHUP) == 0)
+        (void)kill(-1, SIGCONT);
+}
+
+/* A process that is being forked while the signal goes round dies with its parent's. Who has no
+ * children is alone: an orphan would be its child. To ask is cheaper than a signal to all, for
+ * which the kernel goes through every process of the machine. */
+static bool end_all(void)
+{
+    while (waitpid(-1, NULL, WNOHANG) >= 0) {
+        (void)kill(-1, SIGKILL);
+        (void)waitpid(-1, NULL, 0);
+    }
+    return true;
+}
+
+static void leave_all(void)
+{
+}
+
+static const struct tc_rest namespaced = {.adopt = adopt_nothing,
+                                          .enter = enter_nothing,
+                                          .terminate = terminate_all,
+                                          .end = end_all,
+                                          .leave = leave_all};
+
+static const struct tc_rest *rest_of(const struct tc_box *box)
+{
+    return box->rest ? box->rest : &namespaced;
+}
+
+/* ---- the tool, and its end ---- */
 
 /* Shared with the tool until its exec: neither a start nor an end that nobody was told of counts.
  */
@@ -81,7 +131,7 @@ static _Noreturn void become_tool(const struct tc_box *box)
         say(TC_REPORT_FAILED, errno);
         _exit(1);
     }
-    if (box->shared && tc_landlock_restrict(TC_BOX_RULESET) < 0) {
+    if (rest_of(box)->enter(box) < 0) {
         say_at(TC_BOX_STAGE_RULESET, TC_REPORT_FAILED, errno);
         _exit(1);
     }
@@ -103,14 +153,6 @@ static bool reap(pid_t tool, int *status)
         }
     }
     return ended;
-}
-
-/* The kernel ends the rest with PID 1; who only stands for it has to do that. */
-static _Noreturn void give_up(bool shared)
-{
-    if (shared)
-        (void)tc_orphans_end();
-    _exit(1);
 }
 
 enum { WATCH_US = 1000000, WATCH_OFTEN_US = 100000 };
@@ -135,8 +177,8 @@ static bool look_for_segments(int64_t most)
     return false;
 }
 
-/* Has the helper gone? Without namespaces no parent-death signal is set, because it would end us
- * before we could end the tool. With them it is lost when the helper dies before it is set, and the
+/* Has the helper gone? Who has to end the rest itself has no parent-death signal set, because it
+ * would end before it could. Else that is lost when the helper dies before it is set, and the
  * helper's end of the socket may stay open a moment longer, in a spawner that dies with it. */
 static bool alone(void)
 {
@@ -151,37 +193,24 @@ static int wait_signal(const sigset_t *set, const struct tc_box *box, bool often
     int64_t left = often ? WATCH_OFTEN_US : WATCH_US;
     if (box->last_us && box->last_us - tc_now_us() < left)
         left = box->last_us - tc_now_us();
-    if (left <= 0 || alone())
-        give_up(box->shared);
+    if (left <= 0 || alone()) {
+        rest_of(box)->leave();
+        _exit(1);
+    }
     struct timespec patience = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
     return sigtimedwait(set, NULL, &patience);
 }
 
-/* The helper takes the result when it hears of the end, so nothing of the tool's may run then. A
- * process that is being forked while the signal goes round dies with its parent's. */
-static void end_rest(bool shared)
+/* The helper takes the result when it hears of the end, so nothing of the tool's may run then. */
+static _Noreturn void finish(int status, const struct tc_rest *rest)
 {
-    if (shared && !tc_orphans_end())
-        _exit(1); /* it cannot be said that nothing runs any more */
-    if (shared)
-        return;
-    /* who has no children is alone: an orphan would be its child. To ask is cheaper than a signal
-     * to all, for which the kernel goes through every process of the machine. */
-    while (waitpid(-1, NULL, WNOHANG) >= 0) {
-        (void)kill(-1, SIGKILL);
-        (void)waitpid(-1, NULL, 0);
-    }
-}
-
-static _Noreturn void finish(int status, bool shared)
-{
-
     struct rusage used;
-    if (mute && !shared)
+    if (mute) {
+        rest->leave();
         _exit(TC_BOX_MUTE);
-    end_rest(shared);
-    if (mute)
-        _exit(TC_BOX_MUTE);
+    }
+    if (!rest->end())
+        _exit(1);
     (void)getrusage(RUSAGE_CHILDREN, &used);
     send_report(&(struct tc_report){
         .kind = TC_REPORT_EXITED,
@@ -193,31 +222,15 @@ static _Noreturn void finish(int status, bool shared)
     _exit(0);
 }
 
-/* SIGTERM goes to all; without namespaces to the tool's own group and to who was orphaned. A shell
- * at a terminal ends when that hangs up, and ignores SIGTERM; who is stopped hears nothing. */
-static void pass_on(pid_t tool, const struct tc_box *box)
-{
-    if (!box->shared) {
-        (void)kill(-1, SIGTERM);
-        if (box->terminal && kill(-1, SIGHUP) == 0)
-            (void)kill(-1, SIGCONT);
-        return;
-    }
-    (void)kill(-tool, SIGTERM);
-    tc_orphans_signal(SIGTERM);
-}
-
 void tc_box_init(const struct tc_box *box)
 {
-    bool shared = box->shared;
+    const struct tc_rest *rest = rest_of(box);
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGCHLD);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, TC_BOX_END);
-    if (shared && tc_orphans_adopt() < 0)
-        _exit(1);
-    if (sigprocmask(SIG_SETMASK, &set, NULL) < 0)
+    if (rest->adopt() < 0 || sigprocmask(SIG_SETMASK, &set, NULL) < 0)
         _exit(1);
     /* no copy of our memory, which exec would throw away at once; we sleep until that exec */
     pid_t tool = vfork();
@@ -233,13 +246,13 @@ void tc_box_init(const struct tc_box *box)
     if (box->talks)
         (void)close(TC_BOX_TALK);
     for (bool look = box->segments > 0;;) {
-        int status = 0, sig = wait_signal(&set, box, shared || look);
+        int status = 0, sig = wait_signal(&set, box, rest->watches || look);
         look = look && look_for_segments(box->segments);
         if (sig == SIGTERM)
-            pass_on(tool, box);
+            rest->terminate(box, tool);
         if (sig == TC_BOX_END)
-            finish(SIGKILL, shared);
+            finish(SIGKILL, rest);
         if (reap(tool, &status))
-            finish(status, shared);
+            finish(status, rest);
     }
 }

@@ -92,7 +92,7 @@ int64_t tc_limits_segments(const struct tc_cage *cage)
     /* PID 1 stands under the tool's filter: what the policy takes away is refused to it, too, and
      * would be listed as the tool's */
     bool can = !tc_strv_has(&cage->plan->syscalls_deny, "shmctl");
-    return l->memory_any && !p->shared && can && is_sampled(p) ? l->memory : 0;
+    return l->memory_any && can && is_sampled(p) ? l->memory : 0;
 }
 
 /* What its processes share now; 0 where the kernel bounds it. */

@@ -313,7 +313,7 @@ int64_t tc_process_tick(int64_t now)
 }
 
 /* What may be written is searched, and perhaps copied. */
-static enum tc_pace pace(const struct tc_cage *cage)
+enum tc_pace tc_local_pace(const struct tc_cage *cage)
 {
     enum tc_pace most = TC_PACE_QUICK;
     if (cage->plan->image || cage->plan->session || tc_plan_inspects(cage->plan))
@@ -337,11 +337,8 @@ int tc_process_lease(struct tc_cage *cage)
 
 static int check_broker(struct tc_cage *cage)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
     const char *fix = "set unix_sockets = \"none\", or run it where namespaces can be made";
-    const char *lack = p->shared ? "without namespaces toolcage cannot connect in place of the "
-                                   "tool"
-                                 : tc_broker_lacks(&fix);
+    const char *lack = tc_broker_lacks(&fix);
     if (!lack)
         return 0;
     return tc_cage_fail(
@@ -350,7 +347,7 @@ static int check_broker(struct tc_cage *cage)
         TC_CLAUSE_NET_UNIX, "%s", lack);
 }
 
-int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
+int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form)
 {
     struct tc_process_cage *p = calloc(1, sizeof(*p));
     if (!p)
@@ -366,13 +363,17 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
     p->own = form ? form->own : NULL;
     p->child.report = p->child.theirs = p->child.pidfd = p->child.first_pidfd = p->box.root = -1;
     p->box.out = p->box.err = p->box.image = p->looks.oom_fd = -1;
-    if ((form ? tc_process_host_get(cage->outcome, &p->host) : tc_process_choose(cage)) < 0)
+    return 0;
+}
+
+int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
+{
+    if (tc_local_new(cage, form) < 0 ||
+        tc_process_host_get(cage->outcome, &TC_PRIV(cage)->host) < 0)
         return -1;
-    cage->pace = pace(cage);
+    cage->pace = tc_local_pace(cage);
     if (cage->plan->unix_sockets && check_broker(cage) < 0)
         return -1;
-    if (p->shared)
-        return 0;
     if (take_leases(cage) < 0)
         return -1;
     /* early, because what it makes for the cage is waited for in a worker */
@@ -420,8 +421,6 @@ int tc_process_prepare(struct tc_cage *cage)
     tc_trees_open(&p->trees, cage->plan);
     if (tc_session_open(cage) < 0)
         return -1;
-    if (p->shared)
-        return tc_process_resolve(cage) < 0 ? -1 : tc_shared_prepare(cage);
     if (tc_process_resolve(cage) < 0 || check_planting(cage) < 0 || tc_process_storage(cage) < 0 ||
         tc_process_drawers(cage) < 0 || tc_workspace_alone(cage) < 0)
         return -1;
@@ -434,10 +433,8 @@ int tc_process_prepare(struct tc_cage *cage)
 int tc_process_complete(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    if (!p->shared && open_root(cage) < 0)
-        return -1;
-    if (tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0 || tc_proxy_start(cage) < 0 ||
-        tc_trust_show(cage) < 0)
+    if (open_root(cage) < 0 || tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0 ||
+        tc_proxy_start(cage) < 0 || tc_trust_show(cage) < 0)
         return -1;
     p->box.terminal = cage->plan->terminal;
     p->box.rows = cage->plan->rows;

@@ -198,7 +198,7 @@ int tc_proxy_start(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_plan *plan = cage->plan;
     const char *lack = NULL;
-    if (p->proxy || (!plan->net_count && (!plan->asks_network || p->shared)))
+    if (p->proxy || (!plan->net_count && !plan->asks_network))
         return 0;
     bool ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
     _autofd_ int program = look(&lack);

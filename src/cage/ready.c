@@ -246,7 +246,7 @@ static bool is_near(const struct tc_process_cage *p)
         if (tc_path_within(TC_PLACE_OWN, p->trees.items[i].path) &&
             tc_process_remote_fs(p->trees.items[i].fd))
             return false;
-    return !p->shared;
+    return true;
 }
 
 bool tc_ready_next(const struct tc_cage *cage)

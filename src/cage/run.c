@@ -7,14 +7,13 @@
 #include "cage/slots.h"
 #include "cage/spare.h"
 
-/* Will the tool's next call want the same root? Not where an argument says what is mounted, nor
- * where there is no root. */
+/* Will the tool's next call want the same root? Not where an argument says what is mounted. */
 static bool comes_again(const struct tc_cage *cage)
 {
     for (size_t i = 0; i < cage->plan->mount_count; i++)
         if (cage->plan->mounts[i].bound)
             return false;
-    return !TC_PRIV(cage)->shared;
+    return true;
 }
 
 /* A clause that nothing holds is found before anything runs. */

@@ -21,17 +21,6 @@
 #include "workspace/journal.h"
 #include "workspace/session.h"
 
-enum { PATIENCE_MS = 2000 };
-
-/* What is no PID 1 has to end the rest itself, and gets time for it. */
-static int end_signal(struct tc_process_cage *p)
-{
-    int64_t now = tc_now_us();
-    if (p->shared && !p->asked_us)
-        p->asked_us = now;
-    return p->shared && now - p->asked_us < PATIENCE_MS * 1000 ? TC_BOX_END : SIGKILL;
-}
-
 /* PID 1 is our child and not yet reaped, so the pid is its own. It passes SIGTERM on to everybody;
  * when it is killed the kernel ends the rest. */
 void tc_local_signal(struct tc_cage *cage, bool at_once)
@@ -43,9 +32,7 @@ void tc_local_signal(struct tc_cage *cage, bool at_once)
         tc_limits_end(cage);
         tc_proxy_kill(cage);
     }
-    (void)kill(p->child.pid, at_once ? end_signal(p) : SIGTERM);
-    if (p->shared) /* somebody outside may have stopped it */
-        (void)kill(p->child.pid, SIGCONT);
+    (void)kill(p->child.pid, at_once ? SIGKILL : SIGTERM);
 }
 
 /* Who watches the time from inside ends by this signal, as the kernel's own limit would. */

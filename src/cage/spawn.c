@@ -116,7 +116,7 @@ static int open_report(struct tc_cage *cage)
     return 0;
 }
 
-static int start_shared(struct tc_cage *cage)
+int tc_process_fork(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     if (open_report(cage) < 0)
@@ -127,12 +127,11 @@ static int start_shared(struct tc_cage *cage)
     return p->child.pid < 0 ? fail_system(cage, "process") : 0;
 }
 
-/* What is started is who brings the first process. */
-static int start_apart(struct tc_cage *cage)
+int tc_process_fork_apart(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     p->box.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
-    return p->box.root < 0 ? fail_root(cage) : start_shared(cage);
+    return p->box.root < 0 ? fail_root(cage) : tc_process_fork(cage);
 }
 
 static int clone_cold(struct tc_cage *cage, const struct tc_box *box)
@@ -174,7 +173,7 @@ static void tell_observer(struct tc_process_cage *p)
     const struct tc_box *box = &p->box;
     p->observer.of = (struct tc_observed){.watch = box->watch,
                                           .unix_sockets = box->unix_sockets,
-                                          .mounts = !p->shared,
+                                          .mounts = !p->trees.unmounted,
                                           .uid = box->uid,
                                           .gid = box->gid,
                                           .clear_groups = box->wait_for_maps,
@@ -192,8 +191,7 @@ int tc_process_start(struct tc_cage *cage)
     if (l->timeout_ms)
         p->box.last_us = cage->begun_us + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;
     bool apart = p->form && p->form->apart;
-    int rc = p->shared                             ? start_shared(cage)
-             : apart                               ? start_apart(cage)
+    int rc = p->form && p->form->begin             ? p->form->begin(cage)
              : tc_ready_go(cage) || tc_spare_go(p) ? 0
                                                    : start_cold(cage);
     cage->exit_fd = p->child.pid > 0 ? p->child.pidfd : -1;
@@ -401,7 +399,7 @@ int tc_process_event(struct tc_cage *cage)
  * memory. */
 static bool lost_word(const struct tc_process_cage *p, int status)
 {
-    if (!p->form)
+    if (!p->form || p->form->init_exits)
         return WEXITSTATUS(status) == TC_BOX_MUTE;
     bool killed = p->asked_us || (p->group && tc_cgroup_oomed(p->group));
     return p->child.ready && !killed;

@@ -26,6 +26,8 @@ int tc_stage_cwd(const struct tc_box *box);
 int tc_stage_devices(int base);
 int tc_stage_privileges(const struct tc_box *box);
 int tc_stage_descriptors(const struct tc_box *box);
+/* The same, and the box's ruleset until the tool's exec. */
+int tc_stage_ruleset(const struct tc_box *box);
 int tc_stage_rlimits(const struct tc_box *box);
 int tc_stage_parent(const struct tc_box *box);
 int tc_stage_filter(const struct tc_box *box);

@@ -105,7 +105,8 @@ static int make(struct tc_cage *cage)
         return tc_cage_fail_memory(cage, "runtime");
     e->control = e->first = -1;
     e->talk = TC_ENGINE_NO_TALK;
-    e->form = (struct tc_local_form){.apart = true, .mechanism = mechanism};
+    e->form = (struct tc_local_form){
+        .apart = true, .begin = tc_process_fork_apart, .mechanism = mechanism};
     if (open_door(cage, &e->door) < 0) {
         free(e);
         return -1;

@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The form for places without namespaces: the tool shares the machine's, and Landlock and seccomp
+ * The works for places without namespaces: the tool shares the machine's, and Landlock and seccomp
  * alone hold what they can. Only for a policy that gives up, by name, what they cannot (`without`).
  * It shows paths as they are on the host, has no /tmp, no /proc and no sockets. */
+#include "backend/landlock/works.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
+#include "backend/landlock/child.h"
+#include "backend/landlock/orphans.h"
+#include "base/clock.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "cage/cage.h"
-#include "cage/orphans.h"
+#include "cage/limits.h"
+#include "cage/slots.h"
 #include "policy/system_paths.h"
+#include "workspace/session.h"
 
 /* From here on Landlock keeps signals inside and knows truncation and devices' ioctls. */
 enum { ABI_LEAST = 6 };
+enum { PATIENCE_MS = 2000 };
 
 static int refuse(struct tc_cage *cage, enum tc_clause clause, const char *subject,
                   const char *hint, const char *message)
@@ -27,92 +33,33 @@ static int refuse(struct tc_cage *cage, enum tc_clause clause, const char *subje
                         "%s", message);
 }
 
-/* ---- full cages, or this ---- */
-
-/* Does this say that the place forbids namespaces for good? What passes by, like a lack of memory
- * or of free namespaces, must not lead to less cage. */
-static bool forbids(int64_t errnum)
+/* What a full cage lacks here is the fix of what this one lacks. */
+static int refuse_place(struct tc_cage *cage, enum tc_clause clause, const char *subject,
+                        const char *message)
 {
-    return errnum == EPERM || errnum == EACCES || errnum == ENOSYS || errnum == EINVAL;
-}
-
-/* In the place of a cage's child: the two steps that places forbid although they allow the
- * namespaces. Nothing of it is left when the process ends. */
-static int try_steps(void)
-{
-    int fs = tc_fsopen("proc");
-    if (fs < 0 || tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0 || tc_fsmount(fs, 0) < 0)
-        return forbids(errno) ? 1 : 2;
-    if (tc_pivot_root(".", ".") < 0 && forbids(errno) && errno != EINVAL)
-        return 1;
-    return 0;
-}
-
-static int try_child(void)
-{
-    struct clone_args args = {.flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
-                                       CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
-                                       CLONE_CLEAR_SIGHAND,
-                              .exit_signal = SIGCHLD};
-    int status = 0;
-    pid_t pid = tc_clone3(&args);
-    if (pid == 0)
-        _exit(try_steps());
-    if (pid < 0)
-        return forbids(errno) ? 1 : 2;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
-}
-
-/* A full cage, unless it is sure that there can be none. */
-static bool whole(struct tc_process_host *h)
-{
-    if (h->whole)
-        return h->whole > 0;
-    int answer = try_child();
-    if (answer < 2)
-        h->whole = answer ? -1 : 1;
-    return answer != 1;
-}
-
-static int check_place(struct tc_cage *cage, const struct tc_process_host *h, const char *fix)
-{
-    if (h->tree->privileged || geteuid() != h->tree->uid)
-        return refuse(cage, TC_CLAUSE_IDS_UNPRIVILEGED, "uid", fix,
-                      "without namespaces no cage of root can be built");
-    if (h->landlock_abi < ABI_LEAST)
-        return refuse(cage, TC_CLAUSE_FS_READ, "landlock", fix,
-                      "without namespaces a cage needs Landlock's ABI 6 (Linux 6.12)");
-    if (!tc_orphans_known())
-        return refuse(cage, TC_CLAUSE_LIMIT_TIMEOUT, "/proc", fix,
-                      "without namespaces a cage needs a kernel that lists children in /proc");
-    return 0;
-}
-
-int tc_process_choose(struct tc_cage *cage)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
     struct tc_outcome found = {0};
-    if (!cage->plan->without)
-        return tc_process_host_get(cage->outcome, &p->host);
-    int rc = tc_process_host_get(&found, &p->host);
-    struct tc_outcome_failure *f = &found.failure;
-    if (rc == 0 && whole(p->host))
-        return 0;
-    if (rc < 0 && !forbids(f->errnum)) {
-        cage->outcome->failure = *f;
-        cage->outcome->status = found.status;
-        *f = (struct tc_outcome_failure){0};
-        tc_outcome_done(&found);
-        return -1;
-    }
-    p->host = tc_process_host_known();
-    p->shared = p->trees.unmounted = true;
-    rc = check_place(cage, p->host,
-                     f->hint ? f->hint : "docs/places.md says what a full cage needs");
+    struct tc_process_host *host;
+    const char *fix = tc_process_host_get(&found, &host) < 0 ? found.failure.hint : NULL;
+    int rc = refuse(cage, clause, subject, fix ? fix : "docs/places.md says what a full cage needs",
+                    message);
     tc_outcome_done(&found);
     return rc;
+}
+
+static int check_place(struct tc_cage *cage)
+{
+    const struct tc_process_host *h = TC_PRIV(cage)->host;
+    if (h->tree->privileged || geteuid() != h->tree->uid)
+        return refuse_place(cage, TC_CLAUSE_IDS_UNPRIVILEGED, "uid",
+                            "without namespaces no cage of root can be built");
+    if (h->landlock_abi < ABI_LEAST)
+        return refuse_place(cage, TC_CLAUSE_FS_READ, "landlock",
+                            "without namespaces a cage needs Landlock's ABI 6 (Linux 6.12)");
+    if (!tc_orphans_known())
+        return refuse_place(cage, TC_CLAUSE_LIMIT_TIMEOUT, "/proc",
+                            "without namespaces a cage needs a kernel that lists children in "
+                            "/proc");
+    return 0;
 }
 
 /* ---- how the clauses are held ---- */
@@ -136,6 +83,7 @@ static bool writes(const struct tc_cage *cage)
     return false;
 }
 
+/* The words for how it holds a clause; NULL: not at all. */
 static const char *hold(const struct tc_cage *cage, enum tc_clause clause)
 {
     static const char *const words[TC_CLAUSE_COUNT] = {
@@ -169,7 +117,7 @@ static const char *hold(const struct tc_cage *cage, enum tc_clause clause)
     return words[clause];
 }
 
-const char *tc_shared_mechanism(const struct tc_cage *cage, enum tc_clause clause)
+static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
     const char *how = hold(cage, clause);
     if (!how && (cage->plan->without & TC_CLAUSE_BIT(clause)))
@@ -184,7 +132,7 @@ static int check_clauses(struct tc_cage *cage)
     int first = -1;
     for (int clause = 0; clause < TC_CLAUSE_COUNT; clause++) {
         if (!(cage->plan->clauses & TC_CLAUSE_BIT(clause)) ||
-            tc_shared_mechanism(cage, (enum tc_clause)clause))
+            mechanism(cage, (enum tc_clause)clause))
             continue;
         const char *name = tc_clause_name((enum tc_clause)clause);
         tc_buf_addf(&names, "%s%s", first < 0 ? "" : ", ", name);
@@ -272,9 +220,32 @@ static int fill(struct tc_cage *cage)
     return allow_devices(p);
 }
 
-int tc_shared_prepare(struct tc_cage *cage)
+/* ---- the slots ---- */
+
+static int make(struct tc_cage *cage)
 {
+    static const struct tc_local_form form = {
+        .mechanism = mechanism, .begin = tc_process_fork, .init_exits = true, .host_users = true};
+    if (tc_local_new(cage, &form) < 0)
+        return -1;
     struct tc_process_cage *p = TC_PRIV(cage);
+    p->host = tc_process_host_known();
+    p->trees.unmounted = true;
+    if (check_place(cage) < 0)
+        return -1;
+    cage->pace = tc_local_pace(cage);
+    if (!cage->plan->unix_sockets)
+        return 0;
+    return tc_cage_fail(
+        cage,
+        TC_WHY(TOOLCAGE_EUNENFORCEABLE, "unix sockets", tc_clause_name(TC_CLAUSE_NET_UNIX),
+               "set unix_sockets = \"none\", or run it where namespaces can be made"),
+        TC_CLAUSE_NET_UNIX, "without namespaces toolcage cannot connect in place of the tool");
+}
+
+static int check_items(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
     if (cage->plan->workspace != TC_WORKSPACE_BIND)
         return refuse(cage, TC_CLAUSE_FS_WRITE, "workspace", "use workspace = { mode = \"bind\" }",
                       "without namespaces there is no private copy of a workspace");
@@ -284,9 +255,19 @@ int tc_shared_prepare(struct tc_cage *cage)
     for (size_t i = 0; i < p->trees.item_count; i++)
         if (check_item(cage, &p->trees.items[i]) < 0)
             return -1;
-    if (check_clauses(cage) < 0)
+    return 0;
+}
+
+/* Of the host record only what never changes. */
+static int prepare(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    tc_trees_open(&p->trees, cage->plan);
+    if (tc_session_open(cage) < 0 || tc_process_resolve(cage) < 0 || check_items(cage) < 0 ||
+        check_clauses(cage) < 0)
         return -1;
-    p->box.shared = true;
+    p->box.stages = &tc_landlock_stages;
+    p->box.rest = &tc_landlock_rest;
     p->box.ruleset = tc_process_keep(&p->trees, tc_landlock_open(p->host->landlock_abi));
     if (p->box.ruleset >= 0 && fill(cage) == 0)
         return 0;
@@ -295,3 +276,58 @@ int tc_shared_prepare(struct tc_cage *cage)
                                      "docs/places.md says what a full cage needs"),
                         TC_CLAUSE_FS_READ, "cannot make the Landlock ruleset");
 }
+
+/* There who ends the tool and what it started needs more calls, and sees other processes. */
+static int check_syscalls(struct tc_cage *cage)
+{
+    const struct tc_plan *plan = cage->plan;
+    if (!plan->syscalls_allow.count && !plan->syscalls_deny.count)
+        return 0;
+    return tc_cage_fail(
+        cage,
+        TC_WHY(TOOLCAGE_EUNENFORCEABLE, "seccomp", "syscalls",
+               "remove allow and deny; `toolcage doctor` names what a full cage needs here"),
+        TC_CLAUSE_SYSCALLS, "without namespaces `syscalls` stays the default profile");
+}
+
+static int start(struct tc_cage *cage)
+{
+    if (tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0 || check_syscalls(cage) < 0 ||
+        tc_process_filter(cage) < 0 || tc_process_enforced(cage) < 0)
+        return -1;
+    return tc_process_start(cage);
+}
+
+/* What is no PID 1 has to end the rest itself, and gets time for it. */
+static int end_signal(struct tc_process_cage *p)
+{
+    int64_t now = tc_now_us();
+    if (!p->asked_us)
+        p->asked_us = now;
+    return now - p->asked_us < PATIENCE_MS * 1000 ? TC_BOX_END : SIGKILL;
+}
+
+static void ask_to_end(struct tc_cage *cage, bool at_once)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    if (p->child.pid <= 0 || p->child.reaped)
+        return;
+    if (at_once)
+        tc_limits_end(cage);
+    (void)kill(p->child.pid, at_once ? end_signal(p) : SIGTERM);
+    (void)kill(p->child.pid, SIGCONT); /* somebody outside may have stopped it */
+}
+
+const struct tc_works tc_landlock_works = {
+    .name = "landlock",
+    .make = make,
+    .prepare = prepare,
+    .start = start,
+    .event = tc_process_event,
+    .signal = ask_to_end,
+    .reap = tc_process_reap,
+    .usage = tc_local_usage,
+    .collect = tc_process_collect,
+    .cancel_collect = tc_process_cancel_collect,
+    .destroy = tc_local_destroy,
+};

@@ -3,8 +3,8 @@
  *
  * Ending what a tool started where there is no PID namespace: whoever is orphaned becomes a child
  * of the supervisor, which asked for that. Runs in the supervisor: no allocation. */
-#ifndef TC_CAGE_ORPHANS_H
-#define TC_CAGE_ORPHANS_H
+#ifndef TC_LANDLOCK_ORPHANS_H
+#define TC_LANDLOCK_ORPHANS_H
 
 #include <stdbool.h>
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What the child without namespaces does on its way to the tool, and about what that starts. */
+#ifndef TC_LANDLOCK_CHILD_H
+#define TC_LANDLOCK_CHILD_H
+
+#include "cage/box.h"
+
+extern const struct tc_stages tc_landlock_stages;
+extern const struct tc_rest tc_landlock_rest;
+
+#endif
