@@ -3,6 +3,7 @@
 """The machine's processes, for every script of the tests that looks at them."""
 import contextlib
 import os
+import subprocess
 
 
 def stat(pid):
@@ -10,6 +11,25 @@ def stat(pid):
     with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
         return file.read().rsplit(")", 1)[1].split()
     return []
+
+
+def read(path):
+    """A file of a process; empty where that has gone."""
+    with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+    return ""
+
+
+def stop(process, seconds):
+    """A server of ours: asked first, killed where it does not end in time."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def everybody():

@@ -11,25 +11,10 @@ const path = require("node:path");
 const { Readable } = require("node:stream");
 const { Worker } = require("node:worker_threads");
 
+const { check, raised, finish } = require("./tap.js");
+
 const PACKAGE = path.resolve(process.argv[2]);
 const { Engine, PIPE, Policy, ToolcageError, version } = require(PACKAGE);
-let seen = 0;
-let bad = 0;
-function check(good, name, detail) {
-  seen += 1;
-  if (!good) {
-    bad += 1;
-    console.log(`# ${String(detail instanceof Error ? detail.stack : JSON.stringify(detail)).slice(0, 2000).replaceAll("\n", "\n# ")}`);
-  }
-  console.log(`${good ? "ok" : "not ok"} ${seen} - ${name}`);
-}
-async function raised(work) {
-  try {
-    return await work();
-  } catch (error) {
-    return error;
-  }
-}
 
 const checked = Policy.fromText(`
 [tool.greet]
@@ -192,8 +177,7 @@ async function main() {
   const env = { ...process.env, TOOLCAGE_ADDON: "toolcage.node" };
   const done = spawnSync(process.execPath, ["-e", `require(${JSON.stringify(PACKAGE)})`], { env });
   check(done.status !== 0 && done.stderr.toString().includes("absolute path"), "a relative path to the addon is refused", done.stderr.toString());
-  console.log(`1..${seen}`);
-  process.exitCode = bad ? 1 : 0;
+  finish();
 }
 
 const here = fs.mkdtempSync(path.join(os.tmpdir(), "toolcage-node-"));

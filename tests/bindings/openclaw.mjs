@@ -8,25 +8,10 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { WORKSPACE, createBackend } from "../../integrations/openclaw/backend.js";
+import tap from "./tap.js";
 
+const { check, raised, finish } = tap;
 const TOOLCAGE = path.resolve(process.argv[2]);
-let seen = 0;
-let bad = 0;
-function check(good, name, detail) {
-  seen += 1;
-  if (!good) {
-    bad += 1;
-    console.log(`# ${String(detail instanceof Error ? detail.stack : JSON.stringify(detail)).slice(0, 2000).replaceAll("\n", "\n# ")}`);
-  }
-  console.log(`${good ? "ok" : "not ok"} ${seen} - ${name}`);
-}
-const raised = async (work) => {
-  try {
-    return { message: "", value: await work() };
-  } catch (error) {
-    return error;
-  }
-};
 const run = (spec) => spawnSync(spec.argv[0], spec.argv.slice(1), { env: spec.env, cwd: spec.cwd, stdio: ["ignore", "pipe", "pipe"], encoding: "utf8" });
 const environments = (home) => fs.readdirSync(home).filter((name) => name.startsWith("toolcage-openclaw-"));
 
@@ -125,8 +110,7 @@ memory = { max = "512MiB", by = "any" }
   check(lost.message.includes("/nowhere/tools.toml"), "a policy that is not there", lost);
   const gone = await raised(() => make({ command: "/nowhere/toolcage" }).runShellCommand({ script: "true" }));
   check(gone.code === "ENOENT", "a program that is not there", gone);
-  console.log(`1..${seen}`);
-  process.exitCode = bad ? 1 : 0;
+  finish();
 }
 
 const home = fs.mkdtempSync(path.join(os.tmpdir(), "toolcage-claw-"));

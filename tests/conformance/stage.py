@@ -74,18 +74,10 @@ class Stage:
         for name in ("hosttmp", "hostshm"):
             self.write(p[name], token + "\n")
             self.ends.callback(os.unlink, p[name])
-        self.before = {path: self.look(path) for path in self.all_files()}
+        self.before = {path: look(path) for path in self.all_files()}
 
     def all_files(self):
         return [os.path.join(directory, name) for directory, _, names in os.walk(self.root) for name in names]
-
-    @staticmethod
-    def look(path):
-        try:
-            with open(path, "rb") as file:
-                return os.fstat(file.fileno()).st_mode, file.read()
-        except OSError:
-            return None
 
     def listeners(self, token):
         self.sockets = {}
@@ -250,7 +242,7 @@ class Stage:
         if kind == "gone":
             return not os.path.lexists(what)
         if kind == "changed":
-            return self.look(what) != self.before[what]
+            return look(what) != self.before[what]
         if kind == "arrived":
             return self.arrived(self.sockets[what])
         if kind == "grows":
@@ -280,6 +272,15 @@ class Stage:
         before = os.stat(path).st_size
         time.sleep(0.4)
         return os.stat(path).st_size > before
+
+
+def look(path):
+    """What a case may change of a file; None: it is not there."""
+    try:
+        with open(path, "rb") as file:
+            return os.fstat(file.fileno()).st_mode, file.read()
+    except OSError:
+        return None
 
 
 def is_sentry(lines):

@@ -14,6 +14,7 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mcp"))
 import model  # noqa: E402
+from processes import stop  # noqa: E402
 import scene  # noqa: E402
 from scene import CLIENTS, PATIENCE, cli  # noqa: E402
 
@@ -66,13 +67,7 @@ class Llama:
         self.log.close()
 
     def end(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(20 * PATIENCE)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+        stop(self.process, 20 * PATIENCE)
 
     @property
     def url(self):

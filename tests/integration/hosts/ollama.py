@@ -13,6 +13,7 @@ import urllib.request
 import five
 import scene
 from five import HOSTS, PATIENCE, cli
+from processes import stop
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "agent"))
 import model  # noqa: E402
@@ -46,12 +47,7 @@ class Ollama:
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
-        try:
-            self.process.wait(20 * PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        stop(self.process, 20 * PATIENCE)
         self.log.close()
 
     @property

@@ -8,29 +8,16 @@ import os
 import time
 
 import scene  # first: it says where the next one is
+import ahead
 import host
-from host import ask, make
-from scene import below, check, end, helpers_of, run, start_time, until
+from ahead import Call
+from processes import read
+from scene import below, check, end, run, start_time, until
 
 IDLE = 10  # seconds that an unused one is kept
 
-lib = host.load(os.path.join(os.path.dirname(os.path.realpath(scene.TOOLCAGE)), "libtoolcage.so.0"))
 
-
-class Call:
-    def __init__(self, engine, tool, *command):
-        self.handle = make(lib.toolcage_call_new, engine.handle, engine.policy, tool.encode())
-        host.set_command(self.handle, *command)
-        ask(lib.toolcage_call_start, self.handle)
-
-    def wait(self):
-        ask(lib.toolcage_call_wait, self.handle, 60000 * scene.PATIENCE)
-        answer = host.result(self.handle)
-        lib.toolcage_call_unref(self.handle)
-        return answer
-
-
-class Engine:
+class Engine(ahead.Engine):
     """An engine with two tools: "a" is granted the data, "b" is not."""
 
     def __init__(self, s, memory=scene.ANY):
@@ -45,15 +32,8 @@ env = {{ set = {{ ONLY_A = "yes" }} }}
 [tool.b]
 filesystem = "none"
 """
-        self.policy = host.policy_of(text)
-        before = helpers_of(os.getpid())
-        self.handle = make(lib.toolcage_engine_new)
-        self.helper, self.grouped = None, False
-        until(lambda: self.find(before), 10)
-
-    def find(self, before):
-        self.helper = next((pid for pid in helpers_of(os.getpid()) if pid not in before), None)
-        return self.helper
+        self.grouped = False
+        super().__init__(host.policy_of(text))
 
     def call(self, tool, *command):
         answer = Call(self, tool, *command).wait()
@@ -82,17 +62,6 @@ filesystem = "none"
         first = self.firsts()
         time.sleep(0.05)
         return len(first) == 1 and first == self.firsts() == self.spares()
-
-    def close(self):
-        lib.toolcage_engine_unref(self.handle)
-        lib.toolcage_policy_unref(self.policy)
-        return until(lambda: not os.path.exists(f"/proc/{self.helper}"))
-
-
-def read(path):
-    with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
-    return ""
 
 
 def field(pid, name):

@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
 import scene  # noqa: E402
 from cases import CASES  # noqa: E402
 from scene import check, finish  # noqa: E402
-from stage import printed  # noqa: E402
+from stage import look, printed  # noqa: E402
 
 TOKEN = secrets.token_hex(16)
 TOOL = """[tool.c]
@@ -83,14 +83,6 @@ def places(index):
         os.makedirs(names[name], exist_ok=True)
         os.link(PROBE_HERE, names[name] + "/probe")
     return names
-
-
-def look(path):
-    try:
-        with open(path, "rb") as file:
-            return os.fstat(file.fileno()).st_mode, file.read()
-    except OSError:
-        return None
 
 
 def happened(case, names, said, before):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What the scripts share that look at workers which wait for calls: a host with an engine, and who waits in it."""
-import contextlib
 import ctypes
 import glob
 import json
@@ -13,14 +12,16 @@ import sys
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process")]
 
 import scene  # first: it says where the next one is
+import ahead
 import host
-from host import ask, make
-from scene import TOOLCAGE, below, check, helpers_of, skip_all, until
+from ahead import lib
+from host import ask  # noqa: F401
+from processes import read
+from scene import TOOLCAGE, below, check, skip_all, until
 
 GUEST, WHEELS = map(os.path.abspath, sys.argv[3:5])
 HOME = []  # with the engine and the compiled module, made once
 
-lib = host.load(os.path.join(os.path.dirname(os.path.realpath(TOOLCAGE)), "libtoolcage.so.0"))
 lib.toolcage_result_timings_json.restype = ctypes.c_char_p
 lib.toolcage_result_timings_json.argtypes = [ctypes.c_void_p]
 
@@ -40,18 +41,13 @@ def prepare():
         check(done.returncode == 0, f"toolcage wasm {words[0]}", done)
 
 
-class Call:
+class Call(ahead.Call):
     def __init__(self, engine, tool, *command):
-        self.handle = make(lib.toolcage_call_new, engine.handle, engine.policy, tool.encode())
-        host.set_command(self.handle, "guest", *command)
-        ask(lib.toolcage_call_start, self.handle)
+        super().__init__(engine, tool, "guest", *command)
 
-    def wait(self):
-        ask(lib.toolcage_call_wait, self.handle, 60000 * scene.PATIENCE)
-        answer = host.result(self.handle)
-        answer["timings"] = json.loads(lib.toolcage_result_timings_json(lib.toolcage_call_result(self.handle)) or b"[]")
-        lib.toolcage_call_unref(self.handle)
-        return answer
+    def result(self):
+        timings = lib.toolcage_result_timings_json(lib.toolcage_call_result(self.handle))
+        return {**super().result(), "timings": json.loads(timings or b"[]")}
 
 
 def policy(s, more="", files=None, before=""):
@@ -74,19 +70,11 @@ filesystem = "none"
 """)
 
 
-class Engine:
+class Engine(ahead.Engine):
     """Tools "a" and "b" run the same module: "a" is granted directories, "b" has another limit and is granted none."""
 
     def __init__(self, s, more="", files=None, before=""):
-        self.policy = policy(s, more, files, before)
-        others = helpers_of(os.getpid())
-        self.handle = make(lib.toolcage_engine_new)
-        self.helper = None
-        until(lambda: self.find(others), 10)
-
-    def find(self, others):
-        self.helper = next((pid for pid in helpers_of(os.getpid()) if pid not in others), None)
-        return self.helper
+        super().__init__(policy(s, more, files, before))
 
     def call(self, tool, *command):
         return Call(self, tool, *command).wait()
@@ -104,17 +92,6 @@ class Engine:
         found = []  # by one look: at the next it may not sleep for a moment
         until(lambda: found.extend(pid for pid in self.workers() if pid not in before and waits(pid)) or found, 20)
         return found[0] if found else None
-
-    def close(self):
-        lib.toolcage_engine_unref(self.handle)
-        lib.toolcage_policy_unref(self.policy)
-        return until(lambda: not os.path.exists(f"/proc/{self.helper}"))
-
-
-def read(path):
-    with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
-    return ""
 
 
 def waits(pid):
