@@ -59,6 +59,8 @@ static bool add_user(const struct passwd *user, const struct caller *caller, str
     return !wanted || strcmp(user->pw_dir, "/") == 0 || add(homes, user->pw_dir);
 }
 
+/* The file is read in one piece: of one that is open the C library asks for its place at each line.
+ */
 bool tc_homes(const char *home, struct tc_strv *ret, bool *ret_own)
 {
     const struct caller caller = {getuid(), geteuid(), getenv("SUDO_UID")};
@@ -66,10 +68,13 @@ bool tc_homes(const char *home, struct tc_strv *ret, bool *ret_own)
     char text[4096], room[4096];
     int rc = 0;
     *ret_own = home && home[0] == '/';
-    bool fine = add(ret, home);
-    _auto_(close_file) FILE *file = fopen("/etc/passwd", "re");
+    _autobuf_ struct tc_buf whole = TC_BUF_INIT;
+    bool fine = add(ret, home), read = tc_read_file(AT_FDCWD, "/etc/passwd", &whole) == 0;
+    if (!read || !whole.len) /* too much of it is as good as no memory for it */
+        return fine && (read || (errno != ENOMEM && errno != EFBIG));
+    _auto_(close_file) FILE *file = fmemopen(whole.data, whole.len, "r");
     if (!file)
-        return fine && errno != ENOMEM;
+        return false;
     (void)setvbuf(file, room, _IOFBF, sizeof(room));
     while (fine && (rc = fgetpwent_r(file, &entry, text, sizeof(text), &user)) == 0) {
         *ret_own = *ret_own || is_caller(user, &caller);
