@@ -297,6 +297,7 @@ static void move_id(struct tc_process_cage *to, struct tc_process_cage *from)
 static void take_over(struct tc_process_cage *p, struct tc_ready *r)
 {
     p->ready = r;
+    p->trees.standing = TC_PLACE_OWN;
     r->answered = false;
     move(p, TC_PRIV(&r->cage));
     move_id(p, TC_PRIV(&r->cage));
@@ -321,23 +322,18 @@ bool tc_ready_claim(struct tc_cage *cage)
     return false;
 }
 
-/* A copy, because the mount itself is the cage's that is started where this comes to nothing. Onto
- * the very object that was meant, as a cage's first process does it. */
+/* Onto the very object that was meant, as a cage's first process does it. */
 static int attach(int root, const struct tc_box_mount *m)
 {
     struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    const unsigned whole = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE;
     struct stat st;
-    _autofd_ int copy = tc_open_tree(m->fd, "", whole);
-    if (copy < 0)
-        return -1;
     if (m->dev == 0)
-        return tc_move_mount(copy, root, m->path);
+        return tc_move_mount(m->fd, root, m->path);
     _autofd_ int target = tc_openat2(root, m->path, &how);
     if (target < 0 || fstat(target, &st) < 0 || st.st_dev != m->dev || st.st_ino != m->ino)
         return -1;
-    return tc_move_mount(copy, target, "");
+    return tc_move_mount(m->fd, target, "");
 }
 
 /* An overlay is made in a mount namespace. */
@@ -355,14 +351,35 @@ static bool of_the_call(const struct tc_box_mount *m)
 }
 
 /* The root that the cage of this call would have, with everything in its place; attached nowhere.
- * -1: it cannot be made here (before Linux 6.15 nothing goes onto what is not attached itself). */
-static int put_together(const struct tc_process_cage *p)
+ * The mounts themselves: each copy of one that goes by itself has the kernel wait until nobody
+ * looks at it, thirty times as long as anything else here. How many of them are there; less than
+ * all: it cannot be done here (before Linux 6.15 nothing goes onto what is not attached itself). */
+static size_t put_together(const struct tc_process_cage *p, int root)
 {
-    _autofd_ int root = is_plain(p) ? tc_root_copy(p->root) : -1;
-    for (size_t i = 0; root >= 0 && i < p->trees.mount_count; i++)
-        if (of_the_call(&p->trees.mounts[i]) && attach(root, &p->trees.mounts[i]) < 0)
-            return -1;
-    return TAKE_FD(root);
+    size_t i = 0;
+    while (i < p->trees.mount_count &&
+           (!of_the_call(&p->trees.mounts[i]) || attach(root, &p->trees.mounts[i]) == 0))
+        i++;
+    return i;
+}
+
+/* For the cage that is started in its place: copies under the same numbers, and with them what
+ * stood there already. A mount that was put onto another is in both copies, over itself. */
+static bool take_back(struct tc_cage *cage, size_t count)
+{
+    const unsigned whole = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE;
+    struct tc_process_cage *p = TC_PRIV(cage);
+    for (size_t i = 0; i < count; i++) {
+        const struct tc_box_mount *m = &p->trees.mounts[i];
+        _autofd_ int copy = of_the_call(m) ? tc_open_tree(m->fd, "", whole) : -1;
+        if (of_the_call(m) && (copy < 0 || dup3(copy, m->fd, O_CLOEXEC) < 0))
+            return false;
+    }
+    if (tc_process_trees_standing(cage) < 0)
+        return false;
+    p->box.mounts = p->trees.mounts;
+    p->box.mount_count = p->trees.mount_count;
+    return true;
 }
 
 /* The second wall: the same paths once more. -1: none; the kernel has it not, or errno. */
@@ -402,14 +419,13 @@ static bool write_words(const struct tc_plan *plan, const char *cwd, struct tc_b
     return !ret->failed;
 }
 
-static bool send_call(struct tc_cage *cage)
+static bool send_root(const struct tc_cage *cage, int root)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
-    _autofd_ int root = put_together(p);
     bool walled = p->host->landlock_abi && !cage->plan->calls;
-    _autofd_ int ruleset = root >= 0 && walled ? wall(p, root) : -1;
-    const char *cwd = root >= 0 ? find_cwd(cage->plan, root) : NULL;
+    _autofd_ int ruleset = walled ? wall(p, root) : -1;
+    const char *cwd = find_cwd(cage->plan, root);
     const int fds[] = {[TC_HANDED_IN] = p->box.in,
                        [TC_HANDED_OUT] = p->box.out,
                        [TC_HANDED_ERR] = p->box.err,
@@ -419,6 +435,27 @@ static bool send_call(struct tc_cage *cage)
         return false;
     return tc_send(p->ready->talk, words.data, words.len, fds,
                    walled ? TC_HANDED_WALL + 1 : TC_HANDED_WALL) == 0;
+}
+
+/* 1: it has the call; 0: it has not, and another can be started for it; -1: none can. */
+static int send_call(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    _autofd_ int root = is_plain(p) ? tc_root_copy(p->root) : -1;
+    size_t count = root >= 0 ? put_together(p, root) : 0;
+    if (root >= 0 && count == p->trees.mount_count && send_root(cage, root))
+        return 1;
+    if (take_back(cage, count))
+        return 0;
+    int errnum = errno;
+    if (!cage->outcome->failure.code)
+        (void)tc_cage_fail(cage,
+                           TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "ready", errnum,
+                                        "call it again; free memory on this machine"),
+                           -1,
+                           "the cage that stood ready did not take the call, and none can be "
+                           "made in its place");
+    return -1;
 }
 
 /* That it was one, and for how long it had been waiting. */
@@ -431,25 +468,26 @@ static void tell_age(struct tc_cage *cage)
                                 .us = tc_now_us() - TC_PRIV(cage)->ready->made_us};
 }
 
-bool tc_ready_go(struct tc_cage *cage)
+int tc_ready_go(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     if (!p->ready)
-        return false;
+        return 0;
     if (p->ready->served && cage->plan->limits.cpu_time_ms)
         p->earlier_cpu_us = tc_limits_cpu_us(cage);
     p->seen_cpu_us = 0;
-    if (send_call(cage)) {
+    int sent = send_call(cage);
+    if (sent > 0) {
         tc_spare_until(p, p->box.last_us);
         tell_age(cage);
         p->ready->served++;
         cage->running = p->child.ready; /* its walls stand since an earlier call */
-        return true;
+        return 1;
     }
     tc_spare_replace(p);
     (void)close(TAKE_FD(p->ready->talk));
     list(TAKE(p->ready)); /* its like would not do either */
-    return false;
+    return sent;
 }
 
 /* ---- its answer ---- */

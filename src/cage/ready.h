@@ -15,9 +15,9 @@
 /* Gives the cage one that fits its plan, with its id and its control group; false when there is
  * none. */
 bool tc_ready_claim(struct tc_cage *cage);
-/* Hands the call over. False: there is none, or it will not do after all, and has been ended; id
- * and group are still the cage's. */
-bool tc_ready_go(struct tc_cage *cage);
+/* Hands the call over: 1. 0: there is none, or it will not do after all, and has been ended; id and
+ * group are still the cage's. -1: nor can one be made in its place. */
+int tc_ready_go(struct tc_cage *cage);
 /* After the start of a call: makes one for the next, now or soon. False: not for this tool. */
 bool tc_ready_next(const struct tc_cage *cage);
 /* Of one that serves more than this call: where it says that it has ended; else -1. */

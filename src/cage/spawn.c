@@ -180,6 +180,15 @@ static void tell_observer(struct tc_process_cage *p)
                                           .changes = p->changes};
 }
 
+/* By a process that waits for it, if there is one. */
+static int start_inside(struct tc_cage *cage)
+{
+    int rc = tc_ready_go(cage);
+    if (rc != 0)
+        return rc > 0 ? 0 : -1;
+    return tc_spare_go(TC_PRIV(cage)) ? 0 : start_cold(cage);
+}
+
 int tc_process_start(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -191,9 +200,7 @@ int tc_process_start(struct tc_cage *cage)
     if (l->timeout_ms)
         p->box.last_us = cage->begun_us + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;
     bool apart = p->form && p->form->apart;
-    int rc = p->form && p->form->begin             ? p->form->begin(cage)
-             : tc_ready_go(cage) || tc_spare_go(p) ? 0
-                                                   : start_cold(cage);
+    int rc = p->form && p->form->begin ? p->form->begin(cage) : start_inside(cage);
     cage->exit_fd = p->child.pid > 0 ? p->child.pidfd : -1;
     if (rc < 0)
         return -1;

@@ -90,6 +90,8 @@ struct tc_trees {
     struct tc_tree_host *host;
     uid_t id;       /* leased, for what is the tool's own; (uid_t)-1: none */
     bool unmounted; /* it will have no namespaces, so nothing can be mounted over anything */
+    /* what lies below is looked up like the rest, and stands in the cage already; NULL: nothing */
+    const char *standing;
     struct tc_resolver resolver;
     struct tc_arena arena;
     int *fds; /* to close when the cage goes */

@@ -108,13 +108,11 @@ void tc_wasm_face(void)
 }
 
 /* The guest's own are closed already. */
-static void close_rest(const struct tc_wasm_order *order)
+static void close_streams(void)
 {
     for (int i = TC_HANDED_IN; i <= TC_HANDED_ERR; i++)
         if (dup2(nothing, i) < 0)
             leave();
-    if (close(order->root) < 0)
-        leave();
 }
 
 /* Has something of the call's stayed open? The engine may have opened what it keeps in the first.
@@ -134,7 +132,7 @@ bool tc_wasm_answer(struct tc_wasm_order *order, int code)
     if (!order->ahead || order->calls <= 1)
         return false;
     (void)fflush(stderr);
-    close_rest(order);
+    close_streams();
     served++;
     (void)getrusage(RUSAGE_SELF, &u);
     const struct tc_handed_end end = {.code = code,
@@ -143,6 +141,9 @@ bool tc_wasm_answer(struct tc_wasm_order *order, int code)
                                       .cpu_us = spent_us() - begun_us,
                                       .bytes = (int64_t)u.ru_maxrss * 1024};
     if (tc_send(talk, &end, sizeof(end), NULL, 0) < 0)
+        leave();
+    /* with its mounts, which takes the kernel a while: nobody need wait for that */
+    if (close(order->root) < 0)
         leave();
     return true;
 }

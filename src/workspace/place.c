@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "workspace/copy.h"
 #include "workspace/overlay.h"
 #include "workspace/workspace.h"
@@ -69,6 +70,11 @@ static bool any_directory(const struct tc_trees *t)
     return false;
 }
 
+static bool stands(const struct tc_trees *t, const struct tc_item *item)
+{
+    return t->standing && !item->directory && tc_path_within(t->standing, item->path);
+}
+
 int tc_process_trees(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
@@ -78,7 +84,18 @@ int tc_process_trees(struct tc_cage *cage)
         return tc_process_refuse(cage, t->items[0].mount, errno, "mount /proc",
                                  "mounts below granted path ", " cannot be listed");
     for (size_t i = 0; i < t->item_count; i++)
-        if (!t->items[i].name && add_tree(cage, &t->items[i], mounts.data) < 0)
+        if (!t->items[i].name && !stands(t, &t->items[i]) &&
+            add_tree(cage, &t->items[i], mounts.data) < 0)
             return -1;
+    return 0;
+}
+
+int tc_process_trees_standing(struct tc_cage *cage)
+{
+    struct tc_trees *t = cage->trees;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (stands(t, &t->items[i]) && add_tree(cage, &t->items[i], "") < 0)
+            return -1;
+    t->standing = NULL;
     return 0;
 }

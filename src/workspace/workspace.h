@@ -71,6 +71,9 @@ void tc_workspace_done(struct tc_workspace *w);
 
 /* place.c: what stands at each granted path. */
 int tc_process_trees(struct tc_cage *cage);
+/* What was left out because it stood there already, for another cage in place of that one: files.
+ */
+int tc_process_trees_standing(struct tc_cage *cage);
 /* masks.c. A mask vanishes when a host program replaces the name under it; then the tool may have
  * seen what the policy denies, and the call has failed. */
 void tc_workspace_check_masks(struct tc_cage *cage);
