@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "cage/fix.h"
 #include "egress/door.h"
 #include "linux/seccomp_filter.h"
 #include "linux/userns.h"
@@ -40,7 +41,8 @@ struct tc_box;
 struct tc_stage {
     const char *name;
     int (*run)(const struct tc_box *box); /* 0, or -1 with errno: then nothing later happens */
-    int clause;                           /* what is not enforced when it fails */
+    int clause;                           /* what is not enforced when it fails; -1: nothing is */
+    enum tc_process_lack lack;            /* what it is most likely to miss then */
 };
 
 struct tc_stages {
@@ -153,8 +155,7 @@ enum { TC_BOX_STAGE_FORK = -1, TC_BOX_STAGE_RULESET = -2 };
  * then. */
 enum { TC_BOX_MUTE = 2 };
 
-/* Name of a stage, for messages; the clause it serves, or -1. */
-const char *tc_box_stage_name(const struct tc_box *box, int stage);
-int tc_box_stage_clause(const struct tc_box *box, int stage);
+/* Its row; of a number that the box does not know one that says so. */
+const struct tc_stage *tc_box_stage(const struct tc_box *box, int stage);
 
 #endif

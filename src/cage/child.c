@@ -548,19 +548,19 @@ static int raise_contained(const struct tc_box *box)
 }
 
 static const struct tc_stage whole[] = {
-    {"namespaces", make_namespaces, TC_CLAUSE_PRIV_NONE}, /* whatever is done is done in them */
+    {"namespaces", make_namespaces, TC_CLAUSE_PRIV_NONE, TC_LACK_USERNS}, /* all is done in them */
     {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},   /* before anything could open a terminal */
     {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED},   /* first: mounts act with the cage's ids */
     {"loopback", tc_stage_loopback, TC_CLAUSE_NET_NONE}, /* needs the namespace's capabilities */
     {"hostname", name_host, TC_CLAUSE_PROC_OWN},
-    {"root", attach_root, TC_CLAUSE_FS_READ},          /* system directories and mount points */
-    {"proc", own_proc, TC_CLAUSE_PROC_OWN},            /* needs the host's /proc still mounted */
-    {"pivot", leave_host, TC_CLAUSE_FS_READ},          /* the host's tree is gone after this */
-    {"call", wait_for_call, TC_CLAUSE_PROC_SURVIVORS}, /* above: nothing of the call's own */
-    {"network", open_network, TC_CLAUSE_NET_ALLOW},    /* needs the namespace's capabilities */
-    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ},    /* detached mounts, so no way back is needed */
-    {"terminal", open_terminal, TC_CLAUSE_TTY_NONE}, /* mounts, and opens before Landlock */
-    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},        /* before Landlock: a clear errno */
+    {"root", attach_root, TC_CLAUSE_FS_READ},             /* system directories and mount points */
+    {"proc", own_proc, TC_CLAUSE_PROC_OWN, TC_LACK_PROC}, /* needs the host's /proc still mounted */
+    {"pivot", leave_host, TC_CLAUSE_FS_READ},             /* the host's tree is gone after this */
+    {"call", wait_for_call, TC_CLAUSE_PROC_SURVIVORS},    /* above: nothing of the call's own */
+    {"network", open_network, TC_CLAUSE_NET_ALLOW, TC_LACK_FILTER}, /* needs them, too */
+    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ, TC_LACK_PATH}, /* detached: needs no way back */
+    {"terminal", open_terminal, TC_CLAUSE_TTY_NONE},       /* mounts, and opens before Landlock */
+    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ, TC_LACK_CWD}, /* before Landlock: a clear errno */
     {"privileges", tc_stage_privileges, TC_CLAUSE_PRIV_NONE},   /* Landlock needs no_new_privs */
     {"landlock", raise_landlock, TC_CLAUSE_FS_WRITE},           /* uses the trees' descriptors */
     {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN}, /* nothing needs them any more */
@@ -573,16 +573,16 @@ static const struct tc_stage whole[] = {
 /* The same walls, built by the first process of a container. */
 static const struct tc_stage contained[] = {
     {"contained session", begin_contained, TC_CLAUSE_TTY_NONE},
-    {"namespaces", leave_container, TC_CLAUSE_PRIV_NONE}, /* whatever is done is done in them */
+    {"namespaces", leave_container, TC_CLAUSE_PRIV_NONE, TC_LACK_USERNS}, /* all is done in them */
     {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"loopback", tc_stage_loopback, TC_CLAUSE_NET_NONE},
     {"hostname", name_host, TC_CLAUSE_PROC_OWN},
     {"root", attach_contained, TC_CLAUSE_FS_READ},
-    {"proc", take_proc, TC_CLAUSE_PROC_OWN},  /* needs the container's still mounted */
+    {"proc", take_proc, TC_CLAUSE_PROC_OWN, TC_LACK_PROC}, /* needs the container's still mounted */
     {"pivot", leave_host, TC_CLAUSE_FS_READ}, /* the container's tree is gone after this */
-    {"network", open_network, TC_CLAUSE_NET_ALLOW},
-    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ},
-    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},
+    {"network", open_network, TC_CLAUSE_NET_ALLOW, TC_LACK_FILTER},
+    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ, TC_LACK_PATH},
+    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ, TC_LACK_CWD},
     {"privileges", tc_stage_privileges, TC_CLAUSE_PRIV_NONE},
     {"landlock", raise_contained, TC_CLAUSE_FS_WRITE},
     {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN},
@@ -601,30 +601,17 @@ static const struct tc_stages *stages_of(const struct tc_box *box)
     return box->stages ? box->stages : &whole_stages;
 }
 
-static const struct tc_stage *find_stage(const struct tc_stages *tables, int stage)
+const struct tc_stage *tc_box_stage(const struct tc_box *box, int stage)
 {
-    for (const struct tc_stages *t = tables; t; t = t->inner)
+    static const struct tc_stage fork = {"fork", NULL, -1},
+                                 ruleset = {"landlock", NULL, TC_CLAUSE_FS_READ},
+                                 unknown = {"unknown", NULL, -1};
+    for (const struct tc_stages *t = stages_of(box); t; t = t->inner)
         if (stage >= t->base && (size_t)(stage - t->base) < t->count)
             return &t->items[stage - t->base];
-    return NULL;
-}
-
-const char *tc_box_stage_name(const struct tc_box *box, int stage)
-{
-    const struct tc_stage *s = find_stage(stages_of(box), stage);
-    if (stage == TC_BOX_STAGE_FORK)
-        return "fork";
     if (stage == TC_BOX_STAGE_RULESET)
-        return "landlock";
-    return s ? s->name : "unknown";
-}
-
-int tc_box_stage_clause(const struct tc_box *box, int stage)
-{
-    const struct tc_stage *s = find_stage(stages_of(box), stage);
-    if (stage == TC_BOX_STAGE_RULESET)
-        return TC_CLAUSE_FS_READ;
-    return s ? s->clause : -1;
+        return &ruleset;
+    return stage == TC_BOX_STAGE_FORK ? &fork : &unknown;
 }
 
 void tc_box_go(const struct tc_box *box)

@@ -67,7 +67,7 @@ static const char *user_namespace(int errnum)
 static const char *choose(enum tc_process_lack lack, int errnum)
 {
     switch (lack) {
-    case TC_LACK_USER_NAMESPACE:
+    case TC_LACK_USERNS:
         return user_namespace(errnum);
     case TC_LACK_PRIVILEGE:
         return privilege;
@@ -75,6 +75,8 @@ static const char *choose(enum tc_process_lack lack, int errnum)
         return errnum == EPERM ? covered : other;
     case TC_LACK_FILTER:
         return errnum == EPERM ? other : nftables;
+    case TC_LACK_PATH:
+    case TC_LACK_CWD:
     case TC_LACK_OTHER:
         break;
     }

@@ -7,11 +7,13 @@
 #define TC_CAGE_FIX_H
 
 enum tc_process_lack {
-    TC_LACK_USER_NAMESPACE, /* an ordinary caller may make none */
-    TC_LACK_PRIVILEGE,      /* root may not mount */
-    TC_LACK_PROC,           /* no procfs of the cage's own */
-    TC_LACK_FILTER,         /* its network takes no packet filter */
-    TC_LACK_OTHER,          /* another stage of the cage */
+    TC_LACK_OTHER,     /* another stage of the cage */
+    TC_LACK_USERNS,    /* an ordinary caller may make none */
+    TC_LACK_PRIVILEGE, /* root may not mount */
+    TC_LACK_PROC,      /* no procfs of the cage's own */
+    TC_LACK_FILTER,    /* its network takes no packet filter, where it needs one */
+    TC_LACK_PATH,      /* a granted path, which somebody else has replaced */
+    TC_LACK_CWD,       /* the call's working directory */
 };
 
 /* Static text; errnum is what the kernel said. */

@@ -70,10 +70,10 @@ static int enter_user(const struct tc_process_host *h, struct tc_outcome *outcom
     tc_id_map(uid_map, h->tree->uid, h->tree->uid);
     tc_id_map(gid_map, h->tree->gid, h->tree->gid);
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-        return refuse(outcome, "user namespace", TC_LACK_USER_NAMESPACE, TC_CLAUSE_PRIV_NONE,
+        return refuse(outcome, "user namespace", TC_LACK_USERNS, TC_CLAUSE_PRIV_NONE,
                       "this machine does not let an ordinary user make a user namespace");
     if (tc_write_id_maps("self", uid_map, gid_map, 1) < 0)
-        return refuse(outcome, "id maps", TC_LACK_USER_NAMESPACE, TC_CLAUSE_IDS_UNPRIVILEGED,
+        return refuse(outcome, "id maps", TC_LACK_USERNS, TC_CLAUSE_IDS_UNPRIVILEGED,
                       "the id maps of a new user namespace cannot be written");
     return 0;
 }

@@ -67,28 +67,21 @@ static bool leaves_choice(const struct tc_limits *l)
     return l->memory_any && !l->cpus_milli;
 }
 
-/* Nothing set: rlimits then, and said so. */
+/* What the cage itself needs comes on top. Nothing set: rlimits then, and said so. */
 static struct tc_cgroup_limits group_limits(const struct tc_cage *cage)
 {
+    static const struct tc_local_form bare = {.memory = 0};
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_local_form *form = p->form ? p->form : &bare;
     const struct tc_limits *l = &cage->plan->limits;
-    const struct tc_cgroups *groups = TC_PRIV(cage)->host->cgroups;
+    const struct tc_cgroups *groups = p->host->cgroups;
     struct tc_cgroup_limits limits = {.cpus_milli = l->cpus_milli};
     if (leaves_choice(l) && !cheap(groups, TC_CGROUP_MEMORY))
         return limits;
-    if (!l->memory_any || tc_cgroups_has(groups, TC_CGROUP_MEMORY))
-        limits.memory = l->memory; /* pages of the private storage included */
+    if (l->memory && (!l->memory_any || tc_cgroups_has(groups, TC_CGROUP_MEMORY)))
+        limits.memory = l->memory + form->memory; /* pages of the private storage included */
     if (tc_cgroups_has(groups, TC_CGROUP_PIDS))
-        limits.pids = l->pids + 1; /* PID 1 is ours */
-    return limits;
-}
-
-static struct tc_cgroup_limits limits_with(const struct tc_local_form *form,
-                                           struct tc_cgroup_limits limits)
-{
-    if (form && limits.memory)
-        limits.memory += form->memory;
-    if (form && limits.pids)
-        limits.pids += form->pids;
+        limits.pids = l->pids + 1 + form->pids; /* PID 1 is ours */
     return limits;
 }
 
@@ -255,7 +248,7 @@ static bool is_ahead(const struct tc_plan *plan)
 static int take_leases(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    p->group_limits = limits_with(p->form, group_limits(cage));
+    p->group_limits = group_limits(cage);
     bool spare = cage->plan->uid ? false
                  : p->form       ? p->form->ready && tc_spare_claim(p, cage->plan->tool)
                  : is_ahead(cage->plan)

@@ -91,7 +91,7 @@ static int refuse_namespaces(struct tc_cage *cage, const char *call)
 {
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "namespaces", call, errno,
-                                     tc_process_fix(TC_LACK_USER_NAMESPACE, errno)),
+                                     tc_process_fix(TC_LACK_USERNS, errno)),
                         TC_CLAUSE_PRIV_NONE,
                         "this machine does not let us make the cage's namespaces");
 }
@@ -218,57 +218,59 @@ int tc_process_start(struct tc_cage *cage)
 /* ---- what the child says ---- */
 
 /* Somebody else replaced it after it was looked up: an editor that saves, or another cage. */
-static int replaced(struct tc_cage *cage, const struct tc_report *r, const char *stage)
+static int replaced(struct tc_cage *cage, const struct tc_report *r, const struct tc_stage *stage)
 {
     const char *path = TC_PRIV(cage)->box.mounts[r->status].path;
     _autofree_ char *shown = tc_format("/%s", path + strspn(path, "/"));
     return tc_cage_fail(
         cage,
         TC_WHY_ERRNO(
-            TOOLCAGE_EPATH, stage, shown ? shown : path, r->errnum,
+            TOOLCAGE_EPATH, stage->name, shown ? shown : path, r->errnum,
             "call it again; copy a path that keeps changing: workspace = { mode = \"copy\" }"),
-        tc_box_stage_clause(&TC_PRIV(cage)->box, r->stage),
-        "%s was replaced while the cage was being built", shown ? shown : path);
+        stage->clause, "%s was replaced while the cage was being built", shown ? shown : path);
 }
 
-static bool is_replaced(const struct tc_cage *cage, const struct tc_report *r, const char *stage)
+static bool is_replaced(const struct tc_cage *cage, const struct tc_report *r)
 {
-    return strcmp(stage, "trees") == 0 && r->status >= 0 &&
-           (size_t)r->status < TC_PRIV(cage)->box.mount_count &&
+    return r->status >= 0 && (size_t)r->status < TC_PRIV(cage)->box.mount_count &&
            (r->errnum == ESTALE || r->errnum == ENOENT || r->errnum == ENOTDIR ||
             r->errnum == ELOOP);
 }
 
-/* What the stage is most likely to miss here. */
-static enum tc_process_lack lack_of(const struct tc_box *box, const char *stage)
+static int no_directory(struct tc_cage *cage, const struct tc_report *r,
+                        const struct tc_stage *stage)
 {
-    if (strcmp(stage, "proc") == 0)
-        return TC_LACK_PROC;
-    bool filters = box->network && box->network->requests[TC_DOOR_FILTER_V4].len;
-    return strcmp(stage, "network") == 0 && filters ? TC_LACK_FILTER : TC_LACK_OTHER;
+    const char *last = cage->plan->cwd.items[cage->plan->cwd.count - 1];
+    return tc_cage_fail(cage,
+                        TC_WHY_ERRNO(TOOLCAGE_EPATH, stage->name, last, r->errnum,
+                                     "grant it to the tool, or name another directory with --cwd"),
+                        -1, "the working directory %s does not exist in the cage", last);
+}
+
+/* Does its network need a packet filter? */
+static bool filters(const struct tc_box *box)
+{
+    return box->network && box->network->requests[TC_DOOR_FILTER_V4].len;
 }
 
 static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
 {
-    const char *stage = tc_box_stage_name(&TC_PRIV(cage)->box, r->stage);
+    const struct tc_box *box = &TC_PRIV(cage)->box;
+    const struct tc_stage *stage = tc_box_stage(box, r->stage);
+    enum tc_process_lack lack = stage->lack;
     errno = r->errnum;
-    if (is_replaced(cage, r, stage))
+    if (lack == TC_LACK_PATH && is_replaced(cage, r))
         return replaced(cage, r, stage);
-    if (strcmp(stage, "namespaces") == 0)
+    if (lack == TC_LACK_USERNS)
         return refuse_namespaces(cage, "unshare");
-    if (strcmp(stage, "cwd") == 0)
-        return tc_cage_fail(
-            cage,
-            TC_WHY_ERRNO(TOOLCAGE_EPATH, stage, cage->plan->cwd.items[cage->plan->cwd.count - 1],
-                         r->errnum, "grant it to the tool, or name another directory with --cwd"),
-            -1, "the working directory %s does not exist in the cage",
-            cage->plan->cwd.items[cage->plan->cwd.count - 1]);
-    return tc_cage_fail(
-        cage,
-        TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, stage, stage, r->errnum,
-                     tc_process_fix(lack_of(&TC_PRIV(cage)->box, stage), r->errnum)),
-        tc_box_stage_clause(&TC_PRIV(cage)->box, r->stage), "the cage's stage \"%s\" failed",
-        stage);
+    if (lack == TC_LACK_CWD)
+        return no_directory(cage, r, stage);
+    if (lack == TC_LACK_FILTER && !filters(box))
+        lack = TC_LACK_OTHER;
+    return tc_cage_fail(cage,
+                        TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, stage->name, stage->name, r->errnum,
+                                     tc_process_fix(lack, r->errnum)),
+                        stage->clause, "the cage's stage \"%s\" failed", stage->name);
 }
 
 static int exec_failed(struct tc_cage *cage, int errnum)

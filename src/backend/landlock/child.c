@@ -41,7 +41,7 @@ static int raise_second_filter(const struct tc_box *box)
 
 static const struct tc_stage stages[] = {
     {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},
-    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ},
+    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ, TC_LACK_CWD},
     {"privileges", drop_privileges, TC_CLAUSE_PRIV_NONE}, /* Landlock and seccomp need them gone */
     {"descriptors", tc_stage_ruleset, TC_CLAUSE_FDS_CLEAN},
     {"rlimits", tc_stage_rlimits, TC_CLAUSE_LIMIT_OPEN_FILES},

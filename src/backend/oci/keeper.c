@@ -102,13 +102,13 @@ static int open_network(const struct tc_box *box)
 }
 
 static const struct tc_stage stages[] = {
-    {"namespaces", make_namespaces, TC_CLAUSE_PRIV_NONE}, /* whatever is done is done in them */
+    {"namespaces", make_namespaces, TC_CLAUSE_PRIV_NONE, TC_LACK_USERNS}, /* all is done in them */
     {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},
     {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED}, /* first: mounts act with the cage's ids */
-    {"network", open_network, TC_CLAUSE_NET_ALLOW},
+    {"network", open_network, TC_CLAUSE_NET_ALLOW, TC_LACK_FILTER},
     {"bundle", attach_bundle, TC_CLAUSE_FS_READ},
-    {"proc", mount_proc, TC_CLAUSE_PROC_OWN}, /* needs the host's still to be seen */
-    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ},
+    {"proc", mount_proc, TC_CLAUSE_PROC_OWN, TC_LACK_PROC}, /* needs the host's still to be seen */
+    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ, TC_LACK_PATH},
     {"groups", show_groups, TC_CLAUSE_LIMIT_MEMORY},
     {"directory", stand_in_bundle, TC_CLAUSE_FS_READ},
     {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN}, /* nothing needs them any more */
