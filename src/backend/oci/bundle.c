@@ -22,8 +22,8 @@ enum { BUNDLE_BYTES = 8 << 20, LOG_MAX = 64 << 10 };
 static int fill(int fd, uid_t id, const char *config)
 {
     static const char *const directories[] = {"rootfs", "state", "talk", "base", "image"};
-    static const char *const written[] = {"log",    "systrap",     "ptrace",      "kvm",
-                                          "failed", TC_OCI_DIRECT, TC_OCI_LACKED, "state"};
+    static const char *const written[] = {"log",    "systrap",    "ptrace",      "kvm",
+                                          "failed", TC_OCI_HEARD, TC_OCI_LACKED, "state"};
     for (size_t i = 0; i < TC_COUNT(directories); i++)
         if (mkdirat(fd, directories[i], 0700) < 0)
             return -1;

@@ -21,7 +21,7 @@
 #define TC_OCI_LOG TC_OCI_BUNDLE "/log"
 /* Not empty: the first platform failed, and another was taken. */
 #define TC_OCI_FAILED TC_OCI_BUNDLE "/failed"
-#define TC_OCI_DIRECT "direct" /* in the bundle: what runsc was heard to know (direct.h) */
+#define TC_OCI_HEARD "heard"   /* in the bundle: which options runsc was heard to know */
 #define TC_OCI_LACKED "lacked" /* in the bundle: the calls that a kernel of its own lacks */
 /* In the container: our program, and for gVisor the directory of its report socket. */
 #define TC_OCI_OURS "/.toolcage"

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/oci/direct.h"
+#include "backend/oci/options.h"
 #include "backend/oci/platform.h"
 #include "backend/oci/runtime.h"
 #include "base/cleanup.h"
@@ -128,19 +128,18 @@ static bool begin_anew(void)
 /* The first word is what is remembered of the runtime, which is the second. */
 static char **choose_words(char **said)
 {
-    static char option[] = TC_OCI_NOT_DIRECT, *words[TC_OCI_WORDS + 2];
-    size_t count = 1;
+    static char *words[TC_OCI_WORDS + TC_OCI_OPTIONS];
+    size_t count = 0;
     if (!said[0] || !said[1])
         _exit(127);
-    char **command = said + 1;
-    if (!tc_oci_direct_known(command[0], said[0]))
-        return command;
-    words[0] = command[0];
-    words[count++] = option;
-    for (size_t i = 1; command[i]; i++) {
-        if (count > TC_OCI_WORDS)
+    words[count++] = said[1];
+    size_t known = tc_oci_options_known(words[0], said[0]);
+    for (size_t i = 0; i < known; i++)
+        words[count++] = (char *)(uintptr_t)tc_oci_options[i];
+    for (char **word = said + 2; *word; word++) {
+        if (count == TC_COUNT(words) - 1)
             _exit(127);
-        words[count++] = command[i];
+        words[count++] = *word;
     }
     return words;
 }

@@ -2,8 +2,8 @@
  * Copyright The toolcage authors
  *
  * What has been learnt of a runtime's program and outlives the helper: each note is a link in the
- * state directory, which has the file's number in its name, whose text says of which state of the
- * file it is true, and which is read and written as a whole. */
+ * state directory, whose text says of which state of which file it is true, and which is read and
+ * written as a whole. */
 #ifndef TC_OCI_NOTES_H
 #define TC_OCI_NOTES_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors
- */
+ * Copyright The toolcage authors */
 #include "backend/oci/platform.h"
 
 #include <stddef.h>

@@ -23,9 +23,9 @@ void tc_oci_first_failed(const char *runtime);
 void tc_oci_first_works(const char *runtime);
 
 /* The process around runsc: the file of our PID 1 by its other name. Its words are the platforms,
- * "--", what is remembered of runsc (direct.h), and runsc's command, in which the word "-" is where
- * the platform goes. It is PID 1 of the namespaces around runsc and ends with its exit code. Never
- * returns. */
+ * "--", what is remembered of runsc (options.h), and runsc's command, in which the word "-" is
+ * where the platform goes. It is PID 1 of the namespaces around runsc and ends with its exit code.
+ * Never returns. */
 #define TC_OCI_KEEPER TC_OCI_ROOT TC_OCI_INIT
 _Noreturn void tc_oci_keep_main(char **argv);
 

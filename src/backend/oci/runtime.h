@@ -21,7 +21,7 @@ struct tc_oci_runtime {
  * any); its path goes to *ret_path (owned). NULL with errno: ENOENT, or ENOMEM. */
 const struct tc_oci_runtime *tc_oci_find(enum tc_oci_kind kind, const char *wish, char **ret_path);
 /* Its whole command, NULL-terminated, on the first of these platforms that answers (NULL: it has
- * none), with what is remembered of it (direct.h; NULL: without platforms); with a `network` it is
+ * none), with what is remembered of it (options.h; NULL: without platforms); with a `network` it is
  * to use that around it. */
 enum { TC_OCI_WORDS = 24 };
 void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path,

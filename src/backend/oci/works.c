@@ -18,9 +18,9 @@
 
 #include "backend/escapes.h"
 #include "backend/oci/bundle.h"
-#include "backend/oci/direct.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/lacked.h"
+#include "backend/oci/options.h"
 #include "backend/oci/own.h"
 #include "backend/oci/platform.h"
 #include "backend/oci/stages.h"
@@ -42,7 +42,10 @@ static struct tc_oci *own(const struct tc_cage *cage)
 
 enum { LIMITS_MAX = 16 };
 
-static const struct tc_root_point points[] = {{TC_OCI_INIT, false}, {TC_OCI_TALK, true}};
+/* gVisor mounts its own /sys, and what an image has of this name may be a link. */
+static const struct tc_root_point points[] = {
+    {TC_OCI_INIT, false}, {TC_OCI_TALK, true}, {"/sys", true}};
+enum { POINTS_OF_KERNEL = 2 };
 
 static bool is_sentry(const struct tc_cage *cage)
 {
@@ -268,7 +271,8 @@ static struct tc_oci *begin(enum tc_oci_kind kind)
     o->talk = TC_OCI_NO_TALK;
     o->form = (struct tc_local_form){.sentry = kind == TC_OCI_SENTRY,
                                      .points = points,
-                                     .point_count = TC_COUNT(points),
+                                     .point_count = kind == TC_OCI_SENTRY ? TC_COUNT(points)
+                                                                          : POINTS_OF_KERNEL,
                                      .mechanism = mechanism,
                                      .own = o};
     return o;
@@ -339,7 +343,7 @@ static int recall(struct tc_cage *cage)
     o->platforms = tc_oci_platforms(tc_setting(&cage->plan->settings, "platform"), known);
     if (!o->platforms)
         return refuse_platform(cage, "there is none of this name");
-    o->note = tc_oci_direct_note(known);
+    o->note = tc_oci_options_note(known);
     return o->note ? 0 : tc_cage_fail_memory(cage, "platform");
 }
 
@@ -409,7 +413,7 @@ static int learn(struct tc_cage *cage)
         tc_oci_first_failed(o->blank.path);
     else if (!cage->plan->grant)
         tc_oci_first_works(o->blank.path);
-    tc_oci_direct_learn(o->blank.path, o->blank.bundle);
+    tc_oci_options_learn(o->blank.path, o->blank.bundle);
     for (size_t i = 0; i < outcome->enforced_count; i++) {
         if (outcome->enforced[i].clause != TC_CLAUSE_SYSCALLS)
             continue;
