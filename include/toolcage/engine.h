@@ -50,7 +50,8 @@ int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
 /* The engine that backend "wasm" loads into its cages. `action` is "status" (with `path` NULL) or
  * "install": copies the shared library at `path` into the user's state directory, if it is exactly
  * the file that this version of toolcage was made for. "compile": compiles the module at `path` in
- * a cage of its own, and keeps that for its calls. *ret_json is the caller's (toolcage_free):
+ * a cage of its own, and keeps that for its calls; "compile-deterministic" for those of tools with
+ * deterministic = true. *ret_json is the caller's (toolcage_free):
  * {"engine", "version", "installed", "library", "reason"}. "inspect": what the module at `path`
  * asks for, {"module", "digest", "imports": [{"name", "provided"}]}. A path may be "catalog:NAME".
  * "list" (with `path` NULL): the catalog, {"modules": [{"module", "description", "manifest",

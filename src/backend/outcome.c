@@ -146,6 +146,7 @@ static TC_FIELDS(session_row_fields, SESSION_ROW);
     F(ONE, cpu_us)                                                                            \
     F(ONE, memory_peak)                                                                       \
     F(ONE, pids_peak)                                                                         \
+    F(ONE, fuel)                                                                              \
     F(STRUCT, out, TC_OF(stream_fields))                                                      \
     F(STRUCT, err, TC_OF(stream_fields))                                                      \
     F(ARRAY, denials, TC_COUNTED(denial_count), TC_OF(denial_fields), .most = ROWS_MAX)       \

@@ -117,6 +117,7 @@ struct tc_outcome {
     char *note;   /* what else there is to say of this end; NULL: nothing */
     struct tc_outcome_failure failure;
     int64_t wall_us, cpu_us, memory_peak, pids_peak;
+    int64_t fuel; /* that a deterministic call took; -1: it was ended from outside; 0: it is none */
     struct tc_stream out, err;
     struct tc_denial *denials;
     size_t denial_count;

@@ -41,6 +41,7 @@ static TC_FIELDS(deny_fields, DENY);
     F(LIST, env)                                                                              \
     F(ONE, ahead)                                                                             \
     F(ONE, calls)                                                                             \
+    F(ONE, fuel)                                                                              \
     F(LIST, cwd)                                                                              \
     F(ARRAY, mounts, TC_COUNTED(mount_count), TC_OF(mount_fields), .most = MOUNTS_MAX)        \
     F(ARRAY, denies, TC_COUNTED(deny_count), TC_OF(deny_fields), .most = MOUNTS_MAX)          \

@@ -53,6 +53,7 @@ struct tc_plan {
      * same for all calls; the rest it is told then. 0: it is started for its call. */
     int64_t ahead;
     int64_t calls;      /* that one such program serves at most, of the same bounds; 0: one */
+    int64_t fuel;       /* what a deterministic program of ours may use up; 0: it is none */
     struct tc_strv cwd; /* the first that exists inside; a single one must */
     struct tc_mount *mounts;
     size_t mount_count;

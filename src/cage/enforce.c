@@ -163,6 +163,8 @@ static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const c
         return how_filtered(cage->plan, how);
     if (clause == TC_CLAUSE_NET_ALLOW && cage->plan->upstream.host)
         return how_reached(&cage->plan->upstream, how);
+    if (clause == TC_CLAUSE_LIMIT_CPU_TIME && cage->plan->fuel)
+        return strdup("fuel, counted by the engine");
     if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets)
         return how_connected(cage, how);
     if (clause == TC_CLAUSE_FS_STEERING && cage->plan->workspace != TC_WORKSPACE_BIND)

@@ -24,4 +24,10 @@ struct tc_handed_end {
     int64_t cpu_us, bytes; /* that it took for the call; the most memory that it had until now */
 };
 
+/* What a deterministic one says at its end, over a socket that it has beside its streams. */
+struct tc_told_fuel {
+    int64_t used;
+    int64_t spent; /* there was no more, and that is why it ended */
+};
+
 #endif

@@ -485,6 +485,7 @@ static bool fill(struct tc_spare *s, const struct tc_box *box, struct handed *h)
         b.out = hand(h, b.out);
         b.err = hand(h, b.err);
     }
+    b.talk = b.talks ? hand(h, b.talk) : -1;
     b.mounts = place_mounts(&r, box, h);
     b.limits = place(&r, b.limits, b.limit_count * sizeof(*b.limits));
     b.directories = (const char *const *)place_list(&r, b.directories);

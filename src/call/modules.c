@@ -144,7 +144,7 @@ static int name_module(struct tc_grant *grant, struct toolcage_error **err)
 static bool use_code(struct tc_grant *grant, const char *dir, const char *module)
 {
     struct tc_code code = {0};
-    if (!tc_code_find(dir, module, &code))
+    if (!tc_code_find(dir, module, grant->deterministic, &code))
         return false;
     grant->module_code = code.path;
     grant->module_code_digest = code.digest;
@@ -170,7 +170,9 @@ static int find_code_of_file(struct tc_grant *grant, const char *dir, struct too
 static int find_code_of_fetched(struct tc_grant *grant, const char *dir,
                                 const struct tc_fetched *fetched, struct toolcage_error **err)
 {
-    return dir && use_code(grant, dir, fetched->digest) ? 0 : tc_fetched_uncompiled(fetched, err);
+    return dir && use_code(grant, dir, fetched->digest)
+               ? 0
+               : tc_fetched_uncompiled(fetched, grant->deterministic, err);
 }
 
 static int find_code(struct tc_grant *grant, const struct tc_fetched *fetched,

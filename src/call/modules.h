@@ -36,7 +36,7 @@ int tc_modules_write(const char *path, const struct tc_buf *bytes);
 /* ---- modules_work.c ---- */
 
 /* Does "compile" or "inspect" with the module in a cage of its own, and gives what that printed. */
-int tc_modules_work(const char *work, const char *path, struct tc_buf *out,
+int tc_modules_work(const char *work, const char *path, bool deterministic, struct tc_buf *out,
                     struct toolcage_error **err);
 
 /* ---- modules_fetched.c ---- */
@@ -60,7 +60,8 @@ int tc_fetched_use(const struct tc_fetched *module, char **ret, struct toolcage_
 /* Sets the digest that a policy may have said already. */
 int tc_fetched_pin(const struct tc_fetched *module, char **digest, struct toolcage_error **err);
 /* Says that it has to be compiled first. */
-int tc_fetched_uncompiled(const struct tc_fetched *module, struct toolcage_error **err);
+int tc_fetched_uncompiled(const struct tc_fetched *module, bool deterministic,
+                          struct toolcage_error **err);
 
 /* ---- modules_code.c ---- */
 
@@ -72,8 +73,9 @@ struct tc_code {
     char *path, *digest, *mark;
 };
 /* Of the module of this digest; owned. False: nothing that can be relied on. */
-bool tc_code_find(const char *dir, const char *module, struct tc_code *ret);
+bool tc_code_find(const char *dir, const char *module, bool deterministic, struct tc_code *ret);
 /* Keeps it; false with errno. */
-bool tc_code_keep(const char *dir, const char *module, const struct tc_buf *bytes);
+bool tc_code_keep(const char *dir, const char *module, bool deterministic,
+                  const struct tc_buf *bytes);
 
 #endif

@@ -32,9 +32,10 @@ static bool read_own(const char *path, struct tc_buf *ret)
 }
 
 /* What the seal speaks of. */
-static char *words_of(const char *module, const char *code)
+static char *words_of(const char *module, bool deterministic, const char *code)
 {
-    return tc_format("toolcage-wasm 1\n%s\n%s\n%s\n", TC_WASM_SETTINGS, module, code);
+    return tc_format("toolcage-wasm 1\n%s\n%s\n%s\n",
+                     deterministic ? TC_WASM_FIXED_SETTINGS : TC_WASM_SETTINGS, module, code);
 }
 
 static const char *hex(const char *digest)
@@ -42,9 +43,9 @@ static const char *hex(const char *digest)
     return digest + strlen("sha256:");
 }
 
-static char *record_path(const char *dir, const char *module)
+static char *record_path(const char *dir, const char *module, bool deterministic)
 {
-    return tc_format("%s/%s.record", dir, hex(module));
+    return tc_format("%s/%s%s.record", dir, hex(module), deterministic ? ".deterministic" : "");
 }
 
 static char *code_path(const char *dir, const char *code)
@@ -53,15 +54,16 @@ static char *code_path(const char *dir, const char *code)
 }
 
 /* The code's digest that the record names, if the record is ours. */
-static bool read_record(const char *dir, const char *module, char code[TC_DIGEST_SIZE])
+static bool read_record(const char *dir, const char *module, bool deterministic,
+                        char code[TC_DIGEST_SIZE])
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    _autofree_ char *path = record_path(dir, module);
+    _autofree_ char *path = record_path(dir, module, deterministic);
     if (!read_own(path, &text) || text.len != 2 * (TC_DIGEST_SIZE - 1) + 2)
         return false;
     memcpy(code, text.data, TC_DIGEST_SIZE - 1);
     code[TC_DIGEST_SIZE - 1] = '\0';
-    _autofree_ char *words = words_of(module, code);
+    _autofree_ char *words = words_of(module, deterministic, code);
     return words && strncmp(code, "sha256:", 7) == 0 &&
            tc_seal_holds(dir, words, text.data + TC_DIGEST_SIZE);
 }
@@ -130,10 +132,10 @@ static bool check_code(const char *dir, const char *code, int fd, char mark[TC_M
     return true;
 }
 
-bool tc_code_find(const char *dir, const char *module, struct tc_code *ret)
+bool tc_code_find(const char *dir, const char *module, bool deterministic, struct tc_code *ret)
 {
     char code[TC_DIGEST_SIZE], mark[TC_MARK_SIZE];
-    if (!read_record(dir, module, code))
+    if (!read_record(dir, module, deterministic, code))
         return false;
     _autofree_ char *path = code_path(dir, code), *digest = strdup(code);
     _autofd_ int fd = path ? tc_open_own(path, O_RDONLY) : -1;
@@ -146,12 +148,13 @@ bool tc_code_find(const char *dir, const char *module, struct tc_code *ret)
     return true;
 }
 
-bool tc_code_keep(const char *dir, const char *module, const struct tc_buf *bytes)
+bool tc_code_keep(const char *dir, const char *module, bool deterministic,
+                  const struct tc_buf *bytes)
 {
     char code[TC_DIGEST_SIZE], mac[TC_DIGEST_SIZE];
     tc_digest(bytes->data, bytes->len, code);
-    _autofree_ char *words = words_of(module, code), *path = code_path(dir, code),
-                    *record = record_path(dir, module);
+    _autofree_ char *words = words_of(module, deterministic, code), *path = code_path(dir, code),
+                    *record = record_path(dir, module, deterministic);
     if (!words || !path || !record || !tc_seal(dir, words, mac))
         return false;
     _autobuf_ struct tc_buf text = TC_BUF_INIT;

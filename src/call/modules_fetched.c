@@ -75,8 +75,15 @@ int tc_fetched_use(const struct tc_fetched *module, char **ret, struct toolcage_
 }
 
 /* Large ones take longer to compile than a call has, and more memory. */
-int tc_fetched_uncompiled(const struct tc_fetched *module, struct toolcage_error **err)
+int tc_fetched_uncompiled(const struct tc_fetched *module, bool deterministic,
+                          struct toolcage_error **err)
 {
+    _autofree_ char *hint =
+        tc_format("toolcage wasm compile --deterministic " TC_CATALOG "%s", module->name);
+    if (deterministic)
+        return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "module", "deterministic", hint),
+                       "the module " TC_CATALOG "%s is not compiled for deterministic calls",
+                       module->name);
     return fail(module, "is not compiled for this version of the engine", err);
 }
 

@@ -122,19 +122,19 @@ static int status(char **ret, struct toolcage_error **err)
 }
 
 /* Compiled in a cage of its own, and kept with a record of what it is. */
-static int compile(const char *from, struct toolcage_error **err)
+static int compile(const char *from, bool deterministic, struct toolcage_error **err)
 {
     char digest[TC_DIGEST_SIZE];
     _autobuf_ struct tc_buf code = TC_BUF_INIT;
     _autofree_ char *dir = NULL;
     if (!tc_module_digest(from, digest))
         return fail(from, "name a module's file", "it cannot be read", err);
-    int r = tc_modules_work("compile", from, &code, err);
+    int r = tc_modules_work("compile", from, deterministic, &code, err);
     if (r == 0)
         r = tc_modules_directory(&dir, err);
     if (r < 0)
         return r;
-    return tc_code_keep(dir, digest, &code)
+    return tc_code_keep(dir, digest, deterministic, &code)
                ? 0
                : fail(dir, "make room, or give it back to its user", "it cannot be written", err);
 }
@@ -163,7 +163,7 @@ static int inspect(const char *from, char **ret, struct toolcage_error **err)
     _autobuf_ struct tc_buf lines = TC_BUF_INIT, out = TC_BUF_INIT;
     if (!tc_module_digest(from, digest))
         return fail(from, "name a module's file", "it cannot be read", err);
-    int r = tc_modules_work("inspect", from, &lines, err);
+    int r = tc_modules_work("inspect", from, false, &lines, err);
     if (r < 0)
         return r;
     tc_buf_addc(&out, '{');
@@ -223,7 +223,8 @@ static int refuse_action(const char *action, struct toolcage_error **err)
 {
     return tc_fail(err,
                    TC_WHY(TOOLCAGE_EUSAGE, "wasm", action,
-                          "status or list; or install, compile or inspect with a path"),
+                          "status or list; or install, compile, compile-deterministic or inspect "
+                          "with a path"),
                    "WebAssembly has no such action");
 }
 
@@ -242,7 +243,9 @@ int tc_modules_json(const char *action, const char *path, char **ret, struct too
     if (path && tc_streq(action, "install"))
         r = install(file, err);
     else if (path && tc_streq(action, "compile"))
-        r = compile(file, err);
+        r = compile(file, false, err);
+    else if (path && tc_streq(action, "compile-deterministic"))
+        r = compile(file, true, err);
     else if (path || !tc_streq(action, "status"))
         r = refuse_action(action, err);
     return r < 0 ? r : status(ret, err);

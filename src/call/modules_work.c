@@ -14,13 +14,14 @@
 
 enum { CODE_MAX = 256 << 20 };
 
-static const char policy_text[] = "[tool.module]\n"
-                                  "backend = \"wasm\"\n"
-                                  "command = [\"module\"]\n"
-                                  "filesystem = \"none\"\n"
-                                  "network = \"none\"\n"
-                                  "timeout = \"10m\"\n"
-                                  "memory = { max = \"2GiB\", by = \"any\" }\n";
+#define POLICY                 \
+    "[tool.module]\n"          \
+    "backend = \"wasm\"\n"     \
+    "command = [\"module\"]\n" \
+    "filesystem = \"none\"\n"  \
+    "network = \"none\"\n"     \
+    "timeout = \"10m\"\n"      \
+    "memory = { max = \"2GiB\", by = \"any\" }\n"
 
 /* What it printed: what it was asked for, and its complaints. */
 struct printed {
@@ -77,13 +78,14 @@ static int run(struct toolcage_call *call, struct tc_buf *out, struct toolcage_e
     return r;
 }
 
-int tc_modules_work(const char *work, const char *path, struct tc_buf *out,
+int tc_modules_work(const char *work, const char *path, bool deterministic, struct tc_buf *out,
                     struct toolcage_error **err)
 {
+    const char *text = deterministic ? POLICY "deterministic = true\n" : POLICY;
     struct toolcage_policy *policy = NULL;
     struct toolcage_engine *engine = NULL;
     struct toolcage_call *call = NULL;
-    int r = tc_policy_load_buffer(policy_text, strlen(policy_text), "module", &policy, err);
+    int r = tc_policy_load_buffer(text, strlen(text), "module", &policy, err);
     if (r == 0)
         r = tc_engine_new(&engine, err);
     if (r == 0)

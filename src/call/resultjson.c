@@ -167,6 +167,8 @@ static void add_usage(struct tc_buf *buf, const struct tc_outcome *o)
     add_known(buf, "cpu_ms", o->cpu_us < 0 ? -1 : o->cpu_us / 1000, 0);
     add_known(buf, "memory_peak_bytes", o->memory_peak, 0);
     add_known(buf, "pids_peak", o->pids_peak, 0);
+    if (o->fuel)
+        add_known(buf, "fuel", o->fuel, 1);
     add_number(buf, "egress_bytes", o->sent);
     add_number(buf, "ingress_bytes", o->received);
     add_destinations(buf, o);
@@ -304,6 +306,8 @@ char *tc_result_write_json(const struct tc_result_frame *frame,
     tc_result_write_files(&buf, o);
     add_session(&buf, o);
     add_usage(&buf, o);
+    if (o->fuel)
+        add_flag(&buf, "deterministic", o->fuel > 0);
     add_denials(&buf, frame, o);
     add_accesses(&buf, frame, o);
     add_omitted(&buf, frame, o);

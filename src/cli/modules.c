@@ -17,6 +17,13 @@ static const struct tc_option options[] = {
     {0},
 };
 
+static const struct tc_option compile_options[] = {
+    {"deterministic", 0, NULL, NULL, "for tools with deterministic = true, which count fuel"},
+    TC_OPTION_JSON,
+    TC_OPTION_HELP,
+    {0},
+};
+
 static const char compile_text[] =
     "Compiles a module in a cage of its own, and keeps the result in your state directory: "
     "calls of\n"
@@ -25,7 +32,8 @@ static const char compile_text[] =
     "authenticated by a key of yours, matches; otherwise each call compiles the module.\n"
     "\n"
     "example:\n"
-    "  toolcage wasm compile ./tool.wasm\n";
+    "  toolcage wasm compile ./tool.wasm\n"
+    "  toolcage wasm compile --deterministic catalog:js\n";
 
 static const char inspect_text[] =
     "Compiles a module in a cage of its own and lists what it asks of the system, and whether\n"
@@ -57,7 +65,8 @@ static int print_json(char *json)
 static int compile(const struct tc_args *args)
 {
     char *json = NULL;
-    int rc = ask(args, "compile", &json);
+    int rc =
+        ask(args, tc_args_has(args, "deterministic") ? "compile-deterministic" : "compile", &json);
     if (rc)
         return rc;
     if (tc_args_has(args, "json"))
@@ -190,7 +199,7 @@ const struct tc_verb tc_verb_wasm_compile = {
     .words = "FILE",
     .summary = "compile a module ahead of its calls",
     .text = compile_text,
-    .options = options,
+    .options = compile_options,
     .most = 1,
     .run = compile,
 };

@@ -338,6 +338,9 @@ static void compare_backends(struct tc_differences *changes, const struct tc_gra
     changes->key = TC_KEY_MODULE;
     compare_choice(changes, "the module", from->module, to->module);
     compare_choice(changes, "the module's digest", from->module_digest, to->module_digest);
+    changes->key = TC_KEY_DETERMINISTIC;
+    compare_rank(changes, from->deterministic, to->deterministic,
+                 "what it comes to may be another each time", "it is deterministic");
     changes->key = TC_KEY_BACKEND;
     compare_settings(changes, &from->settings, &to->settings);
     changes->key = TC_KEY_CWD;

@@ -330,6 +330,8 @@ static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
     add_string(out, "image", grant->image);
     add_string(out, "module", grant->module);
     add_string(out, "module_digest", grant->module_digest);
+    if (grant->deterministic)
+        add_bool(out, "deterministic", true);
     add_list(out, "settings", &grant->settings);
     add_string(out, "tier", grant->tier);
     add_bool(out, "approval", grant->approval);

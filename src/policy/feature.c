@@ -40,5 +40,7 @@ tc_features tc_grant_features(const struct tc_grant *grant)
            (paths ? TC_FEATURE_BIT(PATHS) : 0) |
            (grant->syscalls_allow.count ? TC_FEATURE_BIT(SYSCALLS) : 0) |
            (grant->workspace == TC_WORKSPACE_COPY ? TC_FEATURE_BIT(COPY) : 0) |
-           (overlay ? TC_FEATURE_BIT(OVERLAY) : 0) | (has_odd(grant) ? TC_FEATURE_BIT(BYTES) : 0);
+           (overlay ? TC_FEATURE_BIT(OVERLAY) : 0) |
+           (grant->deterministic ? TC_FEATURE_BIT(DETERMINISTIC) : 0) |
+           (has_odd(grant) ? TC_FEATURE_BIT(BYTES) : 0);
 }

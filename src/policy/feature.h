@@ -23,6 +23,8 @@
       "workspace = { mode = \"bind\" }, or backend = \"process\"")                                 \
     X(OVERLAY, "workspace", "route", "workspace", "has no overlaid workspaces",                    \
       "workspace = { mode = \"bind\" }, or backend = \"process\"")                                 \
+    X(DETERMINISTIC, "deterministic", "route", "deterministic", "is not deterministic",            \
+      "use backend = \"wasm\" with a module, or remove `deterministic`")                           \
     X(BYTES, NULL, "route", "command", "takes only UTF-8, no other bytes",                         \
       "use backend = \"process\" for it")                                                          \
     X(TERMINAL, NULL, "route", "tty.none", "has no terminals (tty.none)",                          \

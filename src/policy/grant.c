@@ -22,6 +22,7 @@
     F(ONE, image)                                                          \
     F(ONE, module)                                                         \
     F(ONE, module_digest)                                                  \
+    F(ONE, deterministic)                                                  \
     F(ONE, module_worker, .flags = TC_FIELD_UNDIGESTED)                    \
     F(ONE, module_engine, .flags = TC_FIELD_UNDIGESTED)                    \
     F(ONE, module_work, .flags = TC_FIELD_UNDIGESTED)                      \

@@ -107,6 +107,7 @@ struct tc_grant {
     char *image;  /* a root file system on the host, or a name; NULL: the system directories */
     char *module; /* a WebAssembly module on the host; NULL: the command's first word */
     char *module_digest; /* "sha256:…" that it must have; NULL: any */
+    bool deterministic;  /* the same call is to come to the same, byte by byte */
     /* known when a backend runs it: what runs it, its engine; what it was compiled to, the digest
      * of that and the state in which that was read, NULL: it is compiled at each call */
     char *module_worker, *module_engine, *module_code, *module_code_digest, *module_code_mark;

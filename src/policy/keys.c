@@ -337,6 +337,14 @@ const struct tc_key tc_keys[] = {
              "then the module's argv[0]. \"catalog:NAME\" is one that comes with toolcage "
              "(toolcage wasm list), and brings its description, command and arguments with it.",
      .example = "module = \"./tool.wasm\"\ncommand = [\"tool\"]"},
+    {EACH, "deterministic", tc_set_bool, SPEC(deterministic), .id = TC_KEY_DETERMINISTIC,
+     .type = "boolean", .fallback = "false",
+     .text = "The same module with the same words, input and files writes the same bytes each "
+             "time: clock, randomness, inode numbers, times and the order of names in "
+             "directories are made up, and cpu_time bounds fuel, a million units each "
+             "millisecond. The backend wasm has it.",
+     .example = "module = \"./tool.wasm\"\ncommand = [\"tool\"]\ndeterministic = true\n"
+                "cpu_time = \"2s\""},
     {EACH, "workspace", tc_set_workspace, .id = TC_KEY_WORKSPACE, .type = "table",
      .fallback = "{ mode = \"bind\" }",
      .text = "How the tool gets writable paths: the host's own (bind), a copy that is written "

@@ -75,6 +75,7 @@ struct tc_spec {
     int workspace; /* enum tc_workspace_mode */
     int commit;    /* enum tc_commit */
     int denials;   /* enum tc_denials */
+    bool deterministic;
     tc_clauses without;
     struct tc_spec *setup; /* its install phase, "x.setup"; NULL: none */
     /* of an install phase alone: where it installs (NULL: this is none), from which files, as the

@@ -251,6 +251,7 @@ static int take_words(struct tc_resolve *r)
     const struct tc_spec *without = tc_policy_said(r->policy, r->tool, TC_KEY_WITHOUT);
     const struct tc_spec *programs = tc_policy_said(r->policy, r->tool, TC_KEY_PROGRAMS);
     const struct tc_spec *collect = tc_policy_said(r->policy, r->tool, TC_KEY_COLLECT);
+    const struct tc_spec *same = tc_policy_said(r->policy, r->tool, TC_KEY_DETERMINISTIC);
     bool fine = take_backend(r);
     if (r->tool)
         fine = fine && (grant->tool = strdup(r->request->tool));
@@ -268,6 +269,7 @@ static int take_words(struct tc_resolve *r)
     grant->commit = mode ? (enum tc_commit)mode->commit : TC_COMMIT_SUCCESS;
     grant->denials = denials ? (enum tc_denials)denials->denials : TC_DENIALS_CALLS;
     grant->without = without ? without->without : 0;
+    grant->deterministic = same && same->deterministic;
     grant->approval = tier && tc_tier_asks(tier->tier);
     return fine ? 0 : tc_resolve_memory(r);
 }

@@ -18,7 +18,7 @@ static struct wasmtime_module *compile(const struct tc_wasm_order *order)
     const char *lack = tc_wasm_load(order->engine, &api);
     if (lack)
         tc_wasm_fail(order->engine, "%s", lack);
-    struct wasm_engine *engine = tc_wasm_engine(&api, false);
+    struct wasm_engine *engine = tc_wasm_engine(&api, false, order->fuel > 0);
     if (!engine)
         tc_wasm_fail(order->engine, "it does not start: out of memory");
     return tc_wasm_module(&api, engine, order);

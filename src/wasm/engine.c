@@ -58,7 +58,7 @@ static void keep_slots(const struct tc_wasm *api, struct wasm_config *config)
 }
 
 /* One thread, and one memory, whose addresses the calls of wasi/ understand. */
-struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again)
+struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again, bool fixed)
 {
     struct wasm_config *config = api->wasm_config_new();
     if (!config)
@@ -68,8 +68,12 @@ struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again)
     api->wasmtime_config_wasm_memory64_set(config, false);
     api->wasmtime_config_wasm_multi_memory_set(config, false);
     api->wasmtime_config_native_unwind_info_set(config, false);
-    /* a guest that runs on looks at the clock now and then: see clock.c */
-    api->wasmtime_config_epoch_interruption_set(config, true);
+    /* a guest that runs on looks at the clock now and then: see clock.c. Or at its fuel, which is
+     * the same on every machine; then no result may depend on what the processor makes of it */
+    api->wasmtime_config_epoch_interruption_set(config, !fixed);
+    api->wasmtime_config_consume_fuel_set(config, fixed);
+    api->wasmtime_config_wasm_relaxed_simd_set(config, !fixed);
+    api->wasmtime_config_cranelift_nan_canonicalization_set(config, fixed);
     size_t stack = stack_size();
     api->wasmtime_config_async_stack_size_set(config, stack);
     api->wasmtime_config_max_wasm_stack_set(config, stack);

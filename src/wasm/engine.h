@@ -76,6 +76,7 @@ enum {
     TC_WASM_MEMORIES = 1
 };
 enum { TC_WASM_FUNC = 0, TC_WASM_MEMORY = 3 };
+enum { TC_WASM_OUT_OF_FUEL = 11 }; /* why a guest was stopped */
 
 typedef struct wasm_trap *tc_wasm_callback(void *env, struct wasmtime_caller *caller,
                                            union wasmtime_raw *values, size_t count);
@@ -84,92 +85,99 @@ typedef struct wasmtime_error *tc_wasm_epoch(struct wasmtime_context *context, v
                                              uint64_t *ret_delta, uint8_t *ret_kind);
 
 /* X(type of the answer, name, arguments) */
-#define TC_WASM_API(X)                                                                         \
-    X(struct wasm_config *, wasm_config_new, (void))                                           \
-    X(void, wasmtime_config_parallel_compilation_set, (struct wasm_config *, bool))            \
-    X(void, wasmtime_config_wasm_threads_set, (struct wasm_config *, bool))                    \
-    X(void, wasmtime_config_wasm_memory64_set, (struct wasm_config *, bool))                   \
-    X(void, wasmtime_config_wasm_multi_memory_set, (struct wasm_config *, bool))               \
-    X(void, wasmtime_config_native_unwind_info_set, (struct wasm_config *, bool))              \
-    X(void, wasmtime_config_epoch_interruption_set, (struct wasm_config *, bool))              \
-    X(void, wasmtime_config_max_wasm_stack_set, (struct wasm_config *, size_t))                \
-    X(void, wasmtime_config_async_stack_size_set, (struct wasm_config *, uint64_t))            \
-    X(struct wasmtime_pool *, wasmtime_pooling_allocation_config_new, (void))                  \
-    X(void, wasmtime_pooling_allocation_config_delete, (struct wasmtime_pool *))               \
-    X(void, wasmtime_pooling_allocation_config_total_memories_set,                             \
-      (struct wasmtime_pool *, uint32_t))                                                      \
-    X(void, wasmtime_pooling_allocation_config_total_core_instances_set,                       \
-      (struct wasmtime_pool *, uint32_t))                                                      \
-    X(void, wasmtime_pooling_allocation_config_total_tables_set,                               \
-      (struct wasmtime_pool *, uint32_t))                                                      \
-    X(void, wasmtime_pooling_allocation_config_max_tables_per_module_set,                      \
-      (struct wasmtime_pool *, uint32_t))                                                      \
-    X(void, wasmtime_pooling_allocation_config_table_elements_set,                             \
-      (struct wasmtime_pool *, size_t))                                                        \
-    X(void, wasmtime_pooling_allocation_config_total_gc_heaps_set,                             \
-      (struct wasmtime_pool *, uint32_t))                                                      \
-    X(void, wasmtime_pooling_allocation_config_total_stacks_set,                               \
-      (struct wasmtime_pool *, uint32_t))                                                      \
-    X(void, wasmtime_pooling_allocation_config_linear_memory_keep_resident_set,                \
-      (struct wasmtime_pool *, size_t))                                                        \
-    X(void, wasmtime_pooling_allocation_strategy_set,                                          \
-      (struct wasm_config *, const struct wasmtime_pool *))                                    \
-    X(void, wasmtime_engine_increment_epoch, (struct wasm_engine *))                           \
-    X(struct wasm_engine *, wasm_engine_new_with_config, (struct wasm_config *))               \
-    X(void, wasm_engine_delete, (struct wasm_engine *))                                        \
-    X(struct wasmtime_error *, wasmtime_module_new,                                            \
-      (struct wasm_engine *, const uint8_t *, size_t, struct wasmtime_module **))              \
-    X(struct wasmtime_error *, wasmtime_module_serialize,                                      \
-      (const struct wasmtime_module *, struct wasm_bytes *))                                   \
-    X(struct wasmtime_error *, wasmtime_module_deserialize,                                    \
-      (struct wasm_engine *, const uint8_t *, size_t, struct wasmtime_module **))              \
-    X(void, wasmtime_module_delete, (struct wasmtime_module *))                                \
-    X(void, wasmtime_module_imports, (const struct wasmtime_module *, struct wasm_imports *))  \
-    X(const struct wasm_bytes *, wasm_importtype_module, (const struct wasm_importtype *))     \
-    X(const struct wasm_bytes *, wasm_importtype_name, (const struct wasm_importtype *))       \
-    X(void, wasm_importtype_vec_delete, (struct wasm_imports *))                               \
-    X(struct wasmtime_store *, wasmtime_store_new,                                             \
-      (struct wasm_engine *, void *, void (*)(void *)))                                        \
-    X(struct wasmtime_context *, wasmtime_store_context, (struct wasmtime_store *))            \
-    X(void, wasmtime_store_limiter,                                                            \
-      (struct wasmtime_store *, int64_t, int64_t, int64_t, int64_t, int64_t))                  \
-    X(void, wasmtime_store_epoch_deadline_callback,                                            \
-      (struct wasmtime_store *, tc_wasm_epoch *, void *, void (*)(void *)))                    \
-    X(void, wasmtime_context_set_epoch_deadline, (struct wasmtime_context *, uint64_t))        \
-    X(void, wasmtime_store_delete, (struct wasmtime_store *))                                  \
-    X(struct wasmtime_linker *, wasmtime_linker_new, (struct wasm_engine *))                   \
-    X(void, wasmtime_linker_delete, (struct wasmtime_linker *))                                \
-    X(struct wasmtime_error *, wasmtime_linker_define_func_unchecked,                          \
-      (struct wasmtime_linker *, const char *, size_t, const char *, size_t,                   \
-       const struct wasm_functype *, tc_wasm_callback *, void *, void (*)(void *)))            \
-    X(struct wasmtime_error *, wasmtime_linker_instantiate_pre,                                \
-      (const struct wasmtime_linker *, const struct wasmtime_module *,                         \
-       struct wasmtime_instance_pre **))                                                       \
-    X(struct wasmtime_error *, wasmtime_instance_pre_instantiate,                              \
-      (const struct wasmtime_instance_pre *, struct wasmtime_context *, struct wasmtime_ref *, \
-       struct wasm_trap **))                                                                   \
-    X(bool, wasmtime_instance_export_get,                                                      \
-      (struct wasmtime_context *, const struct wasmtime_ref *, const char *, size_t,           \
-       struct wasmtime_extern *))                                                              \
-    X(bool, wasmtime_caller_export_get,                                                        \
-      (struct wasmtime_caller *, const char *, size_t, struct wasmtime_extern *))              \
-    X(struct wasmtime_context *, wasmtime_caller_context, (struct wasmtime_caller *))          \
-    X(uint8_t *, wasmtime_memory_data,                                                         \
-      (const struct wasmtime_context *, const struct wasmtime_ref *))                          \
-    X(size_t, wasmtime_memory_data_size,                                                       \
-      (const struct wasmtime_context *, const struct wasmtime_ref *))                          \
-    X(struct wasmtime_error *, wasmtime_func_call,                                             \
-      (struct wasmtime_context *, const struct wasmtime_ref *, const struct wasmtime_value *,  \
-       size_t, struct wasmtime_value *, size_t, struct wasm_trap **))                          \
-    X(void, wasmtime_error_message, (const struct wasmtime_error *, struct wasm_bytes *))      \
-    X(void, wasmtime_error_delete, (struct wasmtime_error *))                                  \
-    X(struct wasm_trap *, wasmtime_trap_new, (const char *, size_t))                           \
-    X(void, wasm_trap_message, (const struct wasm_trap *, struct wasm_bytes *))                \
-    X(void, wasm_trap_delete, (struct wasm_trap *))                                            \
-    X(void, wasm_byte_vec_delete, (struct wasm_bytes *))                                       \
-    X(struct wasm_valtype *, wasm_valtype_new, (uint8_t))                                      \
-    X(void, wasm_valtype_vec_new, (struct wasm_types *, size_t, struct wasm_valtype *const *)) \
-    X(struct wasm_functype *, wasm_functype_new, (struct wasm_types *, struct wasm_types *))   \
+#define TC_WASM_API(X)                                                                           \
+    X(struct wasm_config *, wasm_config_new, (void))                                             \
+    X(void, wasmtime_config_parallel_compilation_set, (struct wasm_config *, bool))              \
+    X(void, wasmtime_config_wasm_threads_set, (struct wasm_config *, bool))                      \
+    X(void, wasmtime_config_wasm_memory64_set, (struct wasm_config *, bool))                     \
+    X(void, wasmtime_config_wasm_multi_memory_set, (struct wasm_config *, bool))                 \
+    X(void, wasmtime_config_native_unwind_info_set, (struct wasm_config *, bool))                \
+    X(void, wasmtime_config_epoch_interruption_set, (struct wasm_config *, bool))                \
+    X(void, wasmtime_config_consume_fuel_set, (struct wasm_config *, bool))                      \
+    X(void, wasmtime_config_wasm_relaxed_simd_set, (struct wasm_config *, bool))                 \
+    X(void, wasmtime_config_cranelift_nan_canonicalization_set, (struct wasm_config *, bool))    \
+    X(void, wasmtime_config_max_wasm_stack_set, (struct wasm_config *, size_t))                  \
+    X(void, wasmtime_config_async_stack_size_set, (struct wasm_config *, uint64_t))              \
+    X(struct wasmtime_pool *, wasmtime_pooling_allocation_config_new, (void))                    \
+    X(void, wasmtime_pooling_allocation_config_delete, (struct wasmtime_pool *))                 \
+    X(void, wasmtime_pooling_allocation_config_total_memories_set,                               \
+      (struct wasmtime_pool *, uint32_t))                                                        \
+    X(void, wasmtime_pooling_allocation_config_total_core_instances_set,                         \
+      (struct wasmtime_pool *, uint32_t))                                                        \
+    X(void, wasmtime_pooling_allocation_config_total_tables_set,                                 \
+      (struct wasmtime_pool *, uint32_t))                                                        \
+    X(void, wasmtime_pooling_allocation_config_max_tables_per_module_set,                        \
+      (struct wasmtime_pool *, uint32_t))                                                        \
+    X(void, wasmtime_pooling_allocation_config_table_elements_set,                               \
+      (struct wasmtime_pool *, size_t))                                                          \
+    X(void, wasmtime_pooling_allocation_config_total_gc_heaps_set,                               \
+      (struct wasmtime_pool *, uint32_t))                                                        \
+    X(void, wasmtime_pooling_allocation_config_total_stacks_set,                                 \
+      (struct wasmtime_pool *, uint32_t))                                                        \
+    X(void, wasmtime_pooling_allocation_config_linear_memory_keep_resident_set,                  \
+      (struct wasmtime_pool *, size_t))                                                          \
+    X(void, wasmtime_pooling_allocation_strategy_set,                                            \
+      (struct wasm_config *, const struct wasmtime_pool *))                                      \
+    X(void, wasmtime_engine_increment_epoch, (struct wasm_engine *))                             \
+    X(struct wasm_engine *, wasm_engine_new_with_config, (struct wasm_config *))                 \
+    X(void, wasm_engine_delete, (struct wasm_engine *))                                          \
+    X(struct wasmtime_error *, wasmtime_module_new,                                              \
+      (struct wasm_engine *, const uint8_t *, size_t, struct wasmtime_module **))                \
+    X(struct wasmtime_error *, wasmtime_module_serialize,                                        \
+      (const struct wasmtime_module *, struct wasm_bytes *))                                     \
+    X(struct wasmtime_error *, wasmtime_module_deserialize,                                      \
+      (struct wasm_engine *, const uint8_t *, size_t, struct wasmtime_module **))                \
+    X(void, wasmtime_module_delete, (struct wasmtime_module *))                                  \
+    X(void, wasmtime_module_imports, (const struct wasmtime_module *, struct wasm_imports *))    \
+    X(const struct wasm_bytes *, wasm_importtype_module, (const struct wasm_importtype *))       \
+    X(const struct wasm_bytes *, wasm_importtype_name, (const struct wasm_importtype *))         \
+    X(void, wasm_importtype_vec_delete, (struct wasm_imports *))                                 \
+    X(struct wasmtime_store *, wasmtime_store_new,                                               \
+      (struct wasm_engine *, void *, void (*)(void *)))                                          \
+    X(struct wasmtime_context *, wasmtime_store_context, (struct wasmtime_store *))              \
+    X(void, wasmtime_store_limiter,                                                              \
+      (struct wasmtime_store *, int64_t, int64_t, int64_t, int64_t, int64_t))                    \
+    X(void, wasmtime_store_epoch_deadline_callback,                                              \
+      (struct wasmtime_store *, tc_wasm_epoch *, void *, void (*)(void *)))                      \
+    X(void, wasmtime_context_set_epoch_deadline, (struct wasmtime_context *, uint64_t))          \
+    X(struct wasmtime_error *, wasmtime_context_set_fuel, (struct wasmtime_context *, uint64_t)) \
+    X(struct wasmtime_error *, wasmtime_context_get_fuel,                                        \
+      (const struct wasmtime_context *, uint64_t *))                                             \
+    X(bool, wasmtime_trap_code, (const struct wasm_trap *, uint8_t *))                           \
+    X(void, wasmtime_store_delete, (struct wasmtime_store *))                                    \
+    X(struct wasmtime_linker *, wasmtime_linker_new, (struct wasm_engine *))                     \
+    X(void, wasmtime_linker_delete, (struct wasmtime_linker *))                                  \
+    X(struct wasmtime_error *, wasmtime_linker_define_func_unchecked,                            \
+      (struct wasmtime_linker *, const char *, size_t, const char *, size_t,                     \
+       const struct wasm_functype *, tc_wasm_callback *, void *, void (*)(void *)))              \
+    X(struct wasmtime_error *, wasmtime_linker_instantiate_pre,                                  \
+      (const struct wasmtime_linker *, const struct wasmtime_module *,                           \
+       struct wasmtime_instance_pre **))                                                         \
+    X(struct wasmtime_error *, wasmtime_instance_pre_instantiate,                                \
+      (const struct wasmtime_instance_pre *, struct wasmtime_context *, struct wasmtime_ref *,   \
+       struct wasm_trap **))                                                                     \
+    X(bool, wasmtime_instance_export_get,                                                        \
+      (struct wasmtime_context *, const struct wasmtime_ref *, const char *, size_t,             \
+       struct wasmtime_extern *))                                                                \
+    X(bool, wasmtime_caller_export_get,                                                          \
+      (struct wasmtime_caller *, const char *, size_t, struct wasmtime_extern *))                \
+    X(struct wasmtime_context *, wasmtime_caller_context, (struct wasmtime_caller *))            \
+    X(uint8_t *, wasmtime_memory_data,                                                           \
+      (const struct wasmtime_context *, const struct wasmtime_ref *))                            \
+    X(size_t, wasmtime_memory_data_size,                                                         \
+      (const struct wasmtime_context *, const struct wasmtime_ref *))                            \
+    X(struct wasmtime_error *, wasmtime_func_call,                                               \
+      (struct wasmtime_context *, const struct wasmtime_ref *, const struct wasmtime_value *,    \
+       size_t, struct wasmtime_value *, size_t, struct wasm_trap **))                            \
+    X(void, wasmtime_error_message, (const struct wasmtime_error *, struct wasm_bytes *))        \
+    X(void, wasmtime_error_delete, (struct wasmtime_error *))                                    \
+    X(struct wasm_trap *, wasmtime_trap_new, (const char *, size_t))                             \
+    X(void, wasm_trap_message, (const struct wasm_trap *, struct wasm_bytes *))                  \
+    X(void, wasm_trap_delete, (struct wasm_trap *))                                              \
+    X(void, wasm_byte_vec_delete, (struct wasm_bytes *))                                         \
+    X(struct wasm_valtype *, wasm_valtype_new, (uint8_t))                                        \
+    X(void, wasm_valtype_vec_new, (struct wasm_types *, size_t, struct wasm_valtype *const *))   \
+    X(struct wasm_functype *, wasm_functype_new, (struct wasm_types *, struct wasm_types *))     \
     X(void, wasm_functype_delete, (struct wasm_functype *))
 
 struct tc_wasm {
@@ -181,8 +189,8 @@ struct tc_wasm {
 /* Loads the library and fills the table; NULL, or what is wrong (static, or the loader's own). */
 const char *tc_wasm_load(const char *path, struct tc_wasm *ret);
 /* With our settings, which a compiled module is bound to; one store after another where `again`
- * says so. NULL: no memory. */
-struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again);
+ * says so, or counting fuel and leaving nothing to the machine. NULL: no memory. */
+struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again, bool fixed);
 /* What a failure says, which it frees; the first line of it. Static storage. */
 const char *tc_wasm_said(const struct tc_wasm *api, struct wasmtime_error *error,
                          struct wasm_trap *trap);

@@ -38,6 +38,7 @@ bool tc_wasm_read_words(struct tc_wasm_order *order, char **at)
         {"--code-mark", .text = &order->code_mark},
         {"--memory", .number = &order->memory},
         {"--calls", .number = &order->calls},
+        {"--fuel", .number = &order->fuel},
         {"--cpu-time", .number = &order->cpu_time},
         {"--read", .list = &order->read},
         {"--write", .list = &order->write},
@@ -63,7 +64,7 @@ static bool is_whole(struct tc_wasm_order *order)
 {
     order->calls = order->ahead ? order->calls : 0;
     return order->engine && order->module && (!order->code || order->code_digest) &&
-           order->memory >= 0 && order->cpu_time >= 0 && order->calls >= 0;
+           order->memory >= 0 && order->fuel >= 0 && order->cpu_time >= 0 && order->calls >= 0;
 }
 
 int main(int argc, char **argv)

@@ -42,9 +42,13 @@ static struct wasm_trap *serve(void *env, struct wasmtime_caller *caller,
         return trap("the module exports no memory");
     for (size_t i = 0; types[i] && i < count; i++)
         arguments[i] = types[i] == 'i' ? (uint32_t)values[i].i32 : (uint64_t)values[i].i64;
+    struct wasmtime_context *context = api->wasmtime_caller_context(caller);
+    tc_wasm_look_at_fuel(context, &guest);
     uint32_t answer = call->run(&guest, arguments);
     if (guest.exited)
         return trap("exit");
+    if (!tc_wasm_pay(context, &guest))
+        return trap("all fuel consumed by WebAssembly");
     values[0].i32 = (int32_t)answer;
     return NULL;
 }
@@ -97,12 +101,15 @@ static int start(const struct wasmtime_instance_pre *linked, struct wasmtime_con
         api->wasmtime_instance_pre_instantiate(linked, context, &instance, &trapped);
     if (error && !guest.exited && !trapped)
         tc_wasm_fail(name, "%s", tc_wasm_said(api, error, NULL));
-    if (error || trapped)
+    if (error || trapped) {
+        tc_wasm_tell_fuel(context, trapped);
         return ended(error, trapped);
+    }
     struct tc_wasm_entry entry = {
         .api = api, .context = context, .instance = &instance, .args = &order->args};
     if (!tc_wasm_enter(&entry))
         tc_wasm_fail(name, "it exports no _start: it is not a program");
+    tc_wasm_tell_fuel(context, entry.trapped);
     return guest.exited || entry.error || entry.trapped ? ended(entry.error, entry.trapped)
                                                         : entry.code;
 }
@@ -130,6 +137,8 @@ static int run_call(struct wasm_engine *engine, const struct wasmtime_instance_p
     api->wasmtime_store_limiter(store, order->memory ? order->memory : -1, TC_WASM_TABLE_ELEMENTS,
                                 TC_WASM_INSTANCES, TC_WASM_TABLES, TC_WASM_MEMORIES);
     tc_wasm_watch_time(api, engine, store, order->cpu_time);
+    guest.fixed = order->fuel > 0;
+    tc_wasm_fill_up(api, api->wasmtime_store_context(store), order->fuel);
     int code = start(linked, api->wasmtime_store_context(store), order);
     if (order->calls <= 1)
         return code;
@@ -148,7 +157,7 @@ int tc_wasm_run(struct tc_wasm_order *order)
     if (lack)
         tc_wasm_fail(order->engine, "%s", lack);
     api = &loaded;
-    struct wasm_engine *engine = tc_wasm_engine(api, order->calls > 1);
+    struct wasm_engine *engine = tc_wasm_engine(api, order->calls > 1, order->fuel > 0);
     if (!engine)
         tc_wasm_fail(order->engine, "it does not start: out of memory");
     struct wasmtime_module *module = tc_wasm_module(api, engine, order);

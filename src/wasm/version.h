@@ -9,6 +9,8 @@
 #define TC_WASM_LIBRARY "libwasmtime-" TC_WASM_VERSION ".so"
 /* And what compiled code is bound to besides: counts on when engine.c sets another thing. */
 #define TC_WASM_SETTINGS "wasmtime " TC_WASM_VERSION " settings 2"
+/* The same of deterministic calls. */
+#define TC_WASM_FIXED_SETTINGS TC_WASM_SETTINGS " deterministic"
 /* Of that file, as its makers publish it. */
 #if defined(__x86_64__)
 #define TC_WASM_DIGEST "sha256:3127ca42fe7cdd3f0a43a358e79177dcfedd46c1746329826403b9d854de6178"

@@ -21,6 +21,7 @@ struct tc_wasm_order {
     const char *code, *code_digest; /* what it was compiled to */
     const char *code_mark;          /* the state in which it had that digest; NULL: read it */
     int64_t memory;                 /* bytes of a module's memory; 0: as many as there are */
+    int64_t fuel;                   /* of a deterministic call; 0: it is none */
     int64_t cpu_time;               /* milliseconds of the whole process; 0: no matter */
     struct tc_strv read, write;     /* what it may see and change, as it is named here */
     struct tc_strv env, args;
@@ -69,6 +70,14 @@ int tc_wasm_run(struct tc_wasm_order *order);
 void tc_wasm_watch_time(const struct tc_wasm *api, struct wasm_engine *engine,
                         struct wasmtime_store *store, int64_t cpu_time);
 void tc_wasm_rest(void); /* until the next one */
+/* fuel.c: what a deterministic guest may use up, and has; nothing of it where the call is none. */
+void tc_wasm_fill_up(const struct tc_wasm *api, struct wasmtime_context *context, int64_t fuel);
+/* Before a call of the guest's is served: its time is told by what was used. */
+void tc_wasm_look_at_fuel(struct wasmtime_context *context, struct tc_wasi *guest);
+/* And after it: what it cost. False: there is no more. */
+bool tc_wasm_pay(struct wasmtime_context *context, struct tc_wasi *guest);
+/* The call has ended, because of this: tells the helper. */
+void tc_wasm_tell_fuel(struct wasmtime_context *context, const struct wasm_trap *why);
 /* compile.c */
 int tc_wasm_compile(struct tc_wasm_order *order);
 int tc_wasm_inspect(struct tc_wasm_order *order);

@@ -93,7 +93,23 @@ static int64_t calls_of(const struct tc_grant *grant)
  * loaded it serves whichever call of the tool comes next. */
 static int64_t words_ahead(const struct tc_grant *grant, const struct tc_strv *words)
 {
-    return grant->module_code && !grant->module_work ? (int64_t)words->count : 0;
+    return grant->module_code && !grant->module_work && !grant->deterministic
+               ? (int64_t)words->count
+               : 0;
+}
+
+/* A million units stand for a millisecond of processor time; without a bound there is as much as a
+ * number holds. */
+enum { FUEL_MS = 1000000 };
+
+static bool add_fuel(struct tc_strv *v, const struct tc_grant *grant, struct tc_plan *plan)
+{
+    int64_t *spend = &plan->limits.cpu_time_ms;
+    if (!grant->deterministic)
+        return true;
+    plan->fuel = *spend && *spend < INT64_MAX / FUEL_MS ? *spend * FUEL_MS : INT64_MAX;
+    *spend = 0;
+    return numbered(v, "--fuel", plan->fuel);
 }
 
 /* Which module it is, and in what form. */
@@ -112,7 +128,7 @@ static bool add_module(struct tc_strv *v, const struct tc_grant *grant)
 
 static bool add_calls(struct tc_strv *v, const struct tc_grant *grant, struct tc_plan *plan)
 {
-    plan->calls = calls_of(grant);
+    plan->calls = grant->deterministic ? 0 : calls_of(grant);
     return !plan->calls || (numbered(v, "--calls", plan->calls) &&
                             (plan->bounds || (plan->bounds = strdup(grant->bounds))));
 }
@@ -123,7 +139,7 @@ static bool replace_words(const struct tc_grant *grant, words_of *begin, struct 
     _autostrv_ struct tc_strv words = plan->argv, env = plan->env;
     struct tc_strv *v = &plan->argv;
     *v = plan->env = (struct tc_strv){0};
-    bool fine = begin(v, grant) && word(v, "--module", MODULE) &&
+    bool fine = begin(v, grant) && word(v, "--module", MODULE) && add_fuel(v, grant, plan) &&
                 numbered(v, "--memory", plan->limits.memory) &&
                 numbered(v, "--cpu-time", plan->limits.cpu_time_ms) && add_module(v, grant) &&
                 add_calls(v, grant, plan);
@@ -187,7 +203,7 @@ const struct tc_front tc_wasm_front = {
     .name = "wasm",
     .summary = "a WebAssembly module in Wasmtime, inside a process cage of its own",
     .provides = PROVIDES,
-    .has = HAS,
+    .has = HAS | TC_FEATURE_BIT(DETERMINISTIC),
     .lower = lower,
 };
 

@@ -5,7 +5,14 @@
  * is the process backend's to try; what runs a module is looked for by the library. */
 #include "backend/wasm/works.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
 #include "cage/cage.h"
+#include "cage/handed.h"
 #include "cage/slots.h"
 
 /* What holds a module before the cage has to: it calls our interface, and no kernel. */
@@ -24,19 +31,93 @@ static const char *inner(enum tc_clause clause)
     }
 }
 
+/* Of a deterministic call: where its worker says what it used. */
+struct teller {
+    int fd;
+    bool killed, heard;
+    struct tc_told_fuel told;
+};
+
+static struct teller *teller_of(const struct tc_cage *cage)
+{
+    return cage->priv ? TC_PRIV(cage)->own : NULL;
+}
+
 static int make(struct tc_cage *cage)
 {
+    struct teller *teller = cage->plan->fuel ? calloc(1, sizeof(*teller)) : NULL;
+    if (cage->plan->fuel && !teller)
+        return tc_cage_fail_memory(cage, "worker");
     int rc = tc_process_lease(cage);
-    if (cage->priv)
+    if (teller)
+        teller->fd = -1;
+    if (cage->priv) {
         TC_PRIV(cage)->inner = inner;
+        TC_PRIV(cage)->own = teller;
+    } else {
+        free(teller);
+    }
     return rc;
 }
 
-#define WORKS(backend)                                                                       \
-    .name = (backend), .make = make, .prepare = tc_process_prepare, .start = tc_process_run, \
-    .event = tc_process_event, .signal = tc_local_signal, .reap = tc_process_reap,           \
-    .usage = tc_local_usage, .collect = tc_process_collect,                                  \
-    .cancel_collect = tc_process_cancel_collect, .destroy = tc_local_destroy
+/* With a deterministic call its worker has one socket more. */
+static int run(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct teller *teller = teller_of(cage);
+    int pair[2];
+    if (!teller)
+        return tc_process_run(cage);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return tc_cage_fail(cage,
+                            TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "socket", errno,
+                                         "raise this process's limits (ulimit -n)"),
+                            -1, "cannot make the worker's socket");
+    _autofd_ int theirs = pair[1];
+    teller->fd = pair[0];
+    p->box.talks = true;
+    p->box.talk = theirs;
+    return tc_process_run(cage);
+}
+
+/* What the worker says is believed as far as its streams are. Who was ended from outside may have
+ * come further at another time, whatever it said before. */
+static const char *usage(struct tc_cage *cage)
+{
+    struct teller *t = teller_of(cage);
+    const char *limit = tc_local_usage(cage);
+    if (!t)
+        return limit;
+    if (t->fd >= 0 && !t->heard)
+        t->heard = recv(t->fd, &t->told, sizeof(t->told), MSG_DONTWAIT) == sizeof(t->told);
+    bool whole = t->heard && !t->killed && !limit && t->told.used > 0;
+    cage->outcome->fuel = whole ? t->told.used : -1;
+    return whole && t->told.spent ? "cpu_time" : limit;
+}
+
+static void end(struct tc_cage *cage, bool at_once)
+{
+    struct teller *teller = teller_of(cage);
+    if (teller)
+        teller->killed = true;
+    tc_local_signal(cage, at_once);
+}
+
+static bool destroy(struct tc_cage *cage, enum tc_pace pace)
+{
+    struct teller *teller = teller_of(cage);
+    if (!tc_local_destroy(cage, pace))
+        return false;
+    if (teller && teller->fd >= 0)
+        (void)close(teller->fd);
+    free(teller);
+    return true;
+}
+
+#define WORKS(backend)                                                                 \
+    .name = (backend), .make = make, .prepare = tc_process_prepare, .start = run,      \
+    .event = tc_process_event, .signal = end, .reap = tc_process_reap, .usage = usage, \
+    .collect = tc_process_collect, .cancel_collect = tc_process_cancel_collect, .destroy = destroy
 
 const struct tc_works tc_wasm_works = {WORKS("wasm")};
 const struct tc_works tc_wasmedge_works = {WORKS("wasmedge")};

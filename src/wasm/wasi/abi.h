@@ -78,6 +78,7 @@ enum {
 };
 enum { WASI_FOLLOW = 1 };
 enum { WASI_ATIM = 1, WASI_ATIM_NOW = 2, WASI_MTIM = 4, WASI_MTIM_NOW = 8 };
+enum { WASI_REALTIME, WASI_MONOTONIC };
 enum { WASI_EVENT_CLOCK, WASI_EVENT_READ, WASI_EVENT_WRITE };
 
 #define WASI_RIGHT(n) (UINT64_C(1) << (n))

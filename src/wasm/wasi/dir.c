@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "wasm/wasi/guest.h"
 
 struct entry { /* of the kernel's */
@@ -39,18 +40,22 @@ static uint8_t type_of(uint8_t type)
     return tc_wasi_type((unsigned)type << 12); /* DT_* are the bits of a mode */
 }
 
+struct head {
+    uint64_t next, ino;
+    uint8_t type; /* of the kernel's */
+};
+
 /* The last one may be cut: then the buffer is full, and the guest comes again. */
-static void add_entry(struct room *room, const struct entry *e)
+static void add_entry(struct room *room, const struct head *h, const char *name)
 {
     uint8_t head[WASI_DIRENT_SIZE] = {0};
-    uint64_t next = (uint64_t)e->next;
-    uint32_t length = (uint32_t)strlen(e->name);
-    memcpy(head, &next, sizeof(next));
-    memcpy(head + 8, &e->ino, sizeof(e->ino));
+    uint32_t length = (uint32_t)strlen(name);
+    memcpy(head, &h->next, sizeof(h->next));
+    memcpy(head + 8, &h->ino, sizeof(h->ino));
     memcpy(head + 16, &length, sizeof(length));
-    head[20] = type_of(e->type);
+    head[20] = type_of(h->type);
     add(room, head, sizeof(head));
-    add(room, e->name, length);
+    add(room, name, length);
 }
 
 static bool shows(const struct tc_wasi_fd *fd, const char *name)
@@ -65,11 +70,32 @@ static uint32_t fill(const struct tc_wasi_fd *fd, struct room *room)
     while (room->left && (n = syscall(SYS_getdents64, fd->fd, batch, sizeof(batch))) > 0)
         for (long at = 0; at < n && room->left;) {
             const struct entry *e = (const struct entry *)(const void *)(batch + at);
+            const struct head head = {.next = (uint64_t)e->next, .ino = e->ino, .type = e->type};
             if (shows(fd, e->name))
-                add_entry(room, e);
+                add_entry(room, &head, e->name);
             at += e->length;
         }
     return tc_wasi_answer(n);
+}
+
+/* By name; a cookie is how many came before. */
+static uint32_t fill_by_name(struct tc_wasi *w, const struct tc_wasi_fd *fd, uint64_t from,
+                             struct room *room)
+{
+    _autobuf_ struct tc_buf bytes = TC_BUF_INIT;
+    _autofree_ char **names = NULL;
+    size_t count = 0;
+    if (!tc_wasi_fixed_list(fd->fd, &bytes, &names, &count))
+        return tc_wasi_error(errno);
+    w->cost += count;
+    for (uint64_t i = from; i < count && room->left; i++) {
+        const char *name = names[i];
+        struct head head = {
+            .ino = tc_wasi_fixed_number(w, fd->fd, name), .next = i + 1, .type = (uint8_t)name[-1]};
+        if (shows(fd, name))
+            add_entry(room, &head, name);
+    }
+    return WASI_OK;
 }
 
 uint32_t tc_wasi_fd_readdir(struct tc_wasi *w, const uint64_t *a)
@@ -83,9 +109,9 @@ uint32_t tc_wasi_fd_readdir(struct tc_wasi *w, const uint64_t *a)
         return WASI_FAULT;
     if (fd->root && fd->root->outside)
         return tc_guest_put32(w, a[4], 0) ? WASI_OK : WASI_FAULT;
-    if (lseek(fd->fd, (off_t)a[3], SEEK_SET) < 0)
+    if (!w->fixed && lseek(fd->fd, (off_t)a[3], SEEK_SET) < 0)
         return tc_wasi_error(errno);
-    error = fill(fd, &room);
+    error = w->fixed ? fill_by_name(w, fd, a[3], &room) : fill(fd, &room);
     if (error)
         return error;
     (void)tc_guest_put32(w, a[4], (uint32_t)room.used);

@@ -140,6 +140,7 @@ void tc_wasi_done(struct tc_wasi *w)
         free(w->roots[i].name);
         tc_strv_done(&w->roots[i].only);
     }
+    free(w->seen);
     tc_strv_done(&w->args);
     tc_strv_done(&w->env);
     *w = (struct tc_wasi){0};

@@ -53,6 +53,16 @@ uint32_t tc_wasi_answer(long result);
 /* The type in a file's mode. */
 uint8_t tc_wasi_type(unsigned mode);
 
+/* fixed.c: what a deterministic guest has in place of the machine's. */
+#define TC_WASI_EPOCH (946684800ULL * 1000000000) /* the first second of the year 2000 */
+uint64_t tc_wasi_fixed_clock(const struct tc_wasi *w, uint64_t id); /* in nanoseconds */
+void tc_wasi_fixed_random(struct tc_wasi *w, uint8_t *to, uint64_t length);
+/* A file's number: 1 for the first that it sees. 0: there is none, or no memory. */
+uint64_t tc_wasi_fixed_number(struct tc_wasi *w, int dir, const char *name);
+struct tc_buf;
+/* The entries of a directory as the kernel gives them, by name; false with errno. */
+bool tc_wasi_fixed_list(int dir, struct tc_buf *ret, char ***ret_names, size_t *ret_count);
+
 /* fds.c */
 /* One that has these rights; NULL and why. */
 struct tc_wasi_fd *tc_wasi_get(struct tc_wasi *w, uint64_t number, uint64_t rights,

@@ -39,6 +39,28 @@ static ssize_t give(int fd, const struct iovec *vectors, int count, off_t at)
     return at < 0 ? writev(fd, vectors, count) : pwritev(fd, vectors, count, at);
 }
 
+/* How many bytes of a stream are there is a matter of time: all that is asked for, or all there is.
+ */
+static ssize_t move_whole(int fd, struct iovec *at, int count, transfer *how)
+{
+    ssize_t sum = 0;
+    while (count) {
+        ssize_t n = how(fd, at, count, -1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return sum ? sum : n;
+        sum += n;
+        for (; count && (size_t)n >= at->iov_len; at++, count--)
+            n -= (ssize_t)at->iov_len;
+        if (count) {
+            at->iov_base = (char *)at->iov_base + n;
+            at->iov_len -= (size_t)n;
+        }
+    }
+    return sum;
+}
+
 /* An offset of -1 means where the file stands. */
 static uint32_t move(struct tc_wasi *w, const uint64_t *a, uint64_t rights, int64_t at,
                      uint64_t ret, transfer *how)
@@ -50,9 +72,11 @@ static uint32_t move(struct tc_wasi *w, const uint64_t *a, uint64_t rights, int6
         return error;
     if (!tc_guest(w, ret, 4))
         return WASI_FAULT;
-    ssize_t n = how(fd->fd, vectors, (int)a[2], at);
+    ssize_t n = w->fixed && fd->kind == TC_WASI_STREAM ? move_whole(fd->fd, vectors, (int)a[2], how)
+                                                       : how(fd->fd, vectors, (int)a[2], at);
     if (n < 0)
         return tc_wasi_error(errno);
+    w->cost += (uint64_t)n;
     (void)tc_guest_put32(w, ret, (uint32_t)n);
     return WASI_OK;
 }

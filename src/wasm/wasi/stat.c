@@ -15,6 +15,21 @@ static uint64_t nanoseconds(struct timespec t)
     return (uint64_t)t.tv_sec * NANOSECONDS + (uint64_t)t.tv_nsec;
 }
 
+/* What the machine and the moment decide is made up; of a directory also its size and its links. */
+static void fix(struct tc_wasi *w, int dir, const char *name, struct stat *st)
+{
+    if (!w->fixed)
+        return;
+    st->st_dev = 1;
+    st->st_ino = tc_wasi_fixed_number(w, dir, name);
+    st->st_atim = st->st_mtim = st->st_ctim =
+        (struct timespec){.tv_sec = TC_WASI_EPOCH / NANOSECONDS};
+    if (S_ISDIR(st->st_mode)) {
+        st->st_nlink = 1;
+        st->st_size = 0;
+    }
+}
+
 static uint32_t put(const struct tc_wasi *w, uint64_t at, const struct stat *st)
 {
     uint8_t *to = tc_guest(w, at, WASI_FILESTAT_SIZE);
@@ -40,7 +55,10 @@ uint32_t tc_wasi_fd_filestat_get(struct tc_wasi *w, const uint64_t *a)
     const struct tc_wasi_fd *fd = tc_wasi_get(w, a[0], WASI_R_STAT, &error);
     if (!fd)
         return error;
-    return fstat(fd->fd, &st) < 0 ? tc_wasi_error(errno) : put(w, a[1], &st);
+    if (fstat(fd->fd, &st) < 0)
+        return tc_wasi_error(errno);
+    fix(w, fd->fd, "", &st);
+    return put(w, a[1], &st);
 }
 
 uint32_t tc_wasi_path_filestat_get(struct tc_wasi *w, const uint64_t *a)
@@ -58,6 +76,7 @@ uint32_t tc_wasi_path_filestat_get(struct tc_wasi *w, const uint64_t *a)
         return error;
     if (fstatat(at.dir, at.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return tc_wasi_error(errno);
+    fix(w, at.dir, at.name, &st);
     return at.directory && !S_ISDIR(st.st_mode) ? WASI_NOTDIR : put(w, a[4], &st);
 }
 

@@ -33,6 +33,12 @@ struct tc_wasi_fd {
     uint64_t rights, inherits;
 };
 
+/* A file that a deterministic guest has seen, by what the machine knows it by. */
+struct tc_wasi_seen {
+    uint64_t dev, ino;
+    int64_t born; /* a number is given again when its file has gone */
+};
+
 struct tc_wasi {
     uint8_t *memory; /* the guest's, as it is at this call */
     size_t size;
@@ -43,6 +49,13 @@ struct tc_wasi {
     size_t root_count;
     bool exited; /* it asked for its end, by this code */
     uint32_t code;
+    /* Deterministic: what the machine would decide is made up. One unit of what it used is a
+     * nanosecond to it. */
+    bool fixed;
+    uint64_t used, slept, chance;
+    uint64_t cost; /* of the call that is served, beside its own */
+    struct tc_wasi_seen *seen;
+    size_t seen_count;
 };
 
 /* Zeroed; gives it the process's three streams. */

@@ -204,6 +204,46 @@ static int burn(char **a)
     return 0;
 }
 
+static void tell_time(int clock)
+{
+    __wasi_timestamp_t time = 0;
+    (void)__wasi_clock_time_get((__wasi_clockid_t)clock, 1, &time);
+    printf("%llu ", (unsigned long long)time);
+}
+
+static void tell_names(const char *path)
+{
+    struct stat st;
+    DIR *dir = opendir(path);
+    struct dirent *e;
+    while (dir && (e = readdir(dir)))
+        if (e->d_name[0] != '.')
+            printf("%s ", e->d_name);
+    for (dir ? rewinddir(dir) : (void)0; dir && (e = readdir(dir));)
+        if (!fstatat(dirfd(dir), e->d_name, &st, 0))
+            printf("%d %d %d ", (int)st.st_ino, (int)st.st_nlink, (int)st.st_mtime);
+}
+
+/* All that depends on the machine and the moment. */
+static int machine(char **a)
+{
+    static unsigned char bytes[4096];
+    volatile float zero = 0;
+    float nan = zero / zero;
+    unsigned bits;
+    for (int clock = 0; clock < 4; clock++)
+        tell_time(clock);
+    (void)!getentropy(bytes, 8);
+    for (int i = 0; i < 8; i++)
+        printf("%02x", bytes[i]);
+    tell_names(a[0]);
+    memcpy(&bits, &nan, sizeof(bits));
+    printf("nan %08x ", bits);
+    printf("%d bytes\n", (int)read(0, bytes, sizeof(bytes)));
+    tell_time(1);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -218,7 +258,7 @@ int main(int argc, char **argv)
         {"grow", grow, 0},       {"exit", leave, 1}, {"echo", echo, 0},
         {"shout", shout, 0},     {"hold", hold, 1},  {"remember", remember, 1},
         {"stain", stain, 0},     {"fill", fill, 1},  {"fds", descriptors, 0},
-        {"sniff", sniff, 0},     {"burn", burn, 1},
+        {"sniff", sniff, 0},     {"burn", burn, 1},  {"machine", machine, 1},
     };
     for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
         if (strcmp(verbs[i].name, argv[1]) == 0 && argc - 2 >= verbs[i].words)

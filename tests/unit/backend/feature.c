@@ -73,8 +73,9 @@ static void each_wish_is_found(void **state)
         [TC_FEATURE_SYSCALLS] = {.syscalls_allow = {one, 1}},
         [TC_FEATURE_COPY] = {.workspace = TC_WORKSPACE_COPY},
         [TC_FEATURE_OVERLAY] = {.workspace = TC_WORKSPACE_OVERLAY},
+        [TC_FEATURE_DETERMINISTIC] = {.deterministic = true},
     };
-    for (size_t i = 0; i <= TC_FEATURE_OVERLAY; i++)
+    for (size_t i = 0; i <= TC_FEATURE_DETERMINISTIC; i++)
         assert_int_equal(tc_grant_features(&wishes[i]), (tc_features)1 << i);
     wishes[TC_FEATURE_PATHS].denials = TC_DENIALS_ACCESSES;
     assert_int_equal(tc_grant_features(&wishes[TC_FEATURE_PATHS]), TC_FEATURE_BIT(PATHS));
