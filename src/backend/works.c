@@ -8,9 +8,9 @@
 #include "backend/engine/works.h"
 #include "backend/fake_works.h"
 #include "backend/landlock/works.h"
+#include "backend/machine/works.h"
 #include "backend/oci/works.h"
 #include "backend/process/works.h"
-#include "backend/qemu/works.h"
 #include "backend/wasm/works.h"
 #include "cage/slots.h"
 

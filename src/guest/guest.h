@@ -8,8 +8,13 @@
 /* In the initrd: the program is /init, the modules stand in MODULES, named so that their order is
  * that of loading. */
 #define TC_GUEST_MODULES "/modules"
-/* The first serial port beside the consoles; and the disk, whose root is the tools'. */
+/* The first serial port beside the consoles, by which it is spoken to; or, where there is none, the
+ * modules for sockets to the host, the host's port that it calls, and its argument then. */
 #define TC_GUEST_PORT "/dev/vport0p1"
+#define TC_GUEST_SOCKET_MODULES TC_GUEST_MODULES "/vsock"
+#define TC_GUEST_CALLING "call"
+enum { TC_GUEST_CALLS = 1024 };
+/* The disk, whose root is the tools'. */
 #define TC_GUEST_DISK "/dev/vda"
 #define TC_GUEST_FILE_SYSTEM "erofs"
 /* A container runtime in the initrd: where it is, calls are containers. Then the engine stays in

@@ -2,18 +2,21 @@
  * Copyright The toolcage authors
  *
  * The program toolcage-guest, the first of a virtual machine: it loads what the kernel lacks, makes
- * the image the root, and starts the engine of every other call behind the machine's serial port.
+ * the image the root, and starts the engine of every other call behind the machine's serial port,
+ * or behind a socket by which it calls the host.
  * Nothing of the host's is in here; when the engine ends, so does the machine. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/random.h>
+#include <linux/vm_sockets.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -91,10 +94,10 @@ static void open_console(void)
 
 /* ---- modules -------------------------------------------------------------------------------- */
 
-static void load(const char *name)
+static void load(const char *from, const char *name)
 {
     char path[512];
-    (void)snprintf(path, sizeof(path), TC_GUEST_MODULES "/%s", name);
+    (void)snprintf(path, sizeof(path), "%s/%s", from, name);
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST))
         fail(path);
@@ -102,15 +105,15 @@ static void load(const char *name)
 
 static int only_files(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.';
+    return entry->d_name[0] != '.' && entry->d_type == DT_REG;
 }
 
-static void load_modules(void)
+static void load_modules(const char *from)
 {
     struct dirent **entries = NULL;
-    int count = scandir(TC_GUEST_MODULES, &entries, only_files, alphasort);
+    int count = scandir(from, &entries, only_files, alphasort);
     for (int i = 0; i < count; i++) {
-        load(entries[i]->d_name);
+        load(from, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
@@ -202,11 +205,37 @@ static bool renew(const struct tc_renewal *renewal)
            ioctl(random, RNDADDENTROPY, &pool) == 0 && ioctl(random, RNDRESEEDCRNG) == 0;
 }
 
-static _Noreturn void serve(void)
+static int open_port(void)
 {
+    wait_for(TC_GUEST_PORT);
     int port = open(TC_GUEST_PORT, O_RDWR | O_CLOEXEC);
     if (port < 0)
         fail(TC_GUEST_PORT);
+    return port;
+}
+
+/* The device may not be there yet. */
+static int call_host(void)
+{
+    const struct sockaddr_vm host = {
+        .svm_family = AF_VSOCK, .svm_port = TC_GUEST_CALLS, .svm_cid = VMADDR_CID_HOST};
+    const struct timespec moment = {.tv_nsec = 1000000};
+    int64_t until = tc_now_us() + WAIT_MS * 1000;
+    for (;;) {
+        int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && connect(fd, (const struct sockaddr *)&host, sizeof(host)) == 0)
+            return fd;
+        if (tc_now_us() > until)
+            fail("host");
+        if (fd >= 0)
+            (void)close(fd);
+        (void)nanosleep(&moment, NULL);
+    }
+}
+
+static _Noreturn void serve(bool calls)
+{
+    int port = calls ? call_host() : open_port();
     tc_helper_serve_stream(
         port, port,
         &(struct tc_serve_place){.grants = TC_GUEST_GRANTS, .owner = TC_GUEST_ID, .renew = renew});
@@ -227,19 +256,22 @@ int main(int argc, char **argv)
     mount_all(first, TC_COUNT(first));
     open_console();
     /* before it stand words of the kernel's that it does not know itself */
-    if (argc > 1 && strcmp(argv[argc - 1], TC_GUEST_TRY) == 0)
+    const char *word = argc > 1 ? argv[argc - 1] : "";
+    if (strcmp(word, TC_GUEST_TRY) == 0)
         end(TC_GUEST_RUNS, "");
-    load_modules();
+    bool calls = strcmp(word, TC_GUEST_CALLING) == 0;
+    load_modules(TC_GUEST_MODULES);
+    if (calls)
+        load_modules(TC_GUEST_SOCKET_MODULES);
     wait_for(TC_GUEST_DISK);
     if (access(TC_GUEST_RUNTIME, X_OK) == 0)
         stay_here();
     else
         enter_image();
     mount_system();
-    wait_for(TC_GUEST_PORT);
     pid_t engine = fork();
     if (engine == 0)
-        serve();
+        serve(calls);
     if (engine < 0)
         fail("fork");
     reap_until(engine);

@@ -12,14 +12,19 @@
 #include "base/strv.h"
 #include "image/guest.h"
 
-static const char *const wanted[] = {"virtio_mmio", "virtio_blk", "virtio_console", "erofs",
-                                     "overlay"};
+/* Those for sockets to the host stand apart: a guest with a serial port has no use for them. */
+static const struct {
+    const char *place, *name;
+} wanted[] = {{"modules", "virtio_mmio"},    {"modules", "virtio_blk"},
+              {"modules", "virtio_console"}, {"modules", "erofs"},
+              {"modules", "overlay"},        {"modules/vsock", "vmw_vsock_virtio_transport"}};
 
 enum { DEEP = 16, NAME = 64 };
 
 struct search {
     struct tc_strv paths; /* of all modules, below `dir` */
     int dir;
+    const char *place;    /* in the archive, of those that are being added */
     struct tc_strv added; /* their names */
     struct tc_buf *archive;
 };
@@ -114,7 +119,7 @@ static int add(struct search *s, const char *name, int depth, struct toolcage_er
         r = add_needs(s, needs(&module), depth, err);
     if (r < 0)
         return r;
-    _autofree_ char *place = tc_format("modules/%02zu-%s.ko", s->added.count, name);
+    _autofree_ char *place = tc_format("%s/%02zu-%s.ko", s->place, s->added.count, name);
     if (!place || !tc_strv_add(&s->added, name))
         return tc_fail_memory(err);
     tc_cpio_add(s->archive, place, 0100644, module.data, module.len);
@@ -130,8 +135,11 @@ int tc_guest_modules(int dir, struct tc_buf *archive, struct toolcage_error **er
                                            "cannot read the kernel's modules")
                                  : 0;
     tc_cpio_add(archive, "modules", 040755, NULL, 0);
-    for (size_t i = 0; r == 0 && i < TC_COUNT(wanted); i++)
-        r = add(&s, wanted[i], 0, err);
+    tc_cpio_add(archive, "modules/vsock", 040755, NULL, 0);
+    for (size_t i = 0; r == 0 && i < TC_COUNT(wanted); i++) {
+        s.place = wanted[i].place;
+        r = add(&s, wanted[i].name, 0, err);
+    }
     tc_strv_done(&s.paths);
     tc_strv_done(&s.added);
     return r;

@@ -50,8 +50,9 @@ struct talk {
     int shown_to;
     size_t window; /* bytes of input that the guest still takes */
     struct tc_console console;
-    bool hello; /* it has greeted; then it gets its files, and: */
-    bool begun; /* its call */
+    bool hello;   /* it has greeted; then it gets its files, and: */
+    bool begun;   /* its call */
+    bool listens; /* the guest has not called yet; until then nothing is said */
     bool port_ended, input_ended, asked_to_end;
     int64_t boot_until_us, heard_us;
     struct tc_outcome *outcome;
@@ -287,6 +288,18 @@ static void take_frames(struct talk *t)
         fail(t, TOOLCAGE_EMEMORY, "machine", "toolcage-vm", "free memory", "out of memory");
 }
 
+/* A monitor that has ended makes no call any more. */
+static void await_guest(struct talk *t)
+{
+    int later = t->listens && !t->port_ended ? tc_vm_accept(t->vm) : 0;
+    if (later < 0)
+        t->port_ended = true;
+    else if (later == 0)
+        t->listens = false;
+    else if (t->console.ended)
+        t->port_ended = true;
+}
+
 static void read_port(struct talk *t)
 {
     ssize_t n = tc_frames_read(&t->frames, t->vm->port);
@@ -338,7 +351,8 @@ enum { PORT, CONSOLE_OUT, SHOWN, INPUT, WAITS };
 static void ask(struct talk *t, struct pollfd *p)
 {
     bool showing = t->told < t->shown.len;
-    short port = (short)((showing ? 0 : POLLIN) | (t->sent < t->out.len ? POLLOUT : 0));
+    bool says = !t->listens && t->sent < t->out.len;
+    short port = (short)((showing ? 0 : POLLIN) | (says ? POLLOUT : 0));
     p[PORT] = (struct pollfd){.fd = t->port_ended || !port ? -1 : t->vm->port, .events = port};
     p[CONSOLE_OUT] =
         (struct pollfd){.fd = t->console.ended ? -1 : t->vm->console, .events = POLLIN};
@@ -351,6 +365,10 @@ static void answer(struct talk *t, const struct pollfd *p)
 {
     if (p[CONSOLE_OUT].revents)
         read_console(t);
+    if (t->listens) {
+        await_guest(t);
+        return;
+    }
     if (p[SHOWN].revents && !drain(&t->shown, &t->told, t->shown_to))
         t->shown.len = t->told = 0;
     if (p[INPUT].revents)
@@ -408,6 +426,7 @@ void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc
                      .out = TC_BUF_INIT,
                      .shown = TC_BUF_INIT,
                      .window = TC_INPUT_WINDOW,
+                     .listens = vm->calls,
                      .boot_until_us = tc_now_us() + o->boot_ms * 1000,
                      .heard_us = tc_now_us(),
                      .outcome = ret};

@@ -17,6 +17,9 @@
 #include "helper/protocol.h"
 #include "vm/vm.h"
 
+/* In the cage's own storage; nobody else is there. */
+#define SOCKET "/tmp/machine"
+
 enum { TALK = 4, CANNOT = 125, ROWS = 200, STALL_MS = 20000 };
 
 static bool take_number(const char *text, long *ret)
@@ -54,6 +57,15 @@ static bool take_limit(struct tc_vm_options *o, const char *name, const char *va
     return o->beside;
 }
 
+static bool take_driver(struct tc_vm_options *o, const char *name)
+{
+    static const struct tc_vm_driver *const drivers[] = {&tc_vm_qemu, &tc_vm_firecracker};
+    for (size_t i = 0; i < TC_COUNT(drivers); i++)
+        if (strcmp(name, drivers[i]->name) == 0)
+            o->driver = drivers[i];
+    return o->driver;
+}
+
 static bool take_option(struct tc_vm_options *o, const char *name, const char *value)
 {
     const struct {
@@ -70,6 +82,10 @@ static bool take_option(struct tc_vm_options *o, const char *name, const char *v
         o->fixed = true;
         return true;
     }
+    if (strcmp(name, "--driver") == 0)
+        return take_driver(o, value);
+    if (strcmp(name, "--filter") == 0)
+        return o->unfiltered = strcmp(value, "none") == 0;
     if (strcmp(name, "--accel") == 0) {
         o->kvm = strcmp(value, "kvm") == 0;
         return o->kvm || strcmp(value, "tcg") == 0;
@@ -88,8 +104,8 @@ static bool take_options(int argc, char **argv, struct tc_vm_options *o)
     for (int i = 1; i < argc; i += 2)
         if (i + 1 >= argc || !take_option(o, argv[i], argv[i + 1]))
             return false;
-    return o->vmm && o->kernel && o->initrd && !o->disk == !o->plan && o->memory_mib && o->cpus &&
-           o->boot_ms;
+    return o->driver && o->vmm && o->kernel && o->initrd && !o->disk == !o->plan && o->memory_mib &&
+           o->cpus && o->boot_ms;
 }
 
 /* What fits into a socket that nobody reads before we have ended; rows that do not are counted. */
@@ -167,8 +183,11 @@ static void run(struct tc_vm_options *options, struct tc_vm_files *files,
 
 int main(int argc, char **argv)
 {
-    static struct tc_vm_options options = {
-        .stall_ms = STALL_MS, .in = STDIN_FILENO, .out = STDOUT_FILENO, .err = STDERR_FILENO};
+    static struct tc_vm_options options = {.socket = SOCKET,
+                                           .stall_ms = STALL_MS,
+                                           .in = STDIN_FILENO,
+                                           .out = STDOUT_FILENO,
+                                           .err = STDERR_FILENO};
     struct tc_vm_files files;
     struct tc_outcome outcome = {0};
     bool kept = false;

@@ -13,12 +13,17 @@
 #include "base/strv.h"
 #include "carry/carry.h"
 
+struct tc_vm_driver;
+
 struct tc_vm_options {
+    const struct tc_vm_driver *driver;
     const char *vmm, *kernel, *initrd; /* paths in the cage */
     const char *disk, *plan;           /* the same; NULL: no call, only a look whether it boots */
     bool kvm;                          /* by the processor; else by emulation */
-    const char *from;                  /* a machine that stands ready, in a file; NULL: it boots */
-    int keep;                          /* where to write one once it does; 0: nowhere */
+    bool unfiltered;    /* the monitor has no filter of system calls of its own to raise */
+    const char *socket; /* where the guest's calls come in, for monitors that connect them */
+    const char *from;   /* a machine that stands ready, in a file; NULL: it boots */
+    int keep;           /* where to write one once it does; 0: nowhere */
     bool fixed; /* its memory has room for any files, so that it is the same for all calls */
     long memory_mib, cpus;
     /* what the call is granted, in the order of the guest's numbers; paths in the cage */
@@ -33,22 +38,40 @@ struct tc_vm_options {
     int in, out, err;       /* the call's streams */
 };
 
-/* What the monitor inherits: its end of the guest's serial port and of its own control, and a
- * machine to go on from; -1: none. */
+/* What the monitor inherits: its end of the guest's serial port and of its own control, a machine
+ * to go on from, and what it is told in a file; -1: none. */
 struct tc_vm_lines {
-    int port, control, from;
+    int port, control, from, config;
 };
-/* The monitor's command. False: out of memory. */
-bool tc_vm_command(const struct tc_vm_options *options, const struct tc_vm_lines *lines,
-                   struct tc_strv *ret);
 
-/* Its process, our end of the guest's serial port, and what comes on the console; -1 with errno. */
+/* What one monitor has of its own. */
+struct tc_vm_driver {
+    const char *name;
+    /* Both ends of the guest's port; or ours alone, a listening socket, with *ret_theirs -1. */
+    int (*port)(const struct tc_vm_options *options, int *ret_ours, int *ret_theirs);
+    /* The file that tells it what the machine is, to inherit; -1 with errno. NULL: its command
+     * does. */
+    int (*config)(const struct tc_vm_options *options);
+    /* False: out of memory. */
+    bool (*command)(const struct tc_vm_options *options, const struct tc_vm_lines *lines,
+                    struct tc_strv *ret);
+};
+extern const struct tc_vm_driver tc_vm_qemu, tc_vm_firecracker;
+
+/* Its process, our end of the guest's port, and what comes on the console; -1 with errno. */
 struct tc_vm {
     pid_t pid;
     int port, console;
     int control; /* the monitor's own; -1: nobody asks it for anything */
+    bool calls;  /* the port listens: the guest calls us when it has booted */
 };
 int tc_vm_start(const struct tc_vm_options *options, struct tc_vm *ret);
+
+/* A pair of ends, of which ours is not inherited; -1 with errno. */
+int tc_vm_line(int *ret_ours, int *ret_theirs);
+/* Puts the guest's call in the place of the port that listened for it: nobody else can call. 0, 1:
+ * there is none yet, or -1 with errno. */
+int tc_vm_accept(const struct tc_vm *vm);
 
 /* keep.c: writes the machine as it stands, and has it go on. False: it is not whole. */
 bool tc_vm_keep(const struct tc_vm_options *options, const struct tc_vm *vm);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <toolcage/error.h>
 #include <toolcage/result.h>
@@ -33,6 +34,24 @@ static char tree_path[] = "/tmp/toolcage-vm-tree-XXXXXX";
 /* ---- guests --------------------------------------------------------------------------------- */
 
 static int port, console;
+/* By a serial port; or by a socket of the host's, as Firecracker connects it: before its part
+ * begins, or as a part of it. */
+static enum { HAS_PORT, HAS_CALLED, CALLS } how;
+
+static char *host_socket(void)
+{
+    return tc_format("%s_%d", plan_path, TC_GUEST_CALLS);
+}
+
+/* -1: nobody is there to be called. */
+static int call_host(void)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    _autofree_ char *path = host_socket();
+    (void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0 ? fd : -1;
+}
 
 static void say(enum tc_frame_kind kind, const void *bytes, size_t len)
 {
@@ -256,12 +275,50 @@ static void tells_nothing(void)
     wait_long();
 }
 
+/* ---- of those that call the host ------------------------------------------------------------- */
+
+static void never_calls(void)
+{
+    wait_long();
+}
+
+static void ends_uncalled(void)
+{
+    print("Kernel panic - not syncing: no device\r\n");
+}
+
+static void calls_and_hangs_up(void)
+{
+    port = call_host();
+    (void)shutdown(port, SHUT_RDWR);
+}
+
+static void calls_and_says_nothing(void)
+{
+    port = call_host();
+    wait_long();
+}
+
+/* Its second call goes nowhere, however early it comes: what has one place has been given away. */
+static void calls_twice(void)
+{
+    port = call_host();
+    greet();
+    int second = call_host();
+    const char byte = 0;
+    bool refused = second < 0 || send(second, &byte, 1, MSG_NOSIGNAL) < 0 ||
+                   recv(second, &(char){0}, 1, 0) <= 0;
+    say_done(refused ? 7 : 8);
+    wait_long();
+}
+
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 static size_t shown; /* bytes on standard output */
 
-/* Somebody reads what we show, as the helper does; and is not the test's report. */
-static int drain_output(pid_t *ret)
+/* Somebody reads what we show, as the helper does; and is not the test's report. A port that
+ * listens must be ours alone. */
+static int drain_output(int listener, pid_t *ret)
 {
     int tube[2], saved = dup(STDOUT_FILENO);
     assert_true(saved >= 0 && pipe2(tube, O_CLOEXEC) == 0);
@@ -270,6 +327,7 @@ static int drain_output(pid_t *ret)
         char bytes[65536];
         size_t total = 0;
         (void)close(tube[1]);
+        (void)close(listener);
         for (ssize_t n; (n = read(tube[0], bytes, sizeof(bytes))) > 0;)
             total += (size_t)n;
         _exit(total > 255 ? 255 : (int)total);
@@ -280,9 +338,25 @@ static int drain_output(pid_t *ret)
     return saved;
 }
 
+static void open_port(const struct tc_vm_options *options, int ret[2])
+{
+    const struct tc_vm_driver *driver = how == HAS_PORT ? &tc_vm_qemu : &tc_vm_firecracker;
+    assert_int_equal(driver->port(options, &ret[0], &ret[1]), 0);
+    assert_int_equal(fcntl(ret[0], F_SETFL, O_NONBLOCK), 0);
+}
+
+static void close_port(struct tc_vm *vm)
+{
+    _autofree_ char *path = host_socket();
+    (void)close(vm->port);
+    if (how != HAS_PORT)
+        assert_int_equal(unlink(path), 0);
+}
+
 static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
 {
     const struct tc_vm_options options = {.plan = plan_path,
+                                          .socket = plan_path,
                                           .grants = {{tree_path, true}},
                                           .grant_count = grants,
                                           .room = 1 << 20,
@@ -296,22 +370,24 @@ static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
     pid_t reader;
     bool kept = false;
     *ret = (struct tc_outcome){0};
-    assert_true(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    open_port(&options, pair);
     assert_true(pipe2(tube, O_CLOEXEC) == 0);
-    struct tc_vm vm = {.pid = fork(), .port = pair[0], .console = tube[0]};
+    struct tc_vm vm = {.pid = fork(), .port = pair[0], .console = tube[0], .calls = pair[1] < 0};
     if (vm.pid == 0) {
         (void)close(pair[0]);
         (void)close(tube[0]);
         port = pair[1];
+        if (how == HAS_CALLED)
+            port = call_host();
         console = tube[1];
         guest();
         _exit(0);
     }
-    (void)close(pair[1]);
+    if (pair[1] >= 0)
+        (void)close(pair[1]);
     (void)close(tube[1]);
-    assert_true(fcntl(vm.port, F_SETFL, O_NONBLOCK) == 0);
     assert_true(fcntl(vm.console, F_SETFL, O_NONBLOCK) == 0);
-    int saved = drain_output(&reader);
+    int saved = drain_output(vm.port, &reader);
     struct tc_vm_files files;
     assert_int_equal(tc_vm_files_open(&files, &options), 0);
     tc_vm_call(&options, &vm, &files, ret, &kept);
@@ -322,14 +398,13 @@ static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
     shown = (size_t)WEXITSTATUS(status);
     (void)kill(vm.pid, SIGKILL);
     (void)waitpid(vm.pid, NULL, 0);
-    (void)close(vm.port);
+    close_port(&vm);
     (void)close(vm.console);
 }
 
-static void a_call_comes_back(void **state)
+static void check_calls(void)
 {
     struct tc_outcome outcome;
-    (void)state;
     call(honest, 0, &outcome);
     assert_int_equal(outcome.failure.code, 0);
     assert_int_equal(outcome.exit_code, 7);
@@ -339,6 +414,14 @@ static void a_call_comes_back(void **state)
     assert_int_equal(outcome.failure.code, 0);
     assert_int_equal(outcome.exit_code, 7);
     tc_outcome_done(&outcome);
+}
+
+static void a_call_comes_back(void **state)
+{
+    (void)state;
+    for (how = HAS_PORT; how <= HAS_CALLED; how++)
+        check_calls();
+    how = HAS_PORT;
 }
 
 static char *in_tree(const char *name)
@@ -382,13 +465,33 @@ static void a_huge_file_is_an_error(void **state)
     (void)unlink(path);
 }
 
+struct hostile {
+    void (*guest)(void);
+    const char *stage, *words;
+    size_t grants;
+    bool either; /* tried by a serial port and by a call */
+};
+
+static void check_hostile(const struct hostile *row)
+{
+    struct tc_outcome outcome;
+    call(row->guest, row->grants, &outcome);
+    assert_int_equal(outcome.failure.code, TOOLCAGE_EBACKEND);
+    assert_int_equal(outcome.status, TOOLCAGE_STATUS_ERROR);
+    assert_string_equal(outcome.failure.stage, row->stage);
+    assert_string_equal(outcome.failure.subject, "guest");
+    if (!strstr(outcome.failure.message, row->words))
+        fail_msg("%s: not \"%s\"", outcome.failure.message, row->words);
+    assert_string_not_equal(outcome.failure.hint, "");
+    tc_outcome_done(&outcome);
+    /* else the next guest would be sent it, and there is no end of it */
+    _autofree_ char *made = in_tree("new");
+    (void)unlink(made);
+}
+
 static void hostile_guests_end_the_call(void **state)
 {
-    static const struct {
-        void (*guest)(void);
-        const char *stage, *words;
-        size_t grants;
-    } rows[] = {
+    static const struct hostile rows[] = {
         {brings_back, "machine", "files that it was not given"},
         {leads_elsewhere, "machine", "leads elsewhere", 1},
         {tells_too_late, "machine", "before it has told what changed", 1},
@@ -399,34 +502,44 @@ static void hostile_guests_end_the_call(void **state)
         {panics, "boot", "kernel panicked"},
         {cannot_serve, "boot", "cannot serve calls"},
         {cannot_serve, "boot", "No such device"},
-        {switches_off, "machine", "switched off"},
+        {switches_off, "machine", "switched off", .either = true},
         {is_another, "boot", "another version"},
-        {speaks_first, "machine", "before it greets"},
+        {speaks_first, "machine", "before it greets", .either = true},
         {greets_twice, "machine", "greets twice"},
-        {lies, "machine", "lies about the length"},
-        {stalls, "machine", "half-way"},
-        {floods, "machine", "no end of the call"},
+        {lies, "machine", "lies about the length", .either = true},
+        {stalls, "machine", "half-way", .either = true},
+        {floods, "machine", "no end of the call", .either = true},
         {takes_too_much, "machine", "more input than it was given"},
         {says_what_hosts_say, "machine", "only the host says"},
         {tells_nothing, "machine", "no end of the call"},
     };
     (void)state;
-    for (size_t i = 0; i < TC_COUNT(rows); i++) {
-        struct tc_outcome outcome;
-        call(rows[i].guest, rows[i].grants, &outcome);
-        assert_int_equal(outcome.failure.code, TOOLCAGE_EBACKEND);
-        assert_int_equal(outcome.status, TOOLCAGE_STATUS_ERROR);
-        assert_string_equal(outcome.failure.stage, rows[i].stage);
-        assert_string_equal(outcome.failure.subject, "guest");
-        if (!strstr(outcome.failure.message, rows[i].words))
-            fail_msg("%s: not \"%s\"", outcome.failure.message, rows[i].words);
-        assert_string_not_equal(outcome.failure.hint, "");
-        tc_outcome_done(&outcome);
-        /* else the next guest would be sent it, and there is no end of it */
-        _autofree_ char *made = in_tree("new");
-        (void)unlink(made);
-    }
+    for (how = HAS_PORT; how <= HAS_CALLED; how++)
+        for (size_t i = 0; i < TC_COUNT(rows); i++)
+            if (how == HAS_PORT || rows[i].either)
+                check_hostile(&rows[i]);
+    how = HAS_PORT;
     assert_int_equal(access("/tmp/toolcage-vm-out", F_OK), -1);
+}
+
+static void a_guest_calls_once_or_the_call_ends(void **state)
+{
+    static const struct hostile rows[] = {
+        {never_calls, "boot", "did not start in time"},
+        {ends_uncalled, "boot", "kernel panicked"},
+        {calls_and_hangs_up, "boot", "does not start"},
+        {calls_and_says_nothing, "boot", "did not start in time"},
+    };
+    struct tc_outcome outcome;
+    (void)state;
+    how = CALLS;
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        check_hostile(&rows[i]);
+    call(calls_twice, 0, &outcome);
+    assert_int_equal(outcome.failure.code, 0);
+    assert_int_equal(outcome.exit_code, 7);
+    tc_outcome_done(&outcome);
+    how = HAS_PORT;
 }
 
 static int write_plan(void **state)
@@ -452,6 +565,7 @@ int main(void)
         cmocka_unit_test(what_changed_comes_back),
         cmocka_unit_test(a_huge_file_is_an_error),
         cmocka_unit_test(hostile_guests_end_the_call),
+        cmocka_unit_test(a_guest_calls_once_or_the_call_ends),
     };
     return cmocka_run_group_tests(tests, write_plan, remove_plan);
 }

@@ -5,8 +5,11 @@
  * monitor's command has what that takes, and no more. */
 #include "vm/vm.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <toolcage/error.h>
 #include <toolcage/result.h>
@@ -107,7 +110,7 @@ static void the_command_names_one_accelerator(void **state)
         _autostrv_ struct tc_strv words = {0};
         size_t named = 0;
         options.kvm = kvm;
-        assert_true(tc_vm_command(&options, &(struct tc_vm_lines){3, -1, -1}, &words));
+        assert_true(tc_vm_qemu.command(&options, &(struct tc_vm_lines){3, -1, -1, -1}, &words));
         for (size_t i = 0; i < words.count; i++)
             named += strcmp(words.items[i], "-accel") == 0;
         assert_int_equal(named, 1);
@@ -123,9 +126,82 @@ static void what_only_boots_has_no_disk(void **state)
         .vmm = "/vmm", .kernel = "/k", .initrd = "/i", .memory_mib = 1, .cpus = 1};
     _autostrv_ struct tc_strv words = {0};
     (void)state;
-    assert_true(tc_vm_command(&options, &(struct tc_vm_lines){3, -1, -1}, &words));
+    assert_true(tc_vm_qemu.command(&options, &(struct tc_vm_lines){3, -1, -1, -1}, &words));
     assert_string_equal(value_of(&words, "-drive"), "");
     assert_non_null(strstr(value_of(&words, "-append"), " -- " TC_GUEST_TRY));
+}
+
+/* ---- what Firecracker is told -------------------------------------------------------------- */
+
+static void read_config(const struct tc_vm_options *options, struct tc_buf *ret)
+{
+    _autofd_ int fd = tc_vm_firecracker.config(options);
+    assert_true(fd >= 0);
+    assert_int_equal(fcntl(fd, F_GETFD), 0); /* inherited */
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    assert_int_equal(tc_read_all(fd, ret), 0);
+}
+
+static void its_file_has_what_a_call_takes(void **state)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    const struct tc_vm_options options = {.kernel = "/k",
+                                          .initrd = "/i",
+                                          .disk = "/d\"",
+                                          .plan = "/p",
+                                          .socket = "/s",
+                                          .memory_mib = 200,
+                                          .cpus = 2};
+    (void)state;
+    read_config(&options, &text);
+    for (size_t i = 0; i < text.len; i++)
+        assert_true((unsigned char)text.data[i] >= ' ');
+    assert_non_null(strstr(text.data, "{\"boot-source\":{\"kernel_image_path\":\"/k\","
+                                      "\"initrd_path\":\"/i\",\"boot_args\":\""));
+    assert_non_null(strstr(text.data, " -- " TC_GUEST_CALLING "\"},\"drives\":[{"));
+    assert_non_null(strstr(text.data, "\"is_read_only\":true,\"path_on_host\":\"/d\\\"\"}]"));
+    assert_non_null(strstr(text.data, "\"uds_path\":\"/s\"}"));
+    assert_non_null(strstr(text.data, "\"vcpu_count\":2,\"mem_size_mib\":200}}"));
+    assert_null(strstr(text.data, "network"));
+}
+
+static void what_only_boots_has_no_device(void **state)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    const struct tc_vm_options options = {
+        .kernel = "/k", .initrd = "/i", .socket = "/s", .memory_mib = 1, .cpus = 1};
+    (void)state;
+    read_config(&options, &text);
+    assert_non_null(strstr(text.data, " -- " TC_GUEST_TRY "\"},\"drives\":[],"));
+    assert_null(strstr(text.data, "vsock"));
+}
+
+static void its_own_filter_stays_unless_it_has_none(void **state)
+{
+    const struct tc_vm_lines lines = {-1, -1, -1, 7};
+    (void)state;
+    for (int unfiltered = 0; unfiltered <= 1; unfiltered++) {
+        _autostrv_ struct tc_strv words = {0};
+        const struct tc_vm_options options = {.vmm = "/vmm", .unfiltered = unfiltered};
+        assert_true(tc_vm_firecracker.command(&options, &lines, &words));
+        assert_string_equal(value_of(&words, "--config-file"), "/proc/self/fd/7");
+        assert_string_equal(words.items[1], "--no-api");
+        bool off = strcmp(words.items[words.count - 1], "--no-seccomp") == 0;
+        assert_int_equal(off, unfiltered);
+    }
+}
+
+/* It would be the end of another path. */
+static void a_socket_has_a_path_that_fits(void **state)
+{
+    char longest[sizeof((struct sockaddr_un){0}.sun_path) + 1] = "";
+    int ours = -1, theirs = -1;
+    (void)state;
+    memset(longest, 'x', sizeof(longest) - 1);
+    errno = 0;
+    assert_int_equal(
+        tc_vm_firecracker.port(&(struct tc_vm_options){.socket = longest}, &ours, &theirs), -1);
+    assert_int_equal(errno, ENAMETOOLONG);
 }
 
 int main(void)
@@ -135,6 +211,10 @@ int main(void)
         cmocka_unit_test(everything_else_does_not),
         cmocka_unit_test(the_command_names_one_accelerator),
         cmocka_unit_test(what_only_boots_has_no_disk),
+        cmocka_unit_test(its_file_has_what_a_call_takes),
+        cmocka_unit_test(what_only_boots_has_no_device),
+        cmocka_unit_test(its_own_filter_stays_unless_it_has_none),
+        cmocka_unit_test(a_socket_has_a_path_that_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

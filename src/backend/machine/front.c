@@ -293,18 +293,23 @@ static bool add_kept(const struct tc_grant *grant, struct tc_plan *plan)
            tc_strv_take(&plan->settings, tc_format("%s=%s", from ? "from" : "keep", path));
 }
 
-static bool add_words(const struct tc_grant *grant, struct tc_plan *plan)
+static bool add_machine(const struct tc_grant *grant, struct tc_strv *v)
 {
-    struct tc_strv *v = &plan->argv;
-    const char *within = tc_backend_within(&grant->layers);
     bool runtime = tc_setting(&grant->machine, "runtime") != NULL;
     const char *vmm = tc_setting(&grant->machine, "vmm");
-    return tc_strv_add(v, PLACE "/toolcage-vm") && word(v, "--vmm", vmm ? vmm : "") &&
+    return word(v, "--driver", "qemu") && word(v, "--vmm", vmm ? vmm : "") &&
            word(v, "--kernel", PLACE "/kernel") &&
            word(v, "--initrd", runtime ? PLACE "/runtime" : PLACE "/initrd") &&
            word(v, "--accel", by_processor(grant) ? "kvm" : "tcg") &&
            (is_try(grant) ||
-            (word(v, "--disk", PLACE "/disk") && word(v, "--plan", PLACE "/plan"))) &&
+            (word(v, "--disk", PLACE "/disk") && word(v, "--plan", PLACE "/plan")));
+}
+
+static bool add_words(const struct tc_grant *grant, struct tc_plan *plan)
+{
+    struct tc_strv *v = &plan->argv;
+    const char *within = tc_backend_within(&grant->layers);
+    return tc_strv_add(v, PLACE "/toolcage-vm") && add_machine(grant, v) &&
            number(v, "--memory", guest_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0)) &&
            number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
            add_grants(grant, v) && add_kept(grant, plan) &&

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The machine as QEMU has it: the smallest, without a network, a display or anything else that a
+ * call has no use for. */
+#include <stdio.h>
+
+#include "guest/guest.h"
+#include "vm/vm.h"
+
+/* Of this machine's counter, which the guest has: what it would measure on a busy host is wrong, or
+ * never comes. 0: not known. */
+static long clock_khz(void)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[256];
+    double mhz = 0;
+    while (file && mhz == 0 && fgets(line, sizeof(line), file))
+        if (sscanf(line, "cpu MHz : %lf", &mhz) != 1)
+            mhz = 0;
+    if (file)
+        (void)fclose(file);
+    return (long)(mhz * 1000);
+}
+
+static bool add_disk(const char *path, struct tc_strv *v)
+{
+    return tc_strv_add(v, "-drive") &&
+           tc_strv_take(v, tc_format("file=%s,format=raw,if=none,id=root,readonly=on,"
+                                     "file.locking=off",
+                                     path)) &&
+           tc_strv_add(v, "-device") && tc_strv_add(v, "virtio-blk-device,drive=root");
+}
+
+/* What goes on has no kernel to load; what is to be kept is asked for by the monitor's protocol. */
+static bool add_file(const struct tc_vm_lines *lines, struct tc_strv *v)
+{
+    if (lines->from >= 0 &&
+        (!tc_strv_add(v, "-incoming") || !tc_strv_take(v, tc_format("fd:%d", lines->from))))
+        return false;
+    return lines->control < 0 ||
+           (tc_strv_add(v, "-chardev") &&
+            tc_strv_take(v, tc_format("socket,id=control,fd=%d", lines->control)) &&
+            tc_strv_add(v, "-mon") && tc_strv_add(v, "chardev=control,mode=control"));
+}
+
+static bool command(const struct tc_vm_options *o, const struct tc_vm_lines *lines,
+                    struct tc_strv *v)
+{
+    /* the kernel finds its devices by ACPI; of a clock that is tuned by a busy host it would say
+     * that it is broken */
+    static const char kernel[] = "console=ttyS0 quiet panic=-1 reboot=t tsc=reliable nokaslr "
+                                 "mitigations=off random.trust_cpu=on";
+    static const char *const fixed[] = {
+        "-M",          "microvm,acpi=on,rtc=on,pcie=off,usb=off,x-option-roms=off",
+        "-cpu",        "max",
+        "-nodefaults", "-no-user-config",
+        "-no-reboot",  "-display",
+        "none",        "-monitor",
+        "none",        "-serial",
+        "stdio"};
+    const struct {
+        const char *option;
+        char *value;
+    } made[] = {
+        {"-accel", tc_format("%s", o->kvm ? "kvm" : "tcg,tb-size=64")},
+        {"-m", tc_format("%ld", o->memory_mib)},
+        {"-smp", tc_format("%ld", o->cpus)},
+        {"-kernel", tc_format("%s", o->kernel)},
+        {"-initrd", tc_format("%s", o->initrd)},
+        {"-append", tc_format("%s tsc_early_khz=%ld%s", kernel, clock_khz(),
+                              o->disk ? "" : " -- " TC_GUEST_TRY)},
+        {"-device", tc_format("virtio-serial-device")},
+        {"-chardev", tc_format("socket,id=port,fd=%d", lines->port)},
+        {"-device", tc_format("virtserialport,chardev=port,nr=1,name=toolcage")},
+    };
+    bool fine = tc_strv_add(v, o->vmm);
+    for (size_t i = 0; i < TC_COUNT(fixed); i++)
+        fine = fine && tc_strv_add(v, fixed[i]);
+    for (size_t i = 0; i < TC_COUNT(made); i++) {
+        fine = fine && tc_strv_add(v, made[i].option);
+        fine = tc_strv_take(v, made[i].value) && fine;
+    }
+    return fine && (!o->disk || add_disk(o->disk, v)) && add_file(lines, v);
+}
+
+/* The guest finds it when it has booted, and what we write before that waits there. */
+static int connect_port(const struct tc_vm_options *o, int *ret_ours, int *ret_theirs)
+{
+    (void)o;
+    return tc_vm_line(ret_ours, ret_theirs);
+}
+
+const struct tc_vm_driver tc_vm_qemu = {.name = "qemu", .port = connect_port, .command = command};
