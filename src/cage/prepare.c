@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "cage/cage.h"
 #include "cage/handed.h"
+#include "cage/idle.h"
 #include "cage/limits.h"
 #include "cage/proxy.h"
 #include "cage/ready.h"
@@ -300,8 +301,7 @@ int64_t tc_process_tick(int64_t now)
     const int64_t times[] = {tc_proxy_tick(now), tc_ready_tick(now), tc_spare_tick(now)};
     int64_t next = 0;
     for (size_t i = 0; i < TC_COUNT(times); i++)
-        if (times[i] && (!next || times[i] < next))
-            next = times[i];
+        next = tc_sooner(next, times[i]);
     return next;
 }
 

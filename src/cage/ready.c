@@ -17,36 +17,41 @@
 #include "base/path.h"
 #include "base/sys.h"
 #include "cage/handed.h"
+#include "cage/idle.h"
 #include "cage/limits.h"
 #include "cage/slots.h"
 #include "cage/spare.h"
 
 /* A worker holds some megabytes, most of them shared with the others. */
 enum { READY_MAX = 4 };
-/* A helper of one call is gone before it would make one for a second. */
-enum { IDLE_US = 30000000, FIRST_US = 5000, LOOK_US = 1000 };
+enum { IDLE_US = 30000000 };
 
 struct tc_ready {
-    struct tc_ready *next;
+    struct tc_idle idle;
     struct tc_buf key; /* its plan as bytes: what is alike has the same */
     struct tc_plan plan;
     struct tc_outcome outcome;
     struct tc_cage cage;
-    int talk;         /* where its program waits for a call; -1: there is no process */
-    int64_t until_us; /* when it goes if nobody needs it; of one that is to be made: when */
+    int talk; /* where its program waits for a call; -1: there is no process */
     int64_t made_us;
     int64_t served; /* calls */
     bool answered;  /* by it, to the one that it served last: it can serve another */
+    bool spent;     /* it serves no other */
 };
 
-/* Newest first. One without a process says that its like did not come to serve its call, and keeps
+/* One that waits without a process says that its like did not come to serve its call, and keeps
  * another from being made for a while. */
-static struct tc_ready *ready;
-/* Killed, and perhaps not gone yet. */
-static struct tc_ready *dying;
-/* For the second call of a helper's; not made yet. */
-static struct tc_ready *wish;
-static bool warm;
+static struct tc_idle_books books;
+
+static struct tc_ready *of(struct tc_idle *idle)
+{
+    return (struct tc_ready *)idle;
+}
+
+static void drop(struct tc_ready *r)
+{
+    tc_idle_drop(&books, &r->idle);
+}
 
 static void let_go(struct tc_ready *r)
 {
@@ -62,53 +67,37 @@ static void let_go(struct tc_ready *r)
     free(r);
 }
 
-static bool gone(struct tc_ready *r, int patience)
+static void let_go_idle(struct tc_idle *idle)
 {
-    struct pollfd p = {.fd = r->cage.exit_fd, .events = POLLIN};
-    if (r->cage.exit_fd < 0)
-        return true;
-    if (poll(&p, 1, patience) <= 0)
-        return false;
-    tc_process_reap(&r->cage);
-    return true;
+    let_go(of(idle));
 }
 
-static int64_t clear_dying(int64_t now, int patience)
+static enum tc_idle_end look_for_end(struct tc_idle *idle, bool patiently)
 {
-    int64_t next = 0;
-    for (struct tc_ready **at = &dying; *at;) {
-        struct tc_ready *r = *at;
-        if (gone(r, patience)) {
-            *at = r->next;
-            let_go(r);
-            continue;
-        }
-        next = now + LOOK_US;
-        at = &r->next;
-    }
-    return next;
+    struct tc_cage *cage = &of(idle)->cage;
+    struct pollfd p = {.fd = cage->exit_fd, .events = POLLIN};
+    if (cage->exit_fd < 0)
+        return TC_IDLE_GONE;
+    if (poll(&p, 1, patiently ? -1 : 0) <= 0)
+        return TC_IDLE_LIVES;
+    tc_process_reap(cage);
+    return TC_IDLE_GONE;
 }
 
-/* The loop waits for nobody's end. */
-static void drop(struct tc_ready *r)
+static void kill_it(struct tc_idle *idle)
 {
-    if (r->cage.exit_fd >= 0)
-        (void)kill(TC_PRIV(&r->cage)->child.pid, SIGKILL); /* our child, not yet reaped */
-    r->next = dying;
-    dying = r;
-    (void)clear_dying(0, 0);
+    const struct tc_cage *cage = &of(idle)->cage;
+    if (cage->exit_fd >= 0)
+        (void)kill(TC_PRIV(cage)->child.pid, SIGKILL); /* our child, not yet reaped */
 }
 
 static void drop_oldest(size_t keep)
 {
-    struct tc_ready **at = &ready;
+    struct tc_idle **at = &books.waiting;
     while (*at && keep--)
         at = &(*at)->next;
-    while (*at) {
-        struct tc_ready *r = *at;
-        *at = r->next;
-        drop(r);
-    }
+    while (*at)
+        tc_idle_drop(&books, tc_idle_take(at));
 }
 
 /* ---- which call it is for ---- */
@@ -175,10 +164,10 @@ static bool same(const struct tc_buf *a, const struct tc_buf *b)
     return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }
 
-static struct tc_ready **find(const struct tc_buf *key)
+static struct tc_idle **find(const struct tc_buf *key)
 {
-    for (struct tc_ready **at = &ready; *at; at = &(*at)->next)
-        if (same(&(*at)->key, key))
+    for (struct tc_idle **at = &books.waiting; *at; at = &(*at)->next)
+        if (same(&of(*at)->key, key))
             return at;
     return NULL;
 }
@@ -223,14 +212,17 @@ static bool bring_up(struct tc_ready *r)
 static void list(struct tc_ready *r)
 {
     drop_oldest(READY_MAX - 1);
-    r->until_us = tc_now_us() + IDLE_US;
-    r->next = ready;
-    ready = r;
+    tc_idle_list(&books, &r->idle, IDLE_US);
 }
 
-/* Takes `like`, which is alike to none that there is. */
-static void make(struct tc_ready *like)
+/* Not where there is one: a call that came meanwhile has had it made. */
+static void make(struct tc_idle *idle)
 {
+    struct tc_ready *like = of(idle);
+    if (find(&like->key)) {
+        let_go(like);
+        return;
+    }
     like->made_us = tc_now_us();
     if (bring_up(like))
         list(like);
@@ -253,18 +245,13 @@ bool tc_ready_next(const struct tc_cage *cage)
 {
     if (!can_wait(cage->plan) || !is_near(TC_PRIV(cage)))
         return false;
-    struct tc_ready *like = describe(cage), **known = like ? find(&like->key) : NULL;
+    struct tc_ready *like = describe(cage);
+    struct tc_idle **known = like ? find(&like->key) : NULL;
     if (!like || known) {
         let_go(like);
-        return known && (*known)->talk >= 0;
+        return known && of(*known)->talk >= 0;
     }
-    if (warm) {
-        make(like);
-        return true;
-    }
-    warm = true;
-    wish = like;
-    wish->until_us = tc_now_us() + FIRST_US;
+    tc_idle_next(&books, &like->idle);
     return true;
 }
 
@@ -307,12 +294,11 @@ static void take_over(struct tc_process_cage *p, struct tc_ready *r)
 bool tc_ready_claim(struct tc_cage *cage)
 {
     _autobuf_ struct tc_buf key = TC_BUF_INIT;
-    struct tc_ready **at;
+    struct tc_idle **at;
     if (!can_wait(cage->plan) || !write_key(cage->plan, &key))
         return false;
-    while ((at = find(&key)) && (*at)->talk >= 0) {
-        struct tc_ready *r = *at;
-        *at = r->next;
+    while ((at = find(&key)) && of(*at)->talk >= 0) {
+        struct tc_ready *r = of(tc_idle_take(at));
         if (lives(r)) {
             take_over(TC_PRIV(cage), r);
             return true;
@@ -515,7 +501,7 @@ void tc_ready_event(struct tc_cage *cage)
     cage->exit_fd = cage->event_fd = p->looks.oom_fd = -1;
     cage->look_at_us = 0;
     if (end.last || r->served >= r->plan.calls)
-        r->until_us = 0; /* it is not listed again */
+        r->spent = true;
 }
 
 /* ---- giving them up ---- */
@@ -530,39 +516,22 @@ void tc_ready_leave(struct tc_process_cage *p)
     struct tc_process_cage *own = TC_PRIV(&r->cage);
     move_id(own, p);
     r->cage.exit_fd = own->child.pidfd;
-    if (r->until_us && lives(r))
+    if (!r->spent && lives(r))
         list(r);
     else
         drop(r);
 }
 
-/* A second call that came before has had one made. */
-static void grant(struct tc_ready *like)
-{
-    if (find(&like->key))
-        let_go(like);
-    else
-        make(like);
-}
+static const struct tc_idle_ways ways = {
+    .make = make, .kill = kill_it, .look = look_for_end, .let_go = let_go_idle};
+static struct tc_idle_books books = {.ways = &ways};
 
 int64_t tc_ready_tick(int64_t now)
 {
-    if (wish && now >= wish->until_us)
-        grant(TAKE(wish));
-    int64_t next = wish ? wish->until_us : 0;
-    size_t fresh = 0; /* the newest come first */
-    for (const struct tc_ready *r = ready; r && r->until_us > now; r = r->next) {
-        next = !next || r->until_us < next ? r->until_us : next;
-        fresh++;
-    }
-    drop_oldest(fresh);
-    int64_t look = clear_dying(now, 0);
-    return look && (!next || look < next) ? look : next;
+    return tc_idle_tick(&books, now);
 }
 
 void tc_ready_close(void)
 {
-    drop_oldest(0);
-    let_go(TAKE(wish));
-    (void)clear_dying(0, -1);
+    tc_idle_close(&books);
 }

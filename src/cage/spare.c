@@ -15,16 +15,14 @@
 #include "base/fd.h"
 #include "base/spread.h"
 #include "base/sys.h"
+#include "cage/idle.h"
 
 /* The shared memory has room for common boxes; pages are there once they are written to. */
 enum { SPARES_MAX = 4, ROOM = 256 << 10 };
-/* A helper of one call (the command line's) is gone before it would make a spare for a second. */
-enum { IDLE_US = 10000000, FIRST_US = 5000 };
-/* Between looks at one that was killed, at first. */
-enum { LOOK_US = 1000 };
+enum { IDLE_US = 10000000 };
 
 struct tc_spare {
-    struct tc_spare *next;
+    struct tc_idle idle;
     const struct tc_spare_kind *kind; /* NULL: of a process cage */
     void *own;                        /* of that kind */
     size_t wanted;                    /* how many like it there may be */
@@ -39,24 +37,27 @@ struct tc_spare {
     /* shared with it, at one address, and with nobody else; MAP_FAILED: it gets its call otherwise
      */
     struct tc_box *box;
-    int64_t until_us; /* when it goes if nobody needs it; of a killed one: since when it is */
-    bool lent;        /* id and group are a cage's that goes on without it */
+    bool lent; /* id and group are a cage's that goes on without it */
 };
 
-/* Newest first. */
-static struct tc_spare *spares;
+static struct tc_idle_books books;
 /* The one of before the first call, listed or claimed, until it has a root. */
 static struct tc_spare *rootless;
-static bool warm; /* the first call has been */
-/* Spares without a process, to be made when their time has come. */
-static struct tc_spare *wishes;
 
-/* Killed, and perhaps not gone yet. */
-static struct tc_spare *dying;
+static struct tc_spare *of(struct tc_idle *idle)
+{
+    return (struct tc_spare *)idle;
+}
+
+static void drop(struct tc_spare *s)
+{
+    tc_idle_drop(&books, s ? &s->idle : NULL);
+}
 
 /* What it has goes back only now that it is gone. */
-static void let_go(struct tc_spare *s)
+static void let_go(struct tc_idle *idle)
 {
+    struct tc_spare *s = of(idle);
     int fds[] = {s->pidfd, s->report};
     for (size_t i = 0; i < TC_COUNT(fds); i++)
         if (fds[i] >= 0)
@@ -73,59 +74,27 @@ static void let_go(struct tc_spare *s)
     free(s);
 }
 
-static int64_t sooner(int64_t a, int64_t b)
+static enum tc_idle_end look(struct tc_idle *idle, bool patiently)
 {
-    return !a || (b && b < a) ? b : a;
-}
-
-static bool gone(struct tc_spare *s, int flags)
-{
+    struct tc_spare *s = of(idle);
     pid_t pid = 0;
-    while (s->pid > 0 && (pid = waitpid(s->pid, NULL, flags)) < 0 && errno == EINTR)
+    while (s->pid > 0 && (pid = waitpid(s->pid, NULL, patiently ? 0 : WNOHANG)) < 0 &&
+           errno == EINTR)
         ;
     if (pid != 0)
         s->pid = -1;
-    return s->pid <= 0;
+    if (s->pid > 0)
+        return TC_IDLE_LIVES;
+    return s->lent ? TC_IDLE_LENT : TC_IDLE_GONE;
 }
 
-/* Lets go of those that are gone. When to look again, the later the longer it takes; 0: none is
- * left. */
-static int64_t clear_dying(int64_t now, int flags)
+static void kill_it(struct tc_idle *idle)
 {
-    int64_t next = 0;
-    for (struct tc_spare **at = &dying; *at;) {
-        struct tc_spare *s = *at;
-        if (!gone(s, flags)) {
-            int64_t since = now - s->until_us;
-            next = sooner(next, now + (since > LOOK_US ? since : LOOK_US));
-        } else if (!s->lent) {
-            *at = s->next;
-            let_go(s);
-            continue;
-        }
-        at = &s->next;
-    }
-    return next;
-}
-
-/* The loop waits for nobody's end. */
-static void end_process(struct tc_spare *s)
-{
+    struct tc_spare *s = of(idle);
     if (s == rootless)
         rootless = NULL;
     if (s->pid > 0)
         (void)kill(s->pid, SIGKILL); /* our child, not yet reaped */
-    s->until_us = tc_now_us();
-    s->next = dying;
-    dying = s;
-}
-
-static void drop(struct tc_spare *s)
-{
-    if (!s)
-        return;
-    end_process(s);
-    (void)clear_dying(s->until_us, WNOHANG);
 }
 
 /* ---- making one ---- */
@@ -211,15 +180,14 @@ static bool bring_up(struct tc_spare *s)
 /* All of this kind but the newest. */
 static void drop_oldest(const struct tc_spare_kind *kind, size_t keep)
 {
-    for (struct tc_spare **at = &spares; *at;) {
-        struct tc_spare *s = *at;
-        if (s->kind != kind || keep) {
-            keep -= s->kind == kind;
-            at = &s->next;
+    for (struct tc_idle **at = &books.waiting; *at;) {
+        bool same = of(*at)->kind == kind;
+        if (same && !keep) {
+            tc_idle_drop(&books, tc_idle_take(at));
             continue;
         }
-        *at = s->next;
-        drop(s);
+        keep -= same;
+        at = &(*at)->next;
     }
 }
 
@@ -243,18 +211,16 @@ static int send_root(struct tc_spare *s, uint64_t root)
 
 static void list(struct tc_spare *s)
 {
-    s->until_us = tc_now_us() + (s->kind ? s->kind->idle_us : IDLE_US);
-    s->next = spares;
-    spares = s;
+    tc_idle_list(&books, &s->idle, s->kind ? s->kind->idle_us : IDLE_US);
 }
 
-/* Takes `like`. */
-static void make(struct tc_spare *like)
+static void make(struct tc_idle *idle)
 {
+    struct tc_spare *like = of(idle);
     size_t there = 0;
-    for (const struct tc_spare *s = spares; like && s; s = s->next)
-        there += alike(s, like);
-    if (!like || there >= like->wanted) {
+    for (struct tc_idle *i = books.waiting; i; i = i->next)
+        there += alike(of(i), like);
+    if (there >= like->wanted) {
         drop(like);
         return;
     }
@@ -285,26 +251,18 @@ void tc_spare_root(uint64_t root)
 
 void tc_spare_no_first(void)
 {
-    for (struct tc_spare **at = &spares; *at; at = &(*at)->next) {
-        struct tc_spare *s = *at;
-        if (s != rootless)
-            continue;
-        *at = s->next;
-        drop(s);
-        return;
-    }
+    for (struct tc_idle **at = &books.waiting; *at; at = &(*at)->next)
+        if (of(*at) == rootless) {
+            tc_idle_drop(&books, tc_idle_take(at));
+            return;
+        }
 }
 
 void tc_spare_next(const struct tc_process_cage *p, const char *tool)
 {
     struct tc_cgroup_limits limits = p->group ? p->group_limits : (struct tc_cgroup_limits){0};
     struct tc_spare *like = describe(p->host, tool, p->root, &limits);
-    if (warm || !like) {
-        make(like);
-        return;
-    }
-    warm = true;
-    tc_spare_soon(like);
+    tc_idle_next(&books, like ? &like->idle : NULL);
 }
 
 struct tc_spare *tc_spare_like(const struct tc_process_cage *p, const char *tool, void *own,
@@ -324,11 +282,7 @@ struct tc_spare *tc_spare_like(const struct tc_process_cage *p, const char *tool
 
 void tc_spare_soon(struct tc_spare *like)
 {
-    if (!like)
-        return;
-    like->until_us = tc_now_us() + FIRST_US;
-    like->next = wishes;
-    wishes = like;
+    tc_idle_soon(&books, like ? &like->idle : NULL);
 }
 
 /* ---- using one ---- */
@@ -349,14 +303,14 @@ static bool suits(const struct tc_spare *s, const struct tc_process_cage *p, con
 }
 
 /* The newest; of a kind that takes its time the oldest, which has come furthest. */
-static struct tc_spare **find(const struct tc_process_cage *p, const char *tool)
+static struct tc_idle **find(const struct tc_process_cage *p, const char *tool)
 {
-    struct tc_spare **found = NULL;
-    for (struct tc_spare **at = &spares; *at; at = &(*at)->next) {
-        if (!suits(*at, p, tool))
+    struct tc_idle **found = NULL;
+    for (struct tc_idle **at = &books.waiting; *at; at = &(*at)->next) {
+        if (!suits(of(*at), p, tool))
             continue;
         found = at;
-        if (!(*at)->kind)
+        if (!of(*at)->kind)
             break;
     }
     return found;
@@ -384,9 +338,8 @@ bool tc_spare_new(struct tc_process_cage *p)
 
 bool tc_spare_claim(struct tc_process_cage *p, const char *tool)
 {
-    for (struct tc_spare **at; (at = find(p, tool));) {
-        struct tc_spare *s = *at;
-        *at = s->next;
+    for (struct tc_idle **at; (at = find(p, tool));) {
+        struct tc_spare *s = of(tc_idle_take(at));
         if (waits(s)) {
             lend(s, p);
             return true;
@@ -518,7 +471,7 @@ bool tc_spare_go(struct tc_process_cage *p)
         return false;
     if (!serve(s, p)) {
         s->lent = true;
-        end_process(s);
+        tc_idle_end(&books, &s->idle);
         return false;
     }
     p->child.pid = s->pid;
@@ -543,7 +496,7 @@ void tc_spare_replace(struct tc_process_cage *p)
     s->report = TAKE_FD(p->child.report);
     p->child.pid = 0;
     s->lent = true;
-    end_process(s);
+    tc_idle_end(&books, &s->idle);
 }
 
 void tc_spare_leave(struct tc_process_cage *p)
@@ -555,50 +508,21 @@ void tc_spare_leave(struct tc_process_cage *p)
     s->group = TAKE(p->group);
     p->trees.id = (uid_t)-1;
     if (!s->lent)
-        end_process(s);
+        tc_idle_end(&books, &s->idle);
     s->lent = false;
-    (void)clear_dying(tc_now_us(), WNOHANG);
+    (void)tc_idle_clear(&books, tc_now_us());
 }
 
-static int64_t make_due(int64_t now)
-{
-    int64_t next = 0;
-    for (struct tc_spare **at = &wishes; *at;) {
-        struct tc_spare *like = *at;
-        if (now < like->until_us) {
-            next = sooner(next, like->until_us);
-            at = &like->next;
-            continue;
-        }
-        *at = like->next;
-        make(like);
-    }
-    return next;
-}
+static const struct tc_idle_ways ways = {
+    .make = make, .kill = kill_it, .look = look, .let_go = let_go};
+static struct tc_idle_books books = {.ways = &ways};
 
 int64_t tc_spare_tick(int64_t now)
 {
-    int64_t next = make_due(now);
-    for (struct tc_spare **at = &spares; *at;) {
-        struct tc_spare *s = *at;
-        if (s->until_us > now) {
-            next = sooner(next, s->until_us);
-            at = &s->next;
-            continue;
-        }
-        *at = s->next;
-        drop(s);
-    }
-    return sooner(next, clear_dying(now, WNOHANG));
+    return tc_idle_tick(&books, now);
 }
 
 void tc_spare_close(void)
 {
-    struct tc_spare **lists[] = {&spares, &wishes};
-    for (size_t i = 0; i < TC_COUNT(lists); i++)
-        for (struct tc_spare *s; (s = *lists[i]);) {
-            *lists[i] = s->next;
-            drop(s);
-        }
-    (void)clear_dying(0, 0);
+    tc_idle_close(&books);
 }
