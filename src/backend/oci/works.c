@@ -543,20 +543,25 @@ static bool trial_gvisor(struct tc_plan *ret)
     return any;
 }
 
-/* The program, and how it stops system calls. */
-static char *describe(struct tc_oci *o)
+/* The program, what it says of its version, and on what platform it ran. */
+static char *describe_sentry(const struct tc_oci *o, const char *version)
 {
     bool other = false;
-    _autofree_ char *version = tc_oci_version(&o->asked, o->blank.runtime->name);
-    _autofree_ char *known = version ? tc_known_escapes(version) : NULL;
-    if (!o->platforms)
-        return version && known ? tc_format("%s, %s%s", o->blank.path, version, known)
-                                : strdup(o->blank.path);
     const char *platform = platform_of(o, &other);
     _autofree_ char *why = other ? tc_oci_last_words(o->blank.bundle, o->platforms[0]) : NULL;
-    return why ? tc_format("%s --platform=%s; %s: %s", o->blank.path, platform, o->platforms[0],
-                           why)
-               : tc_format("%s --platform=%s", o->blank.path, platform);
+    return tc_format("%s, %s, --platform=%s%s%s%s%s", o->blank.path,
+                     version ? version : "of an unknown version", platform, why ? "; " : "",
+                     why ? o->platforms[0] : "", why ? ": " : "", why ? why : "");
+}
+
+static char *describe(struct tc_oci *o)
+{
+    _autofree_ char *version = tc_oci_version(&o->asked, o->blank.runtime->name);
+    _autofree_ char *known = version ? tc_known_escapes(version) : NULL;
+    if (o->platforms)
+        return describe_sentry(o, version);
+    return version && known ? tc_format("%s, %s%s", o->blank.path, version, known)
+                            : strdup(o->blank.path);
 }
 
 static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)

@@ -74,17 +74,28 @@ def runs_on(s, platform):
     return found, finish(process)
 
 
+def doctor(s):
+    """Its row of gVisor."""
+    done = subprocess.run([TOOLCAGE, "doctor", "--json"], env=s.environ, cwd=s.ws, capture_output=True, timeout=60 * PATIENCE, check=False)
+    return next(row for row in json.loads(done.stdout)["backends"] if row["backend"] == "gvisor")
+
+
 def what_is_said_is_used(s):
     found, answer = runs_on(s, "ptrace")
     check(answer.status == "ok" and found == {"ptrace"}, "a named platform runs the tool", (found, answer))
     for _ in range(3):  # a busy machine may not answer in time, and then answer the doctor
         found, answer = runs_on(s, None)
-        done = subprocess.run([TOOLCAGE, "doctor", "--json"], env=s.environ, cwd=s.ws, capture_output=True, timeout=60 * PATIENCE, check=False)
-        row = next(row for row in json.loads(done.stdout)["backends"] if row["backend"] == "gvisor")
+        row = doctor(s)
         if f"--platform={'|'.join(found or ())}" in row["mechanism"]:
             break
     check(answer.status == "ok" and found in ({"ptrace"}, {"systrap"}), "without a name one is chosen that works", (found, answer))
-    check(row["works"] and f"--platform={found.pop()}" in row["mechanism"], "and the doctor names it", row)
+    check(row["works"] and f", --platform={found.pop()}" in row["mechanism"], "and the doctor names it", row)
+
+
+def its_version_is_told(s):
+    words = subprocess.run([RUNSC, "--version"], capture_output=True, text=True, check=True).stdout.split()
+    told = f", runsc {words[2]}, " if words[2][0].isdigit() else ", of an unknown version, "
+    check(until(lambda: told in doctor(s)["mechanism"], 60), "the doctor says what runsc says of its version", (doctor(s), words))
 
 
 def refused(answer, platform, why=""):
@@ -306,7 +317,7 @@ def a_server_learns(s):
 def main():
     if not RUNSC:
         skip_all("skipped: runsc is not installed")
-    run(what_is_said_is_used, each_works_or_is_refused, one_that_hangs_is_ended, what_was_tried_is_used, what_failed_is_remembered, its_kernel_does_nothing_by_itself, its_words_are_whole, other_words_are_not_its_own,
+    run(what_is_said_is_used, its_version_is_told, each_works_or_is_refused, one_that_hangs_is_ended, what_was_tried_is_used, what_failed_is_remembered, its_kernel_does_nothing_by_itself, its_words_are_whole, other_words_are_not_its_own,
         a_server_learns)
 
 
