@@ -115,14 +115,14 @@ union control {
 /* Linux counts the descriptors on their way between all processes of a user, and refuses more once
  * they are as many as the sender may have open (unix(7), ETOOMANYREFS). They are on their way for a
  * moment: a process with a low limit waits for the others of its user, so long and no longer. */
-static ssize_t send_patiently(int sock, const struct msghdr *msg)
+static ssize_t send_patiently(int sock, const struct msghdr *msg, int flags)
 {
     enum { TRIES = 500 };
     const struct timespec moment = {.tv_nsec = 1000000};
     ssize_t n;
     for (int i = 0; i < TRIES; i++) {
         do
-            n = sendmsg(sock, msg, MSG_NOSIGNAL);
+            n = sendmsg(sock, msg, MSG_NOSIGNAL | flags);
         while (n < 0 && errno == EINTR);
         if (n >= 0 || errno != ETOOMANYREFS)
             return n;
@@ -132,7 +132,8 @@ static ssize_t send_patiently(int sock, const struct msghdr *msg)
     return -1;
 }
 
-int tc_send(int sock, const void *bytes, size_t len, const int *fds, size_t count)
+static int send_message(int sock, const void *bytes, size_t len, const int *fds, size_t count,
+                        int flags)
 {
     union control control = {0};
     struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = len};
@@ -150,7 +151,17 @@ int tc_send(int sock, const void *bytes, size_t len, const int *fds, size_t coun
         c->cmsg_len = CMSG_LEN(sizeof(int) * count);
         memcpy(CMSG_DATA(c), fds, sizeof(int) * count);
     }
-    return send_patiently(sock, &msg) < 0 ? -1 : 0;
+    return send_patiently(sock, &msg, flags) < 0 ? -1 : 0;
+}
+
+int tc_send(int sock, const void *bytes, size_t len, const int *fds, size_t count)
+{
+    return send_message(sock, bytes, len, fds, count, 0);
+}
+
+int tc_send_now(int sock, const void *bytes, size_t len, const int *fds, size_t count)
+{
+    return send_message(sock, bytes, len, fds, count, MSG_DONTWAIT);
 }
 
 /* Keeps what fits of the descriptors in one control message and closes the rest. */

@@ -40,6 +40,8 @@ enum { TC_FDS_MAX = 64 };
 /* One message with up to TC_FDS_MAX descriptors. 0, or -1 with errno. Never raises SIGPIPE. Waits
  * up to half a second where other processes of this user have too many descriptors on their way. */
 int tc_send(int sock, const void *bytes, size_t len, const int *fds, size_t count);
+/* The same, but -1 with EAGAIN where the peer has not read enough yet. */
+int tc_send_now(int sock, const void *bytes, size_t len, const int *fds, size_t count);
 /* One message. Its length (0: end of file), or -1 with errno; EMSGSIZE when it was cut. Descriptors
  * (close-on-exec) beyond `max` are closed. *ret_pid and *ret_uid (may be NULL) are the sender's
  * where the socket has SO_PASSCRED, else -1. */

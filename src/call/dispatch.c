@@ -87,11 +87,14 @@ static int finish_cut(struct toolcage_call *call, struct toolcage_error **err)
     return finish_lost(call, why, err);
 }
 
-static int finish_done(struct toolcage_call *call, int fd, struct toolcage_error **err)
+/* In a memory file, or else in the message. */
+static int finish_done(struct toolcage_call *call, const struct tc_message *m, size_t length,
+                       int fd, struct toolcage_error **err)
 {
     struct tc_outcome outcome = {0};
     struct toolcage_error *why = NULL;
-    int r = tc_outcome_read(fd, &outcome, &why);
+    int r = fd < 0 && length ? tc_outcome_parse(m->bytes, length, &outcome, &why)
+                             : tc_outcome_read(fd, &outcome, &why);
     if (r == 0)
         return tc_call_finish(call, &outcome, NULL, err);
     tc_outcome_done(&outcome);
@@ -108,7 +111,7 @@ static int take(struct toolcage_call *call, const struct tc_message *m, size_t l
     if (length < sizeof(*m))
         return finish_gone(call, err);
     if (m->kind == TC_MESSAGE_DONE)
-        return finish_done(call, fd, err);
+        return finish_done(call, m, length - sizeof(*m), fd, err);
     if (m->kind == TC_MESSAGE_OUTPUT && call->output && (m->stream == 1 || m->stream == 2))
         call->output(call->userdata, m->stream, m->bytes, length - sizeof(*m));
     return 0;

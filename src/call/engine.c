@@ -126,14 +126,16 @@ int tc_engine_fd(const struct toolcage_engine *engine)
     return tc_engine_forked(engine) ? TOOLCAGE_EFORKED : engine->sock;
 }
 
-int tc_engine_submit(struct toolcage_engine *engine, const struct tc_job *it, const int *fds,
-                     size_t count, struct toolcage_error **err)
+static struct tc_job signed_job(const struct tc_job *it)
 {
     struct tc_job job = *it;
     _Static_assert(sizeof(TC_BUILD_ID) <= sizeof(job.build), "the build id matches");
     memcpy(job.build, TC_BUILD_ID, sizeof(TC_BUILD_ID));
-    if (tc_send(engine->sock, &job, sizeof(job), fds, count) == 0)
-        return 0;
+    return job;
+}
+
+static int fail_submit(struct toolcage_error **err)
+{
     bool gone = errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN;
     return tc_fail(err,
                    TC_WHY_ERRNO(gone ? TOOLCAGE_EHELPER : TOOLCAGE_ESYSTEM, "submit",
@@ -143,12 +145,42 @@ int tc_engine_submit(struct toolcage_engine *engine, const struct tc_job *it, co
                    gone ? "the helper has gone" : "cannot send to the helper");
 }
 
+int tc_engine_submit(struct toolcage_engine *engine, const struct tc_job *it, const int *fds,
+                     size_t count, struct toolcage_error **err)
+{
+    const struct tc_job job = signed_job(it);
+    return tc_send(engine->sock, &job, sizeof(job), fds, count) == 0 ? 0 : fail_submit(err);
+}
+
+int tc_engine_submit_inside(struct toolcage_engine *engine, const struct tc_job *it,
+                            struct tc_buf *packet, const int *fds, size_t count,
+                            struct toolcage_error **err)
+{
+    struct tc_job job = signed_job(it);
+    if (packet->len > sizeof(job) + TC_PLAN_INSIDE_MAX)
+        return 0;
+    job.plan_bytes = (int32_t)(packet->len - sizeof(job));
+    memcpy(packet->data, &job, sizeof(job));
+    if (tc_send_now(engine->sock, packet->data, packet->len, fds, count) == 0)
+        return 1;
+    /* a helper that is busy is not waited for, and a packet has its greatest size */
+    return errno == EAGAIN || errno == EMSGSIZE || errno == ENOBUFS ? 0 : fail_submit(err);
+}
+
 static int fail_outcome(struct toolcage_error **err, const char *what)
 {
     return tc_fail(err,
                    TC_WHY(TOOLCAGE_EHELPER, "result", "toolcage-helper",
                           "reinstall toolcage: library and helper must be of one build"),
                    "the helper's answer %s", what);
+}
+
+int tc_outcome_parse(const char *bytes, size_t length, struct tc_outcome *ret,
+                     struct toolcage_error **err)
+{
+    struct tc_wire wire = TC_WIRE_GET_INIT(bytes, length);
+    tc_outcome_visit(&wire, ret);
+    return wire.failed || wire.left ? fail_outcome(err, "cannot be read") : 0;
 }
 
 int tc_outcome_read(int fd, struct tc_outcome *ret, struct toolcage_error **err)
@@ -162,10 +194,9 @@ int tc_outcome_read(int fd, struct tc_outcome *ret, struct toolcage_error **err)
     void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED)
         return tc_fail_memory(err);
-    struct tc_wire wire = TC_WIRE_GET_INIT(map, size);
-    tc_outcome_visit(&wire, ret);
+    int r = tc_outcome_parse(map, size, ret, err);
     (void)munmap(map, size);
-    return wire.failed || wire.left ? fail_outcome(err, "cannot be read") : 0;
+    return r;
 }
 
 static int ask_probes(struct toolcage_engine *engine, struct tc_outcome *ret,

@@ -28,6 +28,15 @@ int tc_engine_check(const struct toolcage_engine *engine, struct toolcage_error 
 int tc_engine_submit(struct toolcage_engine *engine, const struct tc_job *job, const int *fds,
                      size_t count, struct toolcage_error **err);
 
+/* The same with the plan in the packet, which has room for the job before it. 1: sent; 0: it does
+ * not fit, or not yet, and is to go as a memory file. */
+int tc_engine_submit_inside(struct toolcage_engine *engine, const struct tc_job *job,
+                            struct tc_buf *packet, const int *fds, size_t count,
+                            struct toolcage_error **err);
+
+/* An outcome that came in a message; as the next. */
+int tc_outcome_parse(const char *bytes, size_t length, struct tc_outcome *ret,
+                     struct toolcage_error **err);
 /* Reads an outcome out of the memory file of a DONE message; *ret is zeroed before and is the
  * caller's to free also on failure. */
 int tc_outcome_read(int fd, struct tc_outcome *ret, struct toolcage_error **err);

@@ -98,10 +98,11 @@ static bool add_written(const struct tc_grant *grant, struct tc_plan *plan)
     return true;
 }
 
-/* The plan in a sealed memory file. */
-static int write_plan(struct toolcage_call *call, const struct tc_front *front, int *ret_fd,
-                      struct toolcage_error **err)
+/* The plan, behind room for a job. */
+static int write_plan(struct toolcage_call *call, const struct tc_front *front,
+                      struct tc_buf *packet, struct toolcage_error **err)
 {
+    static const struct tc_job none;
     struct tc_plan plan = {0};
     struct tc_wire wire = TC_WIRE_PUT_INIT;
     int r = tc_front_lower(front, &call->grant, &plan, err);
@@ -114,15 +115,30 @@ static int write_plan(struct toolcage_call *call, const struct tc_front *front, 
         plan.terminal = call->rows > 0;
         plan.rows = call->rows;
         plan.columns = call->columns;
+        tc_buf_add(&wire.out, &none, sizeof(none));
         tc_plan_visit(&wire, &plan);
         if (!filled || wire.failed)
             r = tc_fail_memory(err);
-        else if ((*ret_fd = tc_memfd("toolcage-plan", wire.out.data, wire.out.len)) < 0)
-            r = fail_system(err, "memfd_create");
     }
-    tc_buf_done(&wire.out);
+    *packet = wire.out;
     tc_plan_done(&plan);
     return r;
+}
+
+/* In a sealed memory file, or without one. */
+static int send_plan(struct toolcage_call *call, const struct tc_job *job, struct tc_buf *packet,
+                     const int *fds, size_t count, struct toolcage_error **err)
+{
+    int r = tc_engine_submit_inside(call->engine, job, packet, fds, count, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    _autofd_ int plan =
+        tc_memfd("toolcage-plan", packet->data + sizeof(*job), packet->len - sizeof(*job));
+    if (plan < 0)
+        return fail_system(err, "memfd_create");
+    int all[4] = {fds[0], plan};
+    memcpy(all + 2, fds + 1, (count - 1) * sizeof(*fds));
+    return tc_engine_submit(call->engine, job, all, count + 1, err);
 }
 
 /* A pipe that holds all the bytes already; -1 when they do not fit (a user over the kernel's soft
@@ -169,10 +185,11 @@ static int make_input(struct toolcage_call *call, int *ret_fd, enum tc_stdin_kin
 static int submit(struct toolcage_call *call, const struct tc_front *front,
                   struct toolcage_error **err)
 {
-    _autofd_ int plan = -1, input = -1, secrets = -1;
+    _autofd_ int input = -1, secrets = -1;
+    _autobuf_ struct tc_buf packet = TC_BUF_INIT;
     enum tc_stdin_kind kind = TC_STDIN_NONE;
     int64_t now = tc_now_us();
-    int r = write_plan(call, front, &plan, err);
+    int r = write_plan(call, front, &packet, err);
     if (r < 0)
         return r;
     note(call, "lower", now);
@@ -182,14 +199,15 @@ static int submit(struct toolcage_call *call, const struct tc_front *front,
         r = tc_secrets_read(call->policy, &call->grant, &secrets, err);
     if (r < 0)
         return r;
-    const struct tc_job job = {.kind = TC_JOB_CALL, .stdin_kind = kind, .secrets = secrets >= 0};
-    int fds[4] = {call->peer, plan};
-    size_t count = 2;
+    const struct tc_job job = {
+        .kind = TC_JOB_CALL, .stdin_kind = kind, .secrets = secrets >= 0, .inside = true};
+    int fds[3] = {call->peer};
+    size_t count = 1;
     if (input >= 0)
         fds[count++] = input;
     if (secrets >= 0)
         fds[count++] = secrets;
-    r = tc_engine_submit(call->engine, &job, fds, count, err);
+    r = send_plan(call, &job, &packet, fds, count, err);
     if (r < 0)
         return r;
     note(call, "submit", now);

@@ -220,6 +220,13 @@ static int open_input(struct tc_running *j, int kind, int fd)
     return fcntl(pair[1], F_SETFL, O_NONBLOCK);
 }
 
+static int parse_plan(struct tc_running *j, const char *text, size_t size)
+{
+    struct tc_wire w = TC_WIRE_GET_INIT(text, size);
+    tc_plan_visit(&w, &j->plan);
+    return w.failed || w.left ? -1 : 0;
+}
+
 static int read_plan(struct tc_running *j, int fd)
 {
     off_t size = lseek(fd, 0, SEEK_END);
@@ -228,13 +235,13 @@ static int read_plan(struct tc_running *j, int fd)
     char *text = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (text == MAP_FAILED)
         return -1;
-    struct tc_wire w = TC_WIRE_GET_INIT(text, (size_t)size);
-    tc_plan_visit(&w, &j->plan);
+    int rc = parse_plan(j, text, (size_t)size);
     (void)munmap(text, (size_t)size);
-    return w.failed || w.left ? -1 : 0;
+    return rc;
 }
 
-static void begin_call(struct tc_running *j, const struct tc_job *job, int plan_fd, int input)
+static void begin_call(struct tc_running *j, const struct tc_job *job, const char *inside,
+                       int plan_fd, int input)
 {
     const struct tc_works *works = NULL;
     bool room = tc_reserve_close();
@@ -247,7 +254,9 @@ static void begin_call(struct tc_running *j, const struct tc_job *job, int plan_
         (void)tc_cage_fail(&j->cage,
                            TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "job", "descriptors", EMFILE, NULL), -1,
                            "the helper has no room for one more call");
-    else if (read_plan(j, plan_fd) < 0 || !j->plan.backend)
+    else if ((inside ? parse_plan(j, inside, (size_t)job->plan_bytes) : read_plan(j, plan_fd)) <
+                 0 ||
+             !j->plan.backend)
         (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
                            "the helper did not understand the plan");
     else if (!(works = tc_works_find(j->plan.backend)))
@@ -395,6 +404,7 @@ struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
     *j = (struct tc_running){.loop = loop,
                              .workers = workers,
                              .next = others,
+                             .inside = job->inside,
                              .socket = TAKE_FD(socket),
                              .feed_from = -1,
                              .feed_to = -1};
@@ -411,7 +421,7 @@ struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
         return j;
     }
     if (job->kind == TC_JOB_CALL)
-        begin_call(j, job, plan_fd, TAKE_FD(input));
+        begin_call(j, job, fds->inside, plan_fd, TAKE_FD(input));
     else if (job->kind == TC_JOB_CHANGES)
         begin_kept(j, plan_fd, true);
     else if (job->kind == TC_JOB_SESSIONS)

@@ -17,7 +17,7 @@ static void want(struct tc_running *j, bool more)
 }
 
 /* 1: sent, 0: the socket is full, -1: the host has gone. */
-static int say(struct tc_running *j, const struct tc_message *m, size_t len, int fd)
+static int say(struct tc_running *j, const void *m, size_t len, int fd)
 {
     if (j->host_gone)
         return -1;
@@ -65,22 +65,28 @@ static void forget_stream(struct tc_stream *stream)
     stream->head_len = 0;
 }
 
+/* Closing the socket without an outcome is an error for the library. */
 static int say_done(struct tc_running *j)
 {
+    const struct tc_message done = {.kind = TC_MESSAGE_DONE, .removed = (int32_t)j->removed};
     struct tc_wire w = TC_WIRE_PUT_INIT;
     w.out.max = SIZE_MAX / 2;
+    tc_buf_add(&w.out, &done, sizeof(done));
     tc_outcome_visit(&w, &j->outcome);
-    _autofd_ int memory = w.failed ? -1 : tc_memfd("outcome", w.out.data, w.out.len);
-    if (!w.failed && memory < 0 && j->hold == TC_HOLD_NONE) { /* what the cage held may do */
+    _autobuf_ struct tc_buf packet = w.out;
+    if (w.failed || packet.failed)
+        return -1;
+    const char *bytes = packet.data + sizeof(done);
+    size_t length = packet.len - sizeof(done);
+    if (j->inside && length <= TC_MESSAGE_BYTES_MAX)
+        return say(j, packet.data, packet.len, -1);
+    _autofd_ int memory = tc_memfd("outcome", bytes, length);
+    if (memory < 0 && j->hold == TC_HOLD_NONE) { /* what the cage held may do */
         j->cage.outcome = &j->aside;
         tc_job_clear(j);
-        memory = tc_memfd("outcome", w.out.data, w.out.len);
+        memory = tc_memfd("outcome", bytes, length);
     }
-    tc_buf_done(&w.out);
-    if (memory < 0)
-        return -1; /* closing the socket without an outcome is an error for the library */
-    struct tc_message done = {.kind = TC_MESSAGE_DONE, .removed = (int32_t)j->removed};
-    return say(j, &done, sizeof(done), memory);
+    return memory < 0 ? -1 : say(j, &done, sizeof(done), memory);
 }
 
 void tc_deliver(struct tc_running *j)

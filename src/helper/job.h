@@ -66,6 +66,7 @@ struct tc_running {
     bool given_up;     /* what came of it is known: nothing is to be gathered */
     bool ended;        /* what is left is to deliver, and to let go of the cage */
     bool finished;     /* to be freed */
+    bool inside;       /* the host takes the outcome in the message */
     int64_t removed;   /* of a CLEAN job */
     size_t trials;     /* of a PROBE job: works that were looked at */
     size_t sent[2];    /* of the streams, to a host that streams */
@@ -76,6 +77,7 @@ struct tc_running {
 /* What comes with a job; -1: it has none. */
 struct tc_job_fds {
     int socket, plan, input, secrets;
+    const char *inside; /* the plan itself, job->plan_bytes of it, in place of its file; borrowed */
 };
 /* Takes the descriptors; the job stands before the others then. NULL when out of memory. */
 struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,

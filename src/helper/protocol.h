@@ -9,7 +9,8 @@
  *
  * On the engine's socket the library sends one message a job: a tc_job with these descriptors:
  *     [0] the job's own socket (SOCK_SEQPACKET, the helper's end)
- *     [1] a sealed memory file holding the plan (tc_plan_visit); not for PROBE and CLEAN; of
+ *     [1] a sealed memory file holding the plan (tc_plan_visit); not for PROBE and CLEAN, nor where
+ * plan_bytes says how many bytes of it stand behind the tc_job, up to TC_PLAN_INSIDE_MAX; of
  * CHANGES it has no more than `call`, the id ("": which calls have any), and `payload`, what to do:
  *         "show", "commit", "overwrite" or "discard"; of SESSIONS `session`, the name ("": all),
  *         and `payload`, "list" or "end"
@@ -21,8 +22,9 @@
  * sendmsg of one packet is atomic, so threads need no lock. The helper never answers there.
  *
  * On the job's socket the helper sends OUTPUT messages (only with plan.stream) and one DONE with a
- * memory file holding the outcome (tc_outcome_visit), after which it closes its end. The library
- * sends CANCEL, and RESIZE where plan.terminal. Closing the library's end cancels too. Each message
+ * memory file holding the outcome (tc_outcome_visit), or, where the job has `inside`, with one of
+ * up to TC_MESSAGE_BYTES_MAX behind its head; after that it closes its end. The library sends
+ * CANCEL, and RESIZE where plan.terminal. Closing the library's end cancels too. Each message
  * starts with a tc_message.
  *
  * A host that does not read delays delivery only: the helper keeps what is not yet sent, bounded by
@@ -70,6 +72,8 @@ struct tc_job {
     int32_t kind;
     int32_t stdin_kind;
     int32_t secrets; /* CALL: 1, there are some */
+    int32_t inside;  /* CALL: 1, DONE may hold the outcome itself */
+    int32_t plan_bytes;
 };
 
 enum tc_message_kind {
@@ -102,6 +106,7 @@ enum tc_frame_kind {
     TC_FRAME_KEPT, /* to the helper by toolcage-vm: the file of the machine is whole */
     TC_FRAME_KINDS
 };
+enum { TC_PLAN_INSIDE_MAX = 32 << 10 };
 enum { TC_INPUT_WINDOW = 256 << 10, TC_PLAN_BYTES_MAX = 64 << 20, TC_SECRETS_BYTES_MAX = 1 << 20 };
 
 /* What a copy of a machine must not have in common with others. */
@@ -115,7 +120,7 @@ struct tc_message {
     int32_t stream;         /* OUTPUT: 1 or 2 */
     int32_t removed;        /* DONE of a CLEAN job: how many leftovers went */
     uint16_t rows, columns; /* RESIZE: of the terminal */
-    char bytes[];           /* OUTPUT: up to TC_MESSAGE_BYTES_MAX */
+    char bytes[];           /* OUTPUT, DONE: up to TC_MESSAGE_BYTES_MAX */
 };
 
 #endif

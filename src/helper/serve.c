@@ -44,39 +44,59 @@ static void on_host(struct tc_source *s, uint32_t events)
     helper.ending = true;
 }
 
-static void take_job(const struct tc_job *job, const int *fds, size_t count)
+/* `inside` is the plan, where it came with the job. */
+static void take_packet(const struct tc_job *job, const char *inside, const int *fds, size_t count)
 {
     struct tc_job expected = {.build = TC_BUILD_ID};
     bool plan =
         job->kind == TC_JOB_CALL || job->kind == TC_JOB_CHANGES || job->kind == TC_JOB_SESSIONS;
     bool input = plan && job->stdin_kind != TC_STDIN_NONE;
     bool secrets = job->kind == TC_JOB_CALL && job->secrets;
-    size_t wanted = 1 + (size_t)plan + (size_t)input + (size_t)secrets;
+    bool file = plan && !inside;
+    size_t wanted = 1 + (size_t)file + (size_t)input + (size_t)secrets;
     if (count != wanted || memcmp(job->build, expected.build, sizeof(expected.build)) != 0) {
         tc_close_all(fds,
                      count); /* the library sees its socket close and says that the builds differ */
         return;
     }
     const struct tc_job_fds given = {.socket = fds[0],
-                                     .plan = plan ? fds[1] : -1,
-                                     .input = input ? fds[2] : -1,
-                                     .secrets = secrets ? fds[count - 1] : -1};
+                                     .plan = file ? fds[1] : -1,
+                                     .input = input ? fds[1 + file] : -1,
+                                     .secrets = secrets ? fds[count - 1] : -1,
+                                     .inside = inside};
     struct tc_running *j = tc_job_new(&helper.loop, &helper.workers, job, &given, helper.jobs);
     if (j)
         helper.jobs = j;
+}
+
+static void take_job(const struct tc_job *job, const int *fds, size_t count)
+{
+    take_packet(job, NULL, fds, count);
+}
+
+/* Does the packet hold what its job says, and no more? */
+static bool is_whole(const struct tc_job *job, size_t length)
+{
+    if (length < sizeof(*job) || job->plan_bytes < 0)
+        return false;
+    return length == sizeof(*job) + (size_t)job->plan_bytes &&
+           (!job->plan_bytes || job->kind == TC_JOB_CALL);
 }
 
 /* Only the process that made the engine may ask; anybody else who got hold of the socket ends it.
  */
 static void on_engine(struct tc_source *s, uint32_t events)
 {
-    struct tc_job job;
+    static union {
+        struct tc_job job;
+        char bytes[sizeof(struct tc_job) + TC_PLAN_INSIDE_MAX];
+    } in;
     int fds[4];
     size_t count = 0;
     pid_t pid = -1;
     uid_t uid = (uid_t)-1;
     (void)events;
-    ssize_t n = tc_recv(s->fd, &job, sizeof(job), fds, TC_COUNT(fds), &count, &pid, &uid, false);
+    ssize_t n = tc_recv(s->fd, &in, sizeof(in), fds, TC_COUNT(fds), &count, &pid, &uid, false);
     if (n < 0 && (errno == EAGAIN || errno == EMSGSIZE))
         return;
     bool stranger = n > 0 && (pid != helper.host.pid || uid != helper.host.uid);
@@ -85,11 +105,11 @@ static void on_engine(struct tc_source *s, uint32_t events)
         helper.ending = true;
         return;
     }
-    if (n != (ssize_t)sizeof(job)) {
+    if (!is_whole(&in.job, (size_t)n)) {
         tc_close_all(fds, count);
         return;
     }
-    take_job(&job, fds, count);
+    take_packet(&in.job, in.job.plan_bytes ? in.bytes + sizeof(in.job) : NULL, fds, count);
 }
 
 static void forget_finished(void)

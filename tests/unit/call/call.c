@@ -305,9 +305,9 @@ static void call_cannot_choose_no_cage(void **state)
 
 static void wrong_answers_are_errors(void **state)
 {
-    static const enum peer_manner manners[] = {PEER_VANISH,   PEER_LEAVE,    PEER_GARBAGE,
-                                               PEER_TRAILING, PEER_UNSEALED, PEER_NO_FILE,
-                                               PEER_SHORT};
+    static const enum peer_manner manners[] = {PEER_VANISH,   PEER_LEAVE,     PEER_GARBAGE,
+                                               PEER_TRAILING, PEER_UNSEALED,  PEER_NO_FILE,
+                                               PEER_SHORT,    PEER_INSIDE_CUT};
     for (size_t i = 0; i < TC_COUNT(manners); i++) {
         struct stage s;
         set_stage(&s, manners[i], "fine");
@@ -316,6 +316,22 @@ static void wrong_answers_are_errors(void **state)
         assert_int_equal(tc_error_code(result->error), TOOLCAGE_EHELPER);
         assert_int_equal(tc_result_shell_code(result), 125);
         expect_json(result, "error", "code", "\"helper\"");
+        strike(&s);
+    }
+}
+
+/* What a call said is the same whether its outcome came in the message or in a file. */
+static void outcomes_come_inside(void **state)
+{
+    static const enum peer_manner manners[] = {PEER_HONEST, PEER_INSIDE};
+    for (size_t i = 0; i < TC_COUNT(manners); i++) {
+        struct stage s;
+        set_stage(&s, manners[i], "fine");
+        const struct toolcage_result *result = run_call(&s);
+        assert_int_equal(result->outcome.status, TOOLCAGE_STATUS_OK);
+        peer_settle(&s.peer);
+        assert_true(s.peer.job.inside);
+        assert_true(s.peer.job.plan_bytes > 0);
         strike(&s);
     }
 }
@@ -702,6 +718,7 @@ int main(void)
         cmocka_unit_test(missing_secret_names_its_place),
         cmocka_unit_test(call_cannot_choose_no_cage),
         cmocka_unit_test(wrong_answers_are_errors),
+        cmocka_unit_test(outcomes_come_inside),
         cmocka_unit_test(lost_helper_fails_start),
         cmocka_unit_test(success_is_never_assumed),
         cmocka_unit_test(failures_carry_their_place),

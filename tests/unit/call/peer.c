@@ -37,10 +37,25 @@ static int write_outcome(struct peer *peer, struct tc_outcome *outcome)
     return fd;
 }
 
+static void say_inside(const struct peer *peer, int sock, const struct tc_message *done, int fd)
+{
+    _autobuf_ struct tc_buf packet = TC_BUF_INIT;
+    tc_buf_add(&packet, done, sizeof(*done));
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    assert_int_equal(tc_read_all(fd, &packet), 0);
+    size_t length = peer->manner == PEER_INSIDE_CUT ? packet.len - 1 : packet.len;
+    (void)tc_send(sock, packet.data, length, NULL, 0);
+}
+
 static void finish(struct peer *peer, int sock, struct tc_outcome *outcome, int removed)
 {
     struct tc_message done = {.kind = TC_MESSAGE_DONE, .removed = removed};
     int fd = write_outcome(peer, outcome);
+    if (peer->manner >= PEER_INSIDE) {
+        say_inside(peer, sock, &done, fd);
+        close(fd);
+        return;
+    }
     size_t length = peer->manner == PEER_SHORT ? 3 : sizeof(done);
     /* the host may have gone already */
     (void)tc_send(sock, &done, length, &fd, peer->manner == PEER_NO_FILE ? 0 : 1);
@@ -157,16 +172,31 @@ static void serve(struct peer *peer, const int *fds, size_t count)
         finish(peer, fds[0], &none, 7);
 }
 
+/* As if the plan had come in its file. */
+static size_t unfold(int fds[4], size_t count, const char *plan, size_t length)
+{
+    memmove(fds + 2, fds + 1, (count - 1) * sizeof(*fds));
+    fds[1] = tc_memfd("plan", plan, length);
+    assert_true(fds[1] >= 0);
+    return count + 1;
+}
+
 static void *run(void *arg)
 {
     struct peer *peer = arg;
     for (;;) {
-        int fds[3];
+        union {
+            struct tc_job job;
+            char bytes[sizeof(struct tc_job) + TC_PLAN_INSIDE_MAX];
+        } in;
+        int fds[4];
         size_t count = 0;
-        ssize_t n =
-            tc_recv(peer->sock, &peer->job, sizeof(peer->job), fds, 3, &count, NULL, NULL, true);
-        if (n != sizeof(peer->job))
+        ssize_t n = tc_recv(peer->sock, &in, sizeof(in), fds, 3, &count, NULL, NULL, true);
+        if (n < (ssize_t)sizeof(in.job))
             break;
+        peer->job = in.job;
+        if (in.job.plan_bytes)
+            count = unfold(fds, count, in.bytes + sizeof(in.job), (size_t)n - sizeof(in.job));
         (void)pthread_mutex_lock(&peer->lock);
         serve(peer, fds, count);
         (void)pthread_mutex_unlock(&peer->lock);

@@ -14,13 +14,15 @@
 
 enum peer_manner {
     PEER_HONEST,
-    PEER_VANISH,   /* closes the job without an answer */
-    PEER_LEAVE,    /* closes the engine's socket too */
-    PEER_GARBAGE,  /* an outcome that is none */
-    PEER_TRAILING, /* an outcome with more behind it */
-    PEER_UNSEALED, /* a memory file that could still shrink */
-    PEER_NO_FILE,  /* DONE without an outcome */
-    PEER_SHORT,    /* a message shorter than its head */
+    PEER_VANISH,     /* closes the job without an answer */
+    PEER_LEAVE,      /* closes the engine's socket too */
+    PEER_GARBAGE,    /* an outcome that is none */
+    PEER_TRAILING,   /* an outcome with more behind it */
+    PEER_UNSEALED,   /* a memory file that could still shrink */
+    PEER_NO_FILE,    /* DONE without an outcome */
+    PEER_SHORT,      /* a message shorter than its head */
+    PEER_INSIDE,     /* an honest one, with the outcome in the message; */
+    PEER_INSIDE_CUT, /* with a byte less of it */
 };
 
 struct peer {
