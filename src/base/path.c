@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "base/path.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -25,6 +26,16 @@ static void append_clean(struct tc_buf *out, const char *path)
         }
         path += n + (path[n] == '/');
     }
+}
+
+bool tc_path_is_clean(const char *path)
+{
+    for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
+        size_t n = strcspn(at + 1, "/");
+        if (n == 0 || n > NAME_MAX || (n <= 2 && strspn(at + 1, ".") >= n))
+            return false;
+    }
+    return path[0] == '/';
 }
 
 char *tc_path_absolute(const char *base, const char *path)

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Is it absolute and of names alone, without "." and "..", doubled slashes and one at the end? "/"
+ * is not. */
+bool tc_path_is_clean(const char *path);
 /* An absolute, clean form of `path` ("." and ".." and doubled slashes gone), relative ones starting
  * at `base` (absolute). Owned by the caller; NULL when out of memory. */
 char *tc_path_absolute(const char *base, const char *path);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/links.h"
 #include "base/path.h"
 #include "call/homes.h"
 
@@ -64,9 +65,11 @@ bool tc_state_directory(char **ret)
  * memory. */
 static bool without_links(const char *path, char **ret)
 {
-    _autofree_ char *there = path ? strdup(path) : NULL;
+    if (!path || (tc_path_is_clean(path) && tc_path_straight(path) >= 0))
+        return true;
+    _autofree_ char *there = strdup(path);
     if (!there)
-        return !path;
+        return false;
     for (;;) {
         _autofree_ char *real = realpath(there, NULL);
         if (!real && errno == ENOMEM)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/links.h"
 #include "base/path.h"
 #include "policy/credentials.h"
 
@@ -29,7 +30,7 @@ static bool add(struct tc_strv *homes, const char *home)
         return true;
     if (!clean || (!tc_strv_has(homes, clean) && !tc_strv_add(homes, clean)))
         return false;
-    _autofree_ char *real = realpath(clean, NULL);
+    _autofree_ char *real = tc_path_real(clean);
     return real ? tc_strv_has(homes, real) || tc_strv_add(homes, real) : errno != ENOMEM;
 }
 

@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/links.h"
 #include "base/path.h"
 #include "base/root.h"
 #include "base/spread.h"
@@ -326,7 +327,7 @@ static char *library_directory(void)
     if (!known || is_program(&info)) /* of a static one libc may know nothing */
         path = program_path();
     else if (info.dli_fname[0] == '/')
-        path = realpath(info.dli_fname, NULL);
+        path = tc_path_real(info.dli_fname);
     else
         path = library_from_maps();
     return path ? tc_path_parent(path) : NULL;

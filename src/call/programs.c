@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/links.h"
 #include "base/path.h"
 
 enum { SMALL_FILE = 64 << 10 };
@@ -180,7 +181,7 @@ static int add_prefix(struct extension *x, const char *file, struct toolcage_err
         return 0;
     _autofree_ char *prefix = parent_of_bin(file);
     const char *what = prefix && !is_too_wide(x->facts, prefix) ? prefix : file;
-    _autofree_ char *from = realpath(what, NULL);
+    _autofree_ char *from = tc_path_real(what);
     if (!from || is_too_wide(x->facts, from))
         return tc_fail(err,
                        TC_WHY_ERRNO(TOOLCAGE_EPATH, "programs", what, from ? 0 : errno,
@@ -214,7 +215,7 @@ static int add_venv_base(struct extension *x, const char *file, struct toolcage_
 
 static int add_program(struct extension *x, const char *file, struct toolcage_error **err)
 {
-    _autofree_ char *real = realpath(file, NULL);
+    _autofree_ char *real = tc_path_real(file);
     if (!real)
         return tc_fail(err, TC_WHY_ERRNO(TOOLCAGE_EPATH, "programs", file, errno, NULL),
                        "cannot follow the program %s", file);

@@ -202,17 +202,6 @@ static int go(struct walk *w, const char *path, char name[NAME_MAX + 2])
     return learn(w->r) < 0 ? -1 : try(w, path, name);
 }
 
-/* Clean, but for dots that are names. */
-static bool is_clean(const char *path)
-{
-    for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
-        size_t n = strcspn(at + 1, "/");
-        if (n == 0 || n > NAME_MAX || (n <= 2 && strspn(at + 1, ".") >= n))
-            return false;
-    }
-    return path[0] == '/';
-}
-
 /* Not with O_NOFOLLOW, which would take a link at the end for what is meant. */
 static int open_plain(int dir, const char *path)
 {
@@ -225,7 +214,7 @@ static int open_plain(int dir, const char *path)
  * this one is walked, which also says what is wrong with it. */
 static int go_straight(const char *path, char *where, int *ret_dir)
 {
-    if (!is_clean(path))
+    if (!tc_path_is_clean(path))
         return -1;
     const char *name = strrchr(path, '/') + 1;
     _autofree_ char *parent = ret_dir ? tc_path_parent(path) : NULL;
