@@ -168,7 +168,7 @@ static int64_t own_limit(__rlimit_resource_t resource, int64_t most)
     return (int64_t)now.rlim_max;
 }
 
-/* Of one file one image. */
+/* Of one file one image. It goes into paths of requests, where dots have a meaning. */
 static char *image_tag(int program)
 {
     struct stat st;
@@ -176,6 +176,8 @@ static char *image_tag(int program)
     if (fstat(program, &st) < 0)
         return NULL;
     tc_mark(&st, mark);
+    for (char *c = mark; (c = strchr(c, '.'));)
+        *c = '-';
     return strdup(mark);
 }
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process")]
 
@@ -39,6 +40,7 @@ def prepare():
     for words in (("install", wheel[0]), ("compile", os.path.join(HOME[0], "guest.wasm"))):
         done = subprocess.run([TOOLCAGE, "wasm", *words], capture_output=True, timeout=120, check=False)
         check(done.returncode == 0, f"toolcage wasm {words[0]}", done)
+    time.sleep(2)  # until then each call reads the compiled code, and from then on knows it by its state: a worker waits for either
 
 
 class Call(ahead.Call):
