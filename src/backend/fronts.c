@@ -8,12 +8,12 @@
 
 extern const struct tc_front tc_process_front, tc_oci_front, tc_gvisor_front, tc_wasm_front,
     tc_wasmedge_front, tc_podman_front, tc_docker_front, tc_containerd_front, tc_qemu_front,
-    tc_fake_front, tc_unconfined_front;
+    tc_firecracker_front, tc_fake_front, tc_unconfined_front;
 
 static const struct tc_front *const fronts[] = {
-    &tc_process_front,    &tc_oci_front,    &tc_podman_front,    &tc_docker_front,
-    &tc_containerd_front, &tc_gvisor_front, &tc_wasm_front,      &tc_wasmedge_front,
-    &tc_qemu_front,       &tc_fake_front,   &tc_unconfined_front};
+    &tc_process_front,    &tc_oci_front,         &tc_podman_front, &tc_docker_front,
+    &tc_containerd_front, &tc_gvisor_front,      &tc_wasm_front,   &tc_wasmedge_front,
+    &tc_qemu_front,       &tc_firecracker_front, &tc_fake_front,   &tc_unconfined_front};
 
 const struct tc_front *tc_front_at(size_t index)
 {

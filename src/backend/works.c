@@ -15,9 +15,10 @@
 #include "cage/slots.h"
 
 static const struct tc_works *const all[] = {
-    &tc_process_works,  &tc_landlock_works,   &tc_oci_works,        &tc_podman_works,
-    &tc_docker_works,   &tc_containerd_works, &tc_gvisor_works,     &tc_wasm_works,
-    &tc_wasmedge_works, &tc_qemu_works,       &tc_unconfined_works, &tc_fake_works};
+    &tc_process_works,  &tc_landlock_works,   &tc_oci_works,         &tc_podman_works,
+    &tc_docker_works,   &tc_containerd_works, &tc_gvisor_works,      &tc_wasm_works,
+    &tc_wasmedge_works, &tc_qemu_works,       &tc_firecracker_works, &tc_unconfined_works,
+    &tc_fake_works};
 
 const struct tc_machine *const tc_machine = &tc_local_machine;
 

@@ -93,7 +93,7 @@ static int engine_lacks(struct toolcage_engine *engine, const struct tc_grant *g
     _autofree_ char *path = NULL;
     struct toolcage_error *why = NULL;
     int r = tc_modules_run(name) ? tc_modules_engine(name, &path, &why)
-                                 : tc_machines_look(engine, grant, &why);
+                                 : tc_machines_look(engine, name, grant, &why);
     *ret = r < 0 ? strdup(tc_error_message(why)) : NULL;
     tc_error_free(why);
     return r < 0 && !*ret ? tc_fail_memory(err) : 0;

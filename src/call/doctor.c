@@ -139,14 +139,28 @@ static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outc
         add_modules(buf, comma);
 }
 
-/* Machines are tried, too: once in a life of this one, and again while the answer is no. */
-static void add_machines(struct toolcage_engine *engine, struct tc_buf *buf)
+/* Its row, and what it knows of the processor's help; true where it runs guests here. */
+static bool add_monitor(struct toolcage_engine *engine, const char *backend, struct tc_buf *buf,
+                        struct tc_kvm *ret_kvm)
 {
     _autofree_ char *how = NULL;
     struct toolcage_error *why = NULL;
-    struct tc_kvm kvm = {.boots = false};
-    (void)tc_machines_tell(engine, &how, &kvm, &why);
-    add_engine(buf, ",", "qemu", how, why);
+    (void)tc_machines_tell(engine, backend, &how, ret_kvm, &why);
+    add_engine(buf, ",", backend, how, why);
+    tc_error_free(why);
+    return how != NULL;
+}
+
+/* Machines are tried, too: once in a life of this one, and again while the answer is no. */
+static void add_machines(struct toolcage_engine *engine, struct tc_buf *buf)
+{
+    struct tc_kvm kvm = {.boots = false}, other = {.boots = false};
+    bool works = add_monitor(engine, "qemu", buf, &kvm);
+    if (add_monitor(engine, "firecracker", buf, &other) && !works) {
+        tc_kvm_done(&kvm);
+        kvm = other;
+        other = (struct tc_kvm){.boots = false};
+    }
     tc_buf_adds(buf, "]");
     tc_json_key(buf, "kvm");
     tc_buf_adds(buf, kvm.boots ? "{\"works\":true" : "{\"works\":false");
@@ -154,7 +168,7 @@ static void add_machines(struct toolcage_engine *engine, struct tc_buf *buf)
     add_text(buf, "fix", kvm.fix);
     tc_buf_addc(buf, '}');
     tc_kvm_done(&kvm);
-    tc_error_free(why);
+    tc_kvm_done(&other);
 }
 
 static char *write_report(struct toolcage_engine *engine, const struct tc_outcome *outcome)

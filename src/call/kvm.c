@@ -21,6 +21,8 @@
 #include "call/facts.h"
 
 #define DEVICE "/dev/kvm"
+/* Which runs the same guest by emulation, too. */
+#define EMULATES "qemu"
 
 /* By the processor it is faster than by emulation, if it works at all; what the machine is busy
  * with meets both. */
@@ -116,13 +118,14 @@ static bool make_key(const char *machine, char ret[TC_DIGEST_SIZE])
 
 /* ---- the record ----------------------------------------------------------------------------- */
 
-/* Locked: who comes second waits for what the first one finds. -1: there is no place for one. */
-static int open_record(void)
+/* One for each backend. Locked: who comes second waits for what the first one finds. -1: there is
+ * no place for one. */
+static int open_record(const char *backend)
 {
     _autofree_ char *directory = NULL;
     if (!tc_state_directory(&directory) || !directory || tc_make_directories(directory) < 0)
         return -1;
-    _autofree_ char *path = tc_path_join(directory, "kvm");
+    _autofree_ char *path = tc_format("%s/kvm-%s", directory, backend);
     _autofd_ int fd = path ? tc_open_own(path, O_RDWR | O_CREAT) : -1;
     return fd >= 0 && flock(fd, LOCK_EX) == 0 ? TAKE_FD(fd) : -1;
 }
@@ -153,17 +156,17 @@ static void write_record(int fd, const char *key, const struct tc_kvm *kvm)
 /* ---- a boot --------------------------------------------------------------------------------- */
 
 /* A call like any other, which the helper ends in time whatever its processes are stuck in. */
-static int boot(struct toolcage_engine *engine, const char *accel, int64_t limit_ms,
-                struct toolcage_call **ret, struct toolcage_error **err)
+static int boot(struct toolcage_engine *engine, const char *backend, const char *accel,
+                int64_t limit_ms, struct toolcage_call **ret, struct toolcage_error **err)
 {
-    static const char words[] = "[tool.machine]\n"
-                                "backend = \"qemu\"\n"
-                                "command = [\"machine\"]\n"
+    static const char words[] = "command = [\"machine\"]\n"
                                 "filesystem = \"none\"\n"
                                 "network = \"none\"\n"
                                 "memory = { max = \"64MiB\", by = \"any\" }\n"
                                 "grace = \"0s\"\n";
-    _autofree_ char *text = tc_format("%stimeout = \"%" PRId64 "ms\"\n", words, limit_ms);
+    _autofree_ char *text =
+        tc_format("[tool.machine]\nbackend = \"%s\"\ntimeout = \"%" PRId64 "ms\"\n%s", backend,
+                  limit_ms, words);
     struct toolcage_policy *policy = NULL;
     int r = text ? tc_policy_load_buffer(text, strlen(text), "machine", &policy, err)
                  : tc_fail_memory(err);
@@ -189,13 +192,14 @@ static char *reason_of(const struct toolcage_result *result, const char *by, int
 }
 
 /* NULL in *ret_reason: it booted, in *ret_ms; else why not. */
-static int time_boot(struct toolcage_engine *engine, const char *accel, const char *by,
+static int time_boot(struct toolcage_engine *engine, const char *backend, const char *accel,
                      int64_t limit_ms, int64_t *ret_ms, char **ret_reason,
                      struct toolcage_error **err)
 {
+    const char *by = strcmp(accel, "kvm") == 0 ? "it" : "emulation";
     struct toolcage_call *call = NULL;
     int64_t began = tc_now_us();
-    int r = boot(engine, accel, limit_ms, &call, err);
+    int r = boot(engine, backend, accel, limit_ms, &call, err);
     *ret_ms = (tc_now_us() - began) / 1000;
     if (r == 0 && call->result->outcome.status != TOOLCAGE_STATUS_OK &&
         !(*ret_reason = reason_of(call->result, by, limit_ms)))
@@ -212,38 +216,42 @@ static void to_one_line(char *text)
 
 /* How long it takes by emulation here and now says how long it may take; where it does not boot so
  * either, that is the most that a call waits. */
-static int try_boot(struct toolcage_engine *engine, struct tc_kvm *ret, struct toolcage_error **err)
+static int try_boot(struct toolcage_engine *engine, const char *backend, struct tc_kvm *ret,
+                    struct toolcage_error **err)
 {
     _autofree_ char *slow = NULL, *fast = NULL;
     int64_t took_ms, limit_ms = BOOT_MS;
-    int r = time_boot(engine, "tcg", "emulation", BOOT_MS, &took_ms, &slow, err);
+    int r = time_boot(engine, EMULATES, "tcg", BOOT_MS, &took_ms, &slow, err);
     if (!slow)
         limit_ms = took_ms * TIMES < LEAST_MS ? LEAST_MS : took_ms * TIMES;
     if (r == 0)
-        r = time_boot(engine, "kvm", "it", limit_ms, &took_ms, &fast, err);
+        r = time_boot(engine, backend, "kvm", limit_ms, &took_ms, &fast, err);
     if (r < 0)
         return r;
     ret->boots = !fast;
+    /* of a guest that boots in neither way there is more to say; where there is nothing that
+     * emulates, there is not */
+    bool both = slow && strcmp(backend, EMULATES) == 0;
     if (fast)
         ret->reason =
-            tc_format(DEVICE " is there, but %s%s%s", fast, slow ? "; and " : "", slow ? slow : "");
+            tc_format(DEVICE " is there, but %s%s%s", fast, both ? "; and " : "", both ? slow : "");
     if (ret->reason)
         to_one_line(ret->reason);
     return ret->boots || ret->reason ? 0 : tc_fail_memory(err);
 }
 
-int tc_kvm_look(struct toolcage_engine *engine, const char *machine, bool again, struct tc_kvm *ret,
-                struct toolcage_error **err)
+int tc_kvm_look(struct toolcage_engine *engine, const char *backend, const char *machine,
+                bool again, struct tc_kvm *ret, struct toolcage_error **err)
 {
     char key[TC_DIGEST_SIZE];
     if (!tc_kvm_present(ret))
         return ret->reason ? 0 : tc_fail_memory(err);
-    _autofd_ int record = make_key(machine, key) ? open_record() : -1;
+    _autofd_ int record = make_key(machine, key) ? open_record(backend) : -1;
     bool kept = read_record(record, key, ret);
     int r = 0;
     if (!kept || (again && !ret->boots)) {
         tc_kvm_done(ret);
-        r = try_boot(engine, ret, err);
+        r = try_boot(engine, backend, ret, err);
         if (r == 0)
             write_record(record, key, ret);
     }

@@ -24,10 +24,10 @@ void tc_kvm_done(struct tc_kvm *kvm);
 /* What is seen without a boot: nothing (true), or a reason. False: it cannot. Out of memory when
  * false and no reason. */
 bool tc_kvm_present(struct tc_kvm *ret);
-/* `machine` is what the answer holds for, as machines.h identifies it; empty: for this time alone.
- * `again`: a no that is kept does not count. Fills *ret (zeroed), the caller's also on failure;
- * fails where nothing could be tried. */
-int tc_kvm_look(struct toolcage_engine *engine, const char *machine, bool again, struct tc_kvm *ret,
-                struct toolcage_error **err);
+/* By the monitor of that backend; `machine` is what the answer holds for, as machines.h identifies
+ * it; empty: for this time alone. `again`: a no that is kept does not count. Fills *ret (zeroed),
+ * the caller's also on failure; fails where nothing could be tried. */
+int tc_kvm_look(struct toolcage_engine *engine, const char *backend, const char *machine,
+                bool again, struct tc_kvm *ret, struct toolcage_error **err);
 
 #endif

@@ -40,26 +40,49 @@ static bool add(struct tc_grant *grant, const char *name, const char *path)
 
 /* ---- the monitor ---------------------------------------------------------------------------- */
 
-/* From the system's directories: no policy names a path. */
-static int find_monitor(char **ret, struct toolcage_error **err)
+/* emulates: does without the processor's help, slowly */
+static const struct monitor {
+    const char *backend, *name, *places[2], *fix;
+    bool emulates;
+} monitors[] = {
+    {"qemu",
+     "qemu-system-x86_64",
+     {"/usr/bin/qemu-system-x86_64", "/usr/local/bin/qemu-system-x86_64"},
+     "apt-get install qemu-system-x86",
+     true},
+    {"firecracker",
+     "firecracker",
+     {"/usr/local/bin/firecracker", "/usr/bin/firecracker"},
+     "put the program of a release of Firecracker into /usr/local/bin; or backend = \"qemu\"",
+     false},
+};
+
+static const struct monitor *monitor_of(const char *backend)
 {
-    static const char *const places[] = {"/usr/bin/qemu-system-x86_64",
-                                         "/usr/local/bin/qemu-system-x86_64"};
+    for (size_t i = 0; i < TC_COUNT(monitors); i++)
+        if (strcmp(monitors[i].backend, backend) == 0)
+            return &monitors[i];
+    return NULL;
+}
+
+/* From the system's directories: no policy names a path. */
+static int find_monitor(const struct monitor *m, char **ret, struct toolcage_error **err)
+{
     struct stat st;
-    for (size_t i = 0; i < TC_COUNT(places); i++) {
-        if (stat(places[i], &st) < 0)
+    for (size_t i = 0; i < TC_COUNT(m->places); i++) {
+        if (stat(m->places[i], &st) < 0)
             continue;
         const char *reason = tc_program_unsafe(&st);
         if (reason)
             return tc_fail(err,
-                           TC_WHY(TOOLCAGE_EBACKEND, "machine", places[i],
+                           TC_WHY(TOOLCAGE_EBACKEND, "machine", m->places[i],
                                   "make it a file of root with mode 0755"),
-                           "%s %s", places[i], reason);
-        *ret = strdup(places[i]);
+                           "%s %s", m->places[i], reason);
+        *ret = strdup(m->places[i]);
         return *ret ? 0 : tc_fail_memory(err);
     }
-    return fail(TOOLCAGE_EBACKEND, "qemu-system-x86_64", "apt-get install qemu-system-x86",
-                "no machine monitor is installed here (qemu-system-x86_64)", err);
+    _autofree_ char *message = tc_format("no machine monitor is installed here (%s)", m->name);
+    return message ? fail(TOOLCAGE_EBACKEND, m->name, m->fix, message, err) : tc_fail_memory(err);
 }
 
 /* ---- what runs in it ------------------------------------------------------------------------ */
@@ -136,44 +159,47 @@ static int find_disk(struct tc_grant *grant, struct toolcage_error **err)
 
 /* ---- the processor's help ------------------------------------------------------------------- */
 
-static bool may_emulate(const struct tc_grant *grant)
+static bool may_emulate(const struct monitor *m, const struct tc_grant *grant)
 {
     const char *said = tc_setting(&grant->settings, "qemu.emulation");
-    return said && strcmp(said, "1") == 0;
+    return m->emulates && said && strcmp(said, "1") == 0;
 }
 
-static int fail_slow(const struct tc_kvm *kvm, struct toolcage_error **err)
+static int fail_slow(const struct monitor *m, const struct tc_kvm *kvm, struct toolcage_error **err)
 {
     _autofree_ char *hint =
-        tc_format("%s; or [backend.qemu] emulation = true, where slow is better "
-                  "than not at all",
-                  kvm->fix);
-    return tc_fail(err, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "machine", "emulation", hint),
-                   "the processor's virtualisation cannot run a machine here (%s), and the policy "
-                   "does not allow emulation",
-                   kvm->reason);
+        tc_format("%s; or %s[backend.qemu] emulation = true, where slow is better than not at all",
+                  kvm->fix, m->emulates ? "" : "backend = \"qemu\" with ");
+    return tc_fail(
+        err,
+        TC_WHY(TOOLCAGE_EUNENFORCEABLE, "machine", m->emulates ? "emulation" : "/dev/kvm", hint),
+        "the processor's virtualisation cannot run a machine here (%s), and %s", kvm->reason,
+        m->emulates ? "the policy does not allow emulation"
+                    : "Firecracker does nothing without it");
 }
 
 /* By the processor where that boots, else by emulation where the policy allows it. */
-static int choose_speed(struct toolcage_engine *engine, const struct tc_grant *grant,
-                        const char *machine, const char **ret, struct toolcage_error **err)
+static int choose_speed(struct toolcage_engine *engine, const struct monitor *m,
+                        const struct tc_grant *grant, const char *machine, const char **ret,
+                        struct toolcage_error **err)
 {
     struct tc_kvm kvm = {.boots = false};
-    int r = tc_kvm_look(engine, machine, false, &kvm, err);
-    if (r == 0 && !kvm.boots && !may_emulate(grant))
-        r = fail_slow(&kvm, err);
+    int r = tc_kvm_look(engine, m->backend, machine, false, &kvm, err);
+    if (r == 0 && !kvm.boots && !may_emulate(m, grant))
+        r = fail_slow(m, &kvm, err);
     *ret = kvm.boots ? "kvm" : "tcg";
     tc_kvm_done(&kvm);
     return r;
 }
 
 /* Where the answer is no whatever is installed, that comes first. */
-static int check_speed(const struct tc_grant *grant, struct toolcage_error **err)
+static int check_speed(const struct monitor *m, const struct tc_grant *grant,
+                       struct toolcage_error **err)
 {
     struct tc_kvm kvm = {.boots = false};
     int r = 0;
-    if (!may_emulate(grant) && !tc_kvm_present(&kvm))
-        r = kvm.reason ? fail_slow(&kvm, err) : tc_fail_memory(err);
+    if (!may_emulate(m, grant) && !tc_kvm_present(&kvm))
+        r = kvm.reason ? fail_slow(m, &kvm, err) : tc_fail_memory(err);
     tc_kvm_done(&kvm);
     return r;
 }
@@ -200,11 +226,11 @@ static void identify(const struct tc_strv *machine, char ret[TC_DIGEST_SIZE])
 }
 
 /* All that is the same for every machine of this user's, and its digest. */
-static int find_all(struct tc_grant *grant, char ret_machine[TC_DIGEST_SIZE],
-                    struct toolcage_error **err)
+static int find_all(const struct monitor *m, struct tc_grant *grant,
+                    char ret_machine[TC_DIGEST_SIZE], struct toolcage_error **err)
 {
     _autofree_ char *worker = NULL, *vmm = NULL;
-    int r = find_monitor(&vmm, err);
+    int r = find_monitor(m, &vmm, err);
     if (r == 0)
         r = tc_launch_beside(WORKER, &worker, err);
     if (r == 0 && (!add(grant, "vmm", vmm) || !add(grant, "worker", worker)))
@@ -215,46 +241,49 @@ static int find_all(struct tc_grant *grant, char ret_machine[TC_DIGEST_SIZE],
     return r;
 }
 
-int tc_machines_look(struct toolcage_engine *engine, const struct tc_grant *grant,
-                     struct toolcage_error **err)
+int tc_machines_look(struct toolcage_engine *engine, const char *backend,
+                     const struct tc_grant *grant, struct toolcage_error **err)
 {
+    const struct monitor *m = monitor_of(backend);
     struct tc_grant found = {.settings = grant->settings};
     char machine[TC_DIGEST_SIZE];
     const char *accel;
-    int r = check_speed(grant, err);
+    int r = check_speed(m, grant, err);
     if (r == 0)
-        r = find_all(&found, machine, err);
+        r = find_all(m, &found, machine, err);
     if (r == 0)
         r = find_runtime(&grant->layers, NULL, err);
     if (r == 0)
-        r = choose_speed(engine, grant, machine, &accel, err);
+        r = choose_speed(engine, m, grant, machine, &accel, err);
     tc_strv_done(&found.machine);
     return r;
 }
 
-int tc_machines_find(struct toolcage_engine *engine, struct tc_grant *grant,
+int tc_machines_find(struct toolcage_engine *engine, const char *backend, struct tc_grant *grant,
                      struct toolcage_error **err)
 {
+    const struct monitor *m = monitor_of(backend);
     char machine[TC_DIGEST_SIZE];
     const char *accel;
-    int r = check_speed(grant, err);
+    int r = check_speed(m, grant, err);
     if (r == 0)
-        r = find_all(grant, machine, err);
+        r = find_all(m, grant, machine, err);
     if (r == 0)
         r = find_runtime(&grant->layers, grant, err);
     if (r == 0)
         r = find_disk(grant, err);
     if (r == 0)
-        r = choose_speed(engine, grant, machine, &accel, err);
+        r = choose_speed(engine, m, grant, machine, &accel, err);
     if (r == 0 && !add(grant, "accel", accel))
         r = tc_fail_memory(err);
-    return r < 0 ? r : tc_machines_keep(machine, grant, err);
+    return r < 0 ? r : tc_machines_keep(backend, machine, grant, err);
 }
 
-int tc_machines_find_try(const char *accel, struct tc_grant *grant, struct toolcage_error **err)
+int tc_machines_find_try(const char *backend, const char *accel, struct tc_grant *grant,
+                         struct toolcage_error **err)
 {
     char machine[TC_DIGEST_SIZE];
-    int r = find_all(grant, machine, err);
+    int r = find_all(monitor_of(backend), grant, machine, err);
     return r < 0 || (add(grant, "accel", accel) && add(grant, "try", "1")) ? r
                                                                            : tc_fail_memory(err);
 }
@@ -277,17 +306,20 @@ static char *how(const char *vmm, bool boots)
                              "true)");
 }
 
-int tc_machines_tell(struct toolcage_engine *engine, char **ret_how, struct tc_kvm *ret_kvm,
-                     struct toolcage_error **err)
+int tc_machines_tell(struct toolcage_engine *engine, const char *backend, char **ret_how,
+                     struct tc_kvm *ret_kvm, struct toolcage_error **err)
 {
+    const struct monitor *m = monitor_of(backend);
     struct tc_grant found = {.without = 0};
     struct toolcage_error *why = NULL;
     char machine[TC_DIGEST_SIZE];
-    int r = find_all(&found, machine, &why);
+    int r = find_all(m, &found, machine, &why);
     if (r < 0 && tell_untried(why, ret_kvm) < 0)
         r = TOOLCAGE_EMEMORY;
     if (r == 0)
-        r = tc_kvm_look(engine, machine, true, ret_kvm, &why);
+        r = tc_kvm_look(engine, backend, machine, true, ret_kvm, &why);
+    if (r == 0 && !ret_kvm->boots && !m->emulates)
+        r = fail(TOOLCAGE_EBACKEND, "/dev/kvm", ret_kvm->fix, ret_kvm->reason, &why);
     if (r == 0 && !(*ret_how = how(tc_setting(&found.machine, "vmm"), ret_kvm->boots)))
         r = tc_fail_memory(&why);
     tc_strv_done(&found.machine);

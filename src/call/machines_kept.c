@@ -47,12 +47,14 @@ static bool identify(const struct tc_grant *grant, const char *machine, char ret
     return true;
 }
 
-int tc_machines_keep(const char *machine, struct tc_grant *grant, struct toolcage_error **err)
+int tc_machines_keep(const char *backend, const char *machine, struct tc_grant *grant,
+                     struct toolcage_error **err)
 {
     char name[TC_DIGEST_SIZE];
     _autofree_ char *state = NULL;
     const char *said = tc_setting(&grant->settings, "qemu.snapshot");
-    if (!said || strcmp(said, "1") != 0)
+    /* the settings are those of fallbacks, too */
+    if (strcmp(backend, "qemu") != 0 || !said || strcmp(said, "1") != 0)
         return 0;
     if (!tc_state_directory(&state))
         return tc_fail_memory(err);

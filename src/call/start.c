@@ -263,8 +263,8 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
     if (r == 0 && tc_modules_run(front->name))
         r = find_module(call, front->name, err);
     if (r == 0 && tc_machines_run(front->name))
-        r = call->work ? tc_machines_find_try(call->work, &call->grant, err)
-                       : tc_machines_find(call->engine, &call->grant, err);
+        r = call->work ? tc_machines_find_try(front->name, call->work, &call->grant, err)
+                       : tc_machines_find(call->engine, front->name, &call->grant, err);
     return r < 0 ? r : submit(call, front, err);
 }
 

@@ -63,6 +63,7 @@ static const struct {
 } layers_of[] = {
     {"qemu", "process", "qemu"},
     {"qemu", "oci", "qemu"},
+    {"firecracker", "process", "firecracker"},
     {"process", "wasm", "wasm"},
     {"process", "wasmedge", "wasmedge"},
 };

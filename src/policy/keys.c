@@ -316,7 +316,8 @@ const struct tc_key tc_keys[] = {
                 "run\nfallback = [\"oci\", \"process\"]"},
     {EACH, "layers", tc_set_layers, .id = TC_KEY_LAYERS, .type = "array of backends",
      .text = "Cages in cages, the outermost first, in place of backend. This version runs "
-             "[\"qemu\", \"process\"], [\"qemu\", \"oci\"], [\"process\", \"wasm\"] and "
+             "[\"qemu\", \"process\"], [\"qemu\", \"oci\"], [\"firecracker\", \"process\"], "
+             "[\"process\", \"wasm\"] and "
              "[\"process\", \"wasmedge\"]; a call of other layers is refused.",
      .example = "layers = [\"qemu\", \"process\"]"},
     {EACH_AND_SETUP, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "name or path",

@@ -54,9 +54,11 @@ int tc_vm_accept(const struct tc_vm *vm)
 
 static void add_boot(const struct tc_vm_options *o, struct tc_buf *out)
 {
-    /* a keyboard's controller is there for its reset alone; looking for more of it takes time */
-    static const char kernel[] = "console=ttyS0 quiet panic=-1 reboot=k mitigations=off "
-                                 "random.trust_cpu=on i8042.noaux i8042.nomux i8042.dumbkbd -- ";
+    /* a keyboard's controller is there for its reset alone, and there is one line: looking for
+     * more takes time */
+    static const char kernel[] =
+        "console=ttyS0 quiet panic=-1 reboot=k mitigations=off "
+        "random.trust_cpu=on i8042.noaux i8042.nomux i8042.dumbkbd 8250.nr_uarts=1 -- ";
     _autofree_ char *words = tc_format("%s%s", kernel, o->disk ? TC_GUEST_CALLING : TC_GUEST_TRY);
     tc_buf_adds(out, "\"boot-source\":{");
     tc_json_member(out, "kernel_image_path", o->kernel);
@@ -102,8 +104,7 @@ static bool command(const struct tc_vm_options *o, const struct tc_vm_lines *lin
     /* its own words stand on the guest's console, where faults are looked for */
     return tc_strv_add(v, o->vmm) && tc_strv_add(v, "--no-api") && tc_strv_add(v, "--level") &&
            tc_strv_add(v, "Error") && tc_strv_add(v, "--config-file") &&
-           tc_strv_take(v, tc_format("/proc/self/fd/%d", lines->config)) &&
-           (!o->unfiltered || tc_strv_add(v, "--no-seccomp"));
+           tc_strv_take(v, tc_format("/proc/self/fd/%d", lines->config));
 }
 
 const struct tc_vm_driver tc_vm_firecracker = {

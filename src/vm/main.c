@@ -84,8 +84,6 @@ static bool take_option(struct tc_vm_options *o, const char *name, const char *v
     }
     if (strcmp(name, "--driver") == 0)
         return take_driver(o, value);
-    if (strcmp(name, "--filter") == 0)
-        return o->unfiltered = strcmp(value, "none") == 0;
     if (strcmp(name, "--accel") == 0) {
         o->kvm = strcmp(value, "kvm") == 0;
         return o->kvm || strcmp(value, "tcg") == 0;

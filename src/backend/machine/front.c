@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The qemu backend's front. Two plans: that of the tool, a process cage in the machine, which
- * shows the image as its system; and that of the monitor, a process cage on the host, which shows
- * the monitor, the guest's files, the first plan, and what the call is granted. That is carried
- * into the machine; what can be written there is a copy or a layer, to which what was changed comes
- * back, and of which the workspace's own code makes what it makes of any call's. */
+ * The front of virtual machines, whoever their monitor is. Two plans: that of the tool, a process
+ * cage in the machine, which shows the image as its system; and that of the monitor, a process cage
+ * on the host, which shows the monitor, the guest's files, the first plan, and what the call is
+ * granted. That is carried into the machine; what can be written there is a copy or a layer, to
+ * which what was changed comes back, and of which the workspace's own code makes what it makes of
+ * any call's. */
 #include <inttypes.h>
 #include <string.h>
 #include <toolcage/error.h>
@@ -225,19 +226,29 @@ static const struct {
     {"disk", PLACE "/disk"},          {"from", PLACE "/machine"},  {"runtime", PLACE "/runtime"},
 };
 
+/* What a monitor reads beside itself; toolcage-vm is as it was linked. */
+static const struct monitor {
+    const char *name;
+    const char *reads[2];
+    bool connects; /* the guest to a socket in the cage */
+} qemu = {"qemu", {"/usr/share/qemu", "/usr/share/seabios"}, false},
+  firecracker = {"firecracker", {NULL}, true};
+
 /* Where nobody has looked for them yet, there is no call either, and the plan tells no more than
  * that there can be one. */
-static bool add_files(const struct tc_grant *grant, struct tc_plan *plan)
+static bool add_files(const struct monitor *monitor, const struct tc_grant *grant,
+                      struct tc_plan *plan)
 {
-    /* what the monitor is made of; of /usr nothing else */
-    static const char *const system[] = {"/lib",       "/lib64",          "/usr/lib",
-                                         "/usr/lib64", "/usr/share/qemu", "/usr/share/seabios"};
+    /* what programs are made of; of /usr nothing else */
+    static const char *const system[] = {"/lib", "/lib64", "/usr/lib", "/usr/lib64"};
     const char *vmm = tc_setting(&grant->machine, "vmm");
     bool fine = (!vmm || tc_plan_mount(plan, TC_MOUNT_SYSTEM, vmm, vmm)) &&
                 (!by_processor(grant) || tc_plan_mount(plan, TC_MOUNT_DEVICE, KVM, KVM)) &&
                 tc_plan_mount(plan, TC_MOUNT_COPY, "/etc/ld.so.cache", "/etc/ld.so.cache");
     for (size_t i = 0; i < TC_COUNT(system); i++)
         fine = fine && tc_plan_mount(plan, TC_MOUNT_SYSTEM, system[i], system[i]);
+    for (size_t i = 0; i < TC_COUNT(monitor->reads) && monitor->reads[i]; i++)
+        fine = fine && tc_plan_mount(plan, TC_MOUNT_SYSTEM, monitor->reads[i], monitor->reads[i]);
     for (size_t i = 0; i < TC_COUNT(files); i++) {
         const char *from = tc_setting(&grant->machine, files[i].name);
         struct tc_mount *m =
@@ -293,11 +304,12 @@ static bool add_kept(const struct tc_grant *grant, struct tc_plan *plan)
            tc_strv_take(&plan->settings, tc_format("%s=%s", from ? "from" : "keep", path));
 }
 
-static bool add_machine(const struct tc_grant *grant, struct tc_strv *v)
+static bool add_machine(const struct monitor *monitor, const struct tc_grant *grant,
+                        struct tc_strv *v)
 {
     bool runtime = tc_setting(&grant->machine, "runtime") != NULL;
     const char *vmm = tc_setting(&grant->machine, "vmm");
-    return word(v, "--driver", "qemu") && word(v, "--vmm", vmm ? vmm : "") &&
+    return word(v, "--driver", monitor->name) && word(v, "--vmm", vmm ? vmm : "") &&
            word(v, "--kernel", PLACE "/kernel") &&
            word(v, "--initrd", runtime ? PLACE "/runtime" : PLACE "/initrd") &&
            word(v, "--accel", by_processor(grant) ? "kvm" : "tcg") &&
@@ -305,11 +317,12 @@ static bool add_machine(const struct tc_grant *grant, struct tc_strv *v)
             (word(v, "--disk", PLACE "/disk") && word(v, "--plan", PLACE "/plan")));
 }
 
-static bool add_words(const struct tc_grant *grant, struct tc_plan *plan)
+static bool add_words(const struct monitor *monitor, const struct tc_grant *grant,
+                      struct tc_plan *plan)
 {
     struct tc_strv *v = &plan->argv;
     const char *within = tc_backend_within(&grant->layers);
-    return tc_strv_add(v, PLACE "/toolcage-vm") && add_machine(grant, v) &&
+    return tc_strv_add(v, PLACE "/toolcage-vm") && add_machine(monitor, grant, v) &&
            number(v, "--memory", guest_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0)) &&
            number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
            add_grants(grant, v) && add_kept(grant, plan) &&
@@ -329,39 +342,66 @@ static void set_limits(const struct tc_grant *grant, struct tc_limits *l)
     l->cpus_milli = l->cpus_milli ? processors(&grant->limits) * 1000 : 0;
 }
 
-static int lower_outer(const struct tc_grant *grant, struct tc_plan *inner, struct tc_plan *ret,
-                       struct toolcage_error **err)
+static int lower_outer(const struct monitor *monitor, const struct tc_grant *grant,
+                       struct tc_plan *inner, struct tc_plan *ret, struct toolcage_error **err)
 {
     ret->clauses = grant->clauses;
     set_limits(grant, &ret->limits);
     ret->denials = TC_DENIALS_OFF;
+    ret->unix_sockets = monitor->connects;
     ret->tool = grant->tool ? strdup(grant->tool) : NULL;
-    ret->backend = strdup("qemu");
+    ret->backend = strdup(monitor->name);
     ret->grant = strdup(grant->digest);
     bool fine = (ret->tool || !grant->tool) && ret->backend && ret->grant &&
-                add_files(grant, ret) && tc_local_files(grant, ret) && add_words(grant, ret) &&
-                (is_try(grant) || add_inner(inner, ret));
+                add_files(monitor, grant, ret) && tc_local_files(grant, ret) &&
+                add_words(monitor, grant, ret) && (is_try(grant) || add_inner(inner, ret));
     return fine ? 0 : tc_fail_memory(err);
 }
 
-static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err)
+static int lower(const struct monitor *monitor, const struct tc_grant *grant, struct tc_plan *ret,
+                 struct toolcage_error **err)
 {
     struct tc_plan inner = {0};
     int r = check(grant, err);
     if (r == 0)
         r = lower_inner(grant, &inner, err);
     if (r == 0)
-        r = lower_outer(grant, &inner, ret, err);
+        r = lower_outer(monitor, grant, &inner, ret, err);
     tc_plan_done(&inner);
     return r;
 }
 
+static int lower_qemu(const struct tc_grant *grant, struct tc_plan *ret,
+                      struct toolcage_error **err)
+{
+    return lower(&qemu, grant, ret, err);
+}
+
+static int lower_firecracker(const struct tc_grant *grant, struct tc_plan *ret,
+                             struct toolcage_error **err)
+{
+    return lower(&firecracker, grant, ret, err);
+}
+
+#define PROVIDES                                                                 \
+    ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) | \
+      TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT))
+#define HAS                                                                     \
+    (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(BYTES) | \
+     TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY))
+
 const struct tc_front tc_qemu_front = {
     .name = "qemu",
     .summary = "a virtual machine for each call, with a kernel of its own",
-    .provides = ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) |
-                  TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT)),
-    .has = TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(BYTES) |
-           TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY),
-    .lower = lower,
+    .provides = PROVIDES,
+    .has = HAS,
+    .lower = lower_qemu,
+};
+
+const struct tc_front tc_firecracker_front = {
+    .name = "firecracker",
+    .summary = "the same by Firecracker, where the processor can",
+    .provides = PROVIDES,
+    .has = HAS,
+    .lower = lower_firecracker,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The qemu backend's works: a process cage around the machine's monitor. What the guest says of the
- * call comes over a socket of toolcage-vm's when the call is over, and is taken for the guest's
- * word. */
+ * The works of virtual machines: a process cage around the machine's monitor. What the guest says
+ * of the call comes over a socket of toolcage-vm's when the call is over, and is taken for the
+ * guest's word. */
 #include "backend/machine/works.h"
 
 #include <errno.h>
@@ -289,16 +289,13 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     return true;
 }
 
-const struct tc_works tc_qemu_works = {
-    .name = "qemu",
-    .make = make,
-    .prepare = tc_process_prepare,
-    .start = start,
-    .event = tc_process_event,
-    .signal = ask_to_end,
-    .reap = tc_process_reap,
-    .usage = usage,
-    .collect = collect,
-    .cancel_collect = tc_process_cancel_collect,
-    .destroy = destroy,
-};
+/* Monitors differ in toolcage-vm alone. */
+#define WORKS(backend)                                                                            \
+    {                                                                                             \
+        .name = (backend), .make = make, .prepare = tc_process_prepare, .start = start,           \
+        .event = tc_process_event, .signal = ask_to_end, .reap = tc_process_reap, .usage = usage, \
+        .collect = collect, .cancel_collect = tc_process_cancel_collect, .destroy = destroy,      \
+    }
+
+const struct tc_works tc_qemu_works = WORKS("qemu");
+const struct tc_works tc_firecracker_works = WORKS("firecracker");

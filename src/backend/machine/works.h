@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The qemu backend's works, for the registry. */
-#ifndef TC_QEMU_WORKS_H
-#define TC_QEMU_WORKS_H
+ * The works of virtual machines, for the registry. */
+#ifndef TC_MACHINE_WORKS_H
+#define TC_MACHINE_WORKS_H
 
 #include "backend/backend.h"
 
-extern const struct tc_works tc_qemu_works;
+extern const struct tc_works tc_qemu_works, tc_firecracker_works;
 
 #endif

@@ -36,6 +36,10 @@ check(BY_KVM or refused.code == 126 and refused.error.get("subject") == "emulati
 refused = scene.call("true", more='[tool.u]\nbackend = "qemu"\nimage = "small"\nfilesystem = { writable = ["/srv"] }', tool="u")
 check(refused.code == 126 and refused.error.get("code") == "unenforceable" and refused.error.get("subject") == "workspace",
       "a path of the host cannot be bound", refused)
+refused = scene.call("true", more='[tool.u]\nbackend = "firecracker"\nimage = "small"\nfilesystem = "none"', tool="u")
+check(refused.code == 126 and refused.error.get("subject") == "/dev/kvm" and 'backend = "qemu"' in refused.error.get("hint", "")
+      or refused.code == 125 and refused.error.get("subject") == "firecracker" and "/usr/local/bin" in refused.error.get("hint", ""),
+      "the other monitor is not replaced by this one: a call by Firecracker is refused, and what is missing is named", refused)
 AGAIN = "cat /proc/sys/kernel/random/boot_id /proc/sys/kernel/random/uuid"
 kept = [scene.call(AGAIN, backend="snapshot = true") for _ in range(2)]
 lines = [one.json.get("stdout", {}).get("text", "").split("\n") for one in kept]

@@ -25,7 +25,7 @@ import scene  # noqa: E402
 from scene import check, finish  # noqa: E402
 
 BOUND = 60 + 2 * 60 + 20  # a boot by emulation, twice its time for the other, and what is around
-FOUND = "state/toolcage/kvm"
+FOUND = "state/toolcage/kvm-qemu"
 
 
 def ask():

@@ -63,7 +63,7 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "fallback = [\"oci\"]\n"
                                   "[tool.second]\n"
                                   "command = [\"ok\"]\n"
-                                  "backend = \"firecracker\"\n"
+                                  "backend = \"kubernetes\"\n"
                                   "fallback = [\"kata\", \"process\"]\n"
                                   "[tool.grouped]\n"
                                   "command = [\"ok\"]\n"
@@ -78,7 +78,7 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "fallback = [\"gvisor\", \"process\"]\n"
                                   "[tool.nowhere]\n"
                                   "command = [\"ok\"]\n"
-                                  "backend = \"firecracker\"\n"
+                                  "backend = \"kubernetes\"\n"
                                   "fallback = [\"kata\"]\n"
                                   "[tool.nested]\n"
                                   "command = [\"ok\"]\n"
@@ -249,7 +249,7 @@ static void refusals_are_finished_calls(void **state)
         {"caged", "env:KEY", "the secret KEY has no value that can be used: it is not set",
          TOOLCAGE_ENOT_FOUND, 126},
         {"nowhere", "fallback",
-         "firecracker (this version has no such backend); kata (this version has no such backend)",
+         "kubernetes (this version has no such backend); kata (this version has no such backend)",
          TOOLCAGE_EUNENFORCEABLE, 126},
         {"nested", "layers", "runs these inside one another", TOOLCAGE_EUNENFORCEABLE, 126},
         {"traces", "syscalls", "backend gvisor allows no system call that", TOOLCAGE_EUNENFORCEABLE,

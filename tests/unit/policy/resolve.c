@@ -174,6 +174,7 @@ static void router_chooses(void **state)
                 {"risk = \"untrusted\"", "firecracker", false},
                 {"layers = [\"gvisor\", \"wasm\"]", "gvisor", false},
                 {"layers = [\"qemu\", \"process\"]", "qemu", false},
+                {"layers = [\"firecracker\", \"process\"]", "firecracker", false},
                 {"layers = [\"process\", \"wasm\"]", "wasm", false},
                 {"layers = [\"process\", \"wasmedge\"]", "wasmedge", false},
                 {"layers = [\"process\", \"oci\"]", "process", false},
