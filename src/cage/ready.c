@@ -243,14 +243,15 @@ static bool is_near(const struct tc_process_cage *p)
 
 bool tc_ready_next(const struct tc_cage *cage)
 {
-    if (!can_wait(cage->plan) || !is_near(TC_PRIV(cage)))
+    _autobuf_ struct tc_buf key = TC_BUF_INIT;
+    if (!can_wait(cage->plan) || !is_near(TC_PRIV(cage)) || !write_key(cage->plan, &key))
         return false;
+    struct tc_idle **known = find(&key);
+    if (known)
+        return of(*known)->talk >= 0;
     struct tc_ready *like = describe(cage);
-    struct tc_idle **known = like ? find(&like->key) : NULL;
-    if (!like || known) {
-        let_go(like);
-        return known && of(*known)->talk >= 0;
-    }
+    if (!like)
+        return false;
     tc_idle_next(&books, &like->idle);
     return true;
 }
