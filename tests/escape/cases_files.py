@@ -88,6 +88,14 @@ def a_device_node_is_left(s):
                for name in files_below(s.path("ws")))
 
 
+def a_device_node_is_opened(s):
+    """Somebody with root's rights has left it where the tool may read and write."""
+    node = s.path("ws/zero")
+    os.mknod(node, stat.S_IFCHR | 0o666, os.makedev(1, 5))
+    os.chmod(node, 0o666)
+    return "GOT" in s.attack("files", "read", node)
+
+
 def kernel_files_open_for_writing(s):
     """What turns root without capabilities, or with them, into the owner of the machine."""
     names = ["/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sysrq-trigger", "/sys/kernel/uevent_helper",
@@ -319,6 +327,7 @@ CASES = [
     ("a file capability is left behind", a_file_capability_is_left, {"root": True}),
     ("a lease holds up the host's programs", a_lease_holds_up_the_host, {}),
     ("a device node is left behind", a_device_node_is_left, {"root": True}),
+    ("a device node in the workspace is opened", a_device_node_is_opened, {"root": True}),
     ("kernel files open for writing", kernel_files_open_for_writing, {"root": True}),
     ("PID 1 is rewritten through /proc", own_limits_are_lifted_by_proc, {}),
     ("accounts of the host are read", host_accounts_are_read, {"root": True}),
