@@ -333,7 +333,8 @@ const struct tc_key tc_keys[] = {
      .example = "image = \"python:3.14\""},
     {EACH, "module", tc_set_module, SPEC(module), .id = TC_KEY_MODULE, .type = "path",
      .fallback = "the first element of the command, as a path from the caller's directory",
-     .text = "A WebAssembly module, a program of WASI preview 1: it selects backend wasm. With "
+     .text = "A WebAssembly module, a program of WASI preview 1, or a component with wasi:cli/run: "
+             "it selects backend wasm. With "
              "\"@sha256:…\" after the path, exactly that content. The command's first element is "
              "then the module's argv[0]. \"catalog:NAME\" is one that comes with toolcage "
              "(toolcage wasm list), and brings its description, command and arguments with it.",

@@ -47,6 +47,12 @@ static bool provided(const struct wasm_bytes *module, const struct wasm_bytes *n
 int tc_wasm_inspect(struct tc_wasm_order *order)
 {
     struct wasm_imports imports = {0};
+    if (tc_wasm_is_component(order->module)) {
+        const char *lack = tc_wasm_load(order->engine, &api);
+        if (lack)
+            tc_wasm_fail(order->engine, "%s", lack);
+        return tc_wasm_inspect_component(&api, order);
+    }
     struct wasmtime_module *module = compile(order);
     int lacking = 0;
     api.wasmtime_module_imports(module, &imports);

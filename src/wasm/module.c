@@ -69,12 +69,26 @@ static bool is_component(const char *bytes, size_t size)
            memcmp(bytes + LAYER, layer, sizeof(layer)) == 0;
 }
 
+bool tc_wasm_is_component(const char *path)
+{
+    char head[8] = {0};
+    _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return fd >= 0 && read(fd, head, sizeof(head)) == sizeof(head) &&
+           is_component(head, sizeof(head));
+}
+
+void tc_wasm_read_any(const char *path, const char *digest, char **ret, size_t *ret_size)
+{
+    read_known(path, digest, NULL, ret, ret_size);
+}
+
 void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_size)
 {
     read_known(path, digest, NULL, ret, ret_size);
     if (is_component(*ret, *ret_size))
-        tc_wasm_fail(path, "it is a component (WASI preview 2), and what runs here are modules of "
-                           "preview 1: build it for the target wasm32-wasip1");
+        tc_wasm_fail(path, "it is a component (WASI preview 2), which only calls of backend = "
+                           "\"wasm\" run, and none is compiled ahead: build it for the target "
+                           "wasm32-wasip1 for that");
 }
 
 /* Compiled code is trusted as our own is: it is loaded only as what its digest says, which comes

@@ -21,6 +21,7 @@ struct tc_wasm_order {
     const char *code, *code_digest; /* what it was compiled to */
     const char *code_mark;          /* the state in which it had that digest; NULL: read it */
     int64_t memory;                 /* bytes of a module's memory; 0: as many as there are */
+    int64_t watched;                /* 1: the paths that it is refused are to be listed */
     int64_t fuel;                   /* of a deterministic call; 0: it is none */
     int64_t cpu_time;               /* milliseconds of the whole process; 0: no matter */
     struct tc_strv read, write;     /* what it may see and change, as it is named here */
@@ -43,6 +44,13 @@ void tc_wasm_expect(struct tc_wasm_order *order);
 void tc_wasm_face(void);
 /* The module's bytes: those that the digest is of, if there is one. */
 void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_size);
+/* The same, of a component as well, which the other one refuses. */
+void tc_wasm_read_any(const char *path, const char *digest, char **ret, size_t *ret_size);
+/* By its first bytes; what is wrong with the file is said when it is read. */
+bool tc_wasm_is_component(const char *path);
+/* component.c: its exit code; a line for each import, and whether one is lacking. */
+int tc_wasm_run_component(const struct tc_wasm *api, const struct tc_wasm_order *order);
+int tc_wasm_inspect_component(const struct tc_wasm *api, const struct tc_wasm_order *order);
 /* The module, compiled now or before. */
 struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_engine *engine,
                                        const struct tc_wasm_order *order);

@@ -112,6 +112,13 @@ static bool add_fuel(struct tc_strv *v, const struct tc_grant *grant, struct tc_
     return numbered(v, "--fuel", plan->fuel);
 }
 
+/* A component's refusals are the engine's, which tells nobody. */
+static bool add_watch(struct tc_strv *v, const struct tc_grant *grant)
+{
+    return grant->denials == TC_DENIALS_CALLS || grant->denials == TC_DENIALS_OFF ||
+           word(v, "--watched", "1");
+}
+
 /* Which module it is, and in what form. */
 static bool add_module(struct tc_strv *v, const struct tc_grant *grant)
 {
@@ -140,7 +147,7 @@ static bool replace_words(const struct tc_grant *grant, words_of *begin, struct 
     struct tc_strv *v = &plan->argv;
     *v = plan->env = (struct tc_strv){0};
     bool fine = begin(v, grant) && word(v, "--module", MODULE) && add_fuel(v, grant, plan) &&
-                numbered(v, "--memory", plan->limits.memory) &&
+                add_watch(v, grant) && numbered(v, "--memory", plan->limits.memory) &&
                 numbered(v, "--cpu-time", plan->limits.cpu_time_ms) && add_module(v, grant) &&
                 add_calls(v, grant, plan);
     plan->ahead = fine ? words_ahead(grant, v) : 0;

@@ -254,20 +254,6 @@ def compiled(s):
     check(none.returncode == 125 and b"not a module that can be run" in none.stderr, "what is no module is not compiled", none)
 
 
-def components(s):
-    """What is no module of preview 1 but looks like one is told by its name, wherever it is met."""
-    install(s)
-    for version in 10, 13:
-        path = s.write("component.wasm", b"\0asm" + bytes([version, 0, 1, 0]))
-        answer = call(s, "echo", "x", module=path)
-        check(answer.exit_code == 126 and "it is a component (WASI preview 2)" in answer.stderr["text"], f"a component of version {version} is refused",
-              answer)
-        for what in "compile", "inspect":
-            done = verb(s, "wasm", what, path)
-            check(done.returncode == 125 and b"it is a component (WASI preview 2)" in done.stderr and b"wasm32-wasi" in done.stderr,
-                  f"toolcage wasm {what} says so, too", done)
-
-
 def reactor(start, init=bytes.fromhex("4100"), argument="7f"):
     """What QuickJS's reactor exports: malloc answers with what this code says, and so does what takes the words."""
     def section(number, body):
@@ -325,4 +311,4 @@ if not glob.glob(os.path.join(WHEELS, "wasmtime-*.whl")):
     skip_all("the engine is not here: tools/clients fetches it")
 if not os.path.exists(GUEST):
     skip_all("no modules can be made here: tools/deps test installs what compiles them")
-run(first_example, files, denials, hostile, ends, words, pins, malformed, components, reactors, compiled, refused, last)
+run(first_example, files, denials, hostile, ends, words, pins, malformed, reactors, compiled, refused, last)

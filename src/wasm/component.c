@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Components (WASI preview 2): what we use of Wasmtime's interface for them, and one call. The
+ * system that a component sees is the engine's own. It opens paths itself, so this process's cage,
+ * which was made for the call and shows its paths, is what bounds them; within it the component is
+ * handed the granted directories and nothing else. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "wasm/worker.h"
+
+struct component;
+struct component_type;
+struct component_linker;
+struct component_export;
+struct component_extern;
+struct wasi_config;
+
+struct component_instance {
+    uint64_t store;
+    uint32_t id;
+};
+struct component_func {
+    uint64_t store;
+    uint32_t ids[2];
+    void *more;
+};
+enum { COMPONENT_RESULT = 19 };
+struct component_value {
+    uint8_t kind;
+    union {
+        bool is_ok; /* of a result */
+        uint64_t room[4];
+    } of;
+};
+_Static_assert(offsetof(struct component_value, of) == 8, "as the engine has it");
+
+/* Bytes taken, or an error number below zero. */
+typedef ptrdiff_t component_write(void *data, const unsigned char *bytes, size_t size);
+
+/* X(type of the answer, name, arguments) */
+#define COMPONENT_API(X)                                                                           \
+    X(struct wasmtime_error *, wasmtime_component_new,                                             \
+      (const struct wasm_engine *, const uint8_t *, size_t, struct component **))                  \
+    X(struct component_type *, wasmtime_component_type, (const struct component *))                \
+    X(size_t, wasmtime_component_type_import_count,                                                \
+      (const struct component_type *, const struct wasm_engine *))                                 \
+    X(bool, wasmtime_component_type_import_nth,                                                    \
+      (const struct component_type *, const struct wasm_engine *, size_t, const char **, size_t *, \
+       struct component_extern **))                                                                \
+    X(size_t, wasmtime_component_type_export_count,                                                \
+      (const struct component_type *, const struct wasm_engine *))                                 \
+    X(bool, wasmtime_component_type_export_nth,                                                    \
+      (const struct component_type *, const struct wasm_engine *, size_t, const char **, size_t *, \
+       struct component_extern **))                                                                \
+    X(struct component_linker *, wasmtime_component_linker_new, (const struct wasm_engine *))      \
+    X(struct wasmtime_error *, wasmtime_component_linker_add_wasip2, (struct component_linker *))  \
+    X(struct wasmtime_error *, wasmtime_component_linker_instantiate,                              \
+      (const struct component_linker *, struct wasmtime_context *, const struct component *,       \
+       struct component_instance *))                                                               \
+    X(struct component_export *, wasmtime_component_instance_get_export_index,                     \
+      (const struct component_instance *, struct wasmtime_context *,                               \
+       const struct component_export *, const char *, size_t))                                     \
+    X(bool, wasmtime_component_instance_get_func,                                                  \
+      (const struct component_instance *, struct wasmtime_context *,                               \
+       const struct component_export *, struct component_func *))                                  \
+    X(struct wasmtime_error *, wasmtime_component_func_call,                                       \
+      (const struct component_func *, struct wasmtime_context *, const struct component_value *,   \
+       size_t, struct component_value *, size_t))                                                  \
+    X(bool, wasmtime_error_exit_status, (const struct wasmtime_error *, int *))                    \
+    X(struct wasmtime_error *, wasmtime_context_set_wasi,                                          \
+      (struct wasmtime_context *, struct wasi_config *))                                           \
+    X(struct wasi_config *, wasi_config_new, (void))                                               \
+    X(bool, wasi_config_set_argv, (struct wasi_config *, size_t, const char **))                   \
+    X(bool, wasi_config_set_env, (struct wasi_config *, size_t, const char **, const char **))     \
+    X(void, wasi_config_inherit_stdin, (struct wasi_config *))                                     \
+    X(void, wasi_config_set_stdout_custom,                                                         \
+      (struct wasi_config *, component_write *, void *, void (*)(void *)))                         \
+    X(void, wasi_config_set_stderr_custom,                                                         \
+      (struct wasi_config *, component_write *, void *, void (*)(void *)))                         \
+    X(bool, wasi_config_preopen_dir, (struct wasi_config *, const char *, const char *, bool))
+
+static struct {
+#define MEMBER(type, name, arguments) type(*name) arguments;
+    COMPONENT_API(MEMBER)
+#undef MEMBER
+} own;
+static const struct tc_wasm *api;
+
+/* Of one call; a component is made of several modules. */
+enum { INSTANCES = 64, TABLES = 64, MEMORIES = 8 };
+
+static void load(const struct tc_wasm *loaded, const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* that is there already */
+    api = loaded;
+#define GET(type, name, arguments)                                  \
+    *(void **)(&own.name) = library ? dlsym(library, #name) : NULL; \
+    if (!own.name)                                                  \
+        tc_wasm_fail(path, "it has no " #name ": not Wasmtime " TC_WASM_VERSION);
+    COMPONENT_API(GET)
+#undef GET
+}
+
+static struct component *compile(struct wasm_engine *engine, const struct tc_wasm_order *order)
+{
+    _autofree_ char *bytes = NULL;
+    size_t size;
+    struct component *component = NULL;
+    tc_wasm_read_any(order->module, order->digest, &bytes, &size);
+    struct wasmtime_error *error =
+        own.wasmtime_component_new(engine, (const uint8_t *)bytes, size, &component);
+    if (error)
+        tc_wasm_fail(order->module, "not a component that can be run: %s",
+                     tc_wasm_said(api, error, NULL));
+    return component;
+}
+
+/* ---- what it asks for ---- */
+
+/* Whatever the engine has of it; a socket is there, and connects to nothing. */
+static bool provided(const char *name, size_t length)
+{
+    static const char *const rows[] = {"wasi:cli/", "wasi:clocks/", "wasi:filesystem/",
+                                       "wasi:io/",  "wasi:random/", "wasi:sockets/"};
+    static const char version[] = "@0.2.";
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        if (length > strlen(rows[i]) && memcmp(name, rows[i], strlen(rows[i])) == 0)
+            return memmem(name, length, version, strlen(version)) != NULL;
+    return false;
+}
+
+typedef void import_visit(const char *name, size_t length, bool there);
+
+static void visit_imports(const struct component *component, const struct wasm_engine *engine,
+                          import_visit *visit)
+{
+    const struct component_type *type = own.wasmtime_component_type(component);
+    size_t count = own.wasmtime_component_type_import_count(type, engine);
+    for (size_t i = 0; i < count; i++) {
+        const char *name;
+        size_t length;
+        struct component_extern *what;
+        if (own.wasmtime_component_type_import_nth(type, engine, i, &name, &length, &what))
+            visit(name, length, provided(name, length));
+    }
+}
+
+static void refuse_lacking(const char *name, size_t length, bool there)
+{
+    if (!there)
+        tc_wasm_fail("unknown import", "%.*s: toolcage wasm inspect lists what is asked for",
+                     (int)length, name);
+}
+
+/* ---- what it is handed ---- */
+
+static void check(struct wasmtime_error *error, const char *subject)
+{
+    if (error)
+        tc_wasm_fail(subject, "%s", tc_wasm_said(api, error, NULL));
+}
+
+static void open_directory(struct wasi_config *config, const char *path, const char *name,
+                           bool writable)
+{
+    struct stat st;
+    if (stat(path, &st) < 0 && errno == ENOENT)
+        return;
+    if (!S_ISDIR(st.st_mode))
+        tc_wasm_fail(path, "a component is handed directories, and this is a file: grant the "
+                           "directory that it is in");
+    if (!own.wasi_config_preopen_dir(config, path, name, writable))
+        tc_wasm_fail(path, "it cannot be opened");
+}
+
+static const char *holder(const struct tc_strv *paths, const char *path, const char *best)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        if (tc_path_within(paths->items[i], path) &&
+            (!best || strlen(paths->items[i]) > strlen(best)))
+            best = paths->items[i];
+    return best;
+}
+
+static void open_directories(struct wasi_config *config, const struct tc_wasm_order *order)
+{
+    _autofree_ char *here = getcwd(NULL, 0);
+    const char *read = here ? holder(&order->read, here, NULL) : NULL;
+    const char *best = here ? holder(&order->write, here, read) : NULL;
+    for (size_t i = 0; i < order->read.count; i++)
+        open_directory(config, order->read.items[i], order->read.items[i], false);
+    for (size_t i = 0; i < order->write.count; i++)
+        open_directory(config, order->write.items[i], order->write.items[i], true);
+    if (best)
+        open_directory(config, here, ".", best != read);
+}
+
+static void set_environment(struct wasi_config *config, const struct tc_strv *env)
+{
+    _autofree_ const char **names = calloc(env->count + 1, sizeof(char *));
+    _autofree_ const char **values = calloc(env->count + 1, sizeof(char *));
+    for (size_t i = 0; names && values && i < env->count; i++) {
+        char *value = strchr(env->items[i], '=');
+        names[i] = env->items[i];
+        values[i] = value ? value + 1 : "";
+        if (value)
+            *value = '\0';
+    }
+    if (!names || !values || !own.wasi_config_set_env(config, env->count, names, values))
+        tc_wasm_fail("environment", "it is not UTF-8, as a component's must be");
+}
+
+static ptrdiff_t put(void *data, const unsigned char *bytes, size_t size)
+{
+    ssize_t n;
+    do
+        n = write(*(const int *)data, bytes, size);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+static struct wasi_config *configure(const struct tc_wasm_order *order)
+{
+    static int streams[] = {STDOUT_FILENO, STDERR_FILENO};
+    struct wasi_config *config = own.wasi_config_new();
+    if (!own.wasi_config_set_argv(config, order->args.count, (const char **)order->args.items))
+        tc_wasm_fail("arguments", "they are not UTF-8, as a component's must be");
+    set_environment(config, &order->env);
+    own.wasi_config_inherit_stdin(config);
+    own.wasi_config_set_stdout_custom(config, put, &streams[0], NULL);
+    own.wasi_config_set_stderr_custom(config, put, &streams[1], NULL);
+    open_directories(config, order);
+    return config;
+}
+
+/* ---- the call ---- */
+
+/* The interface that a program exports, whatever its minor version. */
+static struct component_export *find_run(const struct component *component,
+                                         struct wasm_engine *engine,
+                                         const struct component_instance *instance,
+                                         struct wasmtime_context *context)
+{
+    static const char wanted[] = "wasi:cli/run@0.2.";
+    const struct component_type *type = own.wasmtime_component_type(component);
+    size_t count = own.wasmtime_component_type_export_count(type, engine);
+    for (size_t i = 0; i < count; i++) {
+        const char *name;
+        size_t length;
+        struct component_extern *what;
+        if (own.wasmtime_component_type_export_nth(type, engine, i, &name, &length, &what) &&
+            length >= strlen(wanted) && memcmp(name, wanted, strlen(wanted)) == 0) {
+            const struct component_export *found = own.wasmtime_component_instance_get_export_index(
+                instance, context, NULL, name, length);
+            return found ? own.wasmtime_component_instance_get_export_index(
+                               instance, context, found, "run", strlen("run"))
+                         : NULL;
+        }
+    }
+    return NULL;
+}
+
+static int ended(struct wasmtime_error *error, const struct component_value *answer)
+{
+    int status = 0;
+    if (!error)
+        return answer->kind != COMPONENT_RESULT || !answer->of.is_ok;
+    if (own.wasmtime_error_exit_status(error, &status))
+        return status < 0 || status > 255 ? 255 : status;
+    (void)fprintf(stderr, "toolcage-wasm: the component was stopped: %s\n",
+                  tc_wasm_said(api, error, NULL));
+    return TC_WASM_TRAPPED;
+}
+
+static void refuse_what_it_cannot_have(const struct tc_wasm_order *order, const char *name)
+{
+    if (order->fuel)
+        tc_wasm_fail(name, "it is a component, whose clock and randomness are the engine's own: "
+                           "deterministic = true is for modules of preview 1");
+    if (order->watched)
+        tc_wasm_fail(name, "it is a component, and what the engine refuses it nobody is told: "
+                           "denials = \"calls\"");
+    if (order->ahead)
+        tc_wasm_fail(name, "it is a component, which starts with its call");
+}
+
+int tc_wasm_run_component(const struct tc_wasm *loaded, const struct tc_wasm_order *order)
+{
+    const char *name = order->args.count ? order->args.items[0] : order->module;
+    struct component_instance instance;
+    struct component_func function;
+    struct component_value answer = {0};
+    refuse_what_it_cannot_have(order, name);
+    load(loaded, order->engine);
+    (void)signal(SIGPIPE, SIG_IGN);
+    struct wasm_engine *engine = tc_wasm_engine(api, false, false);
+    if (!engine)
+        tc_wasm_fail(order->engine, "it does not start: out of memory");
+    const struct component *component = compile(engine, order);
+    visit_imports(component, engine, refuse_lacking);
+    struct component_linker *linker = own.wasmtime_component_linker_new(engine);
+    check(own.wasmtime_component_linker_add_wasip2(linker), name);
+    struct wasmtime_store *store = api->wasmtime_store_new(engine, NULL, NULL);
+    struct wasmtime_context *context = api->wasmtime_store_context(store);
+    api->wasmtime_store_limiter(store, order->memory ? order->memory : -1, TC_WASM_TABLE_ELEMENTS,
+                                INSTANCES, TABLES, MEMORIES);
+    check(own.wasmtime_context_set_wasi(context, configure(order)), name);
+    tc_wasm_watch_time(api, engine, store, order->cpu_time);
+    check(own.wasmtime_component_linker_instantiate(linker, context, component, &instance), name);
+    const struct component_export *run = find_run(component, engine, &instance, context);
+    if (!run || !own.wasmtime_component_instance_get_func(&instance, context, run, &function))
+        tc_wasm_fail(name, "it exports no wasi:cli/run: it is not a program");
+    return ended(own.wasmtime_component_func_call(&function, context, NULL, 0, &answer, 1),
+                 &answer);
+}
+
+/* ---- looking at one ---- */
+
+static int lacking;
+
+static void list_import(const char *name, size_t length, bool there)
+{
+    lacking |= !there;
+    (void)printf("%s %.*s\n", there ? "yes" : "no", (int)length, name);
+}
+
+int tc_wasm_inspect_component(const struct tc_wasm *loaded, const struct tc_wasm_order *order)
+{
+    load(loaded, order->engine);
+    struct wasm_engine *engine = tc_wasm_engine(api, false, false);
+    if (!engine)
+        tc_wasm_fail(order->engine, "it does not start: out of memory");
+    visit_imports(compile(engine, order), engine, list_import);
+    return lacking;
+}
