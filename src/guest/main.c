@@ -190,6 +190,16 @@ static void reap_until(pid_t engine)
     }
 }
 
+/* Who asks first has the kernel make it. Left to chance, some copies of a machine would have the
+ * same one and some would not. */
+static void settle_boot_id(void)
+{
+    char id[64];
+    _autofd_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, id, sizeof(id)) <= 0)
+        fail("boot_id");
+}
+
 /* Copies of one machine have the same random numbers ahead of them, and the time of their first. */
 static bool renew(const struct tc_renewal *renewal)
 {
@@ -269,6 +279,7 @@ int main(int argc, char **argv)
     else
         enter_image();
     mount_system();
+    settle_boot_id();
     pid_t engine = fork();
     if (engine == 0)
         serve(calls);

@@ -292,6 +292,12 @@ const struct tc_key tc_keys[] = {
              "(KVM) does not boot one: slower by a factor of ten and more, and held by QEMU's "
              "translator in place of the processor. The result says which it was.",
      .example = "emulation = true"},
+    {TC_IN(QEMU), "at_once", tc_set_value, NONE, RANGE(SIZE, 64 << 20, MAX_BYTES), .type = "size",
+     .fallback = "three quarters of the machine's memory",
+     .text = "What all virtual machines of one user may grow to together, in all processes: the "
+             "memory of their guests and of their monitors. A call for which too little of it is "
+             "free is refused; one machine alone always runs.",
+     .example = "at_once = \"8GiB\""},
     {TC_IN(QEMU), "snapshot", tc_set_bool, NONE, .type = "boolean", .fallback = "false",
      .text =
          "Whether a machine that has booted is kept in your state directory, some 70 MB, and later "

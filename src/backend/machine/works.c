@@ -13,6 +13,7 @@
 #include <toolcage/result.h>
 #include <unistd.h>
 
+#include "backend/machine/room.h"
 #include "base/fd.h"
 #include "base/frame.h"
 #include "base/sealed.h"
@@ -25,6 +26,7 @@ enum { SAID_MAX = 1 << 20, KEPT_MOST = 8 };
 
 struct machine {
     int talk; /* our end; -1: none yet */
+    int room; /* its share of the memory of all; -1: none yet */
     int keep; /* a file without a name for the machine, before its call; -1: none */
     bool kept;
     char *limit;
@@ -141,12 +143,18 @@ static int make(struct tc_cage *cage)
     struct machine *m = calloc(1, sizeof(*m));
     if (!m)
         return tc_cage_fail_memory(cage, "machine");
-    m->talk = m->keep = -1;
-    int rc = tc_local_lease(cage, &form);
-    if (cage->priv)
-        TC_PRIV(cage)->own = m;
-    else
+    m->talk = m->keep = m->room = -1;
+    if (tc_machine_room_take(cage, &m->room) < 0) {
         free(m);
+        return -1;
+    }
+    int rc = tc_local_lease(cage, &form);
+    if (cage->priv) {
+        TC_PRIV(cage)->own = m;
+        return rc;
+    }
+    tc_machine_room_give(m->room);
+    free(m);
     return rc;
 }
 
@@ -249,6 +257,8 @@ static const char *usage(struct tc_cage *cage)
     struct tc_outcome *o = cage->outcome;
     const char *limit = tc_local_usage(cage);
     bool heard = own(cage)->talk >= 0 && listen_to(cage, own(cage)->talk);
+    /* before anybody hears of the end: who calls again has the room */
+    tc_machine_room_give(TAKE_FD(own(cage)->room));
     settle_file(cage);
     if (heard)
         return own(cage)->limit ? own(cage)->limit : limit;
@@ -280,6 +290,7 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
         return false;
     if (!m)
         return true;
+    tc_machine_room_give(m->room);
     if (m->talk >= 0)
         (void)close(m->talk);
     if (m->keep >= 0)

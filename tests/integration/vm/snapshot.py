@@ -42,8 +42,8 @@ def kept():
 def seal(path):
     """A record as the one who knows the key writes it: what is left to notice is what is in the file."""
     st = os.stat(path)
-    words = (f"toolcage-sealed 1\n{path}\n{st.st_dev} {st.st_ino} {st.st_size} {st.st_mtime_ns // 10**9}.{st.st_mtime_ns % 10**9:09d} "
-             f"{st.st_ctime_ns // 10**9}.{st.st_ctime_ns % 10**9:09d}\n")
+    changed = st.st_ctime_ns
+    words = f"toolcage-sealed 2\n{path}\n{st.st_dev:x}.{st.st_ino:x}.{st.st_size:x}.{changed // 10**9:x}.{changed % 10**9:x}\n"
     with open(os.path.join(os.path.dirname(path), "key"), "rb") as file:
         key = file.read()
     with open(path + ".record", "w", encoding="ascii") as out:
@@ -93,6 +93,31 @@ changed = call()
 check(changed.code == 0 and changed.boot not in (first.boot, larger.boot), "a file with one byte changed is not used", changed)
 again = call()
 check(again.boot == changed.boot, "its place is taken by a new one", again)
+
+both = kept()[:2]
+for names in (both, both[::-1]):
+    os.rename(names[0], names[0] + ".aside")
+    os.rename(names[0] + ".record", names[0] + ".aside.record")
+    os.rename(names[1], names[0])
+    os.rename(names[1] + ".record", names[0] + ".record")
+    os.rename(names[0] + ".aside", names[1])
+    os.rename(names[0] + ".aside.record", names[1] + ".record")
+    if names is both:
+        swapped = call()
+        check(swapped.code == 0 and swapped.boot not in (again.boot, larger.boot), "a file that stands in another's place is not used", swapped)
+
+again = call()
+os.chmod(path, 0o600)
+with open(path, "r+b") as file:
+    check(file.read(8) == b"QEVM\0\0\0\3", "a file says which form it has")
+    file.seek(4)
+    file.write(b"\0\0\0\2")
+os.chmod(path, 0o444)
+seal(path)
+other = call()
+check(other.code == 125 and other.error.get("code") == "backend" and other.error.get("stage") == "boot", "one of another version is an error that says so", other)
+check(path not in kept(), "and is not tried again", kept())
+again = call()
 
 os.chmod(path, 0o600)
 os.truncate(path, 1 << 20)

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "backend/machine/room.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <toolcage/error.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/shares.h"
+#include "base/strv.h"
+#include "cage/cage.h"
+#include "policy/settings.h"
+#include "workspace/state.h"
+
+enum { UNIT = 1 << 20 };
+
+/* The policy's word; else three quarters of the machine's memory. */
+static int64_t all_units(const struct tc_plan *plan)
+{
+    const char *said = tc_setting(&plan->settings, "at_once");
+    int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    int64_t bytes = said ? strtoll(said, NULL, 10) : pages / 4 * 3 * page;
+    return bytes < UNIT ? 1 : bytes / UNIT;
+}
+
+static int fail(struct tc_cage *cage, int64_t wanted, int64_t free, int64_t all)
+{
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
+                                         .stage = "machine",
+                                         .subject = "memory",
+                                         .hint = "wait until one of the running machines has "
+                                                 "ended, lower the tool's memory, or raise "
+                                                 "[backend.qemu] at_once"},
+                        TC_CLAUSE_LIMIT_MEMORY,
+                        "of the %" PRId64 " MiB that virtual machines may use at once, %" PRId64
+                        " MiB are free, and this one may grow to %" PRId64 " MiB",
+                        all, free, wanted);
+}
+
+/* One alone runs, however large it is. */
+int tc_machine_room_take(struct tc_cage *cage, int *ret)
+{
+    int64_t all = all_units(cage->plan), wanted = cage->plan->limits.memory / UNIT, free = 0;
+    _autofd_ int dir = tc_state_open("room", NULL);
+    _autofd_ int fd =
+        dir < 0 ? -1 : openat(dir, "units", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0 && tc_shares_take(fd, all, wanted < all ? wanted : all, &free) == 0) {
+        *ret = TAKE_FD(fd);
+        return 0;
+    }
+    if (fd >= 0 && errno == EAGAIN)
+        return fail(cage, wanted, free, all);
+    return tc_cage_fail(cage,
+                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
+                                         .stage = "machine",
+                                         .subject = "room",
+                                         .errnum = errno,
+                                         .hint = "see whether the state directory can be written"},
+                        -1, "cannot count the memory of virtual machines");
+}
+
+void tc_machine_room_give(int room)
+{
+    if (room < 0)
+        return;
+    tc_shares_give(room);
+    (void)close(room);
+}
