@@ -13,6 +13,7 @@
 #include "call/engine.h"
 #include "call/facts.h"
 #include "call/install.h"
+#include "call/kata.h"
 #include "call/machines.h"
 #include "call/modules.h"
 #include "version.h"
@@ -139,6 +140,21 @@ static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outc
         add_modules(buf, comma);
 }
 
+static void add_kata(struct tc_buf *buf, const struct tc_kvm *kvm)
+{
+    _autofree_ char *reason = NULL;
+    struct tc_probe row = {.backend = (char *)(uintptr_t) "kata", .whole = true, .works = false};
+    const char *fix;
+    if (!tc_kata_tell(kvm, &reason, &fix))
+        buf->failed = true;
+    if (!reason)
+        return;
+    row.reason = reason;
+    row.fix = (char *)(uintptr_t)fix;
+    tc_buf_addc(buf, ',');
+    add_probe(buf, &row);
+}
+
 /* Its row, and what it knows of the processor's help; true where it runs guests here. */
 static bool add_monitor(struct toolcage_engine *engine, const char *backend, struct tc_buf *buf,
                         struct tc_kvm *ret_kvm)
@@ -161,6 +177,7 @@ static void add_machines(struct toolcage_engine *engine, struct tc_buf *buf)
         kvm = other;
         other = (struct tc_kvm){.boots = false};
     }
+    add_kata(buf, &kvm);
     tc_buf_adds(buf, "]");
     tc_json_key(buf, "kvm");
     tc_buf_adds(buf, kvm.boots ? "{\"works\":true" : "{\"works\":false");

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <toolcage/error.h>
 #include <unistd.h>
 
@@ -29,13 +30,13 @@ static int64_t all_units(const struct tc_plan *plan)
 
 static int fail(struct tc_cage *cage, int64_t wanted, int64_t free, int64_t all)
 {
+    bool said = strcmp(cage->works->name, "qemu") == 0;
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
-                                         .stage = "machine",
-                                         .subject = "memory",
-                                         .hint = "wait until one of the running machines has "
-                                                 "ended, lower the tool's memory, or raise "
-                                                 "[backend.qemu] at_once"},
+                        TC_WHY(TOOLCAGE_EUNENFORCEABLE, "machine", "memory",
+                               said ? "wait until one of the running machines has ended, lower the "
+                                      "tool's memory, or raise [backend.qemu] at_once"
+                                    : "wait until one of the running machines has ended, or lower "
+                                      "the tool's memory"),
                         TC_CLAUSE_LIMIT_MEMORY,
                         "of the %" PRId64 " MiB that virtual machines may use at once, %" PRId64
                         " MiB are free, and this one may grow to %" PRId64 " MiB",
@@ -56,11 +57,8 @@ int tc_machine_room_take(struct tc_cage *cage, int *ret)
     if (fd >= 0 && errno == EAGAIN)
         return fail(cage, wanted, free, all);
     return tc_cage_fail(cage,
-                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
-                                         .stage = "machine",
-                                         .subject = "room",
-                                         .errnum = errno,
-                                         .hint = "see whether the state directory can be written"},
+                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "machine", "room", errno,
+                                     "see whether the state directory can be written"),
                         -1, "cannot count the memory of virtual machines");
 }
 
