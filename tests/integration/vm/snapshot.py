@@ -66,13 +66,13 @@ pair = [end(process) for process in pair]
 check(all(one.code == 0 and one.boot == first.boot for one in pair) and len({one.random for one in (*pair, first, second)}) == 4,
       "two at once are copies of it, and unlike", [(one.boot, one.random, one) for one in pair])
 
-os.mkdir("data")
-with open("data/file", "w", encoding="ascii") as out:
+os.mkdir("shown")
+with open("shown/file", "w", encoding="ascii") as out:
     out.write("first\n")
-FILES = f'[tool.f]\nbackend = "qemu"\nimage = "small"\nfilesystem = {{ readable = ["{os.path.abspath("data")}"] }}\ntimeout = "240s"\n'
-LOOK = f"cat /proc/sys/kernel/random/boot_id {os.path.abspath('data')}/file"
+FILES = f'[tool.f]\nbackend = "qemu"\nimage = "small"\nfilesystem = {{ readable = ["{os.path.abspath("shown")}"] }}\ntimeout = "240s"\n'
+LOOK = f"cat /proc/sys/kernel/random/boot_id {os.path.abspath('shown')}/file"
 one = scene.call(LOOK, backend=KEPT, more=FILES, tool="f")
-with open("data/file", "w", encoding="ascii") as out:
+with open("shown/file", "w", encoding="ascii") as out:
     out.write("second, and longer\n" * 100000)
 two = scene.call(LOOK + " | head -2", backend=KEPT, more=FILES, tool="f")
 lines = [answer.json.get("stdout", {}).get("text", "").split("\n") for answer in (one, two)]
