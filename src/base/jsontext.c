@@ -77,6 +77,27 @@ void tc_json_member(struct tc_buf *buf, const char *key, const char *text)
     tc_json_string(buf, text, strlen(text));
 }
 
+void tc_json_optional(struct tc_buf *buf, const char *key, const char *text)
+{
+    tc_json_key(buf, key);
+    if (text)
+        tc_json_string(buf, text, strlen(text));
+    else
+        tc_buf_adds(buf, "null");
+}
+
+void tc_json_number(struct tc_buf *buf, const char *key, int64_t value)
+{
+    tc_json_key(buf, key);
+    tc_buf_addf(buf, "%lld", (long long)value);
+}
+
+void tc_json_bool(struct tc_buf *buf, const char *key, bool value)
+{
+    tc_json_key(buf, key);
+    tc_buf_adds(buf, value ? "true" : "false");
+}
+
 static void add_base64(struct tc_buf *buf, const unsigned char *in, size_t len)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -7,6 +7,9 @@
 #ifndef TC_BASE_JSONTEXT_H
 #define TC_BASE_JSONTEXT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/buf.h"
 
 /* "text" with quotes and escapes. */
@@ -16,6 +19,10 @@ void tc_json_string(struct tc_buf *buf, const char *text, size_t len);
 void tc_toml_string(struct tc_buf *buf, const char *text);
 /* ,"key":"text" (the comma only when something stands before). */
 void tc_json_member(struct tc_buf *buf, const char *key, const char *text);
+/* The same, or null where there is no text; a number; true or false. */
+void tc_json_optional(struct tc_buf *buf, const char *key, const char *text);
+void tc_json_number(struct tc_buf *buf, const char *key, int64_t value);
+void tc_json_bool(struct tc_buf *buf, const char *key, bool value);
 /* ,"key": and nothing more. */
 void tc_json_key(struct tc_buf *buf, const char *key);
 /* ,"key":"text" when it is UTF-8, else ,"key_or_base64":"…" under the name `base64_key`. */

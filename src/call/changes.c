@@ -28,17 +28,11 @@ static void add_waiting(struct tc_buf *buf, const struct tc_outcome *outcome)
         const struct tc_waiting *w = &outcome->waiting[i];
         tc_buf_adds(buf, i ? ",{" : "{");
         tc_json_member(buf, "call", w->call ? w->call : "");
-        tc_json_key(buf, "tool");
-        if (w->tool)
-            tc_json_string(buf, w->tool, strlen(w->tool));
-        else
-            tc_buf_adds(buf, "null");
-        tc_json_key(buf, "at");
-        tc_buf_addf(buf, "%lld", (long long)w->at);
-        tc_json_key(buf, "changes");
-        tc_buf_addf(buf, "%lld", (long long)w->changes);
-        tc_json_key(buf, "caches");
-        tc_buf_addf(buf, "%lld}", (long long)w->caches);
+        tc_json_optional(buf, "tool", w->tool);
+        tc_json_number(buf, "at", w->at);
+        tc_json_number(buf, "changes", w->changes);
+        tc_json_number(buf, "caches", w->caches);
+        tc_buf_addc(buf, '}');
     }
     tc_buf_addc(buf, ']');
 }

@@ -171,8 +171,7 @@ int tc_choose_explain(struct toolcage_engine *engine, struct tc_grant *grant, st
         tc_json_member(out, "backend", at(grant, i));
         tc_json_key(out, "usable");
         tc_buf_adds(out, reason ? "false" : "true");
-        tc_json_key(out, "chosen");
-        tc_buf_adds(out, !reason && !chosen ? "true" : "false");
+        tc_json_bool(out, "chosen", !reason && !chosen);
         tc_json_member(out, "reason", reason ? reason : "");
         tc_buf_addc(out, '}');
         chosen = chosen || reason ? chosen : at(grant, i);

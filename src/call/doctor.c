@@ -67,8 +67,7 @@ static void add_machine(struct tc_buf *buf)
         add_text(buf, "kernel", u.release);
         add_text(buf, "architecture", u.machine);
     }
-    tc_json_key(buf, "uid");
-    tc_buf_addf(buf, "%u", (unsigned)geteuid());
+    tc_json_number(buf, "uid", geteuid());
     add_text(buf, "toolcage", TC_VERSION);
     tc_buf_addc(buf, '}');
 }
@@ -82,8 +81,7 @@ static void add_probe(struct tc_buf *buf, const struct tc_probe *p)
         add_text(buf, "clause", tc_clause_name((enum tc_clause)p->clause));
     if (!p->whole)
         add_text(buf, "text", tc_clause_text((enum tc_clause)p->clause));
-    tc_json_key(buf, "works");
-    tc_buf_adds(buf, p->works ? "true" : "false");
+    tc_json_bool(buf, "works", p->works);
     add_text(buf, "mechanism", p->mechanism);
     add_text(buf, "reason", p->reason);
     add_text(buf, "fix", p->fix);

@@ -277,8 +277,7 @@ static int add_row(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_json_member(out, "tool", install->tool);
     tc_json_member(out, "into", install->into);
     tc_json_member(out, "file", tc_policy_file(policy, install->line));
-    tc_json_key(out, "line");
-    tc_buf_addf(out, "%u", tc_policy_number(install->line));
+    tc_json_number(out, "line", tc_policy_number(install->line));
     tc_json_key(out, "digest");
     if (r < 0)
         tc_buf_adds(out, "null");
@@ -287,8 +286,7 @@ static int add_row(struct tc_buf *out, const struct toolcage_policy *policy,
     if (why)
         tc_json_member(out, "problem", tc_error_message(why));
     int64_t bytes = tree ? tc_install_bytes(facts, key) : -1;
-    tc_json_key(out, "ready");
-    tc_buf_adds(out, tree ? "true" : "false");
+    tc_json_bool(out, "ready", tree);
     tc_json_key(out, "bytes");
     if (bytes < 0)
         tc_buf_adds(out, "null}");

@@ -111,8 +111,7 @@ static int status(char **ret, struct toolcage_error **err)
     tc_buf_addc(&out, '{');
     tc_json_member(&out, "engine", "wasmtime");
     tc_json_member(&out, "version", TC_WASM_VERSION);
-    tc_json_key(&out, "installed");
-    tc_buf_adds(&out, r == 0 ? "true" : "false");
+    tc_json_bool(&out, "installed", r == 0);
     tc_json_member(&out, "library", path ? path : "");
     tc_json_member(&out, "reason", r < 0 ? tc_error_message(why) : "");
     tc_buf_addc(&out, '}');
@@ -192,8 +191,7 @@ static int list_one(struct tc_buf *out, const struct tc_profile *row, struct too
     tc_json_member(out, "module", module);
     tc_json_member(out, "description", words);
     tc_json_member(out, "manifest", row->text);
-    tc_json_key(out, "installed");
-    tc_buf_adds(out, is_installed(module) ? "true" : "false");
+    tc_json_bool(out, "installed", is_installed(module));
     if (fetched) {
         tc_json_key(out, "fetched");
         tc_buf_adds(out, "{");

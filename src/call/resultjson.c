@@ -20,12 +20,6 @@ static void add_text(struct tc_buf *buf, const char *key, const char *text)
     tc_buf_adds(buf, "null");
 }
 
-static void add_number(struct tc_buf *buf, const char *key, int64_t value)
-{
-    tc_json_key(buf, key);
-    tc_buf_addf(buf, "%lld", (long long)value);
-}
-
 /* A number that is unknown below `least`. */
 static void add_known(struct tc_buf *buf, const char *key, int64_t value, int64_t least)
 {
@@ -34,12 +28,6 @@ static void add_known(struct tc_buf *buf, const char *key, int64_t value, int64_
         tc_buf_adds(buf, "null");
     else
         tc_buf_addf(buf, "%lld", (long long)value);
-}
-
-static void add_flag(struct tc_buf *buf, const char *key, bool value)
-{
-    tc_json_key(buf, key);
-    tc_buf_adds(buf, value ? "true" : "false");
 }
 
 static void add_name(struct tc_buf *buf, const char *key, const char *base64_key, const char *name)
@@ -60,8 +48,8 @@ static void add_stream(struct tc_buf *buf, const char *key, const struct tc_stre
     tc_json_key(buf, key);
     tc_buf_addc(buf, '{');
     tc_json_bytes(buf, "text", "base64", s->head ? s->head : "", s->head_len);
-    add_number(buf, "bytes", s->bytes);
-    add_flag(buf, "truncated", s->truncated);
+    tc_json_number(buf, "bytes", s->bytes);
+    tc_json_bool(buf, "truncated", s->truncated);
     tc_buf_addc(buf, '}');
 }
 
@@ -96,18 +84,18 @@ void tc_result_write_changes(struct tc_buf *buf, const struct tc_outcome *o)
         tc_buf_addc(buf, '{');
         add_name(buf, "path", "path_base64", c->path);
         add_text(buf, "kind", c->kind);
-        add_number(buf, "bytes", c->bytes);
+        tc_json_number(buf, "bytes", c->bytes);
         add_text(buf, "sha256", c->sha256);
         if (c->held)
             tc_json_member(buf, "held", c->held);
         if (c->attribution)
             tc_json_member(buf, "attribution", c->attribution);
         if (c->steers_host)
-            add_flag(buf, "steers_host", true);
+            tc_json_bool(buf, "steers_host", true);
         if (c->cache)
-            add_flag(buf, "cache", true);
+            tc_json_bool(buf, "cache", true);
         if (c->links > 1)
-            add_number(buf, "links", c->links);
+            tc_json_number(buf, "links", c->links);
         if (c->target)
             add_name(buf, "target", "target_base64", c->target);
         if (c->mode || c->was_mode)
@@ -129,14 +117,14 @@ void tc_result_write_files(struct tc_buf *buf, const struct tc_outcome *o)
         tc_buf_addc(buf, '{');
         add_name(buf, "path", "path_base64", f->path);
         add_text(buf, "mime", tc_mime_of(f->path ? f->path : "", f->content, f->content_len));
-        add_number(buf, "bytes", f->bytes);
+        tc_json_number(buf, "bytes", f->bytes);
         add_text(buf, "sha256", f->sha256);
         if (f->content)
             tc_json_bytes(buf, "text", "base64", f->content, f->content_len);
         else
             add_text(buf, "text", NULL);
         if (f->steers_host)
-            add_flag(buf, "steers_host", true);
+            tc_json_bool(buf, "steers_host", true);
         tc_buf_addc(buf, '}');
     }
     tc_buf_addc(buf, ']');
@@ -151,9 +139,9 @@ static void add_destinations(struct tc_buf *buf, const struct tc_outcome *o)
         separate(buf);
         tc_buf_addc(buf, '{');
         add_text(buf, "target", d->target);
-        add_number(buf, "connections", d->connections);
-        add_number(buf, "sent", d->sent);
-        add_number(buf, "received", d->received);
+        tc_json_number(buf, "connections", d->connections);
+        tc_json_number(buf, "sent", d->sent);
+        tc_json_number(buf, "received", d->received);
         tc_buf_addc(buf, '}');
     }
     tc_buf_addc(buf, ']');
@@ -163,14 +151,14 @@ static void add_usage(struct tc_buf *buf, const struct tc_outcome *o)
 {
     tc_json_key(buf, "usage");
     tc_buf_addc(buf, '{');
-    add_number(buf, "wall_ms", o->wall_us / 1000);
+    tc_json_number(buf, "wall_ms", o->wall_us / 1000);
     add_known(buf, "cpu_ms", o->cpu_us < 0 ? -1 : o->cpu_us / 1000, 0);
     add_known(buf, "memory_peak_bytes", o->memory_peak, 0);
     add_known(buf, "pids_peak", o->pids_peak, 0);
     if (o->fuel)
         add_known(buf, "fuel", o->fuel, 1);
-    add_number(buf, "egress_bytes", o->sent);
-    add_number(buf, "ingress_bytes", o->received);
+    tc_json_number(buf, "egress_bytes", o->sent);
+    tc_json_number(buf, "ingress_bytes", o->received);
     add_destinations(buf, o);
     tc_buf_addc(buf, '}');
 }
@@ -186,14 +174,14 @@ static void add_denials(struct tc_buf *buf, const struct tc_result_frame *frame,
         tc_buf_addc(buf, '{');
         add_text(buf, "operation", tc_denial_row(d->kind)->word);
         add_name(buf, "target", "target_base64", d->target);
-        add_number(buf, "count", d->count);
+        tc_json_number(buf, "count", d->count);
         add_text(buf, "key", d->key);
         add_known(buf, "line", tc_policy_number((uint32_t)d->line), 1);
         if (d->line > 0 && tc_policy_number((uint32_t)d->line) != (uint32_t)d->line)
             add_text(buf, "file", tc_policy_file(frame->policy, (uint32_t)d->line));
         add_text(buf, "hint", d->hint);
         if (d->probe)
-            add_flag(buf, "probe", true);
+            tc_json_bool(buf, "probe", true);
         tc_buf_addc(buf, '}');
     }
     tc_buf_addc(buf, ']');
@@ -212,7 +200,7 @@ static void add_accesses(struct tc_buf *buf, const struct tc_result_frame *frame
         tc_buf_addc(buf, '{');
         add_text(buf, "operation", tc_denial_row(o->accesses[i].kind)->word);
         add_name(buf, "target", "target_base64", o->accesses[i].target);
-        add_number(buf, "count", o->accesses[i].count);
+        tc_json_number(buf, "count", o->accesses[i].count);
         tc_buf_addc(buf, '}');
     }
     tc_buf_addc(buf, ']');
@@ -223,11 +211,11 @@ static void add_omitted(struct tc_buf *buf, const struct tc_result_frame *frame,
 {
     tc_json_key(buf, "omitted");
     tc_buf_addc(buf, '{');
-    add_number(buf, "changes", o->omitted_changes);
-    add_number(buf, "files", o->omitted_files);
-    add_number(buf, "denials", o->omitted_denials);
+    tc_json_number(buf, "changes", o->omitted_changes);
+    tc_json_number(buf, "files", o->omitted_files);
+    tc_json_number(buf, "denials", o->omitted_denials);
     if (frame->grant->denials == TC_DENIALS_ACCESSES)
-        add_number(buf, "accesses", o->omitted_accesses);
+        tc_json_number(buf, "accesses", o->omitted_accesses);
     tc_buf_addc(buf, '}');
 }
 
@@ -252,9 +240,9 @@ static void add_session(struct tc_buf *buf, const struct tc_outcome *o)
     }
     tc_buf_addc(buf, '{');
     add_text(buf, "name", s->name);
-    add_flag(buf, "new", s->calls == 1);
-    add_number(buf, "calls", s->calls);
-    add_number(buf, "bytes", s->bytes);
+    tc_json_bool(buf, "new", s->calls == 1);
+    tc_json_number(buf, "calls", s->calls);
+    tc_json_number(buf, "bytes", s->bytes);
     tc_buf_addc(buf, '}');
 }
 
@@ -262,7 +250,7 @@ static void add_head(struct tc_buf *buf, const struct tc_result_frame *frame,
                      const struct toolcage_result *result)
 {
     const struct tc_outcome *o = &result->outcome;
-    add_number(buf, "version", 1);
+    tc_json_number(buf, "version", 1);
     add_text(buf, "call", frame->call);
     add_text(buf, "tool", frame->tool);
     add_text(buf, "status", tc_status_word(o->status));
@@ -307,7 +295,7 @@ char *tc_result_write_json(const struct tc_result_frame *frame,
     add_session(&buf, o);
     add_usage(&buf, o);
     if (o->fuel)
-        add_flag(&buf, "deterministic", o->fuel > 0);
+        tc_json_bool(&buf, "deterministic", o->fuel > 0);
     add_denials(&buf, frame, o);
     add_accesses(&buf, frame, o);
     add_omitted(&buf, frame, o);
@@ -321,7 +309,7 @@ static void add_timing(struct tc_buf *buf, const char *step, int64_t us)
     separate(buf);
     tc_buf_addc(buf, '{');
     add_text(buf, "step", step);
-    add_number(buf, "us", us);
+    tc_json_number(buf, "us", us);
     tc_buf_addc(buf, '}');
 }
 

@@ -24,20 +24,13 @@ static void add_row(struct tc_buf *buf, const struct tc_session_row *s)
 {
     tc_buf_addc(buf, '{');
     tc_json_member(buf, "name", s->name ? s->name : "");
-    tc_json_key(buf, "tool");
-    if (s->tool)
-        tc_json_string(buf, s->tool, strlen(s->tool));
-    else
-        tc_buf_adds(buf, "null");
+    tc_json_optional(buf, "tool", s->tool);
     tc_json_member(buf, "bounds", s->bounds ? s->bounds : "");
-    tc_json_key(buf, "calls");
-    tc_buf_addf(buf, "%lld", (long long)s->calls);
-    tc_json_key(buf, "bytes");
-    tc_buf_addf(buf, "%lld", (long long)s->bytes);
-    tc_json_key(buf, "made");
-    tc_buf_addf(buf, "%lld", (long long)s->made);
-    tc_json_key(buf, "used");
-    tc_buf_addf(buf, "%lld}", (long long)s->used);
+    tc_json_number(buf, "calls", s->calls);
+    tc_json_number(buf, "bytes", s->bytes);
+    tc_json_number(buf, "made", s->made);
+    tc_json_number(buf, "used", s->used);
+    tc_buf_addc(buf, '}');
 }
 
 static char *write_answer(const char *name, const struct tc_outcome *outcome)

@@ -12,22 +12,6 @@
 #include "policy/endpoint.h"
 #include "policy/system_paths.h"
 
-static void add_string(struct tc_buf *out, const char *key, const char *text)
-{
-    if (text) {
-        tc_json_member(out, key, text);
-        return;
-    }
-    tc_json_key(out, key);
-    tc_buf_adds(out, "null");
-}
-
-static void add_bool(struct tc_buf *out, const char *key, bool value)
-{
-    tc_json_key(out, key);
-    tc_buf_adds(out, value ? "true" : "false");
-}
-
 static void add_list(struct tc_buf *out, const char *key, const struct tc_strv *v)
 {
     tc_json_key(out, key);
@@ -57,11 +41,11 @@ static void add_files(struct tc_buf *out, const struct toolcage_policy *policy,
         const struct tc_fs_entry *entry = &grant->fs[i];
         tc_buf_adds(out, i ? ",{" : "{");
         tc_json_member(out, "path", entry->path);
-        add_string(out, "from", entry->from);
+        tc_json_optional(out, "from", entry->from);
         tc_json_member(out, "access", words[entry->access]);
-        add_bool(out, "optional", entry->optional);
-        add_bool(out, "argument", entry->argument);
-        add_bool(out, "built_in", entry->built_in);
+        tc_json_bool(out, "optional", entry->optional);
+        tc_json_bool(out, "argument", entry->argument);
+        tc_json_bool(out, "built_in", entry->built_in);
         add_origin(out, policy, &entry->origin);
         tc_buf_addc(out, '}');
     }
@@ -92,7 +76,7 @@ static void add_network(struct tc_buf *out, const struct toolcage_policy *policy
         tc_json_member(out, "transport", entry->port & TC_PORT_UDP ? "udp" : "tcp");
         add_list(out, "methods", &entry->methods);
         add_list(out, "paths", &entry->paths);
-        add_bool(out, "inspected", entry->methods.count || entry->paths.count);
+        tc_json_bool(out, "inspected", entry->methods.count || entry->paths.count);
         add_origin(out, policy, &entry->origin);
         tc_buf_addc(out, '}');
     }
@@ -161,9 +145,9 @@ static void add_sockets(struct tc_buf *out, const struct toolcage_policy *policy
         const struct tc_fs_entry *entry = &grant->sockets[i];
         tc_buf_adds(out, i ? ",{" : "{");
         tc_json_member(out, "path", entry->path);
-        add_string(out, "from", entry->from);
-        add_bool(out, "optional", entry->optional);
-        add_string(out, "risk", tc_socket_risk(entry->from));
+        tc_json_optional(out, "from", entry->from);
+        tc_json_bool(out, "optional", entry->optional);
+        tc_json_optional(out, "risk", tc_socket_risk(entry->from));
         add_origin(out, policy, &entry->origin);
         tc_buf_addc(out, '}');
     }
@@ -188,7 +172,7 @@ static void add_limit_origin(struct tc_buf *out, const struct toolcage_policy *p
     if (said && was == value && TC_LINE_FILE(said->said[row->key]))
         tc_buf_addf(&text, " of %s", tc_policy_file(policy, said->said[row->key]));
     out->failed |= text.failed;
-    add_string(out, "origin", text.data);
+    tc_json_optional(out, "origin", text.data);
 }
 
 static void add_limits(struct tc_buf *out, const struct toolcage_policy *policy,
@@ -206,7 +190,7 @@ static void add_limits(struct tc_buf *out, const struct toolcage_policy *policy,
         tc_value_write(row->unit, value, text);
         tc_json_key(out, row->word);
         tc_buf_addc(out, '{');
-        add_string(out, "value", !value && row->flags & TC_FIELD_UNSET ? NULL : text);
+        tc_json_optional(out, "value", !value && row->flags & TC_FIELD_UNSET ? NULL : text);
         if (row->key == TC_KEY_MEMORY)
             tc_json_member(out, "by", grant->limits.memory_any ? "any" : "group");
         if (row->key == TC_KEY_OUTPUT)
@@ -255,8 +239,8 @@ static void add_chain(struct tc_buf *out, const struct toolcage_policy *policy, 
         line = policy->files[TC_LINE_FILE(line)].by;
         tc_buf_addf(out, "%s{", comma);
         tc_json_member(out, "file", tc_policy_file(policy, line));
-        tc_json_key(out, "line");
-        tc_buf_addf(out, "%u}", TC_LINE_NUMBER(line));
+        tc_json_number(out, "line", TC_LINE_NUMBER(line));
+        tc_buf_addc(out, '}');
         comma = ",";
     }
     tc_buf_addc(out, ']');
@@ -269,11 +253,11 @@ static void add_verdict(struct tc_buf *out, const struct toolcage_policy *policy
     tc_buf_addc(out, '{');
     tc_json_member(out, "access", access);
     tc_json_member(out, "target", v->target);
-    add_bool(out, "allowed", v->allowed);
+    tc_json_bool(out, "allowed", v->allowed);
     tc_json_member(out, "key", v->key);
     tc_line_json(out, policy, "line", v->line);
     add_chain(out, policy, v->line);
-    add_string(out, "entry", v->entry);
+    tc_json_optional(out, "entry", v->entry);
     tc_json_member(out, "clause", tc_clause_name(v->clause));
     tc_json_member(out, "reason", v->reason);
     tc_json_member(out, "hint", v->hint);
@@ -319,24 +303,24 @@ static void add_choice(struct tc_buf *out, const struct toolcage_policy *policy,
 static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
                      const struct tc_grant *grant)
 {
-    add_string(out, "tool", grant->tool);
+    tc_json_optional(out, "tool", grant->tool);
     tc_json_member(out, "file", policy->name);
     tc_json_member(out, "policy", policy->digest);
-    add_string(out, "within", policy->ceiling ? policy->ceiling->name : NULL);
+    tc_json_optional(out, "within", policy->ceiling ? policy->ceiling->name : NULL);
     tc_json_member(out, "grant", grant->digest);
-    add_string(out, "backend", grant->backend);
+    tc_json_optional(out, "backend", grant->backend);
     add_list(out, "fallback", &grant->fallback);
     add_list(out, "layers", &grant->layers);
-    add_string(out, "image", grant->image);
-    add_string(out, "module", grant->module);
-    add_string(out, "module_digest", grant->module_digest);
+    tc_json_optional(out, "image", grant->image);
+    tc_json_optional(out, "module", grant->module);
+    tc_json_optional(out, "module_digest", grant->module_digest);
     if (grant->deterministic)
-        add_bool(out, "deterministic", true);
+        tc_json_bool(out, "deterministic", true);
     add_list(out, "settings", &grant->settings);
-    add_string(out, "tier", grant->tier);
-    add_bool(out, "approval", grant->approval);
+    tc_json_optional(out, "tier", grant->tier);
+    tc_json_bool(out, "approval", grant->approval);
     add_list(out, "command", &grant->argv);
-    add_string(out, "cwd", grant->cwd);
+    tc_json_optional(out, "cwd", grant->cwd);
     tc_json_member(out, "workspace", tc_words_mode[grant->workspace]);
     tc_json_member(out, "commit",
                    grant->workspace == TC_WORKSPACE_BIND ? "always"
@@ -374,8 +358,8 @@ static void add_setup(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_json_member(out, "key", setup.prefix);
     tc_line_json(out, policy, "line", setup.line);
     tc_json_member(out, "into", setup.into);
-    add_string(out, "digest", grant->setup);
-    add_bool(out, "ready", grant->setup_ready);
+    tc_json_optional(out, "digest", grant->setup);
+    tc_json_bool(out, "ready", grant->setup_ready);
     tc_buf_addc(out, '}');
 }
 

@@ -391,8 +391,7 @@ int tc_extends_merge(struct toolcage_policy *policy, struct tc_document *documen
 void tc_line_json(struct tc_buf *out, const struct toolcage_policy *policy, const char *key,
                   uint32_t line)
 {
-    tc_json_key(out, key);
-    tc_buf_addf(out, "%u", TC_LINE_NUMBER(line));
+    tc_json_number(out, key, TC_LINE_NUMBER(line));
     if (TC_LINE_FILE(line))
         tc_json_member(out, tc_streq(key, "key_line") ? "key_file" : "file",
                        tc_policy_file(policy, line));

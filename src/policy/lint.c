@@ -241,12 +241,6 @@ static void add_text(const struct tc_lint *l, const struct tc_lint_finding *f, s
     tc_json_member(out, "text", text.data ? text.data : "");
 }
 
-static void add_number(struct tc_buf *out, const char *key, size_t value)
-{
-    tc_json_key(out, key);
-    tc_buf_addf(out, "%zu", value);
-}
-
 static void add_finding(const struct tc_lint *l, const struct tc_lint_finding *f,
                         struct tc_buf *out)
 {
@@ -255,8 +249,8 @@ static void add_finding(const struct tc_lint *l, const struct tc_lint_finding *f
     tc_json_member(out, "severity", severities[f->rule->severity]);
     tc_json_member(out, "key", f->key);
     tc_line_json(out, l->policy, "line", f->at.line);
-    add_number(out, "column", f->at.column);
-    add_number(out, "span", f->at.span);
+    tc_json_number(out, "column", f->at.column);
+    tc_json_number(out, "span", f->at.span);
     tc_json_member(out, "message", f->message);
     tc_json_member(out, "hint", f->hint);
     if (f->silenced)
@@ -278,9 +272,9 @@ static void add_counts(const struct tc_lint *l, struct tc_buf *out)
     tc_json_key(out, "counts");
     tc_buf_addc(out, '{');
     for (size_t i = TC_COUNT(severities); i-- > 0;)
-        add_number(out, severities[i], counts[i]);
-    add_number(out, "silenced", silenced);
-    add_number(out, "more", l->more);
+        tc_json_number(out, severities[i], counts[i]);
+    tc_json_number(out, "silenced", silenced);
+    tc_json_number(out, "more", l->more);
     tc_buf_addc(out, '}');
 }
 

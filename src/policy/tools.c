@@ -144,11 +144,7 @@ static void add_toolcage(const struct toolcage_policy *policy, const struct tc_s
     tc_buf_addc(out, '{');
     tc_json_member(out, "name", tool->name);
     tc_json_member(out, "description", tool->description ? tool->description : "");
-    tc_json_key(out, "tier");
-    if (tier)
-        tc_json_string(out, tier->tier, strlen(tier->tier));
-    else
-        tc_buf_adds(out, "null");
+    tc_json_optional(out, "tier", tier ? tier->tier : NULL);
     tc_json_member(out, "backend", tc_policy_backend(policy, tool));
     tc_json_key(out, "command");
     add_command(tool, out);
@@ -168,12 +164,10 @@ static void add_server_tool(const struct tc_spec *tool, struct tc_buf *out)
     if (tool->tier)
         tc_json_member(out, "tier", tool->tier);
     if (tool->said[TC_KEY_TIMEOUT]) {
-        tc_json_key(out, "timeout_ms");
-        tc_buf_addf(out, "%lld", (long long)tool->limits.timeout_ms);
+        tc_json_number(out, "timeout_ms", tool->limits.timeout_ms);
     }
     if (tool->said[TC_KEY_OUTPUT]) {
-        tc_json_key(out, "output");
-        tc_buf_addf(out, "%lld", (long long)tool->limits.output);
+        tc_json_number(out, "output", tool->limits.output);
     }
     if (tool->said[TC_KEY_ARGUMENTS]) {
         tc_json_key(out, "input_schema");
@@ -188,8 +182,7 @@ static void add_server(const struct toolcage_policy *policy, const struct tc_ser
     const struct tc_spec *net = tc_policy_said(policy, &server->spec, TC_KEY_NETWORK);
     tc_buf_addc(out, '{');
     tc_json_member(out, "name", server->spec.name);
-    tc_json_key(out, "network");
-    tc_buf_adds(out, net && net->net_count ? "true" : "false");
+    tc_json_bool(out, "network", net && net->net_count);
     tc_json_key(out, "command");
     add_command(&server->spec, out);
     tc_json_key(out, "tools");

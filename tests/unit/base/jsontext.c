@@ -64,6 +64,20 @@ static void members_take_commas(void **state)
     assert_string_equal(buf.data, "{\"a\":\"1\",\"b\":{\"c\":\"2\"},\"d\":\"3\"}");
 }
 
+static void values_of_each_kind(void **state)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    tc_buf_addc(&buf, '{');
+    tc_json_optional(&buf, "a", "b\"");
+    tc_json_optional(&buf, "none", NULL);
+    tc_json_number(&buf, "least", INT64_MIN);
+    tc_json_number(&buf, "most", INT64_MAX);
+    tc_json_bool(&buf, "yes", true);
+    tc_json_bool(&buf, "no", false);
+    assert_string_equal(buf.data, "{\"a\":\"b\\\"\",\"none\":null,\"least\":-9223372036854775808,"
+                                  "\"most\":9223372036854775807,\"yes\":true,\"no\":false");
+}
+
 static void bytes_choose_their_key(void **state)
 {
     static const struct {
@@ -93,6 +107,7 @@ int main(void)
         cmocka_unit_test(strings),
         cmocka_unit_test(toml_shows_what_it_says),
         cmocka_unit_test(members_take_commas),
+        cmocka_unit_test(values_of_each_kind),
         cmocka_unit_test(bytes_choose_their_key),
     };
     return cmocka_run_group_tests_name("base/jsontext", tests, NULL, NULL);
