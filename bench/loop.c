@@ -24,7 +24,7 @@ void loop_open(const char *library, const void *bytes, size_t size)
     const char *lack = tc_wasm_load(library, &api);
     if (lack)
         die("%s", lack);
-    engine = tc_wasm_engine(&api, true);
+    engine = tc_wasm_engine(&api, true, false);
     double start = clock_us();
     fine(api.wasmtime_module_new(engine, bytes, size, &module), NULL);
     compiled_us = clock_us() - start;

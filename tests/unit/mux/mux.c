@@ -39,7 +39,8 @@ static int carry(struct tc_mux *from, struct tc_mux *to)
     struct tc_frames frames = tc_frames_of(tc_mux_most, TC_MUX_KINDS);
     struct tc_frame f;
     tc_mux_settle(from);
-    tc_buf_add(&frames.in, from->out.data + from->sent, from->out.len - from->sent);
+    if (from->out.len)
+        tc_buf_add(&frames.in, from->out.data + from->sent, from->out.len - from->sent);
     tc_mux_gone(from, from->out.len - from->sent);
     while (tc_frames_next(&frames, &f) > 0) {
         enum tc_mux_event event;
