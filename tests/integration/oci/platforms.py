@@ -206,7 +206,8 @@ def what_failed_is_remembered(s):
     check(runtime.asked()[3:] == ["systrap", "ptrace"] and "ptrace; systrap: " in row["mechanism"], "the doctor tries it again, and says why it failed", (row, runtime.asked()))
     other = StandIn(s, plays="systrap")
     answer = finish(other.popen(s, "/bin/echo", "ran", more=more()))
-    check(other.asked() == ["systrap"] and "kernel on systrap," in answer.enforcement["syscalls"], "another runsc is another matter", (other.asked(), answer))
+    asked = other.asked()  # a machine may be too busy for it to answer in time
+    check(asked[0] == "systrap" and f"kernel on {asked[-1]}," in answer.enforcement["syscalls"], "another runsc is another matter", (asked, answer))
 
 
 def its_kernel_does_nothing_by_itself(s):
