@@ -47,8 +47,7 @@ static bool add_entries(struct tc_plan *plan, const struct tc_grant *grant)
     return true;
 }
 
-/* Where its network leads, and what tells programs of the proxy there. */
-static bool add_network(struct tc_plan *plan, const struct tc_grant *grant)
+bool tc_local_network(const struct tc_grant *grant, struct tc_plan *plan)
 {
     for (size_t i = 0; i < grant->net_count; i++) {
         struct tc_net_entry *entry = TC_PUSH(plan->net, plan->net_count);
@@ -60,7 +59,13 @@ static bool add_network(struct tc_plan *plan, const struct tc_grant *grant)
         if (!secret || !tc_secret_copy(secret, &grant->secrets[i]))
             return false;
     }
-    if (!tc_upstream_copy(&plan->upstream, &grant->upstream))
+    return tc_upstream_copy(&plan->upstream, &grant->upstream);
+}
+
+/* With what tells programs of the proxy there. */
+static bool add_network(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    if (!tc_local_network(grant, plan))
         return false;
     plan->asks_network = !plan->net_count && grant->denials == TC_DENIALS_ACCESSES;
     if (!plan->net_count && !plan->asks_network)

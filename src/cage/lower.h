@@ -15,6 +15,9 @@ int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_
  * changes. False: out of memory. */
 bool tc_local_files(const struct tc_grant *grant, struct tc_plan *plan);
 
+/* The same of where its network leads, and of what its proxy needs; without its environment. */
+bool tc_local_network(const struct tc_grant *grant, struct tc_plan *plan);
+
 /* In an image no name stands that the operator denies. 0, or a failure. */
 int tc_image_denies(const struct tc_grant *grant, struct toolcage_error **err);
 

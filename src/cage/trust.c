@@ -51,6 +51,8 @@ static int read_system(struct tc_cage *cage, struct tc_buf *to)
         return fail(cage, *place, "make it readable for all",
                     "the certificates that this machine trusts cannot be read");
     }
+    if (cage->plan->uid) /* in a machine, whose image may have none: the proxy is outside of it */
+        return 0;
     errno = 0;
     return fail(cage, tc_bundle_places[0], "install the package ca-certificates",
                 "this machine has no file of the certificates that it trusts");
@@ -114,11 +116,23 @@ static int show(struct tc_cage *cage, const char *path)
                : tc_cage_fail_memory(cage, "trust");
 }
 
+/* Around a machine's monitor the cage shows little of the system. */
+static bool shows(const struct tc_plan *plan, const char *path)
+{
+    for (size_t i = 0; i < plan->mount_count; i++) {
+        const struct tc_mount *m = &plan->mounts[i];
+        if ((m->kind == TC_MOUNT_SYSTEM || m->kind == TC_MOUNT_COPY) &&
+            tc_path_within(m->path, path))
+            return true;
+    }
+    return false;
+}
+
 /* Below a granted path it is the operator's own. */
 static bool shown_by_system(struct tc_cage *cage, const char *path)
 {
-    return tc_system_path_find(path) && !tc_process_denied(cage->plan, path) &&
-           !tc_process_holder(&TC_PRIV(cage)->trees, path);
+    return tc_system_path_find(path) && shows(cage->plan, path) &&
+           !tc_process_denied(cage->plan, path) && !tc_process_holder(&TC_PRIV(cage)->trees, path);
 }
 
 /* Where the system's file really is, so that every link to it leads to ours. One that is a copy in

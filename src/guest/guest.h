@@ -14,6 +14,10 @@
 #define TC_GUEST_SOCKET_MODULES TC_GUEST_MODULES "/vsock"
 #define TC_GUEST_CALLING "call"
 enum { TC_GUEST_CALLS = 1024 };
+/* The second serial port, for the connections of a tool with a network; and where the engine looks
+ * for the proxy's program, which in here is the relay. */
+#define TC_GUEST_NET_PORT "/dev/vport0p2"
+#define TC_GUEST_RELAY "/toolcage-egress"
 /* The disk, whose root is the tools'. */
 #define TC_GUEST_DISK "/dev/vda"
 #define TC_GUEST_FILE_SYSTEM "erofs"

@@ -28,6 +28,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "guest/guest.h"
+#include "guest/relay.h"
 #include "helper/protocol.h"
 #include "helper/serve.h"
 
@@ -128,8 +129,19 @@ static void mount_image(const char *at)
         fail(TC_GUEST_DISK);
 }
 
+/* The engine looks for the proxy's program beside its own, which is this one. */
+static void add_relay(const char *root)
+{
+    char at[64];
+    (void)snprintf(at, sizeof(at), "%s" TC_GUEST_RELAY, root);
+    _autofd_ int fd = open(at, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+    if (fd < 0 || mount("/init", at, NULL, MS_BIND, NULL) < 0)
+        fail(at);
+}
+
 static void enter(const char *root)
 {
+    add_relay(root);
     if (chdir(root) < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 ||
         chdir("/") < 0)
         fail("root");
@@ -221,6 +233,10 @@ static int open_port(void)
     int port = open(TC_GUEST_PORT, O_RDWR | O_CLOEXEC);
     if (port < 0)
         fail(TC_GUEST_PORT);
+    wait_for(TC_GUEST_NET_PORT);
+    /* the relay is nobody, and no cage has a port in its /dev */
+    if (chmod(TC_GUEST_NET_PORT, 0666) < 0)
+        fail(TC_GUEST_NET_PORT);
     return port;
 }
 
@@ -258,6 +274,10 @@ int main(int argc, char **argv)
     };
     if (argc > 0 && strcmp(argv[0], TC_OCI_INIT) == 0)
         tc_inner_main(argc, argv); /* the first program of a container in here */
+    if (argc > 0 && strcmp(argv[0], &TC_GUEST_RELAY[1]) == 0)
+        tc_guest_relay();
+    if (argc > 0 && strcmp(argv[0], TC_GUEST_RELAY + 1) == 0)
+        tc_guest_relay();
     if (getpid() != 1) {
         (void)fprintf(stderr, TC_GUEST_LAST_WORD "the first program of a virtual machine, and "
                                                  "nothing to start by hand\n");

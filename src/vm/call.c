@@ -26,7 +26,7 @@
 #include "vm/console.h"
 #include "vm/vm.h"
 
-enum { DONE_MAX = 8 << 20, LOOK_MS = 100, AHEAD = 256 << 10 };
+enum { DONE_MAX = 8 << 20, LOOK_MS = 100, DELIVER_MS = 2000, AHEAD = 256 << 10 };
 
 /* What a guest may say, and how much of it at once. */
 static const size_t most[TC_FRAME_KINDS] = {[TC_FRAME_HELLO] = TC_BUILD_ID_SIZE,
@@ -42,6 +42,7 @@ struct talk {
     const struct tc_vm_options *options;
     const struct tc_vm *vm;
     struct tc_vm_files *files;
+    struct tc_vm_net *net; /* NULL: the tool has no network */
     struct tc_frames frames;
     struct tc_buf out; /* to the guest, from `sent` on */
     size_t sent;
@@ -401,18 +402,43 @@ static void look_at_clock(struct talk *t)
     }
 }
 
+/* The guest's connections. */
+static void serve(struct talk *t, const struct pollfd *p, size_t count)
+{
+    const char *fault = count ? tc_strands_answer(&t->net->lines, p, count) : NULL;
+    if (fault)
+        break_off(t, fault);
+}
+
 static void turn(struct talk *t)
 {
-    struct pollfd p[WAITS];
+    struct pollfd p[WAITS + TC_STRANDS_WAITS];
     ask(t, p);
-    int n = poll(p, WAITS, LOOK_MS);
+    size_t lines = t->net ? tc_strands_ask(&t->net->lines, p + WAITS) : 0;
+    int n = poll(p, WAITS + lines, LOOK_MS);
     if (n > 0)
+        serve(t, p + WAITS, lines);
+    if (n > 0 && !t->done)
         answer(t, p);
     look_at_clock(t);
     if (!t->done && t->port_ended && t->console.ended && t->told == t->shown.len) {
         take_frames(t);
         fail_ended(t);
     }
+}
+
+/* What a tool sent that has ended by itself is still on its way to the proxy. What has not come by
+ * then, or of one that was ended, breaks off. */
+static void deliver(struct talk *t)
+{
+    struct pollfd p[TC_STRANDS_WAITS];
+    int64_t until = tc_now_us() + DELIVER_MS * 1000;
+    bool fine = t->net && !asked && !t->outcome->failure.code && !t->outcome->limit;
+    while (fine && t->net->lines.mux.used && !t->net->lines.ended && tc_now_us() < until) {
+        size_t count = tc_strands_ask(&t->net->lines, p);
+        fine = poll(p, count, LOOK_MS) <= 0 || !tc_strands_answer(&t->net->lines, p, count);
+    }
+    tc_vm_net_close(t->net);
 }
 
 void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc_vm_files *files,
@@ -430,6 +456,9 @@ void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc
                      .boot_until_us = tc_now_us() + o->boot_ms * 1000,
                      .heard_us = tc_now_us(),
                      .outcome = ret};
+    t.net = tc_vm_net_open(o, vm->net);
+    if (o->net && !t.net)
+        fail(&t, TOOLCAGE_EMEMORY, "machine", "toolcage-vm", "free memory", "out of memory");
     (void)sigaction(SIGTERM, &term, NULL);
     (void)sigaction(SIGPIPE, &ignore, NULL);
     (void)sigaction(SIGXFSZ, &ignore, NULL); /* a guest may say any size of a file */
@@ -437,6 +466,7 @@ void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc
     while (!t.done)
         turn(&t);
     *ret_kept = t.kept;
+    deliver(&t);
     while (t.told < t.shown.len && drain(&t.shown, &t.told, t.shown_to))
         (void)poll(&(struct pollfd){.fd = t.shown_to, .events = POLLOUT}, 1, -1);
     tc_frames_done(&t.frames);

@@ -70,8 +70,13 @@ static bool take_option(struct tc_vm_options *o, const char *name, const char *v
 {
     const struct {
         const char *name, **into;
-    } paths[] = {{"--vmm", &o->vmm},   {"--kernel", &o->kernel}, {"--initrd", &o->initrd},
-                 {"--disk", &o->disk}, {"--plan", &o->plan},     {"--from", &o->from}};
+    } paths[] = {{"--vmm", &o->vmm},
+                 {"--kernel", &o->kernel},
+                 {"--initrd", &o->initrd},
+                 {"--disk", &o->disk},
+                 {"--plan", &o->plan},
+                 {"--from", &o->from},
+                 {"--authority", &o->authority}};
     for (size_t i = 0; i < TC_COUNT(paths); i++)
         if (strcmp(name, paths[i].name) == 0) {
             *paths[i].into = value;
@@ -84,6 +89,10 @@ static bool take_option(struct tc_vm_options *o, const char *name, const char *v
     }
     if (strcmp(name, "--driver") == 0)
         return take_driver(o, value);
+    if (strcmp(name, "--net") == 0) {
+        o->net = strcmp(value, "proxy") == 0;
+        return o->net;
+    }
     if (strcmp(name, "--accel") == 0) {
         o->kvm = strcmp(value, "kvm") == 0;
         return o->kvm || strcmp(value, "tcg") == 0;

@@ -4,6 +4,7 @@
  * The machine as QEMU has it: the smallest, without a network, a display or anything else that a
  * call has no use for. */
 #include <stdio.h>
+#include <string.h>
 
 #include "guest/guest.h"
 #include "vm/vm.h"
@@ -44,6 +45,16 @@ static bool add_file(const struct tc_vm_lines *lines, struct tc_strv *v)
             tc_strv_add(v, "-mon") && tc_strv_add(v, "chardev=control,mode=control"));
 }
 
+/* A machine that is kept goes on for calls with a network and without. */
+static bool add_net(const struct tc_vm_lines *lines, struct tc_strv *v)
+{
+    return tc_strv_add(v, "-chardev") &&
+           tc_strv_take(v, lines->net >= 0 ? tc_format("socket,id=net,fd=%d", lines->net)
+                                           : strdup("null,id=net")) &&
+           tc_strv_add(v, "-device") &&
+           tc_strv_add(v, "virtserialport,chardev=net,nr=2,name=toolcage-net");
+}
+
 static bool command(const struct tc_vm_options *o, const struct tc_vm_lines *lines,
                     struct tc_strv *v)
 {
@@ -81,7 +92,7 @@ static bool command(const struct tc_vm_options *o, const struct tc_vm_lines *lin
         fine = fine && tc_strv_add(v, made[i].option);
         fine = tc_strv_take(v, made[i].value) && fine;
     }
-    return fine && (!o->disk || add_disk(o->disk, v)) && add_file(lines, v);
+    return fine && add_net(lines, v) && (!o->disk || add_disk(o->disk, v)) && add_file(lines, v);
 }
 
 /* The guest finds it when it has booted, and what we write before that waits there. */
@@ -91,4 +102,5 @@ static int connect_port(const struct tc_vm_options *o, int *ret_ours, int *ret_t
     return tc_vm_line(ret_ours, ret_theirs);
 }
 
-const struct tc_vm_driver tc_vm_qemu = {.name = "qemu", .port = connect_port, .command = command};
+const struct tc_vm_driver tc_vm_qemu = {
+    .name = "qemu", .networks = true, .port = connect_port, .command = command};

@@ -39,18 +39,30 @@ int tc_vm_line(int *ret_ours, int *ret_theirs)
     return fcntl(pair[0], F_SETFD, FD_CLOEXEC);
 }
 
+/* The port for the tool's connections, where it has any. */
+static int make_net(const struct tc_vm_options *o, int *ret_ours, int *ret_theirs)
+{
+    if (!o->net)
+        return 0;
+    errno = EOPNOTSUPP;
+    return !o->driver->networks || tc_vm_line(ret_ours, ret_theirs) < 0
+               ? -1
+               : fcntl(*ret_ours, F_SETFL, O_NONBLOCK);
+}
+
 int tc_vm_start(const struct tc_vm_options *o, struct tc_vm *ret)
 {
     _autostrv_ struct tc_strv argv = {0};
     _autofd_ int ours = -1, theirs = -1, asks = -1, answers = -1, from = -1, config = -1;
+    _autofd_ int net = -1, nets = -1;
     int tube[2];
-    if (o->driver->port(o, &ours, &theirs) < 0 ||
+    if (o->driver->port(o, &ours, &theirs) < 0 || make_net(o, &net, &nets) < 0 ||
         (o->keep > 0 && tc_vm_line(&asks, &answers) < 0) ||
         (o->from && (from = open(o->from, O_RDONLY)) < 0) ||
         (o->driver->config && (config = o->driver->config(o)) < 0) || pipe2(tube, O_CLOEXEC) < 0)
         return -1;
     _autofd_ int console = tube[0], say = tube[1];
-    const struct tc_vm_lines lines = {theirs, answers, from, config};
+    const struct tc_vm_lines lines = {theirs, answers, from, config, nets};
     if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0 || fcntl(console, F_SETFL, O_NONBLOCK) < 0 ||
         !o->driver->command(o, &lines, &argv))
         return -1;
@@ -63,5 +75,6 @@ int tc_vm_start(const struct tc_vm_options *o, struct tc_vm *ret)
     ret->port = TAKE_FD(ours);
     ret->console = TAKE_FD(console);
     ret->control = TAKE_FD(asks);
+    ret->net = TAKE_FD(net);
     return 0;
 }

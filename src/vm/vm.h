@@ -12,6 +12,7 @@
 #include "backend/outcome.h"
 #include "base/strv.h"
 #include "carry/carry.h"
+#include "mux/strands.h"
 
 struct tc_vm_driver;
 
@@ -34,19 +35,23 @@ struct tc_vm_options {
     size_t grant_count;
     long room, names;       /* what its tool may write in each of them, bytes and files */
     bool beside;            /* that is beside what is there, and not all that may be */
+    bool net;               /* its tool has a network: the cage around us leads to the proxy */
+    const char *authority;  /* a bundle that ends with the proxy's own; NULL: there is none */
     long boot_ms, stall_ms; /* for the first word, and from half a frame to the other half */
     int in, out, err;       /* the call's streams */
 };
 
 /* What the monitor inherits: its end of the guest's serial port and of its own control, a machine
- * to go on from, and what it is told in a file; -1: none. */
+ * to go on from, what it is told in a file, and its end of the port for the tool's connections; -1:
+ * none. */
 struct tc_vm_lines {
-    int port, control, from, config;
+    int port, control, from, config, net;
 };
 
 /* What one monitor has of its own. */
 struct tc_vm_driver {
     const char *name;
+    bool networks; /* it has a port for the tool's connections */
     /* Both ends of the guest's port; or ours alone, a listening socket, with *ret_theirs -1. */
     int (*port)(const struct tc_vm_options *options, int *ret_ours, int *ret_theirs);
     /* The file that tells it what the machine is, to inherit; -1 with errno. NULL: its command
@@ -63,6 +68,7 @@ struct tc_vm {
     pid_t pid;
     int port, console;
     int control; /* the monitor's own; -1: nobody asks it for anything */
+    int net;     /* our end of the port for the tool's connections; -1: it has none */
     bool calls;  /* the port listens: the guest calls us when it has booted */
 };
 int tc_vm_start(const struct tc_vm_options *options, struct tc_vm *ret);
@@ -97,6 +103,14 @@ struct tc_vm_files {
 /* Looks at all of them. 0, or -1: see problem. */
 int tc_vm_files_open(struct tc_vm_files *files, const struct tc_vm_options *options);
 void tc_vm_files_done(struct tc_vm_files *files);
+
+/* net.c: the tool's connections. NULL: it has none, or memory is out. */
+struct tc_vm_net {
+    struct tc_strands lines; /* first */
+    const char *authority;
+};
+struct tc_vm_net *tc_vm_net_open(const struct tc_vm_options *options, int port);
+void tc_vm_net_close(struct tc_vm_net *net);
 
 /* Takes the call to its end. Fills *ret (zeroed): what the guest says, or a failure; *ret_kept: the
  * file is whole. Closes options->keep before the guest hears of the call. */

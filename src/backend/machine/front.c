@@ -15,8 +15,11 @@
 #include "base/path.h"
 #include "cage/lower.h"
 #include "cage/system.h"
+#include "egress/bundle.h"
 #include "guest/guest.h"
+#include "mux/mux.h"
 #include "policy/backends.h"
+#include "policy/endpoint.h"
 #include "policy/settings.h"
 
 #define PLACE "/etc/toolcage"
@@ -24,7 +27,7 @@
 
 /* What a machine needs beside its tools' memory: the guest's kernel and engine; and its monitor,
  * with the code that it translates. */
-enum { MIB = 1 << 20, GUEST_MIB = 128, MONITOR_MIB = 384, FILES_MIB = 1024 };
+enum { MIB = 1 << 20, GUEST_MIB = 128, MONITOR_MIB = 384, FILES_MIB = 1024, NET_MIB = 64 };
 enum { THREADS = 32, FILES = 256, BOOT_MS = 30000, CPUS_MAX = 16 };
 
 static int refuse(const char *subject, const char *hint, const char *message,
@@ -94,6 +97,16 @@ static int check(const struct tc_grant *grant, struct toolcage_error **err)
     int r = 0;
     for (size_t i = 0; i < grant->fs_count && r == 0; i++)
         r = check_entry(grant, &grant->fs[i], err);
+    if (r == 0 && grant->net_count &&
+        strcmp(tc_backend_within(&grant->layers), TC_BACKEND_DEFAULT) != 0)
+        r = refuse("network", "layers = [\"qemu\", \"process\"]",
+                   "within a virtual machine only a process cage has a network", err);
+    for (size_t i = 0; i < grant->net_count && r == 0; i++)
+        if (grant->net[i].port == TC_PORT_ANY)
+            r = refuse("network", "name the ports: \"HOST:443\"",
+                       "in a virtual machine there is no packet filter, by which each port of a "
+                       "host would be reached",
+                       err);
     if (r == 0 && !grant->image && !is_try(grant))
         r = refuse("image", "image = \"NAME\"; toolcage image list shows which there are",
                    "a virtual machine has nothing of the host's system: it needs an image", err);
@@ -190,9 +203,13 @@ static int lower_inner(const struct tc_grant *grant, struct tc_plan *ret,
     inner.policy = NULL;
     inner.workspace = TC_WORKSPACE_BIND;
     inner.limits.disk_set = false;
+    inner.secrets = NULL; /* the proxy is outside, and so is what it alone needs */
+    inner.secret_count = 0;
+    inner.upstream = (struct tc_upstream){0};
     inner.collect = inner.caches = (struct tc_strv){0};
     int r = lower_within(grant, &inner, ret, err);
     ret->limits.memory_any = false;
+    ret->asks_network = false;
     ret->stream = TC_STREAM_ALL;
     ret->uid = TC_GUEST_ID;
     return r == 0 && !move_all_in(ret) ? tc_fail_memory(err) : r;
@@ -304,6 +321,16 @@ static bool add_kept(const struct tc_grant *grant, struct tc_plan *plan)
            tc_strv_take(&plan->settings, tc_format("%s=%s", from ? "from" : "keep", path));
 }
 
+/* Where the tool has a network, the cage around the monitor has it, and what it has to trust. */
+static bool add_net(const struct tc_grant *grant, struct tc_strv *v)
+{
+    bool inspects = false;
+    for (size_t i = 0; i < grant->net_count; i++)
+        inspects |= tc_net_entry_inspected(&grant->net[i]);
+    return (!grant->net_count || word(v, "--net", "proxy")) &&
+           (!inspects || word(v, "--authority", TC_BUNDLE_OWN));
+}
+
 static bool add_machine(const struct monitor *monitor, const struct tc_grant *grant,
                         struct tc_strv *v)
 {
@@ -325,7 +352,7 @@ static bool add_words(const struct monitor *monitor, const struct tc_grant *gran
     return tc_strv_add(v, PLACE "/toolcage-vm") && add_machine(monitor, grant, v) &&
            number(v, "--memory", guest_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0)) &&
            number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
-           add_grants(grant, v) && add_kept(grant, plan) &&
+           add_grants(grant, v) && add_net(grant, v) && add_kept(grant, plan) &&
            tc_strv_take(&plan->settings, tc_format("within=%s", within)) &&
            tc_strv_add(&plan->cwd, "/") && tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
 }
@@ -335,9 +362,10 @@ static bool add_words(const struct monitor *monitor, const struct tc_grant *gran
 static void set_limits(const struct tc_grant *grant, struct tc_limits *l)
 {
     *l = grant->limits;
-    l->memory = (guest_mib(grant) + files_mib(grant) + MONITOR_MIB) * MIB;
+    int64_t net_mib = grant->net_count ? NET_MIB : 0;
+    l->memory = (guest_mib(grant) + files_mib(grant) + MONITOR_MIB + net_mib) * MIB;
     l->pids = THREADS;
-    l->open_files = FILES;
+    l->open_files = FILES + (grant->net_count ? TC_MUX_STREAMS_MAX : 0);
     l->cpu_time_ms = 0;
     l->cpus_milli = l->cpus_milli ? processors(&grant->limits) * 1000 : 0;
 }
@@ -354,7 +382,8 @@ static int lower_outer(const struct monitor *monitor, const struct tc_grant *gra
     ret->grant = strdup(grant->digest);
     bool fine = (ret->tool || !grant->tool) && ret->backend && ret->grant &&
                 add_files(monitor, grant, ret) && tc_local_files(grant, ret) &&
-                add_words(monitor, grant, ret) && (is_try(grant) || add_inner(inner, ret));
+                tc_local_network(grant, ret) && add_words(monitor, grant, ret) &&
+                (is_try(grant) || add_inner(inner, ret));
     return fine ? 0 : tc_fail_memory(err);
 }
 
@@ -383,7 +412,8 @@ static int lower_firecracker(const struct tc_grant *grant, struct tc_plan *ret,
     return lower(&firecracker, grant, ret, err);
 }
 
-#define PROVIDES                                                                 \
+/* Where the guest has no port for the tool's connections. */
+#define WITHOUT_NETWORK                                                          \
     ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) | \
       TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT))
 #define HAS                                                                     \
@@ -393,7 +423,7 @@ static int lower_firecracker(const struct tc_grant *grant, struct tc_plan *ret,
 const struct tc_front tc_qemu_front = {
     .name = "qemu",
     .summary = "a virtual machine for each call, with a kernel of its own",
-    .provides = PROVIDES,
+    .provides = ~(tc_clauses)0,
     .has = HAS,
     .lower = lower_qemu,
 };
@@ -401,7 +431,7 @@ const struct tc_front tc_qemu_front = {
 const struct tc_front tc_firecracker_front = {
     .name = "firecracker",
     .summary = "the same by Firecracker, where the processor can",
-    .provides = PROVIDES,
+    .provides = WITHOUT_NETWORK,
     .has = HAS,
     .lower = lower_firecracker,
 };

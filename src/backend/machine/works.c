@@ -22,7 +22,7 @@
 #include "helper/protocol.h"
 #include "policy/settings.h"
 
-enum { SAID_MAX = 1 << 20, KEPT_MOST = 8 };
+enum { SAID_MAX = 1 << 20, KEPT_MOST = 8, DENIALS_MAX = 200 };
 
 struct machine {
     int talk; /* our end; -1: none yet */
@@ -115,6 +115,15 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
         return file_mechanism(cage, clause);
     case TC_CLAUSE_NET_NONE:
         return "a virtual machine without a network device";
+    case TC_CLAUSE_NET_ALLOW:
+        return "a virtual machine without a network device; its connections go by a serial port to "
+               "the egress proxy outside";
+    case TC_CLAUSE_NET_INSPECT:
+        return "the egress proxy, outside of the machine, reads each request, and ends TLS for it "
+               "with an authority of the call's own, bounded to the names";
+    case TC_CLAUSE_NET_SECRET:
+        return "the egress proxy, outside of the machine, puts the values into requests; the guest "
+               "has none";
     case TC_CLAUSE_LIMIT_TIMEOUT:
         return "timer in the helper";
     case TC_CLAUSE_LIMIT_OUTPUT:
@@ -188,16 +197,39 @@ static int start(struct tc_cage *cage)
 
 /* ---- what the guest said -------------------------------------------------------------------- */
 
+static bool is_listed(const struct tc_outcome *o, const struct tc_denial *d)
+{
+    for (size_t i = 0; i < o->denial_count; i++)
+        if (o->denials[i].kind == d->kind && tc_streq(o->denials[i].target, d->target))
+            return true;
+    return false;
+}
+
+/* What the egress proxy has refused stands already, and is no guest's word: nothing is added to its
+ * numbers. */
+static void add_denials(struct tc_outcome *o, struct tc_outcome *said)
+{
+    for (size_t i = 0; i < said->denial_count; i++) {
+        bool known = is_listed(o, &said->denials[i]);
+        struct tc_denial *d =
+            !known && o->denial_count < DENIALS_MAX ? TC_PUSH(o->denials, o->denial_count) : NULL;
+        if (d) {
+            *d = said->denials[i];
+            said->denials[i] = (struct tc_denial){0};
+        } else if (!known) {
+            o->omitted_denials++;
+        }
+    }
+    o->omitted_denials += said->omitted_denials;
+}
+
 /* The call's own streams have come already. Of the rest each thing is the guest's word. */
 static void take_over(struct tc_cage *cage, struct tc_outcome *said)
 {
     struct tc_outcome *o = cage->outcome;
     o->exit_code = said->exit_code;
     o->signal = said->signal;
-    o->denials = TAKE(said->denials);
-    o->denial_count = said->denial_count;
-    o->omitted_denials = said->omitted_denials;
-    said->denial_count = 0;
+    add_denials(o, said);
     o->pids_peak = said->pids_peak;
     own(cage)->limit = TAKE(said->limit);
     if (said->failure.code && !o->failure.code) {

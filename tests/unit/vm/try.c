@@ -110,7 +110,7 @@ static void the_command_names_one_accelerator(void **state)
         _autostrv_ struct tc_strv words = {0};
         size_t named = 0;
         options.kvm = kvm;
-        assert_true(tc_vm_qemu.command(&options, &(struct tc_vm_lines){3, -1, -1, -1}, &words));
+        assert_true(tc_vm_qemu.command(&options, &(struct tc_vm_lines){3, -1, -1, -1, -1}, &words));
         for (size_t i = 0; i < words.count; i++)
             named += strcmp(words.items[i], "-accel") == 0;
         assert_int_equal(named, 1);
@@ -126,7 +126,7 @@ static void what_only_boots_has_no_disk(void **state)
         .vmm = "/vmm", .kernel = "/k", .initrd = "/i", .memory_mib = 1, .cpus = 1};
     _autostrv_ struct tc_strv words = {0};
     (void)state;
-    assert_true(tc_vm_qemu.command(&options, &(struct tc_vm_lines){3, -1, -1, -1}, &words));
+    assert_true(tc_vm_qemu.command(&options, &(struct tc_vm_lines){3, -1, -1, -1, -1}, &words));
     assert_string_equal(value_of(&words, "-drive"), "");
     assert_non_null(strstr(value_of(&words, "-append"), " -- " TC_GUEST_TRY));
 }

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "guest/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "egress/egress.h"
+#include "guest/guest.h"
+#include "mux/strands.h"
+
+enum {
+    BURST = 32,           /* connections, or datagrams, of one socket a round */
+    SILENT_US = 60000000, /* a pair of addresses ends after that */
+    SPARE = 32,           /* connections that datagrams leave to others */
+    LOOK_MS = 1000,
+};
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+struct listener {
+    int fd;
+    int32_t role;
+};
+
+/* Of datagrams: who sent them, to which address. */
+struct pair {
+    size_t listener;
+    union address from, meant;
+    int64_t used_us;
+};
+
+static struct relay {
+    struct tc_strands lines;
+    struct tc_egress_said *said;
+    struct listener *listeners;
+    size_t listener_count, asked; /* of them, in this round */
+    struct pair pairs[TC_MUX_STREAMS_MAX];
+    uint32_t authority; /* the connection by which it comes */
+    bool ready;         /* it has come */
+} relay;
+
+static _Noreturn void give_up(void)
+{
+    _exit(1);
+}
+
+static void say(enum tc_egress_kind kind)
+{
+    const struct tc_egress_message m = {.kind = kind};
+    if (tc_send(TC_EGRESS_CONTROL, &m, sizeof(m), NULL, 0) < 0)
+        give_up();
+}
+
+/* ---- addresses ------------------------------------------------------------------------------ */
+
+/* IPv4 at a socket of both families is IPv4. */
+static struct tc_mux_to leads(enum tc_mux_what what, const union address *at)
+{
+    struct tc_mux_to to = {.what = (uint8_t)what};
+    bool v6 = at->any.sa_family == AF_INET6;
+    bool mapped = v6 && IN6_IS_ADDR_V4MAPPED(&at->v6.sin6_addr);
+    memcpy(to.port, v6 ? &at->v6.sin6_port : &at->v4.sin_port, sizeof(to.port));
+    to.ipv6 = v6 && !mapped;
+    if (to.ipv6)
+        memcpy(to.address, &at->v6.sin6_addr, 16);
+    else if (mapped)
+        memcpy(to.address, at->v6.sin6_addr.s6_addr + 12, 4);
+    else
+        memcpy(to.address, &at->v4.sin_addr, 4);
+    return to;
+}
+
+/* Before a packet filter brought it here. */
+static int original(int fd, struct sockaddr *to, socklen_t *len)
+{
+    enum { ORIGINAL = 80 }; /* SO_ORIGINAL_DST, IP6T_SO_ORIGINAL_DST */
+    int domain = 0;
+    socklen_t size = sizeof(domain);
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
+        return -1;
+    return getsockopt(fd, domain == AF_INET6 ? SOL_IPV6 : SOL_IP, ORIGINAL, to, len);
+}
+
+/* ---- connections ---------------------------------------------------------------------------- */
+
+static bool is_packets(const struct listener *l)
+{
+    return l->role == TC_EGRESS_DNS_UDP || l->role == TC_EGRESS_DATAGRAMS;
+}
+
+static bool has_room(void)
+{
+    const struct tc_mux *m = &relay.lines.mux;
+    return m->used < m->count && m->out.len - m->sent < TC_MUX_AHEAD;
+}
+
+static bool take_connection(const struct listener *l)
+{
+    union address at = {0};
+    socklen_t len = sizeof(at);
+    uint32_t id;
+    if (!has_room())
+        return false;
+    _autofd_ int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool redirected = l->role == TC_EGRESS_REDIRECTED;
+    if ((redirected ? original : getsockname)(fd, &at.any, &len) < 0)
+        return true;
+    const struct tc_mux_to to = leads(TC_MUX_STREAM, &at);
+    if (tc_mux_open(&relay.lines.mux, &to, &id))
+        tc_strands_attach(&relay.lines, id, TAKE_FD(fd), false);
+    return true;
+}
+
+/* ---- datagrams ------------------------------------------------------------------------------ */
+
+static bool is_pair(uint32_t id)
+{
+    const struct tc_mux_stream *s = &relay.lines.mux.streams[id];
+    return s->used && !s->closed && s->to.what == TC_MUX_DATAGRAMS;
+}
+
+/* A client that takes a new port for each question leaves many behind: the one that was silent
+ * longest goes. */
+static void make_room(void)
+{
+    const struct tc_mux *m = &relay.lines.mux;
+    uint32_t last = TC_MUX_STREAMS_MAX;
+    if (m->used + SPARE < m->count)
+        return;
+    for (uint32_t i = 0; i < m->count; i++)
+        if (is_pair(i) &&
+            (last == TC_MUX_STREAMS_MAX || relay.pairs[i].used_us < relay.pairs[last].used_us))
+            last = i;
+    if (last < TC_MUX_STREAMS_MAX)
+        tc_strands_close(&relay.lines, last, false);
+}
+
+static bool find_pair(const struct pair *wanted, uint32_t *ret)
+{
+    for (uint32_t i = 0; i < relay.lines.mux.count; i++) {
+        const struct pair *p = &relay.pairs[i];
+        if (is_pair(i) && p->listener == wanted->listener &&
+            memcmp(&p->from, &wanted->from, sizeof(p->from)) == 0 &&
+            memcmp(&p->meant, &wanted->meant, sizeof(p->meant)) == 0) {
+            *ret = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool open_pair(const struct pair *wanted, uint32_t *ret)
+{
+    const struct tc_mux_to to = leads(TC_MUX_DATAGRAMS, &wanted->meant);
+    make_room();
+    if (!tc_mux_open(&relay.lines.mux, &to, ret))
+        return false;
+    tc_strands_attach(&relay.lines, *ret, -1, false);
+    relay.pairs[*ret] = *wanted;
+    return true;
+}
+
+/* The port is the listener's own. */
+static bool read_meant(int fd, struct msghdr *m, union address *ret)
+{
+    socklen_t len = sizeof(*ret);
+    memset(ret, 0, sizeof(*ret));
+    if (getsockname(fd, &ret->any, &len) < 0)
+        return false;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        struct in6_pktinfo v6;
+        struct in_pktinfo v4;
+        if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+            memcpy(&v6, CMSG_DATA(c), sizeof(v6));
+            ret->v6.sin6_addr = v6.ipi6_addr;
+        } else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+            memcpy(&v4, CMSG_DATA(c), sizeof(v4));
+            ret->v4.sin_addr = v4.ipi_addr;
+        }
+    }
+    return true;
+}
+
+union control {
+    struct cmsghdr head;
+    char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(struct in_pktinfo))];
+};
+
+static bool take_datagram(size_t number)
+{
+    char bytes[TC_MUX_PIECE];
+    union control control;
+    struct pair pair = {.listener = number};
+    struct iovec part = {bytes, sizeof(bytes)};
+    struct msghdr m = {.msg_name = &pair.from,
+                       .msg_namelen = sizeof(pair.from),
+                       .msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof(control)};
+    int fd = relay.listeners[number].fd;
+    uint32_t id;
+    ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT);
+    if (n < 0)
+        return false;
+    if (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || !read_meant(fd, &m, &pair.meant) ||
+        (!find_pair(&pair, &id) && !open_pair(&pair, &id)))
+        return true;
+    relay.pairs[id].used_us = tc_now_us();
+    tc_strands_datagram(&relay.lines, id, bytes, (size_t)n);
+    return true;
+}
+
+/* The answer comes from the address that was asked. */
+static void put_source(struct msghdr *m, const union address *from)
+{
+    bool v6 = from->any.sa_family == AF_INET6;
+    struct cmsghdr *c = m->msg_control;
+    const struct in6_pktinfo source6 = {.ipi6_addr = from->v6.sin6_addr};
+    const struct in_pktinfo source4 = {.ipi_spec_dst = from->v4.sin_addr};
+    m->msg_controllen = v6 ? CMSG_SPACE(sizeof(source6)) : CMSG_SPACE(sizeof(source4));
+    *c = (struct cmsghdr){.cmsg_len = v6 ? CMSG_LEN(sizeof(source6)) : CMSG_LEN(sizeof(source4)),
+                          .cmsg_level = v6 ? IPPROTO_IPV6 : IPPROTO_IP,
+                          .cmsg_type = v6 ? IPV6_PKTINFO : IP_PKTINFO};
+    if (v6)
+        memcpy(CMSG_DATA(c), &source6, sizeof(source6));
+    else
+        memcpy(CMSG_DATA(c), &source4, sizeof(source4));
+}
+
+static void send_datagram(struct tc_strands *l, uint32_t id, const char *bytes, size_t len)
+{
+    struct pair *p = &relay.pairs[id];
+    union control control = {.bytes = {0}};
+    struct iovec part = {(char *)(uintptr_t)bytes, len};
+    bool v6 = p->from.any.sa_family == AF_INET6;
+    struct msghdr m = {.msg_name = &p->from,
+                       .msg_namelen = v6 ? sizeof(p->from.v6) : sizeof(p->from.v4),
+                       .msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = &control};
+    (void)l;
+    put_source(&m, &p->meant);
+    p->used_us = tc_now_us();
+    (void)sendmsg(relay.listeners[p->listener].fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void end_silent(void)
+{
+    int64_t now = tc_now_us();
+    for (uint32_t i = 0; i < relay.lines.mux.count; i++)
+        if (is_pair(i) && now - relay.pairs[i].used_us > SILENT_US)
+            tc_strands_close(&relay.lines, i, false);
+}
+
+/* ---- what the cage has to trust ------------------------------------------------------------- */
+
+/* Text of the proxy's outside; nothing where it looks into no TLS. */
+static void take_authority(struct tc_strands *l, uint32_t id)
+{
+    struct tc_egress_said *said = relay.said;
+    size_t len;
+    const char *bytes = tc_mux_heard(&l->mux, id, &len);
+    uint32_t at = atomic_load(&said->authority_size);
+    if (relay.ready || id != relay.authority || at + len > TC_EGRESS_AUTHORITY_MAX)
+        give_up();
+    memcpy(said->authority + at, bytes, len);
+    tc_mux_taken(&l->mux, id, len);
+    atomic_store(&said->authority_size, at + (uint32_t)len);
+    if (!l->mux.streams[id].heard_end)
+        return;
+    tc_strands_close(l, id, false);
+    relay.ready = true;
+    atomic_store(&said->ready, 1);
+    say(TC_EGRESS_READY);
+}
+
+static void ask_authority(void)
+{
+    const struct tc_mux_to to = {.what = TC_MUX_AUTHORITY};
+    if (!tc_mux_open(&relay.lines.mux, &to, &relay.authority))
+        give_up();
+    tc_strands_attach(&relay.lines, relay.authority, -1, false);
+    tc_strands_push(&relay.lines);
+}
+
+/* ---- from its supervisor -------------------------------------------------------------------- */
+
+/* An answer may come from each address of a route. */
+static bool watch_packets(int fd)
+{
+    const int yes = 1;
+    int domain = 0;
+    socklen_t size = sizeof(domain);
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
+        return false;
+    return domain == AF_INET6
+               ? setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &yes, sizeof(yes)) == 0 &&
+                     setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &yes, sizeof(yes)) == 0
+               : setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &yes, sizeof(yes)) == 0;
+}
+
+static void listen_at(int fd, int32_t role)
+{
+    struct listener *l = TC_PUSH(relay.listeners, relay.listener_count);
+    int flags = fcntl(fd, F_GETFL);
+    if (!l || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+        give_up();
+    *l = (struct listener){.fd = fd, .role = role};
+    if (is_packets(l) && !watch_packets(fd))
+        give_up();
+}
+
+/* What has come already is taken. */
+static void finish(void)
+{
+    for (size_t i = 0; i < relay.listener_count; i++) {
+        while (!is_packets(&relay.listeners[i]) && take_connection(&relay.listeners[i]))
+            ;
+        (void)close(relay.listeners[i].fd);
+    }
+    relay.listener_count = 0;
+    relay.lines.leaving = true;
+    tc_strands_push(&relay.lines);
+}
+
+/* The entries are for the proxy outside, and come there another way. */
+static void hear_supervisor(void)
+{
+    struct tc_egress_message m;
+    int fds[TC_EGRESS_LISTENERS_MAX];
+    size_t count = 0;
+    ssize_t n = tc_recv(TC_EGRESS_CONTROL, &m, sizeof(m), fds, TC_EGRESS_LISTENERS_MAX, &count,
+                        NULL, NULL, false);
+    if (n < 0 && errno == EAGAIN)
+        return;
+    if (n != (ssize_t)sizeof(m))
+        give_up();
+    if (m.kind == TC_EGRESS_LISTEN)
+        for (size_t i = 0; i < count; i++)
+            listen_at(fds[i], m.role[i]);
+    else
+        tc_close_all(fds, count);
+    if (m.kind == TC_EGRESS_FINISH)
+        finish();
+}
+
+/* ---- its life ------------------------------------------------------------------------------- */
+
+enum { CONTROL, FIXED };
+
+static size_t ask(struct pollfd *p)
+{
+    size_t count = FIXED;
+    p[CONTROL] = (struct pollfd){.fd = TC_EGRESS_CONTROL, .events = POLLIN};
+    relay.asked = relay.listener_count;
+    for (size_t i = 0; i < relay.asked; i++) {
+        bool takes = is_packets(&relay.listeners[i]) || has_room();
+        p[count++] = (struct pollfd){.fd = takes ? relay.listeners[i].fd : -1, .events = POLLIN};
+    }
+    return count + tc_strands_ask(&relay.lines, p + count);
+}
+
+static void answer_listener(size_t number)
+{
+    bool packets = is_packets(&relay.listeners[number]);
+    bool more = true;
+    for (int i = 0; i < BURST && more; i++)
+        more = packets ? take_datagram(number) : take_connection(&relay.listeners[number]);
+}
+
+static void turn(struct pollfd *p)
+{
+    size_t count = ask(p);
+    if (poll(p, count, LOOK_MS) < 0)
+        return;
+    for (size_t i = 0; i < relay.asked; i++)
+        if (p[FIXED + i].revents)
+            answer_listener(i);
+    size_t before = FIXED + relay.asked;
+    if (tc_strands_answer(&relay.lines, p + before, count - before) || relay.lines.ended)
+        give_up();
+    if (p[CONTROL].revents)
+        hear_supervisor();
+    end_silent();
+}
+
+/* A connection and a granted port have one each. */
+static void open_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        give_up();
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void open_relay(void)
+{
+    open_files();
+    void *at =
+        mmap(NULL, sizeof(*relay.said), PROT_READ | PROT_WRITE, MAP_SHARED, TC_EGRESS_SHARED, 0);
+    int port = open(TC_GUEST_NET_PORT, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (at == MAP_FAILED || port < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+        !tc_strands_init(&relay.lines, port, true))
+        give_up();
+    relay.said = at;
+    relay.lines.came = take_authority;
+    relay.lines.datagram = send_datagram;
+    ask_authority();
+}
+
+_Noreturn void tc_guest_relay(void)
+{
+    enum { LISTENERS_MAX = 4200 };
+    static struct pollfd polls[FIXED + LISTENERS_MAX + TC_STRANDS_WAITS];
+    (void)signal(SIGPIPE, SIG_IGN);
+    open_relay();
+    while (relay.listener_count <= LISTENERS_MAX) {
+        turn(polls);
+        if (relay.lines.leaving && !relay.lines.mux.used &&
+            relay.lines.mux.out.len == relay.lines.mux.sent) {
+            say(TC_EGRESS_DONE);
+            _exit(0);
+        }
+    }
+    give_up();
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What stands in the guest where a cage's egress proxy stands: the first program under the proxy's
+ * name, started by the guest's engine and spoken to as egress.h says. It decides nothing and knows
+ * no entry and no secret: each connection that arrives at the cage's listeners goes on by the
+ * machine's second serial port to the host, with the address at which it arrived. There it is made
+ * again, to the same address, and meets the proxy. */
+#ifndef TC_GUEST_RELAY_H
+#define TC_GUEST_RELAY_H
+
+/* Until its supervisor ends it. */
+_Noreturn void tc_guest_relay(void);
+
+#endif
