@@ -276,8 +276,6 @@ int main(int argc, char **argv)
         tc_inner_main(argc, argv); /* the first program of a container in here */
     if (argc > 0 && strcmp(argv[0], &TC_GUEST_RELAY[1]) == 0)
         tc_guest_relay();
-    if (argc > 0 && strcmp(argv[0], TC_GUEST_RELAY + 1) == 0)
-        tc_guest_relay();
     if (getpid() != 1) {
         (void)fprintf(stderr, TC_GUEST_LAST_WORD "the first program of a virtual machine, and "
                                                  "nothing to start by hand\n");
