@@ -127,7 +127,7 @@ INSPECTED = """network = [{ host = "ok.example", port = 80, methods = ["GET"], p
 secrets.TOKEN = { from = "env:KEY", hosts = ["http://ok.example:80"], header = "Authorization: Bearer {secret}" }"""
 before = len(WORLD.requests)
 answer = scene.call("busybox wget -q -O - http://ok.example/v1/x | busybox tr -d '\\n'; busybox wget -q -O - http://ok.example/v2 2>&1;"
-                    f"busybox env; busybox cat /proc/self/environ; busybox grep -r {SECRET[:-1]} /etc /tmp /proc/self/environ; busybox tail -n 3 /etc/toolcage-ca.pem", more=INSPECTED)
+                    f"busybox env; busybox tr '\\0' '\\n' </proc/self/environ; busybox grep -r {SECRET[:-1]} /etc /tmp /proc/self/environ; busybox tail -n 3 /etc/toolcage-ca.pem", more=INSPECTED)
 text = answer.json.get("stdout", {}).get("text", "")
 check(any(f"Bearer {SECRET}" in request for request in WORLD.requests[before:]), "a secret is in the request that leaves", (WORLD.requests[before:], answer))
 check("GET /v1/x" in text and SECRET not in text and SECRET not in answer.out, "and in nothing that the guest sees, not even in what the server repeats", text)
