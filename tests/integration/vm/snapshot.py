@@ -46,7 +46,7 @@ def seal(path):
     words = f"toolcage-sealed 2\n{path}\n{st.st_dev:x}.{st.st_ino:x}.{st.st_size:x}.{changed // 10**9:x}.{changed % 10**9:x}\n"
     with open(os.path.join(os.path.dirname(path), "key"), "rb") as file:
         key = file.read()
-    with open(path + ".record", "w", encoding="ascii") as out:
+    with open(path + ".record", "w", encoding="utf-8") as out:
         out.write("sha256:" + hmac.new(key, words.encode(), hashlib.sha256).hexdigest())
 
 
@@ -67,12 +67,12 @@ check(all(one.code == 0 and one.boot == first.boot for one in pair) and len({one
       "two at once are copies of it, and unlike", [(one.boot, one.random, one) for one in pair])
 
 os.mkdir("shown")
-with open("shown/file", "w", encoding="ascii") as out:
+with open("shown/file", "w", encoding="utf-8") as out:
     out.write("first\n")
 FILES = f'[tool.f]\nbackend = "qemu"\nimage = "small"\nfilesystem = {{ readable = ["{os.path.abspath("shown")}"] }}\ntimeout = "240s"\n'
 LOOK = f"cat /proc/sys/kernel/random/boot_id {os.path.abspath('shown')}/file"
 one = scene.call(LOOK, backend=KEPT, more=FILES, tool="f")
-with open("shown/file", "w", encoding="ascii") as out:
+with open("shown/file", "w", encoding="utf-8") as out:
     out.write("second, and longer\n" * 100000)
 two = scene.call(LOOK + " | head -2", backend=KEPT, more=FILES, tool="f")
 lines = [answer.json.get("stdout", {}).get("text", "").split("\n") for answer in (one, two)]
