@@ -93,8 +93,7 @@ class Engine:
         if not self.waiting():
             answer = self.call(rules, *(command or ("/bin/true",)), **more)
             check(answer["status"] == "ok", "a call that leaves a container", answer)
-        until(self.alone, 20)
-        return self.alone()
+        return until(self.alone, 20)
 
     def alone(self):
         """The only container, if it waits; each look is at another moment."""
@@ -211,10 +210,10 @@ def claimed_once(s):
         answers = [call.wait() for call in calls]
         statuses += [(answer["status"], text(answer).split()[1:]) for answer in answers]
         seen.append(len({text(answer).split()[0] for answer in answers}))
-        until(lambda: len(engine.waiting()) == len(engine.inits()) == 3, 20)
+        waits = until(lambda: len(engine.waiting()) == len(engine.inits()) == 3, 20)
     check(statuses == [("ok", ["alone"])] * 20, "calls at once", statuses)
     check(seen == [5] * 4, "no two are in one container", seen)
-    check(len(engine.waiting()) == 3, "as many wait as the policy says", engine.waiting())
+    check(waits, "as many wait as the policy says", engine.waiting())
     check(engine.close(), "what waits ends with the engine")
 
 
@@ -250,17 +249,15 @@ def a_changed_image(s):
     engine, rules = Engine(), policy(s, 'filesystem = "none"', image=f'image = "{s.path("image")}"')
     motd = ("/bin/busybox", "cat", "/etc/motd")
     engine.call(rules, *motd)
-    until(engine.waiting, 20)
-    waits = engine.waiting()
+    waits = until(engine.alone, 20)
     call = text(engine.call(rules, *motd))
-    check(call == "of image one\n" and waits and until(lambda: not set(waits) & set(engine.inits())), "a call in an image takes what waits", (call, waits))
-    until(engine.waiting, 20)
-    old = engine.waiting()
+    check(call == "of image one\n" and waits and until(lambda: waits not in engine.inits()), "a call in an image takes what waits", (call, waits))
+    old = until(engine.alone, 20)
     os.rename(s.path("image"), s.path("one"))
     os.rename(s.path("two"), s.path("image"))
     call = text(engine.call(rules, *motd))
     check(call == "of image two\n", "with another image in its place it does not", call)
-    check(bool(old) and until(lambda: not set(old) & set(engine.inits())), "and what waited with the old one goes", (old, engine.inits()))
+    check(old and until(lambda: old not in engine.inits()), "and what waited with the old one goes", (old, engine.inits()))
     check(engine.close(), "what waits ends with the engine")
 
 

@@ -254,12 +254,14 @@ def finish(process):
 
 
 def until(condition, seconds=10):
+    """What it came to by the look that found it; another look might find something else."""
     deadline = time.monotonic() + seconds * PATIENCE
     while time.monotonic() < deadline:
-        if condition():
-            return True
+        found = condition()
+        if found:
+            return found
         time.sleep(0.02)
-    return bool(condition())
+    return condition()
 
 
 def end(process, number=signal.SIGKILL):
