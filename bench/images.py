@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -59,7 +60,8 @@ def policies(image, place):
                        "runsc": 'backend = "gvisor"\n'}.items():
         if shutil.which(name, path=PATH):
             path = pathlib.Path(place, f"{name}.toml")
-            path.write_text(f'[tool.t]\nimage = "{image}"\nmemory = {{ max = "512MiB", by = "any" }}\ntimeout = "120s"\n{text}', encoding="utf-8")
+            # no control group may be there, and Node.js reserves many addresses
+            path.write_text(f'[tool.t]\nimage = "{image}"\nmemory = {{ max = "64GiB", by = "any" }}\ntimeout = "120s"\n{text}', encoding="utf-8")
             yield name, path
 
 
@@ -169,6 +171,7 @@ def say(times, rounds):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # engines that were started end
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--image", default="default")
