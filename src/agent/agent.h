@@ -56,7 +56,7 @@ struct tc_agent {
     char message[512], hint[160]; /* why it ended */
 };
 
-/* Ends the run: fills code, message and hint, and returns false. */
+/* end.c: ends the run: fills code, message and hint, and returns false. */
 bool tc_agent_fail(struct tc_agent *agent, enum tc_agent_code code, const char *hint,
                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 const char *tc_agent_word(enum tc_agent_code code);

@@ -70,6 +70,7 @@ struct tc_lint {
 extern const struct tc_lint_rule tc_lint_rules[]; /* ends with a row whose id is NULL */
 const struct tc_lint_rule *tc_lint_rule_find(const char *id, size_t len);
 
+/* ---- lint_findings.c ---- */
 /* A finding of the rule whose turn it is: about `key` of `spec` (NULL: the key is whole by itself),
  * on that line, where the caret stands below `needle` if the line holds it (NULL: its first word).
  */

@@ -30,7 +30,7 @@ struct tc_wasm_order {
 
 /* Says what is wrong with the subject, and that is the program's end. */
 _Noreturn void tc_wasm_fail(const char *subject, const char *fmt, ...) TC_PRINTF(2, 3);
-/* main.c: more words of the order. False: they are none. */
+/* words.c: more words of the order. False: they are none. */
 bool tc_wasm_read_words(struct tc_wasm_order *order, char **words);
 /* ahead.c: waits for the call: its words, streams and root, and a wall around them. Everything
  * before it was done without knowing of any. */

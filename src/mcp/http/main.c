@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "mcp/handed.h"
@@ -33,13 +32,6 @@ struct program {
     struct pollfd *fds;
     size_t fds_size;
 };
-
-int64_t tc_web_now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static int complain(const char *what, const char *hint)
 {

@@ -90,8 +90,6 @@ struct tc_web {
     size_t wire_count, client_count, held;
 };
 
-int64_t tc_web_now_ms(void);
-
 /* admit.c: is this request one that may be heard? The head's lines, each at most once. */
 struct tc_heads {
     const char *host, *origin, *authorization, *type, *length, *session, *version, *method, *name;
@@ -111,6 +109,7 @@ bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char
               const char *method, enum tc_route *ret_route, struct tc_refusal *ret);
 
 /* wires.c */
+int64_t tc_web_now_ms(void);
 void tc_wire_notify(void *web, struct MHD_Connection *connection, void **context,
                     enum MHD_ConnectionNotificationCode code);
 /* Ends those whose time is over. */

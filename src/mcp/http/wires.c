@@ -5,8 +5,16 @@
  * and then would stay for ever. */
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "mcp/http/web.h"
+
+int64_t tc_web_now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 /* The library finds its end, and says that it is closed. */
 static void hang_up(struct tc_http_wire *wire)
