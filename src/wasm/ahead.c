@@ -136,7 +136,8 @@ bool tc_wasm_answer(struct tc_wasm_order *order, int code)
     served++;
     (void)getrusage(RUSAGE_SELF, &u);
     const struct tc_handed_end end = {.code = code,
-                                      .last = is_left_over() || served >= order->calls ||
+                                      .last = order->only || is_left_over() ||
+                                              served >= order->calls ||
                                               u.ru_maxrss > BYTES_MAX / 1024,
                                       .cpu_us = spent_us() - begun_us,
                                       .bytes = (int64_t)u.ru_maxrss * 1024};

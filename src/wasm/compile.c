@@ -13,26 +13,38 @@
 
 static struct tc_wasm api;
 
-static struct wasmtime_module *compile(const struct tc_wasm_order *order)
+static void load(const struct tc_wasm_order *order)
 {
     const char *lack = tc_wasm_load(order->engine, &api);
     if (lack)
         tc_wasm_fail(order->engine, "%s", lack);
+}
+
+static struct wasmtime_module *compile(const struct tc_wasm_order *order)
+{
     struct wasm_engine *engine = tc_wasm_engine(&api, false, order->fuel > 0);
     if (!engine)
         tc_wasm_fail(order->engine, "it does not start: out of memory");
     return tc_wasm_module(&api, engine, order);
 }
 
+void tc_wasm_print_code(const struct tc_wasm *of, const char *module, struct wasmtime_error *error,
+                        const struct wasm_bytes *code)
+{
+    if (error)
+        tc_wasm_fail(module, "%s", tc_wasm_said(of, error, NULL));
+    if (tc_write_all(STDOUT_FILENO, code->data, code->size) < 0)
+        tc_wasm_fail(module, "%s", strerror(errno));
+}
+
 int tc_wasm_compile(struct tc_wasm_order *order)
 {
     struct wasm_bytes code = {0};
-    const struct wasmtime_module *module = compile(order);
-    struct wasmtime_error *error = api.wasmtime_module_serialize(module, &code);
-    if (error)
-        tc_wasm_fail(order->module, "%s", tc_wasm_said(&api, error, NULL));
-    if (tc_write_all(STDOUT_FILENO, code.data, code.size) < 0)
-        tc_wasm_fail(order->module, "%s", strerror(errno));
+    load(order);
+    if (tc_wasm_is_component(order->module))
+        return tc_wasm_compile_component(&api, order);
+    struct wasmtime_error *error = api.wasmtime_module_serialize(compile(order), &code);
+    tc_wasm_print_code(&api, order->module, error, &code);
     return 0;
 }
 
@@ -47,12 +59,9 @@ static bool provided(const struct wasm_bytes *module, const struct wasm_bytes *n
 int tc_wasm_inspect(struct tc_wasm_order *order)
 {
     struct wasm_imports imports = {0};
-    if (tc_wasm_is_component(order->module)) {
-        const char *lack = tc_wasm_load(order->engine, &api);
-        if (lack)
-            tc_wasm_fail(order->engine, "%s", lack);
+    load(order);
+    if (tc_wasm_is_component(order->module))
         return tc_wasm_inspect_component(&api, order);
-    }
     struct wasmtime_module *module = compile(order);
     int lacking = 0;
     api.wasmtime_module_imports(module, &imports);

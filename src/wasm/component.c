@@ -2,9 +2,9 @@
  * Copyright The toolcage authors
  *
  * Components (WASI preview 2): what we use of Wasmtime's interface for them, and one call. The
- * system that a component sees is the engine's own. It opens paths itself, so this process's cage,
- * which was made for the call and shows its paths, is what bounds them; within it the component is
- * handed the granted directories and nothing else. */
+ * system that a component sees is the engine's own. It opens paths itself, so what bounds them is
+ * the cage that was made for the call, or the root and the wall that came with it; within that the
+ * component is handed the granted directories and nothing else. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -51,6 +51,10 @@ typedef ptrdiff_t component_write(void *data, const unsigned char *bytes, size_t
 #define COMPONENT_API(X)                                                                           \
     X(struct wasmtime_error *, wasmtime_component_new,                                             \
       (const struct wasm_engine *, const uint8_t *, size_t, struct component **))                  \
+    X(struct wasmtime_error *, wasmtime_component_serialize,                                       \
+      (const struct component *, struct wasm_bytes *))                                             \
+    X(struct wasmtime_error *, wasmtime_component_deserialize,                                     \
+      (const struct wasm_engine *, const uint8_t *, size_t, struct component **))                  \
     X(struct component_type *, wasmtime_component_type, (const struct component *))                \
     X(size_t, wasmtime_component_type_import_count,                                                \
       (const struct component_type *, const struct wasm_engine *))                                 \
@@ -95,6 +99,7 @@ static struct {
 #undef MEMBER
 } own;
 static const struct tc_wasm *api;
+static struct wasm_engine *engine;
 
 /* Of one call; a component is made of several modules. */
 enum { INSTANCES = 64, TABLES = 64, MEMORIES = 8 };
@@ -109,19 +114,35 @@ static void load(const struct tc_wasm *loaded, const char *path)
         tc_wasm_fail(path, "it has no " #name ": not Wasmtime " TC_WASM_VERSION);
     COMPONENT_API(GET)
 #undef GET
+    engine = tc_wasm_engine(api, false, false);
+    if (!engine)
+        tc_wasm_fail(path, "it does not start: out of memory");
 }
 
-static struct component *compile(struct wasm_engine *engine, const struct tc_wasm_order *order)
+static struct component *compile(const struct tc_wasm_order *order)
 {
     _autofree_ char *bytes = NULL;
     size_t size;
     struct component *component = NULL;
-    tc_wasm_read_any(order->module, order->digest, &bytes, &size);
+    tc_wasm_read(order->module, order->digest, &bytes, &size);
     struct wasmtime_error *error =
         own.wasmtime_component_new(engine, (const uint8_t *)bytes, size, &component);
     if (error)
         tc_wasm_fail(order->module, "not a component that can be run: %s",
                      tc_wasm_said(api, error, NULL));
+    return component;
+}
+
+static struct component *load_compiled(const struct tc_wasm_order *order)
+{
+    _autofree_ char *bytes = NULL;
+    size_t size;
+    struct component *component = NULL;
+    tc_wasm_read_code(order, &bytes, &size);
+    struct wasmtime_error *error =
+        own.wasmtime_component_deserialize(engine, (const uint8_t *)bytes, size, &component);
+    if (error)
+        tc_wasm_fail(order->code, "%s", tc_wasm_said(api, error, NULL));
     return component;
 }
 
@@ -141,8 +162,7 @@ static bool provided(const char *name, size_t length)
 
 typedef void import_visit(const char *name, size_t length, bool there);
 
-static void visit_imports(const struct component *component, const struct wasm_engine *engine,
-                          import_visit *visit)
+static void visit_imports(const struct component *component, import_visit *visit)
 {
     const struct component_type *type = own.wasmtime_component_type(component);
     size_t count = own.wasmtime_component_type_import_count(type, engine);
@@ -170,16 +190,26 @@ static void check(struct wasmtime_error *error, const char *subject)
         tc_wasm_fail(subject, "%s", tc_wasm_said(api, error, NULL));
 }
 
-static void open_directory(struct wasi_config *config, const char *path, const char *name,
+/* The engine takes directories by paths of this process: those of a root that is attached nowhere
+ * begin at its descriptor. */
+static char *place_of(int root, const char *path)
+{
+    return root < 0 ? strdup(path) : tc_format("/proc/self/fd/%d%s", root, path);
+}
+
+static void open_directory(struct wasi_config *config, int root, const char *path, const char *name,
                            bool writable)
 {
-    struct stat st;
-    if (stat(path, &st) < 0 && errno == ENOENT)
+    struct stat st = {0};
+    _autofree_ char *place = place_of(root, path);
+    if (!place || (stat(place, &st) < 0 && errno != ENOENT))
+        tc_wasm_fail(path, "%s", strerror(errno));
+    if (!st.st_mode)
         return;
     if (!S_ISDIR(st.st_mode))
         tc_wasm_fail(path, "a component is handed directories, and this is a file: grant the "
                            "directory that it is in");
-    if (!own.wasi_config_preopen_dir(config, path, name, writable))
+    if (!own.wasi_config_preopen_dir(config, place, name, writable))
         tc_wasm_fail(path, "it cannot be opened");
 }
 
@@ -194,15 +224,15 @@ static const char *holder(const struct tc_strv *paths, const char *path, const c
 
 static void open_directories(struct wasi_config *config, const struct tc_wasm_order *order)
 {
-    _autofree_ char *here = getcwd(NULL, 0);
+    _autofree_ char *here = order->here ? strdup(order->here) : getcwd(NULL, 0);
     const char *read = here ? holder(&order->read, here, NULL) : NULL;
     const char *best = here ? holder(&order->write, here, read) : NULL;
     for (size_t i = 0; i < order->read.count; i++)
-        open_directory(config, order->read.items[i], order->read.items[i], false);
+        open_directory(config, order->root, order->read.items[i], order->read.items[i], false);
     for (size_t i = 0; i < order->write.count; i++)
-        open_directory(config, order->write.items[i], order->write.items[i], true);
+        open_directory(config, order->root, order->write.items[i], order->write.items[i], true);
     if (best)
-        open_directory(config, here, ".", best != read);
+        open_directory(config, order->root, here, ".", best != read);
 }
 
 static void set_environment(struct wasi_config *config, const struct tc_strv *env)
@@ -247,7 +277,6 @@ static struct wasi_config *configure(const struct tc_wasm_order *order)
 
 /* The interface that a program exports, whatever its minor version. */
 static struct component_export *find_run(const struct component *component,
-                                         struct wasm_engine *engine,
                                          const struct component_instance *instance,
                                          struct wasmtime_context *context)
 {
@@ -290,26 +319,20 @@ static void refuse_what_it_cannot_have(const struct tc_wasm_order *order, const 
     if (order->watched)
         tc_wasm_fail(name, "it is a component, and what the engine refuses it nobody is told: "
                            "denials = \"calls\"");
-    if (order->ahead)
-        tc_wasm_fail(name, "it is a component, which starts with its call");
 }
 
-int tc_wasm_run_component(const struct tc_wasm *loaded, const struct tc_wasm_order *order)
+static const char *name_of(const struct tc_wasm_order *order)
 {
-    const char *name = order->args.count ? order->args.items[0] : order->module;
+    return order->args.count ? order->args.items[0] : order->module;
+}
+
+static int run_call(const struct component_linker *linker, const struct component *component,
+                    const struct tc_wasm_order *order)
+{
+    const char *name = name_of(order);
     struct component_instance instance;
     struct component_func function;
     struct component_value answer = {0};
-    refuse_what_it_cannot_have(order, name);
-    load(loaded, order->engine);
-    (void)signal(SIGPIPE, SIG_IGN);
-    struct wasm_engine *engine = tc_wasm_engine(api, false, false);
-    if (!engine)
-        tc_wasm_fail(order->engine, "it does not start: out of memory");
-    const struct component *component = compile(engine, order);
-    visit_imports(component, engine, refuse_lacking);
-    struct component_linker *linker = own.wasmtime_component_linker_new(engine);
-    check(own.wasmtime_component_linker_add_wasip2(linker), name);
     struct wasmtime_store *store = api->wasmtime_store_new(engine, NULL, NULL);
     struct wasmtime_context *context = api->wasmtime_store_context(store);
     api->wasmtime_store_limiter(store, order->memory ? order->memory : -1, TC_WASM_TABLE_ELEMENTS,
@@ -317,11 +340,43 @@ int tc_wasm_run_component(const struct tc_wasm *loaded, const struct tc_wasm_ord
     check(own.wasmtime_context_set_wasi(context, configure(order)), name);
     tc_wasm_watch_time(api, engine, store, order->cpu_time);
     check(own.wasmtime_component_linker_instantiate(linker, context, component, &instance), name);
-    const struct component_export *run = find_run(component, engine, &instance, context);
+    const struct component_export *run = find_run(component, &instance, context);
     if (!run || !own.wasmtime_component_instance_get_func(&instance, context, run, &function))
         tc_wasm_fail(name, "it exports no wasi:cli/run: it is not a program");
     return ended(own.wasmtime_component_func_call(&function, context, NULL, 0, &answer, 1),
                  &answer);
+}
+
+/* What is the same for every call comes first, and starts no thread: the wall that comes with a
+ * call is put around this one and those after it. The engine reads ahead of the component, for the
+ * whole process, so another call might get some of this one's input: there is none. */
+void tc_wasm_run_component(const struct tc_wasm *loaded, struct tc_wasm_order *order)
+{
+    refuse_what_it_cannot_have(order, name_of(order));
+    load(loaded, order->engine);
+    (void)signal(SIGPIPE, SIG_IGN);
+    const struct component *component = order->code ? load_compiled(order) : compile(order);
+    visit_imports(component, refuse_lacking);
+    struct component_linker *linker = own.wasmtime_component_linker_new(engine);
+    check(own.wasmtime_component_linker_add_wasip2(linker), name_of(order));
+    order->only = true;
+    tc_wasm_await(order);
+    int code = run_call(linker, component, order);
+    (void)tc_wasm_answer(order, code);
+    (void)fflush(stderr);
+    _exit(code);
+}
+
+/* ---- compiling one ---- */
+
+int tc_wasm_compile_component(const struct tc_wasm *loaded, const struct tc_wasm_order *order)
+{
+    struct wasm_bytes code = {0};
+    refuse_what_it_cannot_have(order, order->module);
+    load(loaded, order->engine);
+    struct wasmtime_error *error = own.wasmtime_component_serialize(compile(order), &code);
+    tc_wasm_print_code(api, order->module, error, &code);
+    return 0;
 }
 
 /* ---- looking at one ---- */
@@ -337,9 +392,6 @@ static void list_import(const char *name, size_t length, bool there)
 int tc_wasm_inspect_component(const struct tc_wasm *loaded, const struct tc_wasm_order *order)
 {
     load(loaded, order->engine);
-    struct wasm_engine *engine = tc_wasm_engine(api, false, false);
-    if (!engine)
-        tc_wasm_fail(order->engine, "it does not start: out of memory");
-    visit_imports(compile(engine, order), engine, list_import);
+    visit_imports(compile(order), list_import);
     return lacking;
 }

@@ -198,6 +198,10 @@ static struct edge_ast *read_module(const struct edge_config *config,
     _autofree_ char *bytes = NULL;
     size_t size;
     struct edge_ast *module = NULL;
+    if (tc_wasm_is_component(order->module))
+        tc_wasm_fail(order->module, "it is a component (WASI preview 2), which only calls of "
+                                    "backend = \"wasm\" run: build it for the target "
+                                    "wasm32-wasip1");
     tc_wasm_read(order->module, order->digest, &bytes, &size);
     struct edge_result r = api.LoaderParseFromBuffer(api.LoaderCreate(config), &module,
                                                      (const uint8_t *)bytes, (uint32_t)size);

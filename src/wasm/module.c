@@ -61,45 +61,33 @@ static void read_known(const char *path, const char *digest, const char *mark, c
 }
 
 /* The same first word as a module's; then a version, and the layer 1. */
-static bool is_component(const char *bytes, size_t size)
-{
-    static const char word[] = {'\0', 'a', 's', 'm'}, layer[] = {1, 0};
-    enum { LAYER = 6 };
-    return size >= LAYER + sizeof(layer) && memcmp(bytes, word, sizeof(word)) == 0 &&
-           memcmp(bytes + LAYER, layer, sizeof(layer)) == 0;
-}
-
 bool tc_wasm_is_component(const char *path)
 {
-    char head[8] = {0};
+    static const char word[] = {'\0', 'a', 's', 'm'}, layer[] = {1, 0};
+    enum { LAYER = 6, HEAD = 8 };
+    char head[HEAD] = {0};
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    return fd >= 0 && read(fd, head, sizeof(head)) == sizeof(head) &&
-           is_component(head, sizeof(head));
-}
-
-void tc_wasm_read_any(const char *path, const char *digest, char **ret, size_t *ret_size)
-{
-    read_known(path, digest, NULL, ret, ret_size);
+    return fd >= 0 && read(fd, head, HEAD) == HEAD && memcmp(head, word, sizeof(word)) == 0 &&
+           memcmp(head + LAYER, layer, sizeof(layer)) == 0;
 }
 
 void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_size)
 {
     read_known(path, digest, NULL, ret, ret_size);
-    if (is_component(*ret, *ret_size))
-        tc_wasm_fail(path, "it is a component (WASI preview 2), which only calls of backend = "
-                           "\"wasm\" run, and none is compiled ahead: build it for the target "
-                           "wasm32-wasip1 for that");
 }
 
-/* Compiled code is trusted as our own is: it is loaded only as what its digest says, which comes
- * from outside, or in the state in which that was read. */
+void tc_wasm_read_code(const struct tc_wasm_order *order, char **ret, size_t *ret_size)
+{
+    read_known(order->code, order->code_digest, order->code_mark, ret, ret_size);
+}
+
 static struct wasmtime_module *load(const struct tc_wasm *api, struct wasm_engine *engine,
                                     const struct tc_wasm_order *order)
 {
     _autofree_ char *bytes = NULL;
     size_t size;
     struct wasmtime_module *module = NULL;
-    read_known(order->code, order->code_digest, order->code_mark, &bytes, &size);
+    tc_wasm_read_code(order, &bytes, &size);
     struct wasmtime_error *error =
         api->wasmtime_module_deserialize(engine, (const uint8_t *)bytes, size, &module);
     if (error)

@@ -157,11 +157,8 @@ int tc_wasm_run(struct tc_wasm_order *order)
     if (lack)
         tc_wasm_fail(order->engine, "%s", lack);
     api = &loaded;
-    if (!order->code && tc_wasm_is_component(order->module)) {
-        int code = tc_wasm_run_component(api, order);
-        (void)fflush(stderr);
-        _exit(code);
-    }
+    if (tc_wasm_is_component(order->module))
+        tc_wasm_run_component(api, order);
     struct wasm_engine *engine = tc_wasm_engine(api, order->calls > 1, order->fuel > 0);
     if (!engine)
         tc_wasm_fail(order->engine, "it does not start: out of memory");

