@@ -456,7 +456,9 @@ static int bootstrap(const struct tc_import *how, const struct tc_build *build,
     const struct tc_run run = {.argv = (const char *const *)argv.items,
                                .env = env,
                                .seconds = 7200,
-                               .hint = "apt-get install mmdebstrap"};
+                               .hint = "apt-get install mmdebstrap",
+                               .failed = "what it said is above; for a release file that is "
+                                         "expired: --apt-option Acquire::Check-Valid-Until=false"};
     int r = tc_run(&run, err);
     return r < 0 ? r : import_built(&dated, offer, ret, err);
 }

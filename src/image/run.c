@@ -142,7 +142,8 @@ int tc_run(const struct tc_run *run, struct toolcage_error **err)
                     "was ended; it had not finished after seconds:", run->seconds);
     if (WIFSIGNALED(status))
         return fail(name, "what it said is above", err, "ended by signal", WTERMSIG(status));
-    return WEXITSTATUS(status) ? fail(name, "what it said is above", err, "failed with exit code",
-                                      WEXITSTATUS(status))
-                               : 0;
+    if (WEXITSTATUS(status))
+        return fail(name, run->failed ? run->failed : "what it said is above", err,
+                    "failed with exit code", WEXITSTATUS(status));
+    return 0;
 }

@@ -14,6 +14,7 @@ struct tc_run {
     const char *const *env;  /* NAME=VALUE beside what is always there; NULL: none */
     int seconds;
     const char *hint;      /* where it is not installed */
+    const char *failed;    /* where it ended with an error; NULL: that what it said is above */
     struct tc_buf *output; /* gets standard output; NULL: that goes where errors go */
 };
 
