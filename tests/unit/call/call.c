@@ -664,6 +664,9 @@ static void doctor_and_clean(void **state)
     assert_string_equal(json_string_value(json_object_get(row, "mechanism")), "a \"wall\"");
     json_decref(root);
     free(json);
+    /* What a killed install left on this machine is removed and counted as well, the first time. */
+    assert_int_equal(tc_engine_clean(s.engine, &removed, NULL), 0);
+    assert_true(removed >= 7);
     assert_int_equal(tc_engine_clean(s.engine, &removed, NULL), 0);
     assert_int_equal(removed, 7);
     strike(&s);
