@@ -247,6 +247,8 @@ int main(int argc, char **argv)
         {.name = "module, worker for many calls", .once = reused},
         {.name = "file_edit, worker for one call", .once = edit},
         {.name = "file_edit, worker for many calls", .once = edit_reused},
+        {.name = "a line of JavaScript", .once = js},
+        {.name = "a line of Python", .once = python},
         {.name = "the bare engine in a loop", .once = loop_once},
     };
     enum { COUNT = sizeof(turns) / sizeof(turns[0]) };

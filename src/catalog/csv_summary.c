@@ -7,15 +7,15 @@
 
 #include <math.h>
 
-enum { DISTINCT_MAX = 1000, SHOWN = 80 };
+enum { DISTINCT_MAX = 1000, PLACES = 2048, SHOWN = 80 };
 
 struct column {
     struct text name;
     size_t filled, empty, numbers;
     double least, most, sum;
     struct text first, last; /* of texts, by their bytes */
-    struct text *distinct;
-    size_t distinct_count; /* DISTINCT_MAX: that many or more */
+    struct text *distinct;   /* PLACES of them, each where its bytes say, or behind that */
+    size_t distinct_count;   /* DISTINCT_MAX: that many or more */
 };
 
 struct reader {
@@ -55,15 +55,35 @@ static bool is_number(const struct text *value, double *ret)
     return value->len && !*end && isfinite(*ret) && !strpbrk(value->at, "xXnN");
 }
 
+/* In place of what was kept there. */
+static void keep(struct text *place, const struct text *value)
+{
+    free(place->at);
+    *place = (struct text){0};
+    append(place, value->at, value->len);
+}
+
+/* FNV-1a. */
+static size_t place_of(const struct text *value)
+{
+    uint32_t sum = 2166136261;
+    for (size_t i = 0; i < value->len; i++)
+        sum = (sum ^ (unsigned char)value->at[i]) * 16777619;
+    return sum % PLACES;
+}
+
 static void count_distinct(struct column *c, const struct text *value)
 {
-    for (size_t i = 0; i < c->distinct_count; i++)
-        if (strcmp(c->distinct[i].at, value->at) == 0)
-            return;
-    if (c->distinct_count == DISTINCT_MAX)
+    size_t at = place_of(value);
+    if (!c->distinct)
+        c->distinct =
+            memset(take(NULL, PLACES * sizeof(*c->distinct)), 0, PLACES * sizeof(*c->distinct));
+    while (c->distinct[at].at && strcmp(c->distinct[at].at, value->at) != 0)
+        at = (at + 1) % PLACES;
+    if (c->distinct[at].at)
         return;
-    c->distinct = take(c->distinct, (c->distinct_count + 1) * sizeof(*c->distinct));
-    c->distinct[c->distinct_count++] = *value;
+    keep(&c->distinct[at], value);
+    c->distinct_count++;
 }
 
 static void count(struct column *c, const struct text *value)
@@ -80,9 +100,9 @@ static void count(struct column *c, const struct text *value)
         c->numbers++;
     }
     if (!c->filled || strcmp(value->at, c->first.at) < 0)
-        c->first = *value;
+        keep(&c->first, value);
     if (!c->filled || strcmp(value->at, c->last.at) > 0)
-        c->last = *value;
+        keep(&c->last, value);
     c->filled++;
     if (c->distinct_count < DISTINCT_MAX)
         count_distinct(c, value);
@@ -110,6 +130,7 @@ static size_t read_record(struct reader *r)
         more = read_field(r, &value);
         if (n < column_count)
             count(&columns[n], &value);
+        free(value.at); /* a file has more of them than memory */
     }
     return n;
 }

@@ -62,7 +62,7 @@ static void insert(const struct text *file, const struct text *text)
 
 struct hunk {
     struct lines body; /* with their first column */
-    size_t line;       /* where it says that it begins, from 0 */
+    size_t line; /* where it says that it begins, from 0; of one that only adds, behind what */
 };
 
 static bool starts(const struct text *line, const char *with)
@@ -75,6 +75,15 @@ static bool starts(const struct text *line, const char *with)
 static struct text rest(const struct text *line)
 {
     return line->at[0] == '\n' ? *line : (struct text){line->at + 1, line->len - 1};
+}
+
+/* What it brings: without a line feed where the diff says so behind it. */
+static struct text added(const struct hunk *hunk, size_t i)
+{
+    struct text words = rest(&hunk->body.items[i]);
+    bool open = i + 1 < hunk->body.count && hunk->body.items[i + 1].at[0] == '\\';
+    words.len -= open && words.len && words.at[words.len - 1] == '\n';
+    return words;
 }
 
 static bool same(const struct text *a, const struct text *b)
@@ -99,6 +108,8 @@ static size_t count_old(const struct hunk *hunk)
 
 static bool fits(const struct lines *file, const struct hunk *hunk, size_t at)
 {
+    if (at > file->count)
+        return false;
     for (size_t i = 0; i < hunk->body.count; i++) {
         struct text wanted = rest(&hunk->body.items[i]);
         if (!is_old(&hunk->body.items[i]))
@@ -109,12 +120,14 @@ static bool fits(const struct lines *file, const struct hunk *hunk, size_t at)
     return true;
 }
 
-/* Where it says, else the nearest place behind what is done where it fits; that must be one. */
+/* Where it says, as far off as the one before it was; else where it fits behind what is done, which
+ * must be one place. */
 static size_t place(const struct lines *file, const struct hunk *hunk, size_t from, size_t number)
 {
-    size_t found = SIZE_MAX, count = 0, old = count_old(hunk);
-    if (hunk->line >= from && fits(file, hunk, hunk->line))
-        return hunk->line;
+    static size_t off; /* may be less than nothing */
+    size_t found = SIZE_MAX, count = 0, old = count_old(hunk), said = hunk->line + off;
+    if (said >= from && fits(file, hunk, said))
+        return said;
     for (size_t at = from; old && at + old <= file->count; at++)
         if (fits(file, hunk, at)) {
             found = at;
@@ -123,6 +136,7 @@ static size_t place(const struct lines *file, const struct hunk *hunk, size_t fr
     if (count != 1)
         fail("hunk %zu fits %s: read the file again, and make a diff with more context", number,
              count ? "in more than one place" : "nowhere");
+    off = found - hunk->line;
     return found;
 }
 
@@ -133,7 +147,7 @@ static size_t apply(const struct lines *file, const struct hunk *hunk, size_t fr
         append_line(&file->items[i]);
     for (size_t i = 0; i < hunk->body.count; i++) {
         const struct text *line = &hunk->body.items[i];
-        struct text words = rest(line);
+        struct text words = added(hunk, i);
         changed += line->at[0] == '+' || line->at[0] == '-';
         if (line->at[0] == '+')
             append_line(&words);
@@ -153,9 +167,10 @@ static size_t read_hunk(const struct lines *diff, size_t at, struct hunk *ret)
            !(starts(&diff->items[end], "--- ") && end + 1 < diff->count &&
              starts(&diff->items[end + 1], "+++ ")))
         end++;
-    *ret = (struct hunk){{diff->items + at, end - at}, line ? line - 1 : 0};
+    *ret = (struct hunk){{diff->items + at, end - at}, line};
     if (ret->body.count && ret->body.items[ret->body.count - 1].at[0] == '\n')
         ret->body.count--; /* the end of the text that it came in */
+    ret->line -= line && count_old(ret);
     return end;
 }
 

@@ -77,6 +77,23 @@ def files(s):
     check(engine.close(), "the helper ends with its engine")
 
 
+def hostile(s):
+    """What waits in a granted directory for who opens it: the engine opens it, so the root of the call has no devices, and a deadline."""
+    os.mkfifo(s.path("ws/fifo"))
+    engine = Engine(s, more='timeout = "2s"')
+    engine.one_worker()
+    answer = engine.call("a", "show", f"{s.ws}/fifo")
+    check(was_ready(answer) and answer["status"] == "timeout" and answer["usage"]["wall_ms"] < 10000, "one that waits at a pipe ends at its deadline", answer)
+    if scene.is_root():
+        os.mknod(s.path("ws/zero"), 0o20666, os.makedev(1, 5))
+        with open(s.path("ws/zero"), "rb") as device:
+            check(device.read(1) == b"\0", "a device node opens here")
+        engine.one_worker()
+        answer = engine.call("a", "show", f"{s.ws}/zero")
+        check(was_ready(answer) and answer["exit_code"] == 1 and text(answer) == "", "and not for a component", answer)
+    check(engine.close(), "the helper ends with its engine")
+
+
 def ends(s):
     engine = Engine(s, more='cpu_time = "500ms"\noutput = { limit = "64KiB", over = "truncate" }')
     for words, status, code in ((("exit", "7"), "failed", 1), (("trap",), "failed", 134), (("spin",), "limit", None)):
@@ -110,4 +127,4 @@ def never_again(s):
     check(engine.close(), "the helper ends with its engine")
 
 
-run(served, files, ends, never_again, last)
+run(served, files, hostile, ends, never_again, last)
