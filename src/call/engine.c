@@ -2,8 +2,8 @@
  * Copyright The toolcage authors
  *
  * Nothing here keeps state outside the engine object, and the object never changes after its birth
- * but for the count of references and one pointer that is set once: threads share it without a
- * lock. */
+ * but for the count of references, one pointer that is set once, and a list that only grows:
+ * threads share it without a lock. */
 #include "call/engine.h"
 
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "call/launch.h"
+#include "call/modules_known.h"
 #include "version.h"
 
 struct toolcage_engine {
@@ -26,6 +27,7 @@ struct toolcage_engine {
     pid_t pid; /* of the process that made it */
     int sock;
     _Atomic(struct tc_outcome *) probes; /* of this machine, once somebody had to know */
+    struct tc_modules_known modules;
 };
 
 int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_error **err)
@@ -38,8 +40,14 @@ int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_erro
     atomic_init(&engine->refs, 1);
     engine->pid = getpid();
     engine->sock = sock;
+    atomic_init(&engine->modules.first, NULL);
     *ret = engine;
     return 0;
+}
+
+struct tc_modules_known *tc_engine_modules(struct toolcage_engine *engine)
+{
+    return &engine->modules;
 }
 
 static int fail_system(struct toolcage_error **err, const char *what)
@@ -98,6 +106,7 @@ struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine)
             (void)shutdown(engine->sock, SHUT_RDWR);
         (void)close(engine->sock);
         probes_free(atomic_load(&engine->probes));
+        tc_modules_forget(&engine->modules);
         free(engine);
     }
     return NULL;

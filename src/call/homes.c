@@ -28,7 +28,9 @@ static bool add(struct tc_strv *homes, const char *home)
     _autofree_ char *clean = home && home[0] == '/' ? tc_path_absolute("/", home) : NULL;
     if (!home || home[0] != '/')
         return true;
-    if (!clean || (!tc_strv_has(homes, clean) && !tc_strv_add(homes, clean)))
+    if (clean && tc_strv_has(homes, clean)) /* and so is what it leads to */
+        return true;
+    if (!clean || !tc_strv_add(homes, clean))
         return false;
     _autofree_ char *real = tc_path_real(clean);
     return real ? tc_strv_has(homes, real) || tc_strv_add(homes, real) : errno != ENOMEM;

@@ -175,24 +175,20 @@ static int find_code_of_fetched(struct tc_grant *grant, const char *dir,
                : tc_fetched_uncompiled(fetched, grant->deterministic, err);
 }
 
-static int find_code(struct tc_grant *grant, const struct tc_fetched *fetched,
+static int find_code(struct tc_grant *grant, const struct tc_fetched *fetched, const char *state,
                      struct toolcage_error **err)
 {
-    _autofree_ char *state = NULL;
-    if (!tc_state_directory(&state))
-        return tc_fail_memory(err);
     _autofree_ char *dir = state ? tc_path_join(state, "wasm") : NULL;
     return fetched ? find_code_of_fetched(grant, dir, fetched, err)
                    : find_code_of_file(grant, dir, err);
 }
 
-int tc_modules_find(struct tc_grant *grant, const char *backend, int *ret_lock,
-                    struct toolcage_error **err)
+/* By looking at the files themselves. */
+static int look(struct tc_grant *grant, const char *backend, const char *state, int *ret_lock,
+                struct toolcage_error **err)
 {
     const struct tc_fetched *fetched = tc_fetched_find(grant->module);
-    int r = name_module(grant, err);
-    if (r == 0)
-        r = tc_modules_catalog(&grant->module, err);
+    int r = tc_modules_catalog(&grant->module, err);
     if (r == 0 && fetched)
         r = tc_fetched_pin(fetched, &grant->module_digest, err);
     if (r == 0)
@@ -202,5 +198,27 @@ int tc_modules_find(struct tc_grant *grant, const char *backend, int *ret_lock,
     if (is_edge(backend))
         return tc_modules_edge(&grant->module_engine, ret_lock, err);
     r = find_engine(grant->module_worker, &grant->module_engine, err);
-    return r < 0 ? r : find_code(grant, fetched, err);
+    return r < 0 ? r : find_code(grant, fetched, state, err);
+}
+
+int tc_modules_find(struct tc_modules_known *known, struct tc_grant *grant, const char *backend,
+                    int *ret_lock, struct toolcage_error **err)
+{
+    _autofree_ char *state = NULL, *module = NULL, *pin = NULL;
+    int r = name_module(grant, err);
+    if (r < 0)
+        return r;
+    bool memory = tc_state_directory(&state) && (module = strdup(grant->module)) &&
+                  (!grant->module_digest || (pin = strdup(grant->module_digest)));
+    if (!memory)
+        return tc_fail_memory(err);
+    const struct tc_module_question asked = {
+        .module = module, .pin = pin, .state = state, .deterministic = grant->deterministic};
+    bool kept = state && !grant->module_work && !is_edge(backend);
+    if (kept && tc_modules_recall(known, &asked, grant))
+        return 0;
+    r = look(grant, backend, state, ret_lock, err);
+    if (r == 0 && kept && grant->module_code)
+        tc_modules_remember(known, &asked, grant);
+    return r;
 }

@@ -8,14 +8,15 @@
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/error.h"
+#include "call/modules_known.h"
 #include "policy/grant.h"
 
 /* Does the backend of this name run modules? */
 bool tc_modules_run(const char *backend);
 /* Names in the grant the module, the program that runs it and the engine of this backend; with a
  * lock, which the caller closes after the call, where the engine stands in an image. */
-int tc_modules_find(struct tc_grant *grant, const char *backend, int *ret_lock,
-                    struct toolcage_error **err);
+int tc_modules_find(struct tc_modules_known *known, struct tc_grant *grant, const char *backend,
+                    int *ret_lock, struct toolcage_error **err);
 
 /* What the engine is and where, as JSON text; with the action "install" after the shared library at
  * `path` was taken over as it. *ret is owned. */

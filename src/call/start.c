@@ -242,7 +242,8 @@ static int find_module(struct toolcage_call *call, const char *backend, struct t
     }
     if ((call->module && !grant->module) || !fill(&grant->module_work, call->work))
         return tc_fail_memory(err);
-    return tc_modules_find(&call->grant, backend, &call->image, err);
+    return tc_modules_find(tc_engine_modules(call->engine), &call->grant, backend, &call->image,
+                           err);
 }
 
 static int go(struct toolcage_call *call, struct toolcage_error **err)

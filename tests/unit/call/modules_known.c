@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What an engine remembers of a module holds while all its files are what they were, and no longer.
+ */
+#include "call/modules_known.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/mark.h"
+#include "base/path.h"
+#include "test.h"
+
+enum { FILES = 4, SETTLED_S = 2 };
+static char dir[] = "/var/tmp/toolcage-known-XXXXXX";
+static char *paths[FILES]; /* module, worker, engine, code */
+static struct tc_modules_known known;
+
+static void put(const char *path, const char *text)
+{
+    int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0755);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    (void)close(fd);
+}
+
+static struct tc_module_question question(void)
+{
+    return (struct tc_module_question){.module = paths[0], .state = "/state"};
+}
+
+/* As it is found. */
+static void find(struct tc_grant *grant)
+{
+    struct stat st;
+    char digest[TC_DIGEST_SIZE], mark[TC_MARK_SIZE];
+    assert_int_equal(stat(paths[3], &st), 0);
+    tc_mark(&st, mark);
+    tc_digest("module", strlen("module"), digest);
+    *grant = (struct tc_grant){.module = strdup(paths[0]),
+                               .module_digest = strdup(digest),
+                               .module_worker = strdup(paths[1]),
+                               .module_engine = strdup(paths[2]),
+                               .module_code = strdup(paths[3]),
+                               .module_code_digest = strdup("sha256:code"),
+                               .module_code_mark = strdup(mark)};
+}
+
+static void remember(void)
+{
+    struct tc_grant grant;
+    struct tc_module_question asked = question();
+    find(&grant);
+    tc_modules_remember(&known, &asked, &grant);
+    tc_grant_done(&grant);
+}
+
+static bool recalls(const struct tc_module_question *asked)
+{
+    struct tc_grant grant = {.module = strdup(paths[0])};
+    bool found = tc_modules_recall(&known, asked, &grant);
+    assert_true(!found || strcmp(grant.module_worker, paths[1]) == 0);
+    assert_true(found || !grant.module_worker);
+    tc_grant_done(&grant);
+    return found;
+}
+
+static int make_files(void **state)
+{
+    assert_non_null(mkdtemp(dir));
+    static const char *const names[] = {"module", "worker", "engine", "code"};
+    for (size_t i = 0; i < FILES; i++) {
+        paths[i] = tc_path_join(dir, names[i]);
+        put(paths[i], names[i]);
+    }
+    return 0;
+}
+
+static int remove_files(void **state)
+{
+    for (size_t i = 0; i < FILES; i++) {
+        (void)unlink(paths[i]);
+        free(paths[i]);
+    }
+    tc_modules_forget(&known);
+    return rmdir(dir);
+}
+
+/* A write within the clock's step would leave the same mark. */
+static void not_what_is_new(void **state)
+{
+    struct tc_module_question asked = question();
+    remember();
+    assert_false(recalls(&asked));
+}
+
+static void what_rests(void **state)
+{
+    struct tc_module_question asked = question(), other = question();
+    (void)sleep(SETTLED_S);
+    remember();
+    assert_true(recalls(&asked));
+    other.pin = "sha256:other";
+    assert_false(recalls(&other));
+    other = question();
+    other.state = "/elsewhere";
+    assert_false(recalls(&other));
+    other = question();
+    other.deterministic = true;
+    assert_false(recalls(&other));
+}
+
+/* What was found is not what stands there by now. */
+static void not_what_came_between(void **state)
+{
+    struct tc_module_question asked = question();
+    struct tc_grant grant;
+    tc_modules_forget(&known);
+    find(&grant);
+    grant.module_digest[strlen("sha256:")] ^= 1;
+    tc_modules_remember(&known, &asked, &grant);
+    assert_false(recalls(&asked));
+    tc_grant_done(&grant);
+}
+
+static void not_what_others_write(void **state)
+{
+    struct tc_module_question asked = question();
+    assert_int_equal(chmod(paths[1], 0777), 0);
+    (void)sleep(SETTLED_S);
+    remember();
+    assert_false(recalls(&asked));
+    assert_int_equal(chmod(paths[1], 0755), 0);
+    (void)sleep(SETTLED_S);
+}
+
+/* Any of the four, written to or replaced by another of the same size and times. */
+static void until_a_file_changes(void **state)
+{
+    struct tc_module_question asked = question();
+    for (size_t i = 0; i < FILES; i++) {
+        struct stat st;
+        tc_modules_forget(&known);
+        (void)sleep(i ? SETTLED_S : 0); /* the files of the test before have rested */
+        remember();
+        assert_true(recalls(&asked));
+        assert_int_equal(stat(paths[i], &st), 0);
+        _autofree_ char *other = tc_path_join(dir, "other");
+        put(other, strrchr(paths[i], '/') + 1);
+        const struct timespec times[] = {st.st_atim, st.st_mtim};
+        assert_int_equal(utimensat(AT_FDCWD, other, times, 0), 0);
+        assert_int_equal(rename(other, paths[i]), 0);
+        assert_false(recalls(&asked));
+        assert_int_equal(unlink(paths[i]), 0);
+        assert_false(recalls(&asked));
+        put(paths[i], strrchr(paths[i], '/') + 1);
+        assert_false(recalls(&asked));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(not_what_is_new),       cmocka_unit_test(what_rests),
+        cmocka_unit_test(not_what_came_between), cmocka_unit_test(not_what_others_write),
+        cmocka_unit_test(until_a_file_changes),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_files);
+}
