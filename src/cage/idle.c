@@ -40,10 +40,15 @@ void tc_idle_next(struct tc_idle_books *books, struct tc_idle *like)
 {
     if (!like)
         return;
-    if (books->warm)
-        books->ways->make(like);
-    else
-        tc_idle_soon(books, like);
+    like->hurries = true;
+    tc_idle_soon(books, like);
+}
+
+void tc_idle_answered(struct tc_idle_books *books)
+{
+    for (struct tc_idle *like = books->warm ? books->wishes : NULL; like; like = like->next)
+        if (like->hurries)
+            like->until_us = 0;
     books->warm = true;
 }
 

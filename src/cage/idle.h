@@ -14,6 +14,7 @@ struct tc_idle {
     struct tc_idle *next;
     /* When it goes if nobody needs it; when it is made; of who was ended, since when it is. */
     int64_t until_us;
+    bool hurries; /* it is to be made as soon as a call has its answer */
 };
 
 enum tc_idle_end {
@@ -34,16 +35,19 @@ struct tc_idle_books {
     struct tc_idle *waiting; /* the newest is the first */
     struct tc_idle *wishes;  /* to be made when their time has come */
     struct tc_idle *dying;
-    bool warm; /* a first call has been */
+    bool warm; /* a first call has had its answer */
 };
 
 /* It waits from now on. */
 void tc_idle_list(struct tc_idle_books *books, struct tc_idle *one, int64_t idle_us);
 /* Out of the list that it is in. */
 struct tc_idle *tc_idle_take(struct tc_idle **at);
-/* After a call, for the next: made now, after the first one a little later. NULL is fine: a helper
- * of one call (the command line's) is gone before it would make one for a second. */
+/* While a call runs, for the next: made a little later, or when this one has its answer. NULL is
+ * fine. */
 void tc_idle_next(struct tc_idle_books *books, struct tc_idle *like);
+/* A call has its answer. After the first one nothing is hurried: a helper of one call (the command
+ * line's) is gone before it would make anything for a second. */
+void tc_idle_answered(struct tc_idle_books *books);
 void tc_idle_soon(struct tc_idle_books *books, struct tc_idle *like);
 /* Ends it. Nobody waits for that. */
 void tc_idle_end(struct tc_idle_books *books, struct tc_idle *one);

@@ -215,11 +215,24 @@ static void list(struct tc_ready *r)
     tc_idle_list(&books, &r->idle, IDLE_US);
 }
 
-/* Not where there is one: a call that came meanwhile has had it made. */
+/* Are there as many as are to wait? One more than the one that serves call after call, for a call
+ * beside that and for its loss. A call that came meanwhile may have had it made. */
+static bool is_enough(const struct tc_ready *like)
+{
+    size_t waiting = 0;
+    for (struct tc_idle *at = books.waiting; at; at = at->next)
+        if (same(&of(at)->key, &like->key)) {
+            if (of(at)->talk < 0)
+                return true;
+            waiting++;
+        }
+    return waiting > (like->plan.calls > 0);
+}
+
 static void make(struct tc_idle *idle)
 {
     struct tc_ready *like = of(idle);
-    if (find(&like->key)) {
+    if (is_enough(like)) {
         let_go(like);
         return;
     }
@@ -254,6 +267,11 @@ bool tc_ready_next(const struct tc_cage *cage)
         return false;
     tc_idle_next(&books, &like->idle);
     return true;
+}
+
+void tc_ready_answered(void)
+{
+    tc_idle_answered(&books);
 }
 
 /* ---- using one ---- */

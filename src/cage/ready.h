@@ -18,8 +18,10 @@ bool tc_ready_claim(struct tc_cage *cage);
 /* Hands the call over: 1. 0: there is none, or it will not do after all, and has been ended; id and
  * group are still the cage's. -1: nor can one be made in its place. */
 int tc_ready_go(struct tc_cage *cage);
-/* After the start of a call: makes one for the next, now or soon. False: not for this tool. */
+/* After the start of a call: one is made for the next, soon. False: not for this tool. */
 bool tc_ready_next(const struct tc_cage *cage);
+/* A call has its answer: what was to be made is due. */
+void tc_ready_answered(void);
 /* Of one that serves more than this call: where it says that it has ended; else -1. */
 int tc_ready_fd(const struct tc_process_cage *p);
 /* It may have said so: then the call is over, and the process is no part of the cage any more. */

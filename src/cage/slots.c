@@ -100,6 +100,10 @@ static void drop(struct tc_cage *cage)
     tc_workspace_done(&p->workspace);
     tc_trees_done(&p->trees);
     free(p);
+    if (cage->begun_us) { /* a call's, which has its answer */
+        tc_ready_answered();
+        tc_spare_answered();
+    }
     cage->priv = NULL;
     cage->trees = NULL;
     cage->workspace = NULL;

@@ -265,6 +265,11 @@ void tc_spare_next(const struct tc_process_cage *p, const char *tool)
     tc_idle_next(&books, like ? &like->idle : NULL);
 }
 
+void tc_spare_answered(void)
+{
+    tc_idle_answered(&books);
+}
+
 struct tc_spare *tc_spare_like(const struct tc_process_cage *p, const char *tool, void *own,
                                size_t wanted)
 {

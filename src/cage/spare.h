@@ -46,8 +46,10 @@ bool tc_spare_new(struct tc_process_cage *p);
 /* Hands the box over: the spare becomes the cage's PID 1. False: there is none, it does not fit
  * after all, or has been killed; id and group are still the cage's. */
 bool tc_spare_go(struct tc_process_cage *p);
-/* After the start of a call: makes one like it for the next, now or soon. */
+/* After the start of a call: one like it is made for the next, soon. */
 void tc_spare_next(const struct tc_process_cage *p, const char *tool);
+/* A call has its answer: what was to be made is due. */
+void tc_spare_answered(void);
 /* A cage that went ahead of its call has it now: until when it may run. */
 void tc_spare_until(const struct tc_process_cage *p, int64_t last_us);
 /* Its process is of no use after all: ends it. Another one takes its place, with its id and its

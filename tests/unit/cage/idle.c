@@ -49,21 +49,42 @@ static void let_go(struct tc_idle *one)
 static const struct tc_idle_ways ways = {
     .make = make, .kill = kill_it, .look = look, .let_go = let_go};
 
-static void the_first_is_made_later_the_next_at_once(void **state)
+static void the_first_is_made_later_the_next_after_the_answer(void **state)
 {
     struct tc_idle_books books = {.ways = &ways};
-    struct fake first = {0}, second = {0};
+    struct fake first = {0}, second = {0}, other = {0};
     (void)state;
     tc_idle_next(&books, NULL);
     tc_idle_next(&books, &first.idle);
-    assert_int_equal(first.made, 0);
     int64_t due = first.idle.until_us;
+    tc_idle_answered(&books);
     assert_int_equal(tc_idle_tick(&books, due - 1), due);
     assert_int_equal(first.made, 0);
     assert_int_equal(tc_idle_tick(&books, due), 0);
     assert_int_equal(first.made, 1);
+    tc_idle_soon(&books, &other.idle);
     tc_idle_next(&books, &second.idle);
-    assert_int_equal(second.made, 1);
+    due = other.idle.until_us;
+    assert_int_equal(tc_idle_tick(&books, due - 1000), due);
+    assert_int_equal(second.made, 0);
+    tc_idle_answered(&books);
+    assert_int_equal(tc_idle_tick(&books, due - 1000), due);
+    assert_true(second.made == 1 && other.made == 0);
+    assert_int_equal(tc_idle_tick(&books, due), 0);
+    assert_int_equal(other.made, 1);
+}
+
+/* A tool that runs for long holds up nobody who calls meanwhile. */
+static void no_answer_is_waited_for(void **state)
+{
+    struct tc_idle_books books = {.ways = &ways};
+    struct fake like = {0};
+    (void)state;
+    tc_idle_answered(&books);
+    tc_idle_next(&books, &like.idle);
+    assert_int_equal(like.made, 0);
+    assert_int_equal(tc_idle_tick(&books, like.idle.until_us), 0);
+    assert_int_equal(like.made, 1);
 }
 
 static void who_is_not_needed_goes_in_its_time(void **state)
@@ -129,7 +150,8 @@ static void with_the_helper_all_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_is_made_later_the_next_at_once),
+        cmocka_unit_test(the_first_is_made_later_the_next_after_the_answer),
+        cmocka_unit_test(no_answer_is_waited_for),
         cmocka_unit_test(who_is_not_needed_goes_in_its_time),
         cmocka_unit_test(who_lives_on_is_looked_at_again),
         cmocka_unit_test(what_a_cage_still_has_is_kept),
