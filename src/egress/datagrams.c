@@ -30,7 +30,7 @@ struct tc_egress_pair {
     struct tc_egress_watch watch;           /* first: the socket outside */
     struct tc_egress_pair *next, **at;      /* the last used comes first */
     const struct tc_egress_watch *listener; /* by which it is answered */
-    union tc_egress_address from, meant;    /* in the cage */
+    union tc_address from, meant;           /* in the cage */
     char host[TC_EGRESS_HOST_SIZE];
     uint32_t port;
     struct tc_egress_query *query; /* while its name is looked up */
@@ -72,15 +72,14 @@ static void end_pair(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
     p->ended_pairs = pair;
 }
 
-static bool same(const union tc_egress_address *a, const union tc_egress_address *b)
+static bool same(const union tc_address *a, const union tc_address *b)
 {
     return memcmp(a, b, sizeof(*a)) == 0;
 }
 
 static struct tc_egress_pair *find_pair(struct tc_egress_proxy *p,
                                         const struct tc_egress_watch *listener,
-                                        const union tc_egress_address *from,
-                                        const union tc_egress_address *meant)
+                                        const union tc_address *from, const union tc_address *meant)
 {
     struct tc_egress_pair *pair = p->pairs;
     while (pair &&
@@ -143,31 +142,15 @@ static void hold(struct tc_egress_pair *pair, const char *bytes, size_t len)
 /* ---- back ---------------------------------------------------------------------------------------
  */
 
-/* From where the tool sent to: clients drop what comes from elsewhere. */
 static void send_back(const struct tc_egress_pair *pair, char *bytes, size_t len)
 {
-    union {
-        struct cmsghdr head;
-        char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
-    } control = {0};
-    bool v6 = pair->from.any.sa_family == AF_INET6;
+    union tc_meant_control control;
     struct iovec part = {.iov_base = bytes, .iov_len = len};
     struct msghdr message = {.msg_name = (void *)(uintptr_t)&pair->from,
-                             .msg_namelen = v6 ? sizeof(pair->from.v6) : sizeof(pair->from.v4),
+                             .msg_namelen = tc_address_size(&pair->from),
                              .msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &control};
-    if (v6) {
-        struct in6_pktinfo info = {.ipi6_addr = pair->meant.v6.sin6_addr};
-        control.head = (struct cmsghdr){CMSG_LEN(sizeof(info)), IPPROTO_IPV6, IPV6_PKTINFO};
-        message.msg_controllen = CMSG_SPACE(sizeof(info));
-        memcpy(CMSG_DATA(&control.head), &info, sizeof(info));
-    } else {
-        struct in_pktinfo info = {.ipi_spec_dst = pair->meant.v4.sin_addr};
-        control.head = (struct cmsghdr){CMSG_LEN(sizeof(info)), IPPROTO_IP, IP_PKTINFO};
-        message.msg_controllen = CMSG_SPACE(sizeof(info));
-        memcpy(CMSG_DATA(&control.head), &info, sizeof(info));
-    }
+                             .msg_iovlen = 1};
+    tc_meant_answer(&message, &control, &pair->meant);
     if (pair->listener->fd >= 0)
         (void)sendmsg(pair->listener->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -198,14 +181,13 @@ static void answers_ready(struct tc_egress_proxy *p, struct tc_egress_watch *wat
  */
 
 /* Each address was judged. False: none can be reached from here. */
-static bool dial(struct tc_egress_proxy *p, struct tc_egress_pair *pair,
-                 const union tc_egress_address *to, size_t count)
+static bool dial(struct tc_egress_proxy *p, struct tc_egress_pair *pair, const union tc_address *to,
+                 size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        bool v4 = to[i].any.sa_family == AF_INET;
         int fd = socket(to[i].any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         pair->watch.fd = fd;
-        if (fd >= 0 && connect(fd, &to[i].any, v4 ? sizeof(to[i].v4) : sizeof(to[i].v6)) == 0 &&
+        if (fd >= 0 && connect(fd, &to[i].any, tc_address_size(&to[i])) == 0 &&
             tc_egress_watch_for(p, &pair->watch, EPOLLIN))
             return true;
         tc_egress_watch_close(p, &pair->watch);
@@ -214,7 +196,7 @@ static bool dial(struct tc_egress_proxy *p, struct tc_egress_pair *pair,
 }
 
 static void go_on(struct tc_egress_proxy *p, struct tc_egress_pair *pair,
-                  const union tc_egress_address *to, size_t count)
+                  const union tc_address *to, size_t count)
 {
     char target[TC_EGRESS_TARGET_MAX];
     if (!dial(p, pair, to, count)) {
@@ -260,7 +242,7 @@ static void look_up(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
 
 static void seek(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
 {
-    union tc_egress_address to[2];
+    union tc_address to[2];
     bool local = tc_host_is_local_name(pair->host);
     if (!local && !tc_host_is_address(pair->host)) {
         look_up(p, pair);
@@ -278,8 +260,7 @@ static void seek(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
 
 /* NULL: it is not to go, and that is written down. */
 static struct tc_egress_pair *new_pair(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
-                                       const union tc_egress_address *from,
-                                       const union tc_egress_address *meant)
+                                       const union tc_address *from, const union tc_address *meant)
 {
     struct tc_egress_host to;
     struct tc_egress_pair *pair = calloc(1, sizeof(*pair));
@@ -312,49 +293,8 @@ static struct tc_egress_pair *new_pair(struct tc_egress_proxy *p, struct tc_egre
 /* ---- in -----------------------------------------------------------------------------------------
  */
 
-bool tc_egress_datagrams_open(int fd)
-{
-    const int yes = 1;
-    int domain = 0;
-    socklen_t size = sizeof(domain);
-    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
-        return false;
-    /* an answer may come from each address of a route, not only from those of an interface */
-    return domain == AF_INET6
-               ? setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &yes, sizeof(yes)) == 0 &&
-                     setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &yes, sizeof(yes)) == 0
-               : setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &yes, sizeof(yes)) == 0;
-}
-
-/* The port is the listener's own. */
-static bool read_meant(int fd, struct msghdr *message, union tc_egress_address *ret)
-{
-    socklen_t len = sizeof(*ret);
-    memset(ret, 0, sizeof(*ret));
-    if (getsockname(fd, &ret->any, &len) < 0)
-        return false;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-        struct in6_pktinfo v6;
-        struct in_pktinfo v4;
-        if (ret->any.sa_family == AF_INET6 && c->cmsg_level == IPPROTO_IPV6 &&
-            c->cmsg_type == IPV6_PKTINFO) {
-            memcpy(&v6, CMSG_DATA(c), sizeof(v6));
-            ret->v6.sin6_addr = v6.ipi6_addr;
-            return true;
-        }
-        if (ret->any.sa_family == AF_INET && c->cmsg_level == IPPROTO_IP &&
-            c->cmsg_type == IP_PKTINFO) {
-            memcpy(&v4, CMSG_DATA(c), sizeof(v4));
-            ret->v4.sin_addr = v4.ipi_addr;
-            return true;
-        }
-    }
-    return false;
-}
-
 static void take(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
-                 const union tc_egress_address *from, const union tc_egress_address *meant,
-                 size_t len)
+                 const union tc_address *from, const union tc_address *meant, size_t len)
 {
     struct tc_egress_pair *pair = find_pair(p, listener, from, meant);
     bool is_new = !pair;
@@ -376,11 +316,8 @@ void tc_egress_datagrams_ready(struct tc_egress_proxy *p, struct tc_egress_watch
 {
     (void)events;
     for (int i = 0; i < BURST && listener->fd >= 0; i++) {
-        union tc_egress_address from = {0}, meant;
-        union {
-            struct cmsghdr head;
-            char bytes[256];
-        } control;
+        union tc_address from = {0}, meant;
+        union tc_meant_control control;
         struct iovec part = {.iov_base = p->scratch, .iov_len = sizeof(p->scratch)};
         struct msghdr message = {.msg_name = &from,
                                  .msg_namelen = sizeof(from),
@@ -392,7 +329,7 @@ void tc_egress_datagrams_ready(struct tc_egress_proxy *p, struct tc_egress_watch
         if (n < 0)
             return;
         if (!(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-            read_meant(listener->fd, &message, &meant))
+            tc_meant_datagram(listener->fd, &message, &meant))
             take(p, listener, &from, &meant, (size_t)n);
     }
 }

@@ -9,8 +9,6 @@
 
 #include "egress/loop.h"
 
-/* Asks the kernel to say where what arrives was meant to go; false: it cannot. */
-bool tc_egress_datagrams_open(int fd);
 /* A listener has some. */
 void tc_egress_datagrams_ready(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
                                uint32_t events);

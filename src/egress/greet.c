@@ -153,23 +153,10 @@ void tc_egress_greet(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 /* ---- where it arrived ---------------------------------------------------------------------------
  */
 
-/* Before a packet filter brought it here. */
-static int original(int fd, struct sockaddr *to, socklen_t *len)
-{
-    enum { ORIGINAL = 80 }; /* SO_ORIGINAL_DST, IP6T_SO_ORIGINAL_DST */
-    int domain = 0;
-    socklen_t size = sizeof(domain);
-    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
-        return -1;
-    return getsockopt(fd, domain == AF_INET6 ? SOL_IPV6 : SOL_IP, ORIGINAL, to, len);
-}
-
 static bool read_destination(const struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    union tc_egress_address to = {0};
-    socklen_t len = sizeof(to);
-    bool redirected = f->role == TC_EGRESS_REDIRECTED;
-    return (redirected ? original : getsockname)(f->client.watch.fd, &to.any, &len) == 0 &&
+    union tc_address to;
+    return tc_meant_connection(f->client.watch.fd, f->role == TC_EGRESS_REDIRECTED, &to) &&
            tc_egress_address_meant(&p->names, &to, &f->to);
 }
 

@@ -10,6 +10,7 @@
 #include "egress/datagrams.h"
 #include "egress/flow.h"
 #include "egress/refusal.h"
+#include "linux/meant.h"
 
 struct tc_egress_listener {
     struct tc_egress_watch watch; /* first */
@@ -28,7 +29,7 @@ static void questions_ready(struct tc_egress_proxy *p, struct tc_egress_watch *w
     (void)events;
     for (int i = 0; i < BURST; i++) {
         unsigned char bytes[TC_DNS_MESSAGE_MAX + 1], answer[TC_DNS_MESSAGE_MAX];
-        union tc_egress_address from;
+        union tc_address from;
         socklen_t len = sizeof(from);
         ssize_t n = recvfrom(watch->fd, bytes, sizeof(bytes), 0, &from.any, &len);
         if (n < 0)
@@ -124,7 +125,7 @@ bool tc_egress_listen(struct tc_egress_proxy *p, int fd, enum tc_egress_role rol
     _autofd_ int owned = fd;
     int flags = fcntl(fd, F_GETFL);
     if (!fits(fd, role) || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
-        (role == TC_EGRESS_DATAGRAMS && !tc_egress_datagrams_open(fd)))
+        (role == TC_EGRESS_DATAGRAMS && !tc_meant_watch(fd)))
         return false;
     struct tc_egress_listener *l = calloc(1, sizeof(*l));
     if (!l)

@@ -83,10 +83,8 @@ static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 
 /* 1: connected, 0: on its way, -1: not this one. */
 static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f,
-                       const union tc_egress_address *to)
+                       const union tc_address *to)
 {
-    bool v4 = to->any.sa_family == AF_INET;
-    socklen_t len = v4 ? sizeof(to->v4) : sizeof(to->v6);
     tc_egress_watch_close(p, &f->server.watch);
     int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     f->server.watch.fd = fd;
@@ -94,7 +92,7 @@ static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f,
         return -1;
     bound_buffers(fd, p->flow_count);
     tc_egress_set_reset(fd, true); /* until it ends in order */
-    if (connect(fd, &to->any, len) == 0)
+    if (connect(fd, &to->any, tc_address_size(to)) == 0)
         return 1;
     return errno == EINPROGRESS ? 0 : -1;
 }
@@ -102,7 +100,7 @@ static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f,
 /* ---- by the upstream ----------------------------------------------------------------------------
  */
 
-static bool same_address(const union tc_egress_address *a, const union tc_egress_address *b)
+static bool same_address(const union tc_address *a, const union tc_address *b)
 {
     if (a->any.sa_family != b->any.sa_family)
         return false;
@@ -113,7 +111,7 @@ static bool same_address(const union tc_egress_address *a, const union tc_egress
 }
 
 /* Who speaks to it can ask it for everything. */
-static bool is_upstream(const struct tc_egress_way *way, const union tc_egress_address *to)
+static bool is_upstream(const struct tc_egress_way *way, const union tc_address *to)
 {
     for (size_t i = 0; way && i < way->count; i++)
         if (same_address(&way->addresses[i], to))
@@ -151,7 +149,7 @@ static void dial_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 }
 
 static void take_way(struct tc_egress_proxy *p, struct tc_egress_flow *f,
-                     const union tc_egress_address *to)
+                     const union tc_address *to)
 {
     f->way->taken = true;
     f->way->asked = false;
@@ -191,7 +189,7 @@ static void try_next(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     while (f->address_next < f->address_count && p->now < f->seek_until) {
         int64_t left = f->seek_until - p->now;
         int64_t share = left / (int64_t)(f->address_count - f->address_next);
-        const union tc_egress_address *to = &f->addresses[f->address_next++];
+        const union tc_address *to = &f->addresses[f->address_next++];
         if (is_upstream(f->way, to)) {
             tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_PUBLIC, NULL);
             return;

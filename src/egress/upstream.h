@@ -10,13 +10,13 @@
 struct tc_egress_flow;
 
 struct tc_egress_way {
-    union tc_egress_address addresses[TC_EGRESS_ADDRESSES_MAX]; /* of the upstream */
+    union tc_address addresses[TC_EGRESS_ADDRESSES_MAX]; /* of the upstream */
     size_t count, next;
-    const union tc_egress_address *to; /* what it is asked for; NULL: the name */
-    bool taken;                        /* the connection being made goes to the upstream */
-    bool asked, agreed, proved;        /* SOCKS: on how to go on; and that it may */
-    unsigned char in[32];              /* its answer begins so; more is not looked at */
-    size_t seen;                       /* bytes of the answer */
+    const union tc_address *to; /* what it is asked for; NULL: the name */
+    bool taken;                 /* the connection being made goes to the upstream */
+    bool asked, agreed, proved; /* SOCKS: on how to go on; and that it may */
+    unsigned char in[32];       /* its answer begins so; more is not looked at */
+    size_t seen;                /* bytes of the answer */
     char last[4];
     char why[64]; /* it said no */
 };

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +16,7 @@
 #include "base/fd.h"
 #include "egress/egress.h"
 #include "guest/guest.h"
+#include "linux/meant.h"
 #include "mux/strands.h"
 
 enum {
@@ -24,12 +24,6 @@ enum {
     SILENT_US = 60000000, /* a pair of addresses ends after that */
     SPARE = 32,           /* connections that datagrams leave to others */
     LOOK_MS = 1000,
-};
-
-union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
 };
 
 struct listener {
@@ -40,7 +34,7 @@ struct listener {
 /* Of datagrams: who sent them, to which address. */
 struct pair {
     size_t listener;
-    union address from, meant;
+    union tc_address from, meant;
     int64_t used_us;
 };
 
@@ -69,7 +63,7 @@ static void say(enum tc_egress_kind kind)
 /* ---- addresses ------------------------------------------------------------------------------ */
 
 /* IPv4 at a socket of both families is IPv4. */
-static struct tc_mux_to leads(enum tc_mux_what what, const union address *at)
+static struct tc_mux_to leads(enum tc_mux_what what, const union tc_address *at)
 {
     struct tc_mux_to to = {.what = (uint8_t)what};
     bool v6 = at->any.sa_family == AF_INET6;
@@ -83,17 +77,6 @@ static struct tc_mux_to leads(enum tc_mux_what what, const union address *at)
     else
         memcpy(to.address, &at->v4.sin_addr, 4);
     return to;
-}
-
-/* Before a packet filter brought it here. */
-static int original(int fd, struct sockaddr *to, socklen_t *len)
-{
-    enum { ORIGINAL = 80 }; /* SO_ORIGINAL_DST, IP6T_SO_ORIGINAL_DST */
-    int domain = 0;
-    socklen_t size = sizeof(domain);
-    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
-        return -1;
-    return getsockopt(fd, domain == AF_INET6 ? SOL_IPV6 : SOL_IP, ORIGINAL, to, len);
 }
 
 /* ---- connections ---------------------------------------------------------------------------- */
@@ -111,16 +94,14 @@ static bool has_room(void)
 
 static bool take_connection(const struct listener *l)
 {
-    union address at = {0};
-    socklen_t len = sizeof(at);
+    union tc_address at;
     uint32_t id;
     if (!has_room())
         return false;
     _autofd_ int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0)
         return false;
-    bool redirected = l->role == TC_EGRESS_REDIRECTED;
-    if ((redirected ? original : getsockname)(fd, &at.any, &len) < 0)
+    if (!tc_meant_connection(fd, l->role == TC_EGRESS_REDIRECTED, &at))
         return true;
     const struct tc_mux_to to = leads(TC_MUX_STREAM, &at);
     if (tc_mux_open(&relay.lines.mux, &to, &id))
@@ -177,36 +158,10 @@ static bool open_pair(const struct pair *wanted, uint32_t *ret)
     return true;
 }
 
-/* The port is the listener's own. */
-static bool read_meant(int fd, struct msghdr *m, union address *ret)
-{
-    socklen_t len = sizeof(*ret);
-    memset(ret, 0, sizeof(*ret));
-    if (getsockname(fd, &ret->any, &len) < 0)
-        return false;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-        struct in6_pktinfo v6;
-        struct in_pktinfo v4;
-        if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
-            memcpy(&v6, CMSG_DATA(c), sizeof(v6));
-            ret->v6.sin6_addr = v6.ipi6_addr;
-        } else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
-            memcpy(&v4, CMSG_DATA(c), sizeof(v4));
-            ret->v4.sin_addr = v4.ipi_addr;
-        }
-    }
-    return true;
-}
-
-union control {
-    struct cmsghdr head;
-    char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(struct in_pktinfo))];
-};
-
 static bool take_datagram(size_t number)
 {
     char bytes[TC_MUX_PIECE];
-    union control control;
+    union tc_meant_control control;
     struct pair pair = {.listener = number};
     struct iovec part = {bytes, sizeof(bytes)};
     struct msghdr m = {.msg_name = &pair.from,
@@ -220,7 +175,7 @@ static bool take_datagram(size_t number)
     ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT);
     if (n < 0)
         return false;
-    if (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || !read_meant(fd, &m, &pair.meant) ||
+    if (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || !tc_meant_datagram(fd, &m, &pair.meant) ||
         (!find_pair(&pair, &id) && !open_pair(&pair, &id)))
         return true;
     relay.pairs[id].used_us = tc_now_us();
@@ -228,36 +183,17 @@ static bool take_datagram(size_t number)
     return true;
 }
 
-/* The answer comes from the address that was asked. */
-static void put_source(struct msghdr *m, const union address *from)
-{
-    bool v6 = from->any.sa_family == AF_INET6;
-    struct cmsghdr *c = m->msg_control;
-    const struct in6_pktinfo source6 = {.ipi6_addr = from->v6.sin6_addr};
-    const struct in_pktinfo source4 = {.ipi_spec_dst = from->v4.sin_addr};
-    m->msg_controllen = v6 ? CMSG_SPACE(sizeof(source6)) : CMSG_SPACE(sizeof(source4));
-    *c = (struct cmsghdr){.cmsg_len = v6 ? CMSG_LEN(sizeof(source6)) : CMSG_LEN(sizeof(source4)),
-                          .cmsg_level = v6 ? IPPROTO_IPV6 : IPPROTO_IP,
-                          .cmsg_type = v6 ? IPV6_PKTINFO : IP_PKTINFO};
-    if (v6)
-        memcpy(CMSG_DATA(c), &source6, sizeof(source6));
-    else
-        memcpy(CMSG_DATA(c), &source4, sizeof(source4));
-}
-
 static void send_datagram(struct tc_strands *l, uint32_t id, const char *bytes, size_t len)
 {
     struct pair *p = &relay.pairs[id];
-    union control control = {.bytes = {0}};
+    union tc_meant_control control;
     struct iovec part = {(char *)(uintptr_t)bytes, len};
-    bool v6 = p->from.any.sa_family == AF_INET6;
     struct msghdr m = {.msg_name = &p->from,
-                       .msg_namelen = v6 ? sizeof(p->from.v6) : sizeof(p->from.v4),
+                       .msg_namelen = tc_address_size(&p->from),
                        .msg_iov = &part,
-                       .msg_iovlen = 1,
-                       .msg_control = &control};
+                       .msg_iovlen = 1};
     (void)l;
-    put_source(&m, &p->meant);
+    tc_meant_answer(&m, &control, &p->meant);
     p->used_us = tc_now_us();
     (void)sendmsg(relay.listeners[p->listener].fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -303,20 +239,6 @@ static void ask_authority(void)
 
 /* ---- from its supervisor -------------------------------------------------------------------- */
 
-/* An answer may come from each address of a route. */
-static bool watch_packets(int fd)
-{
-    const int yes = 1;
-    int domain = 0;
-    socklen_t size = sizeof(domain);
-    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
-        return false;
-    return domain == AF_INET6
-               ? setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &yes, sizeof(yes)) == 0 &&
-                     setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &yes, sizeof(yes)) == 0
-               : setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &yes, sizeof(yes)) == 0;
-}
-
 static void listen_at(int fd, int32_t role)
 {
     struct listener *l = TC_PUSH(relay.listeners, relay.listener_count);
@@ -324,7 +246,7 @@ static void listen_at(int fd, int32_t role)
     if (!l || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
         give_up();
     *l = (struct listener){.fd = fd, .role = role};
-    if (is_packets(l) && !watch_packets(fd))
+    if (is_packets(l) && !tc_meant_watch(fd))
         give_up();
 }
 
