@@ -104,7 +104,7 @@ static bool name(int fd, const char *path)
     (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
     if (!fresh || linkat(AT_FDCWD, self, AT_FDCWD, fresh, AT_SYMLINK_FOLLOW) < 0)
         return false;
-    bool fine = fchmod(fd, 0444) == 0 && fsync(fd) == 0 && rename(fresh, path) == 0;
+    bool fine = fchmod(fd, 0444) == 0 && rename(fresh, path) == 0;
     if (!fine)
         (void)unlink(fresh);
     return fine;

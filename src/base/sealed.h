@@ -14,7 +14,8 @@ bool tc_sealed_holds(const char *path);
 /* A file without a name beside it, for writing; -1 with errno. Makes the directory. */
 int tc_sealed_open(const char *path);
 /* Gives the file that name, in place of what has it. Of its directory's no more than `most` stay,
- * the oldest go first. False: it is not kept. */
+ * the oldest go first. False: it is not kept. What it holds is not waited for to be on the disk, so
+ * the path has to name this boot of the machine: what the next one finds there may be torn. */
 bool tc_sealed_put(int fd, const char *path, unsigned most);
 /* What is there cannot be used. */
 void tc_sealed_drop(const char *path);

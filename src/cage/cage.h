@@ -87,7 +87,8 @@ struct tc_local_form {
     size_t point_count;
     /* The words for how it holds a clause; "" or NULL: not at all. */
     const char *(*mechanism)(const struct tc_cage *cage, enum tc_clause clause);
-    void *own; /* what the backend keeps for this cage: tc_process_cage.own */
+    bool around; /* a program of ours around the tool: its sockets are not the tool's */
+    void *own;   /* what the backend keeps for this cage: tc_process_cage.own */
     /* How its first process comes to be, 0, or -1 with the failure written; NULL: it waits already,
      * or is cloned into namespaces of its own. */
     int (*begin)(struct tc_cage *cage);

@@ -155,6 +155,7 @@ static char *how_reached(const struct tc_upstream *up, const char *how)
 
 static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const char *how)
 {
+    const struct tc_local_form *form = TC_PRIV(cage)->form;
     if (cage->plan->terminal && at_terminal(clause))
         return strdup(at_terminal(clause));
     if (clause == TC_CLAUSE_FS_WRITE)
@@ -165,7 +166,7 @@ static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const c
         return how_reached(&cage->plan->upstream, how);
     if (clause == TC_CLAUSE_LIMIT_CPU_TIME && cage->plan->fuel)
         return strdup("fuel, counted by the engine");
-    if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets)
+    if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets && !(form && form->around))
         return how_connected(cage, how);
     if (clause == TC_CLAUSE_FS_STEERING && cage->plan->workspace != TC_WORKSPACE_BIND)
         return strdup("left out when changes are committed");

@@ -174,7 +174,8 @@ static struct tc_idle **find(const struct tc_buf *key)
 
 /* ---- making one ---- */
 
-static struct tc_ready *describe(const struct tc_cage *cage)
+/* Takes the key, if it succeeds. */
+static struct tc_ready *describe(const struct tc_cage *cage, struct tc_buf *key)
 {
     struct tc_ready *r = calloc(1, sizeof(*r));
     if (!r)
@@ -183,14 +184,15 @@ static struct tc_ready *describe(const struct tc_cage *cage)
     r->outcome.failure.clause = -1;
     r->cage = tc_cage_empty(&r->plan, &r->outcome);
     r->cage.works = cage->works;
-    if (write_key(cage->plan, &r->key)) {
-        struct tc_wire w = TC_WIRE_GET_INIT(r->key.data, r->key.len);
-        tc_plan_visit(&w, &r->plan);
-        if (!w.failed)
-            return r;
+    struct tc_wire w = TC_WIRE_GET_INIT(key->data, key->len);
+    tc_plan_visit(&w, &r->plan);
+    if (w.failed) {
+        let_go(r);
+        return NULL;
     }
-    let_go(r);
-    return NULL;
+    r->key = *key;
+    *key = (struct tc_buf)TC_BUF_INIT;
+    return r;
 }
 
 /* Its second wall would keep it from files of the call, which come by a descriptor: it is put under
@@ -262,7 +264,7 @@ bool tc_ready_next(const struct tc_cage *cage)
     struct tc_idle **known = find(&key);
     if (known)
         return of(*known)->talk >= 0;
-    struct tc_ready *like = describe(cage);
+    struct tc_ready *like = describe(cage, &key);
     if (!like)
         return false;
     tc_idle_next(&books, &like->idle);

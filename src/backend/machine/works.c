@@ -148,7 +148,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 
 static int make(struct tc_cage *cage)
 {
-    static const struct tc_local_form form = {.mechanism = mechanism};
+    static const struct tc_local_form form = {.mechanism = mechanism, .around = true};
     struct machine *m = calloc(1, sizeof(*m));
     if (!m)
         return tc_cage_fail_memory(cage, "machine");

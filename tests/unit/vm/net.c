@@ -144,6 +144,15 @@ static void await_unused(struct ends *e)
     assert_null(e->fault);
 }
 
+/* Nothing is left at either end; what is -1 the case has not. */
+static void end(struct ends *e, int tool, int server, int listener)
+{
+    const int fds[] = {tool, server, listener};
+    await_unused(e);
+    tc_close_all(fds, TC_COUNT(fds));
+    close_ends(e);
+}
+
 static char byte_at(size_t at)
 {
     return (char)(at * 7 + (at >> 9) * 13);
@@ -185,11 +194,7 @@ static void megabytes_go_both_ways_and_ends_are_ends(void **state)
     pass(&e, tool, server, LARGE);
     /* half of it has ended */
     pass(&e, server, tool, LARGE);
-    await_unused(&e);
-    (void)close(tool);
-    (void)close(server);
-    (void)close(listener);
-    close_ends(&e);
+    end(&e, tool, server, listener);
 }
 
 static void many_at_once_are_not_mixed(void **state)
@@ -221,9 +226,7 @@ static void many_at_once_are_not_mixed(void **state)
         assert_int_equal(await_bytes(&e, tools[i], heard, 14), 0);
         (void)close(tools[i]);
     }
-    await_unused(&e);
-    (void)close(listener);
-    close_ends(&e);
+    end(&e, -1, -1, listener);
 }
 
 /* Who does not read is waited for, and is no matter of the others'. */
@@ -302,11 +305,7 @@ static void a_reset_is_a_reset(void **state)
     tc_strands_close(e.guest, id, true);
     assert_int_equal(await_bytes(&e, server, &byte, 1), -1);
     assert_int_equal(errno, ECONNRESET);
-    await_unused(&e);
-    (void)close(tool);
-    (void)close(server);
-    (void)close(listener);
-    close_ends(&e);
+    end(&e, tool, server, listener);
 }
 
 static uint32_t last_datagram;
@@ -343,9 +342,7 @@ static void datagrams_stay_datagrams(void **state)
     assert_int_equal(last_datagram, id);
     assert_string_equal(last_text, "back");
     tc_strands_close(e.guest, id, false);
-    await_unused(&e);
-    (void)close(server);
-    close_ends(&e);
+    end(&e, -1, server, -1);
 }
 
 static void the_authority_is_the_bundles_last(void **state)
