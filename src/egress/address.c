@@ -7,7 +7,7 @@
 
 #include "base/strv.h"
 
-bool tc_egress_address_read(const char *text, uint32_t port, union tc_address *ret)
+bool tc_egress_address_read(const char *text, uint32_t port, union tc_inet *ret)
 {
     memset(ret, 0, sizeof(*ret));
     if (inet_pton(AF_INET, text, &ret->v4.sin_addr) == 1) {
@@ -36,7 +36,7 @@ void tc_egress_name_meant(const struct tc_egress_names *names, struct tc_egress_
         tc_strcopy(host->name, sizeof(host->name), name);
 }
 
-bool tc_egress_address_meant(const struct tc_egress_names *names, const union tc_address *address,
+bool tc_egress_address_meant(const struct tc_egress_names *names, const union tc_inet *address,
                              struct tc_egress_host *ret)
 {
     char text[INET6_ADDRSTRLEN];

@@ -30,7 +30,7 @@ struct tc_egress_pair {
     struct tc_egress_watch watch;           /* first: the socket outside */
     struct tc_egress_pair *next, **at;      /* the last used comes first */
     const struct tc_egress_watch *listener; /* by which it is answered */
-    union tc_address from, meant;           /* in the cage */
+    union tc_inet from, meant;              /* in the cage */
     char host[TC_EGRESS_HOST_SIZE];
     uint32_t port;
     struct tc_egress_query *query; /* while its name is looked up */
@@ -72,14 +72,14 @@ static void end_pair(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
     p->ended_pairs = pair;
 }
 
-static bool same(const union tc_address *a, const union tc_address *b)
+static bool same(const union tc_inet *a, const union tc_inet *b)
 {
     return memcmp(a, b, sizeof(*a)) == 0;
 }
 
 static struct tc_egress_pair *find_pair(struct tc_egress_proxy *p,
                                         const struct tc_egress_watch *listener,
-                                        const union tc_address *from, const union tc_address *meant)
+                                        const union tc_inet *from, const union tc_inet *meant)
 {
     struct tc_egress_pair *pair = p->pairs;
     while (pair &&
@@ -147,7 +147,7 @@ static void send_back(const struct tc_egress_pair *pair, char *bytes, size_t len
     union tc_meant_control control;
     struct iovec part = {.iov_base = bytes, .iov_len = len};
     struct msghdr message = {.msg_name = (void *)(uintptr_t)&pair->from,
-                             .msg_namelen = tc_address_size(&pair->from),
+                             .msg_namelen = tc_inet_size(&pair->from),
                              .msg_iov = &part,
                              .msg_iovlen = 1};
     tc_meant_answer(&message, &control, &pair->meant);
@@ -181,13 +181,13 @@ static void answers_ready(struct tc_egress_proxy *p, struct tc_egress_watch *wat
  */
 
 /* Each address was judged. False: none can be reached from here. */
-static bool dial(struct tc_egress_proxy *p, struct tc_egress_pair *pair, const union tc_address *to,
+static bool dial(struct tc_egress_proxy *p, struct tc_egress_pair *pair, const union tc_inet *to,
                  size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         int fd = socket(to[i].any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         pair->watch.fd = fd;
-        if (fd >= 0 && connect(fd, &to[i].any, tc_address_size(&to[i])) == 0 &&
+        if (fd >= 0 && connect(fd, &to[i].any, tc_inet_size(&to[i])) == 0 &&
             tc_egress_watch_for(p, &pair->watch, EPOLLIN))
             return true;
         tc_egress_watch_close(p, &pair->watch);
@@ -195,8 +195,8 @@ static bool dial(struct tc_egress_proxy *p, struct tc_egress_pair *pair, const u
     return false;
 }
 
-static void go_on(struct tc_egress_proxy *p, struct tc_egress_pair *pair,
-                  const union tc_address *to, size_t count)
+static void go_on(struct tc_egress_proxy *p, struct tc_egress_pair *pair, const union tc_inet *to,
+                  size_t count)
 {
     char target[TC_EGRESS_TARGET_MAX];
     if (!dial(p, pair, to, count)) {
@@ -242,7 +242,7 @@ static void look_up(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
 
 static void seek(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
 {
-    union tc_address to[2];
+    union tc_inet to[2];
     bool local = tc_host_is_local_name(pair->host);
     if (!local && !tc_host_is_address(pair->host)) {
         look_up(p, pair);
@@ -260,7 +260,7 @@ static void seek(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
 
 /* NULL: it is not to go, and that is written down. */
 static struct tc_egress_pair *new_pair(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
-                                       const union tc_address *from, const union tc_address *meant)
+                                       const union tc_inet *from, const union tc_inet *meant)
 {
     struct tc_egress_host to;
     struct tc_egress_pair *pair = calloc(1, sizeof(*pair));
@@ -294,7 +294,7 @@ static struct tc_egress_pair *new_pair(struct tc_egress_proxy *p, struct tc_egre
  */
 
 static void take(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
-                 const union tc_address *from, const union tc_address *meant, size_t len)
+                 const union tc_inet *from, const union tc_inet *meant, size_t len)
 {
     struct tc_egress_pair *pair = find_pair(p, listener, from, meant);
     bool is_new = !pair;
@@ -316,7 +316,7 @@ void tc_egress_datagrams_ready(struct tc_egress_proxy *p, struct tc_egress_watch
 {
     (void)events;
     for (int i = 0; i < BURST && listener->fd >= 0; i++) {
-        union tc_address from = {0}, meant;
+        union tc_inet from = {0}, meant;
         union tc_meant_control control;
         struct iovec part = {.iov_base = p->scratch, .iov_len = sizeof(p->scratch)};
         struct msghdr message = {.msg_name = &from,

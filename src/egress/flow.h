@@ -58,7 +58,7 @@ struct tc_egress_flow {
     struct tc_buf tail; /* the server's last bytes, which may be the beginning of a secret */
     struct tc_http_rest rest;
     struct tc_egress_query *query;
-    union tc_address addresses[TC_EGRESS_ADDRESSES_MAX];
+    union tc_inet addresses[TC_EGRESS_ADDRESSES_MAX];
     size_t address_count, address_next;
     struct tc_egress_way *way; /* by the upstream; NULL: there is none */
     struct tc_egress_destination *destination;

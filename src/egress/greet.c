@@ -155,7 +155,7 @@ void tc_egress_greet(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 
 static bool read_destination(const struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    union tc_address to;
+    union tc_inet to;
     return tc_meant_connection(f->client.watch.fd, f->role == TC_EGRESS_REDIRECTED, &to) &&
            tc_egress_address_meant(&p->names, &to, &f->to);
 }

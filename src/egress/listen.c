@@ -29,7 +29,7 @@ static void questions_ready(struct tc_egress_proxy *p, struct tc_egress_watch *w
     (void)events;
     for (int i = 0; i < BURST; i++) {
         unsigned char bytes[TC_DNS_MESSAGE_MAX + 1], answer[TC_DNS_MESSAGE_MAX];
-        union tc_address from;
+        union tc_inet from;
         socklen_t len = sizeof(from);
         ssize_t n = recvfrom(watch->fd, bytes, sizeof(bytes), 0, &from.any, &len);
         if (n < 0)

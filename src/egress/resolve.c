@@ -195,7 +195,7 @@ void tc_egress_resolver_tick(struct tc_egress_resolver *r)
 static bool take_address(const struct tc_egress_config *config, struct tc_egress_query *query,
                          const struct ares_addrinfo_node *node)
 {
-    union tc_address address = {0};
+    union tc_inet address = {0};
     if (node->ai_family == AF_INET && node->ai_addrlen >= (int)sizeof(address.v4))
         memcpy(&address.v4, node->ai_addr, sizeof(address.v4));
     else if (node->ai_family == AF_INET6 && node->ai_addrlen >= (int)sizeof(address.v6))

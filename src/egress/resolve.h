@@ -21,7 +21,7 @@ struct tc_egress_query {
     char host[TC_EGRESS_HOST_SIZE];
     uint32_t port; /* with its transport */
     bool any;      /* wherever it leads: the operator named it, and the cage cannot */
-    union tc_address addresses[TC_EGRESS_ADDRESSES_MAX];
+    union tc_inet addresses[TC_EGRESS_ADDRESSES_MAX];
     size_t count;
     void (*done)(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,
                  enum tc_egress_resolved how); /* NULL: nobody waits any more */

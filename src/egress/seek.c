@@ -82,8 +82,7 @@ static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
  */
 
 /* 1: connected, 0: on its way, -1: not this one. */
-static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f,
-                       const union tc_address *to)
+static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f, const union tc_inet *to)
 {
     tc_egress_watch_close(p, &f->server.watch);
     int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -92,7 +91,7 @@ static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f,
         return -1;
     bound_buffers(fd, p->flow_count);
     tc_egress_set_reset(fd, true); /* until it ends in order */
-    if (connect(fd, &to->any, tc_address_size(to)) == 0)
+    if (connect(fd, &to->any, tc_inet_size(to)) == 0)
         return 1;
     return errno == EINPROGRESS ? 0 : -1;
 }
@@ -100,7 +99,7 @@ static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f,
 /* ---- by the upstream ----------------------------------------------------------------------------
  */
 
-static bool same_address(const union tc_address *a, const union tc_address *b)
+static bool same_address(const union tc_inet *a, const union tc_inet *b)
 {
     if (a->any.sa_family != b->any.sa_family)
         return false;
@@ -111,7 +110,7 @@ static bool same_address(const union tc_address *a, const union tc_address *b)
 }
 
 /* Who speaks to it can ask it for everything. */
-static bool is_upstream(const struct tc_egress_way *way, const union tc_address *to)
+static bool is_upstream(const struct tc_egress_way *way, const union tc_inet *to)
 {
     for (size_t i = 0; way && i < way->count; i++)
         if (same_address(&way->addresses[i], to))
@@ -148,8 +147,7 @@ static void dial_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     tc_egress_flow_refuse(p, f, TC_EGRESS_NO_UPSTREAM, NULL);
 }
 
-static void take_way(struct tc_egress_proxy *p, struct tc_egress_flow *f,
-                     const union tc_address *to)
+static void take_way(struct tc_egress_proxy *p, struct tc_egress_flow *f, const union tc_inet *to)
 {
     f->way->taken = true;
     f->way->asked = false;
@@ -189,7 +187,7 @@ static void try_next(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     while (f->address_next < f->address_count && p->now < f->seek_until) {
         int64_t left = f->seek_until - p->now;
         int64_t share = left / (int64_t)(f->address_count - f->address_next);
-        const union tc_address *to = &f->addresses[f->address_next++];
+        const union tc_inet *to = &f->addresses[f->address_next++];
         if (is_upstream(f->way, to)) {
             tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_PUBLIC, NULL);
             return;

@@ -27,7 +27,7 @@ static bool send_all(const struct tc_egress_flow *f, const void *bytes, size_t l
 /* As text: the address, or the name. */
 static void host_of(const struct tc_egress_flow *f, char out[TC_EGRESS_HOST_SIZE])
 {
-    const union tc_address *to = f->way->to;
+    const union tc_inet *to = f->way->to;
     if (!to)
         tc_strcopy(out, TC_EGRESS_HOST_SIZE, f->to.name);
     else if (to->any.sa_family == AF_INET)
@@ -97,7 +97,7 @@ static bool socks_prove(const struct tc_egress_flow *f, const char *pair)
 static bool socks_connect(const struct tc_egress_flow *f)
 {
     enum { V4 = 1, NAME = 3, V6 = 4 };
-    const union tc_address *to = f->way->to;
+    const union tc_inet *to = f->way->to;
     char name[TC_EGRESS_HOST_SIZE];
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     const char port[] = {(char)(f->to.port >> 8), (char)(f->to.port & 0xff)};

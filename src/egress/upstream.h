@@ -10,9 +10,9 @@
 struct tc_egress_flow;
 
 struct tc_egress_way {
-    union tc_address addresses[TC_EGRESS_ADDRESSES_MAX]; /* of the upstream */
+    union tc_inet addresses[TC_EGRESS_ADDRESSES_MAX]; /* of the upstream */
     size_t count, next;
-    const union tc_address *to; /* what it is asked for; NULL: the name */
+    const union tc_inet *to;    /* what it is asked for; NULL: the name */
     bool taken;                 /* the connection being made goes to the upstream */
     bool asked, agreed, proved; /* SOCKS: on how to go on; and that it may */
     unsigned char in[32];       /* its answer begins so; more is not looked at */

@@ -34,7 +34,7 @@ struct listener {
 /* Of datagrams: who sent them, to which address. */
 struct pair {
     size_t listener;
-    union tc_address from, meant;
+    union tc_inet from, meant;
     int64_t used_us;
 };
 
@@ -63,7 +63,7 @@ static void say(enum tc_egress_kind kind)
 /* ---- addresses ------------------------------------------------------------------------------ */
 
 /* IPv4 at a socket of both families is IPv4. */
-static struct tc_mux_to leads(enum tc_mux_what what, const union tc_address *at)
+static struct tc_mux_to leads(enum tc_mux_what what, const union tc_inet *at)
 {
     struct tc_mux_to to = {.what = (uint8_t)what};
     bool v6 = at->any.sa_family == AF_INET6;
@@ -94,7 +94,7 @@ static bool has_room(void)
 
 static bool take_connection(const struct listener *l)
 {
-    union tc_address at;
+    union tc_inet at;
     uint32_t id;
     if (!has_room())
         return false;
@@ -189,7 +189,7 @@ static void send_datagram(struct tc_strands *l, uint32_t id, const char *bytes, 
     union tc_meant_control control;
     struct iovec part = {(char *)(uintptr_t)bytes, len};
     struct msghdr m = {.msg_name = &p->from,
-                       .msg_namelen = tc_address_size(&p->from),
+                       .msg_namelen = tc_inet_size(&p->from),
                        .msg_iov = &part,
                        .msg_iovlen = 1};
     (void)l;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-socklen_t tc_address_size(const union tc_address *address)
+socklen_t tc_inet_size(const union tc_inet *address)
 {
     return address->any.sa_family == AF_INET6 ? sizeof(address->v6) : sizeof(address->v4);
 }
@@ -27,7 +27,7 @@ static int original(int fd, struct sockaddr *to, socklen_t *len)
     return getsockopt(fd, family == AF_INET6 ? SOL_IPV6 : SOL_IP, ORIGINAL, to, len);
 }
 
-bool tc_meant_connection(int fd, bool redirected, union tc_address *ret)
+bool tc_meant_connection(int fd, bool redirected, union tc_inet *ret)
 {
     socklen_t len = sizeof(*ret);
     memset(ret, 0, sizeof(*ret));
@@ -45,7 +45,7 @@ bool tc_meant_watch(int fd)
 }
 
 /* One of the listener's family; the port is the listener's own. */
-bool tc_meant_datagram(int fd, struct msghdr *message, union tc_address *ret)
+bool tc_meant_datagram(int fd, struct msghdr *message, union tc_inet *ret)
 {
     socklen_t len = sizeof(*ret);
     memset(ret, 0, sizeof(*ret));
@@ -79,7 +79,7 @@ static void put(struct msghdr *message, union tc_meant_control *control, int lev
 }
 
 void tc_meant_answer(struct msghdr *message, union tc_meant_control *control,
-                     const union tc_address *from)
+                     const union tc_inet *from)
 {
     const struct in6_pktinfo v6 = {.ipi6_addr = from->v6.sin6_addr};
     const struct in_pktinfo v4 = {.ipi_spec_dst = from->v4.sin_addr};

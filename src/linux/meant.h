@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-union tc_address {
+union tc_inet {
     struct sockaddr any;
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
@@ -22,18 +22,18 @@ union tc_meant_control {
     char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(struct in_pktinfo))];
 };
 
-socklen_t tc_address_size(const union tc_address *address);
+socklen_t tc_inet_size(const union tc_inet *address);
 
 /* Of an accepted connection. `redirected`: a packet filter brought it here. */
-bool tc_meant_connection(int fd, bool redirected, union tc_address *ret);
+bool tc_meant_connection(int fd, bool redirected, union tc_inet *ret);
 
 /* Before anything is received: from now on datagrams tell where they were sent, and an answer may
  * come from each address of a route, not only from those of an interface. */
 bool tc_meant_watch(int fd);
 /* Of what recvmsg() brought. False: it does not say. */
-bool tc_meant_datagram(int fd, struct msghdr *message, union tc_address *ret);
+bool tc_meant_datagram(int fd, struct msghdr *message, union tc_inet *ret);
 /* The answer comes from the address that was asked: clients drop what comes from elsewhere. */
 void tc_meant_answer(struct msghdr *message, union tc_meant_control *control,
-                     const union tc_address *from);
+                     const union tc_inet *from);
 
 #endif
