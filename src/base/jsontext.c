@@ -2,6 +2,8 @@
  * Copyright The toolcage authors */
 #include "base/jsontext.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/shown.h"
@@ -126,4 +128,16 @@ void tc_json_bytes(struct tc_buf *buf, const char *key, const char *base64_key, 
     tc_buf_addc(buf, '"');
     add_base64(buf, bytes, len);
     tc_buf_addc(buf, '"');
+}
+
+void tc_number_write(double value, char out[TC_NUMBER_TEXT_SIZE])
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        (void)snprintf(out, TC_NUMBER_TEXT_SIZE, "%.*g", digits, value);
+        if (strtod(out, NULL) == value)
+            break;
+    }
+    char *comma = strchr(out, ',');
+    if (comma)
+        *comma = '.';
 }

@@ -12,6 +12,8 @@
 
 #include "base/buf.h"
 
+enum { TC_NUMBER_TEXT_SIZE = 32 };
+
 /* "text" with quotes and escapes. */
 void tc_json_string(struct tc_buf *buf, const char *text, size_t len);
 /* The same as a basic string of TOML, in which control characters and those that reorder or hide
@@ -23,6 +25,8 @@ void tc_json_member(struct tc_buf *buf, const char *key, const char *text);
 void tc_json_optional(struct tc_buf *buf, const char *key, const char *text);
 void tc_json_number(struct tc_buf *buf, const char *key, int64_t value);
 void tc_json_bool(struct tc_buf *buf, const char *key, bool value);
+/* A number as the shortest text that reads back as the same one, whatever the locale. */
+void tc_number_write(double value, char out[TC_NUMBER_TEXT_SIZE]);
 /* ,"key": and nothing more. */
 void tc_json_key(struct tc_buf *buf, const char *key);
 /* ,"key":"text" when it is UTF-8, else ,"key_or_base64":"…" under the name `base64_key`. */

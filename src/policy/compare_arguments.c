@@ -9,7 +9,7 @@
 #include "base/path.h"
 #include "policy/compare.h"
 #include "policy/endpoint.h"
-#include "policy/schema.h"
+#include "schema/schema.h"
 
 static const struct tc_argument *find(const struct tc_spec *spec, const char *name)
 {

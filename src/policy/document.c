@@ -191,7 +191,7 @@ static void write_array(const struct tc_node *node, struct tc_buf *out)
 
 static void write_number(double number, struct tc_buf *out)
 {
-    char text[TC_VALUE_TEXT_SIZE];
+    char text[TC_NUMBER_TEXT_SIZE];
     tc_number_write(number, text);
     tc_buf_addf(out, isfinite(number) ? "%s" : "\"%s\"", text);
 }

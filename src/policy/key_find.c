@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/strv.h"
-#include "policy/format.h"
 #include "policy/keys.h"
 #include "policy/parse.h"
+#include "schema/format.h"
 
 const char *tc_scope_title(enum tc_scope scope)
 {

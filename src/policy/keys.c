@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-#include "policy/format.h"
 #include "policy/parse.h"
+#include "schema/format.h"
 
 static const char *const words_reuse[] = {"never", "same-grant", NULL};
 const char *const tc_words_denials[] = {"calls", "paths", "accesses", "off", NULL};

@@ -10,8 +10,8 @@
 
 #include "policy/extends.h"
 #include "policy/keys.h"
-#include "policy/pattern.h"
 #include "policy/policy.h"
+#include "schema/pattern.h"
 
 /* One path that the policy names. */
 struct tc_fs_rule {

@@ -8,8 +8,8 @@
 #include "policy/endpoint.h"
 #include "policy/parse.h"
 #include "policy/pathrule.h"
-#include "policy/schema.h"
 #include "policy/template.h"
+#include "schema/schema.h"
 
 static struct tc_bound *add_bound(struct tc_parse *p, struct tc_argument *argument,
                                   const struct tc_node *node)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "policy/parse.h"
-#include "policy/schema.h"
 #include "policy/template.h"
+#include "schema/schema.h"
 
 static const struct tc_argument *find_argument(const struct tc_spec *spec,
                                                const struct tc_hole *hole)

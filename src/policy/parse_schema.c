@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "policy/parse.h"
-#include "policy/schema.h"
+#include "schema/schema.h"
 
 enum { PATTERN_BYTES_MAX = 64 << 20 };
 

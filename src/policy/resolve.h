@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "policy/model.h"
-#include "policy/schema.h"
+#include "schema/schema.h"
 
 struct tc_resolve {
     const struct toolcage_policy *policy;

@@ -2,7 +2,6 @@
  * Copyright The toolcage authors */
 #include "policy/values.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,15 +27,6 @@ static const struct unit sizes[] = {
 };
 static const struct unit durations[] = {
     {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}, {NULL, 0}};
-
-void tc_complain(struct tc_complaint *c, const char *hint, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    (void)vsnprintf(c->what, sizeof(c->what), fmt, ap);
-    va_end(ap);
-    tc_strcopy(c->hint, sizeof(c->hint), hint ? hint : "");
-}
 
 static const struct unit *units_of(enum tc_unit unit)
 {
@@ -212,16 +202,4 @@ void tc_value_write(enum tc_unit unit, int64_t value, char out[TC_VALUE_TEXT_SIZ
                            u->name);
             return;
         }
-}
-
-void tc_number_write(double value, char out[TC_VALUE_TEXT_SIZE])
-{
-    for (int digits = 15; digits <= 17; digits++) {
-        (void)snprintf(out, TC_VALUE_TEXT_SIZE, "%.*g", digits, value);
-        if (strtod(out, NULL) == value)
-            break;
-    }
-    char *comma = strchr(out, ',');
-    if (comma)
-        *comma = '.';
 }

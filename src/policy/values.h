@@ -9,20 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/complaint.h"
+
 enum tc_unit {
     TC_UNIT_COUNT,    /* a whole number */
     TC_UNIT_SIZE,     /* bytes */
     TC_UNIT_DURATION, /* milliseconds */
     TC_UNIT_CPUS,     /* thousandths of a processor */
 };
-
-/* Why a value was refused: what is wrong, and the right spelling. */
-struct tc_complaint {
-    char what[256], hint[256];
-};
-
-void tc_complain(struct tc_complaint *c, const char *hint, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
 
 enum { TC_VALUE_TEXT_SIZE = 48 };
 
@@ -36,7 +30,5 @@ bool tc_value_check(enum tc_unit unit, int64_t value, int64_t min, int64_t max,
 void tc_value_bare(enum tc_unit unit, const char *text, struct tc_complaint *c);
 /* The number as the policy would spell it: "512MiB", "30s", "1.5". */
 void tc_value_write(enum tc_unit unit, int64_t value, char out[TC_VALUE_TEXT_SIZE]);
-/* A number as the shortest text that reads back as the same one, whatever the locale. */
-void tc_number_write(double value, char out[TC_VALUE_TEXT_SIZE]);
 
 #endif

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * The words of `format`: what fits and what nearly does. */
-#include "policy/format.h"
+#include "schema/format.h"
 #include "test.h"
 
 static const struct {

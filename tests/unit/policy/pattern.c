@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "policy/pattern.h"
+#include "schema/pattern.h"
 #include "test.h"
 
 enum { STEPS = 8 << 20 };

@@ -5,7 +5,7 @@
  * match may begin, and it tells nobody how many were used; so each place is tried by itself, with a
  * limit that grows, and every limit is paid in full. */
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "policy/pattern.h"
+#include "schema/pattern.h"
 
 #include <pcre2.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  *
  * The words of `format`, each of which is checked in full. Where a standard leaves room the narrow
  * reading is taken. */
-#ifndef TC_POLICY_FORMAT_H
-#define TC_POLICY_FORMAT_H
+#ifndef TC_SCHEMA_FORMAT_H
+#define TC_SCHEMA_FORMAT_H
 
 #include <stdbool.h>
 

@@ -2,14 +2,14 @@
  * Copyright The toolcage authors
  *
  * JSON Schemas as policies write them: which values fit, and of which types these are. */
-#ifndef TC_POLICY_SCHEMA_H
-#define TC_POLICY_SCHEMA_H
+#ifndef TC_SCHEMA_SCHEMA_H
+#define TC_SCHEMA_SCHEMA_H
 
 #include <jansson.h>
 
 #include "base/buf.h"
-#include "policy/pattern.h"
-#include "policy/values.h"
+#include "base/complaint.h"
+#include "schema/pattern.h"
 
 /* What the values of one call are checked with. */
 struct tc_schema_run {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/strv.h"
-#include "policy/schema_parts.h"
+#include "schema/parts.h"
 
 /* By each pattern that the name matches. */
 static bool check_patterns(struct tc_schema_run *run, const char *place, const json_t *schema,

@@ -3,11 +3,11 @@
  *
  * Patterns of JSON Schema: the part of ECMA-262 (with the flag u) that is read here in one way
  * only, brought into PCRE2's words. A match is never trusted to end: it has a budget of steps. */
-#ifndef TC_POLICY_PATTERN_H
-#define TC_POLICY_PATTERN_H
+#ifndef TC_SCHEMA_PATTERN_H
+#define TC_SCHEMA_PATTERN_H
 
 #include "base/buf.h"
-#include "policy/values.h"
+#include "base/complaint.h"
 
 /* Of the pattern's text, and of a text that is held against one. */
 enum { TC_PATTERN_BYTES_MAX = 1024, TC_PATTERN_SUBJECT_MAX = 64 << 10 };

@@ -8,9 +8,9 @@
 
 #include "base/jsontext.h"
 #include "base/strv.h"
-#include "policy/format.h"
-#include "policy/schema.h"
-#include "policy/schema_parts.h"
+#include "schema/format.h"
+#include "schema/parts.h"
+#include "schema/schema.h"
 
 static const char *type_word(const json_t *value)
 {
@@ -62,7 +62,7 @@ static bool check_open(const char *name, const json_t *schema, const json_t *val
     const json_t *low = json_object_get(schema, "exclusiveMinimum"),
                  *high = json_object_get(schema, "exclusiveMaximum"),
                  *step = json_object_get(schema, "multipleOf");
-    char text[TC_VALUE_TEXT_SIZE];
+    char text[TC_NUMBER_TEXT_SIZE];
     if (low && tc_json_compare_numbers(value, low) <= 0) {
         tc_number_write(json_number_value(low), text);
         tc_complain(c, NULL, "%s is not more than %s", name, text);
@@ -86,7 +86,7 @@ static bool check_number(const char *name, const json_t *schema, const json_t *v
 {
     const json_t *low = json_object_get(schema, "minimum"),
                  *high = json_object_get(schema, "maximum");
-    char text[TC_VALUE_TEXT_SIZE];
+    char text[TC_NUMBER_TEXT_SIZE];
     if (low && tc_json_compare_numbers(value, low) < 0) {
         tc_number_write(json_number_value(low), text);
         tc_complain(c, NULL, "%s is less than %s", name, text);
@@ -407,7 +407,7 @@ static void write_object(const json_t *value, struct tc_buf *out)
 
 void tc_json_canonical(const json_t *value, struct tc_buf *out)
 {
-    char number[TC_VALUE_TEXT_SIZE];
+    char number[TC_NUMBER_TEXT_SIZE];
     switch (json_typeof(value)) {
     case JSON_OBJECT:
         write_object(value, out);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "policy/format.h"
+#include "schema/format.h"
 
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "policy/pattern.h"
+#include "schema/pattern.h"
 
 #define DIGITS "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

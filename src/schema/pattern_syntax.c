@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/strv.h"
-#include "policy/pattern.h"
+#include "schema/pattern.h"
 
 enum { REPEAT_MAX = 65535, LAST = 0x10ffff, FIXED_MAX = 512 };
 

@@ -4,7 +4,7 @@
  * Of which types the values of a schema are. */
 #include "base/cleanup.h"
 #include "base/strv.h"
-#include "policy/schema.h"
+#include "schema/schema.h"
 
 const char *const tc_schema_bearers[] = {"anyOf", "oneOf", "allOf", NULL};
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "policy/schema.h"
-#include "policy/schema_parts.h"
+#include "schema/parts.h"
+#include "schema/schema.h"
 
 static bool ended(const struct tc_schema_run *run)
 {
