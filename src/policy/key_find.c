@@ -51,7 +51,7 @@ const char *tc_scope_title(enum tc_scope scope)
 const struct tc_key *tc_key_find(enum tc_scope scope, const char *name)
 {
     for (const struct tc_key *key = tc_keys; key->name; key++)
-        if ((key->scopes & 1u << scope) && tc_streq(key->name, name))
+        if ((key->scopes & TC_SCOPE_BIT(scope)) && tc_streq(key->name, name))
             return key;
     return NULL;
 }
@@ -61,7 +61,7 @@ const struct tc_key *tc_key_nearest(enum tc_scope scope, const char *name)
     const struct tc_key *best = NULL;
     struct tc_near nearest = {.name = name, .most = strlen(name) < 4 ? 1 : 2};
     for (const struct tc_key *key = tc_keys; key->name; key++)
-        if ((key->scopes & 1u << scope) && tc_near_is(&nearest, key->name))
+        if ((key->scopes & TC_SCOPE_BIT(scope)) && tc_near_is(&nearest, key->name))
             best = key;
     return best;
 }

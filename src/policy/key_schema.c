@@ -395,7 +395,7 @@ static void add_scope(struct tc_buf *out, enum tc_scope scope)
 {
     tc_buf_adds(out, "\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
     for (const struct tc_key *key = tc_keys; key->name; key++) {
-        if (!(key->scopes & 1u << scope) || !key->set)
+        if (!(key->scopes & TC_SCOPE_BIT(scope)) || !key->set)
             continue;
         tc_json_key(out, key->name);
         tc_buf_addc(out, '{');

@@ -94,7 +94,11 @@ enum tc_scope {
     TC_SCOPE_TEST_FILE,
     TC_SCOPE_COUNT,
 };
-#define TC_IN(scope) (1u << TC_SCOPE_##scope)
+/* A set of them. */
+typedef uint64_t tc_scopes;
+_Static_assert(TC_SCOPE_COUNT <= 64, "each scope has a bit");
+#define TC_SCOPE_BIT(scope) ((tc_scopes)1 << (scope))
+#define TC_IN(scope) TC_SCOPE_BIT(TC_SCOPE_##scope)
 
 struct tc_parse;
 struct tc_key;
@@ -104,7 +108,7 @@ typedef void tc_key_set(struct tc_parse *parse, const struct tc_key *key, struct
                         void *into);
 
 struct tc_key {
-    unsigned scopes;
+    tc_scopes scopes;
     const char *name;
     tc_key_set *set; /* NULL: known, but not provided by this version */
     size_t offset;   /* of the field, for the plain setters */

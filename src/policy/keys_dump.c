@@ -16,7 +16,7 @@ static void add_key(struct tc_buf *out, const struct tc_key *key)
     tc_buf_adds(out, "{\"in\":[");
     for (unsigned scope = 0, any = 0; scope < TC_SCOPE_COUNT; scope++) {
         const char *title = tc_scope_title((enum tc_scope)scope);
-        if (!(key->scopes & 1u << scope))
+        if (!(key->scopes & TC_SCOPE_BIT(scope)))
             continue;
         tc_buf_adds(out, any++ ? "," : "");
         tc_json_string(out, title, strlen(title));
