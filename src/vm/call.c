@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/frame.h"
+#include "base/waited.h"
 #include "guest/guest.h"
 #include "helper/protocol.h"
 #include "version.h"
@@ -389,7 +390,7 @@ static void answer(struct talk *t, const struct pollfd *p)
 static void look_at_clock(struct talk *t)
 {
     int64_t now = tc_now_us();
-    if (!t->hello && now > t->boot_until_us && now > t->boot_until_us + tc_vm_waited_us(t->vm->pid))
+    if (!t->hello && now > t->boot_until_us && now > t->boot_until_us + tc_waited_us(t->vm->pid))
         fail(t, TOOLCAGE_EBACKEND, "boot", "guest",
              "toolcage image build guest makes kernel and first program anew",
              "the guest did not start in time");

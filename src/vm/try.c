@@ -9,6 +9,7 @@
 #include <toolcage/result.h>
 
 #include "base/clock.h"
+#include "base/waited.h"
 #include "guest/guest.h"
 #include "vm/console.h"
 #include "vm/vm.h"
@@ -45,7 +46,7 @@ void tc_vm_try(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc_
     struct pollfd p = {.fd = vm->console, .events = POLLIN};
     int64_t until = tc_now_us() + o->boot_ms * 1000;
     while (!runs(&console) && !tc_console_stuck(&console) && !console.ended &&
-           (tc_now_us() < until || tc_now_us() < until + tc_vm_waited_us(vm->pid)))
+           (tc_now_us() < until || tc_now_us() < until + tc_waited_us(vm->pid)))
         if (poll(&p, 1, LOOK_MS) > 0)
             tc_console_read(&console, vm->console);
     if (runs(&console))

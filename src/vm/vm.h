@@ -82,10 +82,6 @@ int tc_vm_accept(const struct tc_vm *vm);
 /* keep.c: writes the machine as it stands, and has it go on. False: it is not whole. */
 bool tc_vm_keep(const struct tc_vm_options *options, const struct tc_vm *vm);
 
-/* waited.c: how long it was ready to run while the host's processors ran others; 0: that is not
- * known. */
-int64_t tc_vm_waited_us(pid_t monitor);
-
 /* Waits until a guest without a call has booted. Fills *ret (zeroed): an end without a fault, or a
  * failure that says what stood in the way. */
 void tc_vm_try(const struct tc_vm_options *options, const struct tc_vm *vm, struct tc_outcome *ret);

@@ -19,8 +19,9 @@
 #define TC_OCI_IMAGE TC_OCI_BUNDLE "/image"
 #define TC_OCI_STATE TC_OCI_BUNDLE "/state"
 #define TC_OCI_LOG TC_OCI_BUNDLE "/log"
-/* Not empty: the first platform failed, and another was taken. */
+/* Not empty: the first platform failed, and another was taken; how it failed. */
 #define TC_OCI_FAILED TC_OCI_BUNDLE "/failed"
+enum { TC_OCI_BROKEN = 'b', TC_OCI_SILENT = 's' };
 #define TC_OCI_HEARD "heard"   /* in the bundle: which options runsc was heard to know */
 #define TC_OCI_LACKED "lacked" /* in the bundle: the calls that a kernel of its own lacks */
 /* In the container: our program, and for gVisor the directory of its report socket. */

@@ -5,21 +5,39 @@
 #include <stddef.h>
 
 #include "backend/oci/notes.h"
+#include "base/clock.h"
 #include "base/strv.h"
 
-/* A machine that was too busy for the first platform is asked again. */
-enum { BELIEVED_S = 3600 };
+/* A platform that said why it does not work is asked again after an hour; one that said nothing
+ * before its time was over may have met a slow disk. */
+enum { BELIEVED_S = 3600, DOUBTED_S = 300, MOMENT_US = 1000000 };
 
-static const char name[] = "first-failed", fails[] = "fails";
+static const char name[] = "first-failed", fails[] = "fails", silent_word[] = "silent";
 
-static _Atomic bool first_failed; /* in this helper's life */
+static _Atomic int64_t avoided_until_us; /* in this helper's life */
+
+static bool is_noted(const char *mark, time_t oldest_s, const char *word)
+{
+    char note[TC_OCI_NOTE_SIZE];
+    return tc_oci_note_read(name, mark, oldest_s, note) &&
+           tc_streq(tc_oci_note_word(note, mark), word);
+}
 
 /* Another call has seen it fail, not long ago. */
 static bool is_known(const char *runtime)
 {
-    char mark[TC_MARK_SIZE], note[TC_OCI_NOTE_SIZE];
-    return tc_oci_mark(runtime, mark) && tc_oci_note_read(name, mark, BELIEVED_S, note) &&
-           tc_streq(tc_oci_note_word(note, mark), fails);
+    char mark[TC_MARK_SIZE];
+    return tc_oci_mark(runtime, mark) &&
+           (is_noted(mark, BELIEVED_S, fails) || is_noted(mark, DOUBTED_S, silent_word));
+}
+
+/* What another helper has noted is read once a second at most. */
+static bool is_avoided(const char *runtime)
+{
+    int64_t now = tc_now_us();
+    if (avoided_until_us <= now && is_known(runtime))
+        avoided_until_us = now + MOMENT_US;
+    return avoided_until_us > now;
 }
 
 const char *const *tc_oci_platforms(const char *wish, const char *runtime)
@@ -31,23 +49,21 @@ const char *const *tc_oci_platforms(const char *wish, const char *runtime)
             return named[i];
     if (wish)
         return NULL;
-    if (runtime && !first_failed && is_known(runtime))
-        first_failed = true;
-    return in_order + (runtime && first_failed);
+    return in_order + (runtime && is_avoided(runtime));
 }
 
-void tc_oci_first_failed(const char *runtime)
+void tc_oci_first_failed(const char *runtime, bool silent)
 {
     char mark[TC_MARK_SIZE];
-    first_failed = true;
+    avoided_until_us = tc_now_us() + (silent ? DOUBTED_S : BELIEVED_S) * 1000000LL;
     if (tc_oci_mark(runtime, mark))
-        tc_oci_note_write(name, mark, fails);
+        tc_oci_note_write(name, mark, silent ? silent_word : fails);
 }
 
 void tc_oci_first_works(const char *runtime)
 {
     char mark[TC_MARK_SIZE];
-    first_failed = false;
+    avoided_until_us = 0;
     if (tc_oci_mark(runtime, mark))
         tc_oci_note_drop(name, mark);
 }

@@ -9,17 +9,18 @@
 
 #include "backend/oci/config.h"
 
-/* Until our PID 1 must have answered; ptrace needs nothing of the machine, and has no limit. */
+/* Until our PID 1 must have answered, without the time for which it waited for a processor; ptrace
+ * needs nothing of the machine, and has no limit. */
 enum { TC_OCI_ANSWER_MS = 5000 };
 #define TC_OCI_PTRACE "ptrace"
 
 /* What a call gets for its policy's word (NULL: it says none), in order, NULL-terminated: the named
- * one, or systrap and ptrace; without systrap where that failed in this helper's life, or with this
- * runsc in another's within the last hour. Without a runtime all that there are. NULL: there is
- * none of this name. */
+ * one, or systrap and ptrace; without systrap where that failed with this runsc within the last
+ * hour, or was silent within the last five minutes. Without a runtime all that there are. NULL:
+ * there is none of this name. */
 const char *const *tc_oci_platforms(const char *wish, const char *runtime);
 /* ptrace had to be taken: remembered. Or systrap was asked again, and works. */
-void tc_oci_first_failed(const char *runtime);
+void tc_oci_first_failed(const char *runtime, bool silent);
 void tc_oci_first_works(const char *runtime);
 
 /* The process around runsc: the file of our PID 1 by its other name. Its words are the platforms,

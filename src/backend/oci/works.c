@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "backend/escapes.h"
 #include "backend/oci/bundle.h"
@@ -401,6 +402,14 @@ static const char *platform_of(const struct tc_oci *o, bool *ret_other)
     return o->platforms[o->platforms[1] && *ret_other ? 1 : 0];
 }
 
+/* The first platform had said nothing when its time was over. */
+static bool was_silent(const struct tc_oci *o)
+{
+    char how = 0;
+    _autofd_ int file = openat(o->blank.bundle, "failed", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return file >= 0 && read(file, &how, 1) == 1 && how == TC_OCI_SILENT;
+}
+
 /* For other calls, and for the result: which platform it is, is known with the answer. No tool has
  * run in this container yet. */
 static int learn(struct tc_cage *cage)
@@ -410,7 +419,7 @@ static int learn(struct tc_cage *cage)
     bool other = false;
     const char *platform = platform_of(o, &other);
     if (other)
-        tc_oci_first_failed(o->blank.path);
+        tc_oci_first_failed(o->blank.path, was_silent(o));
     else if (!cage->plan->grant)
         tc_oci_first_works(o->blank.path);
     tc_oci_options_learn(o->blank.path, o->blank.bundle);

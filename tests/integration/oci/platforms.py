@@ -120,17 +120,28 @@ def each_works_or_is_refused(s):
             check("remove [backend.gvisor] platform" in answer.error["hint"] and other.out == "ran\n", f"{platform}: what the refusal advises works", (answer, other))
 
 
-class StandIn:
-    """A runtime that hangs on one platform, takes ptrace for another, fails on a third with many words, and is the real
-    one on the rest; it notes what it was asked for. Of the options that not every runsc knows it can know the first so many."""
+# on the first processor, for so many seconds
+SPIN = """import os, sys, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+end = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end:
+    pass
+"""
 
-    def __init__(self, s, hangs="", plays="", fails="", knows=None):
-        self.log = s.write(f"asked-{hangs}-{plays}-{fails}-{knows}", "", 0o666)
+
+class StandIn:
+    """A runtime that hangs on one platform, takes ptrace for another, fails on a third with many words, is at work for longer than it
+    may be silent on one more, and is the real one on the rest; it notes what it was asked for. Of the options that not every runsc
+    knows it can know the first so many."""
+
+    def __init__(self, s, hangs="", plays="", fails="", knows=None, works=""):
+        self.log = s.write(f"asked-{hangs}-{plays}-{fails}-{knows}-{works}", "", 0o666)
         options = ("--directfs=false", "--character-device-policy=passthrough") if knows is not None else ()
         known = "".join(f"{option}) {f'echo {option} >> {self.log}; continue' if number < knows else 'exit 2'} ;;\n" for number, option in enumerate(options))
         if not os.path.exists(s.path("real")):
             shutil.copy(RUNSC, s.path("real"))
-        self.script = s.write(f"stand-in-{hangs}-{plays}-{fails}-{knows}", f"""#!/bin/sh
+        spin = s.write("spin.py", SPIN)
+        self.script = s.write(f"stand-in-{hangs}-{plays}-{fails}-{knows}-{works}", f"""#!/bin/sh
 for word; do
 	shift
 	case $word in --platform=*) echo ${{word#*=}} >> {self.log} ;; esac
@@ -138,6 +149,7 @@ for word; do
 	{known}
 	--platform={hangs}) sleep 300 & wait ;;
 	--platform={plays}) word=--platform=ptrace ;;
+	--platform={works}) python3 {spin} {LIMIT + 2}; word=--platform=ptrace ;;
 	--platform={fails}) head -c 50000 /dev/zero | tr '\\0' w >&2; exit 1 ;;
 	esac
 	set -- "$@" "$word"
@@ -208,6 +220,43 @@ def what_failed_is_remembered(s):
     answer = finish(other.popen(s, "/bin/echo", "ran", more=more()))
     asked = other.asked()  # a machine may be too busy for it to answer in time
     check(asked[0] == "systrap" and f"kernel on {asked[-1]}," in answer.enforcement["syscalls"], "another runsc is another matter", (asked, answer))
+
+
+def notes(s, word):
+    """What is remembered with this word, by whoever runs the calls."""
+    places = (f"{s.path('home')}/.local/state/toolcage/gvisor", "/run/toolcage/gvisor")
+    links = [f"{place}/{name}" for place in places if os.path.isdir(place) and os.access(place, os.R_OK) for name in os.listdir(place)]
+    return [link for link in links if os.path.islink(link) and os.readlink(link).endswith(f" {word}")]
+
+
+def who_was_silent_is_asked_again_soon(s):
+    """It may have met a slow disk; who has said why it does not work is believed for longer."""
+    for word, runtime, asked in (("silent", StandIn(s, hangs="systrap"), ["systrap", "ptrace"]), ("fails", StandIn(s, fails="systrap"), ["ptrace"])):
+        def ask():
+            known, before = len(runtime.asked()), set(notes(s, word))
+            answer = finish(runtime.popen(s, "/bin/echo", "ran", more=more()))
+            return answer.out == "ran\n" and runtime.asked()[known:], set(notes(s, word)) - before
+        first, new = ask()
+        again, _ = ask()
+        for link in new:
+            os.utime(link, (time.time() - 301, time.time() - 301), follow_symlinks=False)
+        later, _ = ask()
+        check(first == ["systrap", "ptrace"] and again == ["ptrace"] and new and later == asked, f"a note that it {word} holds for its time", (word, first, again, later, new))
+
+
+def waits_for_a_processor_do_not_count(s):
+    """Others have the processor on which the runtime is at work; a runtime that hangs meanwhile is not at work."""
+    def ask(runtime):
+        others = [subprocess.Popen([sys.executable, "-c", SPIN, "60"]) for _ in range(6)]
+        answer = finish(runtime.popen(s, "/bin/echo", "ran", more=more()))
+        for other in others:
+            other.kill()
+            other.wait()
+        return runtime.asked(), answer
+    asked, answer = ask(StandIn(s, works="systrap"))
+    check(asked == ["systrap"] and answer.out == "ran\n" and "kernel on systrap," in answer.enforcement["syscalls"], "a platform that is late because others run is waited for", (asked, answer))
+    asked, answer = ask(StandIn(s, hangs="systrap"))
+    check(asked == ["systrap", "ptrace"] and answer.out == "ran\n", "and one that hangs is not", (asked, answer))
 
 
 def its_kernel_does_nothing_by_itself(s):
@@ -318,7 +367,7 @@ def a_server_learns(s):
 def main():
     if not RUNSC:
         skip_all("skipped: runsc is not installed")
-    run(what_is_said_is_used, its_version_is_told, each_works_or_is_refused, one_that_hangs_is_ended, what_was_tried_is_used, what_failed_is_remembered, its_kernel_does_nothing_by_itself, its_words_are_whole, other_words_are_not_its_own,
+    run(what_is_said_is_used, its_version_is_told, each_works_or_is_refused, one_that_hangs_is_ended, what_was_tried_is_used, what_failed_is_remembered, who_was_silent_is_asked_again_soon, waits_for_a_processor_do_not_count, its_kernel_does_nothing_by_itself, its_words_are_whole, other_words_are_not_its_own,
         a_server_learns)
 
 

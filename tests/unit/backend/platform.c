@@ -38,12 +38,12 @@ static void a_named_one_is_alone(void **state)
 static void without_a_name_there_is_an_order(void **state)
 {
     expect(NULL, "systrap", "ptrace");
-    tc_oci_first_failed(RUNTIME);
+    tc_oci_first_failed(RUNTIME, true);
     expect(NULL, "ptrace", NULL);
     assert_string_equal(tc_oci_platforms(NULL, NULL)[0], "systrap"); /* who asks again */
     tc_oci_first_works(RUNTIME);
     expect(NULL, "systrap", "ptrace");
-    tc_oci_first_failed(RUNTIME);
+    tc_oci_first_failed(RUNTIME, false);
     expect(NULL, "ptrace", NULL);
     expect("systrap", "systrap", NULL);
 }

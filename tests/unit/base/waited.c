@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/waited.h"
 #include "test.h"
-#include "vm/vm.h"
 
 enum { CHILDREN = 3, LONG_MS = 300, PATIENCE_MS = 20000 };
 
@@ -61,9 +61,9 @@ static void who_shares_a_processor_waits(void **state)
         pids[i] = begin(spin);
     pid_t idle = begin(sleep_on);
     assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
-    while (tc_vm_waited_us(pids[0]) < LONG_MS * 1000LL && tc_now_us() < until)
+    while (tc_waited_us(pids[0]) < LONG_MS * 1000LL && tc_now_us() < until)
         (void)nanosleep(&moment, NULL);
-    int64_t waited = tc_vm_waited_us(pids[0]), slept = tc_vm_waited_us(idle);
+    int64_t waited = tc_waited_us(pids[0]), slept = tc_waited_us(idle);
     for (int i = 0; i < CHILDREN; i++)
         finish(pids[i]);
     finish(idle);
@@ -76,7 +76,7 @@ static void of_nobody_nothing_is_known(void **state)
     pid_t pid = begin(sleep_on);
     (void)state;
     finish(pid);
-    assert_int_equal(tc_vm_waited_us(pid), 0);
+    assert_int_equal(tc_waited_us(pid), 0);
 }
 
 int main(void)
