@@ -19,6 +19,7 @@
 #include "cage/handed.h"
 #include "cage/idle.h"
 #include "cage/limits.h"
+#include "cage/ready_root.h"
 #include "cage/slots.h"
 #include "cage/spare.h"
 
@@ -37,6 +38,8 @@ struct tc_ready {
     int64_t served; /* calls */
     bool answered;  /* by it, to the one that it served last: it can serve another */
     bool spent;     /* it serves no other */
+    bool alone;     /* its call sees nothing of the host, and so will the next */
+    struct tc_ready_root root;
 };
 
 /* One that waits without a process says that its like did not come to serve its call, and keeps
@@ -59,6 +62,7 @@ static void let_go(struct tc_ready *r)
         return;
     if (r->talk >= 0)
         (void)close(r->talk);
+    tc_ready_root_drop(&r->root);
     while (!tc_local_destroy(&r->cage, TC_PACE_LONG))
         ;
     tc_buf_done(&r->key);
@@ -181,6 +185,7 @@ static struct tc_ready *describe(const struct tc_cage *cage, struct tc_buf *key)
     if (!r)
         return NULL;
     r->talk = -1;
+    r->root = TC_READY_ROOT_NONE;
     r->outcome.failure.clause = -1;
     r->cage = tc_cage_empty(&r->plan, &r->outcome);
     r->cage.works = cage->works;
@@ -301,10 +306,21 @@ static void move_id(struct tc_process_cage *to, struct tc_process_cage *from)
     from->trees.id = (uid_t)-1;
 }
 
-/* What it has is the cage's now. */
-static void take_over(struct tc_process_cage *p, struct tc_ready *r)
+static bool shows_nothing(const struct tc_plan *plan)
 {
+    for (size_t i = 0; i < plan->mount_count; i++)
+        if (!is_own(&plan->mounts[i]))
+            return false;
+    return true;
+}
+
+/* What it has is the cage's now. */
+static void take_over(struct tc_cage *cage, struct tc_ready *r)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
     p->ready = r;
+    r->alone = r->plan.calls && shows_nothing(cage->plan);
+    p->trees.storage = r->alone ? tc_process_keep(&p->trees, tc_ready_root_lend(&r->root)) : -1;
     p->trees.standing = TC_PLACE_OWN;
     r->answered = false;
     move(p, TC_PRIV(&r->cage));
@@ -321,7 +337,7 @@ bool tc_ready_claim(struct tc_cage *cage)
     while ((at = find(&key)) && of(*at)->talk >= 0) {
         struct tc_ready *r = of(tc_idle_take(at));
         if (lives(r)) {
-            take_over(TC_PRIV(cage), r);
+            take_over(cage, r);
             return true;
         }
         drop(r);
@@ -444,12 +460,26 @@ static bool send_root(const struct tc_cage *cage, int root)
                    walled ? TC_HANDED_WALL + 1 : TC_HANDED_WALL) == 0;
 }
 
+/* In the root that is there already, where it is the same one. */
+static bool send_made(const struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_ready_root *made = &p->ready->root;
+    if (!made->lent || made->serial != p->root)
+        return false;
+    tc_ready_root_note(made);
+    return send_root(cage, made->root);
+}
+
 /* 1: it has the call; 0: it has not, and another can be started for it; -1: none can. */
 static int send_call(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    _autofd_ int root = is_plain(p) ? tc_root_copy(p->root) : -1;
-    size_t count = root >= 0 ? put_together(p, root) : 0;
+    if (send_made(cage))
+        return 1;
+    bool made = p->ready->root.lent;
+    _autofd_ int root = !made && is_plain(p) ? tc_root_copy(p->root) : -1;
+    size_t count = made ? p->trees.mount_count : root >= 0 ? put_together(p, root) : 0;
     if (root >= 0 && count == p->trees.mount_count && send_root(cage, root))
         return 1;
     if (take_back(cage, count))
@@ -493,6 +523,7 @@ int tc_ready_go(struct tc_cage *cage)
     }
     tc_spare_replace(p);
     (void)close(TAKE_FD(p->ready->talk));
+    tc_ready_root_drop(&p->ready->root);
     list(TAKE(p->ready)); /* its like would not do either */
     return sent;
 }
@@ -527,6 +558,15 @@ void tc_ready_event(struct tc_cage *cage)
 
 /* ---- giving them up ---- */
 
+/* For its next call. */
+static void make_root(struct tc_ready *r, uint64_t serial)
+{
+    bool good = r->root.lent && r->root.serial == serial && tc_ready_root_untouched(&r->root);
+    r->root.lent = false;
+    if (r->alone && !good)
+        tc_ready_root_make(&r->root, serial, &r->plan.limits);
+}
+
 void tc_ready_leave(struct tc_process_cage *p)
 {
     struct tc_ready *r = TAKE(p->ready);
@@ -537,10 +577,12 @@ void tc_ready_leave(struct tc_process_cage *p)
     struct tc_process_cage *own = TC_PRIV(&r->cage);
     move_id(own, p);
     r->cage.exit_fd = own->child.pidfd;
-    if (!r->spent && lives(r))
-        list(r);
-    else
+    if (r->spent || !lives(r)) {
         drop(r);
+        return;
+    }
+    make_root(r, p->root);
+    list(r);
 }
 
 static const struct tc_idle_ways ways = {

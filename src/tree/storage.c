@@ -9,12 +9,17 @@
 #include "linux/mounts.h"
 #include "tree/tree.h"
 
+int tc_process_tmp(const struct tc_limits *limits)
+{
+    return tc_tmpfs(limits->disk, limits->inodes, "1777", true);
+}
+
 /* /tmp is a mount like the others, so that a granted path below it gets its mount point there. */
 int tc_process_storage(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
-    const struct tc_limits *l = &cage->plan->limits;
-    t->storage = tc_process_keep(t, tc_tmpfs(l->disk, l->inodes, "1777", true));
+    if (t->storage < 0)
+        t->storage = tc_process_keep(t, tc_process_tmp(&cage->plan->limits));
     if (t->storage < 0)
         return tc_cage_fail(cage,
                             TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "storage", "/tmp", errno,

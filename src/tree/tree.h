@@ -100,7 +100,7 @@ struct tc_trees {
     size_t item_count;
     struct tc_box_mount *mounts;
     size_t mount_count;
-    int storage; /* root of the private tmpfs; -1: none */
+    int storage; /* root of the private tmpfs; -1: none. Who makes the cage may bring it */
     bool remote; /* a granted path is of a file system that may make whoever lets go of it wait */
     struct tc_file_id *guarded; /* the policy's files */
     size_t guarded_count;
@@ -143,8 +143,10 @@ int tc_process_drawers(struct tc_cage *cage);
 /* A failure of such a file. Returns -1. */
 int tc_drawer_fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *before,
                    const char *after);
-/* storage.c: the private /tmp. */
+/* storage.c: the private /tmp, made if there is none yet. */
 int tc_process_storage(struct tc_cage *cage);
+/* An empty one of these limits; -1 with errno. */
+int tc_process_tmp(const struct tc_limits *limits);
 /* Makes it the tool's. 0, or -1 with errno. */
 int tc_process_own(const struct tc_trees *t, int dirfd, const char *name);
 /* A directory in private storage that is the tool's, kept by the cage; -1 with errno. */

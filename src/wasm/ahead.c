@@ -132,7 +132,6 @@ bool tc_wasm_answer(struct tc_wasm_order *order, int code)
     if (!order->ahead || order->calls <= 1)
         return false;
     (void)fflush(stderr);
-    close_streams();
     served++;
     (void)getrusage(RUSAGE_SELF, &u);
     const struct tc_handed_end end = {.code = code,
@@ -143,7 +142,9 @@ bool tc_wasm_answer(struct tc_wasm_order *order, int code)
                                       .bytes = (int64_t)u.ru_maxrss * 1024};
     if (tc_send(talk, &end, sizeof(end), NULL, 0) < 0)
         leave();
-    /* with its mounts, which takes the kernel a while: nobody need wait for that */
+    /* what was written is in the pipes; and the root may go with its mounts, which takes the kernel
+     * a while: nobody need wait for that */
+    close_streams();
     if (close(order->root) < 0)
         leave();
     return true;

@@ -61,11 +61,11 @@ static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *moun
     return item->writable && !cage->plan->uid ? tc_process_steering(cage, item) : 0;
 }
 
-/* Mounts below a granted path need a directory to be below of. */
+/* Mounts below a granted path need a directory of the host's to be below of. */
 static bool any_directory(const struct tc_trees *t)
 {
     for (size_t i = 0; i < t->item_count; i++)
-        if (t->items[i].directory)
+        if (t->items[i].directory && !(t->items[i].drawer && t->items[i].layers < 0))
             return true;
     return false;
 }

@@ -66,6 +66,27 @@ def nothing_stays(s):
     check(engine.close(), "the helper ends with its engine")
 
 
+def own_tmp(s):
+    """A call that sees nothing of the host has an empty /tmp that stood ready, and leaves it to the next if it left nothing in it."""
+    engine = Engine(s, before=REUSE)
+    for tool in "ab":
+        before = settled(engine, tool) if tool == "a" else set()
+        for _ in range(4):
+            engine.call(tool, "echo")
+            time.sleep(0.1)  # longer than the clock's step: now its times tell
+        passed = [text(engine.call(tool, "pass", "/tmp/x")) for _ in range(4)]
+        check(passed[0].strip().isdigit() and len(set(passed)) == 1, f"{tool}: in each no file ever was", passed)
+        time.sleep(0.1)
+        answer = engine.call(tool, "put", "/tmp/x", "A")
+        check(answer["status"] == "ok" and was_ready(answer), f"{tool}: it can be written", answer)
+        seen = [text(engine.call(tool, *words)) for words in (("show", "/tmp/x"), ("list", "/tmp"))]
+        check(seen == ["", ""], f"{tool}: which the next does not see", seen)
+        time.sleep(0.1)
+        check([text(engine.call(tool, "list", "/tmp")) for _ in range(3)] == [""] * 3, f"{tool}: nor the one after that")
+        check(before <= set(engine.workers()), f"{tool}: in one worker", (before, engine.workers()))
+    check(engine.close(), "the helper ends with its engine")
+
+
 def other_grants(s):
     engine = Engine(s, before=REUSE)
     workers = settled(engine)
@@ -161,4 +182,4 @@ def raced(s):
     check(engine.close(), "the helper ends with its engine")
 
 
-run(first, serves_again, nothing_stays, other_grants, dies, bounds, grows, raced, last)
+run(first, serves_again, nothing_stays, own_tmp, other_grants, dies, bounds, grows, raced, last)
