@@ -287,6 +287,24 @@ static void every_field_is_lowered(void **state)
     tc_buf_done(&plain);
 }
 
+/* Who is to see each access has what a tool asks of a network seen, too, where it has none. */
+static void accesses_are_asked_for_where_there_is_no_network(void **state)
+{
+    static const enum tc_denials denials[] = {TC_DENIALS_CALLS, TC_DENIALS_PATHS,
+                                              TC_DENIALS_ACCESSES};
+    struct tc_net_entry entry = {.host = TEXT("a.example"), .port = 443};
+    for (size_t i = 0; i < TC_COUNT(denials); i++)
+        for (size_t network = 0; network < 2; network++) {
+            struct tc_grant grant = small_grant();
+            grant.denials = denials[i];
+            grant.net = network ? &entry : NULL;
+            grant.net_count = network;
+            struct tc_plan plan = lowered(&grant);
+            assert_int_equal(plan.asks_network, denials[i] == TC_DENIALS_ACCESSES && !network);
+            tc_plan_done(&plan);
+        }
+}
+
 static void settings_go_with_their_backend(void **state)
 {
     struct tc_grant grant = {0};
@@ -332,6 +350,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_held_is_refused),
         cmocka_unit_test(every_clause_is_promised),
         cmocka_unit_test(every_field_is_lowered),
+        cmocka_unit_test(accesses_are_asked_for_where_there_is_no_network),
         cmocka_unit_test(settings_go_with_their_backend),
         cmocka_unit_test(the_policys_files_are_lowered),
     };

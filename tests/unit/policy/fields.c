@@ -262,6 +262,20 @@ static void the_order_of_backends_counts(void **state)
     }
 }
 
+/* A setting that is new, and one that is gone: nobody here knows which of the two gives more. */
+static void each_setting_is_compared(void **state)
+{
+    _autogrant_ struct tc_grant one, other;
+    fill_grant(&one, -1, 0);
+    fill_grant(&other, -1, 0);
+    assert_true(tc_strv_add(&other.settings, "wasm.x=1"));
+    for (int back = 0; back < 2; back++) {
+        bool more = false;
+        assert_int_equal(compared(back ? &other : &one, back ? &one : &other, &more), 1);
+        assert_true(more);
+    }
+}
+
 /* As a grant of the tool x, whose policy has an install phase. Owned. */
 static char *explained(struct tc_grant *grant, bool other_tool)
 {
@@ -411,6 +425,7 @@ int main(void)
         cmocka_unit_test(found_places_are_not_digested),
         cmocka_unit_test(every_field_is_compared),
         cmocka_unit_test(the_order_of_backends_counts),
+        cmocka_unit_test(each_setting_is_compared),
         cmocka_unit_test(every_field_is_explained),
         cmocka_unit_test(each_limit_comes_from_its_key),
         cmocka_unit_test(unset_is_more_where_it_can_be),

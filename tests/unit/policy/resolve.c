@@ -80,6 +80,11 @@ static void flags_grant_where_no_policy_is(void **state)
             "read", 0, "pattern");
     refused(policy, (struct ask){.command = "ls", .narrow = {"tiemout", "1s"}}, TOOLCAGE_EUSAGE,
             "tiemout", 0, "narrowed");
+    refused(policy,
+            (struct ask){.command = "ls", .narrow = {"read", "/d=/srv/a", "write", "/d=/srv/b"}},
+            TOOLCAGE_EUSAGE, "write", 0, "granted twice, from /srv/a and from /srv/b");
+    refused(policy, (struct ask){.command = "ls", .narrow = {"unix_sockets", "/dev/log"}},
+            TOOLCAGE_EPOLICY, "unix_sockets", 0, "cannot be granted");
     refused(policy, (struct ask){0}, TOOLCAGE_EUSAGE, "command", 0, "no command");
     refused(policy, (struct ask){.tool = "x", .command = "ls"}, TOOLCAGE_ENOT_FOUND, "x", 0,
             "no tool");
@@ -412,6 +417,11 @@ static void unix_sockets(void **state)
         assert_string_equal(tc_error_subject(err), no[i].subject);
         assert_non_null(strstr(tc_error_message(err), no[i].words));
     }
+    refused(policy,
+            (struct ask){.tool = "own",
+                         .command = "ls",
+                         .narrow = {"unix_sockets", "none", "unix_sockets", "own"}},
+            TOOLCAGE_EUSAGE, "unix_sockets", 0, "cannot be combined");
 }
 
 /* An install has what it says and what the defaults say, but writes nothing of the host's; its tool
