@@ -7,25 +7,12 @@
 #include "policy/grant.h"
 #include "policy/keys.h"
 
-#define AS(word_, key_, unit_) .word = word_, .key = TC_KEY_##key_, .unit = TC_UNIT_##unit_
 #define TC_STRUCT struct tc_limits
-#define LIMITS(F)                                                                    \
-    F(ONE, timeout_ms, AS("timeout", TIMEOUT, DURATION), .flags = TC_FIELD_UNSET)    \
-    F(ONE, grace_ms, AS("grace", GRACE, DURATION))                                   \
-    F(ONE, memory, AS("memory", MEMORY, SIZE))                                       \
-    F(ONE, memory_any, .key = TC_KEY_MEMORY)                                         \
-    F(ONE, cpu_time_ms, AS("cpu_time", CPU_TIME, DURATION), .flags = TC_FIELD_UNSET) \
-    F(ONE, cpus_milli, AS("cpus", CPUS, CPUS), .flags = TC_FIELD_UNSET)              \
-    F(ONE, pids, AS("pids", PIDS, COUNT))                                            \
-    F(ONE, disk, AS("disk", DISK, SIZE))                                             \
-    F(ONE, inodes, AS("inodes", DISK, COUNT))                                        \
-    F(ONE, disk_set, .key = TC_KEY_DISK)                                             \
-    F(ONE, open_files, AS("open_files", OPEN_FILES, COUNT))                          \
-    F(ONE, connections, AS("connections", CONNECTIONS, COUNT))                       \
-    F(ONE, transfer, AS("transfer", TRANSFER, SIZE), .flags = TC_FIELD_UNSET)        \
-    F(ONE, bandwidth, AS("bandwidth", BANDWIDTH, SIZE), .flags = TC_FIELD_UNSET)     \
-    F(ONE, output, AS("output", OUTPUT, SIZE))                                       \
-    F(ONE, output_kill, .key = TC_KEY_OUTPUT)
+#define LIMIT(F, key_, member, word_, unit_, flags_, ...) \
+    F(ONE, member, .word = word_, .key = TC_KEY_##key_, .unit = TC_UNIT_##unit_, .flags = flags_)
+#define PART(F, type, member, key_, word_, unit_, ...) \
+    F(ONE, member, .word = word_, .key = TC_KEY_##key_, .unit = TC_UNIT_##unit_)
+#define LIMITS(F) TC_LIMITS_MAP(LIMIT, PART, F)
 TC_FIELDS(tc_limits_fields, LIMITS);
 #undef TC_STRUCT
 

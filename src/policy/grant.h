@@ -14,6 +14,7 @@
 #include "base/field.h"
 #include "base/strv.h"
 #include "policy/clauses.h"
+#include "policy/limits.h"
 #include "policy/steering.h"
 
 /* Where in the policy something was said: "tool.x.filesystem.readable", line 12. Line 0: built in.
@@ -75,23 +76,6 @@ struct tc_secret {
     char *name, *from, *header; /* from: "env:NAME", "file:/path", "command:a b" */
     struct tc_strv hosts;       /* "host:port"; a scheme before it: also without TLS */
     uint32_t line;
-};
-
-struct tc_limits {
-    int64_t timeout_ms, grace_ms;
-    int64_t memory;  /* bytes */
-    bool memory_any; /* by any mechanism: RLIMIT_DATA a process where there is no control group */
-    int64_t cpu_time_ms; /* 0: unset */
-    int64_t cpus_milli;  /* thousandths of a processor; 0: unset */
-    int64_t pids;
-    int64_t disk, inodes; /* of private storage */
-    bool disk_set;        /* said by the operator, not the default */
-    int64_t open_files;
-    int64_t connections; /* of the network, at one time */
-    int64_t transfer;    /* bytes of the network, both ways; 0: unset */
-    int64_t bandwidth;   /* the same, a second */
-    int64_t output;      /* bytes kept of each stream */
-    bool output_kill;
 };
 
 /* In the order of the policy's words. */

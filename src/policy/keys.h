@@ -11,8 +11,11 @@
 #include <stdint.h>
 
 #include "policy/document.h"
+#include "policy/limits.h"
 #include "policy/values.h"
 
+#define TC_KEY_OF_LIMIT_(F, key, ...) TC_KEY_##key,
+#define TC_KEY_OF_PART_(...)
 /* Keys whose saying is remembered (tc_spec.said): those of a tool. */
 enum tc_key_id {
     TC_KEY_NONE = -1,
@@ -24,18 +27,9 @@ enum tc_key_id {
     TC_KEY_STDIN,
     TC_KEY_FILESYSTEM,
     TC_KEY_NETWORK,
-    TC_KEY_TIMEOUT,
-    TC_KEY_GRACE,
-    TC_KEY_MEMORY,
-    TC_KEY_CPU_TIME,
-    TC_KEY_CPUS,
-    TC_KEY_PIDS,
-    TC_KEY_DISK,
-    TC_KEY_OPEN_FILES,
-    TC_KEY_CONNECTIONS,
-    TC_KEY_TRANSFER,
-    TC_KEY_BANDWIDTH,
-    TC_KEY_OUTPUT,
+    /* clang-format off */
+    TC_LIMITS_MAP(TC_KEY_OF_LIMIT_, TC_KEY_OF_PART_, )
+    /* clang-format on */
     TC_KEY_ENV,
     TC_KEY_PROGRAMS,
     TC_KEY_TIER,
@@ -58,6 +52,8 @@ enum tc_key_id {
     TC_KEY_SETUP,
     TC_KEY_COUNT,
 };
+#undef TC_KEY_OF_LIMIT_
+#undef TC_KEY_OF_PART_
 
 /* The tables of a policy file: where a key may stand. */
 enum tc_scope {

@@ -64,16 +64,11 @@ static int apply_limit(struct tc_resolve *r, const struct tc_flag *flag, const c
     if (!r->operators && said && wanted > said)
         return refuse_widening(r, flag, value, has);
     (void)tc_field_set(row, &r->grant->limits, wanted);
+    if (flag->id == TC_KEY_DISK) {
+        r->grant->limits.disk_set = true;
+        r->grant->limits.inodes = TC_INODES_PER_DISK(wanted);
+    }
     return 0;
-}
-
-static int apply_disk(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
-{
-    int rc = apply_limit(r, flag, value);
-    struct tc_limits *limits = &r->grant->limits;
-    limits->disk_set = true;
-    limits->inodes = TC_INODES_PER_DISK(limits->disk);
-    return rc;
 }
 
 /* ---- words --------------------------------------------------------------------------------------
@@ -311,20 +306,17 @@ static int apply_files(struct tc_resolve *r, const struct tc_flag *flag, const c
     return tc_narrow_files(r);
 }
 
-/* Each name is applied once, with its last value; those that gather read all of theirs. */
+/* Whether a call may lower a limit. */
+#define LOWERS check_limit
+#define STAYS NULL
+#define LIMIT(F, key, member, word, unit, flags, unsaid, call) \
+    {word, TC_KEY_##key, call, apply_limit},
+#define PART(...)
+
+/* Each name is applied once, with its last value; those that gather read all of theirs. One that is
+ * not checked is no flag. */
 static const struct tc_flag flags[] = {
-    {"timeout", TC_KEY_TIMEOUT, check_limit, apply_limit},
-    {"memory", TC_KEY_MEMORY, check_limit, apply_limit},
-    {"cpu_time", TC_KEY_CPU_TIME, check_limit, apply_limit},
-    {"cpus", TC_KEY_CPUS, check_limit, apply_limit},
-    {"pids", TC_KEY_PIDS, check_limit, apply_limit},
-    {"disk", TC_KEY_DISK, check_limit, apply_disk},
-    {"open_files", TC_KEY_OPEN_FILES, check_limit, apply_limit},
-    {"connections", TC_KEY_CONNECTIONS, check_limit, apply_limit},
-    {"transfer", TC_KEY_TRANSFER, check_limit, apply_limit},
-    {"bandwidth", TC_KEY_BANDWIDTH, check_limit, apply_limit},
-    {"output", TC_KEY_OUTPUT, check_limit, apply_limit},
-    {"network", TC_KEY_NETWORK, check_network, apply_network},
+    TC_LIMITS_MAP(LIMIT, PART, ){"network", TC_KEY_NETWORK, check_network, apply_network},
     {"unix_sockets", TC_KEY_UNIX_SOCKETS, tc_flag_unix_check, tc_flag_unix_apply},
     {"env", TC_KEY_ENV, check_env, apply_env},
     {"cwd", TC_KEY_CWD, tc_flag_path_check, apply_cwd},
@@ -340,22 +332,37 @@ static const struct tc_flag flags[] = {
 const struct tc_flag *tc_flag_find(const char *name)
 {
     for (size_t i = 0; i < TC_COUNT(flags); i++)
-        if (tc_streq(flags[i].name, name))
+        if (flags[i].check && tc_streq(flags[i].name, name))
             return &flags[i];
     return NULL;
 }
 
+static const char *nearest(const char *key)
+{
+    const char *near = NULL;
+    for (size_t i = 0; i < TC_COUNT(flags); i++)
+        if (flags[i].check && tc_distance(flags[i].name, key, 2) <= 2)
+            near = flags[i].name;
+    return near;
+}
+
+/* Owned. */
+static char *all_names(void)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    for (size_t i = 0; i < TC_COUNT(flags); i++)
+        if (flags[i].check)
+            tc_buf_addf(&out, "%s%s", i ? ", " : "the keys are ", flags[i].name);
+    return tc_buf_steal(&out);
+}
+
 static int refuse_unknown(const char *key, struct toolcage_error **err)
 {
-    char hint[240] =
-        "the keys are timeout, memory, cpu_time, cpus, pids, disk, open_files, connections, "
-        "transfer, bandwidth, output, read, write, network, unix_sockets, env, cwd, workspace, "
-        "commit, denials, backend, collect";
-    for (size_t i = 0; i < TC_COUNT(flags); i++)
-        if (tc_distance(flags[i].name, key, 2) <= 2)
-            (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", flags[i].name);
-    return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "narrow", key, hint),
-                   "a call cannot be narrowed by \"%.60s\"", key);
+    const char *near = nearest(key);
+    _autofree_ char *hint = near ? tc_format("did you mean \"%s\"?", near) : all_names();
+    return hint ? tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "narrow", key, hint),
+                          "a call cannot be narrowed by \"%.60s\"", key)
+                : tc_fail_memory(err);
 }
 
 int tc_policy_check_narrowing(const char *key, const char *value, struct toolcage_error **err)

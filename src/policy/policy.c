@@ -12,18 +12,9 @@
 #include "policy/test.h"
 #include "policy/within.h"
 
-const struct tc_limits tc_limits_default = {
-    .timeout_ms = 30000,
-    .grace_ms = 2000,
-    .memory = (int64_t)512 << 20,
-    .memory_any = true,
-    .pids = 128,
-    .disk = 64 << 20,
-    .inodes = 16384,
-    .open_files = 1024,
-    .connections = 1024,
-    .output = 1 << 20,
-};
+#define LIMIT(F, key, member, word, unit, flags, unsaid, ...) .member = (unsaid),
+#define PART(F, type, member, key, word, unit, unsaid) .member = (unsaid),
+const struct tc_limits tc_limits_default = {TC_LIMITS_MAP(LIMIT, PART, )};
 
 static void argument_done(struct tc_argument *argument)
 {
