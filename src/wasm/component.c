@@ -54,7 +54,9 @@ typedef ptrdiff_t component_write(void *data, const unsigned char *bytes, size_t
     X(struct wasmtime_error *, wasmtime_component_serialize,                                       \
       (const struct component *, struct wasm_bytes *))                                             \
     X(struct wasmtime_error *, wasmtime_component_deserialize,                                     \
-      (const struct wasm_engine *, const uint8_t *, size_t, struct component **))                  \
+      (struct wasm_engine *, const uint8_t *, size_t, void *))                                     \
+    X(struct wasmtime_error *, wasmtime_component_deserialize_file,                                \
+      (struct wasm_engine *, const char *, void *))                                                \
     X(struct component_type *, wasmtime_component_type, (const struct component *))                \
     X(size_t, wasmtime_component_type_import_count,                                                \
       (const struct component_type *, const struct wasm_engine *))                                 \
@@ -135,14 +137,10 @@ static struct component *compile(const struct tc_wasm_order *order)
 
 static struct component *load_compiled(const struct tc_wasm_order *order)
 {
-    _autofree_ char *bytes = NULL;
-    size_t size;
     struct component *component = NULL;
-    tc_wasm_read_code(order, &bytes, &size);
-    struct wasmtime_error *error =
-        own.wasmtime_component_deserialize(engine, (const uint8_t *)bytes, size, &component);
-    if (error)
-        tc_wasm_fail(order->code, "%s", tc_wasm_said(api, error, NULL));
+    const struct tc_wasm_loader loader = {own.wasmtime_component_deserialize_file,
+                                          own.wasmtime_component_deserialize};
+    tc_wasm_load_code(api, engine, order, &loader, &component);
     return component;
 }
 

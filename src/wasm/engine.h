@@ -126,7 +126,9 @@ typedef struct wasmtime_error *tc_wasm_epoch(struct wasmtime_context *context, v
     X(struct wasmtime_error *, wasmtime_module_serialize,                                        \
       (const struct wasmtime_module *, struct wasm_bytes *))                                     \
     X(struct wasmtime_error *, wasmtime_module_deserialize,                                      \
-      (struct wasm_engine *, const uint8_t *, size_t, struct wasmtime_module **))                \
+      (struct wasm_engine *, const uint8_t *, size_t, void *))                                   \
+    X(struct wasmtime_error *, wasmtime_module_deserialize_file,                                 \
+      (struct wasm_engine *, const char *, void *))                                              \
     X(void, wasmtime_module_delete, (struct wasmtime_module *))                                  \
     X(void, wasmtime_module_imports, (const struct wasmtime_module *, struct wasm_imports *))    \
     X(const struct wasm_bytes *, wasm_importtype_module, (const struct wasm_importtype *))       \

@@ -39,17 +39,14 @@ static bool is_marked(int fd, const char *mark)
     return strcmp(now, mark) == 0;
 }
 
-/* The whole file: in the state of the mark, before and after it was read, or of the digest. */
-static void read_known(const char *path, const char *digest, const char *mark, char **ret,
-                       size_t *ret_size)
+void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_size)
 {
     struct tc_buf bytes = {.max = MODULE_MAX};
     char found[TC_DIGEST_SIZE];
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    bool known = fd >= 0 && is_marked(fd, mark);
     if (fd < 0 || tc_read_all(fd, &bytes) < 0)
         tc_wasm_fail(path, "%s", strerror(errno));
-    if (digest && !(known && is_marked(fd, mark))) {
+    if (digest) {
         tc_digest(bytes.data, bytes.len, found);
         if (strcmp(found, digest) != 0)
             tc_wasm_fail(path, "it is %s, not %s as was said", found, digest);
@@ -71,27 +68,37 @@ bool tc_wasm_is_component(const char *path)
            memcmp(head + LAYER, layer, sizeof(layer)) == 0;
 }
 
-void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_size)
+/* In the state of its mark it is mapped, as the engine's own file is, and shared by all who run it;
+ * else its bytes are read, and are those of the digest. */
+void tc_wasm_load_code(const struct tc_wasm *api, struct wasm_engine *engine,
+                       const struct tc_wasm_order *order, const struct tc_wasm_loader *loader,
+                       void *ret)
 {
-    read_known(path, digest, NULL, ret, ret_size);
-}
-
-void tc_wasm_read_code(const struct tc_wasm_order *order, char **ret, size_t *ret_size)
-{
-    read_known(order->code, order->code_digest, order->code_mark, ret, ret_size);
+    _autofree_ char *bytes = NULL, *path = NULL;
+    size_t size;
+    struct wasmtime_error *error;
+    _autofd_ int fd = open(order->code, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool known = fd >= 0 && is_marked(fd, order->code_mark);
+    if (known && (path = tc_format("/proc/self/fd/%d", fd))) {
+        error = loader->map(engine, path, ret);
+    } else {
+        known = false;
+        tc_wasm_read(order->code, order->code_digest, &bytes, &size);
+        error = loader->read(engine, (const uint8_t *)bytes, size, ret);
+    }
+    if (error)
+        tc_wasm_fail(order->code, "%s", tc_wasm_said(api, error, NULL));
+    if (known && !is_marked(fd, order->code_mark))
+        tc_wasm_fail(order->code, "it was changed while it was loaded: call again");
 }
 
 static struct wasmtime_module *load(const struct tc_wasm *api, struct wasm_engine *engine,
                                     const struct tc_wasm_order *order)
 {
-    _autofree_ char *bytes = NULL;
-    size_t size;
     struct wasmtime_module *module = NULL;
-    tc_wasm_read_code(order, &bytes, &size);
-    struct wasmtime_error *error =
-        api->wasmtime_module_deserialize(engine, (const uint8_t *)bytes, size, &module);
-    if (error)
-        tc_wasm_fail(order->code, "%s", tc_wasm_said(api, error, NULL));
+    const struct tc_wasm_loader loader = {api->wasmtime_module_deserialize_file,
+                                          api->wasmtime_module_deserialize};
+    tc_wasm_load_code(api, engine, order, &loader, &module);
     return module;
 }
 

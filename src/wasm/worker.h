@@ -45,9 +45,17 @@ void tc_wasm_expect(struct tc_wasm_order *order);
 void tc_wasm_face(void);
 /* The module's bytes: those that the digest is of, if there is one. */
 void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_size);
-/* What it was compiled to: trusted as our own code is, so it is what its digest says, which comes
- * from outside, or in the state in which that was read. */
-void tc_wasm_read_code(const struct tc_wasm_order *order, char **ret, size_t *ret_size);
+/* How the engine takes what it has compiled: from a file, or from bytes; *ret is what it makes. */
+struct tc_wasm_loader {
+    struct wasmtime_error *(*map)(struct wasm_engine *engine, const char *path, void *ret);
+    struct wasmtime_error *(*read)(struct wasm_engine *engine, const uint8_t *bytes, size_t size,
+                                   void *ret);
+};
+/* What the module was compiled to: trusted as our own code is, so it is what its digest says, which
+ * comes from outside, or in the state in which that was read. */
+void tc_wasm_load_code(const struct tc_wasm *api, struct wasm_engine *engine,
+                       const struct tc_wasm_order *order, const struct tc_wasm_loader *loader,
+                       void *ret);
 /* By its first bytes; what is wrong with the file is said when it is read. */
 bool tc_wasm_is_component(const char *path);
 /* component.c: one call; compiling it, to the standard output; a line for each import, and whether
