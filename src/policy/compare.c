@@ -4,41 +4,8 @@
  * Which tools stand against each other, and the list of what was found. */
 #include "policy/compare.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/jsontext.h"
 #include "policy/resolve.h"
-
-void tc_differences_add(struct tc_differences *changes, enum tc_difference_kind kind,
-                        const char *fmt, ...)
-{
-    _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    va_list ap;
-    va_start(ap, fmt);
-    tc_buf_vaddf(&text, fmt, ap);
-    va_end(ap);
-    struct tc_difference *change = TC_PUSH(changes->items, changes->count);
-    if (!change) {
-        changes->memory = true;
-        return;
-    }
-    change->kind = kind;
-    change->key = changes->key;
-    change->place = strdup(changes->place ? changes->place : "");
-    change->text = tc_buf_steal(&text);
-    changes->memory |= !change->place || !change->text;
-}
-
-void tc_differences_done(struct tc_differences *changes)
-{
-    for (size_t i = 0; i < changes->count; i++) {
-        free(changes->items[i].place);
-        free(changes->items[i].text);
-    }
-    free(changes->items);
-    *changes = (struct tc_differences){0};
-}
 
 /* One side of one place: NULL when it does not say it. */
 struct side {
@@ -92,32 +59,6 @@ static void compare_texts(struct tc_differences *changes, const struct tc_spec *
         tc_differences_add(changes, TC_DIFFERENCE_MORE, "another stdin, which cannot be compared");
     if (!tc_streq(from->description, to->description) || !tc_streq(from->title, to->title))
         tc_differences_add(changes, TC_DIFFERENCE_NEITHER, "another description for the model");
-}
-
-void tc_compare_env(struct tc_differences *changes, const struct toolcage_policy *from,
-                    const struct tc_spec *x, const struct toolcage_policy *to,
-                    const struct tc_spec *y)
-{
-    static const struct tc_spec none = {0};
-    const struct tc_spec *a = tc_policy_said(from, x, TC_KEY_ENV),
-                         *b = tc_policy_said(to, y, TC_KEY_ENV);
-    a = a ? a : &none;
-    b = b ? b : &none;
-    for (size_t i = 0; i < b->env_pass.count; i++)
-        if (!tc_strv_has(&a->env_pass, b->env_pass.items[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_MORE, "passes the caller's variable %s on",
-                               b->env_pass.items[i]);
-    for (size_t i = 0; i < a->env_pass.count; i++)
-        if (!tc_strv_has(&b->env_pass, a->env_pass.items[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_LESS,
-                               "no longer passes the caller's variable %s on",
-                               a->env_pass.items[i]);
-    bool same = a->env_set.count == b->env_set.count;
-    for (size_t i = 0; same && i < b->env_set.count; i++)
-        same = tc_strv_has(&a->env_set, b->env_set.items[i]);
-    if (!same)
-        tc_differences_add(changes, TC_DIFFERENCE_MORE,
-                           "sets other variables, which cannot be compared");
 }
 
 /* A tool that one side refuses whatever is asked grants nothing there. */

@@ -3,7 +3,6 @@
  *
  * What one grant has more or less than another beside files, hosts and limits: what it lists,
  * and secrets. */
-#include <string.h>
 
 #include "policy/compare.h"
 #include "policy/model.h"
@@ -92,4 +91,30 @@ void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from
                   "is kept from", "is no longer kept from");
     changes->key = TC_KEY_SECRETS;
     compare_secrets(changes, from, to);
+}
+
+void tc_compare_env(struct tc_differences *changes, const struct toolcage_policy *from,
+                    const struct tc_spec *x, const struct toolcage_policy *to,
+                    const struct tc_spec *y)
+{
+    static const struct tc_spec none = {0};
+    const struct tc_spec *a = tc_policy_said(from, x, TC_KEY_ENV),
+                         *b = tc_policy_said(to, y, TC_KEY_ENV);
+    a = a ? a : &none;
+    b = b ? b : &none;
+    for (size_t i = 0; i < b->env_pass.count; i++)
+        if (!tc_strv_has(&a->env_pass, b->env_pass.items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE, "passes the caller's variable %s on",
+                               b->env_pass.items[i]);
+    for (size_t i = 0; i < a->env_pass.count; i++)
+        if (!tc_strv_has(&b->env_pass, a->env_pass.items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_LESS,
+                               "no longer passes the caller's variable %s on",
+                               a->env_pass.items[i]);
+    bool same = a->env_set.count == b->env_set.count;
+    for (size_t i = 0; same && i < b->env_set.count; i++)
+        same = tc_strv_has(&a->env_set, b->env_set.items[i]);
+    if (!same)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "sets other variables, which cannot be compared");
 }

@@ -30,20 +30,6 @@ const char *tc_profile_text(const char *name)
     return NULL;
 }
 
-void tc_policy_file_done(struct tc_policy_file *file)
-{
-    char *texts[] = {file->name, file->path, file->real, file->said, file->dir, file->text};
-    for (size_t i = 0; i < TC_COUNT(texts); i++)
-        free(texts[i]);
-    *file = (struct tc_policy_file){0};
-}
-
-void tc_policy_files_done(struct toolcage_policy *policy)
-{
-    while (policy->file_count)
-        tc_policy_file_done(&policy->files[--policy->file_count]);
-}
-
 static int refuse(struct merge *m, uint32_t by, const char *hint, const char *fmt, ...)
     TC_PRINTF(4, 5);
 static int refuse(struct merge *m, uint32_t by, const char *hint, const char *fmt, ...)

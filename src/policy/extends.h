@@ -40,6 +40,7 @@ struct tc_policy_file {
 int tc_extends_merge(struct toolcage_policy *policy, struct tc_document *document,
                      struct tc_diag *diag, const struct tc_policy_source *source,
                      struct toolcage_error **err);
+/* policy.c */
 void tc_policy_files_done(struct toolcage_policy *policy);
 void tc_policy_file_done(struct tc_policy_file *file);
 /* Reads what the line `by` of the policy names: a file or a profile. The caller frees the file also

@@ -218,3 +218,38 @@ int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err)
     tc_digest_finish(&whole, grant->digest);
     return 0;
 }
+
+static bool copy_text(char **to, const char *from)
+{
+    *to = from ? strdup(from) : NULL;
+    return *to || !from;
+}
+
+bool tc_grant_add(struct tc_grant *grant, const struct tc_fs_entry *entry)
+{
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        struct tc_fs_entry *old = &grant->fs[i];
+        bool denies = entry->access == TC_ACCESS_DENY;
+        if (!tc_streq(old->path, entry->path) || (old->access == TC_ACCESS_DENY) != denies)
+            continue;
+        if (old->access < entry->access)
+            old->access = entry->access;
+        old->optional &= entry->optional;
+        return true;
+    }
+    struct tc_fs_entry *to = TC_PUSH(grant->fs, grant->fs_count);
+    if (!to)
+        return false;
+    *to = *entry;
+    to->path = to->from = to->bound = to->origin.key = NULL;
+    return copy_text(&to->path, entry->path) && copy_text(&to->from, entry->from) &&
+           copy_text(&to->bound, entry->bound) && copy_text(&to->origin.key, entry->origin.key);
+}
+
+const struct tc_fs_entry *tc_grant_socket(const struct tc_grant *grant, const char *path)
+{
+    for (size_t i = 0; i < grant->socket_count; i++)
+        if (tc_streq(grant->sockets[i].path, path))
+            return &grant->sockets[i];
+    return NULL;
+}

@@ -167,6 +167,8 @@ bool tc_grant_tool_writable(const struct tc_grant *grant, struct tc_strv *to);
  * "" where the text was none. Borrows; NULL: no more. */
 const char *tc_grant_policy_path(const struct tc_grant *grant, size_t index);
 
+/* Adds or raises an entry; copies the texts. False: out of memory. */
+bool tc_grant_add(struct tc_grant *grant, const struct tc_fs_entry *entry);
 /* What the most specific rule says of a path as the tool sees it: the entry, or NULL when nothing
  * grants it (system directories are not entries). `denied` wins over all; borrows. */
 const struct tc_fs_entry *tc_grant_find(const struct tc_grant *grant, const char *path);

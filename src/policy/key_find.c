@@ -7,8 +7,6 @@
 
 #include "base/strv.h"
 #include "policy/keys.h"
-#include "policy/parse.h"
-#include "schema/format.h"
 
 const char *tc_scope_title(enum tc_scope scope)
 {
@@ -48,19 +46,20 @@ const char *tc_scope_title(enum tc_scope scope)
     return titles[scope];
 }
 
-const struct tc_key *tc_key_find(enum tc_scope scope, const char *name)
+const struct tc_key *tc_key_find(const struct tc_key *keys, enum tc_scope scope, const char *name)
 {
-    for (const struct tc_key *key = tc_keys; key->name; key++)
+    for (const struct tc_key *key = keys; key->name; key++)
         if ((key->scopes & TC_SCOPE_BIT(scope)) && tc_streq(key->name, name))
             return key;
     return NULL;
 }
 
-const struct tc_key *tc_key_nearest(enum tc_scope scope, const char *name)
+const struct tc_key *tc_key_nearest(const struct tc_key *keys, enum tc_scope scope,
+                                    const char *name)
 {
     const struct tc_key *best = NULL;
     struct tc_near nearest = {.name = name, .most = strlen(name) < 4 ? 1 : 2};
-    for (const struct tc_key *key = tc_keys; key->name; key++)
+    for (const struct tc_key *key = keys; key->name; key++)
         if ((key->scopes & TC_SCOPE_BIT(scope)) && tc_near_is(&nearest, key->name))
             best = key;
     return best;

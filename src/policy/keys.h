@@ -120,13 +120,16 @@ extern const struct tc_key tc_keys[];
 /* How messages and the manual call a scope: "[tool.NAME]", … */
 const char *tc_scope_title(enum tc_scope scope);
 
-const struct tc_key *tc_key_find(enum tc_scope scope, const char *name);
+/* The row of the table (tc_keys, or what was handed on of it) for that key of the scope, or NULL.
+ */
+const struct tc_key *tc_key_find(const struct tc_key *keys, enum tc_scope scope, const char *name);
 /* The nearest key of the scope, or NULL when none is near. */
-const struct tc_key *tc_key_nearest(enum tc_scope scope, const char *name);
+const struct tc_key *tc_key_nearest(const struct tc_key *keys, enum tc_scope scope,
+                                    const char *name);
 /* "1ms to 168h", "calls, paths or off", … ; "" when the key has no range. */
 void tc_key_range(const struct tc_key *key, char *out, size_t size);
 
-/* NULL-terminated lists of words. */
+/* NULL-terminated lists of words (key_words.c). */
 extern const char *const tc_words_profile[];
 extern const char *const tc_words_tier[],
     *const tc_words_risk[], *const tc_words_backend[],

@@ -95,7 +95,7 @@ static void lint_features(struct tc_lint *l, const struct tc_spec *spec,
     tc_features lacks = tc_grant_features(grant) & ~backend->has;
     for (int i = 0; i < TC_FEATURE_COUNT; i++) {
         const struct tc_feature_row *row = &tc_feature_rows[i];
-        const struct tc_key *key = row->key ? tc_key_find(TC_SCOPE_TOOL, row->key) : NULL;
+        const struct tc_key *key = row->key ? tc_key_find(tc_keys, TC_SCOPE_TOOL, row->key) : NULL;
         const struct tc_spec *said = key ? tc_lint_said(l, spec, key->id) : NULL;
         if (said && lacks & (tc_features)1 << i)
             tc_lint_add(l, said, row->key, said->said[key->id], row->key, row->hint,

@@ -275,7 +275,7 @@ void tc_lint_same(struct tc_lint *l, const struct tc_spec *spec)
 #define BOTH(id) (spec->said[id] && defaults->said[id])
     for (size_t i = 0; i < tc_limits_fields.count; i++) {
         const struct tc_field *row = &tc_limits_fields.rows[i];
-        if (row->word && tc_key_find(TC_SCOPE_TOOL, row->word) && BOTH(row->key) &&
+        if (row->word && tc_key_find(tc_keys, TC_SCOPE_TOOL, row->word) && BOTH(row->key) &&
             same_limit(row->key, &spec->limits, &defaults->limits))
             tell_same(l, spec, row->key, row->word);
     }

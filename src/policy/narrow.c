@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/path.h"
 #include "policy/endpoint.h"
 #include "policy/pathrule.h"
 
@@ -43,14 +42,14 @@ static int refuse_widening(struct tc_resolve *r, const struct tc_flag *flag, con
 
 static bool check_limit(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
 {
-    const struct tc_key *key = tc_key_find(TC_SCOPE_TOOL, flag->name);
+    const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, flag->name);
     int64_t number;
     return tc_value_read(key->unit, value, key->min, key->max, &number, c);
 }
 
 static int apply_limit(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
 {
-    const struct tc_key *key = tc_key_find(TC_SCOPE_TOOL, flag->name);
+    const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, flag->name);
     const struct tc_field *row = tc_limits_fields.rows;
     while (!tc_streq(row->word, flag->name))
         row++;
@@ -84,8 +83,8 @@ static int find_word(const char *const *words, const char *value)
 
 static bool check_word(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
 {
-    const struct tc_key *key =
-        tc_key_find(flag->id == TC_KEY_WORKSPACE ? TC_SCOPE_WORKSPACE : TC_SCOPE_TOOL, flag->name);
+    const struct tc_key *key = tc_key_find(
+        tc_keys, flag->id == TC_KEY_WORKSPACE ? TC_SCOPE_WORKSPACE : TC_SCOPE_TOOL, flag->name);
     char range[200];
     if (find_word(key->choices, value) >= 0)
         return true;

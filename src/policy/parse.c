@@ -11,6 +11,8 @@
 #include "base/strv.h"
 
 static void add(struct tc_parse *p, struct tc_place at, const char *key, const char *hint,
+                const char *fmt, va_list ap) TC_PRINTF(5, 0);
+static void add(struct tc_parse *p, struct tc_place at, const char *key, const char *hint,
                 const char *fmt, va_list ap)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
@@ -94,14 +96,15 @@ char *tc_parse_copy(struct tc_parse *p, const char *text)
 }
 
 /* The other tables that know the name: "timeout belongs in [tool.NAME]". */
-static const struct tc_key *find_elsewhere(const char *name, enum tc_scope *ret_scope)
+static const struct tc_key *find_elsewhere(const struct tc_parse *p, const char *name,
+                                           enum tc_scope *ret_scope)
 {
     static const enum tc_scope places[] = {TC_SCOPE_TOOL,     TC_SCOPE_FILESYSTEM, TC_SCOPE_FILE,
                                            TC_SCOPE_ARGUMENT, TC_SCOPE_SERVER,     TC_SCOPE_ENV,
                                            TC_SCOPE_OUTPUT};
     for (size_t i = 0; i < TC_COUNT(places); i++) {
         *ret_scope = places[i];
-        const struct tc_key *key = tc_key_find(places[i], name);
+        const struct tc_key *key = tc_key_find(p->keys, places[i], name);
         if (key)
             return key;
     }
@@ -112,12 +115,12 @@ static void unknown_key(struct tc_parse *p, enum tc_scope scope, const struct tc
 {
     char hint[256];
     enum tc_scope other = TC_SCOPE_FILE;
-    const struct tc_key *near = tc_key_nearest(scope, node->key);
+    const struct tc_key *near = tc_key_nearest(p->keys, scope, node->key);
     bool any = scope == TC_SCOPE_ENV; /* each name may be meant as a variable's */
     bool habit = (!any || !near) && tc_parse_habit_key(scope, node->key, hint, sizeof(hint));
     if (!habit && near)
         (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near->name);
-    else if (!habit && find_elsewhere(node->key, &other))
+    else if (!habit && find_elsewhere(p, node->key, &other))
         (void)snprintf(hint, sizeof(hint), "%s belongs in %s", node->key, tc_scope_title(other));
     else if (!habit)
         (void)snprintf(hint, sizeof(hint), "toolcage-policy(5) lists the keys of %s",
@@ -134,7 +137,7 @@ void tc_parse_table(struct tc_parse *p, enum tc_scope scope, struct tc_node *tab
     /* without memory the model has gaps: nothing may look at it any more */
     for (size_t i = 0; i < table->count && !p->diag.memory; i++) {
         struct tc_node *node = &table->items[i];
-        const struct tc_key *key = tc_key_find(scope, node->key);
+        const struct tc_key *key = tc_key_find(p->keys, scope, node->key);
         if (!key) {
             unknown_key(p, scope, node);
             continue;

@@ -17,6 +17,7 @@ struct tc_test_case {
 
 struct tc_parse {
     struct tc_diag diag;
+    const struct tc_key *keys; /* the table of all of them */
     struct toolcage_policy *policy;
     const struct toolcage_policy *tested;  /* a file of tests is read, for this one; else NULL */
     const struct tc_policy_source *source; /* what is read; NULL: of no matter */

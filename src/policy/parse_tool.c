@@ -6,12 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/path.h"
 #include "policy/backends.h"
 #include "policy/catalog.h"
 #include "policy/image_ref.h"
 #include "policy/parse.h"
-#include "policy/pathrule.h"
 #include "policy/template.h"
 
 enum { TOOLS_MAX = 4096, NAME_MAX_BYTES = 64, ARGV_BYTES_MAX = 128 << 10 };
@@ -262,7 +260,7 @@ void tc_set_memory(struct tc_parse *p, const struct tc_key *key, struct tc_node 
     struct tc_spec *spec = into;
     spec->limits.memory_any = false;
     if (node->kind != TC_NODE_TABLE) {
-        struct tc_key max = *tc_key_find(TC_SCOPE_MEMORY, "max");
+        struct tc_key max = *tc_key_find(p->keys, TC_SCOPE_MEMORY, "max");
         bool text = node->kind == TC_NODE_STRING;
         tc_set_value(p, &max, node, into);
         if (text && node->kind == TC_NODE_INTEGER)
@@ -282,7 +280,7 @@ void tc_set_output(struct tc_parse *p, const struct tc_key *key, struct tc_node 
 {
     struct tc_spec *spec = into;
     if (node->kind != TC_NODE_TABLE) {
-        struct tc_key limit = *tc_key_find(TC_SCOPE_OUTPUT, "limit");
+        struct tc_key limit = *tc_key_find(p->keys, TC_SCOPE_OUTPUT, "limit");
         bool text = node->kind == TC_NODE_STRING;
         tc_set_value(p, &limit, node, into);
         if (text && node->kind == TC_NODE_INTEGER)
@@ -422,12 +420,6 @@ void tc_set_image(struct tc_parse *p, const struct tc_key *key, struct tc_node *
 }
 
 enum { PIN_DIGITS = 64 };
-
-const char *tc_module_pin(const char *said)
-{
-    const char *at = said ? strrchr(said, '@') : NULL;
-    return at && tc_startswith(at, "@sha256:") ? at : NULL;
-}
 
 static bool is_pin(const char *pin)
 {

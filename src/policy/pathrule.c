@@ -92,3 +92,10 @@ bool tc_path_grantable(const char *path, const char *from, enum tc_access access
     }
     return false;
 }
+
+char *tc_path_move(const char *dir, const char *to, const char *path)
+{
+    const char *rest = tc_streq(dir, "/") ? path + 1 : path + strlen(dir);
+    rest += *rest == '/';
+    return *rest ? tc_path_join(to, rest) : strdup(to);
+}

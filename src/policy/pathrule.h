@@ -21,4 +21,7 @@ int tc_path_expand(const char *text, const char *dir, const char *home, char **r
 bool tc_path_grantable(const char *path, const char *from, enum tc_access access,
                        struct tc_complaint *c);
 
+/* `path`, which lies in the directory `dir`, seen as in the directory `to`; owned. */
+char *tc_path_move(const char *dir, const char *to, const char *path);
+
 #endif

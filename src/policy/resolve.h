@@ -27,7 +27,8 @@ struct tc_resolve {
     struct toolcage_error **err;
 };
 
-/* A refusal with the place in the policy that decides; line 0: no place. Returns code. */
+/* resolve_refuse.c: a refusal with the place in the policy that decides; line 0: no place. Returns
+ * code. */
 int tc_resolve_refuse(struct tc_resolve *r, int code, const char *subject, uint32_t line,
                       const char *hint, const char *fmt, ...) TC_PRINTF(6, 7);
 int tc_resolve_memory(struct tc_resolve *r);
@@ -37,10 +38,6 @@ bool tc_resolve_origin(const struct tc_resolve *r, enum tc_key_id id, const char
 
 /* filesystem (resolve_fs.c) */
 int tc_resolve_fs(struct tc_resolve *r);
-/* Adds or raises an entry; copies the texts. False: out of memory. */
-bool tc_grant_add(struct tc_grant *grant, const struct tc_fs_entry *entry);
-/* `path`, which lies in the directory `dir`, seen as in the directory `to`; owned. */
-char *tc_path_move(const char *dir, const char *to, const char *path);
 /* The host's path for a path of the cage: through the grant, /workspace of the call, or the same
  * name. */
 char *tc_resolve_host_path(const struct tc_resolve *r, const char *path);

@@ -10,41 +10,6 @@
 #include "policy/credentials.h"
 #include "policy/pathrule.h"
 #include "policy/resolve.h"
-#include "policy/system_paths.h"
-
-static bool copy_text(char **to, const char *from)
-{
-    *to = from ? strdup(from) : NULL;
-    return *to || !from;
-}
-
-bool tc_grant_add(struct tc_grant *grant, const struct tc_fs_entry *entry)
-{
-    for (size_t i = 0; i < grant->fs_count; i++) {
-        struct tc_fs_entry *old = &grant->fs[i];
-        bool denies = entry->access == TC_ACCESS_DENY;
-        if (!tc_streq(old->path, entry->path) || (old->access == TC_ACCESS_DENY) != denies)
-            continue;
-        if (old->access < entry->access)
-            old->access = entry->access;
-        old->optional &= entry->optional;
-        return true;
-    }
-    struct tc_fs_entry *to = TC_PUSH(grant->fs, grant->fs_count);
-    if (!to)
-        return false;
-    *to = *entry;
-    to->path = to->from = to->bound = to->origin.key = NULL;
-    return copy_text(&to->path, entry->path) && copy_text(&to->from, entry->from) &&
-           copy_text(&to->bound, entry->bound) && copy_text(&to->origin.key, entry->origin.key);
-}
-
-char *tc_path_move(const char *dir, const char *to, const char *path)
-{
-    const char *rest = tc_streq(dir, "/") ? path + 1 : path + strlen(dir);
-    rest += *rest == '/';
-    return *rest ? tc_path_join(to, rest) : strdup(to);
-}
 
 char *tc_resolve_host_path(const struct tc_resolve *r, const char *path)
 {

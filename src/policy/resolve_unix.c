@@ -44,14 +44,6 @@ int tc_resolve_unix(struct tc_resolve *r)
     return 0;
 }
 
-const struct tc_fs_entry *tc_grant_socket(const struct tc_grant *grant, const char *path)
-{
-    for (size_t i = 0; i < grant->socket_count; i++)
-        if (tc_streq(grant->sockets[i].path, path))
-            return &grant->sockets[i];
-    return NULL;
-}
-
 /* ---- the flag
  * ---------------------------------------------------------------------------------------- */
 

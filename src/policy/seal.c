@@ -74,7 +74,7 @@ int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts 
 uint32_t tc_policy_line(const struct toolcage_policy *policy, const char *tool, const char *key,
                         const char **ret_prefix)
 {
-    const struct tc_key *known = tc_key_find(TC_SCOPE_TOOL, key);
+    const struct tc_key *known = tc_key_find(tc_keys, TC_SCOPE_TOOL, key);
     const struct tc_spec *spec = tool ? tc_policy_tool(policy, tool) : NULL;
     const struct tc_spec *said = known ? tc_policy_said(policy, spec, known->id) : NULL;
     *ret_prefix = said ? said->prefix : "";

@@ -10,11 +10,6 @@
 
 #define STAND_IN "toolcage-puts-it-in"
 
-void tc_secret_done(struct tc_secret *secret)
-{
-    tc_fields_done(&tc_secret_fields, secret);
-}
-
 static bool copy_words(struct tc_secret *to, const struct tc_secret *from)
 {
     to->line = from->line;

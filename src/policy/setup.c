@@ -2,46 +2,9 @@
  * Copyright The toolcage authors
  *
  * Install phases by name. They are no tools: nothing that lists tools lists them. */
-#include <string.h>
 
 #include "policy/extends.h"
 #include "policy/model.h"
-
-static const char ending[] = ".setup";
-
-bool tc_spec_is_setup(const struct tc_spec *spec)
-{
-    return spec && spec->into;
-}
-
-/* What these say is about calls: who agrees to one, and what comes of it. An install starts where
- * its inputs are. */
-bool tc_setup_inherits(enum tc_key_id id)
-{
-    static const enum tc_key_id not_these[] = {TC_KEY_SECRETS, TC_KEY_COLLECT, TC_KEY_WORKSPACE,
-                                               TC_KEY_TIER,    TC_KEY_RISK,    TC_KEY_CWD};
-    for (size_t i = 0; i < TC_COUNT(not_these); i++)
-        if (not_these[i] == id)
-            return false;
-    return true;
-}
-
-const struct tc_spec *tc_policy_find_setup(const struct toolcage_policy *policy, const char *name)
-{
-    char tool[128];
-    size_t length = name ? strlen(name) : 0;
-    if (!name || !tc_endswith(name, ending) || length >= sizeof(tool))
-        return NULL;
-    for (size_t i = 0; i < policy->server_count; i++) {
-        const struct tc_spec *setup = policy->servers[i].spec.setup;
-        if (setup && tc_streq(setup->name, name))
-            return setup;
-    }
-    memcpy(tool, name, length);
-    tool[length - strlen(ending)] = '\0';
-    const struct tc_spec *spec = tc_policy_find_tool(policy, tool);
-    return spec ? spec->setup : NULL;
-}
 
 bool tc_policy_names_setup(const struct toolcage_policy *policy, const char *name)
 {

@@ -15,8 +15,8 @@ enum { TC_WITHIN_DEPTH_MAX = 8 };
 int tc_within_compile(struct toolcage_policy *policy, struct tc_document *document,
                       struct tc_diag *diag, const struct tc_policy_source *source,
                       struct toolcage_error **err);
-/* The finished grant: no more than the ceiling's for the same call? What cannot be compared is
- * refused. */
+/* resolve_within.c: the finished grant: no more than the ceiling's for the same call? What cannot
+ * be compared is refused. */
 int tc_resolve_within(struct tc_resolve *r);
 
 #endif

@@ -34,7 +34,7 @@ static void each_row_is_whole(void **state)
 {
     for (size_t i = 0; tc_backends[i].name; i++) {
         const struct tc_backend *b = &tc_backends[i];
-        const struct tc_key *table = tc_key_find(TC_SCOPE_BACKENDS, b->name);
+        const struct tc_key *table = tc_key_find(tc_keys, TC_SCOPE_BACKENDS, b->name);
         assert_string_equal(tc_words_backend[i], b->name);
         assert_ptr_equal(tc_backend_find(b->name), b);
         assert_int_equal(table != NULL, b->scope != TC_SCOPE_FILE);

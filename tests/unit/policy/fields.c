@@ -319,7 +319,8 @@ static void each_limit_comes_from_its_key(void **state)
 {
     for (size_t i = 0; i < tc_limits_fields.count; i++) {
         const struct tc_field *row = &tc_limits_fields.rows[i];
-        const struct tc_key *key = row->word ? tc_key_find(TC_SCOPE_TOOL, row->word) : NULL;
+        const struct tc_key *key =
+            row->word ? tc_key_find(tc_keys, TC_SCOPE_TOOL, row->word) : NULL;
         int64_t number = key ? 4 * (key->min ? key->min : 1) : 0;
         _autogrant_ struct tc_grant grant = {0};
         if (!key)
@@ -373,7 +374,8 @@ static void no_flag_raises_a_limit(void **state)
     static const char *const no_flags[] = {"grace", "inodes", NULL};
     for (size_t i = 0; i < tc_limits_fields.count; i++) {
         const struct tc_field *row = &tc_limits_fields.rows[i];
-        const struct tc_key *key = row->word ? tc_key_find(TC_SCOPE_TOOL, row->word) : NULL;
+        const struct tc_key *key =
+            row->word ? tc_key_find(tc_keys, TC_SCOPE_TOOL, row->word) : NULL;
         int64_t number = 4 * (key && key->min ? key->min : 1);
         char less[TC_VALUE_TEXT_SIZE], more[TC_VALUE_TEXT_SIZE], subject[64];
         _autogrant_ struct tc_grant grant = {0};
