@@ -73,8 +73,6 @@ enum {
     TC_EGRESS_IDLE_US = 600000000,
 };
 
-struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
-                                          enum tc_egress_role role);
 void tc_egress_flow_deadline(struct tc_egress_proxy *p, struct tc_egress_flow *f, int64_t us);
 /* Both connections end; with `reset` the client sees that it was not in order. */
 void tc_egress_flow_close(struct tc_egress_proxy *p, struct tc_egress_flow *f, bool reset);
@@ -86,16 +84,21 @@ void tc_egress_flow_refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, 
 void tc_egress_flow_end(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* Brings what is watched up to date; after whatever changed the flow. */
 void tc_egress_flow_watch(struct tc_egress_proxy *p, struct tc_egress_flow *f);
-/* Ends those whose time is over, and frees the dead. */
-void tc_egress_flows_tick(struct tc_egress_proxy *p);
+/* May the client hear the server? Not before one that it trusts by TLS has proved who it is. */
+bool tc_egress_hears(const struct tc_egress_flow *f);
 /* Whether the kernel is to end the connection out of order when it is closed. */
 void tc_egress_set_reset(int fd, bool reset);
+/* flows.c: all of them. */
+struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
+                                          enum tc_egress_role role);
+/* Ends those whose time is over, and frees the dead. */
+void tc_egress_flows_tick(struct tc_egress_proxy *p);
 /* The end: what clients have sent whole the kernel may deliver. */
 void tc_egress_flows_leave(struct tc_egress_proxy *p);
 /* Has the kernel all that clients have sent? */
 bool tc_egress_flows_sent(const struct tc_egress_proxy *p);
 
-/* pump.c: bytes. Sends, or keeps what is not taken; false: the connection is broken. */
+/* side.c: sends, or keeps what is not taken; false: the connection is broken. */
 bool tc_egress_side_send(struct tc_egress_proxy *p, struct tc_egress_side *to, const char *bytes,
                          size_t len);
 /* The same with what its TLS has for the wire. */
@@ -103,13 +106,22 @@ bool tc_egress_side_push(struct tc_egress_side *to);
 bool tc_egress_side_flush(struct tc_egress_side *to);
 /* Nothing more goes to it. */
 void tc_egress_side_shut(struct tc_egress_side *side);
+/* Is a handshake under way? */
+bool tc_egress_wrapping(const struct tc_egress_side *side);
+
+/* pump.c: there is something to read, or room to write. */
 void tc_egress_client_ready(struct tc_egress_proxy *p, struct tc_egress_watch *watch,
                             uint32_t events);
 void tc_egress_server_ready(struct tc_egress_proxy *p, struct tc_egress_watch *watch,
                             uint32_t events);
-/* To the server, counted. False: the flow is closed. */
+
+/* send.c: to the server, counted. False: the flow is closed. */
 bool tc_egress_flow_send(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
                          size_t len);
+/* The server takes no more. Of a request it may have answered it: that is read yet. */
+bool tc_egress_flow_deaf(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+/* The call has had its share; false. */
+bool tc_egress_flow_spent(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 
 /* greet.c: more of the client's first words is in `in`. */
 void tc_egress_greet(struct tc_egress_proxy *p, struct tc_egress_flow *f);
@@ -139,10 +151,6 @@ bool tc_egress_wrap_server(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* More of the handshake is there. */
 bool tc_egress_wrap_go_on(struct tc_egress_proxy *p, struct tc_egress_flow *f,
                           struct tc_egress_side *side);
-/* Is a handshake under way? */
-bool tc_egress_wrapping(const struct tc_egress_side *side);
-/* May the client hear the server? Not before one that it trusts by TLS has proved who it is. */
-bool tc_egress_hears(const struct tc_egress_flow *f);
 
 /* question.c: more of a question by TCP is in `in`. */
 void tc_egress_question(struct tc_egress_proxy *p, struct tc_egress_flow *f);

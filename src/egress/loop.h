@@ -54,15 +54,15 @@ struct tc_egress_proxy {
     char scratch[TC_EGRESS_SCRATCH]; /* for bytes on their way, within one call */
 };
 
-/* Watches the descriptor for these events; 0 takes it out, because the end of a connection would be
- * told again and again. False: it cannot be watched. */
+/* watch.c: watches the descriptor for these events; 0 takes it out, because the end of a connection
+ * would be told again and again. False: it cannot be watched. */
 bool tc_egress_watch_for(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events);
 /* Stays in without an event but the connection's end. */
 bool tc_egress_watch_end(struct tc_egress_proxy *p, struct tc_egress_watch *watch);
 /* Takes it out and closes it. */
 void tc_egress_watch_close(struct tc_egress_proxy *p, struct tc_egress_watch *watch);
 
-/* Until the control socket is closed, or what the tool sent before its end is delivered. */
+/* loop.c: until the control socket is closed, or what the tool sent before its end is delivered. */
 void tc_egress_run(struct tc_egress_proxy *p);
 
 #endif

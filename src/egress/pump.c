@@ -2,104 +2,16 @@
  * Copyright The toolcage authors
  *
  * Bytes between the two connections of a flow. What one side sends goes to the other at once; only
- * what that does not take is kept, and nothing more is read until it has gone. So a flow that waits
- * holds no memory, and a slow reader slows its writer down. */
+ * what that does not take is kept (side.c), and nothing more is read until it has gone. So a flow
+ * that waits holds no memory, and a slow reader slows its writer down. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "egress/flow.h"
 #include "egress/meter.h"
-#include "egress/refusal.h"
 #include "egress/said.h"
 #include "egress/secrets.h"
-
-/* ---- out ----------------------------------------------------------------------------------------
- */
-
-static bool keep(struct tc_egress_side *to, const char *bytes, size_t len)
-{
-    char *grown = malloc(to->len + len);
-    if (!grown)
-        return false;
-    if (to->len)
-        memcpy(grown, to->pending + to->at, to->len);
-    memcpy(grown + to->len, bytes, len);
-    free(to->pending);
-    to->pending = grown;
-    to->at = 0;
-    to->len += len;
-    return true;
-}
-
-/* How much of it the kernel takes; -1: broken. */
-static ssize_t push(int fd, const char *bytes, size_t len)
-{
-    ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return 0;
-    return n;
-}
-
-static bool send_raw(struct tc_egress_side *to, const char *bytes, size_t len)
-{
-    ssize_t n = to->len ? 0 : push(to->watch.fd, bytes, len);
-    if (n < 0)
-        return false;
-    return (size_t)n == len || keep(to, bytes + n, len - (size_t)n);
-}
-
-bool tc_egress_side_push(struct tc_egress_side *to)
-{
-    const char *at;
-    size_t len = tc_tls_out(to->tls, &at);
-    bool fine = !len || send_raw(to, at, len);
-    tc_tls_out_gone(to->tls);
-    return fine;
-}
-
-bool tc_egress_side_send(struct tc_egress_proxy *p, struct tc_egress_side *to, const char *bytes,
-                         size_t len)
-{
-    (void)p;
-    if (!to->tls)
-        return send_raw(to, bytes, len);
-    return tc_tls_write(to->tls, bytes, len) && tc_egress_side_push(to);
-}
-
-bool tc_egress_side_flush(struct tc_egress_side *to)
-{
-    if (!to->len)
-        return true;
-    ssize_t n = push(to->watch.fd, to->pending + to->at, to->len);
-    if (n < 0)
-        return false;
-    to->at += (size_t)n;
-    to->len -= (size_t)n;
-    if (!to->len) {
-        free(to->pending);
-        to->pending = NULL;
-    }
-    return true;
-}
-
-/* What the kernel does not take of the last word would have its end taken for a break. */
-static void say_end(struct tc_egress_side *side)
-{
-    tc_tls_end(side->tls);
-    (void)tc_egress_side_push(side);
-    free(TAKE(side->pending));
-    side->len = 0;
-}
-
-void tc_egress_side_shut(struct tc_egress_side *side)
-{
-    if (side->tls && !side->cut && !side->shut && side->watch.fd >= 0)
-        say_end(side);
-    if (!side->shut && side->watch.fd >= 0)
-        (void)shutdown(side->watch.fd, SHUT_WR);
-    side->shut = true;
-}
 
 /* ---- between ------------------------------------------------------------------------------------
  */
@@ -108,36 +20,6 @@ static bool broken(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     tc_egress_flow_close(p, f, true);
     return false;
-}
-
-/* A server that takes no more of a request may have answered it: that is read yet. */
-static bool deaf(struct tc_egress_proxy *p, struct tc_egress_flow *f)
-{
-    if (f->mode != TC_MODE_REQUEST)
-        return broken(p, f);
-    f->rest.done = true;
-    free(TAKE(f->server.pending));
-    f->server.len = 0;
-    return true;
-}
-
-/* An answer may be on its way already. */
-static bool spent(struct tc_egress_proxy *p, struct tc_egress_flow *f)
-{
-    f->speaks = TC_SPEAKS_BYTES;
-    tc_egress_flow_refuse(p, f, TC_EGRESS_SPENT, NULL);
-    return false;
-}
-
-bool tc_egress_flow_send(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
-                         size_t len)
-{
-    if (!tc_egress_meter_take(p, len))
-        return spent(p, f);
-    if (!tc_egress_side_send(p, &f->server, bytes, len))
-        return deaf(p, f);
-    tc_egress_sent(p->said, f->destination, len);
-    return true;
 }
 
 /* The body of a request; what is behind it is dropped, because nobody has read whom it is for. */
@@ -217,7 +99,7 @@ static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
     if (!tc_egress_hears(f))
         return broken(p, f);
     if (!tc_egress_meter_take(p, len))
-        return spent(p, f);
+        return tc_egress_flow_spent(p, f);
     if (f->mode == TC_MODE_WEBSOCKET)
         judge_upgrade(f, bytes, len);
     tc_egress_received(p->said, f->destination, len);
@@ -402,7 +284,7 @@ void tc_egress_server_ready(struct tc_egress_proxy *p, struct tc_egress_watch *w
         tc_egress_seek_ready(p, f);
         return;
     }
-    if (!tc_egress_side_flush(&f->server) && !deaf(p, f))
+    if (!tc_egress_side_flush(&f->server) && !tc_egress_flow_deaf(p, f))
         return;
     if (drain(p, f, &f->server, &f->client, from_server))
         settle(p, f);

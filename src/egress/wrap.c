@@ -5,23 +5,10 @@
  * refused; only for one that may go does the server outside have to prove who it is, and only then
  * does it hear anything of it. */
 #include <netinet/tcp.h>
-#include <sys/socket.h>
 
 #include "egress/flow.h"
 #include "egress/refusal.h"
 #include "egress/said.h"
-
-bool tc_egress_wrapping(const struct tc_egress_side *side)
-{
-    return side->tls && !tc_tls_is_up(side->tls);
-}
-
-bool tc_egress_hears(const struct tc_egress_flow *f)
-{
-    if (f->bound && f->mode == TC_MODE_UNDECIDED)
-        return false;
-    return !f->client.tls || f->server.tls;
-}
 
 /* Who reads the result learns why such a program fails. */
 static void list(struct tc_egress_proxy *p, const struct tc_egress_flow *f)
