@@ -76,10 +76,12 @@ int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
 int tc_call_resize(struct toolcage_call *call, int rows, int columns, struct toolcage_error **err);
 int tc_call_set_output(struct toolcage_call *call, toolcage_output_fn fn, void *userdata,
                        struct toolcage_error **err);
-int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_json,
-                    struct toolcage_error **err);
 int tc_call_cancel(struct toolcage_call *call);
 int tc_call_fd(const struct toolcage_call *call);
+
+/* explain.c */
+int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_json,
+                    struct toolcage_error **err);
 
 /* start.c */
 int tc_call_start(struct toolcage_call *call, struct toolcage_error **err);

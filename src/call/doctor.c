@@ -2,13 +2,10 @@
  * Copyright The toolcage authors
  *
  * The jobs that run no tool: what works on this machine, and sweeping what killed engines left. */
-#include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/jsontext.h"
 #include "call/engine.h"
 #include "call/facts.h"
@@ -17,40 +14,6 @@
 #include "call/machines.h"
 #include "call/modules.h"
 #include "version.h"
-
-static int fail_job(struct toolcage_error **err, int code, const char *what, int errnum)
-{
-    return tc_fail(err,
-                   TC_WHY_ERRNO(code, "job", "toolcage-helper", errnum,
-                                "make a new engine; if it happens again, reinstall toolcage"),
-                   "%s", what);
-}
-
-int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int plan,
-                  struct tc_message *ret_message, int *ret_fd, struct toolcage_error **err)
-{
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return fail_job(err, TOOLCAGE_ESYSTEM, "cannot make a socket for the job", errno);
-    _autofd_ int ours = pair[0], theirs = pair[1];
-    const int sent[] = {theirs, plan};
-    const struct tc_job job = {.kind = kind};
-    int r = tc_engine_submit(engine, &job, sent, plan < 0 ? 1 : 2, err);
-    if (r < 0)
-        return r;
-    /* The helper's end must be its alone, or its death would go unseen. */
-    (void)close(TAKE_FD(theirs));
-    int fds[1];
-    size_t count = 0;
-    ssize_t n = tc_recv(ours, ret_message, sizeof(*ret_message), fds, 1, &count, NULL, NULL, true);
-    if (n == sizeof(*ret_message) && ret_message->kind == TC_MESSAGE_DONE) {
-        *ret_fd = count ? fds[0] : -1;
-        return 0;
-    }
-    if (count && n >= 0)
-        (void)close(fds[0]);
-    return fail_job(err, TOOLCAGE_EHELPER, "the helper ended without an answer", n < 0 ? errno : 0);
-}
 
 static void add_text(struct tc_buf *buf, const char *key, const char *text)
 {
@@ -202,17 +165,10 @@ static char *write_report(struct toolcage_engine *engine, const struct tc_outcom
 
 int tc_engine_doctor(struct toolcage_engine *engine, char **ret_json, struct toolcage_error **err)
 {
-    struct tc_message message;
-    _autofd_ int fd = -1;
+    struct tc_outcome outcome = {0};
     int r = tc_engine_check(engine, err);
     if (r == 0)
-        r = tc_engine_ask(engine, TC_JOB_PROBE, -1, &message, &fd, err);
-    if (r < 0)
-        return r;
-    struct tc_outcome outcome = {0};
-    r = tc_outcome_read(fd, &outcome, err);
-    if (r == 0 && !outcome.probe_count)
-        r = fail_job(err, TOOLCAGE_EHELPER, "the helper reported no clause", 0);
+        r = tc_engine_probe(engine, &outcome, err);
     char *json = r == 0 ? write_report(engine, &outcome) : NULL;
     tc_outcome_done(&outcome);
     if (r == 0 && !json)

@@ -208,14 +208,48 @@ int tc_outcome_read(int fd, struct tc_outcome *ret, struct toolcage_error **err)
     return r;
 }
 
-static int ask_probes(struct toolcage_engine *engine, struct tc_outcome *ret,
-                      struct toolcage_error **err)
+static int fail_job(struct toolcage_error **err, int code, const char *what, int errnum)
+{
+    return tc_fail(err,
+                   TC_WHY_ERRNO(code, "job", "toolcage-helper", errnum,
+                                "make a new engine; if it happens again, reinstall toolcage"),
+                   "%s", what);
+}
+
+int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int plan,
+                  struct tc_message *ret_message, int *ret_fd, struct toolcage_error **err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return fail_job(err, TOOLCAGE_ESYSTEM, "cannot make a socket for the job", errno);
+    _autofd_ int ours = pair[0], theirs = pair[1];
+    const int sent[] = {theirs, plan};
+    const struct tc_job job = {.kind = kind};
+    int r = tc_engine_submit(engine, &job, sent, plan < 0 ? 1 : 2, err);
+    if (r < 0)
+        return r;
+    /* The helper's end must be its alone, or its death would go unseen. */
+    (void)close(TAKE_FD(theirs));
+    int fds[1];
+    size_t count = 0;
+    ssize_t n = tc_recv(ours, ret_message, sizeof(*ret_message), fds, 1, &count, NULL, NULL, true);
+    if (n == sizeof(*ret_message) && ret_message->kind == TC_MESSAGE_DONE) {
+        *ret_fd = count ? fds[0] : -1;
+        return 0;
+    }
+    if (count && n >= 0)
+        (void)close(fds[0]);
+    return fail_job(err, TOOLCAGE_EHELPER, "the helper ended without an answer", n < 0 ? errno : 0);
+}
+
+int tc_engine_probe(struct toolcage_engine *engine, struct tc_outcome *ret,
+                    struct toolcage_error **err)
 {
     struct tc_message message;
     _autofd_ int fd = -1;
     int r = tc_engine_ask(engine, TC_JOB_PROBE, -1, &message, &fd, err);
     r = r < 0 ? r : tc_outcome_read(fd, ret, err);
-    return r == 0 && !ret->probe_count ? fail_outcome(err, "no clause in it") : r;
+    return r == 0 && !ret->probe_count ? fail_outcome(err, "holds no clause") : r;
 }
 
 /* Threads that ask at once all ask; the first answer stays. */
@@ -227,7 +261,7 @@ int tc_engine_probes(struct toolcage_engine *engine, const struct tc_outcome **r
     if (*ret)
         return 0;
     made = calloc(1, sizeof(*made));
-    int r = made ? ask_probes(engine, made, err) : tc_fail_memory(err);
+    int r = made ? tc_engine_probe(engine, made, err) : tc_fail_memory(err);
     if (r == 0 && atomic_compare_exchange_strong(&engine->probes, &none, made))
         made = NULL;
     if (r == 0)

@@ -47,8 +47,11 @@ int tc_outcome_read(int fd, struct tc_outcome *ret, struct toolcage_error **err)
 int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int plan,
                   struct tc_message *ret_message, int *ret_fd, struct toolcage_error **err);
 
-/* What the helper's trials of every backend said, asked for once in an engine's life. Borrows from
- * the engine. */
+/* What the helper's trials of every backend say. Fills *ret (zeroed); the caller's also on failure.
+ */
+int tc_engine_probe(struct toolcage_engine *engine, struct tc_outcome *ret,
+                    struct toolcage_error **err);
+/* The same, asked for once in an engine's life. Borrows from the engine. */
 int tc_engine_probes(struct toolcage_engine *engine, const struct tc_outcome **ret,
                      struct toolcage_error **err);
 

@@ -31,8 +31,6 @@ int tc_modules_edge(char **ret, int *ret_lock, struct toolcage_error **err);
 
 /* The directory of it all in the user's state, made where it is missing; owned. */
 int tc_modules_directory(char **ret, struct toolcage_error **err);
-/* A whole file under this name, or nothing; -1 with errno. */
-int tc_modules_write(const char *path, const struct tc_buf *bytes);
 
 /* ---- modules_work.c ---- */
 
@@ -75,6 +73,8 @@ struct tc_code {
 };
 /* Of the module of this digest; owned. False: nothing that can be relied on. */
 bool tc_code_find(const char *dir, const char *module, bool deterministic, struct tc_code *ret);
+/* A whole file under this name, or nothing; -1 with errno. */
+int tc_modules_write(const char *path, const struct tc_buf *bytes);
 /* Keeps it; false with errno. */
 bool tc_code_keep(const char *dir, const char *module, bool deterministic,
                   const struct tc_buf *bytes);

@@ -16,9 +16,7 @@
 #include "base/digest.h"
 #include "base/fd.h"
 #include "base/mark.h"
-#include "base/path.h"
 #include "base/seal.h"
-#include "call/facts.h"
 #include "call/modules.h"
 #include "wasm/version.h"
 
@@ -29,6 +27,23 @@ static bool read_own(const char *path, struct tc_buf *ret)
     _autofd_ int fd = path ? tc_open_own(path, O_RDONLY) : -1;
     ret->max = MODULE_MAX;
     return fd >= 0 && tc_read_all(fd, ret) == 0 && ret->data;
+}
+
+int tc_modules_write(const char *path, const struct tc_buf *bytes)
+{
+    _autofree_ char *fresh = tc_format("%s.%d", path, (int)getpid());
+    errno = ENOMEM;
+    _autofd_ int fd =
+        fresh ? open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+    if (fd < 0)
+        return -1;
+    if (tc_write_all(fd, bytes->data, bytes->len) == 0 && fchmod(fd, 0644) == 0 &&
+        rename(fresh, path) == 0)
+        return 0;
+    int saved = errno;
+    (void)unlink(fresh);
+    errno = saved;
+    return -1;
 }
 
 /* What the seal speaks of. */

@@ -4,10 +4,7 @@
  * The engine in the user's state: the very file that was chosen, or none. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/digest.h"
 #include "base/fd.h"
@@ -64,23 +61,6 @@ int tc_modules_directory(char **ret, struct toolcage_error **err)
         return fail(path, "make room, or give it back to its user", "it cannot be made", err);
     *ret = TAKE(path);
     return 0;
-}
-
-int tc_modules_write(const char *path, const struct tc_buf *bytes)
-{
-    _autofree_ char *fresh = tc_format("%s.%d", path, (int)getpid());
-    errno = ENOMEM;
-    _autofd_ int fd =
-        fresh ? open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
-    if (fd < 0)
-        return -1;
-    if (tc_write_all(fd, bytes->data, bytes->len) == 0 && fchmod(fd, 0644) == 0 &&
-        rename(fresh, path) == 0)
-        return 0;
-    int saved = errno;
-    (void)unlink(fresh);
-    errno = saved;
-    return -1;
 }
 
 static int install(const char *from, struct toolcage_error **err)

@@ -5,10 +5,6 @@
  * around a missing clause: a weaker cage is never chosen in its place. */
 #include "call/route.h"
 
-#include <string.h>
-
-#include "call/choose.h"
-#include "call/machines.h"
 #include "call/modules.h"
 #include "policy/backends.h"
 
@@ -170,17 +166,20 @@ static int fail_layers(const struct toolcage_policy *policy, const struct tc_gra
                    tool_words(grant));
 }
 
-int tc_route(struct toolcage_engine *engine, const struct toolcage_policy *policy,
-             struct tc_grant *grant, bool by_call, tc_features wanted, const struct tc_front **ret,
-             struct toolcage_error **err)
+int tc_route_admit(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                   struct toolcage_error **err)
 {
-    int r = 0;
     if (grant->approval)
         return fail_approval(policy, grant, err);
     if (grant->layers.count && !tc_backend_of_layers(&grant->layers))
         return fail_layers(policy, grant, err);
-    if (grant->fallback.count && (r = tc_choose(engine, policy, grant, err)) < 0)
-        return r;
+    return 0;
+}
+
+int tc_route(const struct toolcage_policy *policy, const struct tc_grant *grant, bool by_call,
+             tc_features wanted, const struct tc_front **ret, struct toolcage_error **err)
+{
+    int r = 0;
     const struct tc_front *front = tc_front_find(grant->backend);
     if (!front)
         return fail_absent(policy, grant, err);

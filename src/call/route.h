@@ -6,14 +6,16 @@
 #define TC_CALL_ROUTE_H
 
 #include "backend/backend.h"
-#include "call/engine.h"
 #include "policy/policy.h"
 
-/* The front that the grant names, when it can enforce every clause; with a fallback, the first one
- * that can, which the grant then names. `by_call` says that the call, not the policy, chose the
- * backend; `wanted` is what the call wants beside its grant. */
-int tc_route(struct toolcage_engine *engine, const struct toolcage_policy *policy,
-             struct tc_grant *grant, bool by_call, tc_features wanted, const struct tc_front **ret,
-             struct toolcage_error **err);
+/* What no backend makes up for: a person is to be asked, or the layers are none that there are. */
+int tc_route_admit(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                   struct toolcage_error **err);
+
+/* The front that the grant names, when it can enforce every clause; where the policy has a
+ * fallback, choose.h says before which that is. `by_call` says that the call, not the policy, chose
+ * the backend; `wanted` is what the call wants beside its grant. */
+int tc_route(const struct toolcage_policy *policy, const struct tc_grant *grant, bool by_call,
+             tc_features wanted, const struct tc_front **ret, struct toolcage_error **err);
 
 #endif

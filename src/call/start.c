@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "call/call.h"
+#include "call/choose.h"
 #include "call/images.h"
 #include "call/machines.h"
 #include "call/modules.h"
@@ -246,6 +247,17 @@ static int find_module(struct toolcage_call *call, const char *backend, struct t
                            err);
 }
 
+static int route(struct toolcage_call *call, const struct tc_front **ret,
+                 struct toolcage_error **err)
+{
+    int r = tc_route_admit(call->policy, &call->grant, err);
+    if (r == 0 && call->grant.fallback.count)
+        r = tc_choose(call->engine, call->policy, &call->grant, err);
+    return r < 0
+               ? r
+               : tc_route(call->policy, &call->grant, chose_backend(call), wanted(call), ret, err);
+}
+
 static int go(struct toolcage_call *call, struct toolcage_error **err)
 {
     const struct tc_front *front;
@@ -257,8 +269,7 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
     if (r < 0)
         return r;
     note(call, "resolve", now);
-    r = tc_route(call->engine, call->policy, &call->grant, chose_backend(call), wanted(call),
-                 &front, err);
+    r = route(call, &front, err);
     if (r == 0)
         r = tc_image_extend(call->policy, false, &call->grant, &call->image, err);
     if (r == 0 && tc_modules_run(front->name))
