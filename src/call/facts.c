@@ -9,6 +9,7 @@
 
 #include "base/links.h"
 #include "base/path.h"
+#include "base/places.h"
 #include "call/homes.h"
 
 static int working_directory(char **ret, struct toolcage_error **err)
@@ -29,36 +30,6 @@ static int working_directory(char **ret, struct toolcage_error **err)
             "the working directory is outside this process's root: %s", cwd);
     *ret = TAKE(cwd);
     return 0;
-}
-
-/* A value that is no absolute path counts as absent: a relative home would move with the directory.
- * False: out of memory, which must not look like an absent home, or its masks would be missing. */
-static bool absolute_variable(const char *name, char **ret)
-{
-    const char *value = getenv(name);
-    if (!value || value[0] != '/')
-        return true;
-    *ret = tc_path_absolute("/", value);
-    return *ret != NULL;
-}
-
-/* The same rule as the command line's: an absolute $VARIABLE, else below the home. */
-static bool own_directory(const char *variable, const char *home, const char *below, char **ret)
-{
-    _autofree_ char *base = NULL;
-    if (!absolute_variable(variable, &base))
-        return false;
-    if (!base && !home)
-        return true;
-    *ret = base ? tc_path_join(base, "toolcage") : tc_path_join(home, below);
-    return *ret != NULL;
-}
-
-bool tc_state_directory(char **ret)
-{
-    _autofree_ char *home = NULL;
-    return absolute_variable("HOME", &home) &&
-           own_directory("XDG_STATE_HOME", home, ".local/state/toolcage", ret);
 }
 
 /* The path without the links on its way, as far as it is there; NULL: it has none. False: out of
@@ -91,10 +62,10 @@ int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **
     int r = working_directory(&ret->cwd, err);
     if (r < 0)
         return r;
-    if (!absolute_variable("HOME", &ret->home) ||
-        !own_directory("XDG_STATE_HOME", ret->home, ".local/state/toolcage", &ret->state) ||
-        !own_directory("XDG_CONFIG_HOME", ret->home, ".config/toolcage", &ret->config) ||
-        !own_directory("XDG_DATA_HOME", ret->home, ".local/share/toolcage", &ret->images) ||
+    if (!tc_variable_path("HOME", &ret->home) ||
+        !tc_own_directory("XDG_STATE_HOME", ret->home, ".local/state/toolcage", &ret->state) ||
+        !tc_own_directory("XDG_CONFIG_HOME", ret->home, ".config/toolcage", &ret->config) ||
+        !tc_own_directory("XDG_DATA_HOME", ret->home, ".local/share/toolcage", &ret->images) ||
         !tc_homes(ret->home, &ret->homes, &own) || !without_links(ret->home, &ret->real_home) ||
         !without_links(ret->state, &ret->real_state) ||
         !without_links(ret->config, &ret->real_config) ||

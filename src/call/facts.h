@@ -21,10 +21,6 @@ int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **
 void tc_surroundings_done(struct tc_surroundings *s);
 #define _autosurroundings_ _auto_(tc_surroundings_done)
 
-/* Where this user's toolcage keeps its state; NULL in *ret when nothing says so. False: out of
- * memory. */
-bool tc_state_directory(char **ret);
-
 /* Reads and compiles a policy file. */
 int tc_policy_load_file(const char *path, struct toolcage_policy **ret,
                         struct toolcage_error **err);

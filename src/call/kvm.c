@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/mark.h"
 #include "base/path.h"
+#include "base/places.h"
 #include "base/seal.h"
 #include "call/call.h"
 #include "call/facts.h"

@@ -33,6 +33,7 @@
 #include "base/clock.h"
 #include "base/links.h"
 #include "base/path.h"
+#include "base/places.h"
 #include "base/root.h"
 #include "base/spread.h"
 #include "base/strv.h"

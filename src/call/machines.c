@@ -14,6 +14,7 @@
 #include "base/root.h"
 #include "call/kvm.h"
 #include "call/launch.h"
+#include "call/modules.h"
 #include "image/index.h"
 #include "policy/backends.h"
 #include "policy/settings.h"
@@ -117,31 +118,54 @@ static int find_guests(struct tc_grant *grant, struct toolcage_error **err)
     return r < 0 ? r : find_guest(store, "initrd", grant, err);
 }
 
-/* Where calls are containers inside: another first root, which has a runtime, too. */
+static int find_root(const char *name, const char *subject, const char *hint, const char *message,
+                     char **ret, struct toolcage_error **err)
+{
+    _autofree_ char *store = NULL;
+    int r = find_store(&store, err);
+    if (r < 0)
+        return r;
+    *ret = tc_format("%s/guest/%s", store, name);
+    if (!*ret)
+        return tc_fail_memory(err);
+    return access(*ret, R_OK) == 0 ? 0 : fail(TOOLCAGE_EBACKEND, subject, hint, message, err);
+}
+
+static int find_crun(char **ret, struct toolcage_error **err)
+{
+    return find_root("runtime", "crun", "apt-get install crun; toolcage image build guest",
+                     "the guest of virtual machines was built without a container runtime, which "
+                     "layers asks for",
+                     ret, err);
+}
+
+static int find_engine(char **ret, struct toolcage_error **err)
+{
+    return find_root("modules", "engine", "toolcage wasm install; toolcage image build guest",
+                     "the guest of virtual machines was built without a WebAssembly engine, which "
+                     "layers asks for",
+                     ret, err);
+}
+
+/* Where calls are containers or modules inside: another first root, which has more; the one for
+ * modules has a runtime, too, where the other one does. */
 static int find_runtime(const struct tc_strv *layers, struct tc_grant *grant,
                         struct toolcage_error **err)
 {
-    _autofree_ char *store = NULL;
-    if (strcmp(tc_backend_within(layers), TC_BACKEND_DEFAULT) == 0)
-        return 0;
-    int r = find_store(&store, err);
-    _autofree_ char *path = r < 0 ? NULL : tc_format("%s/guest/runtime", store);
-    if (r == 0 && !path)
-        r = tc_fail_memory(err);
-    if (r == 0 && access(path, R_OK) < 0)
-        r = fail(TOOLCAGE_EBACKEND, "crun", "apt-get install crun; toolcage image build guest",
-                 "the guest of virtual machines was built without a container runtime, which "
-                 "layers asks for",
-                 err);
-    return r < 0 || !grant || add(grant, "runtime", path) ? r : tc_fail_memory(err);
+    _autofree_ char *crun = NULL, *engine = NULL;
+    int r = tc_strv_has(layers, "oci") ? find_crun(&crun, err) : 0;
+    if (r == 0 && tc_backend_runs_module(layers))
+        r = find_engine(&engine, err);
+    const char *path = engine ? engine : crun;
+    return r < 0 || !grant || !path || add(grant, "runtime", path) ? r : tc_fail_memory(err);
 }
 
 /* Beside the root of an image of the store. */
 static int find_disk(struct tc_grant *grant, struct toolcage_error **err)
 {
     static const char root[] = "/rootfs", name[] = "/disk";
-    if (!grant->image)
-        return 0; /* refused by the front, as whatever else it does not show */
+    if (!grant->image || tc_backend_runs_module(&grant->layers))
+        return 0; /* refused by the front, as whatever else it does not show; a module has none */
     size_t len = strlen(grant->image);
     bool stored = tc_endswith(grant->image, root);
     _autofree_ char *disk =
@@ -272,6 +296,8 @@ int tc_machines_find(struct toolcage_engine *engine, const char *backend, struct
         r = find_runtime(&grant->layers, grant, err);
     if (r == 0)
         r = find_disk(grant, err);
+    if (r == 0 && tc_backend_runs_module(&grant->layers))
+        r = tc_modules_name(grant, err);
     if (r == 0)
         r = choose_speed(engine, m, grant, machine, &accel, err);
     if (r == 0 && !add(grant, "accel", accel))

@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/mark.h"
 #include "base/path.h"
+#include "base/places.h"
 #include "base/sealed.h"
 #include "call/facts.h"
 #include "call/machines.h"
@@ -30,15 +31,15 @@ static bool identify(const struct tc_grant *grant, const char *machine, char ret
 {
     const struct tc_limits *l = &grant->limits;
     const char *accel = tc_setting(&grant->machine, "accel");
-    const char *disk = tc_setting(&grant->machine, "disk");
+    const char *disk = tc_setting(&grant->machine, "disk");       /* of a module's there is none */
     const char *runtime = tc_setting(&grant->machine, "runtime"); /* most machines have none */
-    char mark[TC_MARK_SIZE], also[TC_MARK_SIZE] = "";
+    char mark[TC_MARK_SIZE] = "", also[TC_MARK_SIZE] = "";
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    if (!*machine || !accel || !disk || !tc_mark_path(disk, mark) ||
+    if (!*machine || !accel || (!disk && !runtime) || (disk && !tc_mark_path(disk, mark)) ||
         (runtime && !tc_mark_path(runtime, also)))
         return false;
     tc_buf_addf(&text, "machine 2 %s\n%s %s\n%s %" PRIi64 " %" PRIi64 " %" PRIi64 "\n", machine,
-                disk, mark, accel, l->memory, l->disk, l->cpus_milli);
+                disk ? disk : "-", mark, accel, l->memory, l->disk, l->cpus_milli);
     add_grants(grant, &text);
     tc_buf_addf(&text, "\n%s", also);
     if (text.failed)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "base/places.h"
 #include "base/root.h"
 #include "call/facts.h"
 #include "call/launch.h"
@@ -183,14 +184,25 @@ static int find_code(struct tc_grant *grant, const struct tc_fetched *fetched, c
                    : find_code_of_file(grant, dir, err);
 }
 
+static int settle(struct tc_grant *grant, const struct tc_fetched *fetched,
+                  struct toolcage_error **err)
+{
+    int r = tc_modules_catalog(&grant->module, err);
+    return r == 0 && fetched ? tc_fetched_pin(fetched, &grant->module_digest, err) : r;
+}
+
+int tc_modules_name(struct tc_grant *grant, struct toolcage_error **err)
+{
+    int r = name_module(grant, err);
+    return r < 0 ? r : settle(grant, tc_fetched_find(grant->module), err);
+}
+
 /* By looking at the files themselves. */
 static int look(struct tc_grant *grant, const char *backend, const char *state, int *ret_lock,
                 struct toolcage_error **err)
 {
     const struct tc_fetched *fetched = tc_fetched_find(grant->module);
-    int r = tc_modules_catalog(&grant->module, err);
-    if (r == 0 && fetched)
-        r = tc_fetched_pin(fetched, &grant->module_digest, err);
+    int r = settle(grant, fetched, err);
     if (r == 0)
         r = tc_launch_beside(WORKER, &grant->module_worker, err);
     if (r < 0)

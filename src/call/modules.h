@@ -18,6 +18,9 @@ bool tc_modules_run(const char *backend);
 int tc_modules_find(struct tc_modules_known *known, struct tc_grant *grant, const char *backend,
                     int *ret_lock, struct toolcage_error **err);
 
+/* Names the module alone, where somebody else has the others. */
+int tc_modules_name(struct tc_grant *grant, struct toolcage_error **err);
+
 /* What the engine is and where, as JSON text; with the action "install" after the shared library at
  * `path` was taken over as it. *ret is owned. */
 int tc_modules_json(const char *action, const char *path, char **ret, struct toolcage_error **err);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
+#include "base/places.h"
 #include "base/root.h"
 #include "call/facts.h"
 #include "call/launch.h"

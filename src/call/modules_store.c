@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/jsontext.h"
 #include "base/path.h"
+#include "base/places.h"
 #include "call/facts.h"
 #include "call/modules.h"
 #include "policy/catalog.h"

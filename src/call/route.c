@@ -157,7 +157,8 @@ static int fail_layers(const struct toolcage_policy *policy, const struct tc_gra
     struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE,
                          .stage = "route",
                          .subject = "layers",
-                         .hint = "layers = [\"qemu\", \"process\"], [\"qemu\", \"oci\"] or "
+                         .hint = "layers = [\"qemu\", \"process\"], [\"qemu\", \"oci\"], "
+                                 "[\"qemu\", \"wasm\"], [\"qemu\", \"oci\", \"wasm\"] or "
                                  "[\"process\", \"wasm\"], or one backend in the place of layers"};
     place(policy, grant, keys, TC_COUNT(keys), &why);
     return tc_fail(err, &why,

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/places.h"
 #include "base/store.h"
 #include "call/facts.h"
 

@@ -25,6 +25,10 @@ enum { TC_GUEST_CALLS = 1024 };
  * that first root, with the runtime and what that is linked with, and the disk stands in IMAGE. */
 #define TC_GUEST_RUNTIME "/usr/bin/crun"
 #define TC_GUEST_IMAGE "/image"
+/* What runs modules, in the initrd, where a cage shows it: where it is, a call needs no disk, and
+ * the image is that first root. */
+#define TC_GUEST_WORKER "/etc/toolcage/toolcage-wasm"
+#define TC_GUEST_ENGINE "/etc/toolcage/engine.so"
 /* In memory: the granted trees, each by its number, and whom they belong to. */
 #define TC_GUEST_GRANTS "/run/grants"
 #define TC_GUEST_ID 60000

@@ -164,13 +164,24 @@ static void enter_image(void)
     enter("/new");
 }
 
+/* A module's image is what runs it. */
+static void mount_ourselves(const char *at)
+{
+    if (mkdir(at, 0755) < 0 || mount("/", at, NULL, MS_BIND, NULL) < 0 ||
+        mount(NULL, at, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
+        fail(at);
+}
+
 /* A runtime leaves its root for the container's, which nobody can leave the kernel's very first
  * for: the same tree is mounted over that. */
-static void stay_here(void)
+static void stay_here(bool has_disk)
 {
     if (mkdir("/new", 0755) < 0 || mount("/", "/new", NULL, MS_BIND, NULL) < 0)
         fail("root");
-    mount_image("/new" TC_GUEST_IMAGE);
+    if (has_disk)
+        mount_image("/new" TC_GUEST_IMAGE);
+    else
+        mount_ourselves("/new" TC_GUEST_IMAGE);
     enter("/new");
 }
 
@@ -291,9 +302,11 @@ int main(int argc, char **argv)
     load_modules(TC_GUEST_MODULES);
     if (calls)
         load_modules(TC_GUEST_SOCKET_MODULES);
-    wait_for(TC_GUEST_DISK);
-    if (access(TC_GUEST_RUNTIME, X_OK) == 0)
-        stay_here();
+    bool has_disk = access(TC_GUEST_WORKER, X_OK) < 0;
+    if (has_disk)
+        wait_for(TC_GUEST_DISK);
+    if (!has_disk || access(TC_GUEST_RUNTIME, X_OK) == 0)
+        stay_here(has_disk);
     else
         enter_image();
     mount_system();

@@ -22,7 +22,7 @@
 #define KERNEL "vmlinuz-"
 #define VERSION "version"
 
-enum { INITRD_MAX = 64 << 20, FILE_MAX = 1 << 16, DISK_SECONDS = 1800, STEPS = 3 };
+enum { FILE_MAX = 1 << 16, DISK_SECONDS = 1800, STEPS = 3 };
 
 static int fail_system(const char *what, struct toolcage_error **err)
 {
@@ -97,24 +97,13 @@ static int make_initrd(int modules, struct tc_buf *ret, struct toolcage_error **
 {
     _autobuf_ struct tc_buf program = TC_BUF_INIT;
     int r = read_first_program(&program, err);
-    ret->max = INITRD_MAX;
+    ret->max = TC_GUEST_INITRD_MAX;
     if (r == 0)
         r = tc_guest_modules(modules, ret, err);
     if (r < 0)
         return r;
     tc_cpio_add(ret, "init", 0100755, program.data, program.len);
     return ret->failed ? tc_fail_memory(err) : 0;
-}
-
-/* The first root once more, with a runtime; 0: none is installed here. */
-static int make_runtime(const struct tc_buf *initrd, struct tc_buf *ret,
-                        struct toolcage_error **err)
-{
-    ret->max = INITRD_MAX;
-    tc_buf_add(ret, initrd->data, initrd->len);
-    int r = tc_guest_runtime(ret, err);
-    tc_cpio_end(ret);
-    return r < 0 ? r : ret->failed ? tc_fail_memory(err) : r;
 }
 
 /* What a root caller's cages read has no owner of theirs. */
@@ -126,6 +115,31 @@ static int put(int dir, const char *name, const struct tc_buf *bytes, struct too
                : 0;
 }
 
+/* The first root once more, with a container runtime, and with what runs modules beside that; 0:
+ * what is asked for is not installed here. */
+static int make_more(const struct tc_buf *initrd, bool engine, struct tc_buf *ret,
+                     struct toolcage_error **err)
+{
+    struct tc_guest_parts parts = {.archive = ret};
+    ret->max = TC_GUEST_INITRD_MAX;
+    tc_buf_add(ret, initrd->data, initrd->len);
+    int r = tc_guest_runtime(&parts, err);
+    if (r >= 0 && engine)
+        r = tc_guest_engine(&parts, err);
+    tc_strv_done(&parts.made);
+    tc_cpio_end(ret);
+    return r < 0 ? r : ret->failed ? tc_fail_memory(err) : r;
+}
+
+static int put_more(int dir, const char *name, const struct tc_buf *initrd, bool engine,
+                    struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf more = TC_BUF_INIT;
+    int there = make_more(initrd, engine, &more, err);
+    int r = there > 0 ? put(dir, name, &more, err) : there;
+    return r < 0 ? r : there;
+}
+
 /* Both at once: a kernel never meets the modules of another. */
 static int replace(struct tc_store *store, struct toolcage_error **err)
 {
@@ -135,11 +149,42 @@ static int replace(struct tc_store *store, struct toolcage_error **err)
     return done ? 0 : fail_system("place", err);
 }
 
+static void tell(const char *version, size_t size, bool runs, bool has_engine)
+{
+    tc_image_say("the guest is there: kernel %s, %zu KiB for its first program and modules%s%s",
+                 version, size >> 10,
+                 runs ? "; crun, for containers in it" : "; without crun, so no containers in it",
+                 has_engine ? "; Wasmtime, for WebAssembly modules in it"
+                            : "; without Wasmtime, so no WebAssembly modules in it");
+}
+
+static int write_guest(struct tc_store *store, int dir, const char *version,
+                       const struct tc_buf *kernel, struct tc_buf *initrd,
+                       struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf name = TC_BUF_INIT;
+    int r = put(dir, "kernel", kernel, err), runs = 0, has_engine = 0;
+    tc_buf_adds(&name, version);
+    if (r == 0)
+        r = name.failed ? tc_fail_memory(err) : put(dir, VERSION, &name, err);
+    if (r == 0)
+        r = runs = put_more(dir, "runtime", initrd, false, err);
+    if (r >= 0)
+        r = has_engine = put_more(dir, "modules", initrd, true, err);
+    tc_cpio_end(initrd);
+    if (r >= 0)
+        r = initrd->failed ? tc_fail_memory(err) : put(dir, "initrd", initrd, err);
+    tc_image_bar_end();
+    if (r == 0)
+        r = replace(store, err);
+    if (r == 0)
+        tell(version, initrd->len, runs > 0, has_engine > 0);
+    return r;
+}
+
 int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_error **err)
 {
-    _autobuf_ struct tc_buf kernel = TC_BUF_INIT, initrd = TC_BUF_INIT, name = TC_BUF_INIT;
-    _autobuf_ struct tc_buf runtime = TC_BUF_INIT;
-    bool runs = false;
+    _autobuf_ struct tc_buf kernel = TC_BUF_INIT, initrd = TC_BUF_INIT;
     _autofree_ char *version = NULL;
     int r = find_kernel(from, &version, err);
     if (r < 0)
@@ -154,35 +199,14 @@ int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_err
     tc_image_bar("first program", 1, STEPS);
     if (r == 0)
         r = make_initrd(modules, &initrd, err);
-    if (r == 0)
-        r = make_runtime(&initrd, &runtime, err);
     if (r < 0)
         return r;
-    runs = r > 0;
-    tc_cpio_end(&initrd);
-    if (initrd.failed)
-        return tc_fail_memory(err);
     tc_image_bar("writing", 2, STEPS);
     if (mkdirat(store->own, "guest", 0755) < 0)
         return fail_system("directory", err);
     _autofd_ int dir = openat(store->own, "guest", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    r = dir < 0 ? fail_system("directory", err) : put(dir, "kernel", &kernel, err);
-    tc_buf_adds(&name, version);
-    if (r == 0)
-        r = name.failed ? tc_fail_memory(err) : put(dir, VERSION, &name, err);
-    if (r == 0)
-        r = put(dir, "initrd", &initrd, err);
-    if (r == 0 && runs)
-        r = put(dir, "runtime", &runtime, err);
-    if (r == 0)
-        r = replace(store, err);
-    tc_image_bar_end();
-    if (r == 0)
-        tc_image_say("the guest is there: kernel %s, %zu KiB for its first program and modules%s",
-                     version, initrd.len >> 10,
-                     runs ? "; and crun, for containers in it"
-                          : "; without crun, so no containers in it");
-    return r;
+    return dir < 0 ? fail_system("directory", err)
+                   : write_guest(store, dir, version, &kernel, &initrd, err);
 }
 
 /* ---- what is there -------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/strv.h"
 #include "image/store.h"
 
 /* The name that `build` takes for it. */
@@ -41,11 +42,26 @@ int tc_guest_kernel(int dir, const char *path, struct tc_buf *ret, struct toolca
  * order of loading. What is not there, the kernel has built in. */
 int tc_guest_modules(int dir, struct tc_buf *archive, struct toolcage_error **err);
 
+/* ---- linked.c ---- */
+
+enum { TC_GUEST_INITRD_MAX = 192 << 20 };
+
+/* An archive that gets parts of this machine's system. */
+struct tc_guest_parts {
+    struct tc_buf *archive;
+    struct tc_strv made;     /* the paths that it has got */
+    const char *what, *hint; /* of the next one, for messages */
+};
+/* The file `path`, under the name `as`, and what it is linked with. */
+int tc_guest_linked(struct tc_guest_parts *parts, const char *path, const char *as,
+                    struct toolcage_error **err);
+
 /* ---- runtime.c ---- */
 
-/* A container runtime with what it is linked with, as files of an archive; 0: none is installed
- * here. */
-int tc_guest_runtime(struct tc_buf *archive, struct toolcage_error **err);
+/* A container runtime; 0: none is installed here. */
+int tc_guest_runtime(struct tc_guest_parts *parts, struct toolcage_error **err);
+/* What runs WebAssembly modules; the same. */
+int tc_guest_engine(struct tc_guest_parts *parts, struct toolcage_error **err);
 
 /* ---- cpio.c ---- */
 

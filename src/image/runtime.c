@@ -1,111 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A container runtime for a guest's first root: crun as this machine has it installed, with the
- * libraries that it is linked with, each in the place where it is found here. */
-#include <errno.h>
-#include <fcntl.h>
+ * What a guest's first root has beside its first program: a container runtime, crun as this machine
+ * has it installed, and what runs WebAssembly modules, toolcage-wasm and its engine. */
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/fd.h"
-#include "base/root.h"
-#include "base/strv.h"
+#include "base/path.h"
+#include "base/places.h"
 #include "guest/guest.h"
 #include "image/guest.h"
-#include "image/run.h"
+#include "wasm/version.h"
 
-enum { LINKED_SECONDS = 20, LINKED_MAX = 1 << 20, LIBRARIES_MAX = 64 };
-
-static int fail(const char *path, const char *reason, struct toolcage_error **err)
+int tc_guest_runtime(struct tc_guest_parts *parts, struct toolcage_error **err)
 {
-    return tc_fail(err,
-                   &(struct tc_why){.code = TOOLCAGE_EBACKEND,
-                                    .stage = "guest",
-                                    .subject = path,
-                                    .errnum = errno,
-                                    .hint = "apt-get install --reinstall crun"},
-                   "the guest's container runtime: %s %s", path, reason);
+    parts->what = "container runtime";
+    parts->hint = "apt-get install --reinstall crun";
+    if (access(TC_GUEST_RUNTIME, X_OK) < 0)
+        return 0;
+    int r = tc_guest_linked(parts, TC_GUEST_RUNTIME, TC_GUEST_RUNTIME, err);
+    return r < 0 ? r : parts->archive->failed ? tc_fail_memory(err) : 1;
 }
 
-/* Of every directory above, once: an archive's files need them. */
-static bool add_directories(const char *path, struct tc_strv *made, struct tc_buf *archive)
+static char *beside_us(const char *name)
 {
-    for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
-        _autofree_ char *above = strndup(path, (size_t)(at - path));
-        if (!above)
-            return false;
-        if (tc_strv_has(made, above))
-            continue;
-        tc_cpio_add(archive, above + 1, 0040755, NULL, 0);
-        if (!tc_strv_add(made, above))
-            return false;
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[n > 0 ? n : 0] = '\0';
+    _autofree_ char *dir = tc_path_parent(self);
+    return dir ? tc_path_join(dir, name) : NULL;
+}
+
+/* Where calls look for it, too: beside the program that loads it, or in the user's state. NULL in
+ * *ret: it is in neither place. */
+static bool find_engine(char **ret)
+{
+    _autofree_ char *own = beside_us(TC_WASM_LIBRARY), *state = NULL;
+    if (!own || !tc_state_directory(&state))
+        return false;
+    if (access(own, R_OK) == 0) {
+        *ret = TAKE(own);
+        return true;
     }
+    _autofree_ char *kept = state ? tc_path_join(state, "wasm/" TC_WASM_LIBRARY) : NULL;
+    if (state && !kept)
+        return false;
+    if (kept && access(kept, R_OK) == 0)
+        *ret = TAKE(kept);
     return true;
 }
 
-static int add_file(const char *path, struct tc_strv *made, struct tc_buf *archive,
-                    struct toolcage_error **err)
+int tc_guest_engine(struct tc_guest_parts *parts, struct toolcage_error **err)
 {
-    _autobuf_ struct tc_buf bytes = TC_BUF_INIT;
-    struct stat st;
-    _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return fail(path, "cannot be read", err);
-    const char *reason = tc_program_unsafe(&st);
-    errno = 0;
-    if (reason)
-        return fail(path, reason, err);
-    if (tc_read_all(fd, &bytes) < 0)
-        return fail(path, "cannot be read", err);
-    if (!add_directories(path, made, archive))
+    _autofree_ char *engine = NULL, *worker = beside_us("toolcage-wasm");
+    if (!worker || !find_engine(&engine))
         return tc_fail_memory(err);
-    tc_cpio_add(archive, path + 1, 0100755, bytes.data, bytes.len);
-    return 0;
-}
-
-/* "\tlibc.so.6 => /lib/libc.so.6 (0x7f…)" or "\t/lib64/ld.so (0x7f…)": the path in a line of the
- * loader's, ended there; NULL: the line has none. */
-static char *path_in(char *line)
-{
-    char *path = strchr(line, '/');
-    char *end = path ? strstr(path, " (") : NULL;
-    if (end)
-        *end = '\0';
-    return end ? path : NULL;
-}
-
-static int add_linked(const char *program, struct tc_strv *made, struct tc_buf *archive,
-                      struct toolcage_error **err)
-{
-    const char *const argv[] = {"ldd", program, NULL};
-    _autobuf_ struct tc_buf said = {.max = LINKED_MAX};
-    char *rest = NULL;
-    int r = tc_run(&(struct tc_run){.argv = argv,
-                                    .seconds = LINKED_SECONDS,
-                                    .output = &said,
-                                    .hint = "apt-get install libc-bin"},
-                   err);
-    tc_buf_addc(&said, '\0');
-    if (r < 0 || said.failed)
-        return r < 0 ? r : tc_fail_memory(err);
-    size_t count = 0;
-    for (char *line = strtok_r(said.data, "\n", &rest); line && r == 0 && count < LIBRARIES_MAX;
-         line = strtok_r(NULL, "\n", &rest)) {
-        const char *path = path_in(line);
-        count += path != NULL;
-        r = path ? add_file(path, made, archive, err) : 0;
-    }
-    return r;
-}
-
-int tc_guest_runtime(struct tc_buf *archive, struct toolcage_error **err)
-{
-    _autostrv_ struct tc_strv made = {0};
-    if (access(TC_GUEST_RUNTIME, X_OK) < 0)
+    if (!engine || access(worker, X_OK) < 0)
         return 0;
-    int r = add_file(TC_GUEST_RUNTIME, &made, archive, err);
+    parts->what = "WebAssembly engine";
+    parts->hint = "toolcage wasm install fetches and checks it";
+    int r = tc_guest_linked(parts, engine, TC_GUEST_ENGINE, err);
+    parts->hint = "install toolcage whole";
     if (r == 0)
-        r = add_linked(TC_GUEST_RUNTIME, &made, archive, err);
-    return r < 0 ? r : archive->failed ? tc_fail_memory(err) : 1;
+        r = tc_guest_linked(parts, worker, TC_GUEST_WORKER, err);
+    return r < 0 ? r : parts->archive->failed ? tc_fail_memory(err) : 1;
 }

@@ -57,29 +57,56 @@ int tc_backend_strength(const char *name)
 }
 
 /* The guest of a machine runs each call in a process cage, or in a container; who runs modules does
- * it in a process cage, too. */
-static const struct {
-    const char *outer, *inner, *backend;
-} layers_of[] = {
-    {"qemu", "process", "qemu"},
-    {"qemu", "oci", "qemu"},
-    {"firecracker", "process", "firecracker"},
-    {"process", "wasm", "wasm"},
-    {"process", "wasmedge", "wasmedge"},
+ * it in one of these, too. */
+enum { LAYERS = 3 };
+static const char *const layers_of[][LAYERS + 1] = {
+    {"qemu", "process"},
+    {"qemu", "oci"},
+    {"qemu", "wasm"},
+    {"qemu", "process", "wasm"},
+    {"qemu", "oci", "wasm"},
+    {"firecracker", "process"},
+    {"firecracker", "oci"},
+    {"firecracker", "wasm"},
+    {"firecracker", "process", "wasm"},
+    {"firecracker", "oci", "wasm"},
+    {"process", "wasm"},
+    {"process", "wasmedge"},
 };
 
+static bool are(const struct tc_strv *layers, const char *const *names)
+{
+    size_t n = 0;
+    while (n < layers->count && names[n] && strcmp(layers->items[n], names[n]) == 0)
+        n++;
+    return n == layers->count && !names[n];
+}
+
+static const struct tc_backend *kind_at(const struct tc_strv *layers, size_t at)
+{
+    return at < layers->count ? tc_backend_find(layers->items[at]) : NULL;
+}
+
+/* A machine is the outermost; without one it is who runs modules. */
 const char *tc_backend_of_layers(const struct tc_strv *layers)
 {
-    for (size_t i = 0; layers->count == 2 && i < TC_COUNT(layers_of); i++)
-        if (tc_streq(layers->items[0], layers_of[i].outer) &&
-            tc_streq(layers->items[1], layers_of[i].inner))
-            return layers_of[i].backend;
+    const struct tc_backend *outer = kind_at(layers, 0);
+    for (size_t i = 0; i < TC_COUNT(layers_of); i++)
+        if (are(layers, layers_of[i]))
+            return outer->kind == TC_BACKEND_MACHINE ? outer->name
+                                                     : layers->items[layers->count - 1];
     return NULL;
 }
 
 const char *tc_backend_within(const struct tc_strv *layers)
 {
-    return layers->count == 2 ? layers->items[1] : TC_BACKEND_DEFAULT;
+    return layers->count > 1 ? layers->items[1] : TC_BACKEND_DEFAULT;
+}
+
+bool tc_backend_runs_module(const struct tc_strv *layers)
+{
+    const struct tc_backend *inner = kind_at(layers, layers->count - 1);
+    return inner && inner->kind == TC_BACKEND_MODULE;
 }
 
 /* The bit of a word; 0: it is none of them. */

@@ -45,6 +45,8 @@ const char *tc_backend_of_layers(const struct tc_strv *layers);
 /* What the guest of a machine makes of a call, by the grant's layers; without any a process cage.
  */
 const char *tc_backend_within(const struct tc_strv *layers);
+/* Is what they hold a WebAssembly module? */
+bool tc_backend_runs_module(const struct tc_strv *layers);
 /* Must a person approve each call of this tier? NULL: no tier was said. */
 bool tc_tier_asks(const char *tier);
 /* What a tier or a risk stands for where the policy does not say. */

@@ -306,7 +306,8 @@ const struct tc_key tc_keys[] = {
                 "run\nfallback = [\"oci\", \"process\"]"},
     {EACH, "layers", tc_set_layers, .id = TC_KEY_LAYERS, .type = "array of backends",
      .text = "Cages in cages, the outermost first, in place of backend. This version runs "
-             "[\"qemu\", \"process\"], [\"qemu\", \"oci\"], [\"firecracker\", \"process\"], "
+             "[\"qemu\", \"process\"], [\"qemu\", \"oci\"], [\"qemu\", \"wasm\"] and "
+             "[\"qemu\", \"oci\", \"wasm\"], the same with firecracker in the place of qemu, "
              "[\"process\", \"wasm\"] and "
              "[\"process\", \"wasmedge\"]; a call of other layers is refused.",
      .example = "layers = [\"qemu\", \"process\"]"},

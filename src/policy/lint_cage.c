@@ -209,16 +209,18 @@ void tc_lint_module(struct tc_lint *l, const struct tc_spec *spec)
     const struct tc_spec *module = tc_lint_said(l, spec, TC_KEY_MODULE);
     const struct tc_spec *said = chooser(l, spec, &id, &key);
     const struct tc_backend *backend = tc_backend_find(name);
-    if (!module || !said || !backend || backend->kind == TC_BACKEND_MODULE)
+    const struct tc_spec *layers = tc_policy_layers(l->policy, spec);
+    if (!module || !said || !backend || backend->kind == TC_BACKEND_MODULE ||
+        (layers && tc_backend_runs_module(&layers->layers)))
         return;
     _autofree_ char *hint =
-        tc_policy_layers(l->policy, spec) || id == TC_KEY_BACKEND
+        layers || id == TC_KEY_BACKEND
             ? strdup("backend = \"wasm\", or remove module")
             : tc_format("backend = \"wasm\" beside module, which comes before %s; or remove module",
                         key);
     if (!hint)
         l->memory = true;
-    else if (tc_policy_layers(l->policy, spec))
+    else if (layers)
         tc_lint_add(l, module, "module", module->said[TC_KEY_MODULE], "module", hint,
                     "the module does not run: layers begin with %s", name);
     else

@@ -59,7 +59,7 @@ static void add_boot(const struct tc_vm_options *o, struct tc_buf *out)
     static const char kernel[] =
         "console=ttyS0 quiet panic=-1 reboot=k mitigations=off "
         "random.trust_cpu=on i8042.noaux i8042.nomux i8042.dumbkbd 8250.nr_uarts=1 -- ";
-    _autofree_ char *words = tc_format("%s%s", kernel, o->disk ? TC_GUEST_CALLING : TC_GUEST_TRY);
+    _autofree_ char *words = tc_format("%s%s", kernel, o->plan ? TC_GUEST_CALLING : TC_GUEST_TRY);
     tc_buf_adds(out, "\"boot-source\":{");
     tc_json_member(out, "kernel_image_path", o->kernel);
     tc_json_member(out, "initrd_path", o->initrd);
@@ -71,12 +71,20 @@ static void add_boot(const struct tc_vm_options *o, struct tc_buf *out)
 /* Read-only for the monitor, too. */
 static void add_disk(const struct tc_vm_options *o, struct tc_buf *out)
 {
-    tc_buf_adds(out, ",\"drives\":[{\"drive_id\":\"root\",\"is_root_device\":false,"
-                     "\"is_read_only\":true");
-    tc_json_member(out, "path_on_host", o->disk);
-    tc_buf_addf(out, "}],\"vsock\":{\"guest_cid\":%d", GUEST_CID);
+    tc_buf_adds(out, ",\"drives\":[");
+    if (o->disk) {
+        tc_buf_adds(out, "{\"drive_id\":\"root\",\"is_root_device\":false,\"is_read_only\":true");
+        tc_json_member(out, "path_on_host", o->disk);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, ']');
+}
+
+static void add_socket(const struct tc_vm_options *o, struct tc_buf *out)
+{
+    tc_buf_addf(out, ",\"vsock\":{\"guest_cid\":%d", GUEST_CID);
     tc_json_member(out, "uds_path", o->socket);
-    tc_buf_adds(out, "}");
+    tc_buf_addc(out, '}');
 }
 
 static int write_config(const struct tc_vm_options *o)
@@ -84,10 +92,9 @@ static int write_config(const struct tc_vm_options *o)
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     tc_buf_addc(&out, '{');
     add_boot(o, &out);
-    if (o->disk)
-        add_disk(o, &out);
-    else
-        tc_buf_adds(&out, ",\"drives\":[]");
+    add_disk(o, &out);
+    if (o->plan)
+        add_socket(o, &out);
     tc_buf_addf(&out, ",\"machine-config\":{\"vcpu_count\":%ld,\"mem_size_mib\":%ld}}", o->cpus,
                 o->memory_mib);
     if (out.failed) {

@@ -111,8 +111,8 @@ static bool take_options(int argc, char **argv, struct tc_vm_options *o)
     for (int i = 1; i < argc; i += 2)
         if (i + 1 >= argc || !take_option(o, argv[i], argv[i + 1]))
             return false;
-    return o->driver && o->vmm && o->kernel && o->initrd && !o->disk == !o->plan && o->memory_mib &&
-           o->cpus && o->boot_ms;
+    return o->driver && o->vmm && o->kernel && o->initrd && (o->plan || !o->disk) &&
+           o->memory_mib && o->cpus && o->boot_ms;
 }
 
 /* What fits into a socket that nobody reads before we have ended; rows that do not are counted. */
@@ -174,7 +174,7 @@ static void run(struct tc_vm_options *options, struct tc_vm_files *files,
     if (!options->fixed && !options->from)
         options->memory_mib += files->mib;
     if (tc_vm_start(options, &vm) == 0) {
-        if (options->disk)
+        if (options->plan)
             tc_vm_call(options, &vm, files, outcome, ret_kept);
         else
             tc_vm_try(options, &vm, outcome);

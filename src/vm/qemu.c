@@ -80,7 +80,7 @@ static bool command(const struct tc_vm_options *o, const struct tc_vm_lines *lin
         {"-kernel", tc_format("%s", o->kernel)},
         {"-initrd", tc_format("%s", o->initrd)},
         {"-append", tc_format("%s tsc_early_khz=%ld%s", kernel, clock_khz(),
-                              o->disk ? "" : " -- " TC_GUEST_TRY)},
+                              o->plan ? "" : " -- " TC_GUEST_TRY)},
         {"-device", tc_format("virtio-serial-device")},
         {"-chardev", tc_format("socket,id=port,fd=%d", lines->port)},
         {"-device", tc_format("virtserialport,chardev=port,nr=1,name=toolcage")},

@@ -19,7 +19,8 @@ struct tc_vm_driver;
 struct tc_vm_options {
     const struct tc_vm_driver *driver;
     const char *vmm, *kernel, *initrd; /* paths in the cage */
-    const char *disk, *plan;           /* the same; NULL: no call, only a look whether it boots */
+    const char *disk;                  /* the same; NULL: it has none */
+    const char *plan;                  /* the same; NULL: no call, only a look whether it boots */
     bool kvm;                          /* by the processor; else by emulation */
     bool unfiltered;    /* the monitor has no filter of system calls of its own to raise */
     const char *socket; /* where the guest's calls come in, for monitors that connect them */

@@ -28,6 +28,8 @@
 /* What a machine needs beside its tools' memory: the guest's kernel and engine; and its monitor,
  * with the code that it translates. */
 enum { MIB = 1 << 20, GUEST_MIB = 128, MONITOR_MIB = 384, FILES_MIB = 1024, NET_MIB = 64 };
+/* What runs modules is in the guest's memory, and while it boots twice. */
+enum { MODULES_MIB = 128 };
 enum { THREADS = 32, FILES = 256, BOOT_MS = 30000, CPUS_MAX = 16 };
 
 static int refuse(const char *subject, const char *hint, const char *message,
@@ -60,6 +62,12 @@ static bool is_monitors(const char *path)
         if (tc_path_within(own[i], path) || tc_path_within(path, own[i]))
             return true;
     return false;
+}
+
+/* A module is carried in like a file that is granted, as the last one. */
+static bool has_module(const struct tc_grant *grant)
+{
+    return tc_backend_runs_module(&grant->layers);
 }
 
 static bool is_granted(const struct tc_fs_entry *e)
@@ -95,10 +103,16 @@ static int check_entry(const struct tc_grant *grant, const struct tc_fs_entry *e
 static int check(const struct tc_grant *grant, struct toolcage_error **err)
 {
     int r = 0;
+    bool module = has_module(grant);
     for (size_t i = 0; i < grant->fs_count && r == 0; i++)
         r = check_entry(grant, &grant->fs[i], err);
+    if (r == 0 && grant->image && module)
+        r = refuse("image",
+                   "remove image: a module has nothing of a system, in a virtual machine "
+                   "or elsewhere",
+                   "a WebAssembly module has no image", err);
     if (r == 0 && grant->net_count &&
-        strcmp(tc_backend_within(&grant->layers), TC_BACKEND_DEFAULT) != 0)
+        (module || strcmp(tc_backend_within(&grant->layers), TC_BACKEND_DEFAULT) != 0))
         r = refuse("network", "layers = [\"qemu\", \"process\"]",
                    "within a virtual machine only a process cage has a network", err);
     for (size_t i = 0; i < grant->net_count && r == 0; i++)
@@ -107,7 +121,7 @@ static int check(const struct tc_grant *grant, struct toolcage_error **err)
                        "in a virtual machine there is no packet filter, by which each port of a "
                        "host would be reached",
                        err);
-    if (r == 0 && !grant->image && !is_try(grant))
+    if (r == 0 && !grant->image && !module && !is_try(grant))
         r = refuse("image", "image = \"NAME\"; toolcage image list shows which there are",
                    "a virtual machine has nothing of the host's system: it needs an image", err);
     return r < 0 ? r : tc_image_denies(grant, err);
@@ -125,7 +139,8 @@ static int64_t guest_mib(const struct tc_grant *grant)
     int64_t storages = 1;
     for (size_t i = 0; i < grant->fs_count; i++)
         storages += grant->fs[i].access == TC_ACCESS_WRITE;
-    return megabytes(l->memory) + storages * megabytes(l->disk) + GUEST_MIB;
+    return megabytes(l->memory) + storages * megabytes(l->disk) + GUEST_MIB +
+           (has_module(grant) ? MODULES_MIB : 0);
 }
 
 /* What toolcage-vm may add to that, for what it is to carry. */
@@ -134,7 +149,7 @@ static int64_t files_mib(const struct tc_grant *grant)
     for (size_t i = 0; i < grant->fs_count; i++)
         if (is_granted(&grant->fs[i]))
             return FILES_MIB;
-    return 0;
+    return has_module(grant) ? FILES_MIB : 0;
 }
 
 static int64_t processors(const struct tc_limits *l)
@@ -171,19 +186,79 @@ static bool move_all_in(struct tc_plan *plan)
 }
 
 /* A container has the image as its root; a process cage is in a guest whose system that is. */
-static int lower_within(const struct tc_grant *grant, struct tc_grant *inner, struct tc_plan *ret,
-                        struct toolcage_error **err)
+static int lower_by(const char *backend, struct tc_grant *inner, struct tc_plan *ret,
+                    struct toolcage_error **err)
 {
-    const struct tc_front *front = tc_front_find(tc_backend_within(&grant->layers));
+    const struct tc_front *front = tc_front_find(backend);
+    bool contained = strcmp(backend, "oci") == 0;
     if (!front)
         return refuse("layers", "layers = [\"qemu\", \"process\"]",
                       "no backend of this version runs inside a virtual machine's guest", err);
-    inner->image = strcmp(front->name, TC_BACKEND_DEFAULT) == 0 ? NULL : strdup(TC_GUEST_IMAGE);
-    if (!inner->image && strcmp(front->name, TC_BACKEND_DEFAULT) != 0)
+    inner->image = contained ? strdup(TC_GUEST_IMAGE) : NULL;
+    if (contained && !inner->image)
         return tc_fail_memory(err);
     int r = front->lower(inner, ret, err);
     free(TAKE(inner->image));
     return r;
+}
+
+/* What runs the module stands in the guest; the module comes with the files. Code that was compiled
+ * on the host is for that one's processor. */
+static void bring_engine(struct tc_grant *inner)
+{
+    static char worker[] = TC_GUEST_WORKER, engine[] = TC_GUEST_ENGINE;
+    inner->module_worker = worker;
+    inner->module_engine = engine;
+    inner->module_code = inner->module_code_digest = inner->module_code_mark = NULL;
+}
+
+/* Of a module's plan what is its own: the module, and who runs it, which a container has already:
+ * its image is where that stands. */
+static bool move_own(struct tc_plan *from, struct tc_plan *into)
+{
+    for (size_t i = 0; i < from->mount_count; i++) {
+        struct tc_mount *to, *m = &from->mounts[i];
+        if (!tc_path_within(TC_PLACE_OWN, m->path) || (into->image && m->kind == TC_MOUNT_SYSTEM))
+            continue;
+        if (!(to = TC_PUSH(into->mounts, into->mount_count)))
+            return false;
+        *to = *m;
+        *m = (struct tc_mount){0};
+    }
+    return true;
+}
+
+static void swap(struct tc_strv *a, struct tc_strv *b)
+{
+    struct tc_strv held = *a;
+    *a = *b;
+    *b = held;
+}
+
+/* The module's plan, with the words and files of who runs it, in the other's walls. */
+static int put_module(struct tc_grant *inner, const char *backend, struct tc_plan *walls,
+                      struct toolcage_error **err)
+{
+    struct tc_plan module = {0};
+    int r = lower_by(backend, inner, &module, err);
+    if (r == 0 && !move_own(&module, walls))
+        r = tc_fail_memory(err);
+    swap(&walls->argv, &module.argv);
+    swap(&walls->env, &module.env);
+    tc_plan_done(&module);
+    return r;
+}
+
+static int lower_within(const struct tc_grant *grant, struct tc_grant *inner, struct tc_plan *ret,
+                        struct toolcage_error **err)
+{
+    const struct tc_strv *layers = &grant->layers;
+    if (has_module(grant))
+        bring_engine(inner);
+    int r = lower_by(tc_backend_within(layers), inner, ret, err);
+    return r == 0 && has_module(grant) && layers->count > 2
+               ? put_module(inner, layers->items[2], ret, err)
+               : r;
 }
 
 /* As on a machine whose system is the image and whose files are the call's. What changes is judged
@@ -242,6 +317,7 @@ static const struct {
     {"worker", PLACE "/toolcage-vm"}, {"kernel", PLACE "/kernel"}, {"initrd", PLACE "/initrd"},
     {"disk", PLACE "/disk"},          {"from", PLACE "/machine"},  {"runtime", PLACE "/runtime"},
 };
+#define MODULE PLACE "/module"
 
 /* What a monitor reads beside itself; toolcage-vm is as it was linked. */
 static const struct monitor {
@@ -250,6 +326,13 @@ static const struct monitor {
     bool connects; /* the guest to a socket in the cage */
 } qemu = {"qemu", {"/usr/share/qemu", "/usr/share/seabios"}, false},
   firecracker = {"firecracker", {NULL}, true};
+
+static bool add_module(const struct tc_grant *grant, struct tc_plan *plan)
+{
+    const char *from = has_module(grant) ? grant->module : NULL;
+    struct tc_mount *m = from ? tc_plan_mount(plan, TC_MOUNT_READ, MODULE, from) : NULL;
+    return !from || (m && (m->key = strdup("module")));
+}
 
 /* Where nobody has looked for them yet, there is no call either, and the plan tells no more than
  * that there can be one. */
@@ -296,6 +379,8 @@ static bool add_grants(const struct tc_grant *grant, struct tc_strv *v)
             return false;
         writes = writes || (writable && is_shown(grant, e));
     }
+    if (has_module(grant) && !word(v, "--readable", MODULE))
+        return false;
     if (!writes)
         return true;
     return number(v, "--room", grant->limits.disk) && number(v, "--names", grant->limits.inodes) &&
@@ -340,8 +425,8 @@ static bool add_machine(const struct monitor *monitor, const struct tc_grant *gr
            word(v, "--kernel", PLACE "/kernel") &&
            word(v, "--initrd", runtime ? PLACE "/runtime" : PLACE "/initrd") &&
            word(v, "--accel", by_processor(grant) ? "kvm" : "tcg") &&
-           (is_try(grant) ||
-            (word(v, "--disk", PLACE "/disk") && word(v, "--plan", PLACE "/plan")));
+           (is_try(grant) || ((has_module(grant) || word(v, "--disk", PLACE "/disk")) &&
+                              word(v, "--plan", PLACE "/plan")));
 }
 
 static bool add_words(const struct monitor *monitor, const struct tc_grant *grant,
@@ -354,6 +439,7 @@ static bool add_words(const struct monitor *monitor, const struct tc_grant *gran
            number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
            add_grants(grant, v) && add_net(grant, v) && add_kept(grant, plan) &&
            tc_strv_take(&plan->settings, tc_format("within=%s", within)) &&
+           (!has_module(grant) || tc_strv_add(&plan->settings, "module=1")) &&
            tc_strv_add(&plan->cwd, "/") && tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
 }
 
@@ -382,8 +468,8 @@ static int lower_outer(const struct monitor *monitor, const struct tc_grant *gra
     ret->grant = strdup(grant->digest);
     bool fine = (ret->tool || !grant->tool) && ret->backend && ret->grant &&
                 add_files(monitor, grant, ret) && tc_local_files(grant, ret) &&
-                tc_local_network(grant, ret) && add_words(monitor, grant, ret) &&
-                (is_try(grant) || add_inner(inner, ret));
+                add_module(grant, ret) && tc_local_network(grant, ret) &&
+                add_words(monitor, grant, ret) && (is_try(grant) || add_inner(inner, ret));
     return fine ? 0 : tc_fail_memory(err);
 }
 

@@ -16,6 +16,7 @@
 #include "backend/machine/room.h"
 #include "base/fd.h"
 #include "base/frame.h"
+#include "base/path.h"
 #include "base/sealed.h"
 #include "cage/cage.h"
 #include "cage/slots.h"
@@ -51,19 +52,27 @@ static bool by_processor(const struct tc_cage *cage)
     return false;
 }
 
-/* A container of the guest's, and not a process cage? */
-static bool is_contained(const struct tc_cage *cage)
+/* What the guest makes of the call. */
+enum within { PROCESS, CONTAINER, MODULE, CONTAINED_MODULE, WITHINS };
+
+static enum within within(const struct tc_cage *cage)
 {
-    const char *within = tc_setting(&cage->plan->settings, "within");
-    return within && strcmp(within, "oci") == 0;
+    const char *said = tc_setting(&cage->plan->settings, "within");
+    bool contained = said && strcmp(said, "oci") == 0;
+    if (tc_setting(&cage->plan->settings, "module"))
+        return contained ? CONTAINED_MODULE : MODULE;
+    return contained ? CONTAINER : PROCESS;
 }
 
+/* Beside a module. */
 static bool carries(const struct tc_cage *cage)
 {
-    for (size_t i = 0; i < cage->plan->mount_count; i++)
-        if (cage->plan->mounts[i].kind == TC_MOUNT_READ ||
-            cage->plan->mounts[i].kind == TC_MOUNT_WRITE)
+    for (size_t i = 0; i < cage->plan->mount_count; i++) {
+        const struct tc_mount *m = &cage->plan->mounts[i];
+        if ((m->kind == TC_MOUNT_READ || m->kind == TC_MOUNT_WRITE) &&
+            !tc_path_within(TC_PLACE_OWN, m->path))
             return true;
+    }
     return false;
 }
 
@@ -71,35 +80,45 @@ static bool carries(const struct tc_cage *cage)
     "changes carried out of the virtual machine into a copy or layer of the call's own; "
 #define GRANTED "granted files alone are carried into the virtual machine; "
 
+/* In the order of enum within. */
+#define INSIDE(outer, cage, container)                                           \
+    {                                                                            \
+        outer cage " inside", outer container " inside",                         \
+            outer cage " inside, and a WebAssembly module in that by WASI",      \
+            outer container " inside, and a WebAssembly module in that by WASI", \
+    }
+
 static const char *file_mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
+    static const char *const reads[WITHINS] =
+        INSIDE(GRANTED, "mount namespace, Landlock", "container's mount namespace"),
+                             *const writes[WITHINS] = INSIDE(CHANGES, "mount namespace, Landlock",
+                                                             "container's mount namespace");
     if (!carries(cage))
         return "a virtual machine that is shown no path of the host";
     switch ((int)clause) {
     case TC_CLAUSE_FS_WRITE:
-        return is_contained(cage) ? CHANGES "container's mount namespace inside"
-                                  : CHANGES "mount namespace, Landlock inside";
+        return writes[within(cage)];
     case TC_CLAUSE_FS_DENIED:
         return "left out of what is carried into the virtual machine";
     case TC_CLAUSE_FS_STEERING:
         return "not applied when the changes that the virtual machine sends are brought to the "
                "host";
     default:
-        return is_contained(cage) ? GRANTED "container's mount namespace inside"
-                                  : GRANTED "mount namespace, Landlock inside";
+        return reads[within(cage)];
     }
 }
 
 #define EMULATED "a virtual machine by emulation, in a process cage; "
 #define BY_KVM "a virtual machine by the processor's virtualisation (KVM), in a process cage; "
 
-/* Both walls, the outer one first. */
+/* Every wall, the outer one first. */
 static const char *machine_and_more(const struct tc_cage *cage)
 {
-    bool contained = is_contained(cage);
-    if (by_processor(cage))
-        return contained ? BY_KVM "a container of crun inside" : BY_KVM "a process cage inside";
-    return contained ? EMULATED "a container of crun inside" : EMULATED "a process cage inside";
+    static const char *const walls[][WITHINS] = {
+        INSIDE(EMULATED, "a process cage", "a container of crun"),
+        INSIDE(BY_KVM, "a process cage", "a container of crun")};
+    return walls[by_processor(cage)][within(cage)];
 }
 
 /* What the guest's engine holds, it holds in the guest. */
