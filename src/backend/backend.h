@@ -3,8 +3,8 @@
  *
  * What a backend is, in two halves. The front lives in the library and only decides: which clauses
  * the backend can enforce at all, and the plan for a grant. The works live in the helper and only
- * do. Both are named by the same word; src/backend/fronts.c and src/backend/works.c are the only
- * lists of them. What all cages of a machine share is no backend's: tc_machine. */
+ * do. Both are named by the same word; src/backend/registry.h is the only list of
+ * them. What all cages of a machine share is no backend's: tc_machine. */
 #ifndef TC_BACKEND_BACKEND_H
 #define TC_BACKEND_BACKEND_H
 

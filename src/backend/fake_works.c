@@ -4,7 +4,7 @@
  * The two backends that are no boundary, for tests: "fake" plays the script in the command line,
  * "not-a-security-boundary" runs the command as the caller itself would, which is how the attack
  * tests prove that an attack works where there is no cage. */
-#include "backend/fake_works.h"
+#include "backend/registry.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The only list of fronts. */
+ * The fronts, by index and by name. */
 #include <string.h>
 
-#include "backend/backend.h"
+#include "backend/registry.h"
 
-extern const struct tc_front tc_process_front, tc_oci_front, tc_gvisor_front, tc_wasm_front,
-    tc_wasmedge_front, tc_podman_front, tc_docker_front, tc_containerd_front, tc_qemu_front,
-    tc_firecracker_front, tc_fake_front, tc_unconfined_front;
-
-static const struct tc_front *const fronts[] = {
-    &tc_process_front,    &tc_oci_front,         &tc_podman_front, &tc_docker_front,
-    &tc_containerd_front, &tc_gvisor_front,      &tc_wasm_front,   &tc_wasmedge_front,
-    &tc_qemu_front,       &tc_firecracker_front, &tc_fake_front,   &tc_unconfined_front};
+#define FRONT(id) &tc_##id##_front,
+#define NONE(id)
+static const struct tc_front *const fronts[] = {TC_REGISTRY(FRONT, NONE)};
 
 const struct tc_front *tc_front_at(size_t index)
 {

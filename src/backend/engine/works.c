@@ -6,7 +6,7 @@
  * process is our PID 1, which comes to us by a socket, gets the cage by descriptors, and tells how
  * the tool fares over the same socket. Beside it toolcage-engine asks the engine for all that, and
  * lives as long as the container: it is the process that we wait for. */
-#include "backend/engine/works.h"
+#include "backend/registry.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  * The works for places without namespaces: the tool shares the machine's, and Landlock and seccomp
  * alone hold what they can. Only for a policy that gives up, by name, what they cannot (`without`).
  * It shows paths as they are on the host, has no /tmp, no /proc and no sockets. */
-#include "backend/landlock/works.h"
+#include "backend/registry.h"
 
 #include <errno.h>
 #include <fcntl.h>

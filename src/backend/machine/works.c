@@ -4,7 +4,7 @@
  * The works of virtual machines: a process cage around the machine's monitor. What the guest says
  * of the call comes over a socket of toolcage-vm's when the call is over, and is taken for the
  * guest's word. */
-#include "backend/machine/works.h"
+#include "backend/registry.h"
 
 #include <errno.h>
 #include <string.h>

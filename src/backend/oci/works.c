@@ -4,7 +4,7 @@
  * The works of the container runtimes: leases, resolved trees, root, supervision and changes are
  * those of every cage of this machine; in the place of our own child stands the runtime, and our
  * PID 1 in its container says how the tool fares, over the same socket. */
-#include "backend/oci/works.h"
+#include "backend/registry.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * The process backend's works: a cage whose PID 1 is the helper's own child. */
-#include "backend/process/works.h"
+#include "backend/registry.h"
 
 #include "cage/cage.h"
 #include "cage/slots.h"

@@ -3,7 +3,7 @@
  *
  * The works of wasm and wasmedge: those of a process cage, whose program is toolcage-wasm. The cage
  * is the process backend's to try; what runs a module is looked for by the library. */
-#include "backend/wasm/works.h"
+#include "backend/registry.h"
 
 #include <errno.h>
 #include <stdlib.h>

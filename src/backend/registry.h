@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The only list of backends by what they are made of: BACKEND(id) has tc_ID_front and tc_ID_works.
+ * SECOND(id) has works alone: no policy names it, another backend's works hand calls to it. */
+#ifndef TC_BACKEND_REGISTRY_H
+#define TC_BACKEND_REGISTRY_H
+
+#include "backend/backend.h"
+
+#define TC_REGISTRY(BACKEND, SECOND) \
+    BACKEND(process)                 \
+    SECOND(landlock)                 \
+    BACKEND(oci)                     \
+    BACKEND(podman)                  \
+    BACKEND(docker)                  \
+    BACKEND(containerd)              \
+    BACKEND(gvisor)                  \
+    BACKEND(wasm)                    \
+    BACKEND(wasmedge)                \
+    BACKEND(qemu)                    \
+    BACKEND(firecracker)             \
+    BACKEND(fake)                    \
+    BACKEND(unconfined)
+
+#define TC_DECLARE_FRONT_(id) extern const struct tc_front tc_##id##_front;
+#define TC_DECLARE_WORKS_(id) extern const struct tc_works tc_##id##_works;
+#define TC_NOTHING_(id)
+TC_REGISTRY(TC_DECLARE_FRONT_, TC_NOTHING_)
+TC_REGISTRY(TC_DECLARE_WORKS_, TC_DECLARE_WORKS_)
+#undef TC_DECLARE_FRONT_
+#undef TC_DECLARE_WORKS_
+#undef TC_NOTHING_
+
+#endif
