@@ -13,6 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process"))
 
+from installed import put_engine, verb  # noqa: E402
 from scene import TOOLCAGE, Answer, check, run, skip_all  # noqa: E402
 
 CATALOG, WHEELS = map(os.path.abspath, sys.argv[3:5])
@@ -20,19 +21,13 @@ NAMES = ["csv_summary", "file_edit", "grep", "hash", "json_query", "markdown_tex
 SCRIPTS = ["js", "python"]  # which are not built: see scripts.py
 
 
-def verb(s, *words):
-    return subprocess.run([TOOLCAGE, *words], env=s.environ, cwd=s.ws, capture_output=True, timeout=120, check=False)
-
-
 def install(s):
-    wheel = glob.glob(os.path.join(WHEELS, "wasmtime-*.whl"))
-    if not wheel:
+    if not glob.glob(os.path.join(WHEELS, "wasmtime-*.whl")):
         skip_all("the engine is not here: tools/clients fetches it")
     if not os.path.isdir(CATALOG) or not glob.glob(f"{CATALOG}/*.wasm"):
         skip_all("no modules can be made here: tools/deps test installs what compiles them")
     s.environ["XDG_STATE_HOME"] = s.path("state")
-    done = verb(s, "wasm", "install", wheel[0])
-    check(done.returncode == 0, "the engine is installed", done)
+    put_engine(s)
     s.lines = s.write("catalog.toml", "".join(f'[tool.{name}]\nmodule = "catalog:{name}"\n' for name in NAMES))
 
 

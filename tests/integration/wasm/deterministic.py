@@ -13,29 +13,18 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process"))
 
+from installed import last, put_engine, settle, verb  # noqa: E402
 from scene import TOOLCAGE, Answer, check, run, skip_all  # noqa: E402
 
 GUEST, WHEELS = map(os.path.abspath, sys.argv[3:5])
 SAME = "deterministic = true\n"
-HOME = []  # of an install, made once
 
 
 def install(s):
-    wheel = glob.glob(os.path.join(WHEELS, "wasmtime-*.whl"))
-    if not HOME:
-        HOME.append("/var/tmp/toolcage-wasm-same-%d" % os.getpid())
-        os.makedirs(HOME[0], 0o755)
-    state = os.path.join(HOME[0], "state")
-    s.environ["XDG_STATE_HOME"] = state
-    if not os.path.exists(state):
-        done = verb(s, "wasm", "install", wheel[0])
-        check(done.returncode == 0, "toolcage wasm install", done)
+    if settle(s):
+        put_engine(s)
     shutil.copy(GUEST, s.path("guest.wasm"))
     os.chmod(s.path("guest.wasm"), 0o644)
-
-
-def verb(s, *words):
-    return subprocess.run([TOOLCAGE, *words], env=s.environ, cwd=s.ws, capture_output=True, timeout=120, check=False)
 
 
 def call(s, *words, more=SAME, module=None, **grant):
@@ -132,11 +121,6 @@ def refused(s):
               and 'backend = "wasm"' in answer.error["hint"], f"{more.strip()} refuses it", answer)
     answer = call(s, "x", more='deterministic = "yes"\n')
     check(answer.code == 125 and answer.error["code"] == "policy", "it is true or false", answer)
-
-
-def last(_):
-    if HOME:
-        shutil.rmtree(HOME[0], ignore_errors=True)
 
 
 if not glob.glob(os.path.join(WHEELS, "wasmtime-*.whl")):

@@ -15,36 +15,24 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process"))
 
+from installed import keeps_its_bounds, last, put_engine, settle, verb  # noqa: E402
 from scene import TOOLCAGE, Answer, check, run, skip_all  # noqa: E402
 
 GUEST, WHEELS = map(os.path.abspath, sys.argv[3:5])
 # (module (import "env" "system" (func)) (func (export "_start")))
 IMPORT = bytes.fromhex("0061736d010000000104016000000" "20e0103656e760673797374656d0000" "03020100" "070a01065f73746172740001" "0a040102000b")
-HOME = []  # of an install, made once
 
 
 def install(s):
     """The engine by the verb that people use, from the file that was fetched beforehand."""
-    wheel = glob.glob(os.path.join(WHEELS, "wasmtime-*.whl"))
-    if not HOME:
-        HOME.append("/var/tmp/toolcage-wasm-%d" % os.getpid())
-        os.makedirs(HOME[0], 0o755)
-    state = os.path.join(HOME[0], "state")
-    s.environ["XDG_STATE_HOME"] = state
-    if os.path.exists(state):
+    if not settle(s):
         return
     absent = call(s, "echo", "x")
     check(absent.code == 125 and absent.error["code"] == "backend" and "toolcage wasm install" in absent.error["hint"],
           "without an engine a call says how to get it", absent)
     other = verb(s, "wasm", "install", s.write("other.so", "no engine"))
     check(other.returncode and b"not the shared library" in other.stderr, "another file is not taken for it", other)
-    # the interpreter that unpacks it is found by PATH
-    done = verb(s, "wasm", "install", wheel[0])
-    check(done.returncode == 0, "toolcage wasm install takes the wheel", done)
-
-
-def verb(s, *words):
-    return subprocess.run([TOOLCAGE, *words], env=s.environ, cwd=s.ws, capture_output=True, timeout=120, check=False)
+    put_engine(s)
 
 
 def call(s, *words, module=None, stdin=None, **grant):
@@ -159,21 +147,11 @@ def ends(s):
     install(s)
     check(call(s, "exit", "7").code == 7, "an exit code arrives")
     check(call(s, "exit", "256").code == 255, "one that no process can have is not success")
-    for words, said in ((("trap",), "unreachable"), (("dig",), "call stack exhausted")):
-        answer = call(s, *words)
-        check(answer.code == 134 and said in answer.stderr["text"], f"{words[0]}: the module is stopped, and it says why", answer)
-    for words in (("nap", "60"), ("spin",), ("flood",)):
-        answer = call(s, *words, more='timeout = "1s"')
-        check(answer.status == "timeout" and answer.usage["wall_ms"] < 8000, f"{words[0]} ends at the deadline", answer)
+    keeps_its_bounds(s, call)
     answer = call(s, "spin", more='cpu_time = "500ms"\ntimeout = "20s"')
-    check(answer.status == "limit" and answer.limit == "cpu_time", "processor time is bounded", answer)
     check(500 <= answer.usage["cpu_ms"] < 560, "and the guest ends when it is spent, not when somebody looks", answer)
     answer = call(s, "spin", more='cpu_time = "500ms"\ntimeout = "20s"\npids = 1')
     check(answer.status == "limit" and answer.limit == "cpu_time", "a worker that may have no thread is watched from outside", answer)
-    answer = call(s, "grow", memory='{ max = "128MiB", by = "any" }')
-    check(answer.status == "ok" and 0 < int(answer.out) <= 128, "memory ends at its limit", answer)
-    answer = call(s, "shout", more='output = { limit = "1MiB", over = "truncate" }')
-    check(answer.stdout["truncated"] and len(answer.out) < 2 << 20, "output is bounded", answer)
 
 
 def words(s):
@@ -300,11 +278,6 @@ def refused(s):
               f"{subject} is refused", answer)
     answer = call(s, "echo", "x", readable=["{ path = \"/etc/toolcage\", from = \"/usr\" }"])
     check(answer.status == "denied", "no grant lies over what runs the module", answer)
-
-
-def last(_):
-    if HOME:
-        shutil.rmtree(HOME[0], ignore_errors=True)
 
 
 if not glob.glob(os.path.join(WHEELS, "wasmtime-*.whl")):

