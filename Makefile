@@ -16,6 +16,7 @@ option = $$($(MESON) introspect $(BUILD) --buildoptions | python3 -c \
 # What runs: command line, library, helpers and attacks; no test.
 programs: $(BUILD)/build.ninja
 	@$(NINJA) -C $(BUILD) programs
+	@tools/optional $(BUILD)
 
 all: $(BUILD)/build.ninja
 	@$(NINJA) -C $(BUILD)

@@ -31,6 +31,11 @@ check(programs and not [step for step in programs if "tests/unit" in step or "te
 made = " ".join(programs)
 missing = [name for name in ("toolcage-helper", "toolcage-egress", "toolcage-attacks", "libtoolcage.so") if name not in made]
 check(not missing, "and all that a call needs", missing)
+with tempfile.TemporaryDirectory() as empty:
+    for place, words in ((empty, "clang, lld and wasi-libc"), (build, "toolcage wasm install")):
+        said = subprocess.run([root / "tools/optional", place], env={**os.environ, "XDG_STATE_HOME": empty}, capture_output=True, text=True, check=False)
+        check(said.returncode == 0 and words in said.stdout, f"make tells of {words}", said)
+check(f"tools/optional {build}" in planned(), "after a build", planned())
 for name in ("PREFIX", "prefix"):
     plan = planned("install", f"{name}=/opt/some where")
     check("-Dprefix=\"/opt/some where\"" in plan and plan.index("-Dprefix") < plan.index(" install -C "), f"make install {name}=… goes there", plan)

@@ -84,8 +84,8 @@ static int look(const struct tc_wasi *w, const char *path, struct stat *ret)
     return at < 0 ? -1 : fstat(at, ret);
 }
 
-/* Of the directory that holds it nothing else shows. That one may be written in as far as one of
- * the files may: the walls around the process say which. */
+/* Of the directory that holds it nothing else shows, if that is not granted itself. That one may be
+ * written in as far as one of the files may: the walls around the process say which. */
 static bool put_file(struct tc_wasi *w, const char *path, bool writable)
 {
     _autofree_ char *parent = tc_path_parent(path);
@@ -93,13 +93,10 @@ static bool put_file(struct tc_wasi *w, const char *path, bool writable)
     if (!parent)
         return false;
     struct tc_wasi_root *root = root_named(w, parent);
-    if (root && !root->only.count)
-        return true; /* shows anyway */
-    if (root) {
-        for (size_t i = 0; i < TC_WASI_FDS; i++)
-            w->fds[i].writable |= w->fds[i].root == root && writable;
-        return tc_strv_add(&root->only, tc_path_base(path));
-    }
+    for (size_t i = 0; root && i < TC_WASI_FDS; i++)
+        w->fds[i].writable |= w->fds[i].root == root && writable;
+    if (root)
+        return !root->only.count || tc_strv_add(&root->only, tc_path_base(path));
     _autofd_ int fd = open_directory(w, parent);
     if (fd < 0 || !put_root(w, fd, parent, tc_path_base(path), writable))
         return false;
@@ -109,10 +106,10 @@ static bool put_file(struct tc_wasi *w, const char *path, bool writable)
 
 bool tc_wasi_add_root(struct tc_wasi *w, const char *path, const char *name, bool writable)
 {
-    struct stat st;
-    if (look(w, path, &st) < 0)
+    struct stat st = {0};
+    if (look(w, path, &st) < 0 && (errno != ENOENT || !writable))
         return false;
-    if (!S_ISDIR(st.st_mode))
+    if (!S_ISDIR(st.st_mode)) /* or not there yet */
         return put_file(w, path, writable);
     _autofd_ int fd = open_directory(w, path);
     if (fd < 0 || !put_root(w, fd, name ? name : path, NULL, writable))

@@ -61,8 +61,8 @@ struct tc_wasi {
 /* Zeroed; gives it the process's three streams. */
 void tc_wasi_init(struct tc_wasi *w, int base);
 /* One more root at the absolute path, as which the guest knows it, too, or by another name: a
- * directory, or a file, which then is all that shows of the directory that holds it. False with
- * errno. */
+ * directory, or a file, which then is all that shows of the directory that holds it; one that is
+ * to be written need not be there yet. False with errno. */
 bool tc_wasi_add_root(struct tc_wasi *w, const char *path, const char *name, bool writable);
 /* Takes in, as "/", the paths that lie below no root: none of them is there, and each that is asked
  * for is named to whoever watches the process. */

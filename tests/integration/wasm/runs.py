@@ -98,6 +98,27 @@ def files(s):
     check(listed.out == "in\n", "a denied name does not show", listed)
 
 
+def named(s):
+    """A file that an argument names, there or not, below a directory that is only read or not at all: it is written, and none beside it."""
+    install(s)
+    s.write("ws/old", "old")
+    s.write("ws/other", "other")
+    for bound in ("", f'filesystem = {{ readable = ["{s.ws}"] }}\n'):
+        policy = s.write("named.toml", f'[tool.put]\nmodule = "{place(s)}"\ncommand = ["guest", "put", "{{file}}", "text"]\nnetwork = "none"\n{bound}'
+                         f'arguments.file = {{ type = "string", write = ["{s.ws}"] }}\n[tool.beside]\nmodule = "{place(s)}"\n'
+                         f'command = ["guest", "put", "{s.ws}/other", "text"]\nstdin = "{{file}}"\nnetwork = "none"\n{bound}'
+                         f'arguments.file = {{ type = "string", write = ["{s.ws}"] }}\n')
+        for name in ("old", "new"):
+            done = verb(s, "call", "--policy", policy, "--json", "put", json.dumps({"file": f"{s.ws}/{name}"}))
+            answer = Answer(done.returncode, done.stdout, done.stderr)
+            check(answer.status == "ok" and s.read(f"ws/{name}") == b"text" and f"{s.ws}/{name}" in answer.kinds, f"{name} is written", answer)
+            done = verb(s, "call", "--policy", policy, "--json", "beside", json.dumps({"file": f"{s.ws}/{name}"}))
+            answer = Answer(done.returncode, done.stdout, done.stderr)
+            held = answer.kinds.get(f"{s.ws}/other")  # below what is read it changes for the module alone, as for a program
+            check(s.read("ws/other") == b"other" and (held == "not committed" if bound else answer.status == "failed"), "and none beside it", answer)
+        os.unlink(s.path("ws/new"))
+
+
 def denials(s):
     """What a module asks for and does not get is listed as it is for a process, by whichever wall refused it."""
     install(s)
@@ -284,4 +305,4 @@ if not glob.glob(os.path.join(WHEELS, "wasmtime-*.whl")):
     skip_all("the engine is not here: tools/clients fetches it")
 if not os.path.exists(GUEST):
     skip_all("no modules can be made here: tools/deps test installs what compiles them")
-run(first_example, files, denials, hostile, ends, words, pins, malformed, reactors, compiled, refused, last)
+run(first_example, files, named, denials, hostile, ends, words, pins, malformed, reactors, compiled, refused, last)

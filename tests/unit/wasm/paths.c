@@ -130,6 +130,30 @@ static void a_single_file_shows_alone(void **state)
     assert_int_equal(memory[BUFFER + WASI_DIRENT_SIZE], 'a');
 }
 
+static void a_file_to_be_made_is_made_alone(void **state)
+{
+    tc_wasi_done(&guest);
+    tc_wasi_init(&guest, AT_FDCWD);
+    assert_false(tc_wasi_add_root(&guest, below("root/new"), NULL, false));
+    assert_int_equal(errno, ENOENT);
+    assert_false(tc_wasi_add_root(&guest, below("none/new"), NULL, true));
+    assert_int_equal(errno, ENOENT);
+    assert_true(tc_wasi_add_root(&guest, below("root/new"), NULL, true));
+    assert_int_equal(open_path(3, "other", WASI_O_CREAT, WASI_R_WRITE), -WASI_NOTCAPABLE);
+    assert_int_equal(open_path(3, "a", 0, WASI_R_WRITE), -WASI_NOTCAPABLE);
+    assert_true(open_path(3, "new", WASI_O_CREAT, WASI_R_WRITE) > 3);
+    assert_int_equal(access(below("root/new"), F_OK), 0);
+    assert_int_equal(access(below("root/other"), F_OK), -1);
+}
+
+/* Below what is only read: the walls around the process say which file it is. */
+static void a_file_is_written_in_a_directory_that_is_read(void **state)
+{
+    assert_true(tc_wasi_add_root(&guest, below("root/a"), NULL, true));
+    assert_true(open_path(3, "a", 0, WASI_R_WRITE) > 3);
+    assert_true(open_read("sub/b") > 3);
+}
+
 /* It names what was asked for, and shows nothing. */
 static void outside_there_is_nothing(void **state)
 {
@@ -187,6 +211,8 @@ int main(void)
         READS(a_read_only_root_is_one),
         WRITES(nothing_moves_between_roots_of_different_rights),
         WRITES(a_single_file_shows_alone),
+        WRITES(a_file_to_be_made_is_made_alone),
+        READS(a_file_is_written_in_a_directory_that_is_read),
         WRITES(outside_there_is_nothing),
         WRITES(a_step_back_is_no_step_up),
         WRITES(long_paths_are_refused),
