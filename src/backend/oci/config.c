@@ -123,8 +123,8 @@ static void add_linux(struct tc_buf *out, const struct tc_plan *plan, enum tc_oc
                                              "ipc",  "uts", "cgroup"};
     tc_buf_adds(out, "\"linux\":{\"namespaces\":[");
     for (size_t i = kind == TC_OCI_SENTRY; i < TC_COUNT(namespaces); i++) {
-        if (plan->net_count && strcmp(namespaces[i], "network") == 0)
-            continue; /* it stays in the one around the runtime, where the way out is */
+        if ((kind == TC_OCI_KERNEL || plan->net_count) && strcmp(namespaces[i], "network") == 0)
+            continue; /* it stays in the one around the runtime, where a way out is, too */
         add_element(out);
         tc_buf_addf(out, "{\"type\":\"%s\"}", namespaces[i]);
     }

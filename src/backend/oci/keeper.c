@@ -95,10 +95,11 @@ static void become_runtime(const struct tc_box *box)
     _exit(127);
 }
 
-/* With a way out the container has no network namespace of its own but this one. */
+/* The container has no network namespace of its own but this one, which is as empty: each costs a
+ * millisecond to make and another to clear away. (gVisor's has one if it has no way out.) */
 static int open_network(const struct tc_box *box)
 {
-    return box->network && tc_stage_loopback(box) < 0 ? -1 : tc_stage_network(box, box->report);
+    return tc_stage_loopback(box) < 0 ? -1 : tc_stage_network(box, box->report);
 }
 
 static const struct tc_stage stages[] = {
