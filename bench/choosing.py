@@ -105,8 +105,8 @@ def table(times, options):
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         count = len(re.findall(r"^processor", file.read(), re.M))
     lines.append(f"\nMedians of {options.rounds} rounds, each a whole process from start to end, in turns, as root on Linux {platform.release().split('-')[0]} "
-                 f"with {count} processors, busy with other work: only the ratios of one run are to be quoted. The engines store images by vfs, "
-                 "which copies a whole image for each container; overlay is faster. `podman run`, `docker run` and containerd's `ctr run` ran a root of one static program, "
+                 f"with {count} processors, busy with other work: only the ratios of one run are to be quoted. "
+                 "`podman run`, `docker run` and containerd's `ctr run` ran a root of one static program, "
                  "without what a policy holds.")
     return "\n".join(lines)
 

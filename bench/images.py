@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What containers cost in one root: a program that does nothing, Python and Node.js, by toolcage (a whole process; and the next call of an
-engine that runs), by the bare runtimes, and by `podman run` and `docker run`. All take turns; what is absent or fails is named.
+engine that runs), by the bare runtimes, and by `podman run`, `docker run` and `ctr run`. All take turns in one control group, in which the
+groups of the runtimes and engines are, too; what is absent or fails is named.
 
-usage: bench/images.py BUILDDIR [--image NAME | DIRECTORY] [--rounds N] [--json]      as root; the image "default" unless another is named"""
+usage: bench/images.py BUILDDIR [--image NAME | DIRECTORY] [--rounds N] [--programs nothing python node] [--json]      as root; the image "default" unless another is named"""
 import argparse
 import contextlib
 import json
@@ -22,6 +23,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bindings/python")]
 import engines
+from group import Group
 
 PROGRAMS = {"nothing": ["/bin/true"], "python": ["/usr/bin/python3", "-c", "pass"], "node": ["/usr/bin/node", "-e", "0"]}
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -79,7 +81,7 @@ def ours(toolcage, build, image, place, ends):
         yield f"toolcage, {name}, running engine", next_call
 
 
-def bare(root, place):
+def bare(root, place, group):
     """The runtime's own specification but for the root, its program, and what it needs no terminal for."""
     for name in ("crun", "runc", "runsc"):
         program = shutil.which(name, path=PATH)
@@ -94,6 +96,8 @@ def bare(root, place):
             spec = json.loads((bundle / "config.json").read_text(encoding="utf-8"))
             spec["root"] = {"path": root, "readonly": True}
             spec["process"].update(terminal=False, args=command)
+            if group.below:
+                spec["linux"]["cgroupsPath"] = f"{group.below}/bare"
             (bundle / "config.json").write_text(json.dumps(spec), encoding="utf-8")
             bundles[kind] = bundle
         options = ["--network=none", "--ignore-cgroups", "--platform=ptrace"] if name == "runsc" else []
@@ -107,7 +111,7 @@ def bare(root, place):
         yield f"{name} run", runs
 
 
-def others(root, place, ends):
+def others(root, place, group, ends):
     archive = pathlib.Path(place, "root.tar")
     for name in engines.NAMES:
         try:
@@ -116,7 +120,8 @@ def others(root, place, ends):
             print(f"{name}: {why}", file=sys.stderr)
             continue
         if name == "containerd":
-            words = ["ctr", "--address", path, "run", "--rm", "--rootfs", root, "bench"]
+            words = ["ctr", "--address", path, "run", "--rm", "--read-only", "--fifo-dir", f"{os.path.dirname(path)}/fifo",
+                     *(["--cgroup", f"{group.below}/ctr"] if group.below else []), "--rootfs", root, "bench"]
             yield "ctr run", lambda command, words=words: process(words + command, {"PATH": PATH})
             continue
         client = shutil.which(name, path=PATH)
@@ -128,46 +133,55 @@ def others(root, place, ends):
         words = [client, "--url" if name == "podman" else "-H", f"unix://{path}"]
         subprocess.run([*words, "import", str(archive), "localhost/bench:1"], check=True, capture_output=True, env={"PATH": PATH, "HOME": place})
         limits = ["--ulimit", "nofile=16384:16384", "--ulimit", "nproc=32768:32768"] if name == "podman" else []
-        words += ["run", "--rm", "--network", "none", *limits, "localhost/bench:1"]
+        words += ["run", "--rm", "--network", "none", *(["--cgroup-parent", group.below] if group.below else []), *limits, "localhost/bench:1"]
         yield f"{name} run", lambda command, words=words: process(words + command, {"PATH": PATH, "HOME": place})
 
 
-def measure(options):
+def measure(options, times, work):
+    """Fills both, so that a run that is ended has what it measured."""
     build = pathlib.Path(options.build).resolve()
     toolcage = str(build / "toolcage")
     root = root_of(toolcage, options.image)
     with contextlib.ExitStack() as ends:
         place = tempfile.mkdtemp(prefix="toolcage-images-", dir="/var/tmp")
         ends.callback(shutil.rmtree, place, ignore_errors=True)
+        group = Group()
+        ends.callback(group.close)
         image = root if os.path.isdir(options.image) else options.image
-        contenders = [*ours(toolcage, build, image, place, ends), *bare(root, place), *([] if options.no_engines else others(root, place, ends))]
-        work = {(name, kind): make(command) for name, make in contenders for kind, command in PROGRAMS.items()
-                if os.path.exists(root + command[0]) or os.path.islink(root + command[0])}
-        times = {key: [] for key in work}
+        contenders = [*ours(toolcage, build, image, place, ends), *bare(root, place, group), *([] if options.no_engines else others(root, place, group, ends))]
+        ways = {(name, kind): make(command) for name, make in contenders for kind, command in PROGRAMS.items()
+                if kind in options.programs and (os.path.exists(root + command[0]) or os.path.islink(root + command[0]))}
+        times.update((key, []) for key in ways)
         for number in range(options.rounds + 1):  # the first is not counted
-            for key in [key for key in work if times[key] is not None]:
+            for key in [key for key in ways if times[key] is not None]:
                 try:
-                    taken = timed(work[key])
+                    taken = timed(ways[key])
                 except Exception as why:  # whatever a contender fails by, the others go on
                     print(f"{key[0]}, {key[1]}: {str(why).strip()}", file=sys.stderr)
                     times[key] = None
                     continue
                 if number:
                     times[key].append(taken)
-    return times
+        for key in [key for key in ways if times[key]]:
+            work[key] = group.work(ways[key], max(3, options.rounds // 3))
 
 
-def say(times, rounds):
-    middle = {key: statistics.median(values) for key, values in times.items() if values}
-    print(f"medians of {rounds} rounds, ms".ljust(36) + "".join(kind.rjust(12) for kind in PROGRAMS))
-    for name in dict.fromkeys(name for name, _ in times):
-        print(name.ljust(36) + "".join((f"{middle[name, kind]:.1f}" if (name, kind) in middle else "-").rjust(12) for kind in PROGRAMS))
-    print("\nratios")
+def table(title, figures):
+    print(title.ljust(36) + "".join(kind.rjust(12) for kind in PROGRAMS))
+    for name in dict.fromkeys(name for name, _ in figures):
+        print(name.ljust(36) + "".join((f"{figures[name, kind]:.1f}" if figures.get((name, kind)) else "-").rjust(12) for kind in PROGRAMS))
     for name in ("crun", "runc", "runsc"):
-        for peer in (f"{name} run", "podman run", "docker run"):
+        for peer in (f"{name} run", "podman run", "docker run", "ctr run"):
             a, b = (f"toolcage, {name}", peer) if peer == f"{name} run" else (peer, f"toolcage, {name}")
-            cells = [f"{middle[a, kind] / middle[b, kind]:.2f}" if (a, kind) in middle and (b, kind) in middle else "-" for kind in PROGRAMS]
-            print(f"{a} / {b}".ljust(36) + "".join(cell.rjust(12) for cell in cells))
+            ratios = [figures[a, kind] / figures[b, kind] if figures.get((a, kind)) and figures.get((b, kind)) else None for kind in PROGRAMS]
+            if any(ratios):
+                print(f"{a} / {b}".ljust(36) + "".join((f"{ratio:.2f}" if ratio else "-").rjust(12) for ratio in ratios))
+
+
+def say(times, work, rounds):
+    table(f"medians of {rounds} rounds, ms", {key: statistics.median(values) for key, values in times.items() if values})
+    print()
+    table("work of processors, ms", work)
 
 
 def main():
@@ -176,16 +190,20 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--image", default="default")
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--no-engines", action="store_true", help="leave out podman run and docker run")
+    parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
+    parser.add_argument("--no-engines", action="store_true", help="leave out podman run, docker run and ctr run")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if os.geteuid():
         sys.exit("bench: the bare runtimes' own specifications need root")
-    times = measure(options)
-    if options.json:
-        print(json.dumps({f"{name}: {kind}": values for (name, kind), values in times.items()}))
-    else:
-        say(times, options.rounds)
+    times, work = {}, {}
+    try:
+        measure(options, times, work)
+    finally:
+        if options.json:
+            print(json.dumps({f"{name}: {kind}": {"ms": values, "work": work.get((name, kind))} for (name, kind), values in times.items()}))
+        else:
+            say(times, work, max((len(values) for values in times.values() if values), default=0))
 
 
 main()

@@ -19,11 +19,12 @@ import time
 
 import toolcage
 
+from group import Group
+
 build, noop, policy, rounds = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], os.path.abspath(sys.argv[3]), int(sys.argv[4])
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLI, ADDON = build / "toolcage", build / "bindings/node/toolcage.node"
 CLIENTS = ROOT / "build-clients"
-SETTLE = 0.3
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "noop", "arguments": {}}}
 HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize",
          "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}}
@@ -57,57 +58,6 @@ const start = (argv, more) => spawn(argv[0], argv.slice(1), { stdio: ["ignore", 
   engine.close();
 })();
 """
-
-
-class Work:
-    """What processors did for this process and all that it starts from here on, where it may have a control group of its own."""
-
-    def __init__(self):
-        self.group = self.usage = None
-        here = pathlib.Path("/proc/self/cgroup").read_text().partition("0::/")[2].partition("\n")[0]
-        homes = ("/sys/fs/cgroup/cpuacct", "cpuacct.usage"), ("/sys/fs/cgroup/cpu,cpuacct", "cpuacct.usage"), (f"/sys/fs/cgroup/{here}", "cpu.stat")
-        for home, usage in homes:
-            if not os.path.exists(f"{home}/cgroup.procs"):
-                continue
-            group = pathlib.Path(home, f"toolcage-bench-{os.getpid()}")
-            try:
-                group.mkdir()
-                (group / "cgroup.procs").write_text(str(os.getpid()))
-                self.group, self.usage = group, group / usage
-                self.read()
-                return
-            except OSError:
-                self.close()
-        print("the work of each call is not counted: that takes root, and control groups")
-
-    def read(self):
-        """Milliseconds."""
-        said = self.usage.read_text()
-        return int(said) / 1e6 if said[0].isdigit() else int(dict(line.split() for line in said.splitlines())["usage_usec"]) / 1e3
-
-    def of(self, way, count):
-        """Of one call; what is made ready for the next one is in it, and so is clearing up."""
-        if not self.usage:
-            return None
-        way()
-        time.sleep(SETTLE)
-        began = self.read()
-        for _ in range(count):
-            way()
-        time.sleep(SETTLE)
-        return (self.read() - began) / count
-
-    def close(self):
-        group, self.group, self.usage = self.group, None, None
-        end = time.monotonic() + 5
-        while group and group.exists():
-            try:
-                (group.parent / "cgroup.procs").write_text(str(os.getpid()))
-                group.rmdir()
-            except OSError as error: # helpers of engines that were closed just now are in it
-                if time.monotonic() > end:
-                    return print(f"{group} stays: {error}")
-                time.sleep(0.05)
 
 
 def timed(work):
@@ -266,8 +216,8 @@ def show(name, taken, work, first):
 
 
 def main(directory):
-    work = Work()
-    ways, closing = {}, [work.close]
+    group = Group()
+    ways, closing = {}, [group.close]
     try:
         for add in (add_python, add_node, add_mcp, add_http, add_llama):
             try:
@@ -288,7 +238,7 @@ def main(directory):
         shown = {}
         for name, taken in times.items():
             bare, way = ways[name]
-            shown[name] = show(name, taken, work.of(way, max(20, rounds // 5)), shown.get(bare))
+            shown[name] = show(name, taken, group.work(way, max(20, rounds // 5)), shown.get(bare))
         return 0 if len(shown) == len(ways) else 1
     finally:
         for close in reversed(closing):
