@@ -41,6 +41,8 @@ static bool identify(const struct tc_grant *grant, const char *machine, char ret
     tc_buf_addf(&text, "machine 2 %s\n%s %s\n%s %" PRIi64 " %" PRIi64 " %" PRIi64 "\n", machine,
                 disk ? disk : "-", mark, accel, l->memory, l->disk, l->cpus_milli);
     add_grants(grant, &text);
+    for (size_t i = 0; i < grant->warm.count; i++)
+        tc_buf_addf(&text, "\nwarm %zu %s", strlen(grant->warm.items[i]), grant->warm.items[i]);
     tc_buf_addf(&text, "\n%s", also);
     if (text.failed)
         return false;

@@ -79,6 +79,10 @@ void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from
     changes->key = TC_KEY_LAYERS;
     if (!tc_strv_same(&from->layers, &to->layers))
         tc_differences_add(changes, TC_DIFFERENCE_MORE, "other layers, which cannot be compared");
+    changes->key = TC_KEY_WARM;
+    if (!tc_strv_same(&from->warm, &to->warm))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "is warmed by another command, which cannot be compared");
     changes->key = TC_KEY_SYSCALLS;
     compare_lists(changes, &from->syscalls_allow, &to->syscalls_allow, TC_DIFFERENCE_MORE,
                   "may make the system call", "may no longer make the system call");

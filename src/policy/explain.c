@@ -311,6 +311,8 @@ static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_json_optional(out, "backend", grant->backend);
     add_list(out, "fallback", &grant->fallback);
     add_list(out, "layers", &grant->layers);
+    if (grant->warm.count)
+        add_list(out, "warm", &grant->warm);
     tc_json_optional(out, "image", grant->image);
     tc_json_optional(out, "module", grant->module);
     tc_json_optional(out, "module_digest", grant->module_digest);

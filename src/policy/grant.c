@@ -19,6 +19,7 @@
     F(ONE, backend)                                                        \
     F(LIST, fallback)                                                      \
     F(LIST, layers)                                                        \
+    F(LIST, warm)                                                          \
     F(ONE, image)                                                          \
     F(ONE, module)                                                         \
     F(ONE, module_digest)                                                  \

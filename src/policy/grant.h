@@ -88,6 +88,7 @@ struct tc_grant {
     char *backend; /* by name; the first of those that may run it, until the router has chosen */
     struct tc_strv fallback; /* the others, in order */
     struct tc_strv layers;   /* of a cage in a cage, outermost first; else empty */
+    struct tc_strv warm;     /* runs before a machine is kept; else empty */
     char *image;  /* a root file system on the host, or a name; NULL: the system directories */
     char *module; /* a WebAssembly module on the host; NULL: the command's first word */
     char *module_digest; /* "sha256:…" that it must have; NULL: any */

@@ -311,6 +311,14 @@ const struct tc_key tc_keys[] = {
              "[\"process\", \"wasm\"] and "
              "[\"process\", \"wasmedge\"]; a call of other layers is refused.",
      .example = "layers = [\"qemu\", \"process\"]"},
+    {EACH, "warm", tc_set_command, SPEC(warm), .id = TC_KEY_WARM, .type = "array of strings",
+     .fallback = "nothing",
+     .text =
+         "A command that runs once in a virtual machine before it is kept ([backend.qemu] "
+         "snapshot), so that later calls find in its memory what that has read of the image. It "
+         "has no files, no network, no input and no variables of the policy's; what it prints "
+         "is dropped, and where it fails so does the call. Elsewhere it does nothing.",
+     .example = "warm = [\"python3\", \"-c\", \"import json\"]"},
     {EACH_AND_SETUP, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "name or path",
      .fallback =
          "the image default for backends oci, podman, docker and containerd, otherwise the host's "

@@ -47,6 +47,7 @@ enum tc_key_id {
     TC_KEY_UNIX_SOCKETS,
     TC_KEY_FALLBACK,
     TC_KEY_LAYERS,
+    TC_KEY_WARM,
     TC_KEY_SECRETS,
     TC_KEY_SYSCALLS,
     TC_KEY_SETUP,

@@ -71,6 +71,7 @@ struct tc_spec {
     struct tc_strv syscalls_allow, syscalls_deny;
     struct tc_steering steering;
     struct tc_strv fallback, layers; /* backends: tried in order; outermost first */
+    struct tc_strv warm;             /* a command for machines that are kept */
     char *tier, *risk, *backend, *image, *module, *cwd;
     int workspace; /* enum tc_workspace_mode */
     int commit;    /* enum tc_commit */

@@ -209,13 +209,14 @@ void tc_set_settings(struct tc_parse *p, const struct tc_key *key, struct tc_nod
 void tc_set_command(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     if (node->kind == TC_NODE_STRING) {
-        tc_parse_bad(p, node, "write command = [\"program\", \"argument\"]; no shell reads it",
-                     "command must be an array of strings");
+        _autofree_ char *hint =
+            tc_format("write %s = [\"program\", \"argument\"]; no shell reads it", node->key);
+        tc_parse_bad(p, node, hint, "%s must be an array of strings", node->key);
         return;
     }
     tc_set_ordered(p, key, node, into);
     if (node->kind == TC_NODE_ARRAY && !node->count)
-        tc_parse_bad(p, node, "name a program, or leave the key out", "command is empty");
+        tc_parse_bad(p, node, "name a program, or leave the key out", "%s is empty", node->key);
     for (size_t i = 0; node->kind == TC_NODE_ARRAY && i < node->count; i++)
         if (node->items[i].len >= ARGV_BYTES_MAX)
             tc_parse_bad_in(p, node, &node->items[i], "pass it by stdin",

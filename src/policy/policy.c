@@ -59,7 +59,7 @@ void tc_spec_done(struct tc_spec *spec)
     struct tc_strv *lists[] = {&spec->command,  &spec->env_pass,       &spec->env_set,
                                &spec->programs, &spec->collect,        &spec->fallback,
                                &spec->layers,   &spec->syscalls_allow, &spec->syscalls_deny,
-                               &spec->inputs,   &spec->caches};
+                               &spec->inputs,   &spec->caches,         &spec->warm};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
     tc_steering_done(&spec->steering);

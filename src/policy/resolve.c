@@ -181,12 +181,15 @@ static bool take_backend(struct tc_resolve *r)
     const struct tc_spec *image = tc_policy_said(r->policy, r->tool, TC_KEY_IMAGE);
     const struct tc_spec *module = tc_policy_said(r->policy, r->tool, TC_KEY_MODULE);
     const struct tc_spec *layers = tc_policy_layers(r->policy, r->tool);
+    const struct tc_spec *warm = tc_policy_said(r->policy, r->tool, TC_KEY_WARM);
     grant->backend = strdup(tc_policy_backend(r->policy, r->tool));
     bool fine = grant->backend;
     if (layers)
         fine = fine && tc_strv_copy(&grant->layers, &layers->layers);
     else
         fine = fine && take_fallback(r);
+    if (warm)
+        fine = fine && tc_strv_copy(&grant->warm, &warm->warm);
     if (image)
         fine = fine && (grant->image = strdup(image->image));
     if (module)

@@ -27,7 +27,13 @@
 #include "vm/console.h"
 #include "vm/vm.h"
 
-enum { DONE_MAX = 8 << 20, LOOK_MS = 100, DELIVER_MS = 2000, AHEAD = 256 << 10 };
+enum {
+    DONE_MAX = 8 << 20,
+    LOOK_MS = 100,
+    DELIVER_MS = 2000,
+    AHEAD = 256 << 10,
+    SETTLE_NS = 500000000
+};
 
 /* What a guest may say, and how much of it at once. */
 static const size_t most[TC_FRAME_KINDS] = {[TC_FRAME_HELLO] = TC_BUILD_ID_SIZE,
@@ -53,6 +59,7 @@ struct talk {
     size_t window; /* bytes of input that the guest still takes */
     struct tc_console console;
     bool hello;   /* it has greeted; then it gets its files, and: */
+    bool warming; /* before these a command runs whose only trace is what the kernel has read */
     bool begun;   /* its call */
     bool listens; /* the guest has not called yet; until then nothing is said */
     bool port_ended, input_ended, asked_to_end;
@@ -177,17 +184,68 @@ static void renew(struct talk *t)
     explicit_bzero(&renewal, sizeof(renewal));
 }
 
-static void begin_call(struct talk *t)
+static bool send_job(struct talk *t, const char *path, unsigned stdin_kind)
 {
-    struct tc_job job = {.build = TC_BUILD_ID, .kind = TC_JOB_CALL, .stdin_kind = TC_STDIN_PIPE};
+    struct tc_job job = {.build = TC_BUILD_ID, .kind = TC_JOB_CALL, .stdin_kind = stdin_kind};
     _autobuf_ struct tc_buf plan = TC_BUF_INIT;
-    if (!read_plan(t->options->plan, &plan)) {
+    if (!read_plan(path, &plan)) {
         fail(t, TOOLCAGE_EHELPER, "boot", "plan", "", "the plan cannot be read");
-        return;
+        return false;
     }
-    t->begun = true;
     put(t, TC_FRAME_JOB, &job, sizeof(job));
     put(t, TC_FRAME_PLAN, plan.data, plan.len);
+    return true;
+}
+
+static void begin_call(struct talk *t)
+{
+    t->begun = send_job(t, t->options->plan, TC_STDIN_PIPE);
+}
+
+/* When the answer is here the guest's engine clears the cage away, and makes the next one ahead,
+ * which all later calls have then. How long that takes matters to the call that keeps alone. */
+static void let_settle(void)
+{
+    const struct timespec settled = {.tv_nsec = SETTLE_NS};
+    (void)nanosleep(&settled, NULL);
+}
+
+static void get_ready(struct talk *t)
+{
+    if (t->options->warm)
+        let_settle();
+    keep(t);
+    send_files(t);
+}
+
+static void fail_warm(struct talk *t, const struct tc_outcome *said)
+{
+    const char *why = said->failure.message ? said->failure.message : said->limit;
+    _autofree_ char *message =
+        why ? tc_format("the command of `warm` failed: %s", why)
+        : said->signal > 0
+            ? tc_format("the command of `warm` was ended by signal %d", (int)said->signal)
+            : tc_format("the command of `warm` ended with exit code %d", (int)said->exit_code);
+    fail(t, TOOLCAGE_EBACKEND, "warm", "warm",
+         "run it as a call of the tool without `warm`, which shows what it says; it has no files, "
+         "no network and no input",
+         message ? message : "");
+}
+
+/* Nobody hears of what it did but where it did not do it. */
+static void take_warm(struct talk *t, const struct tc_frame *f)
+{
+    struct tc_outcome said = {0};
+    struct tc_wire w = TC_WIRE_GET_INIT(f->bytes, f->len);
+    tc_outcome_visit(&w, &said);
+    t->warming = false;
+    if (f->len == 0 || w.failed || w.left)
+        break_off(t, "tells of no end of what it is warmed by");
+    else if (said.failure.code || said.limit || said.signal || said.exit_code)
+        fail_warm(t, &said);
+    else
+        get_ready(t);
+    tc_outcome_done(&said);
 }
 
 static void take_hello(struct talk *t, const struct tc_frame *f)
@@ -201,10 +259,12 @@ static void take_hello(struct talk *t, const struct tc_frame *f)
              "the guest's first program is of another version");
     else
         t->hello = true;
-    if (t->hello && !t->done && !t->begun) {
-        keep(t);
-        send_files(t);
-    }
+    if (!t->hello || t->done || t->begun)
+        return;
+    if (t->options->warm && t->options->keep > 0)
+        t->warming = send_job(t, t->options->warm, TC_STDIN_NONE);
+    else
+        get_ready(t);
 }
 
 /* Its outcome is what it says; what it printed was shown as it came. */
@@ -263,6 +323,8 @@ static void take(struct talk *t, const struct tc_frame *f)
         return;
     case TC_FRAME_OUT:
     case TC_FRAME_ERR:
+        if (t->warming)
+            return;
         tc_buf_add(&t->shown, f->bytes, f->len);
         t->shown_to = f->kind == TC_FRAME_OUT ? t->options->out : t->options->err;
         return;
@@ -270,7 +332,10 @@ static void take(struct talk *t, const struct tc_frame *f)
         take_taken(t, f);
         return;
     case TC_FRAME_DONE:
-        take_done(t, f);
+        if (t->warming)
+            take_warm(t, f);
+        else
+            take_done(t, f);
         return;
     default:
         break_off(t, "says what only the host says");
@@ -377,7 +442,7 @@ static void answer(struct talk *t, const struct pollfd *p)
         read_input(t);
     if (p[PORT].revents & POLLOUT && !drain(&t->out, &t->sent, t->vm->port))
         t->port_ended = true;
-    if (t->hello && !t->begun && !t->done && t->out.len == 0)
+    if (t->hello && !t->warming && !t->begun && !t->done && t->out.len == 0)
         send_files(t);
     if (p[PORT].revents & ~POLLOUT)
         read_port(t);

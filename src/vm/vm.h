@@ -24,6 +24,7 @@ struct tc_vm_options {
     bool kvm;                          /* by the processor; else by emulation */
     bool unfiltered;    /* the monitor has no filter of system calls of its own to raise */
     const char *socket; /* where the guest's calls come in, for monitors that connect them */
+    const char *warm;   /* a plan of what runs before the machine is kept; NULL: nothing */
     const char *from;   /* a machine that stands ready, in a file; NULL: it boots */
     int keep;           /* where to write one once it does; 0: nowhere */
     bool fixed; /* its memory has room for any files, so that it is the same for all calls */

@@ -100,17 +100,26 @@ static int check_entry(const struct tc_grant *grant, const struct tc_fs_entry *e
     return 0;
 }
 
+static int check_module(const struct tc_grant *grant, struct toolcage_error **err)
+{
+    if (grant->image)
+        return refuse("image",
+                      "remove image: a module has nothing of a system, in a virtual machine "
+                      "or elsewhere",
+                      "a WebAssembly module has no image", err);
+    return grant->warm.count ? refuse("warm", "remove warm",
+                                      "a WebAssembly module has no program to be warmed by", err)
+                             : 0;
+}
+
 static int check(const struct tc_grant *grant, struct toolcage_error **err)
 {
     int r = 0;
     bool module = has_module(grant);
     for (size_t i = 0; i < grant->fs_count && r == 0; i++)
         r = check_entry(grant, &grant->fs[i], err);
-    if (r == 0 && grant->image && module)
-        r = refuse("image",
-                   "remove image: a module has nothing of a system, in a virtual machine "
-                   "or elsewhere",
-                   "a WebAssembly module has no image", err);
+    if (r == 0 && module)
+        r = check_module(grant, err);
     if (r == 0 && grant->net_count &&
         (module || strcmp(tc_backend_within(&grant->layers), TC_BACKEND_DEFAULT) != 0))
         r = refuse("network", "layers = [\"qemu\", \"process\"]",
@@ -290,6 +299,27 @@ static int lower_inner(const struct tc_grant *grant, struct tc_plan *ret,
     return r == 0 && !move_all_in(ret) ? tc_fail_memory(err) : r;
 }
 
+/* Is there a command that runs before the machine is kept? */
+static bool is_warmed(const struct tc_grant *grant)
+{
+    return grant->warm.count && tc_setting(&grant->machine, "keep");
+}
+
+/* In the same walls, and with nothing of this call: what it leaves, every later one finds. */
+static int lower_warm(const struct tc_grant *grant, struct tc_plan *ret,
+                      struct toolcage_error **err)
+{
+    static char path[] = "PATH=/usr/local/bin:/usr/bin:/bin", home[] = "HOME=/tmp",
+                language[] = "LANG=C.UTF-8";
+    char *env[] = {path, home, language, NULL};
+    struct tc_grant nothing = *grant;
+    nothing.argv = grant->warm;
+    nothing.env = (struct tc_strv){.items = env, .count = TC_COUNT(env) - 1};
+    nothing.fs_count = nothing.net_count = 0;
+    nothing.cwd = nothing.caller_cwd = NULL;
+    return lower_inner(&nothing, ret, err);
+}
+
 /* Bytes as text: a made file of a cage has no zeros in it. */
 static char *spell(const struct tc_buf *bytes)
 {
@@ -299,11 +329,11 @@ static char *spell(const struct tc_buf *bytes)
     return tc_buf_steal(&out);
 }
 
-static bool add_inner(struct tc_plan *inner, struct tc_plan *plan)
+static bool add_inner(const char *path, struct tc_plan *inner, struct tc_plan *plan)
 {
     struct tc_wire w = TC_WIRE_PUT_INIT;
     tc_plan_visit(&w, inner);
-    struct tc_mount *m = tc_plan_mount(plan, TC_MOUNT_FILE, PLACE "/plan", NULL);
+    struct tc_mount *m = tc_plan_mount(plan, TC_MOUNT_FILE, path, NULL);
     bool fine = m && !w.failed && (m->content = spell(&w.out));
     tc_buf_done(&w.out);
     return fine;
@@ -438,6 +468,7 @@ static bool add_words(const struct monitor *monitor, const struct tc_grant *gran
            number(v, "--memory", guest_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0)) &&
            number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
            add_grants(grant, v) && add_net(grant, v) && add_kept(grant, plan) &&
+           (!is_warmed(grant) || word(v, "--warm", PLACE "/warm")) &&
            tc_strv_take(&plan->settings, tc_format("within=%s", within)) &&
            (!has_module(grant) || tc_strv_add(&plan->settings, "module=1")) &&
            tc_strv_add(&plan->cwd, "/") && tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
@@ -469,7 +500,8 @@ static int lower_outer(const struct monitor *monitor, const struct tc_grant *gra
     bool fine = (ret->tool || !grant->tool) && ret->backend && ret->grant &&
                 add_files(monitor, grant, ret) && tc_local_files(grant, ret) &&
                 add_module(grant, ret) && tc_local_network(grant, ret) &&
-                add_words(monitor, grant, ret) && (is_try(grant) || add_inner(inner, ret));
+                add_words(monitor, grant, ret) &&
+                (is_try(grant) || add_inner(PLACE "/plan", inner, ret));
     return fine ? 0 : tc_fail_memory(err);
 }
 
@@ -477,12 +509,18 @@ static int lower(const struct monitor *monitor, const struct tc_grant *grant, st
                  struct toolcage_error **err)
 {
     struct tc_plan inner = {0};
+    struct tc_plan warm = {0};
     int r = check(grant, err);
     if (r == 0)
         r = lower_inner(grant, &inner, err);
     if (r == 0)
         r = lower_outer(monitor, grant, &inner, ret, err);
+    if (r == 0 && is_warmed(grant))
+        r = lower_warm(grant, &warm, err);
+    if (r == 0 && is_warmed(grant) && !add_inner(PLACE "/warm", &warm, ret))
+        r = tc_fail_memory(err);
     tc_plan_done(&inner);
+    tc_plan_done(&warm);
     return r;
 }
 

@@ -262,8 +262,8 @@ static void every_field_is_lowered(void **state)
 {
     static const char *const left[] = {
         /* what the library chooses by, and does itself */
-        "backend", "fallback", "layers", "tier", "approval", "stdin_bytes", "programs", "setup",
-        "setup_ready",
+        "backend", "fallback", "layers", "warm", "tier", "approval", "stdin_bytes", "programs",
+        "setup", "setup_ready",
         /* those of another backend: settings_go_with_their_backend() */
         "settings", "module", "module_digest", "deterministic", "module_worker", "module_work",
         "module_engine", "module_code", "module_code_digest", "module_code_mark", "machine",
