@@ -4,6 +4,7 @@
 """Components whose workers stand ready: each serves one call, in its root and behind its wall, and holds nothing of any other.
 
 usage: components_ready.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
+import codecs
 import glob
 import os
 import subprocess
@@ -16,6 +17,7 @@ import scene  # first: it says where the next one is
 from scene import TOOLCAGE, check, end, run, skip_all, start_time, until
 from waiting import GUEST, HOME, WHEELS, Call, Engine, ask, first, last, lib, text, was_ready
 
+codecs.lookup("cp437")  # for zip archives, while the interpreter's own files can be read
 REUSE = '[backend.wasm]\nreuse = "same-grant"\n'
 
 
@@ -107,7 +109,10 @@ def ends(s):
     call = Call(engine, "a", "nap", "40")
     ask(lib.toolcage_call_cancel, call.handle)
     check(call.wait()["status"] == "cancelled", "a call that is cancelled ends")
-    end(engine.one_worker())
+    worker = engine.one_worker()
+    began = start_time(worker)
+    end(worker)
+    check(until(lambda: start_time(worker) != began), "a worker that is killed goes")
     answer = engine.call("a", "echo", "x")
     check(answer["status"] == "ok" and text(answer) == "x\n", "where the worker has died the next call is only slower", answer)
     check(engine.close(), "the helper ends with its engine")
