@@ -333,9 +333,7 @@ int tc_stage_privileges(const struct tc_box *box)
         return -1;
     if (prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0) < 0)
         return -1;
-    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || tc_empty_bounding_set() < 0)
-        return -1;
-    if (tc_clear_capabilities() < 0)
+    if (tc_drop_capabilities(TC_BOUNDING_EMPTIED) < 0)
         return -1;
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }

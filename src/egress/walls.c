@@ -28,15 +28,11 @@ static bool raise_files(void)
     return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-/* The bounding set needs a capability to be dropped; without one nothing in it can be had anyway.
- */
 static bool drop_capabilities(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {{0}};
-    (void)tc_empty_bounding_set();
-    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    if (tc_clear_capabilities() < 0)
+    if (tc_drop_capabilities(TC_BOUNDING_IF_MAY) < 0)
         return false;
     memset(data, 0xff, sizeof(data));
     if (tc_sys(SYS_capget, TC_ARG(&head), TC_ARG(data), 0, 0, 0, 0) < 0)

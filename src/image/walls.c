@@ -53,12 +53,6 @@ static int restrict_reach(int target)
                : tc_landlock_restrict(ruleset);
 }
 
-static int drop_capabilities(void)
-{
-    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    return tc_clear_capabilities();
-}
-
 /* A sanitizer's shadow is larger than any memory. */
 static int limit_memory(void)
 {
@@ -152,7 +146,7 @@ const char *tc_unpack_walls(int target, int64_t most_bytes)
         tc_fix_limit(RLIMIT_NOFILE, FILES) < 0 || tc_fix_limit(RLIMIT_CPU, SECONDS) < 0 ||
         limit_memory() < 0)
         return "limits";
-    if (drop_capabilities() < 0)
+    if (tc_drop_capabilities(TC_BOUNDING_IF_MAY) < 0)
         return "capabilities";
     return filter_calls() < 0 ? "system calls" : NULL;
 }

@@ -5,12 +5,23 @@
 #include <errno.h>
 #include <sys/prctl.h>
 
-int tc_empty_bounding_set(void)
+#include "base/sys.h"
+
+/* How many there are, the running kernel says, not the headers of the build: the first that it does
+ * not know ends them. -1 with EPERM for who may not drop what is in the set. */
+static int empty_bounding_set(void)
 {
     int cap = 0;
     while (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
         cap++;
     return errno == EINVAL && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) < 0 ? 0 : -1;
+}
+
+int tc_drop_capabilities(enum tc_bounding bounding)
+{
+    if (empty_bounding_set() < 0 && bounding == TC_BOUNDING_EMPTIED)
+        return -1;
+    return tc_clear_capabilities(); /* with them go the ambient ones */
 }
 
 int tc_fix_limit(int which, rlim_t value)

@@ -8,10 +8,12 @@
 
 #include <sys/resource.h>
 
-/* Of the capabilities that an exec could bring back none is left. How many there are, the running
- * kernel says, not the headers of the build: the first that it does not know ends them. -1 with
- * EPERM for who may not drop what is in the set. */
-int tc_empty_bounding_set(void);
+enum tc_bounding {
+    TC_BOUNDING_EMPTIED, /* fails for who may not empty the bounding set */
+    TC_BOUNDING_IF_MAY,  /* who may not has nothing of it either, with no_new_privs */
+};
+/* No capability is left, and none that an exec could bring back. 0, or -1 with errno. */
+int tc_drop_capabilities(enum tc_bounding bounding);
 /* Soft and hard limit `which` (RLIMIT_…) at once. 0, or -1 with errno. */
 int tc_fix_limit(int which, rlim_t value);
 

@@ -14,6 +14,7 @@
 #include "base/sys.h"
 #include "cage/stages.h"
 #include "linux/landlock_rules.h"
+#include "linux/privileges.h"
 #include "linux/seccomp_filter.h"
 #include "linux/seccomp_shared.h"
 #include "policy/clauses.h"
@@ -27,7 +28,7 @@ static int drop_privileges(const struct tc_box *box)
         return -1;
     if (prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0) < 0 && geteuid() == 0)
         return -1;
-    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || tc_clear_capabilities() < 0)
+    if (tc_drop_capabilities(TC_BOUNDING_IF_MAY) < 0)
         return -1;
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }

@@ -89,8 +89,7 @@ static int freeze_proc_in_sentry(const struct tc_box *box)
 static int drop_in_sentry(const struct tc_box *box)
 {
     (void)box;
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || tc_empty_bounding_set() < 0 ||
-        tc_clear_capabilities() < 0)
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || tc_drop_capabilities(TC_BOUNDING_EMPTIED) < 0)
         return -1;
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
