@@ -37,11 +37,17 @@ static struct {
     bool ending;
 } helper;
 
+/* It says so until it is closed: nobody is to wake for it again while the cages end. */
+static void end_soon(struct tc_source *s)
+{
+    helper.ending = true;
+    (void)tc_loop_watch(&helper.loop, s, -1, 0);
+}
+
 static void on_host(struct tc_source *s, uint32_t events)
 {
-    (void)s;
     (void)events;
-    helper.ending = true;
+    end_soon(s);
 }
 
 /* `inside` is the plan, where it came with the job. */
@@ -102,7 +108,7 @@ static void on_engine(struct tc_source *s, uint32_t events)
     bool stranger = n > 0 && (pid != helper.host.pid || uid != helper.host.uid);
     if (n <= 0 || stranger) {
         tc_close_all(fds, count);
-        helper.ending = true;
+        end_soon(s);
         return;
     }
     if (!is_whole(&in.job, (size_t)n)) {
