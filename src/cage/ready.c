@@ -39,6 +39,7 @@ struct tc_ready {
     bool answered;  /* by it, to the one that it served last: it can serve another */
     bool spent;     /* it serves no other */
     bool alone;     /* its call sees nothing of the host, and so will the next */
+    bool harmless;  /* its call writes nothing of the host's */
     struct tc_ready_root root;
 };
 
@@ -314,11 +315,20 @@ static bool shows_nothing(const struct tc_plan *plan)
     return true;
 }
 
+static bool writes_nothing(const struct tc_plan *plan)
+{
+    for (size_t i = 0; i < plan->mount_count; i++)
+        if (plan->mounts[i].kind == TC_MOUNT_WRITE)
+            return false;
+    return true;
+}
+
 /* What it has is the cage's now. */
 static void take_over(struct tc_cage *cage, struct tc_ready *r)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     p->ready = r;
+    r->harmless = writes_nothing(cage->plan);
     r->alone = r->plan.calls && shows_nothing(cage->plan);
     p->trees.storage = r->alone ? tc_process_keep(&p->trees, tc_ready_root_lend(&r->root)) : -1;
     p->trees.standing = TC_PLACE_OWN;
@@ -532,7 +542,21 @@ int tc_ready_go(struct tc_cage *cage)
 
 int tc_ready_fd(const struct tc_process_cage *p)
 {
-    return p->ready && p->ready->plan.calls ? p->ready->talk : -1;
+    return p->ready && (p->ready->plan.calls || p->ready->harmless) ? p->ready->talk : -1;
+}
+
+/* It waits for the next call, and is its own again. */
+static void take_back_worker(struct tc_cage *cage, const struct tc_handed_end *end)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_ready *r = p->ready;
+    r->answered = true;
+    tc_spare_until(p, 0);
+    move(TC_PRIV(&r->cage), p);
+    p->child.reaped = true;
+    cage->exit_fd = cage->event_fd = p->looks.oom_fd = -1;
+    if (end->last || r->served >= r->plan.calls)
+        r->spent = true;
 }
 
 void tc_ready_event(struct tc_cage *cage)
@@ -542,18 +566,16 @@ void tc_ready_event(struct tc_cage *cage)
     int fd = cage->over ? -1 : tc_ready_fd(p);
     if (fd < 0 || !p->child.ready || recv(fd, &end, sizeof(end), MSG_DONTWAIT) != sizeof(end))
         return;
-    struct tc_ready *r = p->ready;
-    cage->over = r->answered = true;
+    cage->over = true;
     cage->outcome->exit_code = end.code;
-    tc_spare_until(p, 0);
-    move(TC_PRIV(&r->cage), p);
-    p->child.reaped = true;
+    if (p->ready->plan.calls)
+        take_back_worker(cage, &end);
+    else
+        (void)kill(p->child.pid, SIGKILL); /* our child, not yet reaped */
     p->child.cpu_us = end.cpu_us + p->earlier_cpu_us;
     p->child.max_rss = end.bytes;
-    cage->exit_fd = cage->event_fd = p->looks.oom_fd = -1;
     cage->look_at_us = 0;
-    if (end.last || r->served >= r->plan.calls)
-        r->spent = true;
+    tc_ready_answered();
 }
 
 /* ---- giving them up ---- */

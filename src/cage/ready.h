@@ -22,9 +22,11 @@ int tc_ready_go(struct tc_cage *cage);
 bool tc_ready_next(const struct tc_cage *cage);
 /* A call has its answer: what was to be made is due. */
 void tc_ready_answered(void);
-/* Of one that serves more than this call: where it says that it has ended; else -1. */
+/* Where it says that the call has ended; -1: its own end says so, because there is something of the
+ * host's that it could write until then. */
 int tc_ready_fd(const struct tc_process_cage *p);
-/* It may have said so: then the call is over, and the process is no part of the cage any more. */
+/* It may have said so: then the call is over. A process that serves more is no part of the cage any
+ * more, one that does not is killed. */
 void tc_ready_event(struct tc_cage *cage);
 /* The cage goes. */
 void tc_ready_leave(struct tc_process_cage *p);

@@ -37,10 +37,10 @@ static int64_t spent_us(void)
            u.ru_stime.tv_usec;
 }
 
-/* Of one call the streams stay where the socket was; of more they come and go. */
-static void settle(const struct tc_wasm_order *order)
+/* Streams come where the socket was. */
+static void settle(void)
 {
-    if (order->calls <= 1 || nothing >= 0)
+    if (nothing >= 0)
         return;
     talk = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -88,7 +88,7 @@ void tc_wasm_await(struct tc_wasm_order *order)
     size_t count = 0;
     if (!order->ahead)
         return;
-    settle(order);
+    settle();
     size_t length = receive(words, fds, &count);
     begun_us = spent_us();
     expected = order;
@@ -129,7 +129,7 @@ static bool is_left_over(void)
 bool tc_wasm_answer(struct tc_wasm_order *order, int code)
 {
     struct rusage u;
-    if (!order->ahead || order->calls <= 1)
+    if (!order->ahead)
         return false;
     (void)fflush(stderr);
     served++;
@@ -142,6 +142,8 @@ bool tc_wasm_answer(struct tc_wasm_order *order, int code)
                                       .bytes = (int64_t)u.ru_maxrss * 1024};
     if (tc_send(talk, &end, sizeof(end), NULL, 0) < 0)
         leave();
+    if (order->calls <= 1)
+        return false;
     /* what was written is in the pipes; and the root may go with its mounts, which takes the kernel
      * a while: nobody need wait for that */
     close_streams();

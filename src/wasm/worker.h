@@ -36,8 +36,8 @@ bool tc_wasm_read_words(struct tc_wasm_order *order, char **words);
 /* ahead.c: waits for the call: its words, streams and root, and a wall around them. Everything
  * before it was done without knowing of any. */
 void tc_wasm_await(struct tc_wasm_order *order);
-/* The call has ended, and nothing of it is left but its streams and its root: they go, and the code
- * is told. False: there is no call after it, and nobody was told. */
+/* The call has ended, and nothing of it is left but its streams and its root: the code is told, if
+ * somebody waits for it, and they go. False: there is no call after it. */
 bool tc_wasm_answer(struct tc_wasm_order *order, int code);
 /* The worker is ready for its call: what goes wrong until that comes is told to it. */
 void tc_wasm_expect(struct tc_wasm_order *order);

@@ -114,6 +114,25 @@ def ends(s):
     check(engine.close(), "the helper ends with its engine")
 
 
+def has_the_last_word(s):
+    """Where nothing of the host can be written its word ends the call; all that it wrote is there, and it is gone."""
+    s.write("data/x", "read")
+    engine = Engine(s, files=f'{{ readable = ["{s.data}"] }}', more='output = { limit = "64KiB", over = "truncate" }')
+    for words, status, code, out in ((("exit", "7"), "failed", 7, ""), (("trap",), "failed", 134, ""), (("show", f"{s.data}/x"), "ok", 0, "read"),
+                                     (("echo", *["y" * 1000] * 40), "ok", 0, ("y" * 1000 + "\n") * 40)):
+        worker = engine.one_worker()
+        began = start_time(worker)
+        answer = engine.call("a", *words)
+        check(was_ready(answer) and (answer["status"], answer["exit_code"], text(answer)) == (status, code, out), f"{words[0]} ends as it does elsewhere",
+              {**answer, "stdout": text(answer)[:100]})
+        check(until(lambda: start_time(worker) != began), f"{words[0]}: its process is no more", worker)
+    check("stopped" not in answer["stderr"]["text"], "and each has its own words", answer["stderr"])
+    engine.one_worker()
+    answer = engine.call("a", "shout")
+    check(was_ready(answer) and answer["stdout"]["truncated"] and answer["stdout"]["bytes"] == 4 << 20, "all that was written was read", answer["status"])
+    check(engine.close(), "the helper ends with its engine")
+
+
 def late(s):
     engine = Engine(s, more='timeout = "1s"')
     engine.one_worker()
@@ -159,4 +178,4 @@ def raced(s):
     check(engine.close(), "the helper ends with its engine")
 
 
-run(first, served_once, holds_nothing, files, cannot_wait, ends, late, killed, raced, last)
+run(first, served_once, holds_nothing, files, cannot_wait, ends, has_the_last_word, late, killed, raced, last)
