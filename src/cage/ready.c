@@ -580,6 +580,12 @@ void tc_ready_event(struct tc_cage *cage)
 
 /* ---- giving them up ---- */
 
+void tc_ready_forget_root(struct tc_process_cage *p)
+{
+    if (p->ready)
+        tc_ready_root_drop(&p->ready->root);
+}
+
 /* For its next call. */
 static void make_root(struct tc_ready *r, uint64_t serial)
 {

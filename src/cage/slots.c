@@ -114,8 +114,10 @@ bool tc_local_destroy(struct tc_cage *cage, enum tc_pace pace)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     bool large = p && !p->released && (p->trees.remote || tc_workspace_large(&p->trees));
-    if (large && pace == TC_PACE_LONG)
+    if (large && pace == TC_PACE_LONG) {
+        tc_ready_forget_root(p);
         release(p);
+    }
     if (large)
         return false;
     tc_cage_close_streams(cage);

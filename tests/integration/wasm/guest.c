@@ -46,6 +46,17 @@ static int pass(char **a)
     return 0;
 }
 
+/* So many MiB. */
+static int bulk(char **a)
+{
+    static char mib[1 << 20];
+    int fd = open(a[0], O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    for (int left = atoi(a[1]); left > 0; left--)
+        if (fd < 0 || write(fd, mib, sizeof(mib)) != sizeof(mib))
+            return fail(a[0]);
+    return 0;
+}
+
 static int list(char **a)
 {
     DIR *dir = opendir(a[0]);
@@ -269,7 +280,7 @@ int main(int argc, char **argv)
         {"shout", shout, 0},     {"hold", hold, 1},  {"remember", remember, 1},
         {"stain", stain, 0},     {"fill", fill, 1},  {"fds", descriptors, 0},
         {"sniff", sniff, 0},     {"burn", burn, 1},  {"machine", machine, 1},
-        {"pass", pass, 1},
+        {"pass", pass, 1},       {"bulk", bulk, 2},
     };
     for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
         if (strcmp(verbs[i].name, argv[1]) == 0 && argc - 2 >= verbs[i].words)

@@ -82,6 +82,9 @@ def own_tmp(s):
         seen = [text(engine.call(tool, *words)) for words in (("show", "/tmp/x"), ("list", "/tmp"))]
         check(seen == ["", ""], f"{tool}: which the next does not see", seen)
         time.sleep(0.1)
+        answers = [engine.call(tool, *words) for words in (("bulk", "/tmp/x", "20"), ("list", "/tmp"))]
+        check([(answer["status"], text(answer)) for answer in answers] == [("ok", "")] * 2, f"{tool}: nor what takes a while to be freed", answers)
+        time.sleep(0.1)
         check([text(engine.call(tool, "list", "/tmp")) for _ in range(3)] == [""] * 3, f"{tool}: nor the one after that")
         check(before <= set(engine.workers()), f"{tool}: in one worker", (before, engine.workers()))
     check(engine.close(), "the helper ends with its engine")
