@@ -55,11 +55,12 @@ int tc_machines_keep(const char *backend, const char *machine, struct tc_grant *
 {
     char name[TC_DIGEST_SIZE];
     _autofree_ char *state = NULL;
-    const char *said = tc_setting(&grant->settings, "qemu.snapshot");
     /* the settings are those of fallbacks, too */
-    if (strcmp(backend, "qemu") != 0 || !said || strcmp(said, "1") != 0)
+    _autofree_ char *setting = tc_format("%s.snapshot", backend);
+    const char *said = setting ? tc_setting(&grant->settings, setting) : NULL;
+    if (setting && (!said || strcmp(said, "1") != 0))
         return 0;
-    if (!tc_state_directory(&state))
+    if (!setting || !tc_state_directory(&state))
         return tc_fail_memory(err);
     if (!state || !identify(grant, machine, name))
         return 0; /* it boots, as it does without */

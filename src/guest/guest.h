@@ -13,9 +13,9 @@
 #define TC_GUEST_PORT "/dev/vport0p1"
 #define TC_GUEST_SOCKET_MODULES TC_GUEST_MODULES "/vsock"
 #define TC_GUEST_CALLING "call"
-enum { TC_GUEST_CALLS = 1024 };
-/* The second serial port, for the connections of a tool with a network; and where the engine looks
- * for the proxy's program, which in here is the relay. */
+enum { TC_GUEST_CALLS = 1024, TC_GUEST_NET_CALLS };
+/* The second serial port, or second port of the host's, for the connections of a tool with a
+ * network; and where the engine looks for the proxy's program, which in here is the relay. */
 #define TC_GUEST_NET_PORT "/dev/vport0p2"
 #define TC_GUEST_RELAY "/toolcage-egress"
 /* The disk, whose root is the tools'. */

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/random.h>
-#include <linux/vm_sockets.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +27,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "guest/guest.h"
+#include "guest/host.h"
 #include "guest/relay.h"
 #include "helper/protocol.h"
 #include "helper/serve.h"
@@ -254,18 +254,14 @@ static int open_port(void)
 /* The device may not be there yet. */
 static int call_host(void)
 {
-    const struct sockaddr_vm host = {
-        .svm_family = AF_VSOCK, .svm_port = TC_GUEST_CALLS, .svm_cid = VMADDR_CID_HOST};
     const struct timespec moment = {.tv_nsec = 1000000};
     int64_t until = tc_now_us() + WAIT_MS * 1000;
     for (;;) {
-        int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && connect(fd, (const struct sockaddr *)&host, sizeof(host)) == 0)
+        int fd = tc_guest_call(TC_GUEST_CALLS);
+        if (fd >= 0)
             return fd;
         if (tc_now_us() > until)
             fail("host");
-        if (fd >= 0)
-            (void)close(fd);
         (void)nanosleep(&moment, NULL);
     }
 }
@@ -273,9 +269,11 @@ static int call_host(void)
 static _Noreturn void serve(bool calls)
 {
     int port = calls ? call_host() : open_port();
-    tc_helper_serve_stream(
-        port, port,
-        &(struct tc_serve_place){.grants = TC_GUEST_GRANTS, .owner = TC_GUEST_ID, .renew = renew});
+    tc_helper_serve_stream(port, port,
+                           &(struct tc_serve_place){.grants = TC_GUEST_GRANTS,
+                                                    .owner = TC_GUEST_ID,
+                                                    .renew = renew,
+                                                    .again = calls ? call_host : NULL});
 }
 
 int main(int argc, char **argv)

@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "egress/egress.h"
 #include "guest/guest.h"
+#include "guest/host.h"
 #include "linux/meant.h"
 #include "mux/strands.h"
 
@@ -334,12 +335,22 @@ static void open_files(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* A serial port, where the machine has those; else a call to the host. */
+static int open_port(void)
+{
+    int port = open(TC_GUEST_NET_PORT, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (port >= 0 || errno != ENOENT)
+        return port;
+    _autofd_ int fd = tc_guest_call(TC_GUEST_NET_CALLS);
+    return fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0 ? TAKE_FD(fd) : -1;
+}
+
 static void open_relay(void)
 {
     open_files();
     void *at =
         mmap(NULL, sizeof(*relay.said), PROT_READ | PROT_WRITE, MAP_SHARED, TC_EGRESS_SHARED, 0);
-    int port = open(TC_GUEST_NET_PORT, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    int port = open_port();
     if (at == MAP_FAILED || port < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
         !tc_strands_init(&relay.lines, port, true))
         give_up();

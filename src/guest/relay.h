@@ -4,7 +4,7 @@
  * What stands in the guest where a cage's egress proxy stands: the first program under the proxy's
  * name, started by the guest's engine and spoken to as egress.h says. It decides nothing and knows
  * no entry and no secret: each connection that arrives at the cage's listeners goes on by the
- * machine's second serial port to the host, with the address at which it arrived. There it is made
+ * machine's second port to the host, with the address at which it arrived. There it is made
  * again, to the same address, and meets the proxy. */
 #ifndef TC_GUEST_RELAY_H
 #define TC_GUEST_RELAY_H

@@ -19,9 +19,10 @@ struct tc_inline {
     /* Begins a job; takes the descriptors. */
     void (*begin)(const struct tc_job *job, const int *fds, size_t count);
     bool (*renew)(const struct tc_renewal *renewal); /* NULL: nobody asks for that here */
-    struct tc_source from, to;                       /* the stream */
-    struct tc_source job;   /* our end of the socket of the one that runs */
-    struct tc_source input; /* the pipe that its tool reads */
+    int (*again)(void);        /* another stream; NULL: the one is all there is */
+    struct tc_source from, to; /* the stream */
+    struct tc_source job;      /* our end of the socket of the one that runs */
+    struct tc_source input;    /* the pipe that its tool reads */
     /* the same, whether watched or not; -1: none */
     int from_fd, to_fd, job_fd, input_fd;
     int plan, secrets; /* of a job that has been announced */

@@ -34,7 +34,8 @@
  * inline, as frames on a stream of bytes (base/frame.h), one job at a time:
  * - The helper says HELLO, its build, once, before anything else.
  * - RENEW goes to a guest of a machine that was started from a file (tc_renewal): it is answered by
- *   HELLO, and comes before anything else.
+ *   HELLO, and comes before anything else. Where the stream of such a guest was cut when it was
+ *   written to the file, it has called again, and waits for that.
  * - To a helper that takes some, the library sends the granted trees: an ENTRY announces each, and
  *   then come its entries (carry/carry.h), after that of a file its BYTES, eight that say where and
  *   those that go there; FILES_END after the last one.

@@ -225,6 +225,7 @@ _Noreturn void tc_helper_serve_stream(int from, int to, const struct tc_serve_pl
     if (place) {
         tc_carried_open(&helper.stream.carried, place->grants, place->owner);
         helper.stream.renew = place->renew;
+        helper.stream.again = place->again;
     }
     run();
     _exit(0);

@@ -18,21 +18,21 @@ enum { UNKNOWN = TC_STRENGTH_UNKNOWN };
 
 /* name, kind, strength, tiers, risks, key, scope of its settings. The first one is for a tool's own
  * word only: no tier or risk may stand for it. */
-#define BACKENDS(B)                                                   \
-    B("not-a-security-boundary", NOTHING, 0, 0, 0, NONE, FILE)        \
-    B("process", PROCESS, 1, AUTO, 0, NONE, FILE)                     \
-    B("oci", CONTAINER, 1, 0, FILE_OPS | BUILD_TEST, IMAGE, OCI)      \
-    B("podman", CONTAINER, 1, 0, 0, NONE, PODMAN)                     \
-    B("docker", CONTAINER, 1, 0, 0, NONE, DOCKER)                     \
-    B("containerd", CONTAINER, 1, 0, 0, NONE, CONTAINERD)             \
-    B("gvisor", SENTRY, 2, ASSISTED | HUMAN_APPROVE, 0, NONE, GVISOR) \
-    B("firecracker", MACHINE, 3, MANUAL_ONLY, UNTRUSTED, NONE, FILE)  \
-    B("qemu", MACHINE, 3, 0, 0, NONE, QEMU)                           \
-    B("wasm", MODULE, UNKNOWN, 0, PURE_COMPUTE, MODULE, WASM)         \
-    B("wasmtime", MODULE, UNKNOWN, 0, 0, NONE, FILE)                  \
-    B("wasmedge", MODULE, UNKNOWN, 0, 0, NONE, FILE)                  \
-    B("kata", MACHINE, 3, 0, 0, NONE, FILE)                           \
-    B("kubernetes", CLUSTER, UNKNOWN, 0, 0, NONE, FILE)               \
+#define BACKENDS(B)                                                         \
+    B("not-a-security-boundary", NOTHING, 0, 0, 0, NONE, FILE)              \
+    B("process", PROCESS, 1, AUTO, 0, NONE, FILE)                           \
+    B("oci", CONTAINER, 1, 0, FILE_OPS | BUILD_TEST, IMAGE, OCI)            \
+    B("podman", CONTAINER, 1, 0, 0, NONE, PODMAN)                           \
+    B("docker", CONTAINER, 1, 0, 0, NONE, DOCKER)                           \
+    B("containerd", CONTAINER, 1, 0, 0, NONE, CONTAINERD)                   \
+    B("gvisor", SENTRY, 2, ASSISTED | HUMAN_APPROVE, 0, NONE, GVISOR)       \
+    B("firecracker", MACHINE, 3, MANUAL_ONLY, UNTRUSTED, NONE, FIRECRACKER) \
+    B("qemu", MACHINE, 3, 0, 0, NONE, QEMU)                                 \
+    B("wasm", MODULE, UNKNOWN, 0, PURE_COMPUTE, MODULE, WASM)               \
+    B("wasmtime", MODULE, UNKNOWN, 0, 0, NONE, FILE)                        \
+    B("wasmedge", MODULE, UNKNOWN, 0, 0, NONE, FILE)                        \
+    B("kata", MACHINE, 3, 0, 0, NONE, FILE)                                 \
+    B("kubernetes", CLUSTER, UNKNOWN, 0, 0, NONE, FILE)                     \
     B("fake", NOTHING, UNKNOWN, 0, 0, NONE, FILE)
 
 #define ROW(name, kind, strength, tiers, risks, key, scope) \

@@ -38,6 +38,7 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_DOCKER] = "[backend.docker]",
         [TC_SCOPE_CONTAINERD] = "[backend.containerd]",
         [TC_SCOPE_QEMU] = "[backend.qemu]",
+        [TC_SCOPE_FIRECRACKER] = "[backend.firecracker]",
         [TC_SCOPE_WASM] = "[backend.wasm]",
         [TC_SCOPE_EGRESS] = "[egress]",
         [TC_SCOPE_TEST] = "[[test]]",

@@ -282,7 +282,10 @@ const struct tc_key tc_keys[] = {
              "memory of their guests and of their monitors. A call for which too little of it is "
              "free is refused; one machine alone always runs.",
      .example = "at_once = \"8GiB\""},
-    {TC_IN(QEMU), "snapshot", tc_set_bool, NONE, .type = "boolean", .fallback = "false",
+    {TC_IN(BACKENDS), "firecracker", tc_set_settings, NONE, .type = "table",
+     .text = "Of the backend firecracker.", .example = "[backend.firecracker]"},
+    {TC_IN(QEMU) | TC_IN(FIRECRACKER), "snapshot", tc_set_bool, NONE, .type = "boolean",
+     .fallback = "false",
      .text =
          "Whether a machine that has booted is kept in your state directory, some 70 MB, and later "
          "calls of the same image and limits start from a copy of it instead of booting. The "

@@ -58,14 +58,16 @@ struct talk {
     int shown_to;
     size_t window; /* bytes of input that the guest still takes */
     struct tc_console console;
-    bool hello;   /* it has greeted; then it gets its files, and: */
-    bool warming; /* before these a command runs whose only trace is what the kernel has read */
-    bool begun;   /* its call */
-    bool listens; /* the guest has not called yet; until then nothing is said */
+    bool hello;       /* it has greeted; then it gets its files, and: */
+    bool warming;     /* before these a command runs whose only trace is what the kernel has read */
+    bool begun;       /* its call */
+    bool listens;     /* the guest has not called yet; until then nothing is said */
+    bool net_listens; /* the same of the port for the tool's connections */
     bool port_ended, input_ended, asked_to_end;
     int64_t boot_until_us, heard_us;
     struct tc_outcome *outcome;
-    bool done, kept;
+    bool done;
+    bool tried, kept; /* to keep it; and it is */
 };
 
 static volatile sig_atomic_t asked; /* to end */
@@ -158,22 +160,10 @@ static void send_files(struct talk *t)
     }
 }
 
-/* What the guest has seen until now was the same in every machine of its kind. */
-static void keep(struct talk *t)
-{
-    if (t->options->keep <= 0)
-        return;
-    t->kept = tc_vm_keep(t->options, t->vm);
-    (void)close(t->options->keep);
-    (void)close(t->vm->control);
-}
-
 static void renew(struct talk *t)
 {
     struct timespec now;
     struct tc_renewal renewal;
-    if (!t->options->from)
-        return;
     if (getrandom(renewal.secret, sizeof(renewal.secret), 0) != sizeof(renewal.secret) ||
         clock_gettime(CLOCK_REALTIME, &now) < 0) {
         fail(t, TOOLCAGE_ESYSTEM, "boot", "guest", "", "there are no random numbers for the guest");
@@ -182,6 +172,35 @@ static void renew(struct talk *t)
     renewal.now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
     put(t, TC_FRAME_RENEW, &renewal, sizeof(renewal));
     explicit_bzero(&renewal, sizeof(renewal));
+}
+
+/* A guest whose monitor had it written has lost its call, or loses it now, and calls again. Then it
+ * is what each copy of it is. */
+static void await_again(struct talk *t)
+{
+    t->hello = false;
+    tc_frames_done(&t->frames);
+    t->frames = tc_frames_of(most, TC_FRAME_KINDS);
+    t->boot_until_us = tc_now_us() + t->options->boot_ms * 1000;
+    t->listens = dup3(t->vm->again, t->vm->port, O_CLOEXEC) >= 0;
+    t->port_ended = !t->listens;
+    (void)close(t->vm->again);
+    renew(t);
+}
+
+/* What the guest has seen until now was the same in every machine of its kind. False: it was asked
+ * for already, or is not. */
+static bool keep(struct talk *t)
+{
+    bool asked_for = t->options->keep > 0 && !t->tried;
+    if (!asked_for)
+        return false;
+    t->tried = true;
+    t->kept = t->options->driver->keep(t->options, t->vm);
+    (void)close(t->options->keep);
+    if (t->vm->control >= 0)
+        (void)close(t->vm->control);
+    return true;
 }
 
 static bool send_job(struct talk *t, const char *path, unsigned stdin_kind)
@@ -212,10 +231,12 @@ static void let_settle(void)
 
 static void get_ready(struct talk *t)
 {
-    if (t->options->warm)
+    if (t->options->warm && !t->tried)
         let_settle();
-    keep(t);
-    send_files(t);
+    if (keep(t) && t->vm->again >= 0)
+        await_again(t);
+    else
+        send_files(t);
 }
 
 static void fail_warm(struct talk *t, const struct tc_outcome *said)
@@ -261,7 +282,7 @@ static void take_hello(struct talk *t, const struct tc_frame *f)
         t->hello = true;
     if (!t->hello || t->done || t->begun)
         return;
-    if (t->options->warm && t->options->keep > 0)
+    if (t->options->warm && t->options->keep > 0 && !t->tried)
         t->warming = send_job(t, t->options->warm, TC_STDIN_NONE);
     else
         get_ready(t);
@@ -358,7 +379,7 @@ static void take_frames(struct talk *t)
 /* A monitor that has ended makes no call any more. */
 static void await_guest(struct talk *t)
 {
-    int later = t->listens && !t->port_ended ? tc_vm_accept(t->vm) : 0;
+    int later = t->listens && !t->port_ended ? tc_vm_accept(t->vm->port) : 0;
     if (later < 0)
         t->port_ended = true;
     else if (later == 0)
@@ -476,14 +497,31 @@ static void serve(struct talk *t, const struct pollfd *p, size_t count)
         break_off(t, fault);
 }
 
+/* Until the guest's relay has called, there are none. */
+static size_t ask_net(struct talk *t, struct pollfd *p)
+{
+    if (!t->net || !t->net_listens)
+        return t->net ? tc_strands_ask(&t->net->lines, p) : 0;
+    *p = (struct pollfd){.fd = t->vm->net, .events = POLLIN};
+    return 1;
+}
+
+static void answer_net(struct talk *t, const struct pollfd *p, size_t count)
+{
+    if (!t->net_listens)
+        serve(t, p, count);
+    else if (count && p->revents)
+        t->net_listens = tc_vm_accept(t->vm->net) != 0;
+}
+
 static void turn(struct talk *t)
 {
     struct pollfd p[WAITS + TC_STRANDS_WAITS];
     ask(t, p);
-    size_t lines = t->net ? tc_strands_ask(&t->net->lines, p + WAITS) : 0;
+    size_t lines = ask_net(t, p + WAITS);
     int n = poll(p, WAITS + lines, LOOK_MS);
     if (n > 0)
-        serve(t, p + WAITS, lines);
+        answer_net(t, p + WAITS, lines);
     if (n > 0 && !t->done)
         answer(t, p);
     look_at_clock(t);
@@ -519,6 +557,7 @@ void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc
                      .shown = TC_BUF_INIT,
                      .window = TC_INPUT_WINDOW,
                      .listens = vm->calls,
+                     .net_listens = vm->calls,
                      .boot_until_us = tc_now_us() + o->boot_ms * 1000,
                      .heard_us = tc_now_us(),
                      .outcome = ret};
@@ -528,7 +567,8 @@ void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc
     (void)sigaction(SIGTERM, &term, NULL);
     (void)sigaction(SIGPIPE, &ignore, NULL);
     (void)sigaction(SIGXFSZ, &ignore, NULL); /* a guest may say any size of a file */
-    renew(&t);
+    if (o->from)
+        renew(&t);
     while (!t.done)
         turn(&t);
     *ret_kept = t.kept;

@@ -2,8 +2,9 @@
  * Copyright The toolcage authors
  *
  * The machine as Firecracker has it: a processor, memory, a serial console, a read-only disk, and a
- * socket device by which the guest calls us. All of it stands in a file before the monitor starts,
- * so it is started without its HTTP interface, and nobody can ask it for anything later. */
+ * socket device by which the guest calls us, for its call and for the tool's connections. All of it
+ * stands in a file before the monitor starts, so it is started without its HTTP interface, and
+ * nobody can ask it for anything later; but for one that is to be kept, or goes on from a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,10 +27,10 @@ enum { GUEST_CID = 3 };
 
 /* The monitor connects a guest's stream for port N of the host to the socket with that name; to any
  * other there is none, and the guest is refused. */
-static int listen_for_guest(const struct tc_vm_options *o, int *ret_ours, int *ret_theirs)
+static int listen_at(const struct tc_vm_options *o, int number, struct tc_vm_port *ret)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int n = snprintf(at.sun_path, sizeof(at.sun_path), "%s_%d", o->socket, TC_GUEST_CALLS);
+    int n = snprintf(at.sun_path, sizeof(at.sun_path), "%s_%d", o->socket, number);
     if (n < 0 || (size_t)n >= sizeof(at.sun_path)) {
         errno = ENAMETOOLONG;
         return -1;
@@ -37,17 +38,26 @@ static int listen_for_guest(const struct tc_vm_options *o, int *ret_ours, int *r
     _autofd_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 1) < 0)
         return -1;
-    *ret_ours = TAKE_FD(fd);
-    *ret_theirs = -1;
+    *ret = (struct tc_vm_port){.ours = TAKE_FD(fd), .theirs = -1};
     return 0;
 }
 
-int tc_vm_accept(const struct tc_vm *vm)
+static int listen_for_guest(const struct tc_vm_options *o, struct tc_vm_port *ret)
 {
-    _autofd_ int fd = accept4(vm->port, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    return listen_at(o, TC_GUEST_CALLS, ret);
+}
+
+static int listen_for_net(const struct tc_vm_options *o, struct tc_vm_port *ret)
+{
+    return listen_at(o, TC_GUEST_NET_CALLS, ret);
+}
+
+int tc_vm_accept(int port)
+{
+    _autofd_ int fd = accept4(port, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0)
         return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED ? 1 : -1;
-    return dup3(fd, vm->port, O_CLOEXEC) < 0 ? -1 : 0;
+    return dup3(fd, port, O_CLOEXEC) < 0 ? -1 : 0;
 }
 
 /* ---- what it is told ------------------------------------------------------------------------ */
@@ -87,16 +97,25 @@ static void add_socket(const struct tc_vm_options *o, struct tc_buf *out)
     tc_buf_addc(out, '}');
 }
 
+/* Of what is kept only what the guest has touched is written, so that is counted from the start. */
+static void add_size(const struct tc_vm_options *o, struct tc_buf *out)
+{
+    tc_buf_addf(out, ",\"machine-config\":{\"vcpu_count\":%ld,\"mem_size_mib\":%ld%s}", o->cpus,
+                o->memory_mib, o->keep > 0 ? ",\"track_dirty_pages\":true" : "");
+}
+
 static int write_config(const struct tc_vm_options *o)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    if (o->from)
+        return tc_vm_image_state(o);
     tc_buf_addc(&out, '{');
     add_boot(o, &out);
     add_disk(o, &out);
     if (o->plan)
         add_socket(o, &out);
-    tc_buf_addf(&out, ",\"machine-config\":{\"vcpu_count\":%ld,\"mem_size_mib\":%ld}}", o->cpus,
-                o->memory_mib);
+    add_size(o, &out);
+    tc_buf_addc(&out, '}');
     if (out.failed) {
         errno = ENOMEM;
         return -1;
@@ -108,11 +127,23 @@ static int write_config(const struct tc_vm_options *o)
 static bool command(const struct tc_vm_options *o, const struct tc_vm_lines *lines,
                     struct tc_strv *v)
 {
+    bool asked = o->from || o->keep > 0;
+    bool fine = tc_strv_add(v, o->vmm);
+    if (asked)
+        fine = fine && tc_strv_add(v, "--api-sock") && tc_strv_add(v, o->api);
+    else
+        fine = fine && tc_strv_add(v, "--no-api");
     /* its own words stand on the guest's console, where faults are looked for */
-    return tc_strv_add(v, o->vmm) && tc_strv_add(v, "--no-api") && tc_strv_add(v, "--level") &&
-           tc_strv_add(v, "Error") && tc_strv_add(v, "--config-file") &&
-           tc_strv_take(v, tc_format("/proc/self/fd/%d", lines->config));
+    return fine && tc_strv_add(v, "--level") && tc_strv_add(v, "Error") &&
+           (o->from || (tc_strv_add(v, "--config-file") &&
+                        tc_strv_take(v, tc_format("/proc/self/fd/%d", lines->config))));
 }
 
-const struct tc_vm_driver tc_vm_firecracker = {
-    .name = "firecracker", .port = listen_for_guest, .config = write_config, .command = command};
+const struct tc_vm_driver tc_vm_firecracker = {.name = "firecracker",
+                                               .port = listen_for_guest,
+                                               .net = listen_for_net,
+                                               .config = write_config,
+                                               .serves = true,
+                                               .command = command,
+                                               .keep = tc_vm_ask_keep,
+                                               .go_on = tc_vm_ask_go_on};

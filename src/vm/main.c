@@ -19,6 +19,7 @@
 
 /* In the cage's own storage; nobody else is there. */
 #define SOCKET "/tmp/machine"
+#define API "/tmp/monitor"
 
 enum { TALK = 4, CANNOT = 125, ROWS = 200, STALL_MS = 20000 };
 
@@ -153,6 +154,30 @@ static void fail(struct tc_outcome *outcome, const struct tc_outcome_failure *fa
     outcome->failure.clause = -1;
 }
 
+/* NULL: it does not say why. */
+static void fail_file(struct tc_outcome *outcome, const char *why)
+{
+    fail(outcome, &(struct tc_outcome_failure){
+                      .code = TOOLCAGE_EBACKEND,
+                      .stage = strdup("boot"),
+                      .subject = strdup("guest"),
+                      .message = tc_format("the machine cannot go on from its file%s%s",
+                                           why ? ": " : "", why ? why : ""),
+                      .hint = strdup("call it again: that file is not used any more")});
+}
+
+static void serve(const struct tc_vm_options *options, const struct tc_vm *vm,
+                  struct tc_vm_files *files, struct tc_outcome *outcome, bool *ret_kept)
+{
+    _autofree_ char *why = NULL;
+    if (options->from && options->driver->go_on && !options->driver->go_on(options, vm, &why))
+        fail_file(outcome, why);
+    else if (options->plan)
+        tc_vm_call(options, vm, files, outcome, ret_kept);
+    else
+        tc_vm_try(options, vm, outcome);
+}
+
 static void run(struct tc_vm_options *options, struct tc_vm_files *files,
                 struct tc_outcome *outcome, bool *ret_kept)
 {
@@ -170,11 +195,12 @@ static void run(struct tc_vm_options *options, struct tc_vm_files *files,
     if (!options->fixed && !options->from)
         options->memory_mib += files->mib;
     if (tc_vm_start(options, &vm) == 0) {
-        if (options->plan)
-            tc_vm_call(options, &vm, files, outcome, ret_kept);
-        else
-            tc_vm_try(options, &vm, outcome);
+        serve(options, &vm, files, outcome, ret_kept);
         (void)kill(vm.pid, SIGKILL);
+        return;
+    }
+    if (options->from && errno == EBADMSG) {
+        fail_file(outcome, "it is cut, or another machine's");
         return;
     }
     fail(outcome, &(struct tc_outcome_failure){.code = TOOLCAGE_ESYSTEM,
@@ -187,6 +213,7 @@ static void run(struct tc_vm_options *options, struct tc_vm_files *files,
 int main(int argc, char **argv)
 {
     static struct tc_vm_options options = {.socket = SOCKET,
+                                           .api = API,
                                            .stall_ms = STALL_MS,
                                            .in = STDIN_FILENO,
                                            .out = STDOUT_FILENO,

@@ -96,11 +96,14 @@ static bool command(const struct tc_vm_options *o, const struct tc_vm_lines *lin
 }
 
 /* The guest finds it when it has booted, and what we write before that waits there. */
-static int connect_port(const struct tc_vm_options *o, int *ret_ours, int *ret_theirs)
+static int connect_port(const struct tc_vm_options *o, struct tc_vm_port *ret)
 {
     (void)o;
-    return tc_vm_line(ret_ours, ret_theirs);
+    return tc_vm_line(ret);
 }
 
-const struct tc_vm_driver tc_vm_qemu = {
-    .name = "qemu", .networks = true, .port = connect_port, .command = command};
+const struct tc_vm_driver tc_vm_qemu = {.name = "qemu",
+                                        .port = connect_port,
+                                        .net = connect_port,
+                                        .command = command,
+                                        .keep = tc_vm_keep};

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,52 +30,78 @@ static _Noreturn void become_monitor(char *const *argv, int console)
     _exit(127);
 }
 
-int tc_vm_line(int *ret_ours, int *ret_theirs)
+int tc_vm_line(struct tc_vm_port *ret)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
         return -1;
-    *ret_ours = pair[0];
-    *ret_theirs = pair[1];
+    *ret = (struct tc_vm_port){pair[0], pair[1]};
     return fcntl(pair[0], F_SETFD, FD_CLOEXEC);
 }
 
-/* The port for the tool's connections, where it has any. */
-static int make_net(const struct tc_vm_options *o, int *ret_ours, int *ret_theirs)
+/* The guest's ports, and the monitor's own. */
+static int make_ports(const struct tc_vm_options *o, struct tc_vm *vm, struct tc_vm_lines *lines)
 {
-    if (!o->net)
-        return 0;
-    errno = EOPNOTSUPP;
-    return !o->driver->networks || tc_vm_line(ret_ours, ret_theirs) < 0
-               ? -1
-               : fcntl(*ret_ours, F_SETFL, O_NONBLOCK);
+    struct tc_vm_port port = {-1, -1}, net = {-1, -1}, control = {-1, -1};
+    if (o->driver->port(o, &port) < 0 || (o->net && o->driver->net(o, &net) < 0) ||
+        (o->keep > 0 && !o->driver->serves && tc_vm_line(&control) < 0) ||
+        fcntl(port.ours, F_SETFL, O_NONBLOCK) < 0 ||
+        (o->net && fcntl(net.ours, F_SETFL, O_NONBLOCK) < 0))
+        return -1;
+    vm->port = port.ours;
+    vm->net = net.ours;
+    vm->control = control.ours;
+    vm->calls = port.theirs < 0;
+    lines->port = port.theirs;
+    lines->net = net.theirs;
+    lines->control = control.theirs;
+    return 0;
 }
 
+/* What it writes the machine to by itself, and the port at which the guest calls again then. */
+static int make_files(const struct tc_vm_options *o, struct tc_vm *vm)
+{
+    if (o->keep <= 0 || !o->driver->serves)
+        return 0;
+    vm->state = memfd_create("state", 0);
+    vm->memory = memfd_create("memory", 0);
+    vm->again = fcntl(vm->port, F_DUPFD_CLOEXEC, 0);
+    return vm->state < 0 || vm->memory < 0 || vm->again < 0 ? -1 : 0;
+}
+
+static int open_files(const struct tc_vm_options *o, struct tc_vm *vm, struct tc_vm_lines *lines)
+{
+    if (o->driver->config && (vm->told = o->driver->config(o)) < 0)
+        return -1;
+    lines->config = vm->told;
+    return o->from && !o->driver->config && (lines->from = open(o->from, O_RDONLY)) < 0 ? -1 : 0;
+}
+
+static void close_theirs(const struct tc_vm_lines *lines)
+{
+    const int theirs[] = {lines->port, lines->control, lines->net, lines->from};
+    for (size_t i = 0; i < TC_COUNT(theirs); i++)
+        if (theirs[i] >= 0)
+            (void)close(theirs[i]);
+}
+
+/* What is open where it fails goes with this process. */
 int tc_vm_start(const struct tc_vm_options *o, struct tc_vm *ret)
 {
     _autostrv_ struct tc_strv argv = {0};
-    _autofd_ int ours = -1, theirs = -1, asks = -1, answers = -1, from = -1, config = -1;
-    _autofd_ int net = -1, nets = -1;
+    struct tc_vm_lines lines = {-1, -1, -1, -1, -1};
     int tube[2];
-    if (o->driver->port(o, &ours, &theirs) < 0 || make_net(o, &net, &nets) < 0 ||
-        (o->keep > 0 && tc_vm_line(&asks, &answers) < 0) ||
-        (o->from && (from = open(o->from, O_RDONLY)) < 0) ||
-        (o->driver->config && (config = o->driver->config(o)) < 0) || pipe2(tube, O_CLOEXEC) < 0)
+    *ret = (struct tc_vm){
+        .control = -1, .net = -1, .again = -1, .told = -1, .state = -1, .memory = -1};
+    if (make_ports(o, ret, &lines) < 0 || make_files(o, ret) < 0 ||
+        open_files(o, ret, &lines) < 0 || pipe2(tube, O_CLOEXEC) < 0 ||
+        fcntl(tube[0], F_SETFL, O_NONBLOCK) < 0 || !o->driver->command(o, &lines, &argv))
         return -1;
-    _autofd_ int console = tube[0], say = tube[1];
-    const struct tc_vm_lines lines = {theirs, answers, from, config, nets};
-    if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0 || fcntl(console, F_SETFL, O_NONBLOCK) < 0 ||
-        !o->driver->command(o, &lines, &argv))
-        return -1;
+    ret->console = tube[0];
     ret->pid = fork();
     if (ret->pid == 0)
-        become_monitor(argv.items, say);
-    if (ret->pid < 0)
-        return -1;
-    ret->calls = theirs < 0;
-    ret->port = TAKE_FD(ours);
-    ret->console = TAKE_FD(console);
-    ret->control = TAKE_FD(asks);
-    ret->net = TAKE_FD(net);
-    return 0;
+        become_monitor(argv.items, tube[1]);
+    (void)close(tube[1]);
+    close_theirs(&lines);
+    return ret->pid < 0 ? -1 : 0;
 }

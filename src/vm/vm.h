@@ -24,6 +24,7 @@ struct tc_vm_options {
     bool kvm;                          /* by the processor; else by emulation */
     bool unfiltered;    /* the monitor has no filter of system calls of its own to raise */
     const char *socket; /* where the guest's calls come in, for monitors that connect them */
+    const char *api;    /* where a monitor is asked that is asked by a socket */
     const char *warm;   /* a plan of what runs before the machine is kept; NULL: nothing */
     const char *from;   /* a machine that stands ready, in a file; NULL: it boots */
     int keep;           /* where to write one once it does; 0: nowhere */
@@ -50,18 +51,33 @@ struct tc_vm_lines {
     int port, control, from, config, net;
 };
 
+/* The ends of a port; or ours alone, a listening socket that the guest calls, with `theirs` -1. */
+struct tc_vm_port {
+    int ours, theirs;
+};
+
+struct tc_vm;
+
 /* What one monitor has of its own. */
 struct tc_vm_driver {
     const char *name;
-    bool networks; /* it has a port for the tool's connections */
-    /* Both ends of the guest's port; or ours alone, a listening socket, with *ret_theirs -1. */
-    int (*port)(const struct tc_vm_options *options, int *ret_ours, int *ret_theirs);
+    /* The guest's port, and that for the tool's connections; -1 with errno. */
+    int (*port)(const struct tc_vm_options *options, struct tc_vm_port *ret);
+    int (*net)(const struct tc_vm_options *options, struct tc_vm_port *ret);
     /* The file that tells it what the machine is, to inherit; -1 with errno. NULL: its command
      * does. */
     int (*config)(const struct tc_vm_options *options);
+    /* It is asked by a socket of its own, and writes a machine to files in memory: with all that
+     * the guest has, and that guest calls again afterwards. Else its control is inherited. */
+    bool serves;
     /* False: out of memory. */
     bool (*command)(const struct tc_vm_options *options, const struct tc_vm_lines *lines,
                     struct tc_strv *ret);
+    /* Writes the machine as it stands, and has it go on. False: it is not whole. */
+    bool (*keep)(const struct tc_vm_options *options, const struct tc_vm *vm);
+    /* Has one go on from its file; *ret_why is owned, and may stay NULL. NULL: it does by itself.
+     */
+    bool (*go_on)(const struct tc_vm_options *options, const struct tc_vm *vm, char **ret_why);
 };
 extern const struct tc_vm_driver tc_vm_qemu, tc_vm_firecracker;
 
@@ -69,20 +85,32 @@ extern const struct tc_vm_driver tc_vm_qemu, tc_vm_firecracker;
 struct tc_vm {
     pid_t pid;
     int port, console;
-    int control; /* the monitor's own; -1: nobody asks it for anything */
-    int net;     /* our end of the port for the tool's connections; -1: it has none */
-    bool calls;  /* the port listens: the guest calls us when it has booted */
+    int control;       /* the monitor's own; -1: nobody asks it for anything */
+    int net;           /* our end of the port for the tool's connections; -1: it has none */
+    bool calls;        /* the ports listen: the guest calls us when it has booted */
+    int again;         /* the port that listens, once more: it calls again when it was kept; -1 */
+    int told;          /* what the monitor was told in a file; -1: nothing */
+    int state, memory; /* what it writes to when it is kept; -1: nothing */
 };
 int tc_vm_start(const struct tc_vm_options *options, struct tc_vm *ret);
 
 /* A pair of ends, of which ours is not inherited; -1 with errno. */
-int tc_vm_line(int *ret_ours, int *ret_theirs);
-/* Puts the guest's call in the place of the port that listened for it: nobody else can call. 0, 1:
+int tc_vm_line(struct tc_vm_port *ret);
+/* Puts a guest's call in the place of the port that listened for it: nobody else can call. 0, 1:
  * there is none yet, or -1 with errno. */
-int tc_vm_accept(const struct tc_vm *vm);
+int tc_vm_accept(int port);
 
-/* keep.c: writes the machine as it stands, and has it go on. False: it is not whole. */
+/* keep.c: as QEMU does it. */
 bool tc_vm_keep(const struct tc_vm_options *options, const struct tc_vm *vm);
+
+/* ask.c: as Firecracker does it. */
+bool tc_vm_ask_keep(const struct tc_vm_options *options, const struct tc_vm *vm);
+bool tc_vm_ask_go_on(const struct tc_vm_options *options, const struct tc_vm *vm, char **ret_why);
+/* image.c: a machine in one file, which is what is kept: its memory, then what else the monitor
+ * has of it, then how long that is. */
+bool tc_vm_image_write(const struct tc_vm_options *options, int state, int memory);
+/* What the monitor has of it, to inherit; -1 with errno. */
+int tc_vm_image_state(const struct tc_vm_options *options);
 
 /* Waits until a guest without a call has booted. Fills *ret (zeroed): an end without a fault, or a
  * failure that says what stood in the way. */

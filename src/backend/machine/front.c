@@ -536,10 +536,6 @@ static int lower_firecracker(const struct tc_grant *grant, struct tc_plan *ret,
     return lower(&firecracker, grant, ret, err);
 }
 
-/* Where the guest has no port for the tool's connections. */
-#define WITHOUT_NETWORK                                                          \
-    ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) | \
-      TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT))
 #define HAS                                                                     \
     (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(BYTES) | \
      TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY))
@@ -555,7 +551,7 @@ const struct tc_front tc_qemu_front = {
 const struct tc_front tc_firecracker_front = {
     .name = "firecracker",
     .summary = "the same by Firecracker, where the processor can",
-    .provides = WITHOUT_NETWORK,
+    .provides = ~(tc_clauses)0,
     .has = HAS,
     .lower = lower_firecracker,
 };

@@ -121,6 +121,8 @@ static const char *machine_and_more(const struct tc_cage *cage)
     return walls[by_processor(cage)][within(cage)];
 }
 
+#define WITHOUT_NETWORK "a virtual machine without a network device; its connections go "
+
 /* What the guest's engine holds, it holds in the guest. */
 static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
@@ -135,8 +137,10 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     case TC_CLAUSE_NET_NONE:
         return "a virtual machine without a network device";
     case TC_CLAUSE_NET_ALLOW:
-        return "a virtual machine without a network device; its connections go by a serial port to "
-               "the egress proxy outside";
+        return strcmp(cage->works->name, "qemu") == 0
+                   ? WITHOUT_NETWORK "by a serial port to the egress proxy outside"
+                   : WITHOUT_NETWORK "by a socket of the machine's (vsock) to the egress proxy "
+                                     "outside";
     case TC_CLAUSE_NET_INSPECT:
         return "the egress proxy, outside of the machine, reads each request, and ends TLS for it "
                "with an authority of the call's own, bounded to the names";

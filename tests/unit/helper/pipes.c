@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <toolcage/result.h>
 #include <unistd.h>
@@ -343,7 +344,98 @@ static void another_build_is_not_served(void **state)
     assert_int_equal(f.len, 0);
 }
 
+/* ---- a machine that was written to a file --------------------------------------------------- */
+
+static int calls[2][2]; /* what it may call by, and has called by */
+
+static bool renew(const struct tc_renewal *renewal)
+{
+    return renewal->now_us == 7;
+}
+
+static int call_again(void)
+{
+    static size_t next_call;
+    return next_call < TC_COUNT(calls) ? dup(calls[next_call++][1]) : -1;
+}
+
+static int set_up_calling(void **state)
+{
+    int pair[2];
+    (void)state;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return -1;
+    for (size_t i = 0; i < TC_COUNT(calls); i++)
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, calls[i]) < 0)
+            return -1;
+    peer.pid = fork();
+    if (peer.pid == 0) {
+        (void)close(pair[0]);
+        for (size_t i = 0; i < TC_COUNT(calls); i++)
+            (void)close(calls[i][0]);
+        tc_helper_serve_stream(
+            pair[1], pair[1],
+            &(struct tc_serve_place){.grants = "/", .renew = renew, .again = call_again});
+    }
+    (void)close(pair[1]);
+    for (size_t i = 0; i < TC_COUNT(calls); i++)
+        (void)close(calls[i][1]);
+    peer.to = pair[0];
+    peer.from = dup(pair[0]);
+    peer.frames = tc_frames_of(most, TC_FRAME_KINDS);
+    peer.text[0] = peer.text[1] = TC_BUF_INIT;
+    return peer.pid < 0;
+}
+
+/* What it has called by last. */
+static void take_call(size_t number)
+{
+    (void)close(peer.to);
+    (void)close(peer.from);
+    peer.to = calls[number][0];
+    peer.from = dup(peer.to);
+}
+
+static void say_renewal(void)
+{
+    const struct tc_renewal renewal = {.now_us = 7};
+    say(TC_FRAME_RENEW, &renewal, sizeof(renewal));
+}
+
+/* However often it is written before it is spoken to; it greets when it is told that it is a copy.
+ */
+static void cut_between_calls_it_calls_again(void **state)
+{
+    struct tc_outcome outcome;
+    (void)state;
+    hear_hello();
+    take_call(0);
+    struct pollfd p = {.fd = peer.from, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 300), 0);
+    take_call(1);
+    say_renewal();
+    hear_hello();
+    say_job("echo copied", TC_STDIN_NONE);
+    hear_all(&outcome);
+    assert_string_equal(peer.text[0].data, "copied\n");
+    tc_outcome_done(&outcome);
+    assert_int_equal(shutdown(peer.to, SHUT_WR), 0);
+}
+
+/* A call whose host is gone has none. */
+static void cut_in_a_call_it_ends(void **state)
+{
+    (void)state;
+    hear_hello();
+    say_renewal();
+    hear_hello();
+    say_job("sleep 60", TC_STDIN_NONE);
+    take_call(0);
+    ended();
+}
+
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+#define CALLING(fn) cmocka_unit_test_setup_teardown(fn, set_up_calling, tear_down)
 
 int main(void)
 {
@@ -360,6 +452,8 @@ int main(void)
         CASE(more_input_than_the_window_ends_it),
         CASE(half_a_frame_begins_nothing),
         CASE(another_build_is_not_served),
+        CALLING(cut_between_calls_it_calls_again),
+        CALLING(cut_in_a_call_it_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,6 +180,7 @@ static void router_chooses(void **state)
                 {"layers = [\"gvisor\", \"wasm\"]", "gvisor", false},
                 {"layers = [\"qemu\", \"process\"]", "qemu", false},
                 {"layers = [\"firecracker\", \"process\"]", "firecracker", false},
+                {"layers = [\"firecracker\", \"oci\"]", "firecracker", false},
                 {"layers = [\"qemu\", \"wasm\"]", "qemu", false},
                 {"layers = [\"qemu\", \"oci\", \"wasm\"]", "qemu", false},
                 {"layers = [\"firecracker\", \"oci\", \"wasm\"]", "firecracker", false},

@@ -341,7 +341,10 @@ static int drain_output(int listener, pid_t *ret)
 static void open_port(const struct tc_vm_options *options, int ret[2])
 {
     const struct tc_vm_driver *driver = how == HAS_PORT ? &tc_vm_qemu : &tc_vm_firecracker;
-    assert_int_equal(driver->port(options, &ret[0], &ret[1]), 0);
+    struct tc_vm_port made;
+    assert_int_equal(driver->port(options, &made), 0);
+    ret[0] = made.ours;
+    ret[1] = made.theirs;
     assert_int_equal(fcntl(ret[0], F_SETFL, O_NONBLOCK), 0);
 }
 

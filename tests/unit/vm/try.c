@@ -190,16 +190,30 @@ static void it_is_started_without_its_interface(void **state)
     }
 }
 
+static void what_is_kept_is_asked_by_a_socket(void **state)
+{
+    const struct tc_vm_options keeps = {.vmm = "/vmm", .api = "/a", .keep = 3},
+                               goes_on = {.vmm = "/vmm", .api = "/a", .from = "/f"};
+    _autostrv_ struct tc_strv first = {0}, later = {0};
+    const struct tc_vm_lines lines = {-1, -1, -1, 7, -1};
+    (void)state;
+    assert_true(tc_vm_firecracker.command(&keeps, &lines, &first));
+    assert_string_equal(value_of(&first, "--api-sock"), "/a");
+    assert_string_equal(value_of(&first, "--config-file"), "/proc/self/fd/7");
+    assert_true(tc_vm_firecracker.command(&goes_on, &lines, &later));
+    assert_string_equal(value_of(&later, "--api-sock"), "/a");
+    assert_string_equal(value_of(&later, "--config-file"), "");
+}
+
 /* It would be the end of another path. */
 static void a_socket_has_a_path_that_fits(void **state)
 {
     char longest[sizeof((struct sockaddr_un){0}.sun_path) + 1] = "";
-    int ours = -1, theirs = -1;
+    struct tc_vm_port port;
     (void)state;
     memset(longest, 'x', sizeof(longest) - 1);
     errno = 0;
-    assert_int_equal(
-        tc_vm_firecracker.port(&(struct tc_vm_options){.socket = longest}, &ours, &theirs), -1);
+    assert_int_equal(tc_vm_firecracker.port(&(struct tc_vm_options){.socket = longest}, &port), -1);
     assert_int_equal(errno, ENAMETOOLONG);
 }
 
@@ -213,6 +227,7 @@ int main(void)
         cmocka_unit_test(its_file_has_what_a_call_takes),
         cmocka_unit_test(what_only_boots_has_no_device),
         cmocka_unit_test(it_is_started_without_its_interface),
+        cmocka_unit_test(what_is_kept_is_asked_by_a_socket),
         cmocka_unit_test(a_socket_has_a_path_that_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
