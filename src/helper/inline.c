@@ -327,7 +327,8 @@ static bool take(struct tc_inline *s, const struct tc_frame *f)
  * in each copy of it: it calls again, and goes on as it was. The host knows, and speaks first. */
 static bool is_idle(const struct tc_inline *s)
 {
-    return !s->waits && s->job_fd < 0 && !s->returning && !s->carried.some && !s->frames.failed;
+    return !s->waits && s->job_fd < 0 && !s->returning && !s->carried.some && !s->frames.failed &&
+           !tc_frames_cut(&s->frames);
 }
 
 static void call_again(struct tc_inline *s)
