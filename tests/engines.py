@@ -62,14 +62,15 @@ def holds_overlay(place):
     return done.returncode == 0
 
 
-def command(name, place, overlay):
+def command(name, place, overlay, runtimes):
     """Without overlay the whole image is copied for each container."""
     if name == "containerd":
         return containerd(place)
     if name == "docker":
         program = shutil.which("dockerd", path=os.environ["PATH"] + ":/usr/sbin")
         options = ["--data-root", f"{place}/data", "--exec-root", f"{place}/exec", "--pidfile", f"{place}/pid", "-H", f"unix://{place}/socket",
-                   "--storage-driver", "overlay2" if overlay else "vfs", "--iptables=false", "--ip6tables=false", "--bridge=none"]
+                   "--storage-driver", "overlay2" if overlay else "vfs", "--iptables=false", "--ip6tables=false", "--bridge=none",
+                   *(f"--add-runtime={one}={path}" for one, path in runtimes.items())]
     else:
         program = shutil.which("podman")
         options = ["--root", f"{place}/data", "--runroot", f"{place}/run", "--tmpdir", f"{place}/tmp", "--cgroup-manager=cgroupfs",
@@ -166,15 +167,15 @@ def finish(process, place):
 
 
 @contextlib.contextmanager
-def started(name, user=None):
-    """The path of its socket. With a user: rootless, as that one."""
+def started(name, user=None, runtimes=None):
+    """The path of its socket. With a user: rootless, as that one. Runtimes beside its own, by name: docker's alone."""
     place = tempfile.mkdtemp(prefix=f"toolcage-{name}-", dir="/var/tmp")
     environment = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin", "HOME": place, "XDG_RUNTIME_DIR": place}
     os.chmod(place, 0o700)
     if user is not None:
         os.chown(place, user, user)
     try:
-        words = ["timeout", "--kill-after=10", str(LIFETIME), *command(name, place, user is None and os.geteuid() == 0 and holds_overlay(place))]
+        words = ["timeout", "--kill-after=10", str(LIFETIME), *command(name, place, user is None and os.geteuid() == 0 and holds_overlay(place), runtimes or {})]
     except Absent:
         shutil.rmtree(place)
         raise

@@ -20,6 +20,7 @@
     BACKEND(wasmedge)                \
     BACKEND(qemu)                    \
     BACKEND(firecracker)             \
+    BACKEND(kata)                    \
     BACKEND(fake)                    \
     BACKEND(unconfined)
 

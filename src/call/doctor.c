@@ -103,13 +103,15 @@ static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outc
 
 static void add_kata(struct tc_buf *buf, const struct tc_kvm *kvm)
 {
-    _autofree_ char *reason = NULL;
-    struct tc_probe row = {.backend = (char *)(uintptr_t) "kata", .whole = true, .works = false};
+    _autofree_ char *how = NULL, *reason = NULL;
+    struct tc_probe row = {.backend = (char *)(uintptr_t) "kata", .whole = true};
     const char *fix;
-    if (!tc_kata_tell(kvm, &reason, &fix))
+    if (!tc_kata_tell(kvm, &how, &reason, &fix))
         buf->failed = true;
-    if (!reason)
+    if (!how && !reason)
         return;
+    row.works = how != NULL;
+    row.mechanism = how;
     row.reason = reason;
     row.fix = (char *)(uintptr_t)fix;
     tc_buf_addc(buf, ',');

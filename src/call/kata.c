@@ -23,11 +23,11 @@ static const char *first(const char *const *places, size_t count, int mode)
     return NULL;
 }
 
-bool tc_kata_tell(const struct tc_kvm *kvm, char **ret_reason, const char **ret_fix)
+bool tc_kata_tell(const struct tc_kvm *kvm, char **ret_how, char **ret_reason, const char **ret_fix)
 {
     const char *shim = first(shims, TC_COUNT(shims), X_OK);
     const char *configuration = first(configurations, TC_COUNT(configurations), R_OK);
-    *ret_reason = NULL;
+    *ret_how = *ret_reason = NULL;
     *ret_fix = "backend = \"qemu\" gives each call a kernel of its own, too";
     if (!shim)
         return true;
@@ -39,10 +39,9 @@ bool tc_kata_tell(const struct tc_kvm *kvm, char **ret_reason, const char **ret_
                                 "boots no guest of ours: %s",
                                 shim, kvm->reason ? kvm->reason : "it was not tried");
     } else {
-        *ret_reason = tc_format("%s is here, configured by %s; but calls do not run in it: a cage "
-                                "is handed to a container as descriptors of mounts, which mean "
-                                "nothing to another kernel",
-                                shim, configuration);
+        *ret_how = tc_format("%s, configured by %s, for an engine that knows it; never run by "
+                             "toolcage's own tests",
+                             shim, configuration);
     }
-    return *ret_reason != NULL;
+    return *ret_how || *ret_reason;
 }

@@ -265,6 +265,43 @@ static int find_all(const struct monitor *m, struct tc_grant *grant,
     return r;
 }
 
+/* ---- of a container engine's runtime -------------------------------------------------------- */
+
+/* The machine is the runtime's; of ours there is only who speaks to it. */
+static bool is_contained(const char *backend)
+{
+    return strcmp(backend, "kata") == 0;
+}
+
+/* An engine comes to the root of an image by its path: only the store's, where no tool writes. */
+static int check_root(const struct tc_grant *grant, struct toolcage_error **err)
+{
+    _autofree_ char *store = NULL;
+    int r = grant->image ? find_store(&store, err) : 0;
+    if (r == 0 && store && !tc_path_within(store, grant->image))
+        r = fail(TOOLCAGE_EUNENFORCEABLE, "image",
+                 "toolcage image import DIRECTORY NAME, then image = \"NAME\"",
+                 "a container with a kernel of its own is shown its image by a path, and this "
+                 "directory is not in the store of images",
+                 err);
+    return r;
+}
+
+static int find_worker(struct tc_grant *grant, struct toolcage_error **err)
+{
+    _autofree_ char *worker = NULL;
+    int r = tc_launch_beside(WORKER, &worker, err);
+    return r < 0 || add(grant, "worker", worker) ? r : tc_fail_memory(err);
+}
+
+static int find_contained(struct tc_grant *grant, struct toolcage_error **err)
+{
+    int r = check_root(grant, err);
+    return r < 0 ? r : find_worker(grant, err);
+}
+
+/* ---- for calls ------------------------------------------------------------------------------ */
+
 int tc_machines_look(struct toolcage_engine *engine, const char *backend,
                      const struct tc_grant *grant, struct toolcage_error **err)
 {
@@ -272,6 +309,8 @@ int tc_machines_look(struct toolcage_engine *engine, const char *backend,
     struct tc_grant found = {.settings = grant->settings};
     char machine[TC_DIGEST_SIZE];
     const char *accel;
+    if (is_contained(backend))
+        return 0; /* its front looks for the engine */
     int r = check_speed(m, grant, err);
     if (r == 0)
         r = find_all(m, &found, machine, err);
@@ -289,6 +328,8 @@ int tc_machines_find(struct toolcage_engine *engine, const char *backend, struct
     const struct monitor *m = monitor_of(backend);
     char machine[TC_DIGEST_SIZE];
     const char *accel;
+    if (is_contained(backend))
+        return find_contained(grant, err);
     int r = check_speed(m, grant, err);
     if (r == 0)
         r = find_all(m, grant, machine, err);

@@ -32,6 +32,7 @@ enum { WORDS_MAX = 32, SAID_MAX = 16384, AFTERWARDS_MS = 5000, SWEEP_MAX = 100, 
 struct client {
     const struct tc_engine_config *config;
     int socket, spec;
+    const struct tc_engine_lines *lines;
     char address[32], spec_path[32];
 };
 
@@ -264,14 +265,15 @@ static bool tell_about(const struct client *c)
     return true;
 }
 
-bool tc_engine_live_by_client(int socket, const struct tc_engine_config *config)
+bool tc_engine_live_by_client(const struct tc_engine_lines *lines,
+                              const struct tc_engine_config *config)
 {
-    struct client c = {.config = config, .socket = socket};
+    struct client c = {.config = config, .socket = lines->engine, .lines = lines};
     _autofd_ int spec = tc_memfd("engine-spec", config->create, strlen(config->create));
     if (spec < 0)
         return false;
     c.spec = spec;
-    (void)snprintf(c.address, sizeof(c.address), "/proc/self/fd/%d", socket);
+    (void)snprintf(c.address, sizeof(c.address), "/proc/self/fd/%d", c.socket);
     (void)snprintf(c.spec_path, sizeof(c.spec_path), "/proc/self/fd/%d", spec);
     if (config->about && !tell_about(&c))
         return true;

@@ -5,10 +5,12 @@
 #ifndef TC_ENGINE_CLIENT_H
 #define TC_ENGINE_CLIENT_H
 
+#include "engine/attach.h"
 #include "engine/engine.h"
 
-/* As tc_engine_live() does it over HTTP. The socket is the engine's (O_PATH); it stays the
- * caller's. False when there was not even memory for it. */
-bool tc_engine_live_by_client(int socket, const struct tc_engine_config *config);
+/* As tc_engine_live() does it over HTTP. The lines stay the caller's. False when there was not even
+ * memory for it. */
+bool tc_engine_live_by_client(const struct tc_engine_lines *lines,
+                              const struct tc_engine_config *config);
 
 #endif

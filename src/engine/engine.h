@@ -23,7 +23,8 @@ enum { TC_ENGINE_CONTROL = 3 };
 #define TC_ENGINE_LABEL "toolcage.call"
 
 /* The first message: this, in a sealed memory file, the program for the image, and the engine's
- * socket (O_PATH). */
+ * socket (O_PATH); where the container is attached to, also a socket that is its standard input and
+ * output, and a pipe that is its standard error. */
 struct tc_engine_config {
     char *engine;     /* "podman", "docker" or "containerd" */
     char *repository; /* of the image, which is made where it is missing */
@@ -37,6 +38,7 @@ struct tc_engine_config {
     int64_t stale_s;     /* age from which a container of ours that does not run is removed */
     bool about;          /* tell who the engine is */
     bool sweep;          /* look for containers that are left */
+    bool attach;         /* its streams are ours */
 };
 void tc_engine_config_visit(struct tc_wire *w, struct tc_engine_config *config);
 void tc_engine_config_done(struct tc_engine_config *config);

@@ -24,6 +24,7 @@ struct life {
     struct tc_http *http;
     const struct tc_engine_config *config;
     int program;
+    const struct tc_engine_lines *lines;
     const char *doing; /* for messages */
     bool made;         /* there may be a container of our name */
 };
@@ -274,13 +275,30 @@ static bool tell_about(struct life *l)
     return good;
 }
 
-void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config, int program)
+/* Before it runs, so that nothing of what it says is lost. */
+static bool attach(struct life *l, int *ret)
 {
-    struct life l = {.http = http, .config = config, .program = program, .doing = ""};
-    if ((!config->about || tell_about(&l)) && create(&l) && start(&l)) {
+    const char *why = "";
+    if (!l->config->attach)
+        return true;
+    l->doing = "attaching to the container";
+    *ret = tc_engine_attach(l->lines, l->config->name, (int)l->config->patience_ms, &why);
+    return *ret >= 0 || fail(l, why);
+}
+
+void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config, int program,
+                    const struct tc_engine_lines *lines)
+{
+    struct life l = {
+        .http = http, .config = config, .program = program, .lines = lines, .doing = ""};
+    _autofd_ int streams = -1;
+    if ((!config->about || tell_about(&l)) && create(&l) && attach(&l, &streams) && start(&l)) {
         if (config->sweep)
             sweep(&l);
-        (void)wait_for_end(&l);
+        if (streams >= 0)
+            tc_engine_relay(streams, lines);
+        else
+            (void)wait_for_end(&l);
     }
     if (l.made)
         remove_container(&l);

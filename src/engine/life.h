@@ -5,11 +5,13 @@
 #ifndef TC_ENGINE_LIFE_H
 #define TC_ENGINE_LIFE_H
 
+#include "engine/attach.h"
 #include "engine/engine.h"
 #include "engine/http.h"
 
 /* Takes nothing. What comes of it is said on TC_ENGINE_CONTROL; nothing else of it matters. */
-void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config, int program);
+void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config, int program,
+                    const struct tc_engine_lines *lines);
 /* words.c: whatever an engine wrote, as one line of at most that many bytes. */
 void tc_engine_words(char to[TC_ENGINE_TEXT_MAX], const char *from);
 /* To the helper: a message of this kind, with such a line. */

@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "engine/attach.h"
 #include "engine/client.h"
 #include "engine/life.h"
 
-enum { CONFIG, IMAGE, ENGINE, HANDED }; /* what comes with the first message */
+/* What comes with the first message; the last two where the container is attached to. */
+enum { CONFIG, IMAGE, ENGINE, PORT, CONSOLE, HANDED };
 
 static char *read_whole(int fd, size_t *ret_len)
 {
@@ -54,11 +56,12 @@ static bool read_config(int fd, struct tc_engine_config *config)
 
 static bool live(const int *fds, const struct tc_engine_config *config)
 {
+    const struct tc_engine_lines lines = {fds[ENGINE], fds[PORT], fds[CONSOLE]};
     if (config->client[0])
-        return tc_engine_live_by_client(fds[ENGINE], config);
+        return tc_engine_live_by_client(&lines, config);
     struct tc_http *http = tc_http_new(fds[ENGINE], TC_ENGINE_CONTROL);
     if (http)
-        tc_engine_live(http, config, fds[IMAGE]);
+        tc_engine_live(http, config, fds[IMAGE], &lines);
     tc_http_free(http);
     return http != NULL;
 }
@@ -66,7 +69,7 @@ static bool live(const int *fds, const struct tc_engine_config *config)
 int main(void)
 {
     struct tc_engine_config config = {0};
-    int fds[HANDED];
+    int fds[HANDED] = {-1, -1, -1, -1, -1};
     size_t count = 0;
     char word;
     (void)signal(SIGPIPE, SIG_IGN);
@@ -75,7 +78,8 @@ int main(void)
         return 2;
     }
     ssize_t n = tc_recv(TC_ENGINE_CONTROL, &word, 1, fds, HANDED, &count, NULL, NULL, true);
-    if (n != 1 || count != HANDED || !read_config(fds[CONFIG], &config)) {
+    if (n != 1 || (count != PORT && count != HANDED) || !read_config(fds[CONFIG], &config) ||
+        config.attach != (count == HANDED)) {
         tc_engine_config_done(&config);
         return 2;
     }

@@ -32,6 +32,9 @@ enum { TC_GUEST_CALLS = 1024, TC_GUEST_NET_CALLS };
 /* In memory: the granted trees, each by its number, and whom they belong to. */
 #define TC_GUEST_GRANTS "/run/grants"
 #define TC_GUEST_ID 60000
+/* Its name as the first program of a container, around which a runtime has put a machine; then
+ * IMAGE is the directory where the container has the parts of the root. */
+#define TC_GUEST_CONTAINED "/.toolcage/engine-init"
 /* Before a last word on the console, from which on there is nothing more to expect. */
 #define TC_GUEST_LAST_WORD "toolcage-guest: "
 /* Its argument where there is no call and it shall only say, by a last word, that it runs. */

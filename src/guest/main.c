@@ -3,7 +3,7 @@
  *
  * The program toolcage-guest, the first of a virtual machine: it loads what the kernel lacks, makes
  * the image the root, and starts the engine of every other call behind the machine's serial port,
- * or behind a socket by which it calls the host.
+ * or behind a socket by which it calls the host. In a container of an engine's: contained.c.
  * Nothing of the host's is in here; when the engine ends, so does the machine. */
 #include <dirent.h>
 #include <errno.h>
@@ -26,6 +26,7 @@
 #include "backend/oci/inner.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "guest/contained.h"
 #include "guest/guest.h"
 #include "guest/host.h"
 #include "guest/relay.h"
@@ -285,6 +286,8 @@ int main(int argc, char **argv)
         tc_inner_main(argc, argv); /* the first program of a container in here */
     if (argc > 0 && strcmp(argv[0], &TC_GUEST_RELAY[1]) == 0)
         tc_guest_relay();
+    if (argc > 0 && getpid() == 1 && strcmp(argv[0], TC_GUEST_CONTAINED) == 0)
+        tc_guest_contained(argc, argv);
     if (getpid() != 1) {
         (void)fprintf(stderr, TC_GUEST_LAST_WORD "the first program of a virtual machine, and "
                                                  "nothing to start by hand\n");

@@ -31,7 +31,7 @@ enum { UNKNOWN = TC_STRENGTH_UNKNOWN };
     B("wasm", MODULE, UNKNOWN, 0, PURE_COMPUTE, MODULE, WASM)               \
     B("wasmtime", MODULE, UNKNOWN, 0, 0, NONE, FILE)                        \
     B("wasmedge", MODULE, UNKNOWN, 0, 0, NONE, FILE)                        \
-    B("kata", MACHINE, 3, 0, 0, NONE, FILE)                                 \
+    B("kata", MACHINE, 3, 0, 0, NONE, KATA)                                 \
     B("kubernetes", CLUSTER, UNKNOWN, 0, 0, NONE, FILE)                     \
     B("fake", NOTHING, UNKNOWN, 0, 0, NONE, FILE)
 
@@ -70,6 +70,7 @@ static const char *const layers_of[][LAYERS + 1] = {
     {"firecracker", "wasm"},
     {"firecracker", "process", "wasm"},
     {"firecracker", "oci", "wasm"},
+    {"kata", "process"},
     {"process", "wasm"},
     {"process", "wasmedge"},
 };

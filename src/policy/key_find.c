@@ -39,6 +39,7 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_CONTAINERD] = "[backend.containerd]",
         [TC_SCOPE_QEMU] = "[backend.qemu]",
         [TC_SCOPE_FIRECRACKER] = "[backend.firecracker]",
+        [TC_SCOPE_KATA] = "[backend.kata]",
         [TC_SCOPE_WASM] = "[backend.wasm]",
         [TC_SCOPE_EGRESS] = "[egress]",
         [TC_SCOPE_TEST] = "[[test]]",

@@ -15,6 +15,11 @@ const char *const tc_words_by[] = {"group", "any", NULL};
 const char *const tc_words_without[] = {"proc.own",  "proc.survivors", "tmp.private", "fs.stat",
                                         "fs.denied", "fs.steering",    "limit.pids",  NULL};
 const char *const tc_words_runtime[] = {"crun", "runc", NULL};
+/* Runtimes that put a kernel of its own around each container, by the names under which engines
+ * know them; nothing else may get what the guest's engine needs. */
+const char *const tc_words_kata[] = {"kata",     "kata-qemu",       "kata-fc",
+                                     "kata-clh", "kata-dragonball", NULL};
+const char *const tc_words_kata_engine[] = {"docker", NULL};
 const char *const tc_words_names[] = {"here", "upstream", NULL};
 const char *const tc_words_platform[] = {"ptrace", "systrap", "kvm", NULL};
 const char *const tc_words_verdict[] = {"allowed", "denied", NULL};

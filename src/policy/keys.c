@@ -257,10 +257,12 @@ const struct tc_key tc_keys[] = {
      .example = "socket = \"/run/user/1000/docker.sock\""},
     {TC_IN(DOCKER) | TC_IN(CONTAINERD), "runtime", tc_set_word, NONE, .choices = tc_words_runtime,
      .type = "word", .fallback = "the engine's own",
-     .text = "The runtime with which the engine makes the container, by the name that the engine "
-             "has for it. runsc and kata are not supported: the cage is passed by descriptors, "
-             "which a kernel of their own cannot take. Podman's runtime is chosen when its "
-             "service is started: podman --runtime runc system service.",
+     .text =
+         "The runtime with which the engine makes the container, by the name that the engine "
+         "has for it. Not one with a kernel of its own, which cannot take a cage that is passed "
+         "by descriptors: Kata is backend = \"kata\", runsc is backend = \"gvisor\". Podman's "
+         "runtime is chosen when its "
+         "service is started: podman --runtime runc system service.",
      .example = "runtime = \"runc\""},
     {TC_IN(BACKENDS), "containerd", tc_set_settings, NONE, .type = "table",
      .text = "Settings of the backend containerd.", .example = "[backend.containerd]"},
@@ -269,6 +271,23 @@ const struct tc_key tc_keys[] = {
      .text = "Where containerd listens. Who may use its socket is root. Environment variables are "
              "ignored.",
      .example = "socket = \"/run/k3s/containerd/containerd.sock\""},
+    {TC_IN(BACKENDS), "kata", tc_set_settings, NONE, .type = "table",
+     .text = "Of the backend kata.", .example = "[backend.kata]"},
+    {TC_IN(KATA), "engine", tc_set_word, NONE, .choices = tc_words_kata_engine, .type = "word",
+     .fallback = "docker",
+     .text = "Which container engine has Kata Containers as a runtime, and is asked for the "
+             "container of a call.",
+     .example = "engine = \"docker\""},
+    {TC_IN(KATA), "runtime", tc_set_word, NONE, .choices = tc_words_kata, .type = "word",
+     .fallback = "kata",
+     .text = "The name by which that engine knows it. What that name means is the engine's to say; "
+             "a container that turns out to be run by the host's kernel is refused.",
+     .example = "runtime = \"kata-qemu\""},
+    {TC_IN(KATA), "socket", tc_set_socket, NONE, .type = "path",
+     .fallback = "/run/docker.sock",
+     .text = "Where that engine listens. Who may use its socket is root. Environment variables are "
+             "ignored.",
+     .example = "socket = \"/run/docker.sock\""},
     {TC_IN(BACKENDS), "qemu", tc_set_settings, NONE, .type = "table",
      .text = "Of the backend qemu.", .example = "[backend.qemu]"},
     {TC_IN(QEMU), "emulation", tc_set_bool, NONE, .type = "boolean", .fallback = "false",

@@ -86,6 +86,7 @@ enum tc_scope {
     TC_SCOPE_CONTAINERD,
     TC_SCOPE_QEMU,
     TC_SCOPE_FIRECRACKER,
+    TC_SCOPE_KATA,
     TC_SCOPE_WASM,
     TC_SCOPE_EGRESS,
     TC_SCOPE_TEST,
@@ -134,17 +135,20 @@ void tc_key_range(const struct tc_key *key, char *out, size_t size);
 /* NULL-terminated lists of words (key_words.c). */
 extern const char *const tc_words_profile[];
 extern const char *const tc_words_tier[],
-    *const tc_words_risk[], *const tc_words_backend[],
-                                *const tc_words_denials[],
-                                    *const tc_words_mode[],
-                                        *const tc_words_commit[],
-                                            *const tc_words_over[],
-                                                *const tc_words_by[],
-                                                    *const tc_words_type[],
-                                                        *const tc_words_without[],
-                                                            *const tc_words_runtime[],
-                                                                *const tc_words_platform[],
-                                                                    *const tc_words_names[],
-                                                                        *const tc_words_verdict[];
+    *const tc_words_risk[],
+        *const tc_words_backend[],
+            *const tc_words_denials[],
+                *const tc_words_mode[],
+                    *const tc_words_commit[],
+                        *const tc_words_over[],
+                            *const tc_words_by[],
+                                *const tc_words_type[],
+                                    *const tc_words_without[],
+                                        *const tc_words_runtime[],
+                                            *const tc_words_kata[],
+                                                *const tc_words_kata_engine[],
+                                                    *const tc_words_platform[],
+                                                        *const tc_words_names[],
+                                                            *const tc_words_verdict[];
 
 #endif

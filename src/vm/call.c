@@ -120,7 +120,7 @@ static void fail_ended(struct talk *t)
         tc_format("%s%s%s", how, words && *words ? "; its last words: " : "", words ? words : "");
     fail(t, TOOLCAGE_EBACKEND, t->hello ? "machine" : "boot", "guest",
          t->hello ? "a tool may have ended its machine; more memory may help"
-                  : "toolcage image build guest makes kernel and first program anew",
+                  : t->options->driver->remedy,
          message ? message : how);
 }
 
@@ -477,8 +477,7 @@ static void look_at_clock(struct talk *t)
 {
     int64_t now = tc_now_us();
     if (!t->hello && now > t->boot_until_us && now > t->boot_until_us + tc_waited_us(t->vm->pid))
-        fail(t, TOOLCAGE_EBACKEND, "boot", "guest",
-             "toolcage image build guest makes kernel and first program anew",
+        fail(t, TOOLCAGE_EBACKEND, "boot", "guest", t->options->driver->remedy,
              "the guest did not start in time");
     else if (tc_frames_cut(&t->frames) && t->told == t->shown.len &&
              now > t->heard_us + t->options->stall_ms * 1000)

@@ -140,6 +140,7 @@ static bool command(const struct tc_vm_options *o, const struct tc_vm_lines *lin
 }
 
 const struct tc_vm_driver tc_vm_firecracker = {.name = "firecracker",
+                                               .remedy = TC_VM_REMEDY,
                                                .port = listen_for_guest,
                                                .net = listen_for_net,
                                                .config = write_config,

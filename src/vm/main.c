@@ -58,13 +58,24 @@ static bool take_limit(struct tc_vm_options *o, const char *name, const char *va
     return o->beside;
 }
 
+/* The lines of a machine of others come the same way. */
+static bool take_lines(struct tc_vm_options *o)
+{
+    char byte;
+    size_t count = 0;
+    ssize_t n =
+        tc_recv(TALK, &byte, sizeof(byte), o->given, TC_COUNT(o->given), &count, NULL, NULL, true);
+    return n == 1 && count == TC_COUNT(o->given);
+}
+
 static bool take_driver(struct tc_vm_options *o, const char *name)
 {
-    static const struct tc_vm_driver *const drivers[] = {&tc_vm_qemu, &tc_vm_firecracker};
+    static const struct tc_vm_driver *const drivers[] = {&tc_vm_qemu, &tc_vm_firecracker,
+                                                         &tc_vm_kata};
     for (size_t i = 0; i < TC_COUNT(drivers); i++)
         if (strcmp(name, drivers[i]->name) == 0)
             o->driver = drivers[i];
-    return o->driver;
+    return o->driver && (!o->driver->given || take_lines(o));
 }
 
 static bool take_option(struct tc_vm_options *o, const char *name, const char *value)
@@ -108,8 +119,10 @@ static bool take_options(int argc, char **argv, struct tc_vm_options *o)
     for (int i = 1; i < argc; i += 2)
         if (i + 1 >= argc || !take_option(o, argv[i], argv[i + 1]))
             return false;
-    return o->driver && o->vmm && o->kernel && o->initrd && (o->plan || !o->disk) &&
-           o->memory_mib && o->cpus && o->boot_ms;
+    bool whole =
+        o->driver && (o->driver->given ? o->plan && !o->disk
+                                       : o->vmm && o->kernel && o->initrd && (o->plan || !o->disk));
+    return whole && o->memory_mib && o->cpus && o->boot_ms;
 }
 
 /* What fits into a socket that nobody reads before we have ended; rows that do not are counted. */
@@ -196,7 +209,8 @@ static void run(struct tc_vm_options *options, struct tc_vm_files *files,
         options->memory_mib += files->mib;
     if (tc_vm_start(options, &vm) == 0) {
         serve(options, &vm, files, outcome, ret_kept);
-        (void)kill(vm.pid, SIGKILL);
+        if (vm.pid > 0)
+            (void)kill(vm.pid, SIGKILL);
         return;
     }
     if (options->from && errno == EBADMSG) {

@@ -103,6 +103,7 @@ static int connect_port(const struct tc_vm_options *o, struct tc_vm_port *ret)
 }
 
 const struct tc_vm_driver tc_vm_qemu = {.name = "qemu",
+                                        .remedy = TC_VM_REMEDY,
                                         .port = connect_port,
                                         .net = connect_port,
                                         .command = command,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The program toolcage-vm: starts the machine monitor, takes one call to the engine in the guest
- * and brings back what it says. It runs inside a process cage, with the monitor, and believes
- * nothing of what comes out of the machine. */
+ * The program toolcage-vm: starts the machine monitor, or is handed the lines to a machine of
+ * others, takes one call to the engine in the guest and brings back what it says. It runs inside a
+ * process cage, with the monitor, and believes nothing of what comes out of the machine. */
 #ifndef TC_VM_VM_H
 #define TC_VM_VM_H
 
@@ -42,6 +42,7 @@ struct tc_vm_options {
     const char *authority;  /* a bundle that ends with the proxy's own; NULL: there is none */
     long boot_ms, stall_ms; /* for the first word, and from half a frame to the other half */
     int in, out, err;       /* the call's streams */
+    int given[2];           /* port and console of a machine that others start */
 };
 
 /* What the monitor inherits: its end of the guest's serial port and of its own control, a machine
@@ -61,6 +62,8 @@ struct tc_vm;
 /* What one monitor has of its own. */
 struct tc_vm_driver {
     const char *name;
+    bool given;         /* the machine is started by others: it has none of what follows */
+    const char *remedy; /* of a guest that does not boot */
     /* The guest's port, and that for the tool's connections; -1 with errno. */
     int (*port)(const struct tc_vm_options *options, struct tc_vm_port *ret);
     int (*net)(const struct tc_vm_options *options, struct tc_vm_port *ret);
@@ -79,9 +82,13 @@ struct tc_vm_driver {
      */
     bool (*go_on)(const struct tc_vm_options *options, const struct tc_vm *vm, char **ret_why);
 };
-extern const struct tc_vm_driver tc_vm_qemu, tc_vm_firecracker;
+extern const struct tc_vm_driver tc_vm_qemu, tc_vm_firecracker, tc_vm_kata;
 
-/* Its process, our end of the guest's port, and what comes on the console; -1 with errno. */
+/* Of a guest that we have made ourselves. */
+#define TC_VM_REMEDY "toolcage image build guest makes kernel and first program anew"
+
+/* Its process (0: it is not ours), our end of the guest's port, and what comes on the console; -1
+ * with errno. */
 struct tc_vm {
     pid_t pid;
     int port, console;

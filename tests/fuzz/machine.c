@@ -107,6 +107,7 @@ static void call(const uint8_t *said, size_t size, size_t console_size, size_t p
     speak(port, said + console_size, size - console_size, piece);
     bool kept = false;
     const struct tc_vm_options options = {.plan = path,
+                                          .driver = &tc_vm_qemu,
                                           .boot_ms = PATIENCE_MS,
                                           .stall_ms = PATIENCE_MS,
                                           .in = in,

@@ -13,6 +13,7 @@
 #include <toolcage/result.h>
 #include <unistd.h>
 
+#include "backend/machine/parts.h"
 #include "backend/machine/room.h"
 #include "base/fd.h"
 #include "base/frame.h"
@@ -33,11 +34,22 @@ struct machine {
     char *limit;
     bool killed; /* by us */
     bool whole;  /* what the tool changed has come back */
+    void *more;  /* of the backend whose machine it is */
 };
 
 static struct machine *own(const struct tc_cage *cage)
 {
     return TC_PRIV(cage)->own;
+}
+
+void **tc_machine_more(const struct tc_cage *cage)
+{
+    return cage->priv && own(cage) ? &own(cage)->more : NULL;
+}
+
+bool tc_machine_killed(const struct tc_cage *cage)
+{
+    return own(cage)->killed;
 }
 
 /* ---- what holds what ------------------------------------------------------------------------ */
@@ -124,7 +136,7 @@ static const char *machine_and_more(const struct tc_cage *cage)
 #define WITHOUT_NETWORK "a virtual machine without a network device; its connections go "
 
 /* What the guest's engine holds, it holds in the guest. */
-static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
+const char *tc_machine_mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     switch ((int)clause) {
@@ -169,9 +181,8 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     }
 }
 
-static int make(struct tc_cage *cage)
+int tc_machine_make(struct tc_cage *cage, const struct tc_local_form *form)
 {
-    static const struct tc_local_form form = {.mechanism = mechanism, .around = true};
     struct machine *m = calloc(1, sizeof(*m));
     if (!m)
         return tc_cage_fail_memory(cage, "machine");
@@ -180,7 +191,7 @@ static int make(struct tc_cage *cage)
         free(m);
         return -1;
     }
-    int rc = tc_local_lease(cage, &form);
+    int rc = tc_local_lease(cage, form);
     if (cage->priv) {
         TC_PRIV(cage)->own = m;
         return rc;
@@ -188,6 +199,12 @@ static int make(struct tc_cage *cage)
     tc_machine_room_give(m->room);
     free(m);
     return rc;
+}
+
+static int make(struct tc_cage *cage)
+{
+    static const struct tc_local_form form = {.mechanism = tc_machine_mechanism, .around = true};
+    return tc_machine_make(cage, &form);
 }
 
 /* Where no file can be made, the machine is not kept; that is no fault of the call's. */
@@ -201,7 +218,7 @@ static void hand_file(struct tc_cage *cage)
     (void)tc_send(m->talk, "", 1, &m->keep, m->keep >= 0 ? 1 : 0);
 }
 
-static int start(struct tc_cage *cage)
+int tc_machine_start(struct tc_cage *cage, const int *lines, size_t count)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     int pair[2];
@@ -212,10 +229,17 @@ static int start(struct tc_cage *cage)
                             -1, "cannot make the machine's socket");
     _autofd_ int theirs = pair[1];
     own(cage)->talk = pair[0];
+    if (count)
+        (void)tc_send(pair[0], "", 1, lines, count);
     hand_file(cage);
     p->box.talks = true;
     p->box.talk = theirs;
     return tc_process_run(cage);
+}
+
+static int start(struct tc_cage *cage)
+{
+    return tc_machine_start(cage, NULL, 0);
 }
 
 /* ---- what the guest said -------------------------------------------------------------------- */
@@ -307,7 +331,7 @@ static void settle_file(struct tc_cage *cage)
 }
 
 /* Of a monitor that was ended nothing is expected. */
-static const char *usage(struct tc_cage *cage)
+const char *tc_machine_usage(struct tc_cage *cage)
 {
     struct tc_outcome *o = cage->outcome;
     const char *limit = tc_local_usage(cage);
@@ -325,19 +349,19 @@ static const char *usage(struct tc_cage *cage)
     return limit;
 }
 
-static void ask_to_end(struct tc_cage *cage, bool kill)
+void tc_machine_signal(struct tc_cage *cage, bool kill)
 {
     own(cage)->killed |= kill;
     tc_local_signal(cage, kill);
 }
 
 /* Half of what a tool changed would be worse than nothing. */
-static int collect(struct tc_cage *cage, bool commit)
+int tc_machine_collect(struct tc_cage *cage, bool commit)
 {
     return own(cage)->whole ? tc_process_collect(cage, commit) : -1;
 }
 
-static bool destroy(struct tc_cage *cage, enum tc_pace pace)
+bool tc_machine_destroy(struct tc_cage *cage, enum tc_pace pace)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct machine *m = p ? p->own : NULL;
@@ -356,11 +380,12 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 }
 
 /* Monitors differ in toolcage-vm alone. */
-#define WORKS(backend)                                                                            \
-    {                                                                                             \
-        .name = (backend), .make = make, .prepare = tc_process_prepare, .start = start,           \
-        .event = tc_process_event, .signal = ask_to_end, .reap = tc_process_reap, .usage = usage, \
-        .collect = collect, .cancel_collect = tc_process_cancel_collect, .destroy = destroy,      \
+#define WORKS(backend)                                                                   \
+    {                                                                                    \
+        .name = (backend), .make = make, .prepare = tc_process_prepare, .start = start,  \
+        .event = tc_process_event, .signal = tc_machine_signal, .reap = tc_process_reap, \
+        .usage = tc_machine_usage, .collect = tc_machine_collect,                        \
+        .cancel_collect = tc_process_cancel_collect, .destroy = tc_machine_destroy,      \
     }
 
 const struct tc_works tc_qemu_works = WORKS("qemu");

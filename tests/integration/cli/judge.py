@@ -141,8 +141,8 @@ def explain(place):
 
 def explained_end(place):
     """An access that the policy grants and that nothing here enforces is refused: in words, in JSON, by the exit code, and by the call."""
-    for name, text, reason in (("a backend that is not there", 'backend = "kata"', "this version has no such backend"),
-                               ("each of several", 'backend = "kata"\nfallback = ["kubernetes"]', "kata: this version has no such backend; kubernetes:"),
+    for name, text, reason in (("a backend that is not there", 'backend = "kubernetes"', "this version has no such backend"),
+                               ("each of several", 'backend = "kubernetes"\nfallback = ["wasmtime"]', "kubernetes: this version has no such backend; wasmtime:"),
                                ("layers", 'layers = ["oci", "process"]', "no backend of this version runs these inside one another")):
         path = place.write("end.toml", f'[tool.t]\ncommand = ["true"]\nfilesystem.readable = ["/srv"]\n{text}\n')
         use = ["explain", "--policy", path, "--tool", "t"]
@@ -153,7 +153,7 @@ def explained_end(place):
         check(answer.code == 1 and here["held"] is False and reason in here["reason"], f"explain --json: {name}", answer)
         check(place.run("call", "--policy", path, "t").code in (125, 126), f"{name}: the call is refused, too")
         expect(place, f"explain: {name}: denied is denied", [*use, "--read", "/data"], 1, "denied: ", stream="out")
-    path = place.write("end.toml", '[tool.t]\ncommand = ["true"]\nbackend = "kata"\nfallback = ["process"]\nfilesystem.readable = ["/srv"]\n')
+    path = place.write("end.toml", '[tool.t]\ncommand = ["true"]\nbackend = "kubernetes"\nfallback = ["process"]\nfilesystem.readable = ["/srv"]\n')
     answer = place.run("explain", "--policy", path, "--tool", "t", "--json", "--read", "/srv/x")
     check(answer.code == 0 and json.loads(answer.out)["here"] == {"held": True, "backend": "process", "reason": ""}, "explain: the one of several that holds it", answer)
 

@@ -13,10 +13,10 @@ def absent(s):
 
 
 def refused(s):
-    answer = s.call("/bin/true", more='backend = "firecracker"\nfallback = ["wasm", "kata"]')
+    answer = s.call("/bin/true", more='backend = "firecracker"\nfallback = ["wasm", "kubernetes"]')
     said = (answer.error or {}).get("message", "")
     check(answer.code == 126 and answer.status == "denied" and answer.error["subject"] == "fallback"
-          and all(name in said for name in ("firecracker (", "wasm (", "kata (")), "a refusal says why of each", answer)
+          and all(name in said for name in ("firecracker (", "wasm (", "kubernetes (")), "a refusal says why of each", answer)
 
 
 def by_the_grant(s):

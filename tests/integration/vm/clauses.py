@@ -1,35 +1,39 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""The conformance cases in a machine, for layers = ["qemu", "process"] or ["qemu", "oci"]: those that are seen from inside, and those of files, each in
+"""The conformance cases in a machine, for layers = ["qemu", "process"], ["qemu", "oci"] or ["kata", "process"] (by a stand-in): those that are seen from inside, and those of files, each in
 a copy of its own of the stage's tree. One boot for all that share a grant, so that a limit which ends a call has its own script
 (ends.py).
 
-usage: clauses.py TOOLCAGE self|ordinary PROBE process|oci"""
+usage: clauses.py TOOLCAGE self|ordinary PROBE process|oci [kata]"""
+import importlib
 import os
 import secrets
 import shutil
 import sys
 
 PROBE, WITHIN = os.path.abspath(sys.argv[3]), sys.argv[4]
-LAYERS = ["qemu", WITHIN]
+MACHINE = "kata" if sys.argv[5:] == ["kata"] else "qemu"
+LAYERS = [MACHINE, WITHIN]
 WALL = {"process": "a process cage inside", "oci": "a container of crun inside"}[WITHIN]
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "conformance"))
+TESTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TESTS, "conformance"), TESTS]
 
-import scene  # noqa: E402
 from cases import CASES  # noqa: E402
-from scene import check, finish  # noqa: E402
 from stage import look, printed  # noqa: E402
+from tap import check, finish  # noqa: E402
+
+scene = importlib.import_module("scene_kata" if MACHINE == "kata" else "scene")
 
 TOKEN = secrets.token_hex(16)
 TOOL = """[tool.c]
-layers = ["qemu", "%s"]
+layers = ["%s", "%s"]
 image = "small"
 filesystem = "none"
 memory = {{ max = "64MiB", by = "any" }}
 timeout = "240s"
 {}
-""" % WITHIN
+""" % (MACHINE, WITHIN)
 # What can be granted beside everything else without changing what the other cases see.
 SHARED = ("open_files", "disk")
 MARK = "@@"
@@ -54,14 +58,14 @@ def by_grant():
 # ---- files -----------------------------------------------------------------------------------------------
 
 FILES = """[tool.c]
-layers = ["qemu", "%s"]
+layers = ["%s", "%s"]
 image = "small"
 memory = {{ max = "64MiB", by = "any" }}
 disk = "8MiB"
 timeout = "240s"
 workspace = {{ mode = "copy", commit = "always" }}
 filesystem = {{ readable = ["{root}/r"], writable = ["{root}/w"], denied = [{denied}] }}
-""" % WITHIN
+""" % (MACHINE, WITHIN)
 
 
 def put(path, text, mode=0o644):

@@ -43,7 +43,7 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "backend = \"fake\"\n"
                                   "[tool.absent]\n"
                                   "command = [\"ok\"]\n"
-                                  "backend = \"kata\"\n"
+                                  "backend = \"kubernetes\"\n"
                                   "[tool.asks]\n"
                                   "command = [\"ok\"]\n"
                                   "tier = \"HumanApprove\"\n"
@@ -64,7 +64,7 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "[tool.second]\n"
                                   "command = [\"ok\"]\n"
                                   "backend = \"kubernetes\"\n"
-                                  "fallback = [\"kata\", \"process\"]\n"
+                                  "fallback = [\"wasmtime\", \"process\"]\n"
                                   "[tool.grouped]\n"
                                   "command = [\"ok\"]\n"
                                   "memory = \"64MiB\"\n"
@@ -79,7 +79,7 @@ static const char policy_text[] = "[tool.fine]\n"
                                   "[tool.nowhere]\n"
                                   "command = [\"ok\"]\n"
                                   "backend = \"kubernetes\"\n"
-                                  "fallback = [\"kata\"]\n"
+                                  "fallback = [\"wasmtime\"]\n"
                                   "[tool.nested]\n"
                                   "command = [\"ok\"]\n"
                                   "layers = [\"oci\", \"gvisor\"]\n"
@@ -243,13 +243,14 @@ static void refusals_are_finished_calls(void **state)
         const char *tool, *subject, *words;
         int code, shell;
     } rows[] = {
-        {"absent", "kata", "no backend kata", TOOLCAGE_EBACKEND, 125},
+        {"absent", "kubernetes", "no backend kubernetes", TOOLCAGE_EBACKEND, 125},
         {"asks", "asks", "no approver is connected", TOOLCAGE_EDENIED, 126},
         {"misspelt", "okay", "does not know ", TOOLCAGE_EBACKEND, 125},
         {"caged", "env:KEY", "the secret KEY has no value that can be used: it is not set",
          TOOLCAGE_ENOT_FOUND, 126},
         {"nowhere", "fallback",
-         "kubernetes (this version has no such backend); kata (this version has no such backend)",
+         "kubernetes (this version has no such backend); wasmtime (this version has no such "
+         "backend)",
          TOOLCAGE_EUNENFORCEABLE, 126},
         {"nested", "layers", "runs these inside one another", TOOLCAGE_EUNENFORCEABLE, 126},
         {"traces", "syscalls", "backend gvisor allows no system call that", TOOLCAGE_EUNENFORCEABLE,

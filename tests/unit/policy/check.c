@@ -727,6 +727,7 @@ static void examples_of_keys_compile(void **state)
         {TC_SCOPE_CONTAINERD, "[backend.containerd]\n", ""},
         {TC_SCOPE_QEMU, "[backend.qemu]\n", ""},
         {TC_SCOPE_FIRECRACKER, "[backend.firecracker]\n", ""},
+        {TC_SCOPE_KATA, "[backend.kata]\n", ""},
         {TC_SCOPE_WASM, "[backend.wasm]\n", ""},
         {TC_SCOPE_EGRESS, "[egress]\n", ""},
         {TC_SCOPE_TEST, "[tool.python]\n[[test]]\n", "\n"},

@@ -358,7 +358,8 @@ static void close_port(struct tc_vm *vm)
 
 static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
 {
-    const struct tc_vm_options options = {.plan = plan_path,
+    const struct tc_vm_options options = {.driver = &tc_vm_qemu,
+                                          .plan = plan_path,
                                           .socket = plan_path,
                                           .grants = {{tree_path, true}},
                                           .grant_count = grants,

@@ -469,6 +469,7 @@ static void each_broken_rule_ends_the_call(void **state)
         (void)close(net[1]);
         const struct tc_vm_options options = {.plan = "/dev/null",
                                               .net = true,
+                                              .driver = &tc_vm_qemu,
                                               .boot_ms = PATIENCE_US / 1000,
                                               .stall_ms = PATIENCE_US / 1000,
                                               .in = -1,

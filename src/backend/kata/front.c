@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The front of Kata Containers: the plans of a machine, which an engine's runtime makes. */
+#include <inttypes.h>
+#include <string.h>
+#include <toolcage/error.h>
+#include <unistd.h>
+
+#include "backend/engine/door.h"
+#include "backend/machine/lower.h"
+#include "backend/registry.h"
+#include "policy/settings.h"
+
+enum { PROCESSES = 64 }; /* the guest's own, beside the tool's */
+
+/* What the engine is to bound the container by. */
+static bool add_settings(const struct tc_grant *grant, struct tc_plan *plan)
+{
+    const struct tc_limits *l = &grant->limits;
+    struct tc_strv *s = &plan->settings;
+    return tc_strv_take(s, tc_format("mib=%" PRId64, tc_machine_mib(grant))) &&
+           tc_strv_take(s, tc_format("cpus=%" PRId64, l->cpus_milli)) &&
+           tc_strv_take(s, tc_format("pids=%" PRId64, l->pids ? l->pids + PROCESSES : 0)) &&
+           (!grant->image || tc_strv_take(s, tc_format("image=%s", grant->image)));
+}
+
+static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err)
+{
+    static const struct tc_monitor kata = {.name = "kata", .contained = true};
+    int r = tc_machine_lower(&kata, grant, ret, err);
+    return r == 0 && !add_settings(grant, ret) ? tc_fail_memory(err) : r;
+}
+
+/* The engine that is to make it. */
+static char *absent(const struct tc_grant *grant)
+{
+    _autostrv_ struct tc_strv own = {0};
+    struct tc_engine_door door;
+    struct tc_engine_lack lack = {.text = "the path of its socket is too long"};
+    for (size_t i = 0; i < grant->settings.count; i++) {
+        const char *one = tc_setting_of(grant->settings.items[i], "kata");
+        if (one && !tc_strv_add(&own, one))
+            return NULL;
+    }
+    const char *engine = tc_setting(&own, "engine");
+    engine = engine ? engine : "docker";
+    if (tc_engine_door_path(engine, &own, geteuid(), &door) &&
+        tc_engine_door_open(engine, geteuid(), &door, &lack)) {
+        (void)close(door.fd);
+        return NULL;
+    }
+    return strdup(lack.text);
+}
+
+const struct tc_front tc_kata_front = {
+    .name = "kata",
+    .summary =
+        "a container of an engine's with Kata, a kernel of its own, and in it a process cage",
+    .provides = ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) |
+                  TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT)),
+    .has = TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(BYTES) |
+           TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY),
+    .lower = lower,
+    .absent = absent,
+};

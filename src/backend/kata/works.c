@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The works of Kata Containers: a machine like the others, which no monitor of ours makes. An
+ * engine is asked for a container with that runtime, by toolcage-engine, which passes its streams
+ * on; toolcage-vm, in its cage, takes the call to the guest's engine by them. Neither has what the
+ * other has: who hears the guest has no way to the engine. */
+#include "backend/registry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <toolcage/error.h>
+
+#include "backend/engine/door.h"
+#include "backend/engine/stages.h"
+#include "backend/kata/create.h"
+#include "backend/machine/parts.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/mark.h"
+#include "cage/beside.h"
+#include "cage/cage.h"
+#include "engine/engine.h"
+#include "policy/settings.h"
+#include "policy/system_paths.h"
+
+enum { PATIENCE_MS = 20000, STALE_S = 600, BOOT_SIZE = 37 };
+
+struct kata {
+    struct tc_engine_door door;
+    int control;            /* the socket to toolcage-engine; -1: none */
+    int ours[2], theirs[2]; /* ends of the container's streams: both ways, and its errors */
+    bool failed;
+    char said[TC_ENGINE_TEXT_MAX];
+};
+
+static struct kata *own(const struct tc_cage *cage)
+{
+    void **more = tc_machine_more(cage);
+    return more ? *more : NULL;
+}
+
+static const char *setting(const struct tc_cage *cage, const char *name, const char *otherwise)
+{
+    const char *said = tc_setting(&cage->plan->settings, name);
+    return said ? said : otherwise;
+}
+
+static const char *engine_of(const struct tc_cage *cage)
+{
+    return setting(cage, "engine", "docker");
+}
+
+/* ---- what holds what ------------------------------------------------------------------------ */
+
+/* That the runtime makes a machine is its word; that the kernel is not the host's has been seen. */
+static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
+{
+    static const char both[] = "a container with a kernel that is not the host's, a machine by the "
+                               "runtime's word; a process cage inside";
+    switch ((int)clause) {
+    case TC_CLAUSE_NET_NONE:
+        return "a container without a network, network namespace inside";
+    case TC_CLAUSE_LIMIT_MEMORY:
+        return "the container's memory, by the engine; a control group inside";
+    case TC_CLAUSE_LIMIT_PIDS:
+        return "the container's processes, by the engine; a control group inside";
+    case TC_CLAUSE_LIMIT_CPUS:
+        return "the container's processors, by the engine; a control group inside";
+    case TC_CLAUSE_FS_READ:
+    case TC_CLAUSE_FS_STAT:
+    case TC_CLAUSE_FS_WRITE:
+    case TC_CLAUSE_FS_DENIED:
+    case TC_CLAUSE_FS_STEERING:
+    case TC_CLAUSE_LIMIT_TIMEOUT:
+    case TC_CLAUSE_LIMIT_OUTPUT:
+    case TC_CLAUSE_LIMIT_CPU_TIME:
+    case TC_CLAUSE_LIMIT_DISK:
+    case TC_CLAUSE_LIMIT_OPEN_FILES:
+        return tc_machine_mechanism(cage, clause);
+    default:
+        return both;
+    }
+}
+
+/* ---- its record ----------------------------------------------------------------------------- */
+
+static void close_all(struct kata *k)
+{
+    int *fds[] = {&k->door.fd, &k->control, &k->ours[0], &k->ours[1], &k->theirs[0], &k->theirs[1]};
+    for (size_t i = 0; i < TC_COUNT(fds); i++)
+        if (*fds[i] >= 0)
+            (void)close(TAKE_FD(*fds[i]));
+}
+
+static int open_door(struct tc_cage *cage, struct tc_engine_door *door)
+{
+    struct tc_engine_lack lack = {.text = "the path of its socket is too long",
+                                  .hint = "sockets have paths of at most 107 bytes"};
+    const char *engine = engine_of(cage);
+    uid_t uid = geteuid();
+    if (tc_engine_door_path(engine, &cage->plan->settings, uid, door) &&
+        tc_engine_door_open(engine, uid, door, &lack))
+        return 0;
+    return tc_cage_fail(cage,
+                        TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "runtime",
+                                     lack.subject ? lack.subject : door->path, lack.errnum,
+                                     lack.hint),
+                        -1, "%s: %s", engine, lack.text);
+}
+
+static int make(struct tc_cage *cage)
+{
+    static const struct tc_local_form form = {.mechanism = mechanism, .around = true};
+    struct kata *k = calloc(1, sizeof(*k));
+    if (!k)
+        return tc_cage_fail_memory(cage, "runtime");
+    *k = (struct kata){.control = -1, .ours = {-1, -1}, .theirs = {-1, -1}, .door.fd = -1};
+    int rc = open_door(cage, &k->door) < 0 ? -1 : tc_machine_make(cage, &form);
+    void **more = tc_machine_more(cage);
+    if (more) {
+        *more = k;
+        return rc;
+    }
+    close_all(k);
+    free(k);
+    return rc;
+}
+
+/* ---- toolcage-engine ------------------------------------------------------------------------ */
+
+static int fail_start(struct tc_cage *cage, const char *what)
+{
+    return tc_cage_fail(cage,
+                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", what, errno,
+                                     "`toolcage doctor` shows what this machine lacks"),
+                        -1, "cannot make the container's %s", what);
+}
+
+static int find(struct tc_cage *cage, const char *name, int *ret)
+{
+    const char *lack = NULL;
+    *ret = tc_beside(name, &lack);
+    if (*ret >= 0)
+        return 0;
+    return tc_cage_fail(
+        cage,
+        TC_WHY(TOOLCAGE_EBACKEND, "start", name,
+               "reinstall toolcage; its programs are files of root (or of yours) with mode 0755"),
+        -1, "%s %s", name, lack ? lack : "cannot be opened");
+}
+
+/* It outlives us, to have the container removed, and is nobody's child then: so it is not ours
+ * either. */
+static int give_birth(struct tc_cage *cage, int program)
+{
+    int pair[2], status;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return fail_start(cage, "socket");
+    own(cage)->control = pair[0];
+    _autofd_ int theirs = pair[1];
+    const struct tc_box box = {
+        .stages = &tc_engine_stages, .report = theirs, .helper = pair[0], .bundle = program};
+    pid_t pid = _Fork();
+    if (pid == 0) {
+        pid = _Fork();
+        if (pid == 0)
+            tc_box_enter(&box);
+        _exit(pid < 0);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status))
+        return fail_start(cage, "process");
+    return 0;
+}
+
+/* Of one file one image. It goes into paths of requests, where dots have a meaning. */
+static char *image_tag(int program)
+{
+    struct stat st;
+    char mark[TC_MARK_SIZE];
+    if (fstat(program, &st) < 0)
+        return NULL;
+    tc_mark(&st, mark);
+    for (char *c = mark; (c = strchr(c, '.'));)
+        *c = '-';
+    return strdup(mark);
+}
+
+static int64_t number(const struct tc_cage *cage, const char *name)
+{
+    return strtoll(setting(cage, name, "0"), NULL, 10);
+}
+
+static bool read_boot(char ret[BOOT_SIZE])
+{
+    _autofd_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, ret, BOOT_SIZE - 1);
+    ret[n > 0 ? n : 0] = '\0';
+    return n == BOOT_SIZE - 1;
+}
+
+/* Directories that are root's alone, or links to such: by whatever path an engine comes to them, it
+ * finds the same. */
+static bool list_system(struct tc_strv *ret)
+{
+    for (const struct tc_system_path *s = tc_system_paths; s->path; s++)
+        if (!s->made && access(s->path, F_OK) == 0 && !tc_strv_add(ret, s->path))
+            return false;
+    return true;
+}
+
+static const char repository[] = "localhost/toolcage-guest";
+
+static char *describe(const struct tc_cage *cage, const char *image)
+{
+    _autostrv_ struct tc_strv system = {0};
+    char boot[BOOT_SIZE];
+    struct tc_kata_container c = {.image = image,
+                                  .runtime = setting(cage, "runtime", "kata"),
+                                  .call = cage->plan->call ? cage->plan->call : "",
+                                  .tool = cage->plan->tool,
+                                  .boot = boot,
+                                  .root = setting(cage, "image", NULL),
+                                  .system = &system,
+                                  .mib = number(cage, "mib"),
+                                  .cpus_milli = number(cage, "cpus"),
+                                  .pids = number(cage, "pids")};
+    return read_boot(boot) && list_system(&system) ? tc_kata_create(&c) : NULL;
+}
+
+static bool fill_config(const struct tc_cage *cage, int program, struct tc_engine_config *config)
+{
+    const struct kata *k = own(cage);
+    char name[TC_ULID_SIZE];
+    if (tc_ulid(name) < 0)
+        return false;
+    *config = (struct tc_engine_config){
+        .engine = strdup(engine_of(cage)),
+        .repository = strdup(repository),
+        .tag = image_tag(program),
+        .name = tc_format("toolcage-%s", name),
+        .client = strdup(k->door.client),
+        .label = tc_format(TC_ENGINE_LABEL "=%s", cage->plan->call ? cage->plan->call : name),
+        .runtime = strdup(setting(cage, "runtime", "kata")),
+        .patience_ms = PATIENCE_MS,
+        .stale_s = STALE_S,
+        .attach = true};
+    _autofree_ char *image = config->tag ? tc_format("%s:%s", repository, config->tag) : NULL;
+    if (image)
+        config->create = describe(cage, image);
+    return config->engine && config->repository && config->name && config->client &&
+           config->label && config->runtime && config->create;
+}
+
+/* Its orders wait in the socket until it is there to read them. */
+static int send_config(struct tc_cage *cage, int program)
+{
+    struct kata *k = own(cage);
+    struct tc_engine_config config = {0};
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    bool good = fill_config(cage, program, &config);
+    if (good)
+        tc_engine_config_visit(&w, &config);
+    _autofd_ int file = good && !w.failed ? tc_memfd("engine-config", w.out.data, w.out.len) : -1;
+    const int fds[] = {file, program, k->door.fd, k->theirs[0], k->theirs[1]};
+    int rc = file < 0 ? -1 : tc_send(k->control, "", 1, fds, TC_COUNT(fds));
+    tc_buf_done(&w.out);
+    tc_engine_config_done(&config);
+    return rc < 0 ? fail_start(cage, "orders") : 0;
+}
+
+/* ---- the start ------------------------------------------------------------------------------ */
+
+static int open_lines(struct tc_cage *cage)
+{
+    struct kata *k = own(cage);
+    int both[2], errors[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both) < 0)
+        return fail_start(cage, "streams");
+    k->ours[0] = both[0];
+    k->theirs[0] = both[1];
+    if (pipe2(errors, O_CLOEXEC) < 0)
+        return fail_start(cage, "streams");
+    k->ours[1] = errors[0];
+    k->theirs[1] = errors[1];
+    return 0;
+}
+
+/* What both have got is not ours to hold open. */
+static void let_go(struct kata *k)
+{
+    int *fds[] = {&k->ours[0], &k->ours[1], &k->theirs[0], &k->theirs[1]};
+    for (size_t i = 0; i < TC_COUNT(fds); i++)
+        (void)close(TAKE_FD(*fds[i]));
+}
+
+static int start(struct tc_cage *cage)
+{
+    struct kata *k = own(cage);
+    _autofd_ int engine = -1, guest = -1;
+    if (find(cage, "toolcage-engine", &engine) < 0 || find(cage, "toolcage-guest", &guest) < 0 ||
+        open_lines(cage) < 0 || tc_machine_start(cage, k->ours, TC_COUNT(k->ours)) < 0 ||
+        give_birth(cage, engine) < 0 || send_config(cage, guest) < 0)
+        return -1;
+    let_go(k);
+    return tc_events_add(cage, k->control, EPOLLIN) < 0 ? fail_start(cage, "event descriptor") : 0;
+}
+
+/* ---- what toolcage-engine says -------------------------------------------------------------- */
+
+static void hang_up(struct tc_cage *cage)
+{
+    struct kata *k = own(cage);
+    if (k->control < 0)
+        return;
+    tc_events_drop(cage, k->control);
+    (void)close(TAKE_FD(k->control));
+}
+
+/* What it says of the engine is a stranger's text, of which it has made bounded words. A stage of
+ * its own birth is told as those of every child are. */
+static void hear(struct tc_cage *cage)
+{
+    struct kata *k = own(cage);
+    union {
+        struct tc_engine_said said;
+        struct tc_report report;
+    } in;
+    ssize_t n = 0;
+    while (k->control >= 0 && (n = recv(k->control, &in, sizeof(in), MSG_DONTWAIT)) > 0) {
+        in.said.text[sizeof(in.said.text) - 1] = '\0';
+        bool word = n == (ssize_t)sizeof(in.said) && in.said.kind == TC_ENGINE_FAILED;
+        if (!k->failed && word)
+            memcpy(k->said, in.said.text, sizeof(k->said));
+        if (!k->failed && !word && n == (ssize_t)sizeof(in.report))
+            (void)snprintf(k->said, sizeof(k->said), "toolcage-engine cannot be started: %s",
+                           strerror(in.report.errnum));
+        k->failed = k->failed || word || n == (ssize_t)sizeof(in.report);
+    }
+    if (n == 0)
+        hang_up(cage);
+}
+
+static int fail_engine(struct tc_cage *cage)
+{
+    const struct kata *k = own(cage);
+    return tc_cage_fail(
+        cage,
+        TC_WHY(TOOLCAGE_EBACKEND, "engine", k->door.path,
+               "[backend.kata] runtime names it as this engine does; `toolcage doctor` shows what "
+               "is here of Kata; backend = \"qemu\" gives each call a kernel of its own, too"),
+        -1, "%s at %s did not run the container: %s", engine_of(cage), k->door.path, k->said);
+}
+
+static int event(struct tc_cage *cage)
+{
+    const struct kata *k = own(cage);
+    hear(cage);
+    if (k->failed && !cage->over && !cage->outcome->failure.code && !tc_machine_killed(cage))
+        return fail_engine(cage);
+    return tc_process_event(cage);
+}
+
+/* ---- its end -------------------------------------------------------------------------------- */
+
+static void signal_cage(struct tc_cage *cage, bool kill)
+{
+    tc_machine_signal(cage, kill);
+    if (kill)
+        hang_up(cage);
+}
+
+/* Who took the call there has ended: so has the container. */
+static void reap(struct tc_cage *cage)
+{
+    tc_process_reap(cage);
+    hear(cage);
+    hang_up(cage);
+}
+
+static const char *usage(struct tc_cage *cage)
+{
+    if (own(cage)->failed && !cage->outcome->failure.code && !tc_machine_killed(cage))
+        (void)fail_engine(cage);
+    return tc_machine_usage(cage);
+}
+
+static bool destroy(struct tc_cage *cage, enum tc_pace pace)
+{
+    struct kata *k = own(cage);
+    if (!tc_machine_destroy(cage, pace))
+        return false;
+    if (k)
+        close_all(k);
+    free(k);
+    return true;
+}
+
+const struct tc_works tc_kata_works = {.name = "kata",
+                                       .make = make,
+                                       .prepare = tc_process_prepare,
+                                       .start = start,
+                                       .event = event,
+                                       .signal = signal_cage,
+                                       .reap = reap,
+                                       .usage = usage,
+                                       .collect = tc_machine_collect,
+                                       .cancel_collect = tc_process_cancel_collect,
+                                       .destroy = destroy};

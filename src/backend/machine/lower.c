@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Two plans of a machine: that of the tool, a process cage in it, which shows the image as its
+ * system; and that of its supervisor, a process cage on the host, which shows the monitor, the
+ * guest's files, the first plan, and what the call is granted. That is carried into the machine;
+ * what can be written there is a copy or a layer, to which what was changed comes back, and of
+ * which the workspace's own code makes what it makes of any call's. */
+#include "backend/machine/lower.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <toolcage/error.h>
+
+#include "base/path.h"
+#include "cage/lower.h"
+#include "cage/system.h"
+#include "egress/bundle.h"
+#include "guest/guest.h"
+#include "mux/mux.h"
+#include "policy/backends.h"
+#include "policy/endpoint.h"
+#include "policy/settings.h"
+
+#define PLACE "/etc/toolcage"
+#define KVM "/dev/kvm"
+
+/* What a machine needs beside its tools' memory: the guest's kernel and engine; and its monitor,
+ * with the code that it translates. */
+enum { MIB = 1 << 20, GUEST_MIB = 128, MONITOR_MIB = 384, FILES_MIB = 1024, NET_MIB = 64 };
+/* What runs modules is in the guest's memory, and while it boots twice. */
+enum { MODULES_MIB = 128 };
+enum { THREADS = 32, FILES = 256, BOOT_MS = 30000, CPUS_MAX = 16 };
+
+static int refuse(const char *subject, const char *hint, const char *message,
+                  struct toolcage_error **err)
+{
+    return tc_fail(err, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "lower", subject, hint), "%s", message);
+}
+
+/* A machine that only has to boot, to see whether it does. */
+static bool is_try(const struct tc_grant *grant)
+{
+    return tc_setting(&grant->machine, "try") != NULL;
+}
+
+static bool by_processor(const struct tc_grant *grant)
+{
+    const char *accel = tc_setting(&grant->machine, "accel");
+    return accel && strcmp(accel, "kvm") == 0;
+}
+
+/* Of the cage around the monitor, where what is granted is shown at its own path, too: a file of
+ * the grant must not stand where the monitor looks for its own. */
+static bool is_monitors(const char *path)
+{
+    static const char *const own[] = {
+        "/lib",     "/lib64",          "/usr/lib",           "/usr/lib64",       "/usr/local/lib",
+        "/usr/bin", "/usr/share/qemu", "/usr/share/seabios", "/etc/ld.so.cache", "/etc/qemu",
+        PLACE};
+    for (size_t i = 0; i < TC_COUNT(own); i++)
+        if (tc_path_within(own[i], path) || tc_path_within(path, own[i]))
+            return true;
+    return false;
+}
+
+/* A module is carried in like a file that is granted, as the last one. */
+static bool has_module(const struct tc_grant *grant)
+{
+    return tc_backend_runs_module(&grant->layers);
+}
+
+static bool is_granted(const struct tc_fs_entry *e)
+{
+    return e->access == TC_ACCESS_READ || e->access == TC_ACCESS_WRITE;
+}
+
+/* A granted path that is denied as a whole is none. */
+static bool is_shown(const struct tc_grant *grant, const struct tc_fs_entry *e)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].access == TC_ACCESS_DENY && tc_path_within(grant->fs[i].path, e->path))
+            return false;
+    return is_granted(e);
+}
+
+static int check_entry(const struct tc_grant *grant, const struct tc_fs_entry *e,
+                       struct toolcage_error **err)
+{
+    if (e->access == TC_ACCESS_WRITE && grant->workspace == TC_WORKSPACE_BIND)
+        return refuse("workspace",
+                      "workspace = { mode = \"copy\" }, or \"overlay\": then what the tool changes "
+                      "comes back when it has ended",
+                      "a virtual machine writes to no path of the host", err);
+    if (is_granted(e) && is_monitors(e->path))
+        return refuse("filesystem",
+                      "show it at another path: { path = \"/data\", from = \"…\" }; the system of "
+                      "a machine is its image",
+                      "a granted path lies where the machine's monitor has its own files", err);
+    return 0;
+}
+
+static int check_module(const struct tc_grant *grant, struct toolcage_error **err)
+{
+    if (grant->image)
+        return refuse("image",
+                      "remove image: a module has nothing of a system, in a virtual machine "
+                      "or elsewhere",
+                      "a WebAssembly module has no image", err);
+    return grant->warm.count ? refuse("warm", "remove warm",
+                                      "a WebAssembly module has no program to be warmed by", err)
+                             : 0;
+}
+
+static int check(const struct tc_monitor *monitor, const struct tc_grant *grant,
+                 struct toolcage_error **err)
+{
+    int r = 0;
+    bool module = has_module(grant);
+    for (size_t i = 0; i < grant->fs_count && r == 0; i++)
+        r = check_entry(grant, &grant->fs[i], err);
+    if (r == 0 && module)
+        r = check_module(grant, err);
+    if (r == 0 && grant->net_count &&
+        (module || strcmp(tc_backend_within(&grant->layers), TC_BACKEND_DEFAULT) != 0))
+        r = refuse("network", "layers = [\"qemu\", \"process\"]",
+                   "within a virtual machine only a process cage has a network", err);
+    for (size_t i = 0; i < grant->net_count && r == 0; i++)
+        if (grant->net[i].port == TC_PORT_ANY)
+            r = refuse("network", "name the ports: \"HOST:443\"",
+                       "in a virtual machine there is no packet filter, by which each port of a "
+                       "host would be reached",
+                       err);
+    if (r == 0 && !grant->image && !module && !monitor->contained && !is_try(grant))
+        r = refuse("image", "image = \"NAME\"; toolcage image list shows which there are",
+                   "a virtual machine has nothing of the host's system: it needs an image", err);
+    return r < 0 ? r : tc_image_denies(grant, err);
+}
+
+static int64_t megabytes(int64_t bytes)
+{
+    return (bytes + MIB - 1) / MIB;
+}
+
+/* Its memory holds the tools' private storage, too, and what they may write in granted paths. */
+int64_t tc_machine_mib(const struct tc_grant *grant)
+{
+    const struct tc_limits *l = &grant->limits;
+    int64_t storages = 1;
+    for (size_t i = 0; i < grant->fs_count; i++)
+        storages += grant->fs[i].access == TC_ACCESS_WRITE;
+    return megabytes(l->memory) + storages * megabytes(l->disk) + GUEST_MIB +
+           (has_module(grant) ? MODULES_MIB : 0);
+}
+
+/* What toolcage-vm may add to that, for what it is to carry. */
+static int64_t files_mib(const struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (is_granted(&grant->fs[i]))
+            return FILES_MIB;
+    return has_module(grant) ? FILES_MIB : 0;
+}
+
+static int64_t processors(const struct tc_limits *l)
+{
+    int64_t cpus = (l->cpus_milli + 999) / 1000;
+    return cpus < 1 ? 1 : cpus > CPUS_MAX ? CPUS_MAX : cpus;
+}
+
+/* ---- inside --------------------------------------------------------------------------------- */
+
+/* Where the guest has it: nobody else's, and in memory. */
+static bool move_in(struct tc_mount *m, size_t number)
+{
+    bool bound = m->bound;
+    free(m->from);
+    free(m->bound);
+    m->from = tc_format(TC_GUEST_GRANTS "/%zu", number);
+    /* a file that a model named may be about to be made */
+    m->bound = bound ? strdup(TC_GUEST_GRANTS) : NULL;
+    return m->from && (m->bound || !bound);
+}
+
+/* Each under its number, the same as outside; what is denied is not there to be denied. */
+static bool move_all_in(struct tc_plan *plan)
+{
+    size_t number = 0;
+    for (size_t i = 0; i < plan->mount_count; i++) {
+        struct tc_mount *m = &plan->mounts[i];
+        bool granted = m->kind == TC_MOUNT_READ || m->kind == TC_MOUNT_WRITE;
+        if (granted && !move_in(m, number++))
+            return false;
+    }
+    return true;
+}
+
+/* A container has the image as its root; a process cage is in a guest whose system that is. */
+static int lower_by(const char *backend, struct tc_grant *inner, struct tc_plan *ret,
+                    struct toolcage_error **err)
+{
+    const struct tc_front *front = tc_front_find(backend);
+    bool contained = strcmp(backend, "oci") == 0;
+    if (!front)
+        return refuse("layers", "layers = [\"qemu\", \"process\"]",
+                      "no backend of this version runs inside a virtual machine's guest", err);
+    inner->image = contained ? strdup(TC_GUEST_IMAGE) : NULL;
+    if (contained && !inner->image)
+        return tc_fail_memory(err);
+    int r = front->lower(inner, ret, err);
+    free(TAKE(inner->image));
+    return r;
+}
+
+/* What runs the module stands in the guest; the module comes with the files. Code that was compiled
+ * on the host is for that one's processor. */
+static void bring_engine(struct tc_grant *inner)
+{
+    static char worker[] = TC_GUEST_WORKER, engine[] = TC_GUEST_ENGINE;
+    inner->module_worker = worker;
+    inner->module_engine = engine;
+    inner->module_code = inner->module_code_digest = inner->module_code_mark = NULL;
+}
+
+/* Of a module's plan what is its own: the module, and who runs it, which a container has already:
+ * its image is where that stands. */
+static bool move_own(struct tc_plan *from, struct tc_plan *into)
+{
+    for (size_t i = 0; i < from->mount_count; i++) {
+        struct tc_mount *to, *m = &from->mounts[i];
+        if (!tc_path_within(TC_PLACE_OWN, m->path) || (into->image && m->kind == TC_MOUNT_SYSTEM))
+            continue;
+        if (!(to = TC_PUSH(into->mounts, into->mount_count)))
+            return false;
+        *to = *m;
+        *m = (struct tc_mount){0};
+    }
+    return true;
+}
+
+static void swap(struct tc_strv *a, struct tc_strv *b)
+{
+    struct tc_strv held = *a;
+    *a = *b;
+    *b = held;
+}
+
+/* The module's plan, with the words and files of who runs it, in the other's walls. */
+static int put_module(struct tc_grant *inner, const char *backend, struct tc_plan *walls,
+                      struct toolcage_error **err)
+{
+    struct tc_plan module = {0};
+    int r = lower_by(backend, inner, &module, err);
+    if (r == 0 && !move_own(&module, walls))
+        r = tc_fail_memory(err);
+    swap(&walls->argv, &module.argv);
+    swap(&walls->env, &module.env);
+    tc_plan_done(&module);
+    return r;
+}
+
+static int lower_within(const struct tc_grant *grant, struct tc_grant *inner, struct tc_plan *ret,
+                        struct toolcage_error **err)
+{
+    const struct tc_strv *layers = &grant->layers;
+    if (has_module(grant))
+        bring_engine(inner);
+    int r = lower_by(tc_backend_within(layers), inner, ret, err);
+    return r == 0 && has_module(grant) && layers->count > 2
+               ? put_module(inner, layers->items[2], ret, err)
+               : r;
+}
+
+/* As on a machine whose system is the image and whose files are the call's. What changes is judged
+ * outside. */
+static int lower_inner(const struct tc_grant *grant, struct tc_plan *ret,
+                       struct toolcage_error **err)
+{
+    struct tc_grant inner = *grant;
+    _autofree_ struct tc_fs_entry *fs = calloc(grant->fs_count + 1, sizeof(*fs));
+    if (!fs)
+        return tc_fail_memory(err);
+    inner.fs = fs;
+    inner.fs_count = 0;
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (is_shown(grant, &grant->fs[i]))
+            fs[inner.fs_count++] = grant->fs[i];
+    inner.policy = NULL;
+    inner.workspace = TC_WORKSPACE_BIND;
+    inner.limits.disk_set = false;
+    inner.secrets = NULL; /* the proxy is outside, and so is what it alone needs */
+    inner.secret_count = 0;
+    inner.upstream = (struct tc_upstream){0};
+    inner.collect = inner.caches = (struct tc_strv){0};
+    int r = lower_within(grant, &inner, ret, err);
+    ret->limits.memory_any = false;
+    ret->asks_network = false;
+    ret->stream = TC_STREAM_ALL;
+    ret->uid = TC_GUEST_ID;
+    return r == 0 && !move_all_in(ret) ? tc_fail_memory(err) : r;
+}
+
+/* Is there a command that runs before the machine is kept? */
+static bool is_warmed(const struct tc_grant *grant)
+{
+    return grant->warm.count && tc_setting(&grant->machine, "keep");
+}
+
+/* In the same walls, and with nothing of this call: what it leaves, every later one finds. */
+static int lower_warm(const struct tc_grant *grant, struct tc_plan *ret,
+                      struct toolcage_error **err)
+{
+    static char path[] = "PATH=/usr/local/bin:/usr/bin:/bin", home[] = "HOME=/tmp",
+                language[] = "LANG=C.UTF-8";
+    char *env[] = {path, home, language, NULL};
+    struct tc_grant nothing = *grant;
+    nothing.argv = grant->warm;
+    nothing.env = (struct tc_strv){.items = env, .count = TC_COUNT(env) - 1};
+    nothing.fs_count = nothing.net_count = 0;
+    nothing.cwd = nothing.caller_cwd = NULL;
+    return lower_inner(&nothing, ret, err);
+}
+
+/* Bytes as text: a made file of a cage has no zeros in it. */
+static char *spell(const struct tc_buf *bytes)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    for (size_t i = 0; i < bytes->len; i++)
+        tc_buf_addf(&out, "%02x", (unsigned char)bytes->data[i]);
+    return tc_buf_steal(&out);
+}
+
+static bool add_inner(const char *path, struct tc_plan *inner, struct tc_plan *plan)
+{
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    tc_plan_visit(&w, inner);
+    struct tc_mount *m = tc_plan_mount(plan, TC_MOUNT_FILE, path, NULL);
+    bool fine = m && !w.failed && (m->content = spell(&w.out));
+    tc_buf_done(&w.out);
+    return fine;
+}
+
+/* ---- outside -------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *path;
+} files[] = {
+    {"worker", PLACE "/toolcage-vm"}, {"kernel", PLACE "/kernel"}, {"initrd", PLACE "/initrd"},
+    {"disk", PLACE "/disk"},          {"from", PLACE "/machine"},  {"runtime", PLACE "/runtime"},
+};
+#define MODULE PLACE "/module"
+
+static bool add_module(const struct tc_grant *grant, struct tc_plan *plan)
+{
+    const char *from = has_module(grant) ? grant->module : NULL;
+    struct tc_mount *m = from ? tc_plan_mount(plan, TC_MOUNT_READ, MODULE, from) : NULL;
+    return !from || (m && (m->key = strdup("module")));
+}
+
+/* Where nobody has looked for them yet, there is no call either, and the plan tells no more than
+ * that there can be one. */
+static bool add_files(const struct tc_monitor *monitor, const struct tc_grant *grant,
+                      struct tc_plan *plan)
+{
+    /* what programs are made of; of /usr nothing else */
+    static const char *const system[] = {"/lib", "/lib64", "/usr/lib", "/usr/lib64"};
+    const char *vmm = tc_setting(&grant->machine, "vmm");
+    bool fine = (!vmm || tc_plan_mount(plan, TC_MOUNT_SYSTEM, vmm, vmm)) &&
+                (!by_processor(grant) || tc_plan_mount(plan, TC_MOUNT_DEVICE, KVM, KVM)) &&
+                tc_plan_mount(plan, TC_MOUNT_COPY, "/etc/ld.so.cache", "/etc/ld.so.cache");
+    for (size_t i = 0; i < TC_COUNT(system); i++)
+        fine = fine && tc_plan_mount(plan, TC_MOUNT_SYSTEM, system[i], system[i]);
+    for (size_t i = 0; i < TC_COUNT(monitor->reads) && monitor->reads[i]; i++)
+        fine = fine && tc_plan_mount(plan, TC_MOUNT_SYSTEM, monitor->reads[i], monitor->reads[i]);
+    for (size_t i = 0; i < TC_COUNT(files); i++) {
+        const char *from = tc_setting(&grant->machine, files[i].name);
+        struct tc_mount *m =
+            fine && from ? tc_plan_mount(plan, TC_MOUNT_SYSTEM, files[i].path, from) : NULL;
+        fine = fine && (!from || (m && (m->key = strdup("backend"))));
+    }
+    return fine;
+}
+
+static bool word(struct tc_strv *v, const char *option, const char *value)
+{
+    return tc_strv_add(v, option) && tc_strv_add(v, value);
+}
+
+static bool number(struct tc_strv *v, const char *option, int64_t value)
+{
+    return tc_strv_add(v, option) && tc_strv_take(v, tc_format("%" PRId64, value));
+}
+
+/* What it carries in, in the order of its numbers there, and how much may come back. */
+static bool add_grants(const struct tc_grant *grant, struct tc_strv *v)
+{
+    bool writes = false;
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        const struct tc_fs_entry *e = &grant->fs[i];
+        bool writable = e->access == TC_ACCESS_WRITE;
+        if (is_shown(grant, e) && !word(v, writable ? "--writable" : "--readable", e->path))
+            return false;
+        writes = writes || (writable && is_shown(grant, e));
+    }
+    if (has_module(grant) && !word(v, "--readable", MODULE))
+        return false;
+    if (!writes)
+        return true;
+    return number(v, "--room", grant->limits.disk) && number(v, "--names", grant->limits.inodes) &&
+           (grant->workspace != TC_WORKSPACE_OVERLAY || word(v, "--counts", "changes"));
+}
+
+/* A machine that is kept is of one size, whatever it is to carry. */
+static bool is_kept(const struct tc_grant *grant)
+{
+    return tc_setting(&grant->machine, "from") || tc_setting(&grant->machine, "keep");
+}
+
+/* From a file, or into one: where nothing is kept, neither. */
+static bool add_kept(const struct tc_grant *grant, struct tc_plan *plan)
+{
+    const char *from = tc_setting(&grant->machine, "from");
+    const char *keep = tc_setting(&grant->machine, "keep");
+    const char *path = from ? from : keep;
+    if (!path)
+        return true;
+    return (from ? word(&plan->argv, "--from", PLACE "/machine")
+                 : word(&plan->argv, "--keep", "socket")) &&
+           tc_strv_take(&plan->settings, tc_format("%s=%s", from ? "from" : "keep", path));
+}
+
+/* Where the tool has a network, the cage around the monitor has it, and what it has to trust. */
+static bool add_net(const struct tc_grant *grant, struct tc_strv *v)
+{
+    bool inspects = false;
+    for (size_t i = 0; i < grant->net_count; i++)
+        inspects |= tc_net_entry_inspected(&grant->net[i]);
+    return (!grant->net_count || word(v, "--net", "proxy")) &&
+           (!inspects || word(v, "--authority", TC_BUNDLE_OWN));
+}
+
+static bool add_machine(const struct tc_monitor *monitor, const struct tc_grant *grant,
+                        struct tc_strv *v)
+{
+    bool runtime = tc_setting(&grant->machine, "runtime") != NULL;
+    const char *vmm = tc_setting(&grant->machine, "vmm");
+    if (monitor->contained)
+        return word(v, "--driver", monitor->name) && word(v, "--plan", PLACE "/plan");
+    return word(v, "--driver", monitor->name) && word(v, "--vmm", vmm ? vmm : "") &&
+           word(v, "--kernel", PLACE "/kernel") &&
+           word(v, "--initrd", runtime ? PLACE "/runtime" : PLACE "/initrd") &&
+           word(v, "--accel", by_processor(grant) ? "kvm" : "tcg") &&
+           (is_try(grant) || ((has_module(grant) || word(v, "--disk", PLACE "/disk")) &&
+                              word(v, "--plan", PLACE "/plan")));
+}
+
+static bool add_words(const struct tc_monitor *monitor, const struct tc_grant *grant,
+                      struct tc_plan *plan)
+{
+    struct tc_strv *v = &plan->argv;
+    const char *within = tc_backend_within(&grant->layers);
+    return tc_strv_add(v, PLACE "/toolcage-vm") && add_machine(monitor, grant, v) &&
+           number(v, "--memory", tc_machine_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0)) &&
+           number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
+           add_grants(grant, v) && add_net(grant, v) && add_kept(grant, plan) &&
+           (!is_warmed(grant) || word(v, "--warm", PLACE "/warm")) &&
+           tc_strv_take(&plan->settings, tc_format("within=%s", within)) &&
+           (!has_module(grant) || tc_strv_add(&plan->settings, "module=1")) &&
+           tc_strv_add(&plan->cwd, "/") && tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
+}
+
+/* Time and output as the call's; the rest bounds the monitor. What processor time the tool itself
+ * has used, the guest knows; the monitor's share of processors is the call's. */
+static void set_limits(const struct tc_grant *grant, struct tc_limits *l)
+{
+    *l = grant->limits;
+    int64_t net_mib = grant->net_count ? NET_MIB : 0;
+    l->memory = (tc_machine_mib(grant) + files_mib(grant) + MONITOR_MIB + net_mib) * MIB;
+    l->pids = THREADS;
+    l->open_files = FILES + (grant->net_count ? TC_MUX_STREAMS_MAX : 0);
+    l->cpu_time_ms = 0;
+    l->cpus_milli = l->cpus_milli ? processors(&grant->limits) * 1000 : 0;
+}
+
+static int lower_outer(const struct tc_monitor *monitor, const struct tc_grant *grant,
+                       struct tc_plan *inner, struct tc_plan *ret, struct toolcage_error **err)
+{
+    ret->clauses = grant->clauses;
+    set_limits(grant, &ret->limits);
+    ret->denials = TC_DENIALS_OFF;
+    ret->unix_sockets = monitor->connects;
+    ret->tool = grant->tool ? strdup(grant->tool) : NULL;
+    ret->backend = strdup(monitor->name);
+    ret->grant = strdup(grant->digest);
+    bool fine = (ret->tool || !grant->tool) && ret->backend && ret->grant &&
+                add_files(monitor, grant, ret) && tc_local_files(grant, ret) &&
+                add_module(grant, ret) && tc_local_network(grant, ret) &&
+                add_words(monitor, grant, ret) &&
+                (is_try(grant) || add_inner(PLACE "/plan", inner, ret));
+    return fine ? 0 : tc_fail_memory(err);
+}
+
+int tc_machine_lower(const struct tc_monitor *monitor, const struct tc_grant *grant,
+                     struct tc_plan *ret, struct toolcage_error **err)
+{
+    struct tc_plan inner = {0};
+    struct tc_plan warm = {0};
+    int r = check(monitor, grant, err);
+    if (r == 0)
+        r = lower_inner(grant, &inner, err);
+    if (r == 0)
+        r = lower_outer(monitor, grant, &inner, ret, err);
+    if (r == 0 && is_warmed(grant))
+        r = lower_warm(grant, &warm, err);
+    if (r == 0 && is_warmed(grant) && !add_inner(PLACE "/warm", &warm, ret))
+        r = tc_fail_memory(err);
+    tc_plan_done(&inner);
+    tc_plan_done(&warm);
+    return r;
+}

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""As scene.py, for Kata Containers: a dockerd of the script's own that knows the stand-in of tests/kata.py by that name. None of this has met the real
+one: the guest's kernel is the host's."""
+import atexit
+import contextlib
+import os
+import subprocess
+
+from scene import end, make_root, skip_all, store  # first: it knows where the others are
+import engines
+import kata
+from store import BUSYBOX, TOOLCAGE, check, finish, image  # noqa: F401 pylint: disable=unused-import
+
+POLICY = """
+[backend.kata]
+socket = "{socket}"
+{backend}
+[tool.t]
+backend = "kata"
+image = "small"
+filesystem = "none"
+memory = {{ max = "64MiB", by = "any" }}
+timeout = "{timeout}"
+{more}
+"""
+PLACE = {}
+ENDS = contextlib.ExitStack()
+
+
+def begin(who, *programs):
+    """Further programs, static ones, stand in the image's /bin."""
+    if os.geteuid() != 0:
+        skip_all("needs root to start an engine")
+    if not engines.runtime():
+        skip_all("there is no runc here")
+    store.begin(who)
+    make_root("root", programs)
+    made = image("import", os.path.abspath("root"), "small")
+    check(made.code == 0, "an image is imported", made)
+    os.mkdir("standin-place")
+    os.chmod(".", 0o755)
+    PLACE["standin"] = kata.Standin(os.path.abspath("standin-place"), BUSYBOX)
+    atexit.register(ENDS.close)
+    try:
+        PLACE["socket"] = ENDS.enter_context(engines.started("docker", runtimes=PLACE["standin"].runtimes()))
+    except engines.Absent as why:
+        skip_all(why)
+
+
+def standin():
+    return PLACE["standin"]
+
+
+def socket():
+    return PLACE["socket"]
+
+
+def start(script, more="", tool="t", timeout="120s", backend=""):
+    with open("policy.new", "w", encoding="utf-8") as out:
+        out.write(POLICY.format(more=more, timeout=timeout, backend=backend, socket=socket()))
+    os.replace("policy.new", "policy.toml")
+    words = ["exec", "--policy", "policy.toml", "--json", "--tool", tool, "--", "/bin/sh", "-c", script]
+    return subprocess.Popen([TOOLCAGE, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+
+
+def call(script, stdin=None, **how):
+    return end(start(script, **how), stdin)
+
+
+def monitors():
+    """What is left when all should be gone."""
+    return engines.left(socket(), 60)
