@@ -167,10 +167,10 @@ def finish(process, place):
 
 
 @contextlib.contextmanager
-def started(name, user=None, runtimes=None):
-    """The path of its socket. With a user: rootless, as that one. Runtimes beside its own, by name: docker's alone."""
+def started(name, user=None, runtimes=None, path=""):
+    """The path of its socket. With a user: rootless, as that one. Runtimes beside its own: by name, docker's; others find theirs on the path."""
     place = tempfile.mkdtemp(prefix=f"toolcage-{name}-", dir="/var/tmp")
-    environment = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin", "HOME": place, "XDG_RUNTIME_DIR": place}
+    environment = {"PATH": path + os.environ["PATH"] + ":/usr/sbin:/sbin", "HOME": place, "XDG_RUNTIME_DIR": place}
     os.chmod(place, 0o700)
     if user is not None:
         os.chown(place, user, user)

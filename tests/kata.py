@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""A stand-in for Kata Containers as a runtime of dockerd's, for what can be seen without it: it records what it is asked for and then has runc do it,
+"""A stand-in for Kata Containers as a runtime of dockerd's and of containerd's, for what can be seen without it: it records what it is asked for and then has runc do it,
 on the host's own kernel. Toolcage refuses a container that runs on that, so the stand-in covers the name of the kernel's boot, as no runtime of an
 engine does by itself: what follows is a guest that believes to be one."""
 import json
@@ -51,7 +51,18 @@ class Standin:
         os.chmod(place, 0o755)
 
     def runtimes(self):
+        """For dockerd."""
         return {"kata": str(self.program)}
+
+    def path(self):
+        """For containerd, which looks for a shim by that name; and that shim for runc."""
+        where = self.place / "path"
+        where.mkdir()
+        (where / "runc").symlink_to(self.program)
+        shim = where / "containerd-shim-kata-v2"
+        shim.write_text(f'#!/bin/sh\necho "[\\"$*\\"]" >> {self.place}/asked\nexec containerd-shim-runc-v2 "$@"\n', encoding="utf-8")
+        shim.chmod(0o755)
+        return f"{where}:"
 
     def turn(self, how, there=True):
         (self.place / how).unlink(missing_ok=True)

@@ -27,6 +27,7 @@
 #define NAMESPACE "toolcage"
 #define NAME_BEGIN "toolcage-"
 
+enum { ATTACHED };
 enum { WORDS_MAX = 32, SAID_MAX = 16384, AFTERWARDS_MS = 5000, SWEEP_MAX = 100, TRIES = 3 };
 
 struct client {
@@ -48,12 +49,12 @@ struct run {
  */
 
 /* It reaches the engine and reads the container's description by our descriptors. */
-static _Noreturn void become(const struct client *c, char **argv, int out, int which)
+static _Noreturn void become(const struct client *c, char **argv, const int streams[3])
 {
     static char *envp[] = {NULL};
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int i = 0; i <= 2; i++)
-        if (null < 0 || dup2(i == which ? out : null, i) != i)
+        if (null < 0 || dup2(streams[i] >= 0 ? streams[i] : null, i) != i)
             _exit(127);
     (void)signal(SIGPIPE, SIG_DFL);
     if (fcntl(c->socket, F_SETFD, 0) == 0 && fcntl(c->spec, F_SETFD, 0) == 0)
@@ -61,7 +62,8 @@ static _Noreturn void become(const struct client *c, char **argv, int out, int w
     _exit(127);
 }
 
-/* which: what of it is read, its output (1) or its complaints (2). */
+/* which: what of it is read, its output (1) or its complaints (2); or ATTACHED: nothing, the
+ * container's own streams are in their places. */
 static bool begin(const struct client *c, const char *const *words, int which, struct run *ret)
 {
     char patience[32];
@@ -77,8 +79,11 @@ static bool begin(const struct client *c, const char *const *words, int which, s
     if (*words || pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
         return false;
     ret->pid = tc_fork(&ret->pidfd);
-    if (ret->pid == 0)
-        become(c, (char **)(uintptr_t)argv, pair[1], which);
+    if (ret->pid == 0) {
+        const int attached[3] = {c->lines->port, c->lines->port, c->lines->console};
+        const int read[3] = {-1, which == 1 ? pair[1] : -1, which == 2 ? pair[1] : -1};
+        become(c, (char **)(uintptr_t)argv, which == ATTACHED ? attached : read);
+    }
     (void)close(pair[1]);
     ret->out = pair[0];
     return ret->pid > 0;
@@ -153,23 +158,39 @@ static const char *last_line(char *said)
     return strncmp(line, "ctr: ", 5) == 0 ? line + 5 : line;
 }
 
+/* Whoever else has the other ends shall see them end with the container. */
+static void let_go(const struct client *c)
+{
+    (void)close(c->lines->port);
+    (void)close(c->lines->console);
+}
+
 /* From its making to its removal. PID 1's exit code is ctr's, too: whether the tool ran, PID 1
- * itself has told. */
+ * itself has told; and what ctr complains of where it is attached stands on the console. */
 static void run(const struct client *c)
 {
     const struct tc_engine_config *config = c->config;
-    const char *words[WORDS_MAX] = {"run",        "--rm",    "--null-io",  "--config",
+    const char *words[WORDS_MAX] = {"run",        "--rm",    "--config",
                                     c->spec_path, "--label", config->label};
-    size_t count = 7;
+    size_t count = 6;
     struct run r;
+    if (config->attach) {
+        words[count++] = "--fifo-dir";
+        words[count++] = config->fifos;
+    } else {
+        words[count++] = "--null-io";
+    }
     if (config->runtime && config->runtime[0]) {
-        words[count++] = "--runc-binary";
+        words[count++] = config->attach ? "--runtime" : "--runc-binary";
         words[count++] = config->runtime;
     }
     words[count++] = config->name;
-    int code = begin(c, words, 2, &r) ? finish(&r, 0, TC_ENGINE_CONTROL) : -1;
+    bool began = begin(c, words, config->attach ? ATTACHED : 2, &r);
+    if (config->attach)
+        let_go(c);
+    int code = began ? finish(&r, 0, TC_ENGINE_CONTROL) : -1;
     _autofree_ char *said = tc_buf_steal(&r.said);
-    if (code != 0)
+    if (code != 0 && (!began || !config->attach))
         tc_engine_say(TC_ENGINE_FAILED, last_line(said));
     tc_buf_done(&r.said);
 }

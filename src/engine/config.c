@@ -8,9 +8,10 @@
 
 void tc_engine_config_visit(struct tc_wire *w, struct tc_engine_config *config)
 {
-    char **texts[] = {&config->engine, &config->repository, &config->tag,   &config->name,
-                      &config->create, &config->client,     &config->label, &config->runtime};
-    tc_wire_format(w, "engine-3");
+    char **texts[] = {&config->engine, &config->repository, &config->tag,
+                      &config->name,   &config->create,     &config->client,
+                      &config->label,  &config->runtime,    &config->fifos};
+    tc_wire_format(w, "engine-4");
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         tc_wire_str(w, texts[i]);
     tc_wire_i64(w, &config->patience_ms);
@@ -22,8 +23,9 @@ void tc_engine_config_visit(struct tc_wire *w, struct tc_engine_config *config)
 
 void tc_engine_config_done(struct tc_engine_config *config)
 {
-    char *texts[] = {config->engine, config->repository, config->tag,   config->name,
-                     config->create, config->client,     config->label, config->runtime};
+    char *texts[] = {config->engine, config->repository, config->tag,
+                     config->name,   config->create,     config->client,
+                     config->label,  config->runtime,    config->fifos};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
     *config = (struct tc_engine_config){0};

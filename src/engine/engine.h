@@ -34,6 +34,7 @@ struct tc_engine_config {
     char *client;        /* the program that speaks to it; "": we do, by HTTP */
     char *label;         /* for that program, KEY=VALUE */
     char *runtime;       /* for that program; "": the engine's own */
+    char *fifos;         /* for that program, where it is attached: a directory for them; or "" */
     int64_t patience_ms; /* for each answer but the container's end */
     int64_t stale_s;     /* age from which a container of ours that does not run is removed */
     bool about;          /* tell who the engine is */

@@ -48,7 +48,7 @@ static bool read_config(int fd, struct tc_engine_config *config)
         return false;
     tc_engine_config_visit(&w, config);
     return !w.failed && !w.left && config->engine && config->create && is_name(config->name) &&
-           config->client && config->label && config->runtime &&
+           config->client && config->label && config->runtime && config->fifos &&
            (config->client[0] ? config->client[0] == '/'
                               : is_name(config->repository) && is_name(config->tag)) &&
            config->patience_ms > 0 && config->patience_ms <= 600000;

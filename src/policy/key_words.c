@@ -19,7 +19,7 @@ const char *const tc_words_runtime[] = {"crun", "runc", NULL};
  * know them; nothing else may get what the guest's engine needs. */
 const char *const tc_words_kata[] = {"kata",     "kata-qemu",       "kata-fc",
                                      "kata-clh", "kata-dragonball", NULL};
-const char *const tc_words_kata_engine[] = {"docker", NULL};
+const char *const tc_words_kata_engine[] = {"docker", "containerd", NULL};
 const char *const tc_words_names[] = {"here", "upstream", NULL};
 const char *const tc_words_platform[] = {"ptrace", "systrap", "kvm", NULL};
 const char *const tc_words_verdict[] = {"allowed", "denied", NULL};

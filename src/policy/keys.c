@@ -280,11 +280,12 @@ const struct tc_key tc_keys[] = {
      .example = "engine = \"docker\""},
     {TC_IN(KATA), "runtime", tc_set_word, NONE, .choices = tc_words_kata, .type = "word",
      .fallback = "kata",
-     .text = "The name by which that engine knows it. What that name means is the engine's to say; "
+     .text = "The name by which that engine knows it; containerd calls kata "
+             "io.containerd.kata.v2. What that name means is the engine's to say; "
              "a container that turns out to be run by the host's kernel is refused.",
      .example = "runtime = \"kata-qemu\""},
     {TC_IN(KATA), "socket", tc_set_socket, NONE, .type = "path",
-     .fallback = "/run/docker.sock",
+     .fallback = "/run/docker.sock, or /run/containerd/containerd.sock",
      .text = "Where that engine listens. Who may use its socket is root. Environment variables are "
              "ignored.",
      .example = "socket = \"/run/docker.sock\""},

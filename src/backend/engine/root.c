@@ -31,14 +31,14 @@ static int make_root(int root)
 }
 
 /* An engine resolves a path, so it has to be the file's still. */
-static int find_program(char path[PATH_MAX])
+static int find_program(const char *link, char path[PATH_MAX])
 {
     struct stat mine, found;
-    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    ssize_t n = readlink(link, path, PATH_MAX - 1);
     if (n < 0)
         return -1;
     path[n] = '\0';
-    if (stat("/proc/self/exe", &mine) < 0)
+    if (stat(link, &mine) < 0)
         return -1;
     if (lstat(path, &found) < 0 || mine.st_dev != found.st_dev || mine.st_ino != found.st_ino) {
         errno = ESTALE;
@@ -47,7 +47,7 @@ static int find_program(char path[PATH_MAX])
     return 0;
 }
 
-int tc_engine_root_find(struct tc_engine_root *ret)
+int tc_engine_root_find(const char *program, struct tc_engine_root *ret)
 {
     const char *where = "";
     _autofd_ int root = tc_state_open(part, &where);
@@ -55,5 +55,5 @@ int tc_engine_root_find(struct tc_engine_root *ret)
         return -1;
     int n = snprintf(ret->directory, sizeof(ret->directory), "%s/%s", where, part);
     errno = ENAMETOOLONG;
-    return n < 0 || (size_t)n >= sizeof(ret->directory) ? -1 : find_program(ret->program);
+    return n < 0 || (size_t)n >= sizeof(ret->directory) ? -1 : find_program(program, ret->program);
 }

@@ -12,7 +12,8 @@ struct tc_engine_root {
     char directory[PATH_MAX], program[PATH_MAX];
 };
 
-/* 0, or -1 with errno; ESTALE: the file that we were started from is no longer there. */
-int tc_engine_root_find(struct tc_engine_root *ret);
+/* `program`: a link of /proc to our file. 0, or -1 with errno; ESTALE: that file is no longer where
+ * it was opened. */
+int tc_engine_root_find(const char *program, struct tc_engine_root *ret);
 
 #endif

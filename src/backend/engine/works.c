@@ -190,7 +190,7 @@ static int find_root(struct tc_cage *cage)
     e->root = malloc(sizeof(*e->root));
     if (!e->root)
         return tc_cage_fail_memory(cage, "start");
-    if (tc_engine_root_find(e->root) == 0)
+    if (tc_engine_root_find("/proc/self/exe", e->root) == 0)
         return 0;
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "root", errno,
@@ -223,6 +223,7 @@ static bool fill_config(const struct tc_cage *cage, int program, struct tc_engin
                                         .client = strdup(e->door.client),
                                         .label = tc_format(TC_ENGINE_LABEL "=%s", c.call),
                                         .runtime = strdup(runtime ? runtime : ""),
+                                        .fifos = strdup(""),
                                         .patience_ms = PATIENCE_MS,
                                         .stale_s = STALE_S,
                                         .about = !cage->plan->grant,
@@ -232,7 +233,7 @@ static bool fill_config(const struct tc_cage *cage, int program, struct tc_engin
     if (image)
         config->create = e->root ? tc_engine_spec(&c) : tc_engine_create(cage->plan, &c);
     return config->engine && config->repository && config->name && config->client &&
-           config->label && config->runtime && config->create;
+           config->label && config->runtime && config->fifos && config->create;
 }
 
 /* Its orders wait in the socket until it is there to read them. */

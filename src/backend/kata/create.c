@@ -15,12 +15,15 @@
     "\"SecurityOpt\":[\"no-new-privileges\",\"seccomp=unconfined\",\"apparmor=unconfined\"" \
     ",\"label=disable\"],\"MaskedPaths\":[],\"ReadonlyPaths\":[],"
 
-/* What the engine of process cages does as the root of a machine, and no more of it: nothing that
- * reaches devices, modules, clocks or the network. */
-#define RIGHTS                                                                              \
-    "\"CapDrop\":[\"ALL\"],\"CapAdd\":[\"SYS_ADMIN\",\"SYS_CHROOT\",\"SETUID\""             \
-    ",\"SETGID\",\"SETPCAP\",\"SETFCAP\",\"CHOWN\",\"DAC_OVERRIDE\",\"FOWNER\",\"FSETID\"," \
-    "\"KILL\"],"
+void tc_kata_rights(struct tc_buf *out, const char *prefix)
+{
+    static const char *const rights[] = {"SYS_ADMIN", "SYS_CHROOT", "SETUID", "SETGID",
+                                         "SETPCAP",   "SETFCAP",    "CHOWN",  "DAC_OVERRIDE",
+                                         "FOWNER",    "FSETID",     "KILL"};
+    for (size_t i = 0; i < TC_COUNT(rights); i++)
+        tc_buf_addf(out, "%s\"%s%s\"", i ? "," : "[", prefix, rights[i]);
+    tc_buf_addc(out, ']');
+}
 
 static void add_text(struct tc_buf *out, const char *text)
 {
@@ -48,8 +51,10 @@ static void add_binds(struct tc_buf *out, const struct tc_kata_container *c)
 static void add_host(struct tc_buf *out, const struct tc_kata_container *c)
 {
     tc_buf_adds(out, "\"HostConfig\":{\"AutoRemove\":true,\"NetworkMode\":\"none\","
-                     "\"ReadonlyRootfs\":true,\"Privileged\":false," RIGHTS
-                     "\"IpcMode\":\"private\",\"CgroupnsMode\":\"private\","
+                     "\"ReadonlyRootfs\":true,\"Privileged\":false,\"CapDrop\":[\"ALL\"],"
+                     "\"CapAdd\":");
+    tc_kata_rights(out, "");
+    tc_buf_adds(out, ",\"IpcMode\":\"private\",\"CgroupnsMode\":\"private\","
                      "\"LogConfig\":{\"Type\":\"none\"},\"RestartPolicy\":{\"Name\":\"no\"}," OPEN
                      "\"Runtime\":");
     add_text(out, c->runtime);

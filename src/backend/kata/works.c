@@ -18,6 +18,7 @@
 #include <toolcage/error.h>
 
 #include "backend/engine/door.h"
+#include "backend/engine/root.h"
 #include "backend/engine/stages.h"
 #include "backend/kata/create.h"
 #include "backend/machine/parts.h"
@@ -29,13 +30,15 @@
 #include "engine/engine.h"
 #include "policy/settings.h"
 #include "policy/system_paths.h"
+#include "workspace/state.h"
 
 enum { PATIENCE_MS = 20000, STALE_S = 600, BOOT_SIZE = 37 };
 
 struct kata {
     struct tc_engine_door door;
-    int control;            /* the socket to toolcage-engine; -1: none */
-    int ours[2], theirs[2]; /* ends of the container's streams: both ways, and its errors */
+    struct tc_engine_root *root; /* of containerd's containers, else NULL */
+    int control;                 /* the socket to toolcage-engine; -1: none */
+    int ours[2], theirs[2];      /* ends of the container's streams: both ways, and its errors */
     bool failed;
     char said[TC_ENGINE_TEXT_MAX];
 };
@@ -215,6 +218,38 @@ static bool list_system(struct tc_strv *ret)
     return true;
 }
 
+/* containerd takes paths. */
+static int find_root(struct tc_cage *cage, int program)
+{
+    struct kata *k = own(cage);
+    char link[32];
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", program);
+    if (!k->door.client[0])
+        return 0;
+    k->root = malloc(sizeof(*k->root));
+    if (!k->root)
+        return tc_cage_fail_memory(cage, "start");
+    return tc_engine_root_find(link, k->root) == 0 ? 0 : fail_start(cage, "root");
+}
+
+/* containerd has a name of a form of its own for a runtime. */
+static char *name_runtime(const struct tc_cage *cage)
+{
+    const char *said = setting(cage, "runtime", "kata");
+    return own(cage)->root ? tc_format("io.containerd.%s.v2", said) : strdup(said);
+}
+
+/* containerd and its client find the container's streams there, by a path. */
+static char *find_fifos(const struct tc_cage *cage)
+{
+    static const char part[] = "engine-fifos";
+    const char *where = "";
+    if (!own(cage)->root)
+        return strdup("");
+    _autofd_ int dir = tc_state_open(part, &where);
+    return dir < 0 ? NULL : tc_format("%s/%s", where, part);
+}
+
 static const char repository[] = "localhost/toolcage-guest";
 
 static char *describe(const struct tc_cage *cage, const char *image)
@@ -231,7 +266,14 @@ static char *describe(const struct tc_cage *cage, const char *image)
                                   .mib = number(cage, "mib"),
                                   .cpus_milli = number(cage, "cpus"),
                                   .pids = number(cage, "pids")};
-    return read_boot(boot) && list_system(&system) ? tc_kata_create(&c) : NULL;
+    const struct tc_engine_root *root = own(cage)->root;
+    if (!read_boot(boot) || !list_system(&system))
+        return NULL;
+    if (!root)
+        return tc_kata_create(&c);
+    c.directory = root->directory;
+    c.program = root->program;
+    return tc_kata_spec(&c);
 }
 
 static bool fill_config(const struct tc_cage *cage, int program, struct tc_engine_config *config)
@@ -247,7 +289,8 @@ static bool fill_config(const struct tc_cage *cage, int program, struct tc_engin
         .name = tc_format("toolcage-%s", name),
         .client = strdup(k->door.client),
         .label = tc_format(TC_ENGINE_LABEL "=%s", cage->plan->call ? cage->plan->call : name),
-        .runtime = strdup(setting(cage, "runtime", "kata")),
+        .runtime = name_runtime(cage),
+        .fifos = find_fifos(cage),
         .patience_ms = PATIENCE_MS,
         .stale_s = STALE_S,
         .attach = true};
@@ -255,7 +298,7 @@ static bool fill_config(const struct tc_cage *cage, int program, struct tc_engin
     if (image)
         config->create = describe(cage, image);
     return config->engine && config->repository && config->name && config->client &&
-           config->label && config->runtime && config->create;
+           config->label && config->runtime && config->fifos && config->create;
 }
 
 /* Its orders wait in the socket until it is there to read them. */
@@ -305,8 +348,9 @@ static int start(struct tc_cage *cage)
     struct kata *k = own(cage);
     _autofd_ int engine = -1, guest = -1;
     if (find(cage, "toolcage-engine", &engine) < 0 || find(cage, "toolcage-guest", &guest) < 0 ||
-        open_lines(cage) < 0 || tc_machine_start(cage, k->ours, TC_COUNT(k->ours)) < 0 ||
-        give_birth(cage, engine) < 0 || send_config(cage, guest) < 0)
+        find_root(cage, guest) < 0 || open_lines(cage) < 0 ||
+        tc_machine_start(cage, k->ours, TC_COUNT(k->ours)) < 0 || give_birth(cage, engine) < 0 ||
+        send_config(cage, guest) < 0)
         return -1;
     let_go(k);
     return tc_events_add(cage, k->control, EPOLLIN) < 0 ? fail_start(cage, "event descriptor") : 0;
@@ -396,8 +440,10 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     struct kata *k = own(cage);
     if (!tc_machine_destroy(cage, pace))
         return false;
-    if (k)
+    if (k) {
         close_all(k);
+        free(k->root);
+    }
     free(k);
     return true;
 }

@@ -3,7 +3,7 @@
 # Copyright The toolcage authors
 """Calls by Kata Containers, with a stand-in for it (scene_kata.py): what the engine is asked for, what comes of it, and every way in which it fails.
 
-usage: kata_calls.py TOOLCAGE"""
+usage: kata_calls.py TOOLCAGE docker|containerd"""
 import contextlib
 import os
 import signal
@@ -15,6 +15,7 @@ from scene_kata import check, finish, standin
 
 RIGHTS = {"CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETFCAP", "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER",
           "CAP_FSETID", "CAP_KILL"}
+BREAKS = {"docker": ("engine", "docker at", "standin/runtime did not terminate"), "containerd": ("boot", "does not start", "ctr: ")}[scene.ENGINE]
 WRITES = """filesystem = {{ readable = ["{0}/r"], writable = ["{0}/w"], denied = ["{0}/r/denied"] }}
 workspace = {{ mode = "copy", commit = "always" }}
 disk = "8MiB"
@@ -54,20 +55,27 @@ def lives():
     process = config["process"]
     check(set(process["capabilities"]["bounding"]) == RIGHTS and process["noNewPrivileges"], "the container has the rights of who makes process cages, and no other",
           process["capabilities"])
-    binds = [m for m in config["mounts"] if m["destination"].startswith("/image")]
+    binds = [m for m in config["mounts"] if m["destination"].startswith("/image") and m["type"] == "bind"]
     check(len(binds) == 1 and binds[0]["source"].startswith(scene.store.store()) and "ro" in binds[0]["options"], "of the host it is shown the image, read-only", binds)
     check({"type": "network"} in [{"type": n["type"]} for n in config["linux"]["namespaces"]], "and no network", config["linux"]["namespaces"])
     check(config["linux"]["resources"]["memory"]["limit"] == (64 + 64 + 128) << 20, "its memory is bounded by the engine", config["linux"]["resources"])
     check(not scene.monitors(), "and it is gone", scene.monitors())
 
 
-def streams(first):
+def first(container):
+    """The number of its first process."""
+    if scene.ENGINE == "docker":
+        return engines.ask(scene.socket(), "GET", f"/v1.40/containers/{container}/json")[1]["State"]["Pid"]
+    return next(line.split()[1] for line in engines.ctr(scene.socket(), "tasks", "list").splitlines() if line.startswith(container))
+
+
+def streams(parent):
     """What the children of a process have open where the guest's engine has its stream."""
     found = []
     for one in os.listdir("/proc"):
         with contextlib.suppress(OSError, IndexError):
             with open(f"/proc/{one}/stat", encoding="utf-8") as file:
-                if file.read().rsplit(")", 1)[1].split()[1] == str(first):
+                if file.read().rsplit(")", 1)[1].split()[1] == str(parent):
                     found += [os.readlink(f"/proc/{one}/fd/{number}") for number in (10, 11)]
     return found
 
@@ -84,7 +92,7 @@ def reaches():
     scene.monitors()
     process = scene.start("exec sleep 600")
     check(until(running), "a container runs")
-    pid = engines.ask(scene.socket(), "GET", f"/v1.40/containers/{running()[0]}/json")[1]["State"]["Pid"]
+    pid = first(running()[0])
     check(until(lambda: any("pipe" in there for there in streams(pid))), "outside of the cage, the engine's stream is there", pid)
     process.send_signal(signal.SIGTERM)
     scene.end(process)
@@ -131,9 +139,9 @@ def faults():
     check(answer.json["stdout"]["bytes"] == 0, "and the tool has not run", answer)
     standin().turn("honest", False)
     standin().turn("breaks")
-    fails("a runtime that fails says so in the engine's words", scene.call("true"), "engine", "docker at", "standin/runtime did not terminate")
+    fails("a runtime that fails says so in the engine's words", scene.call("true"), *BREAKS)
     standin().turn("breaks", False)
-    fails("a runtime that the engine does not know, too", scene.call("true", backend='runtime = "kata-fc"'), "engine", "kata-fc")
+    fails("a runtime that the engine does not know, too", scene.call("true", backend='runtime = "kata-fc"'), BREAKS[0], "kata-fc")
     answer = scene.call("true", backend='runtime = "runc"')
     check(answer.code in (2, 125, 126) and "kata-qemu" in answer.out + answer.err, "a runtime without a kernel of its own is no name for it", answer)
     standin().turn("hangs")

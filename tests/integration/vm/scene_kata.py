@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""As scene.py, for Kata Containers: a dockerd of the script's own that knows the stand-in of tests/kata.py by that name. None of this has met the real
+"""As scene.py, for Kata Containers: an engine of the script's own (its last argument: docker unless it is containerd) that knows the stand-in of tests/kata.py by that name. None of this has met the real
 one: the guest's kernel is the host's."""
 import atexit
 import contextlib
 import os
 import subprocess
+import sys
 
 from scene import end, make_root, skip_all, store  # first: it knows where the others are
 import engines
@@ -14,6 +15,7 @@ from store import BUSYBOX, TOOLCAGE, check, finish, image  # noqa: F401 pylint: 
 
 POLICY = """
 [backend.kata]
+engine = "{engine}"
 socket = "{socket}"
 {backend}
 [tool.t]
@@ -25,6 +27,7 @@ timeout = "{timeout}"
 {more}
 """
 PLACE = {}
+ENGINE = "containerd" if sys.argv[-1] == "containerd" else "docker"
 ENDS = contextlib.ExitStack()
 
 
@@ -43,7 +46,7 @@ def begin(who, *programs):
     PLACE["standin"] = kata.Standin(os.path.abspath("standin-place"), BUSYBOX)
     atexit.register(ENDS.close)
     try:
-        PLACE["socket"] = ENDS.enter_context(engines.started("docker", runtimes=PLACE["standin"].runtimes()))
+        PLACE["socket"] = ENDS.enter_context(engines.started(ENGINE, runtimes=PLACE["standin"].runtimes(), path=PLACE["standin"].path()))
     except engines.Absent as why:
         skip_all(why)
 
@@ -58,7 +61,7 @@ def socket():
 
 def start(script, more="", tool="t", timeout="120s", backend=""):
     with open("policy.new", "w", encoding="utf-8") as out:
-        out.write(POLICY.format(more=more, timeout=timeout, backend=backend, socket=socket()))
+        out.write(POLICY.format(more=more, timeout=timeout, backend=backend, socket=socket(), engine=ENGINE))
     os.replace("policy.new", "policy.toml")
     words = ["exec", "--policy", "policy.toml", "--json", "--tool", tool, "--", "/bin/sh", "-c", script]
     return subprocess.Popen([TOOLCAGE, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
