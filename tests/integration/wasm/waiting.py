@@ -97,8 +97,14 @@ class Engine(ahead.Engine):
 
 
 def waits(pid):
-    """In the kernel, for a message."""
-    return "State:\tS" in read(f"/proc/{pid}/status")
+    """In the kernel, for a message: it has not run for a while, where one that loads sleeps a moment."""
+    before = read(f"/proc/{pid}/status")
+    time.sleep(0.05)
+    return "State:\tS" in before and slept(before) == slept(read(f"/proc/{pid}/status"))
+
+
+def slept(status):
+    return [line for line in status.splitlines() if "ctxt_switches" in line]
 
 
 def was_ready(answer):
