@@ -43,8 +43,7 @@ static int closed(int code, struct toolcage_error **err)
                    "internal code %d", code);
 }
 
-/* ---- toolcage.h, error.h, policy.h --------------------------------------------------------------
- */
+/* ---- toolcage.h, error.h, policy.h ---- */
 
 EXPORT const char *toolcage_version(void)
 {
@@ -248,8 +247,7 @@ EXPORT void toolcage_free(void *text)
     free(text);
 }
 
-/* ---- engine.h -----------------------------------------------------------------------------------
- */
+/* ---- engine.h ---- */
 
 EXPORT int toolcage_engine_new(struct toolcage_engine **ret, struct toolcage_error **err)
 {
@@ -324,8 +322,7 @@ EXPORT int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_r
     return closed(tc_engine_clean(engine, ret_removed, err), err);
 }
 
-/* ---- call.h -------------------------------------------------------------------------------------
- */
+/* ---- call.h ---- */
 
 EXPORT int toolcage_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy,
                              const char *tool, struct toolcage_call **ret,
@@ -496,8 +493,7 @@ EXPORT int toolcage_call_explain_json(struct toolcage_call *call, const char *ac
     return closed(tc_call_explain(call, access, ret_json, err), err);
 }
 
-/* ---- result.h -----------------------------------------------------------------------------------
- */
+/* ---- result.h ---- */
 
 EXPORT int32_t toolcage_result_status(const struct toolcage_result *result)
 {

@@ -16,8 +16,7 @@
 
 enum { CONFIG = 3, CONFIG_MAX = 4 << 20, LIMITED = 124, FAILURE = 125 };
 
-/* ---- what it is told ----------------------------------------------------------------------------
- */
+/* ---- what it is told ---- */
 
 static bool take_config(struct tc_agent *agent, const json_t *config)
 {
@@ -67,8 +66,7 @@ static bool load(struct tc_agent *agent)
     return (agent->tools && agent->messages) || fail_load(agent, NULL);
 }
 
-/* ---- the loop -----------------------------------------------------------------------------------
- */
+/* ---- the loop ---- */
 
 /* One question to the server; *ret_calls is borrowed, NULL: it has answered. */
 static bool take_turn(struct tc_agent *agent, const json_t **ret_calls)

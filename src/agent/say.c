@@ -85,8 +85,7 @@ void tc_say_end(const struct tc_agent *agent)
     free(clean);
 }
 
-/* ---- what comes back ----------------------------------------------------------------------------
- */
+/* ---- what comes back ---- */
 
 /* 1, 0 at the end, -1: the time is over or it cannot be read. Byte by byte: what stands behind the
  * line may be for the next one. */

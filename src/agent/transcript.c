@@ -62,8 +62,7 @@ bool tc_transcript_add(struct tc_agent *agent, json_t *message)
     return false;
 }
 
-/* ---- going on -----------------------------------------------------------------------------------
- */
+/* ---- going on ---- */
 
 static bool is_message(const json_t *message)
 {

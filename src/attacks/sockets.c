@@ -74,9 +74,7 @@ static void unix_pair(char **args)
     }
 }
 
-/* ---- races with whoever connects in the tool's place
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- races with whoever connects in the tool's place ---- */
 
 enum { RACE_SECONDS = 2, RENAME_EXCHANGES = 2 };
 

@@ -469,8 +469,7 @@ int tc_stage_filter(const struct tc_box *box)
     return rc;
 }
 
-/* ---- in a container that somebody else has made
- * ---------------------------------------------------------------- */
+/* ---- in a container that somebody else has made ---- */
 
 /* Everything but processes, whose namespace is the container's. Its process has no right of any
  * kind there, and gets those of a user namespace of its own. */

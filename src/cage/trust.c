@@ -72,8 +72,7 @@ int tc_trust_await(struct tc_cage *cage)
     return p->trusted.failed ? tc_cage_fail_memory(cage, "trust") : 0;
 }
 
-/* ---- shown --------------------------------------------------------------------------------------
- */
+/* ---- shown ---- */
 
 /* One file of a tmpfs of its own: it can be mounted apart only from where it is attached itself. */
 static int clone_file(int shelf, const struct tc_buf *text, int *ret_tree)

@@ -180,8 +180,7 @@ int tc_choose_explain(struct toolcage_engine *engine, struct tc_grant *grant, st
     return r == 0 && out->failed ? tc_fail_memory(err) : r;
 }
 
-/* ---- one clause
- * --------------------------------------------------------------------------------- */
+/* ---- one clause ---- */
 
 static int machine_holds(struct toolcage_engine *engine, const char *name, enum tc_clause clause,
                          char **ret, struct toolcage_error **err)

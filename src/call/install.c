@@ -22,8 +22,7 @@
 
 enum { INPUTS_MAX = 64 << 20 }; /* bytes, of all: each call looks at them */
 
-/* ---- the cache key
- * ------------------------------------------------------------------------------------- */
+/* ---- the cache key ---- */
 
 static int fail_input(const char *name, const char *what, struct toolcage_error **err)
 {
@@ -91,8 +90,7 @@ int tc_install_key(const struct toolcage_policy *policy, const struct tc_install
     return 0;
 }
 
-/* ---- a tool's call
- * ------------------------------------------------------------------------------------- */
+/* ---- a tool's call ---- */
 
 /* Nothing else may be granted there: whose files the tool sees would be a matter of order. */
 static int check_place(const struct tc_install *install, const struct tc_grant *grant,
@@ -169,8 +167,7 @@ int tc_install_extend(const struct toolcage_policy *policy, const struct tc_fact
     return r < 0 ? r : tc_grant_seal(policy, facts, grant, err);
 }
 
-/* ---- an install
- * ------------------------------------------------------------------------------------- */
+/* ---- an install ---- */
 
 /* What a tool wrote there would choose what is installed, and with what network. */
 static int put_input(const struct tc_install *install, const char *from, const char *name,
@@ -263,8 +260,7 @@ int tc_install_keep(const struct toolcage_policy *policy, const char *name,
     return tc_stage_keep(stage, err);
 }
 
-/* ---- all of a policy
- * ------------------------------------------------------------------------------------- */
+/* ---- all of a policy ---- */
 
 static int add_row(struct tc_buf *out, const struct toolcage_policy *policy,
                    const struct tc_facts *facts, const struct tc_install *install)

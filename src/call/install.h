@@ -10,8 +10,7 @@
 #include "base/error.h"
 #include "policy/policy.h"
 
-/* ---- install_store.c: the directory
- * ------------------------------------------------------------------------------------- */
+/* ---- install_store.c: the directory ---- */
 
 /* One install's place, while it runs. */
 struct tc_install_stage {
@@ -47,8 +46,7 @@ int tc_install_sweep(const struct tc_facts *facts, unsigned *ret, struct toolcag
 int tc_install_remove(const struct tc_facts *facts, const char *key, unsigned *ret,
                       struct toolcage_error **err);
 
-/* ---- install.c
- * ------------------------------------------------------------------------------------- */
+/* ---- install.c ---- */
 
 /* The cache key: what the policy says, and what is in the inputs. */
 int tc_install_key(const struct toolcage_policy *policy, const struct tc_install *install,

@@ -106,8 +106,7 @@ int64_t tc_install_bytes(const struct tc_facts *facts, const char *key)
     return all < 0 ? -1 : tc_tree_bytes(all, hex_of(key));
 }
 
-/* ---- an install
- * ------------------------------------------------------------------------------------- */
+/* ---- an install ---- */
 
 int tc_install_sweep(const struct tc_facts *facts, unsigned *ret, struct toolcage_error **err)
 {

@@ -36,7 +36,7 @@ void tc_kvm_done(struct tc_kvm *kvm)
     *kvm = (struct tc_kvm){.boots = false};
 }
 
-/* ---- without a boot ------------------------------------------------------------------------- */
+/* ---- without a boot ---- */
 
 static bool say(struct tc_kvm *ret, const char *reason, const char *fix)
 {
@@ -103,7 +103,7 @@ bool tc_kvm_present(struct tc_kvm *ret)
     return true;
 }
 
-/* ---- what the answer depends on ------------------------------------------------------------- */
+/* ---- what the answer depends on ---- */
 
 /* The machine, the device in its state, and the user. False: it cannot be told. */
 static bool make_key(const char *machine, char ret[TC_DIGEST_SIZE])
@@ -117,7 +117,7 @@ static bool make_key(const char *machine, char ret[TC_DIGEST_SIZE])
     return text;
 }
 
-/* ---- the record ----------------------------------------------------------------------------- */
+/* ---- the record ---- */
 
 /* One for each backend. Locked: who comes second waits for what the first one finds. -1: there is
  * no place for one. */
@@ -154,7 +154,7 @@ static void write_record(int fd, const char *key, const struct tc_kvm *kvm)
         (void)tc_write_all(fd, text, strlen(text)); /* half of it has no end, and does not count */
 }
 
-/* ---- a boot --------------------------------------------------------------------------------- */
+/* ---- a boot ---- */
 
 /* A call like any other, which the helper ends in time whatever its processes are stuck in. */
 static int boot(struct toolcage_engine *engine, const char *backend, const char *accel,

@@ -54,8 +54,7 @@ struct launch {
     int errnum;
 };
 
-/* ---- in the children ----------------------------------------------------------------------------
- */
+/* ---- in the children ---- */
 
 /* exec keeps ignored signals ignored, and the host may ignore SIGCHLD or SIGPIPE. */
 void tc_child_reset_signals(void)
@@ -137,8 +136,7 @@ static int vanish(void *arg)
     return 0;
 }
 
-/* ---- in the host --------------------------------------------------------------------------------
- */
+/* ---- in the host ---- */
 
 /* No cancellation point: the children stand on memory of ours. */
 static long reap(pid_t pid, int flags)

@@ -39,7 +39,7 @@ static bool add(struct tc_grant *grant, const char *name, const char *path)
     return tc_strv_take(&grant->machine, tc_format("%s=%s", name, path));
 }
 
-/* ---- the monitor ---------------------------------------------------------------------------- */
+/* ---- the monitor ---- */
 
 /* emulates: does without the processor's help, slowly */
 static const struct monitor {
@@ -86,7 +86,7 @@ static int find_monitor(const struct monitor *m, char **ret, struct toolcage_err
     return message ? fail(TOOLCAGE_EBACKEND, m->name, m->fix, message, err) : tc_fail_memory(err);
 }
 
-/* ---- what runs in it ------------------------------------------------------------------------ */
+/* ---- what runs in it ---- */
 
 static int find_guest(const char *store, const char *name, struct tc_grant *grant,
                       struct toolcage_error **err)
@@ -181,7 +181,7 @@ static int find_disk(struct tc_grant *grant, struct toolcage_error **err)
     return add(grant, "disk", disk) ? 0 : tc_fail_memory(err);
 }
 
-/* ---- the processor's help ------------------------------------------------------------------- */
+/* ---- the processor's help ---- */
 
 static bool may_emulate(const struct monitor *m, const struct tc_grant *grant)
 {
@@ -265,7 +265,7 @@ static int find_all(const struct monitor *m, struct tc_grant *grant,
     return r;
 }
 
-/* ---- of a container engine's runtime -------------------------------------------------------- */
+/* ---- of a container engine's runtime ---- */
 
 /* The machine is the runtime's; of ours there is only who speaks to it. */
 static bool is_contained(const char *backend)
@@ -300,7 +300,7 @@ static int find_contained(struct tc_grant *grant, struct toolcage_error **err)
     return r < 0 ? r : find_worker(grant, err);
 }
 
-/* ---- for calls ------------------------------------------------------------------------------ */
+/* ---- for calls ---- */
 
 int tc_machines_look(struct toolcage_engine *engine, const char *backend,
                      const struct tc_grant *grant, struct toolcage_error **err)

@@ -38,8 +38,7 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && eaccess(path, X_OK) == 0;
 }
 
-/* ---- finding ------------------------------------------------------------------------------------
- */
+/* ---- finding ---- */
 
 /* A shim of pyenv, rbenv or nodenv at ROOT/shims/NAME stands for ROOT/versions/V/bin/NAME, with V
  * from ROOT/version (one or several lines). NULL when no version has the program. */
@@ -87,8 +86,7 @@ char *tc_program_find(const char *path, const char *name)
     return NULL;
 }
 
-/* ---- granting -----------------------------------------------------------------------------------
- */
+/* ---- granting ---- */
 
 /* One extension of a grant at work. */
 struct extension {

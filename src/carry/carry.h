@@ -38,8 +38,7 @@ enum {
 
 enum { TC_CARRY_ENTRY_MAX = sizeof(struct tc_carry_head) + 2 * TC_CARRY_PATH_MAX };
 
-/* ---- way.c: to a name, never through a link ----------------------------------------------------
- */
+/* ---- way.c: to a name, never through a link ---- */
 
 /* May it stand below a grant, as the other side says it? */
 bool tc_carry_path(const char *path, size_t len);
@@ -55,8 +54,7 @@ struct tc_way {
 int tc_way_to(struct tc_way *way, const char *path, const char **ret_name);
 void tc_way_done(struct tc_way *way);
 
-/* ---- census.c: what stands in a tree -----------------------------------------------------------
- */
+/* ---- census.c: what stands in a tree ---- */
 
 struct tc_carry_seen {
     const char *path; /* below the tree; "": itself */
@@ -80,8 +78,7 @@ int tc_census_take(struct tc_census *census, int parent, const char *name,
                    const struct tc_strv *skip, size_t most);
 void tc_census_done(struct tc_census *census);
 
-/* ---- pack.c: from a tree to frames -------------------------------------------------------------
- */
+/* ---- pack.c: from a tree to frames ---- */
 
 struct tc_pack_root {
     uint32_t grant;
@@ -119,8 +116,7 @@ int tc_pack_next(struct tc_pack *pack, struct tc_buf *out);
 int64_t tc_pack_bytes(const struct tc_carry_seen *seen);
 void tc_pack_done(struct tc_pack *pack);
 
-/* ---- unpack.c: from frames to a tree -----------------------------------------------------------
- */
+/* ---- unpack.c: from frames to a tree ---- */
 
 struct tc_unpack_root {
     int parent; /* borrowed */

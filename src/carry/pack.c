@@ -65,7 +65,7 @@ int tc_pack_look(struct tc_pack *p, size_t most, size_t *ret_root)
     return 0;
 }
 
-/* ---- what differs --------------------------------------------------------------------------- */
+/* ---- what differs ---- */
 
 static bool same_time(const struct statx_timestamp *a, const struct statx_timestamp *b)
 {
@@ -96,7 +96,7 @@ static bool gone(const struct tc_pack_root *root, const struct tc_carry_seen *wa
     return !now || (now->mode & S_IFMT) != (was->mode & S_IFMT);
 }
 
-/* ---- frames --------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 static void put(struct tc_buf *out, enum tc_frame_kind kind, const void *head, size_t head_len,
                 const char *const *texts)
@@ -208,7 +208,7 @@ static int add_bytes(struct tc_pack *p, struct tc_buf *out)
     return 0;
 }
 
-/* ---- one after the other -------------------------------------------------------------------- */
+/* ---- one after the other ---- */
 
 static void next_root(struct tc_pack *p)
 {

@@ -47,7 +47,7 @@ bool tc_unpack_takes(const struct tc_frame *f)
            f->kind == TC_FRAME_FILES_END;
 }
 
-/* ---- failing -------------------------------------------------------------------------------- */
+/* ---- failing ---- */
 
 static int blame(struct tc_unpack *u, const char *fault)
 {
@@ -67,7 +67,7 @@ static int fail(struct tc_unpack *u)
     return blame(u, "changes what is not there to be changed");
 }
 
-/* ---- names ---------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* The full path from the directory that holds the grant. */
 static int go_to(struct tc_unpack *u, uint32_t grant, const char *path, const char **ret_name)
@@ -117,7 +117,7 @@ static int enter(struct tc_unpack *u, uint32_t grant, bool removing, const char 
     return 0;
 }
 
-/* ---- what an entry gets --------------------------------------------------------------------- */
+/* ---- what an entry gets ---- */
 
 static int own(const struct tc_unpack *u, int dir, const char *name,
                const struct tc_carry_head *head)
@@ -158,7 +158,7 @@ static int remember(struct tc_unpack *u, const struct tc_carry_head *head, const
     return fail(u);
 }
 
-/* ---- entries -------------------------------------------------------------------------------- */
+/* ---- entries ---- */
 
 static int take_directory(struct tc_unpack *u, int dir, const char *name,
                           const struct tc_carry_head *head)
@@ -268,7 +268,7 @@ static int take_removal(struct tc_unpack *u, const struct tc_frame *f)
     return fine ? 0 : fail(u);
 }
 
-/* ---- bytes ---------------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
 static int take_bytes(struct tc_unpack *u, const struct tc_frame *f)
 {
@@ -295,7 +295,7 @@ static int take_bytes(struct tc_unpack *u, const struct tc_frame *f)
     return 0;
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 /* Rights that would have kept out what a directory is to hold, and times that it would have
  * changed. */

@@ -17,8 +17,7 @@ static void put_label(FILE *out, const char *label, const char *words)
     tc_cli_wrap(out, words, LABEL, tc_fold_most(LINE_WIDTH));
 }
 
-/* ---- the policy's own words
- * --------------------------------------------------------------------- */
+/* ---- the policy's own words ---- */
 
 /* Where line `number` begins, or NULL. */
 static const char *find_line(const char *text, int64_t number)
@@ -132,8 +131,7 @@ static void put_files(FILE *out, struct tc_slice grant)
     free(words);
 }
 
-/* ---- what holds it
- * ------------------------------------------------------------------------------ */
+/* ---- what holds it ---- */
 
 static void put_backend(FILE *out, struct tc_slice grant)
 {

@@ -30,8 +30,7 @@ static const char text[] =
     "  source <(toolcage completion bash)    # in ~/.bashrc\n"
     "  source <(toolcage completion zsh)     # in ~/.zshrc, after compinit\n";
 
-/* ---- the scripts
- * -------------------------------------------------------------------------------- */
+/* ---- the scripts ---- */
 
 static const char bash[] =
     "# bash completion for toolcage\n"
@@ -117,8 +116,7 @@ static int print_script(const char *name)
     return TC_EXIT_FAILURE;
 }
 
-/* ---- what stands before the last word
- * ----------------------------------------------------------- */
+/* ---- what stands before the last word ---- */
 
 struct asked {
     const struct tc_verb *verb;
@@ -165,8 +163,7 @@ static void take_word(struct asked *a, const char *word)
     a->options = a->options && !a->verb->command;
 }
 
-/* ---- what may stand there
- * ----------------------------------------------------------------------- */
+/* ---- what may stand there ---- */
 
 static void put(FILE *out, const char *word, size_t length, const char *description)
 {

@@ -24,7 +24,7 @@ enum { ARRIVES_MS = 200, BEAT_US = 250000, INHERITED = 77, REMOVE_DEPTH = 16, FI
 
 static const char variable[] = "TOOLCAGE_DECOY";
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static int put_file(const char *path, const char *text)
 {
@@ -130,7 +130,7 @@ bool tc_decoys_left_device(const struct tc_decoys *d)
     return left(d, is_device);
 }
 
-/* ---- listeners ------------------------------------------------------------------------------ */
+/* ---- listeners ---- */
 
 static int listen_at(int type, const struct sockaddr *address, socklen_t length)
 {
@@ -209,7 +209,7 @@ bool tc_decoys_arrived(const struct tc_decoys *d, enum tc_listener which)
            strstr(text, d->token);
 }
 
-/* ---- the process ---------------------------------------------------------------------------- */
+/* ---- the process ---- */
 
 static void end_victim(struct tc_decoys *d)
 {
@@ -245,7 +245,7 @@ bool tc_decoys_victim_gone(const struct tc_decoys *d)
     return !waitid(P_PID, (id_t)d->victim, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 static int make_token(struct tc_decoys *d)
 {

@@ -24,8 +24,7 @@ struct httpd {
     long long idle_ms;
 };
 
-/* ---- options ------------------------------------------------------------------------------------
- */
+/* ---- options ---- */
 
 int tc_httpd_check(const struct tc_args *args, struct tc_failure *failure)
 {
@@ -53,8 +52,7 @@ int tc_httpd_check(const struct tc_args *args, struct tc_failure *failure)
     return 0;
 }
 
-/* ---- the token ----------------------------------------------------------------------------------
- */
+/* ---- the token ---- */
 
 static char *make_token(void)
 {
@@ -89,8 +87,7 @@ static int get_token(struct httpd *h, struct tc_failure *failure)
                     : -1;
 }
 
-/* ---- what the server is told --------------------------------------------------------------------
- */
+/* ---- what the server is told ---- */
 
 static void put_text(FILE *out, const char *key, const char *value)
 {

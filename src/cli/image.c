@@ -37,8 +37,7 @@ static const struct tc_option build_options[] = {
     {0},
 };
 
-/* ---- the program
- * -------------------------------------------------------------------------------------- */
+/* ---- the program ---- */
 
 /* What others could change is not started. */
 static bool is_safe(int fd)
@@ -107,8 +106,7 @@ static int run(const struct tc_args *args)
     return tc_failure_tell(&failure, args, NULL);
 }
 
-/* ---- the verbs
- * ---------------------------------------------------------------------------------------- */
+/* ---- the verbs ---- */
 
 const struct tc_verb tc_verb_image_build = {
     .name = "image build",

@@ -17,8 +17,7 @@
 
 static const char name_others[] = "give a directory of your own: --output-dir DIR";
 
-/* ---- before the call
- * ---------------------------------------------------------------------------- */
+/* ---- before the call ---- */
 
 /* Will the result hold files at all? A call that cannot be explained is refused when it starts. */
 static bool collects(struct toolcage_call *call)
@@ -59,8 +58,7 @@ void tc_outdir_close(struct tc_outdir *dir)
     *dir = (struct tc_outdir){.fd = -1};
 }
 
-/* ---- one file
- * ----------------------------------------------------------------------------------- */
+/* ---- one file ---- */
 
 /* Does the path stay below where it starts? One that is empty or not whole does not. */
 static bool stays_below(const char *path, size_t length)
@@ -141,8 +139,7 @@ static int replace(int at, const char *name, const char *bytes, size_t length)
     return errno = saved, -1;
 }
 
-/* ---- the result's files
- * ------------------------------------------------------------------------- */
+/* ---- the result's files ---- */
 
 /* What stands in the row under `key`, or in base64 under the other one; NULL with errno. */
 static char *bytes_of(struct tc_slice row, const char *key, const char *base64_key,

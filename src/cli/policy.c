@@ -19,8 +19,7 @@ static int load(const struct tc_args *args, char **ret_path, struct toolcage_pol
     return *ret_path ? toolcage_policy_load_file(*ret_path, ret, tc_failure_error(failure)) : -1;
 }
 
-/* ---- digest -------------------------------------------------------------------------------------
- */
+/* ---- digest ---- */
 
 static const struct tc_option plain_options[] = {
     TC_OPTION_HELP,
@@ -51,8 +50,7 @@ const struct tc_verb tc_verb_policy_digest = {
     .run = run_digest,
 };
 
-/* ---- trust --------------------------------------------------------------------------------------
- */
+/* ---- trust ---- */
 
 static const struct tc_option trust_options[] = {
     {"remove", 0, NULL, NULL, "no longer trust the file"},

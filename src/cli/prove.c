@@ -64,7 +64,7 @@ static void catch_signals(void)
         (void)sigaction(caught[i], &action, NULL);
 }
 
-/* ---- the program ---------------------------------------------------------------------------- */
+/* ---- the program ---- */
 
 static bool is_safe(const char *path)
 {
@@ -105,7 +105,7 @@ static size_t split(const struct proof *proof, char *text, const char *argv[WORD
     return count;
 }
 
-/* ---- one attack ----------------------------------------------------------------------------- */
+/* ---- one attack ---- */
 
 static int run_bare(const struct proof *proof, const char *words, int timeout_ms,
                     struct tc_bare *ret)
@@ -227,7 +227,7 @@ static struct row try_attack(struct proof *proof, const struct tc_attack *attack
     return row;
 }
 
-/* ---- what is shown -------------------------------------------------------------------------- */
+/* ---- what is shown ---- */
 
 static bool proven(const struct proof *proof)
 {
@@ -290,7 +290,7 @@ static int print_proof(const struct tc_args *args, const struct proof *proof)
     return rc ? rc : proven(proof) ? 0 : TC_EXIT_UNPROVEN;
 }
 
-/* ---- the verb ------------------------------------------------------------------------------- */
+/* ---- the verb ---- */
 
 /* Two tools: one that may do nothing, and one with a workspace. */
 static int compile(struct proof *proof, struct toolcage_error **err)

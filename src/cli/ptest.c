@@ -39,8 +39,7 @@ static const char text[] =
     "  toolcage policy test --policy toolcage.toml tests/bounds.toml\n"
     "  toolcage policy test --coverage --require-coverage 90 toolcage.toml\n";
 
-/* ---- telling
- * ------------------------------------------------------------------------------------ */
+/* ---- telling ---- */
 
 static void put_why(FILE *out, struct tc_slice point)
 {
@@ -154,8 +153,7 @@ static int tell(const struct tc_args *args, const char *json, int64_t wanted)
     return failed || few ? TC_EXIT_FAILED_TESTS : 0;
 }
 
-/* ---- the files
- * ---------------------------------------------------------------------------------- */
+/* ---- the files ---- */
 
 struct files {
     char *texts[FILES_MAX];

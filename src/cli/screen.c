@@ -35,8 +35,7 @@ static void hold(struct tc_screen *s, char byte)
         s->overlong = true;
 }
 
-/* ---- sequences
- * -------------------------------------------------------------------------------------- */
+/* ---- sequences ---- */
 
 static bool holds(const char *const *list, const char *at, size_t length)
 {
@@ -163,8 +162,7 @@ static void take_escape(struct tc_screen *s, char byte, struct sink *sink)
     s->alternate = s->alternate && !(first && byte == 'c');
 }
 
-/* ---- text
- * ------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 /* The length of a character by its first byte; 0: it is none. */
 static size_t length_of(unsigned char c)

@@ -121,8 +121,7 @@ static int show(const struct tc_found *found, const struct tc_args *args, const 
     return rc;
 }
 
-/* ---- installing
- * ------------------------------------------------------------------------------------- */
+/* ---- installing ---- */
 
 static int install(struct tc_setup *setup, const struct tc_args *args, const char *tool)
 {

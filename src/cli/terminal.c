@@ -93,8 +93,7 @@ bool tc_terminal_is_one(void)
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
-/* ---- the person's side
- * ------------------------------------------------------------------------------ */
+/* ---- the person's side ---- */
 
 static void open_own(struct terminal *t)
 {
@@ -178,8 +177,7 @@ static void say_size(struct terminal *t)
     toolcage_error_free(late);
 }
 
-/* ---- both ways
- * --------------------------------------------------------------------------------------- */
+/* ---- both ways ---- */
 
 static void close_sink(struct terminal *t)
 {

@@ -47,8 +47,7 @@ struct scene {
     int code;
 };
 
-/* ---- which server
- * ------------------------------------------------------------------------------- */
+/* ---- which server ---- */
 
 static bool same_command(struct tc_slice command, char *const words[])
 {
@@ -162,8 +161,7 @@ static int choose(struct tc_slice servers, struct scene *scene, struct tc_failur
     return 0;
 }
 
-/* ---- while it runs
- * ------------------------------------------------------------------------------ */
+/* ---- while it runs ---- */
 
 static int set_workspace(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
 {

@@ -18,8 +18,7 @@
 
 enum { NOBODY = 65534, FAILURE = 125 };
 
-/* ---- signals ------------------------------------------------------------------------------------
- */
+/* ---- signals ---- */
 
 /* The first one lets what is under way be delivered; the second does not. */
 static void told(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events)
@@ -54,8 +53,7 @@ bool tc_egress_alone_become(void)
            setresuid(NOBODY, NOBODY, NOBODY) == 0;
 }
 
-/* ---- words --------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 static void add_text(struct tc_buf *out, const struct tc_egress_denial *d, unsigned count)
 {

@@ -20,8 +20,7 @@
 enum { CA_SECONDS = 30 * 86400, LEAF_SECONDS = 3600, EARLIER_SECONDS = 300 };
 enum { BUNDLE_MAX = 8 << 20 };
 
-/* ---- names --------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 static GENERAL_NAME *general_name(int type, const void *bytes, size_t len)
 {
@@ -105,8 +104,7 @@ static bool constrain(X509 *certificate, const struct tc_egress_config *config)
     return fine;
 }
 
-/* ---- certificates -------------------------------------------------------------------------------
- */
+/* ---- certificates ---- */
 
 static bool set_serial(X509 *certificate)
 {
@@ -212,8 +210,7 @@ static bool write_down(const struct tc_egress_authority *a, struct tc_egress_sai
     return fine;
 }
 
-/* ---- how TLS is spoken --------------------------------------------------------------------------
- */
+/* ---- how TLS is spoken ---- */
 
 static const unsigned char protocols[] = "\x08http/1.1";
 

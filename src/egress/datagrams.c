@@ -40,8 +40,7 @@ struct tc_egress_pair {
     int64_t used_at;
 };
 
-/* ---- pairs --------------------------------------------------------------------------------------
- */
+/* ---- pairs ---- */
 
 static void unlink_pair(struct tc_egress_pair *pair)
 {
@@ -103,8 +102,7 @@ static bool make_room(struct tc_egress_proxy *p)
     return true;
 }
 
-/* ---- out ----------------------------------------------------------------------------------------
- */
+/* ---- out ---- */
 
 static void deny(struct tc_egress_proxy *p, const struct tc_egress_pair *pair,
                  enum tc_egress_reason reason)
@@ -139,8 +137,7 @@ static void hold(struct tc_egress_pair *pair, const char *bytes, size_t len)
     memcpy(held->bytes, bytes, len);
 }
 
-/* ---- back ---------------------------------------------------------------------------------------
- */
+/* ---- back ---- */
 
 static void send_back(const struct tc_egress_pair *pair, char *bytes, size_t len)
 {
@@ -177,8 +174,7 @@ static void answers_ready(struct tc_egress_proxy *p, struct tc_egress_watch *wat
     }
 }
 
-/* ---- where to -----------------------------------------------------------------------------------
- */
+/* ---- where to ---- */
 
 /* Each address was judged. False: none can be reached from here. */
 static bool dial(struct tc_egress_proxy *p, struct tc_egress_pair *pair, const union tc_inet *to,
@@ -290,8 +286,7 @@ static struct tc_egress_pair *new_pair(struct tc_egress_proxy *p, struct tc_egre
     return NULL;
 }
 
-/* ---- in -----------------------------------------------------------------------------------------
- */
+/* ---- in ---- */
 
 static void take(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
                  const union tc_inet *from, const union tc_inet *meant, size_t len)
@@ -334,8 +329,7 @@ void tc_egress_datagrams_ready(struct tc_egress_proxy *p, struct tc_egress_watch
     }
 }
 
-/* ---- time ---------------------------------------------------------------------------------------
- */
+/* ---- time ---- */
 
 void tc_egress_datagrams_tick(struct tc_egress_proxy *p)
 {

@@ -28,8 +28,7 @@ static void put16(unsigned char *at, unsigned value)
     at[1] = (unsigned char)value;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static char host_char(unsigned char c, bool *odd)
 {
@@ -113,8 +112,7 @@ enum tc_dns_read tc_dns_read(const unsigned char *bytes, size_t len, struct tc_d
     return class == CLASS_IN ? TC_DNS_QUERY : TC_DNS_ANSWER;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------
- */
+/* ---- writing ---- */
 
 void tc_dns_pointer(const char *name, struct tc_dns_record *ret)
 {
@@ -186,8 +184,7 @@ size_t tc_dns_write(const struct tc_dns_query *query, enum tc_dns_code code,
     return len;
 }
 
-/* ---- names of addresses -------------------------------------------------------------------------
- */
+/* ---- names of addresses ---- */
 
 static const char v4_suffix[] = ".in-addr.arpa", v6_suffix[] = ".ip6.arpa";
 

@@ -129,8 +129,7 @@ bool tc_door_trust(const struct tc_net_entry *net, size_t count, struct tc_strv 
     return fine;
 }
 
-/* ---- listening sockets --------------------------------------------------------------------------
- */
+/* ---- listening sockets ---- */
 
 static bool add(struct tc_door *door, enum tc_egress_role role, int type, unsigned port)
 {
@@ -186,8 +185,7 @@ static bool add_any(struct tc_door *door, unsigned port, bool ipv6)
     return true;
 }
 
-/* ---- addresses and routes -----------------------------------------------------------------------
- */
+/* ---- addresses and routes ---- */
 
 static void put_attribute(struct tc_buf *out, unsigned short type, const void *data, size_t len)
 {

@@ -32,8 +32,7 @@
 
 enum { TC_EGRESS_CONTROL = 3, TC_EGRESS_SHARED = 4 };
 
-/* ---- from the supervisor ------------------------------------------------------------------------
- */
+/* ---- from the supervisor ---- */
 
 struct tc_egress_config {
     struct tc_net_entry *net; /* of the grant, in its order */
@@ -79,8 +78,7 @@ struct tc_egress_message {
     int32_t role[TC_EGRESS_LISTENERS_MAX];
 };
 
-/* ---- from the proxy -----------------------------------------------------------------------------
- */
+/* ---- from the proxy ---- */
 
 /* Why something was refused; the words for it are the supervisor's. */
 enum tc_egress_reason {

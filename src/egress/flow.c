@@ -9,8 +9,7 @@
 #include "egress/said.h"
 #include "egress/socks.h"
 
-/* ---- life ---------------------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 /* A proxy that is killed leaves no connection that looks as if it had ended in order: so much is
  * said to the kernel ahead, and taken back by whoever ends one in order. */
@@ -62,8 +61,7 @@ void tc_egress_flow_close(struct tc_egress_proxy *p, struct tc_egress_flow *f, b
     p->flow_count--;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------
- */
+/* ---- the end ---- */
 
 void tc_egress_flow_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
@@ -115,8 +113,7 @@ void tc_egress_flow_refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, 
         tell(p, f, what, why);
 }
 
-/* ---- what is watched ----------------------------------------------------------------------------
- */
+/* ---- what is watched ---- */
 
 static bool reads_client(const struct tc_egress_proxy *p, const struct tc_egress_flow *f)
 {

@@ -17,8 +17,7 @@ static void use(struct tc_egress_flow *f, size_t bytes)
     f->in.len -= bytes;
 }
 
-/* ---- whom ---------------------------------------------------------------------------------------
- */
+/* ---- whom ---- */
 
 /* A program that asked the cage's resolver first comes with the address that stands for the name.
  */
@@ -32,8 +31,7 @@ static void go(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         tc_egress_seek(p, f);
 }
 
-/* ---- SOCKS --------------------------------------------------------------------------------------
- */
+/* ---- SOCKS ---- */
 
 static void last_words(struct tc_egress_proxy *p, struct tc_egress_flow *f,
                        const unsigned char *bytes, size_t len)
@@ -93,8 +91,7 @@ static void greet_socks(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     socks_request(p, f);
 }
 
-/* ---- HTTP ---------------------------------------------------------------------------------------
- */
+/* ---- HTTP ---- */
 
 static void proxy_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
                           const struct tc_http_head *head)
@@ -150,8 +147,7 @@ void tc_egress_greet(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         greet_http(p, f);
 }
 
-/* ---- where it arrived ---------------------------------------------------------------------------
- */
+/* ---- where it arrived ---- */
 
 static bool read_destination(const struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {

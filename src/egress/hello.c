@@ -41,9 +41,7 @@ static struct cursor take_vector(struct cursor *c, size_t bytes)
     return (struct cursor){at, at ? len : 0, !at};
 }
 
-/* ---- the records
- * ---------------------------------------------------------------------------------
- */
+/* ---- the records ---- */
 
 enum { RECORD_HEAD = 5, MESSAGE_HEAD = 4, RECORD_MAX = 16384 };
 
@@ -88,8 +86,7 @@ static enum tc_hello gather(const unsigned char *bytes, size_t len, struct messa
     }
 }
 
-/* ---- the message --------------------------------------------------------------------------------
- */
+/* ---- the message ---- */
 
 enum { EXTENSION_NAME = 0, NAME_HOST = 0 };
 

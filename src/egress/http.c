@@ -27,8 +27,7 @@ static bool is_token(struct tc_http_text text)
     return text.len > 0;
 }
 
-/* ---- lines --------------------------------------------------------------------------------------
- */
+/* ---- lines ---- */
 
 /* The end of the head, behind its empty line; NULL: not there yet. *ret_bad: a byte that ends lines
  * or texts for some readers only. */
@@ -57,8 +56,7 @@ static struct tc_http_text next_line(const char **at, const char *end)
     return (struct tc_http_text){start, (size_t)(cr - start)};
 }
 
-/* ---- the request line ---------------------------------------------------------------------------
- */
+/* ---- the request line ---- */
 
 /* The word before the next space; line goes behind it. Without a space the whole line. */
 static struct tc_http_text next_word(struct tc_http_text *line)
@@ -136,8 +134,7 @@ static const char *read_request_line(struct tc_http_head *head, struct tc_http_t
     return read_target(head);
 }
 
-/* ---- fields -------------------------------------------------------------------------------------
- */
+/* ---- fields ---- */
 
 static bool is_space(char c)
 {
@@ -260,8 +257,7 @@ static const char *read_host(struct tc_http_head *head)
     return fine ? NULL : "Host is not the target's";
 }
 
-/* ---- this hop -----------------------------------------------------------------------------------
- */
+/* ---- this hop ---- */
 
 static bool not_framing(struct tc_http_text word, void *ctx)
 {
@@ -318,8 +314,7 @@ enum tc_http_read tc_http_read(const char *bytes, size_t len, struct tc_http_hea
     return why ? bad(ret, why) : TC_HTTP_DONE;
 }
 
-/* ---- forward ------------------------------------------------------------------------------------
- */
+/* ---- forward ---- */
 
 static bool is_other(struct tc_http_text word, void *ctx)
 {

@@ -20,8 +20,7 @@ struct tc_egress_listener {
 
 enum { BURST = 64, REST_US = 100000 };
 
-/* ---- questions by UDP ---------------------------------------------------------------------------
- */
+/* ---- questions by UDP ---- */
 
 static void questions_ready(struct tc_egress_proxy *p, struct tc_egress_watch *watch,
                             uint32_t events)
@@ -40,8 +39,7 @@ static void questions_ready(struct tc_egress_proxy *p, struct tc_egress_watch *w
     }
 }
 
-/* ---- connections --------------------------------------------------------------------------------
- */
+/* ---- connections ---- */
 
 static void rest(struct tc_egress_proxy *p)
 {
@@ -96,8 +94,7 @@ static void connections_ready(struct tc_egress_proxy *p, struct tc_egress_watch 
     }
 }
 
-/* ---- listeners ----------------------------------------------------------------------------------
- */
+/* ---- listeners ---- */
 
 static bool fits(int fd, enum tc_egress_role role)
 {

@@ -29,8 +29,7 @@ enum { CONFIG_MAX = 16 << 20, FILES_APART = 128 };
 
 static struct tc_egress_proxy proxy;
 
-/* ---- messages -----------------------------------------------------------------------------------
- */
+/* ---- messages ---- */
 
 static bool is_sealed(int fd)
 {
@@ -130,8 +129,7 @@ static bool say_ready(void)
     return say(TC_EGRESS_READY);
 }
 
-/* ---- the start ----------------------------------------------------------------------------------
- */
+/* ---- the start ---- */
 
 static bool map_said(void)
 {
@@ -181,8 +179,7 @@ static bool open_control(void)
     return tc_egress_watch_for(&proxy, &proxy.control, EPOLLIN);
 }
 
-/* ---- alone --------------------------------------------------------------------------------------
- */
+/* ---- alone ---- */
 
 /* What it hears of its listeners was said ahead. */
 static bool take_listeners(void)

@@ -7,8 +7,7 @@
 /* The bucket holds what goes in that time, so that a pause is not made up for by a burst. */
 enum { BUCKET_US = 100000, REST_US = 20000, SECOND_US = 1000000, SHARE_MIN = 512 };
 
-/* ---- how much -----------------------------------------------------------------------------------
- */
+/* ---- how much ---- */
 
 bool tc_egress_meter_left(const struct tc_egress_proxy *p)
 {
@@ -29,8 +28,7 @@ bool tc_egress_meter_take(struct tc_egress_proxy *p, size_t len)
     return true;
 }
 
-/* ---- how fast -----------------------------------------------------------------------------------
- */
+/* ---- how fast ---- */
 
 static int64_t least(int64_t a, int64_t b)
 {

@@ -13,8 +13,7 @@
 #include "egress/said.h"
 #include "egress/secrets.h"
 
-/* ---- between ------------------------------------------------------------------------------------
- */
+/* ---- between ---- */
 
 static bool broken(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
@@ -106,8 +105,7 @@ static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
     return tell(p, f, bytes, len) || broken(p, f);
 }
 
-/* ---- ends ---------------------------------------------------------------------------------------
- */
+/* ---- ends ---- */
 
 /* The client has said its last word. */
 static bool client_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f)
@@ -178,8 +176,7 @@ static void settle(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     }
 }
 
-/* ---- events -------------------------------------------------------------------------------------
- */
+/* ---- events ---- */
 
 typedef bool pass_fn(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
                      size_t len);

@@ -82,8 +82,7 @@ size_t tc_egress_answer(struct tc_egress_proxy *p, const unsigned char *bytes, s
                                          : answer_name(p, &query, out);
 }
 
-/* ---- by TCP -------------------------------------------------------------------------------------
- */
+/* ---- by TCP ---- */
 
 /* One question; 0: it is not there yet, -1: the connection is of no use. */
 static int take_question(struct tc_egress_proxy *p, struct tc_egress_flow *f)

@@ -16,8 +16,7 @@ enum { REGISTER = NFT_REG_1, PRIORITY_DNAT = -100 };
 
 static const char table[] = "toolcage", chain[] = "out";
 
-/* ---- attributes ---------------------------------------------------------------------------------
- */
+/* ---- attributes ---- */
 
 static void put(struct tc_buf *out, uint16_t type, const void *data, size_t len)
 {
@@ -47,8 +46,7 @@ static void put_value(struct tc_buf *out, uint16_t type, const void *data, size_
     put_all(out, type, &value);
 }
 
-/* ---- the rule -----------------------------------------------------------------------------------
- */
+/* ---- the rule ---- */
 
 static void add(struct tc_buf *rule, const char *name, const struct tc_buf *data)
 {
@@ -122,8 +120,7 @@ static void add_addresses(struct tc_buf *rule, int family)
     add_is_not(rule, &own, all, sizeof(own));
 }
 
-/* ---- the batch ----------------------------------------------------------------------------------
- */
+/* ---- the batch ---- */
 
 static void add_request(struct tc_buf *out, uint16_t type, uint16_t flags, uint8_t family,
                         uint16_t subsystem, const struct tc_buf *attributes)

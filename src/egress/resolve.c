@@ -48,8 +48,7 @@ struct tc_egress_resolver {
     struct name_socket sockets[SOCKETS_MAX];
 };
 
-/* ---- its sockets --------------------------------------------------------------------------------
- */
+/* ---- its sockets ---- */
 
 static void socket_ready(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events)
 {
@@ -87,8 +86,7 @@ static void socket_changed(void *data, ares_socket_t fd, int readable, int writa
         s->watch.fd = -1; /* c-ares closes it */
 }
 
-/* ---- channels -----------------------------------------------------------------------------------
- */
+/* ---- channels ---- */
 
 /* Names are looked up as the grant spells them: no search list, no aliases. */
 static struct tc_egress_channel *open_channel(struct tc_egress_resolver *r)
@@ -189,8 +187,7 @@ void tc_egress_resolver_tick(struct tc_egress_resolver *r)
     drop_old(r);
 }
 
-/* ---- queries ------------------------------------------------------------------------------------
- */
+/* ---- queries ---- */
 
 static bool take_address(const struct tc_egress_config *config, struct tc_egress_query *query,
                          const struct ares_addrinfo_node *node)

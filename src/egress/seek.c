@@ -34,8 +34,7 @@ static void bound_buffers(int fd, size_t flows)
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 }
 
-/* ---- joined -------------------------------------------------------------------------------------
- */
+/* ---- joined ---- */
 
 /* What the client waits for before it goes on. False: the flow is closed. */
 static bool announce(struct tc_egress_proxy *p, struct tc_egress_flow *f)
@@ -77,9 +76,7 @@ static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         tc_egress_flow_watch(p, f);
 }
 
-/* ---- one address
- * -----------------------------------------------------------------------------------
- */
+/* ---- one address ---- */
 
 /* 1: connected, 0: on its way, -1: not this one. */
 static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f, const union tc_inet *to)
@@ -96,8 +93,7 @@ static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f, cons
     return errno == EINPROGRESS ? 0 : -1;
 }
 
-/* ---- by the upstream ----------------------------------------------------------------------------
- */
+/* ---- by the upstream ---- */
 
 static bool same_address(const union tc_inet *a, const union tc_inet *b)
 {
@@ -167,8 +163,7 @@ static void hear_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     }
 }
 
-/* ---- one address after the other ----------------------------------------------------------------
- */
+/* ---- one address after the other ---- */
 
 static void give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
@@ -235,8 +230,7 @@ void tc_egress_seek_late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         try_next(p, f);
 }
 
-/* ---- which addresses ----------------------------------------------------------------------------
- */
+/* ---- which addresses ---- */
 
 static void resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,
                      enum tc_egress_resolved how)

@@ -21,8 +21,7 @@ static bool send_all(const struct tc_egress_flow *f, const void *bytes, size_t l
     return send(f->server.watch.fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len;
 }
 
-/* ---- what it is asked ---------------------------------------------------------------------------
- */
+/* ---- what it is asked ---- */
 
 /* As text: the address, or the name. */
 static void host_of(const struct tc_egress_flow *f, char out[TC_EGRESS_HOST_SIZE])
@@ -128,8 +127,7 @@ bool tc_egress_upstream_ask(const struct tc_egress_proxy *p, struct tc_egress_fl
     return p->config.upstream.socks ? ask_socks(f, pair) : ask_http(f, pair);
 }
 
-/* ---- what it answers ----------------------------------------------------------------------------
- */
+/* ---- what it answers ---- */
 
 static enum tc_egress_answer refused(struct tc_egress_way *way, const char *why)
 {

@@ -16,8 +16,7 @@
 #include "linux/privileges.h"
 #include "policy/endpoint.h"
 
-/* ---- what it may be -----------------------------------------------------------------------------
- */
+/* ---- what it may be ---- */
 
 static bool raise_files(void)
 {
@@ -41,8 +40,7 @@ static bool drop_capabilities(void)
            !data[1].permitted && !data[1].inheritable;
 }
 
-/* ---- Landlock -----------------------------------------------------------------------------------
- */
+/* ---- Landlock ---- */
 
 /* By number, because headers are older than kernels. */
 enum {
@@ -136,8 +134,7 @@ static bool restrict_reach(const struct tc_egress_config *config)
     return tc_landlock_restrict(ruleset) == 0;
 }
 
-/* ---- all ----------------------------------------------------------------------------------------
- */
+/* ---- all ---- */
 
 bool tc_egress_keep_shut(void)
 {

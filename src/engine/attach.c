@@ -26,7 +26,7 @@
 
 enum { HEAD_MAX = 4096, PIECE = 65536, PREFIX = 8, OUT = 1, ERR = 2 };
 
-/* ---- the request ---------------------------------------------------------------------------- */
+/* ---- the request ---- */
 
 static int connect_to(int engine)
 {
@@ -78,7 +78,7 @@ int tc_engine_attach(const struct tc_engine_lines *lines, const char *name, int 
     return is_taken(head) && fcntl(fd, F_SETFL, O_NONBLOCK) == 0 ? TAKE_FD(fd) : -1;
 }
 
-/* ---- the streams ---------------------------------------------------------------------------- */
+/* ---- the streams ---- */
 
 /* What was read on one side and not written on the other yet. */
 struct piece {

@@ -44,9 +44,7 @@ struct run {
     struct tc_buf said; /* the begin of what came */
 };
 
-/* ---- one run
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- one run ---- */
 
 /* It reaches the engine and reads the container's description by our descriptors. */
 static _Noreturn void become(const struct client *c, char **argv, const int streams[3])
@@ -143,9 +141,7 @@ static int ask(const struct client *c, const char *const *words, int which, char
     return code;
 }
 
-/* ---- the container
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- the container ---- */
 
 /* The last line says why. */
 static const char *last_line(char *said)
@@ -227,9 +223,7 @@ static void remove_container(const struct client *c)
     tc_engine_say(there == 0 ? TC_ENGINE_GONE : TC_ENGINE_LEFT, there == 0 ? "" : why ? why : "");
 }
 
-/* ---- others of ours
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- others of ours ---- */
 
 /* Named by us, which says when, and older than any start takes. */
 static bool is_left(const struct client *c, const char *name)

@@ -61,8 +61,7 @@ void tc_http_answer_done(struct tc_http_answer *answer)
     tc_buf_done(&answer->body);
 }
 
-/* ---- what libcurl asks
- * ------------------------------------------------------------------------------------------ */
+/* ---- what libcurl asks ---- */
 
 static void keep_server(struct tc_http *http, const char *value, size_t len)
 {
@@ -110,8 +109,7 @@ static size_t give_body(char *to, size_t size, size_t count, void *userdata)
     return (size_t)n;
 }
 
-/* ---- one request
- * ------------------------------------------------------------------------------------------ */
+/* ---- one request ---- */
 
 static struct curl_slist *list_headers(const struct tc_http_ask *ask)
 {

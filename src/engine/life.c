@@ -29,9 +29,7 @@ struct life {
     bool made;         /* there may be a container of our name */
 };
 
-/* ---- words
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 static bool fail(const struct life *l, const char *why)
 {
@@ -51,8 +49,7 @@ static bool fail_status(const struct life *l, const struct tc_http_answer *a)
     return fail(l, text ? text : "out of memory");
 }
 
-/* ---- requests
- * --------------------------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 /* Is it who the policy says? The two understand each other's requests, but not all of them. */
 static bool is_other(const struct life *l)
@@ -166,8 +163,7 @@ static bool wait_for_end(struct life *l)
     return good;
 }
 
-/* ---- its end
- * ---------------------------------------------------------------------------------------------- */
+/* ---- its end ---- */
 
 /* Whoever hangs up meanwhile. The status, or 0 and why there is none. */
 static long ask_regardless(struct life *l, const char *method, const char *path, int patience_ms,
@@ -213,8 +209,7 @@ static void remove_container(struct life *l)
         tc_engine_say(TC_ENGINE_LEFT, why);
 }
 
-/* ---- others of ours
- * ---------------------------------------------------------------------------------------- */
+/* ---- others of ours ---- */
 
 /* Ours by its label, of a state in which nothing of it runs, and older than any start takes. The
  * engine was asked for such, and is not believed. */

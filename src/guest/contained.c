@@ -38,7 +38,7 @@ static _Noreturn void fail_errno(const char *what)
     fail(what, strerror(errno));
 }
 
-/* ---- whose kernel it is --------------------------------------------------------------------- */
+/* ---- whose kernel it is ---- */
 
 /* Each boot of each kernel has a name of its own. */
 static void refuse_hosts_kernel(const char *hosts)
@@ -54,7 +54,7 @@ static void refuse_hosts_kernel(const char *hosts)
                        "runtime is not Kata");
 }
 
-/* ---- the root ------------------------------------------------------------------------------- */
+/* ---- the root ---- */
 
 static bool is_ours(const char *name)
 {
@@ -168,7 +168,7 @@ static void make_root(void)
         fail_errno("root");
 }
 
-/* ---- its life ------------------------------------------------------------------------------- */
+/* ---- its life ---- */
 
 /* The stream is the engine's alone: what a child of it could write to is the console. */
 static void take_stream(int *ret_from, int *ret_to)

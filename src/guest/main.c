@@ -55,7 +55,7 @@ static _Noreturn void fail(const char *what)
     end(what, how);
 }
 
-/* ---- file systems --------------------------------------------------------------------------- */
+/* ---- file systems ---- */
 
 struct place {
     const char *type, *path, *options;
@@ -94,7 +94,7 @@ static void open_console(void)
         (void)close(fd);
 }
 
-/* ---- modules -------------------------------------------------------------------------------- */
+/* ---- modules ---- */
 
 static void load(const char *from, const char *name)
 {
@@ -121,7 +121,7 @@ static void load_modules(const char *from)
     free(entries);
 }
 
-/* ---- the root ------------------------------------------------------------------------------- */
+/* ---- the root ---- */
 
 static void mount_image(const char *at)
 {
@@ -201,7 +201,7 @@ static void mount_system(void)
     mount_all(places, TC_COUNT(places));
 }
 
-/* ---- its life ------------------------------------------------------------------------------- */
+/* ---- its life ---- */
 
 /* Somebody has to reap what has lost its parent. */
 static void reap_until(pid_t engine)

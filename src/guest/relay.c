@@ -61,7 +61,7 @@ static void say(enum tc_egress_kind kind)
         give_up();
 }
 
-/* ---- addresses ------------------------------------------------------------------------------ */
+/* ---- addresses ---- */
 
 /* IPv4 at a socket of both families is IPv4. */
 static struct tc_mux_to leads(enum tc_mux_what what, const union tc_inet *at)
@@ -80,7 +80,7 @@ static struct tc_mux_to leads(enum tc_mux_what what, const union tc_inet *at)
     return to;
 }
 
-/* ---- connections ---------------------------------------------------------------------------- */
+/* ---- connections ---- */
 
 static bool is_packets(const struct listener *l)
 {
@@ -110,7 +110,7 @@ static bool take_connection(const struct listener *l)
     return true;
 }
 
-/* ---- datagrams ------------------------------------------------------------------------------ */
+/* ---- datagrams ---- */
 
 static bool is_pair(uint32_t id)
 {
@@ -207,7 +207,7 @@ static void end_silent(void)
             tc_strands_close(&relay.lines, i, false);
 }
 
-/* ---- what the cage has to trust ------------------------------------------------------------- */
+/* ---- what the cage has to trust ---- */
 
 /* Text of the proxy's outside; nothing where it looks into no TLS. */
 static void take_authority(struct tc_strands *l, uint32_t id)
@@ -238,7 +238,7 @@ static void ask_authority(void)
     tc_strands_push(&relay.lines);
 }
 
-/* ---- from its supervisor -------------------------------------------------------------------- */
+/* ---- from its supervisor ---- */
 
 static void listen_at(int fd, int32_t role)
 {
@@ -285,7 +285,7 @@ static void hear_supervisor(void)
         finish();
 }
 
-/* ---- its life ------------------------------------------------------------------------------- */
+/* ---- its life ---- */
 
 enum { CONTROL, FIXED };
 

@@ -22,8 +22,7 @@ enum {
     BUSY_US = 5000000 /* that a call waits for a worker; then all of them hang */
 };
 
-/* ---- leftovers of dead helpers
- * -------------------------------------------------------------------------------------- */
+/* ---- leftovers of dead helpers ---- */
 
 /* Once a helper, beside the first call that leases what may be left over: when its cage starts, so
  * that it holds up nothing of it. */
@@ -57,8 +56,7 @@ bool tc_job_sweeping(void)
     return sweeping.begun && !sweeping.ended;
 }
 
-/* ---- the cage
- * ---------------------------------------------------------------------------------- */
+/* ---- the cage ---- */
 
 static bool watch_all(struct tc_running *j)
 {
@@ -200,8 +198,7 @@ void tc_job_refuse(struct tc_running *j)
     tc_job_give_up(j);
 }
 
-/* ---- calls
- * ------------------------------------------------------------------------------------------ */
+/* ---- calls ---- */
 
 static int open_input(struct tc_running *j, int kind, int fd)
 {
@@ -273,8 +270,7 @@ static void begin_call(struct tc_running *j, const struct tc_job *job, const cha
     tc_job_prepare(j);
 }
 
-/* ---- the jobs that run no tool
- * ---------------------------------------------------------------------- */
+/* ---- the jobs that run no tool ---- */
 
 /* The next works that have something to try: a call like any other, but nobody's. */
 static bool begin_trial(struct tc_running *j)

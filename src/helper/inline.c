@@ -50,7 +50,7 @@ static void watch(struct tc_inline *s, struct tc_source *source, int fd, uint32_
     }
 }
 
-/* ---- to the library ------------------------------------------------------------------------- */
+/* ---- to the library ---- */
 
 static size_t backlog(const struct tc_inline *s)
 {
@@ -157,7 +157,7 @@ static void on_job(struct tc_source *source, uint32_t events)
         say_done(s, fd);
 }
 
-/* ---- what the tool reads -------------------------------------------------------------------- */
+/* ---- what the tool reads ---- */
 
 /* Of input that nobody reads any more the rest is taken, too: who sends it waits for that. */
 static void on_input(struct tc_source *source, uint32_t events)
@@ -208,7 +208,7 @@ static void take_input(struct tc_inline *s, const struct tc_frame *f)
         on_input(&s->input, 0);
 }
 
-/* ---- from the library ----------------------------------------------------------------------- */
+/* ---- from the library ---- */
 
 static bool announce(struct tc_inline *s, const struct tc_frame *f)
 {

@@ -53,8 +53,7 @@ void tc_job_mark(struct tc_running *j, const char *step, int64_t since_us)
         *t = (struct tc_timing){.step = strdup(step), .us = tc_now_us() - since_us};
 }
 
-/* ---- the end
- * -------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 /* What the call came to, decided once, when everything about it is known. */
 void tc_job_judge(struct tc_running *j, const char *counter)
@@ -335,8 +334,7 @@ static void on_collected(struct tc_source *s, uint32_t events)
         tc_job_answer(j);
 }
 
-/* ---- while it runs
- * -------------------------------------------------------------------------------- */
+/* ---- while it runs ---- */
 
 /* Of a stream that is delivered whole no more is read than the host takes. */
 static void hold_back(struct tc_running *j)

@@ -40,8 +40,7 @@ struct offer {
     char python[64], node[64];
 };
 
-/* ---- words that become arguments of programs
- * ---------------------------------------------------------- */
+/* ---- words that become arguments of programs ---- */
 
 static int fail_word(const char *what, const char *word, struct toolcage_error **err)
 {
@@ -86,8 +85,7 @@ static int check_words(const struct tc_build *build, struct toolcage_error **err
     return 0;
 }
 
-/* ---- the mirror, from this machine's apt
- * -------------------------------------------------------------- */
+/* ---- the mirror, from this machine's apt ---- */
 
 static void take_site(char *line, struct site *ret)
 {
@@ -141,8 +139,7 @@ static int find_site(const struct tc_build *build, struct site *ret, struct tool
                    "this machine's apt names no mirror of Debian, or no keyring for it");
 }
 
-/* ---- what the suites have
- * ----------------------------------------------------------------------------- */
+/* ---- what the suites have ---- */
 
 static int make_place(int own, const struct tc_build *build, const struct site *site,
                       struct toolcage_error **err)
@@ -268,8 +265,7 @@ static int choose(const struct tc_build *build, const struct offer *offers, size
         "TypeScript");
 }
 
-/* ---- when that was
- * ------------------------------------------------------------------------------------ */
+/* ---- when that was ---- */
 
 /* "Date: " of the release that the packages are from; -1: it has none. */
 static int64_t date_of(int lists, const char *name)
@@ -298,8 +294,7 @@ static int64_t release_date(const struct tc_import *how, const char *suite)
     return -1;
 }
 
-/* ---- the root
- * ----------------------------------------------------------------------------------------- */
+/* ---- the root ---- */
 
 static bool add_packages(const struct tc_build *build, struct tc_buf *out)
 {

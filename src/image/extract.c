@@ -55,8 +55,7 @@ static void tick(struct extract *x)
     (void)!write(x->say, x->report, sizeof(*x->report));
 }
 
-/* ---- the stream
- * --------------------------------------------------------------------------------------- */
+/* ---- the stream ---- */
 
 /* What is unpacked of the compression is counted and digested on its way into the tar reader. */
 static la_ssize_t pull(struct archive *tar, void *ud, const void **ret)
@@ -115,8 +114,7 @@ static int drain(struct extract *x)
     return n < 0 ? -1 : 0;
 }
 
-/* ---- directories on the way
- * --------------------------------------------------------------------------- */
+/* ---- directories on the way ---- */
 
 static void forget_parent(struct extract *x)
 {
@@ -208,8 +206,7 @@ static int clear_name(struct extract *x, int parent, const char *base, const cha
     return tc_remove_tree(parent, base) < 0 ? fault(x, TC_UNPACK_SYSTEM, name) : 0;
 }
 
-/* ---- entries
- * ------------------------------------------------------------------------------------------ */
+/* ---- entries ---- */
 
 static void set_times(int fd, struct archive_entry *e)
 {
@@ -345,8 +342,7 @@ static int put_entry(struct extract *x, struct archive_entry *e, const char *nam
     return r;
 }
 
-/* ---- whiteouts
- * ---------------------------------------------------------------------------------------- */
+/* ---- whiteouts ---- */
 
 static int clear_directory(struct extract *x, int fd, const char *name)
 {
@@ -388,8 +384,7 @@ static int put_upper(struct extract *x, struct archive_entry *e, const char *nam
     return kind == TC_ENTRY_PLAIN || !x->job->layer ? put_entry(x, e, name) : 0;
 }
 
-/* ---- all
- * ---------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 static int each(struct extract *x,
                 int (*take)(struct extract *, struct archive_entry *, const char *))

@@ -50,8 +50,7 @@ static void take_name(const char *name, char ret[TC_IMAGE_NAME_SIZE])
         tc_strcopy(ret, TC_IMAGE_NAME_SIZE, ref.name);
 }
 
-/* ---- the index
- * ---------------------------------------------------------------------------------------- */
+/* ---- the index ---- */
 
 static bool is_for(const json_t *value, const char *architecture)
 {
@@ -105,8 +104,7 @@ const char *tc_image_read_choice(const char *json, size_t length, const char *ar
     return complaint;
 }
 
-/* ---- manifest and configuration
- * ----------------------------------------------------------------------- */
+/* ---- manifest and configuration ---- */
 
 static const char *take_manifest(const json_t *root, struct tc_image_manifest *ret)
 {
@@ -165,8 +163,7 @@ const char *tc_image_read_config(const char *json, size_t length, const char *ar
     return complaint;
 }
 
-/* ---- docker's own
- * ------------------------------------------------------------------------------------- */
+/* ---- docker's own ---- */
 
 static const char *take_docker(const json_t *root, struct tc_image_docker *ret)
 {

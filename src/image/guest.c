@@ -31,7 +31,7 @@ static int fail_system(const char *what, struct toolcage_error **err)
         "cannot make the guest's %s", what);
 }
 
-/* ---- the kernel's package ------------------------------------------------------------------- */
+/* ---- the kernel's package ---- */
 
 /* The newest; of those, one that is made for virtual machines. */
 static bool is_better(const char *name, const char *than)
@@ -74,7 +74,7 @@ static int open_modules(const char *from, const char *version)
     return fd;
 }
 
-/* ---- its parts ------------------------------------------------------------------------------ */
+/* ---- its parts ---- */
 
 /* Beside this program. */
 static int read_first_program(struct tc_buf *ret, struct toolcage_error **err)
@@ -209,7 +209,7 @@ int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_err
                    : write_guest(store, dir, version, &kernel, &initrd, err);
 }
 
-/* ---- what is there -------------------------------------------------------------------------- */
+/* ---- what is there ---- */
 
 /* A version is shown at terminals. */
 static bool is_version(const struct tc_buf *text)
@@ -242,7 +242,7 @@ int tc_guest_remove(struct tc_store *store)
     return 1;
 }
 
-/* ---- disks ---------------------------------------------------------------------------------- */
+/* ---- disks ---- */
 
 int tc_guest_disk(struct tc_store *store, const char *digest, struct toolcage_error **err)
 {

@@ -20,8 +20,7 @@
 #include "image/say.h"
 #include "image/tree.h"
 
-/* ---- reading what was brought
- * ------------------------------------------------------------------------- */
+/* ---- reading what was brought ---- */
 
 static int fail_form(const char *from, const char *complaint, struct toolcage_error **err)
 {
@@ -80,8 +79,7 @@ static int read_blob(const struct tc_import *how, const char *digest, struct tc_
                                      : 0;
 }
 
-/* ---- the root
- * ----------------------------------------------------------------------------------------- */
+/* ---- the root ---- */
 
 struct progress {
     char what[64];
@@ -191,8 +189,7 @@ static int finish(const struct tc_import *how, const struct tc_image_blob *manif
     return tc_store_name(how->store, ret->name, manifest, err);
 }
 
-/* ---- an OCI layout
- * ------------------------------------------------------------------------------------ */
+/* ---- an OCI layout ---- */
 
 /* Of several for other machines the one for ours; an index may lead to one more. */
 static int take_manifest(const struct tc_import *how, int dir, const char *from,
@@ -244,8 +241,7 @@ static int import_layout(const struct tc_import *how, int dir, const char *from,
     return r < 0 ? r : finish(how, &choice.blob, from, ret, err);
 }
 
-/* ---- docker's own form
- * -------------------------------------------------------------------------------- */
+/* ---- docker's own form ---- */
 
 static int take_part(const struct tc_import *how, int dir, const char *part, const char *from,
                      struct tc_image_blob *ret, struct toolcage_error **err)
@@ -325,8 +321,7 @@ static int import_docker(const struct tc_import *how, int dir, const char *from,
     return r;
 }
 
-/* ---- a directory that is a root
- * ----------------------------------------------------------------------- */
+/* ---- a directory that is a root ---- */
 
 static int put_config(const struct tc_import *how, const char *diff, struct tc_image_blob *ret,
                       struct toolcage_error **err)
@@ -371,8 +366,7 @@ int tc_import_root(const struct tc_import *how, int dir, const char *from, struc
     return finish(how, &manifest, from, ret, err);
 }
 
-/* ---- which form it is
- * --------------------------------------------------------------------------------- */
+/* ---- which form it is ---- */
 
 static bool has(int dir, const char *name)
 {

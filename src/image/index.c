@@ -43,8 +43,7 @@ int tc_image_enter(int dirfd, const char *name)
     return st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) ? TAKE_FD(fd) : -1;
 }
 
-/* ---- the text
- * ----------------------------------------------------------------------------------------- */
+/* ---- the text ---- */
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -108,8 +107,7 @@ char *tc_image_index_text(const struct tc_image_index *index)
     return tc_buf_steal(&out);
 }
 
-/* ---- finding and naming
- * ------------------------------------------------------------------------------- */
+/* ---- finding and naming ---- */
 
 const struct tc_image_entry *tc_image_index_find(const struct tc_image_index *index,
                                                  const struct tc_image_ref *ref)
@@ -178,8 +176,7 @@ int tc_image_index_read(int store, const char *path, struct tc_image_index *ret,
         "the index.json of the store %s cannot be understood: %s", path, complaint);
 }
 
-/* ---- using one
- * ---------------------------------------------------------------------------------------- */
+/* ---- using one ---- */
 
 static int fail_missing(const struct tc_image_index *index, const struct tc_image_ref *ref,
                         struct toolcage_error **err)

@@ -44,8 +44,7 @@ static int usage(struct toolcage_error **err, const char *subject, const char *h
                    *subject ? ": " : "", what);
 }
 
-/* ---- what is there
- * ------------------------------------------------------------------------------------ */
+/* ---- what is there ---- */
 
 /* Of the root, on disk; -1: it is gone. */
 static int64_t root_bytes(const struct tc_store *store, const char *digest)
@@ -194,8 +193,7 @@ static int inspect(const struct command *c, struct tc_buf *out, struct toolcage_
     return 0;
 }
 
-/* ---- what changes it
- * ---------------------------------------------------------------------------------- */
+/* ---- what changes it ---- */
 
 static int64_t wanted_epoch(void)
 {
@@ -314,8 +312,7 @@ static int drop(const struct command *c, struct tc_buf *out, struct toolcage_err
     return 0;
 }
 
-/* ---- the command line
- * --------------------------------------------------------------------------------- */
+/* ---- the command line ---- */
 
 static const struct {
     const char *name;

@@ -29,7 +29,7 @@ struct search {
     struct tc_buf *archive;
 };
 
-/* ---- what there is -------------------------------------------------------------------------- */
+/* ---- what there is ---- */
 
 static int list(struct search *s, const char *at, int depth)
 {
@@ -67,7 +67,7 @@ static const char *find(const struct search *s, const char *name)
     return NULL;
 }
 
-/* ---- what they need ------------------------------------------------------------------------- */
+/* ---- what they need ---- */
 
 /* "a,b" out of the module's own words; NULL: it has none. */
 static const char *needs(const struct tc_buf *module)

@@ -40,8 +40,7 @@ static int fail_damaged(const char *name, const char *is, const char *wanted,
         "%s has the digest %s, not %s", name, is, wanted);
 }
 
-/* ---- opening
- * ------------------------------------------------------------------------------------------ */
+/* ---- opening ---- */
 
 static int enter_or_make(int dirfd, const char *name)
 {
@@ -159,8 +158,7 @@ void tc_store_close(struct tc_store *store)
     free(store->path);
 }
 
-/* ---- blobs
- * -------------------------------------------------------------------------------------------- */
+/* ---- blobs ---- */
 
 static int copy(int from, int to, char digest[TC_DIGEST_SIZE], int64_t *ret_size)
 {
@@ -222,8 +220,7 @@ int tc_store_blob(const struct tc_store *store, const char *digest, struct toolc
     return fd < 0 ? tc_store_fail(store, "a blob is lost", err) : fd;
 }
 
-/* ---- roots and names
- * ----------------------------------------------------------------------------------- */
+/* ---- roots and names ---- */
 
 bool tc_store_has_root(const struct tc_store *store, const char *digest)
 {
@@ -273,8 +270,7 @@ int tc_store_name(struct tc_store *store, const char *name, const struct tc_imag
                : 0;
 }
 
-/* ---- removing
- * ----------------------------------------------------------------------------------------- */
+/* ---- removing ---- */
 
 static bool is_meant(const struct tc_image_entry *e, const struct tc_image_ref *ref)
 {

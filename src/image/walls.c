@@ -22,8 +22,7 @@
 
 enum { MEMORY = 2 << 30 >> 1, SECONDS = 3600, FILES = 64 };
 
-/* ---- the root
- * ----------------------------------------------------------------------------------------- */
+/* ---- the root ---- */
 
 /* Changing the root is a privilege: who has none gets it in a user namespace, and loses it below.
  */
@@ -63,8 +62,7 @@ static int limit_memory(void)
 #endif
 }
 
-/* ---- system calls
- * ------------------------------------------------------------------------------------- */
+/* ---- system calls ---- */
 
 static const int allowed[] = {
     SYS_read,
@@ -127,8 +125,7 @@ static int filter_calls(void)
     return tc_bpf_install(&p);
 }
 
-/* ---- all
- * ---------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 const char *tc_unpack_walls(int target, int64_t most_bytes)
 {

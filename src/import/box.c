@@ -230,8 +230,7 @@ static void import_files(struct tc_settings_import *im, const char *place, const
     }
 }
 
-/* ---- network ------------------------------------------------------------------------------------
- */
+/* ---- network ---- */
 
 /* A denied name speaks of a port only where it names one; then it is of no use to guess. */
 static bool denied(const json_t *list, const char *host)

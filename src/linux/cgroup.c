@@ -22,8 +22,7 @@
 
 enum { SMALL_FILE = 4096 };
 
-/* ---- small files
- * ------------------------------------------------------------------------------------ */
+/* ---- small files ---- */
 
 /* A whole small file into text[SMALL_FILE]; false when it cannot be read. */
 static bool read_small(int dir, const char *file, char *text)
@@ -118,8 +117,7 @@ const char *tc_cgroup_barrier(const char *dir)
     return "the control group of this process is not visible";
 }
 
-/* ---- opening and closing
- * ---------------------------------------------------------------------------- */
+/* ---- opening and closing ---- */
 
 void tc_cgroups_unusable(struct tc_cgroups *cgroups, enum tc_cgroup_controller controller,
                          char *reason, char *fix)
@@ -308,8 +306,7 @@ bool tc_cgroups_has(const struct tc_cgroups *cgroups, enum tc_cgroup_controller 
     return cgroups->state[controller].mechanism != NULL;
 }
 
-/* ---- leftovers
- * -------------------------------------------------------------------------------------- */
+/* ---- leftovers ---- */
 
 /* Is the owner named by a directory's name certainly gone? Of another boot, or no such process. */
 static bool owner_gone(const char *name, const char *boot)
@@ -363,8 +360,7 @@ unsigned tc_cgroups_sweep(struct tc_cgroups *cgroups)
     return removed;
 }
 
-/* ---- groups
- * ----------------------------------------------------------------------------------------- */
+/* ---- groups ---- */
 
 static int unenforceable(enum tc_cgroup_controller controller, const struct tc_cgroup_state *state,
                          struct toolcage_error **err)

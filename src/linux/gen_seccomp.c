@@ -144,8 +144,7 @@ static unsigned outcome(const struct program *p, enum tc_seccomp_verdict verdict
     }
 }
 
-/* ---- the search over numbers
- * ------------------------------------------------------------------------ */
+/* ---- the search over numbers ---- */
 
 static bool same_range(const struct range *a, const struct range *b)
 {
@@ -220,8 +219,7 @@ static void emit_search(struct program *p, struct range *ranges, size_t count)
     emit_search(p, ranges + middle, count - middle);
 }
 
-/* ---- checks by arguments
- * ---------------------------------------------------------------------------- */
+/* ---- checks by arguments ---- */
 
 static unsigned place(unsigned arg)
 {
@@ -320,8 +318,7 @@ static void emit_checks(struct program *p, struct range *ranges, size_t count)
     }
 }
 
-/* ---- output
- * ----------------------------------------------------------------------------------------- */
+/* ---- output ---- */
 
 static void make_program(struct program *p, unsigned audit_arch)
 {

@@ -134,7 +134,7 @@ enum {
 #define K_CLONE_NEW 0x7e020000u
 #define K_UNSHARE_NEW (K_CLONE_NEW | 0x80u)
 
-/* ---- checks by arguments --------------------------------------------------------------------- */
+/* ---- checks by arguments ---- */
 
 #define MODE_AT(n) REFUSE_IF(EPERM, ANY(n, K_SETID)), ELSE_ALLOW
 static const struct tc_seccomp_step check_mode_1[] = {MODE_AT(1)};
@@ -262,7 +262,7 @@ static const struct tc_seccomp_step check_prctl[] = {
 #undef NODE_AT
 #undef OTHER_SOCKETS
 
-/* ---- the table ------------------------------------------------------------------------------ */
+/* ---- the table ---- */
 
 /* A(llow), N(ot there), R(efuse), P(robe), Q(uestion: asked on exec and connect), C(heck). */
 #define TC_SECCOMP_MAP(A, N, R, P, Q, C) \

@@ -72,8 +72,7 @@ static void send(struct tc_wrap *wrap, struct tc_outbox *box, const char *text, 
     free(bytes);
 }
 
-/* ---- answers of ours
- * -------------------------------------------------------------------------- */
+/* ---- answers of ours ---- */
 
 static char *refuse_id(struct tc_wrap *wrap, const char *id, int code, const char *why)
 {
@@ -110,8 +109,7 @@ static void answer_client(struct tc_wrap *wrap, char *answer)
     free(answer);
 }
 
-/* ---- the client's messages: *ret_pass, or an answer (owned), or neither
- * ----------------------- */
+/* ---- the client's messages: *ret_pass, or an answer (owned), or neither ---- */
 
 /* Takes `words`. */
 static char *tell_asker(struct tc_wrap *wrap, const struct tc_rpc *rpc, char *words)
@@ -199,8 +197,7 @@ static char *take_from_client(struct tc_wrap *wrap, struct tc_slice message, boo
     return NULL;
 }
 
-/* ---- the server's messages: *ret_pass, or what goes in its place (owned), or neither
- * ---------- */
+/* ---- the server's messages: *ret_pass, or what goes in its place (owned), or neither ---- */
 
 static void complain(struct tc_wrap *wrap, const char *fault)
 {
@@ -268,8 +265,7 @@ static char *take_from_server(struct tc_wrap *wrap, struct tc_slice message, boo
     return *ret_pass ? NULL : take_response(wrap, message, &rpc, ret_pass);
 }
 
-/* ---- lines
- * ------------------------------------------------------------------------------------ */
+/* ---- lines ---- */
 
 typedef char *taker(struct tc_wrap *wrap, struct tc_slice message, bool *ret_pass);
 

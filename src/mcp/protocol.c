@@ -20,8 +20,7 @@ static const char instructions[] =
     "Each tool runs in a cage built for that one call from the operator's policy. What the policy "
     "does not grant is refused; the refusal says what is allowed.";
 
-/* ---- answers
- * -------------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static bool is_stateless(const struct tc_mcp_request *request)
 {
@@ -88,8 +87,7 @@ void tc_session_refuse(struct tc_mcp_session *session, void *asker, int code, co
     tc_mcp_refuse(&nobody, code, message, NULL);
 }
 
-/* ---- methods
- * -------------------------------------------------------------------------------------- */
+/* ---- methods ---- */
 
 bool tc_mcp_is_agreed(const char *version)
 {
@@ -169,8 +167,7 @@ static void run_method(struct tc_mcp_request *request, const char *method, const
     tc_mcp_refuse(request, TC_RPC_METHOD, "this server has tools only; no such method", NULL);
 }
 
-/* ---- requests
- * ------------------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 /* The version that a request speaks; NULL after refusing it. */
 static const char *version_of(struct tc_mcp_request *request, const char *method,

@@ -76,8 +76,7 @@ const struct tc_wrap_tool *tc_rules_find(const struct tc_wrap *wrap, struct tc_s
     return NULL;
 }
 
-/* ---- calls
- * ------------------------------------------------------------------------------------ */
+/* ---- calls ---- */
 
 static char *sentence(const struct toolcage_error *err)
 {
@@ -151,8 +150,7 @@ int tc_rules_check(struct tc_wrap *wrap, const struct tc_wrap_tool *tool, struct
     return tool->closed ? check_arguments(wrap, tool, arguments, ret_refusal) : 0;
 }
 
-/* ---- lists
- * ------------------------------------------------------------------------------------ */
+/* ---- lists ---- */
 
 static void put_slice(struct tc_slice slice, FILE *out)
 {

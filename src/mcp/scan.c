@@ -8,8 +8,7 @@
 
 enum { DEPTH_MAX = 512 };
 
-/* ---- the strict reading: each takes where it stands and gives where it ended, or NULL
- * ---------- */
+/* ---- the strict reading: each takes where it stands and gives where it ended, or NULL ---- */
 
 static const char *skip_space(const char *at, const char *end)
 {
@@ -215,8 +214,7 @@ struct tc_slice tc_scan_whole(const char *text, size_t length)
     return (struct tc_slice){at, (size_t)(end - at)};
 }
 
-/* ---- slices of what is known to be valid
- * ------------------------------------------------------ */
+/* ---- slices of what is known to be valid ---- */
 
 static const char *end_of_string(const char *at)
 {
@@ -285,8 +283,7 @@ bool tc_scan_is_array(struct tc_slice value)
     return value.at && *value.at == '[';
 }
 
-/* ---- what strings say
- * ------------------------------------------------------------------------- */
+/* ---- what strings say ---- */
 
 static uint32_t read_escaped(const char **at)
 {

@@ -43,8 +43,7 @@ int64_t tc_wrap_now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* ---- words for the operator
- * ------------------------------------------------------------------- */
+/* ---- words for the operator ---- */
 
 static void tell(struct tc_wrap *wrap, enum tc_wrap_word kind, const char *text, size_t length)
 {
@@ -88,8 +87,7 @@ static void take_errors(struct tc_wrap *wrap, const char *bytes, size_t length)
     }
 }
 
-/* ---- what comes
- * ------------------------------------------------------------------------------- */
+/* ---- what comes ---- */
 
 static void take_lines(struct tc_wrap *wrap, struct tc_lines *lines, bool client)
 {
@@ -167,8 +165,7 @@ static void lose_client(struct tc_wrap *wrap, struct life *life)
     (void)toolcage_call_cancel(wrap->call);
 }
 
-/* ---- the loop
- * --------------------------------------------------------------------------------- */
+/* ---- the loop ---- */
 
 static void watch(const struct tc_wrap *wrap, const struct life *life, struct pollfd fds[FDS])
 {

@@ -29,7 +29,7 @@ static void put_number(char *to, uint32_t value)
         to[i] = (char)(unsigned char)(value >> (8 * i));
 }
 
-/* ---- its life ------------------------------------------------------------------------------- */
+/* ---- its life ---- */
 
 bool tc_mux_init(struct tc_mux *m, bool opens, size_t count)
 {
@@ -73,7 +73,7 @@ static void let_go(struct tc_mux *m, struct tc_mux_stream *s)
     m->used--;
 }
 
-/* ---- to the other side ---------------------------------------------------------------------- */
+/* ---- to the other side ---- */
 
 static bool is_full(const struct tc_mux *m)
 {
@@ -186,7 +186,7 @@ void tc_mux_close(struct tc_mux *m, uint32_t id, bool cut)
     drop(s);
 }
 
-/* ---- from the other side -------------------------------------------------------------------- */
+/* ---- from the other side ---- */
 
 const char *tc_mux_heard(const struct tc_mux *m, uint32_t id, size_t *ret_len)
 {

@@ -61,7 +61,7 @@ static void settle(struct tc_strands *l, uint32_t id)
         tc_strands_close(l, id, false);
 }
 
-/* ---- from the socket ------------------------------------------------------------------------ */
+/* ---- from the socket ---- */
 
 void tc_strands_datagram(struct tc_strands *l, uint32_t id, const char *bytes, size_t len)
 {
@@ -110,7 +110,7 @@ static void hear(struct tc_strands *l, uint32_t id)
     settle(l, id);
 }
 
-/* ---- to the socket -------------------------------------------------------------------------- */
+/* ---- to the socket ---- */
 
 /* How much of it was taken; 0: it has to wait; -1: it cannot go. A datagram goes as a whole, or is
  * lost. */
@@ -175,7 +175,7 @@ static void tell(struct tc_strands *l, uint32_t id)
         end(l, id);
 }
 
-/* ---- the port ------------------------------------------------------------------------------- */
+/* ---- the port ---- */
 
 /* A write makes room for what is owed. */
 void tc_strands_push(struct tc_strands *l)
@@ -224,7 +224,7 @@ static const char *read_port(struct tc_strands *l)
     return n > 0 ? take_frames(l) : NULL;
 }
 
-/* ---- waiting -------------------------------------------------------------------------------- */
+/* ---- waiting ---- */
 
 static short wanted(const struct tc_strands *l, uint32_t id)
 {

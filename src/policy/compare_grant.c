@@ -11,8 +11,7 @@
 #include "policy/endpoint.h"
 #include "policy/system_paths.h"
 
-/* ---- paths --------------------------------------------------------------------------------------
- */
+/* ---- paths ---- */
 
 enum level { NOTHING, READ, WRITE };
 
@@ -124,8 +123,7 @@ static void compare_files(struct tc_differences *changes, const struct tc_grant 
                                to->fs[i].path);
 }
 
-/* ---- network and sockets ------------------------------------------------------------------------
- */
+/* ---- network and sockets ---- */
 
 static bool words_within(const struct tc_strv *outer, const struct tc_strv *inner)
 {
@@ -235,8 +233,7 @@ static void compare_sockets(struct tc_differences *changes, const struct tc_gran
                                "no longer connects to the unix socket %s", from->sockets[i].path);
 }
 
-/* ---- limits and words ---------------------------------------------------------------------------
- */
+/* ---- limits and words ---- */
 
 static void compare_limit(struct tc_differences *changes, const struct tc_field *row, int64_t from,
                           int64_t to)

@@ -126,8 +126,7 @@ int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *
     return 0;
 }
 
-/* ---- patterns -----------------------------------------------------------------------------------
- */
+/* ---- patterns ---- */
 
 bool tc_host_is_pattern(const char *host)
 {
@@ -268,8 +267,7 @@ bool tc_host_covers(const char *pattern, const char *host)
     return strchr(pattern, '/') && in_range(pattern, host);
 }
 
-/* ---- endpoints ----------------------------------------------------------------------------------
- */
+/* ---- endpoints ---- */
 
 /* Behind the colon. */
 static int read_port(const char *text, const char *whole, uint32_t *ret, struct tc_complaint *c)

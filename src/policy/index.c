@@ -12,8 +12,7 @@
 #include "policy/pathrule.h"
 #include "policy/resolve.h"
 
-/* ---- tools by name ------------------------------------------------------------------------------
- */
+/* ---- tools by name ---- */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -47,8 +46,7 @@ const struct tc_spec *tc_policy_find_tool(const struct toolcage_policy *policy, 
     return found ? *found : NULL;
 }
 
-/* ---- where tools can write ----------------------------------------------------------------------
- */
+/* ---- where tools can write ---- */
 
 /* `from` on the host, or else a path below the workspace of the call. */
 static bool add_place(struct toolcage_policy *policy, const char *from, const char *path)

@@ -15,8 +15,7 @@
 
 #define DIALECT "https://json-schema.org/draft/2020-12/schema"
 
-/* ---- bringing it in
- * ------------------------------------------------------------------------------- */
+/* ---- bringing it in ---- */
 
 /* Thousands of tools may name one file, and each has its tree. Is there room for this one? What
  * comes after the finding is not read. */
@@ -120,8 +119,7 @@ static bool read_string(struct tc_parse *p, struct tc_node *node)
     return json && read_text(p, node, json, strlen(json));
 }
 
-/* ---- what it says
- * --------------------------------------------------------------------------------- */
+/* ---- what it says ---- */
 
 static bool is_object(struct tc_parse *p, const struct tc_node *schema)
 {
@@ -276,8 +274,7 @@ static void check_root(struct tc_parse *p, struct tc_node *schema)
             "the schema is open, and arguments that are not declared are always refused");
 }
 
-/* ---- its properties
- * ------------------------------------------------------------------------------- */
+/* ---- its properties ---- */
 
 static bool has_own_words(struct tc_parse *p, const struct tc_node *node)
 {

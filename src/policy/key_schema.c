@@ -18,8 +18,7 @@
 #define VARIABLE "\"pattern\":\"^[A-Za-z_][A-Za-z0-9_]*$\""
 #define PATH "{\"type\":\"string\",\"minLength\":1,\"pattern\":\"^[^*?\\\\[]*$\"}"
 
-/* ---- tables -------------------------------------------------------------------------------------
- */
+/* ---- tables ---- */
 
 /* How the table that a setter reads lies around its scope. */
 enum form {
@@ -184,8 +183,7 @@ static void add_table(struct tc_buf *out, const struct tc_key *key, const struct
     }
 }
 
-/* ---- plain values -------------------------------------------------------------------------------
- */
+/* ---- plain values ---- */
 
 static void add_words(struct tc_buf *out, const struct tc_key *key)
 {
@@ -326,8 +324,7 @@ static void add_form(struct tc_buf *out, const struct tc_key *key)
         add_plain(out, key);
 }
 
-/* ---- what a person reads ------------------------------------------------------------------------
- */
+/* ---- what a person reads ---- */
 
 static void add_description(struct tc_buf *out, const struct tc_key *key)
 {

@@ -49,8 +49,7 @@ static void add_line(struct tc_buf *out, const char *words, const char *subject)
     tc_buf_addc(out, '\n');
 }
 
-/* ---- notes
- * -------------------------------------------------------------------------------------- */
+/* ---- notes ---- */
 
 static bool executed_below(const struct tc_lesson *l, const char *dir)
 {
@@ -182,8 +181,7 @@ static void add_links(struct tc_buf *out, const struct tc_lesson *l, const struc
     }
 }
 
-/* ---- command and environment
- * --------------------------------------------------------------------- */
+/* ---- command and environment ---- */
 
 bool tc_learn_places(const struct tc_strv *argv)
 {
@@ -265,8 +263,7 @@ static bool add_env(struct tc_buf *out, const struct tc_lesson *l)
     return true;
 }
 
-/* ---- the text
- * ----------------------------------------------------------------------------------- */
+/* ---- the text ---- */
 
 static void add_head(struct tc_buf *out, const struct tc_lesson *l)
 {

@@ -62,8 +62,7 @@ static bool add(struct tc_strv *set, const char *path)
     return tc_strv_add(set, path);
 }
 
-/* ---- writing
- * ------------------------------------------------------------------------------------ */
+/* ---- writing ---- */
 
 /* Is it the one thing that was written in its directory, and a file? Then it can be granted by
  * itself; names that came and went, and new directories, need the directory. */
@@ -89,8 +88,7 @@ static bool add_written(const struct tc_lesson *l, const struct tc_touched *t, s
     return (t->link && !whole) || add(set, whole ? parent : t->path);
 }
 
-/* ---- reading
- * ------------------------------------------------------------------------------------ */
+/* ---- reading ---- */
 
 /* The directory of installed packages that holds the path; NULL: none does. Owned. */
 static char *packages_of(const char *path)

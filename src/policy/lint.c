@@ -50,8 +50,7 @@ static void sort_findings(struct tc_lint *l)
     l->count = kept;
 }
 
-/* ---- the run
- * ------------------------------------------------------------------------------------ */
+/* ---- the run ---- */
 
 static bool split_lines(struct tc_lint *l, const char *text, size_t length, size_t file)
 {
@@ -119,8 +118,7 @@ static void look_at_all(struct tc_lint *l)
     }
 }
 
-/* ---- as JSON
- * ------------------------------------------------------------------------------------ */
+/* ---- as JSON ---- */
 
 /* As a person reads it, in the form of the errors of a policy. */
 static void add_text(const struct tc_lint *l, const struct tc_lint_finding *f, struct tc_buf *out)

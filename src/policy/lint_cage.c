@@ -18,8 +18,7 @@ static const int64_t largest_memory = (int64_t)64 << 30;
 static const int64_t largest_output = 1 << 20;
 enum { BYTES_PER_TOKEN = 4 };
 
-/* ---- backends
- * ----------------------------------------------------------------------------------- */
+/* ---- backends ---- */
 
 /* The key that chose the backend, and who said it; NULL: nobody. */
 static const struct tc_spec *chooser(const struct tc_lint *l, const struct tc_spec *spec,
@@ -241,8 +240,7 @@ void tc_lint_syscalls(struct tc_lint *l, const struct tc_spec *spec)
                     said->syscalls_allow.items[0]);
 }
 
-/* ---- limits
- * ------------------------------------------------------------------------------------- */
+/* ---- limits ---- */
 
 void tc_lint_timeout(struct tc_lint *l, const struct tc_spec *spec)
 {
@@ -306,8 +304,7 @@ void tc_lint_output(struct tc_lint *l, const struct tc_spec *spec)
                 said->limits.output / BYTES_PER_TOKEN);
 }
 
-/* ---- a shell
- * ------------------------------------------------------------------------------------ */
+/* ---- a shell ---- */
 
 static bool is_shell(const char *program)
 {

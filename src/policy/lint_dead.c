@@ -10,8 +10,7 @@
 #include "policy/system_paths.h"
 #include "policy/template.h"
 
-/* ---- entries of filesystem
- * ---------------------------------------------------------------------- */
+/* ---- entries of filesystem ---- */
 
 /* One tool's entries of one kind, sorted by path, so that what holds a path is found by its
  * ancestors. */
@@ -225,8 +224,7 @@ void tc_lint_denied_all(struct tc_lint *l, const struct tc_spec *spec)
     }
 }
 
-/* ---- keys
- * --------------------------------------------------------------------------------------- */
+/* ---- keys ---- */
 
 /* Texts; the limits have a table of their own. */
 static const struct {
@@ -287,8 +285,7 @@ void tc_lint_same(struct tc_lint *l, const struct tc_spec *spec)
 #undef BOTH
 }
 
-/* ---- arguments
- * ---------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 static int by_text(const void *a, const void *b)
 {
@@ -335,8 +332,7 @@ void tc_lint_argument(struct tc_lint *l, const struct tc_spec *spec)
     }
 }
 
-/* ---- tiers and risks
- * ---------------------------------------------------------------------------- */
+/* ---- tiers and risks ---- */
 
 static bool uses(const struct tc_spec *spec, bool tier, const char *name)
 {
@@ -376,8 +372,7 @@ void tc_lint_classes(struct tc_lint *l)
     }
 }
 
-/* ---- nothing at all
- * ----------------------------------------------------------------------------- */
+/* ---- nothing at all ---- */
 
 static bool says_anything(const struct tc_spec *spec)
 {

@@ -22,8 +22,7 @@ static const char *list_of(const struct tc_fs_rule *rule)
     return rule->access == TC_ACCESS_WRITE ? "filesystem.writable" : "filesystem.readable";
 }
 
-/* ---- secrets
- * ------------------------------------------------------------------------------------ */
+/* ---- secrets ---- */
 
 static void tell_secret(struct tc_lint *l, const struct tc_spec *says, const char *key,
                         uint32_t line, const char *what, const struct tc_spec *net)
@@ -99,8 +98,7 @@ void tc_lint_home(struct tc_lint *l, const struct tc_spec *spec)
     }
 }
 
-/* ---- who runs what a tool writes
- * ---------------------------------------------------------------- */
+/* ---- who runs what a tool writes ---- */
 
 static int by_host(const void *a, const void *b)
 {
@@ -345,8 +343,7 @@ void tc_lint_root_socket(struct tc_lint *l, const struct tc_spec *spec)
     }
 }
 
-/* ---- how changes reach the host
- * ----------------------------------------------------------------- */
+/* ---- how changes reach the host ---- */
 
 struct writes {
     const struct tc_fs_rule *rule; /* the first writable one; NULL: none */

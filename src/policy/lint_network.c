@@ -90,8 +90,7 @@ void tc_lint_suffix(struct tc_lint *l, const struct tc_spec *spec)
     each_entry(l, spec, check_suffix);
 }
 
-/* ---- addresses
- * ---------------------------------------------------------------------------------- */
+/* ---- addresses ---- */
 
 enum kind { KIND_NAME, KIND_PUBLIC, KIND_PRIVATE, KIND_METADATA };
 

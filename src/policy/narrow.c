@@ -37,8 +37,7 @@ static int refuse_widening(struct tc_resolve *r, const struct tc_flag *flag, con
                              flag->name, value, key, has);
 }
 
-/* ---- limits -------------------------------------------------------------------------------------
- */
+/* ---- limits ---- */
 
 static bool check_limit(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
 {
@@ -70,8 +69,7 @@ static int apply_limit(struct tc_resolve *r, const struct tc_flag *flag, const c
     return 0;
 }
 
-/* ---- words --------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 static int find_word(const char *const *words, const char *value)
 {
@@ -169,8 +167,7 @@ static int apply_collect(struct tc_resolve *r, const struct tc_flag *flag, const
     return tc_strv_add(&r->grant->collect, value) ? 0 : tc_resolve_memory(r);
 }
 
-/* ---- environment --------------------------------------------------------------------------------
- */
+/* ---- environment ---- */
 
 static bool check_env(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
 {
@@ -200,8 +197,7 @@ static int apply_env(struct tc_resolve *r, const struct tc_flag *flag, const cha
     return !equals || tc_env_put(&r->grant->env, name, equals + 1) ? 0 : tc_resolve_memory(r);
 }
 
-/* ---- network ------------------------------------------------------------------------------------
- */
+/* ---- network ---- */
 
 static bool check_network(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
 {
@@ -277,8 +273,7 @@ static int apply_network(struct tc_resolve *r, const struct tc_flag *flag, const
     return rc;
 }
 
-/* ---- directories --------------------------------------------------------------------------------
- */
+/* ---- directories ---- */
 
 static int apply_cwd(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
 {

@@ -56,8 +56,7 @@ static int read_flag(struct tc_resolve *r, const struct tc_narrowing *n, struct 
               : 0;
 }
 
-/* ---- no policy file: the operator grants
- * ---------------------------------------------------------- */
+/* ---- no policy file: the operator grants ---- */
 
 static int grant_flag(struct tc_resolve *r, const struct file_flag *flag)
 {
@@ -83,8 +82,7 @@ static int grant_flag(struct tc_resolve *r, const struct file_flag *flag)
     return tc_grant_add(r->grant, &entry) ? 0 : tc_resolve_memory(r);
 }
 
-/* ---- a policy file: what the flags name is what stays
- * --------------------------------------------- */
+/* ---- a policy file: what the flags name is what stays ---- */
 
 static int refuse_outside(struct tc_resolve *r, const struct file_flag *flag,
                           const struct tc_fs_entry *covering)

@@ -90,8 +90,7 @@ void tc_set_egress(struct tc_parse *p, const struct tc_key *key, struct tc_node 
                          "[egress] names no upstream");
 }
 
-/* ---- what the networks say to it ----------------------------------------------------------------
- */
+/* ---- what the networks say to it ---- */
 
 static void refuse(struct tc_parse *p, const struct tc_spec *spec, const struct tc_net_entry *entry,
                    uint32_t line, const char *hint, const char *why)

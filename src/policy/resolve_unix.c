@@ -44,8 +44,7 @@ int tc_resolve_unix(struct tc_resolve *r)
     return 0;
 }
 
-/* ---- the flag
- * ---------------------------------------------------------------------------------------- */
+/* ---- the flag ---- */
 
 bool tc_flag_unix_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
 {
@@ -133,8 +132,7 @@ int tc_flag_unix_apply(struct tc_resolve *r, const struct tc_flag *flag, const c
     return rc;
 }
 
-/* ---- what is never granted
- * --------------------------------------------------------------------------- */
+/* ---- what is never granted ---- */
 
 static int refuse_entry(struct tc_resolve *r, const struct tc_fs_entry *e, const char *hint,
                         const char *why)
@@ -169,8 +167,7 @@ int tc_resolve_unix_check(struct tc_resolve *r)
     return rc;
 }
 
-/* ---- what it gives
- * ----------------------------------------------------------------------------------- */
+/* ---- what it gives ---- */
 
 const char *tc_socket_risk(const char *from)
 {

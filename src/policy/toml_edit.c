@@ -23,8 +23,7 @@ struct place {
     const char *beside; /* the line after another filesystem.X */
 };
 
-/* ---- lexing
- * ------------------------------------------------------------------------------------- */
+/* ---- lexing ---- */
 
 static const char *skip_string(const char *p)
 {
@@ -87,8 +86,7 @@ static const char *read_key(const char *p, const char *ends, char *to, size_t si
     return p;
 }
 
-/* ---- the place
- * ---------------------------------------------------------------------------------- */
+/* ---- the place ---- */
 
 enum where { ELSEWHERE, IN_TABLE, IN_SUB };
 
@@ -150,8 +148,7 @@ static struct value member(struct value table, const char *list)
     return (struct value){NULL, NULL};
 }
 
-/* ---- the edit
- * ----------------------------------------------------------------------------------- */
+/* ---- the edit ---- */
 
 static char *put(const char *text, const char *at, const char *until, const struct tc_buf *words)
 {

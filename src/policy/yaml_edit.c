@@ -150,8 +150,7 @@ static bool write_edit(const struct edit *e, const struct tc_node *root, struct 
     return true;
 }
 
-/* ---- is it the same, and no more?
- * ------------------------------------------------------------------------------------- */
+/* ---- is it the same, and no more? ---- */
 
 static bool same(const struct tc_node *a, const struct tc_node *b)
 {

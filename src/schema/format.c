@@ -15,8 +15,7 @@ const char *const tc_words_format[] = {"date",         "time",  "date-time", "du
                                        "hostname",     "ipv4",  "ipv6",      "uri",      "uuid",
                                        "json-pointer", "regex", NULL};
 
-/* ---- dates and times ----------------------------------------------------------------------------
- */
+/* ---- dates and times ---- */
 
 /* A number of so many digits, between the two. */
 static bool take_number(const char **at, size_t digits, int least, int most, int *ret)
@@ -111,8 +110,7 @@ static bool is_duration(const char *text)
     return !*text || (take_char(&text, 'T') && take_units(&text, "HMS") && !*text);
 }
 
-/* ---- places in the net --------------------------------------------------------------------------
- */
+/* ---- places in the net ---- */
 
 static bool is_hostname(const char *text)
 {
@@ -214,8 +212,7 @@ static bool is_uri(const char *text)
            has_only(fragment, strlen(fragment), UNRESERVED DELIMITERS ":@/?");
 }
 
-/* ---- the others ---------------------------------------------------------------------------------
- */
+/* ---- the others ---- */
 
 static bool is_uuid(const char *text)
 {

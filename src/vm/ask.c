@@ -23,7 +23,7 @@
 
 enum { ANSWER_MAX = 16 << 10, WAIT_S = 60, LOOK_MS = 1, ACCEPTED = 204 };
 
-/* ---- the socket ----------------------------------------------------------------------------- */
+/* ---- the socket ---- */
 
 static int connect_once(const char *path)
 {
@@ -55,7 +55,7 @@ static int reach(const struct tc_vm_options *o, const struct tc_vm *vm)
                : -1;
 }
 
-/* ---- one question --------------------------------------------------------------------------- */
+/* ---- one question ---- */
 
 /* How much of it is still to come; 0: it is whole, -1: it is no answer. */
 static long left_of(const struct tc_buf *answer)
@@ -118,7 +118,7 @@ static bool ask(int fd, const char *what, const char *body, char **ret_why)
     return status == ACCEPTED;
 }
 
-/* ---- a machine in files --------------------------------------------------------------------- */
+/* ---- a machine in files ---- */
 
 bool tc_vm_ask_keep(const struct tc_vm_options *o, const struct tc_vm *vm)
 {

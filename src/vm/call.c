@@ -78,7 +78,7 @@ static void on_term(int sig)
     asked = 1;
 }
 
-/* ---- ends ----------------------------------------------------------------------------------- */
+/* ---- ends ---- */
 
 static void fail(struct talk *t, int code, const char *stage, const char *subject, const char *hint,
                  const char *message)
@@ -124,7 +124,7 @@ static void fail_ended(struct talk *t)
          message ? message : how);
 }
 
-/* ---- from the guest ------------------------------------------------------------------------- */
+/* ---- from the guest ---- */
 
 static void put(struct talk *t, enum tc_frame_kind kind, const void *bytes, size_t len)
 {
@@ -407,7 +407,7 @@ static void read_console(struct talk *t)
              "the processor's virtualisation (KVM) cannot go on with the guest");
 }
 
-/* ---- to the guest, and to who reads us ------------------------------------------------------ */
+/* ---- to the guest, and to who reads us ---- */
 
 /* False: nobody reads it any more. */
 static bool drain(struct tc_buf *buf, size_t *at, int fd)
@@ -432,7 +432,7 @@ static void read_input(struct talk *t)
     t->window -= n > 0 ? (size_t)n : 0;
 }
 
-/* ---- the loop ------------------------------------------------------------------------------- */
+/* ---- the loop ---- */
 
 enum { PORT, CONSOLE_OUT, SHOWN, INPUT, WAITS };
 

@@ -23,7 +23,7 @@
 
 enum { GUEST_CID = 3 };
 
-/* ---- the guest's call ----------------------------------------------------------------------- */
+/* ---- the guest's call ---- */
 
 /* The monitor connects a guest's stream for port N of the host to the socket with that name; to any
  * other there is none, and the guest is refused. */
@@ -60,7 +60,7 @@ int tc_vm_accept(int port)
     return dup3(fd, port, O_CLOEXEC) < 0 ? -1 : 0;
 }
 
-/* ---- what it is told ------------------------------------------------------------------------ */
+/* ---- what it is told ---- */
 
 static void add_boot(const struct tc_vm_options *o, struct tc_buf *out)
 {

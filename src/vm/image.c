@@ -28,7 +28,7 @@ static off_t memory_size(const struct tc_vm_options *o)
     return (off_t)o->memory_mib << 20;
 }
 
-/* ---- to the file ---------------------------------------------------------------------------- */
+/* ---- to the file ---- */
 
 /* Both stand at `from`. */
 static bool copy_range(int to, int from, off_t at, off_t end)
@@ -72,7 +72,7 @@ bool tc_vm_image_write(const struct tc_vm_options *o, int state, int memory)
            tc_write_all(o->keep, &tail, sizeof(tail)) == 0;
 }
 
-/* ---- from it -------------------------------------------------------------------------------- */
+/* ---- from it ---- */
 
 /* Where it begins; -1: the file is no machine of this size. */
 static off_t find_state(const struct tc_vm_options *o, int fd, size_t *ret_len)

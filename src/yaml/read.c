@@ -43,8 +43,7 @@ static void reader_done(struct reader *r)
     tc_fyaml_close(&r->fyaml);
 }
 
-/* ---- places
- * ------------------------------------------------------------------------------------- */
+/* ---- places ---- */
 
 static struct tc_place place_of(struct reader *r, size_t offset)
 {
@@ -97,8 +96,7 @@ static struct tc_place place_of_event(struct reader *r, struct fy_event *event)
     return token ? place_of_token(r, token) : place_of_mark(r, r->fyaml.fy_event_start_mark(event));
 }
 
-/* ---- findings
- * ----------------------------------------------------------------------------------- */
+/* ---- findings ---- */
 
 static bool fail(struct reader *r, struct tc_place at, const char *hint, const char *message)
 {
@@ -128,8 +126,7 @@ static bool fail_syntax(struct reader *r)
     return message ? fail(r, at, NULL, message) : fail_memory(r);
 }
 
-/* ---- values
- * ------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static bool refuse_extras(struct reader *r, struct fy_token *anchor, struct fy_token *tag)
 {
@@ -383,8 +380,7 @@ static bool read_scalar(struct reader *r, struct fy_event *event)
                : fill_scalar(r, at, text, len, plain);
 }
 
-/* ---- the stream
- * --------------------------------------------------------------------------------- */
+/* ---- the stream ---- */
 
 static bool begin(struct reader *r, struct fy_event *event)
 {

@@ -56,7 +56,7 @@ static void make_places(void)
     put_text("beside", "untouched");
 }
 
-/* ---- what it says --------------------------------------------------------------------------- */
+/* ---- what it says ---- */
 
 struct body {
     const uint8_t *bytes;
@@ -110,7 +110,7 @@ static void say_all(struct tc_unpack *u, const uint8_t *data, size_t size)
     }
 }
 
-/* ---- what became of it ---------------------------------------------------------------------- */
+/* ---- what became of it ---- */
 
 struct seen {
     size_t names, bytes;

@@ -42,7 +42,7 @@ static uint32_t number(const char *from)
     return value;
 }
 
-/* ---- the guest ------------------------------------------------------------------------------ */
+/* ---- the guest ---- */
 
 static size_t length_of(uint32_t kind, size_t much)
 {
@@ -140,7 +140,7 @@ static void hear(struct run *r, size_t len)
         r->heard.in.len = r->heard.at = 0;
 }
 
-/* ---- the host ------------------------------------------------------------------------------- */
+/* ---- the host ---- */
 
 static void act(struct run *r, uint8_t what, uint32_t id, size_t much)
 {

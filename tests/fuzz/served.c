@@ -24,7 +24,7 @@
 #include "helper/job.h"
 #include "version.h"
 
-/* ---- a machine with one kind of works, whose tools end at once ------------------------------ */
+/* ---- a machine with one kind of works, whose tools end at once ---- */
 
 static int make(struct tc_cage *cage)
 {
@@ -93,7 +93,7 @@ const struct tc_works *tc_works_find(const char *name)
     return name[0] == 'w' ? &works : NULL;
 }
 
-/* ---- the helper ----------------------------------------------------------------------------- */
+/* ---- the helper ---- */
 
 static struct tc_loop loop = {.epoll = -1};
 static struct tc_workers workers;
@@ -135,7 +135,7 @@ static void end_jobs(void)
     INVARIANT(!jobs);
 }
 
-/* ---- what a helper says --------------------------------------------------------------------- */
+/* ---- what a helper says ---- */
 
 static const size_t most[TC_FRAME_KINDS] = {[TC_FRAME_HELLO] = TC_BUILD_ID_SIZE,
                                             [TC_FRAME_TAKEN] = sizeof(uint32_t),
@@ -164,7 +164,7 @@ static int hear(struct tc_frames *frames, int from, size_t *heard)
     return more;
 }
 
-/* ---- the three ------------------------------------------------------------------------------ */
+/* ---- the three ---- */
 
 /* The build's name is ours to put in: no input has it by chance. */
 static void say(int to, const uint8_t *data, size_t size)

@@ -76,8 +76,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     }
 }
 
-/* ---- before the start
- * ------------------------------------------------------------------------------------- */
+/* ---- before the start ---- */
 
 static int fail_door(struct tc_cage *cage, const char *subject, const struct tc_engine_lack *lack)
 {
@@ -283,8 +282,7 @@ static int start(struct tc_cage *cage)
     return send_config(cage) < 0 ? -1 : watch(cage);
 }
 
-/* ---- PID 1 comes
- * ------------------------------------------------------------------------------------------ */
+/* ---- PID 1 comes ---- */
 
 /* Where the limits of the whole cage are kept; before anything of the tool's is there. */
 static int join_group(struct tc_cage *cage)
@@ -324,8 +322,7 @@ static int take_first(struct tc_cage *cage)
     return 1;
 }
 
-/* ---- what toolcage-engine says
- * ---------------------------------------------------------------------------- */
+/* ---- what toolcage-engine says ---- */
 
 /* A stage of its own birth is told as those of every child are. */
 static bool is_stage(const struct engine *e, const struct tc_process_cage *p)
@@ -388,8 +385,7 @@ static int event(struct tc_cage *cage)
     return rc;
 }
 
-/* ---- its end
- * ---------------------------------------------------------------------------------------------- */
+/* ---- its end ---- */
 
 /* PID 1 is not our child, but its descriptor is its own whoever has its number. */
 static void signal_cage(struct tc_cage *cage, bool at_once)
@@ -447,8 +443,7 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     return true;
 }
 
-/* ---- the doctor's trial
- * ----------------------------------------------------------------------------------- */
+/* ---- the doctor's trial ---- */
 
 /* The smallest container, where an engine listens in its usual place. */
 static bool trial(const char *name, struct tc_plan *ret)

@@ -60,7 +60,7 @@ static const char *engine_of(const struct tc_cage *cage)
     return setting(cage, "engine", "docker");
 }
 
-/* ---- what holds what ------------------------------------------------------------------------ */
+/* ---- what holds what ---- */
 
 /* That the runtime makes a machine is its word; that the kernel is not the host's has been seen. */
 static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
@@ -92,7 +92,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     }
 }
 
-/* ---- its record ----------------------------------------------------------------------------- */
+/* ---- its record ---- */
 
 static void close_all(struct kata *k)
 {
@@ -136,7 +136,7 @@ static int make(struct tc_cage *cage)
     return rc;
 }
 
-/* ---- toolcage-engine ------------------------------------------------------------------------ */
+/* ---- toolcage-engine ---- */
 
 static int fail_start(struct tc_cage *cage, const char *what)
 {
@@ -318,7 +318,7 @@ static int send_config(struct tc_cage *cage, int program)
     return rc < 0 ? fail_start(cage, "orders") : 0;
 }
 
-/* ---- the start ------------------------------------------------------------------------------ */
+/* ---- the start ---- */
 
 static int open_lines(struct tc_cage *cage)
 {
@@ -356,7 +356,7 @@ static int start(struct tc_cage *cage)
     return tc_events_add(cage, k->control, EPOLLIN) < 0 ? fail_start(cage, "event descriptor") : 0;
 }
 
-/* ---- what toolcage-engine says -------------------------------------------------------------- */
+/* ---- what toolcage-engine says ---- */
 
 static void hang_up(struct tc_cage *cage)
 {
@@ -411,7 +411,7 @@ static int event(struct tc_cage *cage)
     return tc_process_event(cage);
 }
 
-/* ---- its end -------------------------------------------------------------------------------- */
+/* ---- its end ---- */
 
 static void signal_cage(struct tc_cage *cage, bool kill)
 {

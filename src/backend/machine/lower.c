@@ -168,7 +168,7 @@ static int64_t processors(const struct tc_limits *l)
     return cpus < 1 ? 1 : cpus > CPUS_MAX ? CPUS_MAX : cpus;
 }
 
-/* ---- inside --------------------------------------------------------------------------------- */
+/* ---- inside ---- */
 
 /* Where the guest has it: nobody else's, and in memory. */
 static bool move_in(struct tc_mount *m, size_t number)
@@ -340,7 +340,7 @@ static bool add_inner(const char *path, struct tc_plan *inner, struct tc_plan *p
     return fine;
 }
 
-/* ---- outside -------------------------------------------------------------------------------- */
+/* ---- outside ---- */
 
 static const struct {
     const char *name, *path;

@@ -52,7 +52,7 @@ bool tc_machine_killed(const struct tc_cage *cage)
     return own(cage)->killed;
 }
 
-/* ---- what holds what ------------------------------------------------------------------------ */
+/* ---- what holds what ---- */
 
 /* The plan's words to toolcage-vm. */
 static bool by_processor(const struct tc_cage *cage)
@@ -242,7 +242,7 @@ static int start(struct tc_cage *cage)
     return tc_machine_start(cage, NULL, 0);
 }
 
-/* ---- what the guest said -------------------------------------------------------------------- */
+/* ---- what the guest said ---- */
 
 static bool is_listed(const struct tc_outcome *o, const struct tc_denial *d)
 {

@@ -53,8 +53,7 @@ static bool is_sentry(const struct tc_cage *cage)
     return own(cage)->blank.runtime->kind == TC_OCI_SENTRY;
 }
 
-/* ---- what holds what
- * ------------------------------------------------------------------------------ */
+/* ---- what holds what ---- */
 
 /* Does the control group count the tool's processes, and of the runtime's just one? */
 static bool counts_exactly(const struct tc_process_cage *p)
@@ -117,8 +116,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     }
 }
 
-/* ---- before the start
- * ----------------------------------------------------------------------------- */
+/* ---- before the start ---- */
 
 static int refuse_absent(struct tc_cage *cage, enum tc_oci_kind kind)
 {
@@ -390,8 +388,7 @@ static int start(struct tc_cage *cage)
     return 0;
 }
 
-/* ---- while it runs, and after
- * --------------------------------------------------------------------- */
+/* ---- while it runs, and after ---- */
 
 /* The platform that the container runs on. */
 static const char *platform_of(const struct tc_oci *o, bool *ret_other)
@@ -524,8 +521,7 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     return true;
 }
 
-/* ---- the doctor's trial
- * --------------------------------------------------------------------------- */
+/* ---- the doctor's trial ---- */
 
 /* The smallest container, of the runtime that a call would take; nothing to see where none is. A
  * runtime that hangs is ended by the trial's own time limit. */

@@ -10,8 +10,7 @@
 
 #include "mcp/http/web.h"
 
-/* ---- the head -----------------------------------------------------------------------------------
- */
+/* ---- the head ---- */
 
 static void read_accept(struct tc_heads *heads, const char *value)
 {
@@ -63,8 +62,7 @@ void tc_heads_read(struct MHD_Connection *connection, struct tc_heads *ret)
         ret->accepts_json = ret->accepts_stream = true;
 }
 
-/* ---- names --------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 /* "name", "name:port", "[::1]:port"; the port must be ours. */
 static bool is_ours(const struct tc_web *web, const char *authority)
@@ -91,8 +89,7 @@ static bool is_own_origin(const struct tc_web *web, const char *origin)
     return strncasecmp(origin, scheme, length) == 0 && is_ours(web, origin + length);
 }
 
-/* ---- the token ----------------------------------------------------------------------------------
- */
+/* ---- the token ---- */
 
 /* As long for a guess that is nearly right as for any other of its length. */
 static bool same(const char *said, const char *token)
@@ -114,8 +111,7 @@ static bool has_token(const struct tc_web *web, const char *authorization)
     return same(authorization + sizeof(scheme) - 1, web->config.token);
 }
 
-/* ---- what for -----------------------------------------------------------------------------------
- */
+/* ---- what for ---- */
 
 static const struct {
     const char *path, *method, *allow;

@@ -8,8 +8,7 @@
 
 #include "mcp/http/web.h"
 
-/* ---- answers ------------------------------------------------------------------------------------
- */
+/* ---- answers ---- */
 
 static char *write_error(int code, const char *text)
 {
@@ -122,8 +121,7 @@ static enum MHD_Result respond(struct tc_exchange *exchange)
                  exchange->new_session ? "Mcp-Session-Id" : NULL, exchange->new_session);
 }
 
-/* ---- the message --------------------------------------------------------------------------------
- */
+/* ---- the message ---- */
 
 static void end_session(struct tc_exchange *exchange)
 {
@@ -252,8 +250,7 @@ enum MHD_Result tc_exchange_take(void *web, struct MHD_Connection *connection, c
     return exchange->taken ? respond(exchange) : take_whole(exchange);
 }
 
-/* ---- ends ---------------------------------------------------------------------------------------
- */
+/* ---- ends ---- */
 
 void tc_exchange_lose(struct tc_exchange *exchange)
 {

@@ -52,8 +52,7 @@ static int complain_of(int rc, struct toolcage_error *err)
     return code;
 }
 
-/* ---- what it is told ----------------------------------------------------------------------------
- */
+/* ---- what it is told ---- */
 
 static const char *text_of(const struct program *p, const char *key)
 {
@@ -102,8 +101,7 @@ static int load(struct program *p)
     return rc < 0 ? complain_of(rc, err) : 0;
 }
 
-/* ---- the library --------------------------------------------------------------------------------
- */
+/* ---- the library ---- */
 
 static int begin(struct program *p)
 {
@@ -135,8 +133,7 @@ static int library_fd(const struct program *p)
     return info ? info->epoll_fd : -1;
 }
 
-/* ---- the loop -----------------------------------------------------------------------------------
- */
+/* ---- the loop ---- */
 
 static size_t count_sleeping(const struct tc_web *web)
 {

@@ -10,8 +10,7 @@
 
 #define AGAIN "; read what was answered, then repeat"
 
-/* ---- since 2026-07-28 ---------------------------------------------------------------------------
- */
+/* ---- since 2026-07-28 ---- */
 
 static int digit(char c)
 {
@@ -131,8 +130,7 @@ static void take_alone(struct tc_exchange *exchange, const struct tc_heads *head
         tc_exchange_accept(exchange);
 }
 
-/* ---- sessions -----------------------------------------------------------------------------------
- */
+/* ---- sessions ---- */
 
 static void begin_session(struct tc_exchange *exchange, const json_t *message)
 {
@@ -193,8 +191,7 @@ static void take_before(struct tc_exchange *exchange, const struct tc_heads *hea
                            "name the session as Mcp-Session-Id; it begins with initialize");
 }
 
-/* ---- all ----------------------------------------------------------------------------------------
- */
+/* ---- all ---- */
 
 static bool stands_alone(const struct tc_heads *heads, const json_t *message)
 {

@@ -149,8 +149,7 @@ static const char *read_options(int argc, char **argv)
     return program;
 }
 
-/* ---- the proxy ----------------------------------------------------------------------------------
- */
+/* ---- the proxy ---- */
 
 static void become_proxy(const char *program, int control, int shared)
 {
@@ -200,8 +199,7 @@ static void wait_ready(int control)
         fail("not ready");
 }
 
-/* ---- what it said -------------------------------------------------------------------------------
- */
+/* ---- what it said ---- */
 
 static void print_said(const struct tc_egress_said *said)
 {

@@ -66,7 +66,7 @@ static bool is_there(const char *path)
     return fstatat(top, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* ---- there and back ------------------------------------------------------------------------- */
+/* ---- there and back ---- */
 
 static void begin_pack(struct tc_pack *pack, const char *name, bool writable)
 {
@@ -283,7 +283,7 @@ static void brings_a_file_alone(void **state)
     tc_pack_done(&pack);
 }
 
-/* ---- a hostile side ------------------------------------------------------------------------- */
+/* ---- a hostile side ---- */
 
 struct said {
     enum tc_frame_kind kind;

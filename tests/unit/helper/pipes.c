@@ -344,7 +344,7 @@ static void another_build_is_not_served(void **state)
     assert_int_equal(f.len, 0);
 }
 
-/* ---- a machine that was written to a file --------------------------------------------------- */
+/* ---- a machine that was written to a file ---- */
 
 static int calls[2][2]; /* what it may call by, and has called by */
 

@@ -14,7 +14,7 @@ enum { COUNT = 4 };
 
 static const struct tc_mux_to somewhere = {TC_MUX_STREAM, 0, {1, 187}, {198, 18, 0, 2}};
 
-/* ---- two that keep the rules ---------------------------------------------------------------- */
+/* ---- two that keep the rules ---- */
 
 struct sides {
     struct tc_mux guest, host;
@@ -180,7 +180,7 @@ static void a_close_meets_bytes_on_their_way(void **state)
     close_sides(&s);
 }
 
-/* ---- one that does not ---------------------------------------------------------------------- */
+/* ---- one that does not ---- */
 
 struct word {
     enum tc_mux_kind kind;

@@ -201,8 +201,7 @@ static void not_comparable_is_more(void **state)
     }
 }
 
-/* ---- random pairs -------------------------------------------------------------------------------
- */
+/* ---- random pairs ---- */
 
 static uint64_t seed = 88172645463325252u;
 

@@ -30,7 +30,7 @@ enum { MIB = 1 << 20, SIZE_MIB = 4 };
 static char dir[] = "/tmp/toolcage-vm-ask-XXXXXX";
 static char api[64], file[64];
 
-/* ---- a monitor ------------------------------------------------------------------------------ */
+/* ---- a monitor ---- */
 
 /* What it was asked, a request a line; shared with it. */
 static struct seen {
@@ -129,7 +129,7 @@ static int fresh(void)
     return fd;
 }
 
-/* ---- what it is asked ----------------------------------------------------------------------- */
+/* ---- what it is asked ---- */
 
 static void check_image(void)
 {
@@ -250,7 +250,7 @@ static void one_that_is_not_there_is_not_waited_for(void **state)
     end(&vm);
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static void refuse(void)
 {

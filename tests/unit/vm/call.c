@@ -31,7 +31,7 @@ enum { FLOOD = 256 };
 static char plan_path[] = "/tmp/toolcage-vm-plan-XXXXXX";
 static char tree_path[] = "/tmp/toolcage-vm-tree-XXXXXX";
 
-/* ---- guests --------------------------------------------------------------------------------- */
+/* ---- guests ---- */
 
 static int port, console;
 /* By a serial port; or by a socket of the host's, as Firecracker connects it: before its part
@@ -104,7 +104,7 @@ static void say_bytes(uint64_t at, const char *text)
     say(TC_FRAME_BYTES, body.data, body.len);
 }
 
-/* ---- of those that were given files --------------------------------------------------------- */
+/* ---- of those that were given files ---- */
 
 static void brings_back(void)
 {
@@ -167,7 +167,7 @@ static void stalls_in_a_file(void)
     wait_long();
 }
 
-/* ---- the others ----------------------------------------------------------------------------- */
+/* ---- the others ---- */
 
 static void honest(void)
 {
@@ -275,7 +275,7 @@ static void tells_nothing(void)
     wait_long();
 }
 
-/* ---- of those that call the host ------------------------------------------------------------- */
+/* ---- of those that call the host ---- */
 
 static void never_calls(void)
 {
@@ -312,7 +312,7 @@ static void calls_twice(void)
     wait_long();
 }
 
-/* ---- calls ---------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 static size_t shown; /* bytes on standard output */
 

@@ -25,7 +25,7 @@
 
 enum { PATIENCE_US = 20000000, MANY = 20, LARGE = 4 << 20 };
 
-/* ---- both ends of a port -------------------------------------------------------------------- */
+/* ---- both ends of a port ---- */
 
 struct ends {
     struct tc_strands *guest;
@@ -85,7 +85,7 @@ static void turn(struct ends *e)
     turn_one(e, &e->net->lines);
 }
 
-/* ---- the world, and the tool ---------------------------------------------------------------- */
+/* ---- the world, and the tool ---- */
 
 static int listen_here(int type, struct tc_mux_to *ret)
 {
@@ -179,7 +179,7 @@ static void pass(struct ends *e, int from, int to, size_t all)
     assert_int_equal(await_bytes(e, to, bytes, sizeof(bytes)), 0);
 }
 
-/* ---- honest --------------------------------------------------------------------------------- */
+/* ---- honest ---- */
 
 static void megabytes_go_both_ways_and_ends_are_ends(void **state)
 {
@@ -370,7 +370,7 @@ static void the_authority_is_the_bundles_last(void **state)
     }
 }
 
-/* ---- hostile, within a call ----------------------------------------------------------------- */
+/* ---- hostile, within a call ---- */
 
 static int spoken;
 

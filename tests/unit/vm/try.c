@@ -131,7 +131,7 @@ static void what_only_boots_has_no_disk(void **state)
     assert_non_null(strstr(value_of(&words, "-append"), " -- " TC_GUEST_TRY));
 }
 
-/* ---- what Firecracker is told -------------------------------------------------------------- */
+/* ---- what Firecracker is told ---- */
 
 static void read_config(const struct tc_vm_options *options, struct tc_buf *ret)
 {
