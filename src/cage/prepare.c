@@ -14,7 +14,7 @@
 #include "cage/cage.h"
 #include "cage/handed.h"
 #include "cage/idle.h"
-#include "cage/limits.h"
+#include "cage/limiter.h"
 #include "cage/proxy.h"
 #include "cage/ready.h"
 #include "cage/slots.h"

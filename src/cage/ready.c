@@ -18,7 +18,7 @@
 #include "base/sys.h"
 #include "cage/handed.h"
 #include "cage/idle.h"
-#include "cage/limits.h"
+#include "cage/limiter.h"
 #include "cage/ready_root.h"
 #include "cage/slots.h"
 #include "cage/spare.h"

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "cage/cage.h"
-#include "cage/limits.h"
+#include "cage/limiter.h"
 #include "cage/proxy.h"
 #include "cage/ready.h"
 #include "cage/slots.h"

@@ -16,7 +16,7 @@
 #include "base/sys.h"
 #include "cage/cage.h"
 #include "cage/fix.h"
-#include "cage/limits.h"
+#include "cage/limiter.h"
 #include "cage/proxy.h"
 #include "cage/ready.h"
 #include "cage/spare.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "policy/document.h"
-#include "policy/limits.h"
+#include "policy/limit_rows.h"
 #include "policy/values.h"
 
 #define TC_KEY_OF_LIMIT_(F, key, ...) TC_KEY_##key,

@@ -33,7 +33,7 @@
 #include "cage/cage.h"
 #include "cage/enforce.h"
 #include "cage/image.h"
-#include "cage/limits.h"
+#include "cage/limiter.h"
 #include "cage/orders.h"
 #include "cage/proxy.h"
 #include "cage/slots.h"

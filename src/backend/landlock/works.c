@@ -17,7 +17,7 @@
 #include "base/path.h"
 #include "base/sys.h"
 #include "cage/cage.h"
-#include "cage/limits.h"
+#include "cage/limiter.h"
 #include "cage/slots.h"
 #include "policy/system_paths.h"
 #include "workspace/session.h"

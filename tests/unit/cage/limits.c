@@ -3,7 +3,7 @@
  *
  * Limits that are looked after, with counters that are made here: when is looked, what is found,
  * and what comes of counters that cannot be read. */
-#include "cage/limits.h"
+#include "cage/limiter.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -3,8 +3,8 @@
  *
  * Limits of a whole cage that somebody has to look after: processor time and what its processes
  * share are sampled, and the kernel tells when it killed for memory. */
-#ifndef TC_CAGE_LIMITS_H
-#define TC_CAGE_LIMITS_H
+#ifndef TC_CAGE_LIMITER_H
+#define TC_CAGE_LIMITER_H
 
 #include "backend/backend.h"
 

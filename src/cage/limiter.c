@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "cage/limits.h"
+#include "cage/limiter.h"
 
 #include <errno.h>
 #include <poll.h>

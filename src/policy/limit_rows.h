@@ -5,8 +5,8 @@
  * nobody does, and whether a call may lower it. LIMIT(F, key, member, word, unit, flags, unsaid,
  * call): one that a key of this word says. PART(F, type, member, key, word, unit, unsaid): what
  * goes with one; it has a word if it is compared for itself. `F` is passed on. */
-#ifndef TC_POLICY_LIMITS_H
-#define TC_POLICY_LIMITS_H
+#ifndef TC_POLICY_LIMIT_ROWS_H
+#define TC_POLICY_LIMIT_ROWS_H
 
 #include <stdbool.h>
 #include <stdint.h>
