@@ -49,7 +49,7 @@ class Run:
                                         stderr=subprocess.PIPE, close_fds=True)
         theirs.close()
         config = os.memfd_create("config")
-        os.write(config, wire("engine-2", kind, "localhost/toolcage-init", "0123", name, '{"Image":"x"}', "", "", "", patience, stale, about, sweep))
+        os.write(config, wire("engine-4", kind, "localhost/toolcage-init", "0123", name, '{"Image":"x"}', "", "", "", "", patience, stale, about, sweep, False))
         self.image = program or open("/bin/true", "rb")
         found = os.open(f"{engine.place}/socket", os.O_PATH)
         ours.sendmsg([b" "], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [config, self.image.fileno(), found]))])
