@@ -174,17 +174,24 @@ static void renew(struct talk *t)
     explicit_bzero(&renewal, sizeof(renewal));
 }
 
-/* A guest whose monitor had it written has lost its call, or loses it now, and calls again. Then it
- * is what each copy of it is. */
+/* A guest whose monitor had it written has lost its call, or loses it now, and calls again. */
 static void await_again(struct talk *t)
 {
-    t->hello = false;
     tc_frames_done(&t->frames);
     t->frames = tc_frames_of(most, TC_FRAME_KINDS);
-    t->boot_until_us = tc_now_us() + t->options->boot_ms * 1000;
     t->listens = dup3(t->vm->again, t->vm->port, O_CLOEXEC) >= 0;
     t->port_ended = !t->listens;
     (void)close(t->vm->again);
+}
+
+/* From here on it is what each copy of it is, and has to become another one: what stands in the
+ * file are the random numbers that it would have gone on with. */
+static void part(struct talk *t)
+{
+    t->hello = false;
+    t->boot_until_us = tc_now_us() + t->options->boot_ms * 1000;
+    if (t->vm->again >= 0)
+        await_again(t);
     renew(t);
 }
 
@@ -233,8 +240,8 @@ static void get_ready(struct talk *t)
 {
     if (t->options->warm && !t->tried)
         let_settle();
-    if (keep(t) && t->vm->again >= 0)
-        await_again(t);
+    if (keep(t))
+        part(t);
     else
         send_files(t);
 }

@@ -63,6 +63,17 @@ def first_program(script):
     put("initrd", good["initrd"] + cpio([("bin", 0o40755, b""), ("bin/busybox", 0o100755, busybox), ("init", 0o100755, EVIL.format(script).encode())]))
 
 
+def greeting():
+    """What the guest's engine says first: which build it is of, by which the host knows that it has booted."""
+    programs = []
+    for program in ("toolcage-vm", "toolcage-guest"):
+        with open(os.path.join(os.path.dirname(os.path.realpath(scene.TOOLCAGE)), program), "rb") as file:
+            programs.append(set(re.findall(rb"(?<=\0)[0-9a-f]{32}(?=\0)", file.read())))
+    builds = programs[0] & programs[1]
+    check(len(builds) == 1, "both programs say of which build they are", builds)
+    return struct.pack("<II40s", 0, 40, builds.pop())
+
+
 def fails(name, stage, words, timeout="900s"):
     began = time.monotonic()
     answer = scene.call("true", timeout=timeout)
@@ -112,6 +123,12 @@ for name_of, lines, its_stage, said in (
          "boot", "panicked|did not start in time|does not start")):
     first_program(lines)
     fails(name_of, its_stage, said)
+# it has booted, so what ends it is the call's own time
+first_program("/bin/busybox printf '" + "".join(f"\\{byte:03o}" for byte in greeting()) + "' > /dev/vport0p1")
+silent = scene.call("echo never", timeout="60s")
+check(silent.json.get("status") == "timeout" and silent.json.get("stdout", {}).get("text") == "" and not silent.error,
+      "one that greets and is silent then: the call's own time ends it", silent)
+gone("one that greets and is silent then")
 put("initrd", good["initrd"])
 fine = scene.call("echo yes")
 check(fine.code == 0 and fine.json["stdout"]["text"] == "yes\n", "the guest is fine again", fine)

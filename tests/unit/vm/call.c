@@ -104,6 +104,37 @@ static void say_bytes(uint64_t at, const char *text)
     say(TC_FRAME_BYTES, body.data, body.len);
 }
 
+/* ---- of those that are kept ---- */
+
+/* As a copy does it: the first that it hears is what makes it another one, and then it greets. */
+static void parts(void)
+{
+    static const size_t most[TC_FRAME_KINDS] = {[TC_FRAME_RENEW] = sizeof(struct tc_renewal)};
+    struct tc_frames frames = tc_frames_of(most, TC_FRAME_KINDS);
+    struct tc_frame f = {.kind = TC_FRAME_KINDS};
+    int more = 0;
+    greet();
+    while (more == 0 && tc_frames_read(&frames, port) > 0)
+        more = tc_frames_next(&frames, &f);
+    bool renewed = more > 0 && f.kind == TC_FRAME_RENEW && f.len == sizeof(struct tc_renewal);
+    greet();
+    say_done(renewed ? 7 : 8);
+    wait_long();
+}
+
+static void goes_on_as_it_was(void)
+{
+    greet();
+    say_done(7);
+    wait_long();
+}
+
+static void greets_no_more(void)
+{
+    greet();
+    wait_long();
+}
+
 /* ---- of those that were given files ---- */
 
 static void brings_back(void)
@@ -356,9 +387,23 @@ static void close_port(struct tc_vm *vm)
         assert_int_equal(unlink(path), 0);
 }
 
+static int written; /* machines */
+
+static bool write_machine(const struct tc_vm_options *options, const struct tc_vm *vm)
+{
+    (void)vm;
+    written++;
+    return options->keep > 0;
+}
+
+static const struct tc_vm_driver keeper = {
+    .name = "keeper", .remedy = TC_VM_REMEDY, .keep = write_machine};
+static bool keeps; /* the guest, before its call */
+
 static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
 {
-    const struct tc_vm_options options = {.driver = &tc_vm_qemu,
+    const struct tc_vm_options options = {.driver = keeps ? &keeper : &tc_vm_qemu,
+                                          .keep = keeps ? dup(STDERR_FILENO) : 0,
                                           .plan = plan_path,
                                           .socket = plan_path,
                                           .grants = {{tree_path, true}},
@@ -376,7 +421,12 @@ static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
     *ret = (struct tc_outcome){0};
     open_port(&options, pair);
     assert_true(pipe2(tube, O_CLOEXEC) == 0);
-    struct tc_vm vm = {.pid = fork(), .port = pair[0], .console = tube[0], .calls = pair[1] < 0};
+    struct tc_vm vm = {.pid = fork(),
+                       .port = pair[0],
+                       .console = tube[0],
+                       .control = -1,
+                       .again = -1,
+                       .calls = pair[1] < 0};
     if (vm.pid == 0) {
         (void)close(pair[0]);
         (void)close(tube[0]);
@@ -395,6 +445,7 @@ static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
     struct tc_vm_files files;
     assert_int_equal(tc_vm_files_open(&files, &options), 0);
     tc_vm_call(&options, &vm, &files, ret, &kept);
+    assert_int_equal(kept, keeps);
     tc_vm_files_done(&files);
     assert_true(dup2(saved, STDOUT_FILENO) >= 0);
     (void)close(saved);
@@ -546,6 +597,26 @@ static void a_guest_calls_once_or_the_call_ends(void **state)
     how = HAS_PORT;
 }
 
+/* Its copies have the random numbers that it had ahead of it. */
+static void a_machine_that_is_kept_parts_from_its_copies(void **state)
+{
+    static const struct hostile rows[] = {
+        {goes_on_as_it_was, "machine", "before it greets"},
+        {greets_no_more, "boot", "did not start in time"},
+    };
+    struct tc_outcome outcome;
+    (void)state;
+    keeps = true;
+    call(parts, 0, &outcome);
+    assert_int_equal(outcome.failure.code, 0);
+    assert_int_equal(outcome.exit_code, 7);
+    tc_outcome_done(&outcome);
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        check_hostile(&rows[i]);
+    assert_int_equal(written, 3);
+    keeps = false;
+}
+
 static int write_plan(void **state)
 {
     (void)state;
@@ -570,6 +641,7 @@ int main(void)
         cmocka_unit_test(a_huge_file_is_an_error),
         cmocka_unit_test(hostile_guests_end_the_call),
         cmocka_unit_test(a_guest_calls_once_or_the_call_ends),
+        cmocka_unit_test(a_machine_that_is_kept_parts_from_its_copies),
     };
     return cmocka_run_group_tests(tests, write_plan, remove_plan);
 }
