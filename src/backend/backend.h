@@ -94,6 +94,7 @@ struct tc_cage {
     /* out: the tool and everything that it started have ended, and the outcome says how; what is
      * left of the cage ends by itself, and exit_fd tells when. */
     bool over;
+    bool torn;             /* out of usage(): not all that was changed came back; none is gathered */
     const char *limit;     /* out: that was reached, for which the cage is to end; NULL: none */
     enum tc_pace pace;     /* out of make(): what prepare() may wait for */
     bool sweep;            /* out of make(): it is time to sweep(), once */
@@ -137,17 +138,15 @@ struct tc_works {
      * once every wall stands, `limit` and `over`. A failure that it writes down ends the call; -1
      * when the cage failed to come up. -> nothing happened */
     int (*event)(struct tc_cage *cage);
-    /* After the end: begins to gather changed files (and to commit a copied workspace when `commit`
-     * says so). A descriptor: it is called again when that is ready; -1: all is gathered. -> -1 */
-    int (*collect)(struct tc_cage *cage, bool commit);
-    /* Nobody waits for the changes any more: ends the gathering, so that the descriptor becomes
-     * ready; false when a commit has begun, which goes on. -> false */
-    bool (*cancel_collect)(struct tc_cage *cage);
-    /* The smallest call, to see what works on this machine: true and a plan. -> false, nothing to
-     * see */
-    bool (*trial)(struct tc_plan *ret);
+    /* How the doctor sees what works on this machine. -> nothing to see */
+    const struct tc_trial *trial;
+};
+
+struct tc_trial {
+    /* The smallest call, as a plan; false: this machine has nothing to try it with. */
+    bool (*plan)(const struct tc_works *works, struct tc_plan *ret);
     /* After its end: what was seen, into outcome->probes. */
-    void (*probe)(const struct tc_cage *trial, struct tc_outcome *outcome);
+    void (*tell)(const struct tc_cage *tried, struct tc_outcome *outcome);
 };
 
 const struct tc_works *tc_works_find(const char *name);
@@ -157,10 +156,7 @@ const struct tc_works *tc_works_at(size_t index);
  * is to be done. */
 int tc_cage_prepare(struct tc_cage *cage);
 int tc_cage_event(struct tc_cage *cage);
-int tc_cage_collect(struct tc_cage *cage, bool commit);
-bool tc_cage_cancel_collect(struct tc_cage *cage);
 bool tc_cage_destroy(struct tc_cage *cage, enum tc_pace pace);
-bool tc_works_trial(const struct tc_works *works, struct tc_plan *ret);
 
 /* What this machine has for the cages of every backend; nobody's cage. */
 struct tc_machine {

@@ -114,16 +114,6 @@ int tc_cage_event(struct tc_cage *cage)
     return works_of(cage)->event ? cage->works->event(cage) : 0;
 }
 
-int tc_cage_collect(struct tc_cage *cage, bool commit)
-{
-    return works_of(cage)->collect ? cage->works->collect(cage, commit) : -1;
-}
-
-bool tc_cage_cancel_collect(struct tc_cage *cage)
-{
-    return works_of(cage)->cancel_collect && cage->works->cancel_collect(cage);
-}
-
 /* A call that failed before it had works has nothing but its input. */
 bool tc_cage_destroy(struct tc_cage *cage, enum tc_pace pace)
 {
@@ -131,9 +121,4 @@ bool tc_cage_destroy(struct tc_cage *cage, enum tc_pace pace)
         return cage->works->destroy(cage, pace);
     tc_cage_close_streams(cage);
     return true;
-}
-
-bool tc_works_trial(const struct tc_works *works, struct tc_plan *ret)
-{
-    return works->trial && works->trial(ret);
 }

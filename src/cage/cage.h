@@ -211,8 +211,8 @@ void tc_process_close_ends(struct tc_cage *cage);
 int tc_process_event(struct tc_cage *cage);
 void tc_process_reap(struct tc_cage *cage);
 /* probe.c */
-bool tc_process_trial(struct tc_plan *ret);
-void tc_process_probe(const struct tc_cage *trial, struct tc_outcome *outcome);
+bool tc_process_trial(const struct tc_works *works, struct tc_plan *ret);
+void tc_process_tried(const struct tc_cage *trial, struct tc_outcome *outcome);
 /* place.c: is it sure that no cage with namespaces can be built here, ever? */
 bool tc_place_forbids(void);
 /* enforce.c */

@@ -29,7 +29,7 @@ static void set_broken(struct tc_probe *p, const char *reason, const char *fix)
 
 /* The smallest cage: no granted path, the first program that every machine has. One that cannot be
  * found is no matter of walls. */
-bool tc_process_trial(struct tc_plan *plan)
+bool tc_process_trial(const struct tc_works *works, struct tc_plan *plan)
 {
     static const char *const system[] = {"/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache"};
     *plan = (struct tc_plan){.clauses = tc_clauses_always() | TC_CLAUSE_BIT(TC_CLAUSE_NET_NONE),
@@ -40,13 +40,13 @@ bool tc_process_trial(struct tc_plan *plan)
                                         .disk = 1 << 20,
                                         .inodes = 64,
                                         .open_files = 64}};
-    plan->backend = strdup("process");
+    plan->backend = strdup(works->name);
     plan->mounts = calloc(TC_COUNT(system), sizeof(*plan->mounts));
     for (size_t i = 0; plan->mounts && i < TC_COUNT(system); i++)
         plan->mounts[plan->mount_count++] = (struct tc_mount){
             .kind = TC_MOUNT_SYSTEM, .path = strdup(system[i]), .from = strdup(system[i])};
-    return plan->mounts && tc_strv_add(&plan->argv, "/bin/true") && tc_strv_add(&plan->cwd, "/") &&
-           tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
+    return plan->backend && plan->mounts && tc_strv_add(&plan->argv, "/bin/true") &&
+           tc_strv_add(&plan->cwd, "/") && tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
 }
 
 static void add_group_row(struct tc_outcome *o, const struct tc_cage *trial,
@@ -124,7 +124,7 @@ static void add_rows(struct tc_outcome *o, const struct tc_cage *trial)
     }
 }
 
-void tc_process_probe(const struct tc_cage *trial, struct tc_outcome *outcome)
+void tc_process_tried(const struct tc_cage *trial, struct tc_outcome *outcome)
 {
     const struct tc_process_host *h = tc_process_host_opened();
     add_rows(outcome, trial);

@@ -93,7 +93,7 @@ static int allow_all(struct toolcage_call *call, struct tc_failure *failure)
 }
 
 /* What came of the trial stands in the policy too, where it will be read. */
-static int print_policy(const char *policy, const struct tc_trial *trial)
+static int print_policy(const char *policy, const struct tc_trial_told *trial)
 {
     const char *line = trial->lines ? trial->lines : "";
     for (int rc; *line; line += strcspn(line, "\n") + 1)
@@ -104,7 +104,7 @@ static int print_policy(const char *policy, const struct tc_trial *trial)
     return rc;
 }
 
-static void say_trial(const struct tc_trial *trial)
+static void say_trial(const struct tc_trial_told *trial)
 {
     if (trial->fits) {
         tc_cli_say("it ran once more under this policy, and ended as before");
@@ -127,7 +127,7 @@ static bool ended(const struct toolcage_result *result)
 static int teach(const struct tc_setup *setup, const struct tc_args *args, int code)
 {
     _autofailure_ struct tc_failure failure = {0};
-    _autotrial_ struct tc_trial trial = {0};
+    _autotrial_ struct tc_trial_told trial = {0};
     char *policy = NULL;
     if (toolcage_call_learned_policy(setup->call, tc_args_value(args, "name"), &policy,
                                      tc_failure_error(&failure)))

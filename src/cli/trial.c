@@ -10,7 +10,7 @@
 
 enum { TOLD = 10 };
 
-void tc_trial_done(struct tc_trial *trial)
+void tc_trial_done(struct tc_trial_told *trial)
 {
     free(trial->lines);
     trial->lines = NULL;
@@ -70,7 +70,8 @@ static size_t put_denials(FILE *out, struct tc_slice json)
     return count;
 }
 
-static void judge(const struct toolcage_result *result, int wanted, struct tc_trial *ret, FILE *out)
+static void judge(const struct toolcage_result *result, int wanted, struct tc_trial_told *ret,
+                  FILE *out)
 {
     const struct toolcage_error *why = toolcage_result_error(result);
     int32_t status = toolcage_result_status(result);
@@ -93,7 +94,7 @@ static void judge(const struct toolcage_result *result, int wanted, struct tc_tr
         (void)fputs("nothing was refused: it may be a command that cannot be run twice\n", out);
 }
 
-static int tell(const struct toolcage_result *result, int wanted, struct tc_trial *ret,
+static int tell(const struct toolcage_result *result, int wanted, struct tc_trial_told *ret,
                 struct tc_failure *failure)
 {
     size_t length = 0;
@@ -106,11 +107,11 @@ static int tell(const struct toolcage_result *result, int wanted, struct tc_tria
 }
 
 int tc_trial_run(struct toolcage_engine *engine, const char *policy, char *const words[],
-                 size_t word_count, int code, struct tc_trial *ret, struct tc_failure *failure)
+                 size_t word_count, int code, struct tc_trial_told *ret, struct tc_failure *failure)
 {
     struct toolcage_policy *compiled = NULL;
     struct toolcage_call *call = NULL;
-    *ret = (struct tc_trial){0};
+    *ret = (struct tc_trial_told){0};
     int rc = toolcage_policy_load_buffer(policy, strlen(policy), "/learned.toml", &compiled,
                                          tc_failure_error(failure)) ||
                      begin(engine, compiled, words, word_count, &call, failure) ||

@@ -279,7 +279,7 @@ static bool begin_trial(struct tc_running *j)
     while (!j->host_gone && (w = tc_works_at(j->trials))) {
         j->trials++;
         tc_plan_done(&j->plan);
-        if (!tc_works_trial(w, &j->plan))
+        if (!w->trial || !w->trial->plan(w, &j->plan))
             continue;
         j->cage = tc_cage_empty(&j->plan, &j->outcome);
         j->cage.works = w;
@@ -301,7 +301,7 @@ bool tc_job_next_trial(struct tc_running *j)
     rows.probes = TAKE(j->outcome.probes);
     rows.probe_count = j->outcome.probe_count;
     j->outcome.probe_count = 0;
-    j->cage.works->probe(&j->cage, &rows);
+    j->cage.works->trial->tell(&j->cage, &rows);
     tc_outcome_done(&j->outcome);
     j->outcome = rows;
     /* while it is held the record has no room for another cage */

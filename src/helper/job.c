@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/reserve.h"
 #include "helper/deliver.h"
+#include "workspace/workspace.h"
 
 enum { READ_SHARE = 65536, FEED_SHARE = 65536 };
 enum {
@@ -180,7 +181,7 @@ static void read_output(struct tc_running *j, int stream, int share)
 /* A commit that has begun goes to its end, and the answer with it. */
 static void end_gathering(struct tc_running *j)
 {
-    if (!tc_cage_cancel_collect(&j->cage))
+    if (!tc_workspace_cancel(&j->cage))
         return;
     if (j->cancelled && !j->outcome.failure.code)
         j->outcome.status = TOOLCAGE_STATUS_CANCELLED;
@@ -270,14 +271,14 @@ static void gather(struct tc_running *j)
     bool commit = j->plan.commit == TC_COMMIT_ALWAYS ||
                   (j->plan.commit == TC_COMMIT_SUCCESS && j->outcome.status == TOOLCAGE_STATUS_OK);
     bool wanted = j->cage.running && !j->given_up && !j->host_gone;
-    int wait = wanted ? tc_cage_collect(&j->cage, commit) : -1;
+    int wait = wanted ? tc_workspace_collect(&j->cage, commit) : -1;
     if (wait >= 0 && tc_job_watch(j, TC_ROLE_COLLECT, wait, EPOLLIN)) {
         j->hold = TC_HOLD_COLLECTING;
         j->end_at_us = tc_now_us() + GATHERING_US;
         return;
     }
     if (wait >= 0) /* then at the cost of waiting here */
-        (void)tc_cage_collect(&j->cage, commit);
+        (void)tc_workspace_collect(&j->cage, commit);
     tc_job_answer(j);
 }
 
@@ -326,7 +327,7 @@ static void on_collected(struct tc_source *s, uint32_t events)
     struct tc_running *j = s->owner;
     (void)events;
     (void)tc_job_watch(j, TC_ROLE_COLLECT, -1, 0);
-    (void)tc_cage_collect(&j->cage, false);
+    (void)tc_workspace_collect(&j->cage, false);
     j->hold = TC_HOLD_NONE;
     if (j->ended)
         tc_job_clear(j);

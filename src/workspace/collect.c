@@ -137,16 +137,18 @@ static int begin(struct tc_cage *cage, bool commit)
     return w->collector_fd;
 }
 
-int tc_process_collect(struct tc_cage *cage, bool commit)
+int tc_workspace_collect(struct tc_cage *cage, bool commit)
 {
+    if (!cage->workspace || cage->torn)
+        return -1;
     if (!cage->workspace->collector)
         return begin(cage, commit);
     take_over(cage);
     return -1;
 }
 
-bool tc_process_cancel_collect(struct tc_cage *cage)
+bool tc_workspace_cancel(const struct tc_cage *cage)
 {
-    struct tc_workspace *w = cage->workspace;
-    return !w->committing && w->collector > 0 && kill(w->collector, SIGKILL) == 0;
+    const struct tc_workspace *w = cage->workspace;
+    return w && !w->committing && w->collector > 0 && kill(w->collector, SIGKILL) == 0;
 }

@@ -77,9 +77,13 @@ int tc_process_trees_standing(struct tc_cage *cage);
 /* masks.c. A mask vanishes when a host program replaces the name under it; then the tool may have
  * seen what the policy denies, and the call has failed. */
 void tc_workspace_check_masks(struct tc_cage *cage);
-/* collect.c: slots of struct tc_works */
-int tc_process_collect(struct tc_cage *cage, bool commit);
-bool tc_process_cancel_collect(struct tc_cage *cage);
+/* collect.c. After the end: begins to gather changed files (and to commit a copied workspace when
+ * `commit` says so). A descriptor: it is called again when that is ready; -1: all is gathered, or
+ * there is nothing to gather from. */
+int tc_workspace_collect(struct tc_cage *cage, bool commit);
+/* Nobody waits for the changes any more: ends the gathering, so that the descriptor becomes ready;
+ * false when none goes on, or a commit has begun, which goes on. */
+bool tc_workspace_cancel(const struct tc_cage *cage);
 /* changes.c */
 /* Will anything come back to the host? */
 bool tc_process_commits(const struct tc_cage *cage, bool commit);

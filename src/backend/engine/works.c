@@ -446,36 +446,19 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 /* ---- the doctor's trial ---- */
 
 /* The smallest container, where an engine listens in its usual place. */
-static bool trial(const char *name, struct tc_plan *ret)
+static bool plan_trial(const struct tc_works *works, struct tc_plan *ret)
 {
     static const struct tc_strv none = {0};
     struct tc_engine_door door;
-    if (!tc_engine_door_path(name, &none, geteuid(), &door) || access(door.path, F_OK) < 0 ||
-        !tc_process_trial(ret))
+    if (!tc_engine_door_path(works->name, &none, geteuid(), &door) ||
+        access(door.path, F_OK) < 0 || !tc_process_trial(works, ret))
         return false;
-    free(ret->backend);
-    ret->backend = strdup(name);
     ret->limits.timeout_ms += PATIENCE_MS;
-    return ret->backend != NULL;
-}
-
-static bool trial_podman(struct tc_plan *ret)
-{
-    return trial("podman", ret);
-}
-
-static bool trial_docker(struct tc_plan *ret)
-{
-    return trial("docker", ret);
-}
-
-static bool trial_containerd(struct tc_plan *ret)
-{
-    return trial("containerd", ret);
+    return true;
 }
 
 /* Who it is, whose rights it has, and what is known of its runtime. */
-static char *tell(const struct engine *e)
+static char *describe(const struct engine *e)
 {
     _autofree_ char *known = tc_known_escapes(e->about);
     return known ? tc_format("%s at %s, %s%s", e->about, e->door.path,
@@ -485,19 +468,22 @@ static char *tell(const struct engine *e)
                  : NULL;
 }
 
-static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
+static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
 {
     struct tc_probe *row = tc_cage_tried(tried, outcome);
     if (row && row->works)
-        row->mechanism = tell(own(tried));
+        row->mechanism = describe(own(tried));
 }
 
-#define WORKS                                                                                    \
-    .probe = probe, .make = make, .prepare = prepare, .start = start, .event = event,            \
-    .signal = signal_cage, .reap = reap, .usage = tc_local_usage, .collect = tc_process_collect, \
-    .cancel_collect = tc_process_cancel_collect, .destroy = destroy,
+static const struct tc_trial trial = {plan_trial, tell_tried};
 
-const struct tc_works tc_podman_works = {.name = "podman", .trial = trial_podman, WORKS};
-const struct tc_works tc_docker_works = {.name = "docker", .trial = trial_docker, WORKS};
-const struct tc_works tc_containerd_works = {
-    .name = "containerd", .trial = trial_containerd, WORKS};
+#define WORKS(backend)                                                                          \
+    {                                                                                           \
+        .name = (backend), .make = make, .prepare = prepare, .start = start, .event = event,    \
+        .signal = signal_cage, .reap = reap, .usage = tc_local_usage, .destroy = destroy,       \
+        .trial = &trial,                                                                        \
+    }
+
+const struct tc_works tc_podman_works = WORKS("podman");
+const struct tc_works tc_docker_works = WORKS("docker");
+const struct tc_works tc_containerd_works = WORKS("containerd");

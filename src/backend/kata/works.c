@@ -456,6 +456,4 @@ const struct tc_works tc_kata_works = {.name = "kata",
                                        .signal = signal_cage,
                                        .reap = reap,
                                        .usage = usage,
-                                       .collect = tc_machine_collect,
-                                       .cancel_collect = tc_process_cancel_collect,
                                        .destroy = destroy};

@@ -327,7 +327,5 @@ const struct tc_works tc_landlock_works = {
     .signal = ask_to_end,
     .reap = tc_process_reap,
     .usage = tc_local_usage,
-    .collect = tc_process_collect,
-    .cancel_collect = tc_process_cancel_collect,
     .destroy = tc_local_destroy,
 };

@@ -14,7 +14,6 @@ int tc_machine_make(struct tc_cage *cage, const struct tc_local_form *form);
 int tc_machine_start(struct tc_cage *cage, const int *lines, size_t count);
 void tc_machine_signal(struct tc_cage *cage, bool kill);
 const char *tc_machine_usage(struct tc_cage *cage);
-int tc_machine_collect(struct tc_cage *cage, bool commit);
 bool tc_machine_destroy(struct tc_cage *cage, enum tc_pace pace);
 const char *tc_machine_mechanism(const struct tc_cage *cage, enum tc_clause clause);
 /* Where the backend keeps its own; NULL: there is no record yet. */

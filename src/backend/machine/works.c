@@ -33,7 +33,6 @@ struct machine {
     bool kept;
     char *limit;
     bool killed; /* by us */
-    bool whole;  /* what the tool changed has come back */
     void *more;  /* of the backend whose machine it is */
 };
 
@@ -308,7 +307,7 @@ static bool listen_to(struct tc_cage *cage, int fd)
         w = TC_WIRE_GET_INIT(f.bytes, f.len);
     tc_outcome_visit(&w, &said);
     bool heard = more > 0 && !w.failed && !w.left && is_status(&said);
-    own(cage)->whole = heard && !said.failure.code;
+    cage->torn = !heard || said.failure.code;
     if (heard)
         take_over(cage, &said);
     tc_outcome_done(&said);
@@ -330,11 +329,13 @@ static void settle_file(struct tc_cage *cage)
         tc_sealed_drop(from);
 }
 
-/* Of a monitor that was ended nothing is expected. */
+/* Of a monitor that was ended nothing is expected; and half of what a tool changed would be worse
+ * than nothing. */
 const char *tc_machine_usage(struct tc_cage *cage)
 {
     struct tc_outcome *o = cage->outcome;
     const char *limit = tc_local_usage(cage);
+    cage->torn = true;
     bool heard = own(cage)->talk >= 0 && listen_to(cage, own(cage)->talk);
     /* before anybody hears of the end: who calls again has the room */
     tc_machine_room_give(TAKE_FD(own(cage)->room));
@@ -353,12 +354,6 @@ void tc_machine_signal(struct tc_cage *cage, bool kill)
 {
     own(cage)->killed |= kill;
     tc_local_signal(cage, kill);
-}
-
-/* Half of what a tool changed would be worse than nothing. */
-int tc_machine_collect(struct tc_cage *cage, bool commit)
-{
-    return own(cage)->whole ? tc_process_collect(cage, commit) : -1;
 }
 
 bool tc_machine_destroy(struct tc_cage *cage, enum tc_pace pace)
@@ -384,8 +379,7 @@ bool tc_machine_destroy(struct tc_cage *cage, enum tc_pace pace)
     {                                                                                    \
         .name = (backend), .make = make, .prepare = tc_process_prepare, .start = start,  \
         .event = tc_process_event, .signal = tc_machine_signal, .reap = tc_process_reap, \
-        .usage = tc_machine_usage, .collect = tc_machine_collect,                        \
-        .cancel_collect = tc_process_cancel_collect, .destroy = tc_machine_destroy,      \
+        .usage = tc_machine_usage, .destroy = tc_machine_destroy,                        \
     }
 
 const struct tc_works tc_qemu_works = WORKS("qemu");

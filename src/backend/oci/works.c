@@ -288,10 +288,14 @@ static int find_runtime(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind
     return b->config ? 0 : tc_cage_fail_memory(cage, "runtime");
 }
 
+static enum tc_oci_kind kind_of(const struct tc_works *works)
+{
+    return strcmp(works->name, "gvisor") == 0 ? TC_OCI_SENTRY : TC_OCI_KERNEL;
+}
+
 static int make(struct tc_cage *cage)
 {
-    enum tc_oci_kind kind =
-        strcmp(cage->works->name, "gvisor") == 0 ? TC_OCI_SENTRY : TC_OCI_KERNEL;
+    enum tc_oci_kind kind = kind_of(cage->works);
     struct tc_oci *o = begin(kind);
     if (!o)
         return tc_cage_fail_memory(cage, "runtime");
@@ -525,27 +529,16 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 
 /* The smallest container, of the runtime that a call would take; nothing to see where none is. A
  * runtime that hangs is ended by the trial's own time limit. */
-static bool trial(const char *name, enum tc_oci_kind kind, struct tc_plan *ret)
+static bool plan_trial(const struct tc_works *works, struct tc_plan *ret)
 {
+    enum tc_oci_kind kind = kind_of(works);
     _autofree_ char *path = NULL;
-    if (!tc_oci_find(kind, NULL, &path) || !tc_process_trial(ret))
+    if (!tc_oci_find(kind, NULL, &path) || !tc_process_trial(works, ret))
         return false;
-    free(ret->backend);
-    ret->backend = strdup(name);
     ret->payload = tc_oci_config(ret, kind);
-    return ret->backend && ret->payload;
-}
-
-static bool trial_oci(struct tc_plan *ret)
-{
-    return trial("oci", TC_OCI_KERNEL, ret);
-}
-
-static bool trial_gvisor(struct tc_plan *ret)
-{
-    bool any = trial("gvisor", TC_OCI_SENTRY, ret);
-    ret->limits.timeout_ms += TC_OCI_ANSWER_MS; /* of the first platform */
-    return any;
+    if (kind == TC_OCI_SENTRY)
+        ret->limits.timeout_ms += TC_OCI_ANSWER_MS; /* of the first platform */
+    return ret->payload;
 }
 
 /* The program, what it says of its version, and on what platform it ran. */
@@ -569,17 +562,21 @@ static char *describe(struct tc_oci *o)
                             : strdup(o->blank.path);
 }
 
-static void probe(const struct tc_cage *tried, struct tc_outcome *outcome)
+static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
 {
     struct tc_probe *row = tc_cage_tried(tried, outcome);
     if (row && row->works)
         row->mechanism = describe(own(tried));
 }
 
-#define WORKS                                                                          \
-    .probe = probe, .make = make, .prepare = prepare, .start = start, .event = event,  \
-    .signal = ask_to_end, .reap = reap, .usage = usage, .collect = tc_process_collect, \
-    .cancel_collect = tc_process_cancel_collect, .destroy = destroy,
+static const struct tc_trial trial = {plan_trial, tell_tried};
 
-const struct tc_works tc_oci_works = {.name = "oci", .trial = trial_oci, WORKS};
-const struct tc_works tc_gvisor_works = {.name = "gvisor", .trial = trial_gvisor, WORKS};
+#define WORKS(backend)                                                                       \
+    {                                                                                        \
+        .name = (backend), .make = make, .prepare = prepare, .start = start, .event = event, \
+        .signal = ask_to_end, .reap = reap, .usage = usage, .destroy = destroy,              \
+        .trial = &trial,                                                                     \
+    }
+
+const struct tc_works tc_oci_works = WORKS("oci");
+const struct tc_works tc_gvisor_works = WORKS("gvisor");

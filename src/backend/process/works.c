@@ -17,10 +17,10 @@ static int make(struct tc_cage *cage)
     return cage->works->make(cage);
 }
 
+static const struct tc_trial trial = {tc_process_trial, tc_process_tried};
+
 const struct tc_works tc_process_works = {
     .name = "process",
-    .trial = tc_process_trial,
-    .probe = tc_process_probe,
     .make = make,
     .prepare = tc_process_prepare,
     .start = tc_process_run,
@@ -28,7 +28,6 @@ const struct tc_works tc_process_works = {
     .signal = tc_local_signal,
     .reap = tc_process_reap,
     .usage = tc_local_usage,
-    .collect = tc_process_collect,
-    .cancel_collect = tc_process_cancel_collect,
     .destroy = tc_local_destroy,
+    .trial = &trial,
 };

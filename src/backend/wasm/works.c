@@ -117,7 +117,7 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 #define WORKS(backend)                                                                 \
     .name = (backend), .make = make, .prepare = tc_process_prepare, .start = run,      \
     .event = tc_process_event, .signal = end, .reap = tc_process_reap, .usage = usage, \
-    .collect = tc_process_collect, .cancel_collect = tc_process_cancel_collect, .destroy = destroy
+    .destroy = destroy
 
 const struct tc_works tc_wasm_works = {WORKS("wasm")};
 const struct tc_works tc_wasmedge_works = {WORKS("wasmedge")};

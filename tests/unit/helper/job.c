@@ -80,13 +80,6 @@ static const char *usage(struct tc_cage *cage)
     return seen.oomed ? "memory" : NULL;
 }
 
-static int collect(struct tc_cage *cage, bool commit)
-{
-    (void)cage;
-    assert_false(commit);
-    return -1;
-}
-
 static void reap(struct tc_cage *cage)
 {
     seen.reaps++;
@@ -114,7 +107,6 @@ static const struct tc_works works = {.name = "stubborn",
                                       .signal = kill_it,
                                       .reap = reap,
                                       .usage = usage,
-                                      .collect = collect,
                                       .destroy = destroy};
 
 static unsigned sweep(void)

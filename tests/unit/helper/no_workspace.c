@@ -5,6 +5,7 @@
 #include "workspace/held.h"
 #include "workspace/journal.h"
 #include "workspace/session.h"
+#include "workspace/workspace.h"
 
 int tc_held_calls(struct tc_outcome *outcome)
 {
@@ -44,4 +45,16 @@ unsigned tc_journal_forget(void)
 char *tc_journal_cuts(void)
 {
     return NULL;
+}
+
+int tc_workspace_collect(struct tc_cage *cage, bool commit)
+{
+    (void)cage, (void)commit;
+    return -1;
+}
+
+bool tc_workspace_cancel(const struct tc_cage *cage)
+{
+    (void)cage;
+    return false;
 }
