@@ -27,11 +27,12 @@ struct tc_front {
     tc_features has;     /* and what else it can do */
     /* grant -> plan; pure. Fills *ret (zeroed); the caller frees it with tc_plan_done also on
      * failure. Called by tc_front_lower(). */
-    int (*lower)(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err);
+    int (*lower)(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
+                 struct toolcage_error **err);
     /* What the backend needs beside the machine and the grant's settings name, and that is not
      * there: in words, owned; NULL: it is there, or nobody can say. Quick. NULL: it needs nothing.
      */
-    char *(*absent)(const struct tc_grant *grant);
+    char *(*absent)(const struct tc_front *front, const struct tc_grant *grant);
 };
 
 /* grant -> plan, with what no backend needs to do by itself; pure. *ret as above. */
@@ -94,11 +95,11 @@ struct tc_cage {
     /* out: the tool and everything that it started have ended, and the outcome says how; what is
      * left of the cage ends by itself, and exit_fd tells when. */
     bool over;
-    bool torn;             /* out of usage(): not all that was changed came back; none is gathered */
-    const char *limit;     /* out: that was reached, for which the cage is to end; NULL: none */
-    enum tc_pace pace;     /* out of make(): what prepare() may wait for */
-    bool sweep;            /* out of make(): it is time to sweep(), once */
-    int64_t begun_us;      /* in: when the call came; its timeout counts from here */
+    bool torn;         /* out of usage(): not all that was changed came back; none is gathered */
+    const char *limit; /* out: that was reached, for which the cage is to end; NULL: none */
+    enum tc_pace pace; /* out of make(): what prepare() may wait for */
+    bool sweep;        /* out of make(): it is time to sweep(), once */
+    int64_t begun_us;  /* in: when the call came; its timeout counts from here */
     _Atomic bool unwanted; /* in: the call was answered already; prepare() may give up */
 };
 

@@ -32,8 +32,8 @@ static bool is_setting(const char *word)
     return false;
 }
 
-static int lower_fake(const struct tc_grant *grant, struct tc_plan *ret,
-                      struct toolcage_error **err)
+static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
+                 struct toolcage_error **err)
 {
     const char *status = grant->argv.count ? grant->argv.items[0] : "";
     if (!is_status(status))
@@ -44,7 +44,7 @@ static int lower_fake(const struct tc_grant *grant, struct tc_plan *ret,
                              "use exit=, stdout=, stderr=, sleep_ms= or limit=");
     ret->clauses = 0;
     ret->limits = grant->limits;
-    ret->backend = strdup("fake");
+    ret->backend = strdup(front->name);
     if (!ret->backend || !tc_strv_copy(&ret->argv, &grant->argv))
         return tc_fail_memory(err);
     return 0;
@@ -56,5 +56,5 @@ const struct tc_front tc_fake_front = {
     .flags = TC_BACKEND_NO_BOUNDARY,
     .provides = 0,
     .has = TC_FEATURES_IGNORED,
-    .lower = lower_fake,
+    .lower = lower,
 };

@@ -30,6 +30,6 @@ static bool take_settings(struct tc_plan *plan, const char *backend, const struc
 int tc_front_lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
                    struct toolcage_error **err)
 {
-    int r = front->lower(grant, ret, err);
+    int r = front->lower(front, grant, ret, err);
     return r == 0 && !take_settings(ret, front->name, &grant->settings) ? tc_fail_memory(err) : r;
 }

@@ -16,14 +16,14 @@ static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
 }
 
 /* Mounts and denies stay behind: nothing would honour them. */
-static int lower_unconfined(const struct tc_grant *grant, struct tc_plan *ret,
-                            struct toolcage_error **err)
+static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
+                 struct toolcage_error **err)
 {
     ret->clauses = 0;
     ret->limits = grant->limits;
     ret->denials = TC_DENIALS_OFF;
     ret->workspace = TC_WORKSPACE_BIND;
-    ret->backend = strdup("not-a-security-boundary");
+    ret->backend = strdup(front->name);
     bool whole = ret->backend && tc_strv_copy(&ret->argv, &grant->argv) &&
                  tc_strv_copy(&ret->env, &grant->env) && add_directories(ret, grant);
     return whole ? 0 : tc_fail_memory(err);
@@ -35,5 +35,5 @@ const struct tc_front tc_unconfined_front = {
     .flags = TC_BACKEND_NO_BOUNDARY,
     .provides = 0,
     .has = TC_FEATURES_IGNORED,
-    .lower = lower_unconfined,
+    .lower = lower,
 };

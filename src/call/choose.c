@@ -114,7 +114,7 @@ static int judge(struct toolcage_engine *engine, const struct tc_grant *grant, c
         return r;
     if (has_engine(name))
         return engine_lacks(engine, grant, name, ret_reason, err);
-    *ret_reason = front->absent ? front->absent(grant) : NULL;
+    *ret_reason = front->absent ? front->absent(front, grant) : NULL;
     if (*ret_reason)
         return 0;
     const struct tc_outcome *probes = NULL; /* wanted only by what is fine but for the machine */

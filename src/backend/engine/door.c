@@ -130,3 +130,22 @@ bool tc_engine_door_open(const char *engine, uid_t uid, struct tc_engine_door *d
     door->fd = TAKE_FD(fd);
     return true;
 }
+
+char *tc_engine_door_lacks(const struct tc_grant *grant, const char *backend, const char *engine)
+{
+    _autostrv_ struct tc_strv own = {0};
+    struct tc_engine_door door;
+    struct tc_engine_lack lack = {.text = "the path of its socket is too long"};
+    for (size_t i = 0; i < grant->settings.count; i++) {
+        const char *one = tc_setting_of(grant->settings.items[i], backend);
+        if (one && !tc_strv_add(&own, one))
+            return NULL;
+    }
+    const char *said = tc_setting(&own, "engine");
+    engine = said ? said : engine;
+    if (!tc_engine_door_path(engine, &own, geteuid(), &door) ||
+        !tc_engine_door_open(engine, geteuid(), &door, &lack))
+        return strdup(lack.text);
+    (void)close(door.fd);
+    return NULL;
+}

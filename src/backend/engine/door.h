@@ -33,5 +33,8 @@ bool tc_engine_door_path(const char *engine, const struct tc_strv *settings, uid
  * caller. False with *ret_lack. */
 bool tc_engine_door_open(const char *engine, uid_t uid, struct tc_engine_door *door,
                          struct tc_engine_lack *ret_lack);
+/* Why a call of this backend would not get in there, as its settings are: in words, owned; NULL: it
+ * would. `engine`: where they name none. */
+char *tc_engine_door_lacks(const struct tc_grant *grant, const char *backend, const char *engine);
 
 #endif

@@ -12,6 +12,9 @@
 #include "base/buf.h"
 #include "base/strv.h"
 
+/* Who is asked where the policy names no engine. */
+#define TC_KATA_ENGINE "docker"
+
 struct tc_kata_container {
     const char *image;             /* with our program in it; docker's */
     const char *runtime;           /* as the engine calls it */

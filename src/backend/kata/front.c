@@ -5,12 +5,11 @@
 #include <inttypes.h>
 #include <string.h>
 #include <toolcage/error.h>
-#include <unistd.h>
 
 #include "backend/engine/door.h"
+#include "backend/kata/create.h"
 #include "backend/machine/lower.h"
 #include "backend/registry.h"
-#include "policy/settings.h"
 
 enum { PROCESSES = 64 }; /* the guest's own, beside the tool's */
 
@@ -25,32 +24,19 @@ static bool add_settings(const struct tc_grant *grant, struct tc_plan *plan)
            (!grant->image || tc_strv_take(s, tc_format("image=%s", grant->image)));
 }
 
-static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err)
+static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
+                 struct toolcage_error **err)
 {
     static const struct tc_monitor kata = {.name = "kata", .contained = true};
     int r = tc_machine_lower(&kata, grant, ret, err);
+    (void)front;
     return r == 0 && !add_settings(grant, ret) ? tc_fail_memory(err) : r;
 }
 
 /* The engine that is to make it. */
-static char *absent(const struct tc_grant *grant)
+static char *absent(const struct tc_front *front, const struct tc_grant *grant)
 {
-    _autostrv_ struct tc_strv own = {0};
-    struct tc_engine_door door;
-    struct tc_engine_lack lack = {.text = "the path of its socket is too long"};
-    for (size_t i = 0; i < grant->settings.count; i++) {
-        const char *one = tc_setting_of(grant->settings.items[i], "kata");
-        if (one && !tc_strv_add(&own, one))
-            return NULL;
-    }
-    const char *engine = tc_setting(&own, "engine");
-    engine = engine ? engine : "docker";
-    if (tc_engine_door_path(engine, &own, geteuid(), &door) &&
-        tc_engine_door_open(engine, geteuid(), &door, &lack)) {
-        (void)close(door.fd);
-        return NULL;
-    }
-    return strdup(lack.text);
+    return tc_engine_door_lacks(grant, front->name, TC_KATA_ENGINE);
 }
 
 const struct tc_front tc_kata_front = {

@@ -2,6 +2,8 @@
  * Copyright The toolcage authors
  *
  * The fronts of virtual machines with a monitor of ours. */
+#include <string.h>
+
 #include "backend/machine/lower.h"
 #include "backend/registry.h"
 
@@ -11,16 +13,11 @@ static const struct tc_monitor qemu = {"qemu",
                                        false},
                                firecracker = {"firecracker", {NULL}, true, false};
 
-static int lower_qemu(const struct tc_grant *grant, struct tc_plan *ret,
-                      struct toolcage_error **err)
+static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
+                 struct toolcage_error **err)
 {
-    return tc_machine_lower(&qemu, grant, ret, err);
-}
-
-static int lower_firecracker(const struct tc_grant *grant, struct tc_plan *ret,
-                             struct toolcage_error **err)
-{
-    return tc_machine_lower(&firecracker, grant, ret, err);
+    bool emulator = strcmp(front->name, qemu.name) == 0;
+    return tc_machine_lower(emulator ? &qemu : &firecracker, grant, ret, err);
 }
 
 #define HAS                                                                     \
@@ -32,7 +29,7 @@ const struct tc_front tc_qemu_front = {
     .summary = "a virtual machine for each call, with a kernel of its own",
     .provides = ~(tc_clauses)0,
     .has = HAS,
-    .lower = lower_qemu,
+    .lower = lower,
 };
 
 const struct tc_front tc_firecracker_front = {
@@ -40,5 +37,5 @@ const struct tc_front tc_firecracker_front = {
     .summary = "the same by Firecracker, where the processor can",
     .provides = ~(tc_clauses)0,
     .has = HAS,
-    .lower = lower_firecracker,
+    .lower = lower,
 };

@@ -207,7 +207,7 @@ static int lower_by(const char *backend, struct tc_grant *inner, struct tc_plan 
     inner->image = contained ? strdup(TC_GUEST_IMAGE) : NULL;
     if (contained && !inner->image)
         return tc_fail_memory(err);
-    int r = front->lower(inner, ret, err);
+    int r = front->lower(front, inner, ret, err);
     free(TAKE(inner->image));
     return r;
 }

@@ -143,6 +143,11 @@ static void add_linux(struct tc_buf *out, const struct tc_plan *plan, enum tc_oc
     tc_buf_addc(out, '}');
 }
 
+enum tc_oci_kind tc_oci_kind_of(const char *backend)
+{
+    return strcmp(backend, "gvisor") == 0 ? TC_OCI_SENTRY : TC_OCI_KERNEL;
+}
+
 char *tc_oci_config(const struct tc_plan *plan, enum tc_oci_kind kind)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;

@@ -34,6 +34,8 @@ enum tc_oci_kind {
     TC_OCI_SENTRY, /* runsc: a kernel of its own, which gets files through mounts alone */
 };
 
+/* Of a backend, by its name. */
+enum tc_oci_kind tc_oci_kind_of(const char *backend);
 /* Owned text, NULL when out of memory. */
 char *tc_oci_config(const struct tc_plan *plan, enum tc_oci_kind kind);
 /* The member "seccomp" of it: the profile's table by names. Arguments are left to the exact filter

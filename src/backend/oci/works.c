@@ -288,14 +288,9 @@ static int find_runtime(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind
     return b->config ? 0 : tc_cage_fail_memory(cage, "runtime");
 }
 
-static enum tc_oci_kind kind_of(const struct tc_works *works)
-{
-    return strcmp(works->name, "gvisor") == 0 ? TC_OCI_SENTRY : TC_OCI_KERNEL;
-}
-
 static int make(struct tc_cage *cage)
 {
-    enum tc_oci_kind kind = kind_of(cage->works);
+    enum tc_oci_kind kind = tc_oci_kind_of(cage->works->name);
     struct tc_oci *o = begin(kind);
     if (!o)
         return tc_cage_fail_memory(cage, "runtime");
@@ -531,7 +526,7 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
  * runtime that hangs is ended by the trial's own time limit. */
 static bool plan_trial(const struct tc_works *works, struct tc_plan *ret)
 {
-    enum tc_oci_kind kind = kind_of(works);
+    enum tc_oci_kind kind = tc_oci_kind_of(works->name);
     _autofree_ char *path = NULL;
     if (!tc_oci_find(kind, NULL, &path) || !tc_process_trial(works, ret))
         return false;
@@ -571,11 +566,10 @@ static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
 
 static const struct tc_trial trial = {plan_trial, tell_tried};
 
-#define WORKS(backend)                                                                       \
-    {                                                                                        \
-        .name = (backend), .make = make, .prepare = prepare, .start = start, .event = event, \
-        .signal = ask_to_end, .reap = reap, .usage = usage, .destroy = destroy,              \
-        .trial = &trial,                                                                     \
+#define WORKS(backend)                                                                           \
+    {                                                                                            \
+        .name = (backend), .make = make, .prepare = prepare, .start = start, .event = event,     \
+        .signal = ask_to_end, .reap = reap, .usage = usage, .destroy = destroy, .trial = &trial, \
     }
 
 const struct tc_works tc_oci_works = WORKS("oci");

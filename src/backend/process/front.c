@@ -6,9 +6,10 @@
 
 #include "cage/lower.h"
 
-static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err)
+static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
+                 struct toolcage_error **err)
 {
-    return tc_local_lower(grant, "process", ret, err);
+    return tc_local_lower(grant, front->name, ret, err);
 }
 
 const struct tc_front tc_process_front = {

@@ -164,12 +164,13 @@ static bool add_file(struct tc_plan *plan, enum tc_mount_kind kind, const char *
     return !from || (m && (m->key = strdup(key)));
 }
 
-static int lower_to(const char *engine, words_of *begin, const struct tc_grant *grant,
-                    struct tc_plan *ret, struct toolcage_error **err)
+static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
+                 struct toolcage_error **err)
 {
+    bool edge = strcmp(front->name, "wasmedge") == 0;
     int r = check(grant, err);
     if (r == 0)
-        r = tc_local_lower(grant, engine, ret, err);
+        r = tc_local_lower(grant, front->name, ret, err);
     if (r < 0)
         return r;
     if (!ret->argv.count)
@@ -178,25 +179,14 @@ static int lower_to(const char *engine, words_of *begin, const struct tc_grant *
                               "give the tool a `command` (its first element is the module's own "
                               "name), or name one in the call"),
                        "there is no command for the module");
-    return replace_words(grant, begin, ret) &&
+    return replace_words(grant, edge ? start_wasmedge : start_wasmtime, ret) &&
                    add_file(ret, TC_MOUNT_SYSTEM, WORKER, grant->module_worker, "backend") &&
-                   add_file(ret, TC_MOUNT_SYSTEM, begin == start_wasmedge ? EDGE : ENGINE,
-                            grant->module_engine, "backend") &&
+                   add_file(ret, TC_MOUNT_SYSTEM, edge ? EDGE : ENGINE, grant->module_engine,
+                            "backend") &&
                    add_file(ret, TC_MOUNT_READ, MODULE, grant->module, "module") &&
                    add_file(ret, TC_MOUNT_READ, CODE, grant->module_code, "module")
                ? 0
                : tc_fail_memory(err);
-}
-
-static int lower(const struct tc_grant *grant, struct tc_plan *ret, struct toolcage_error **err)
-{
-    return lower_to("wasm", start_wasmtime, grant, ret, err);
-}
-
-static int lower_edge(const struct tc_grant *grant, struct tc_plan *ret,
-                      struct toolcage_error **err)
-{
-    return lower_to("wasmedge", start_wasmedge, grant, ret, err);
 }
 
 #define PROVIDES                                                                 \
@@ -219,5 +209,5 @@ const struct tc_front tc_wasmedge_front = {
     .summary = "a WebAssembly module in WasmEdge, inside a process cage of its own",
     .provides = PROVIDES,
     .has = HAS,
-    .lower = lower_edge,
+    .lower = lower,
 };
