@@ -19,17 +19,14 @@
 #include <sys/stat.h>
 
 #include "backend/engine/create.h"
-#include "backend/engine/door.h"
-#include "backend/engine/root.h"
+#include "backend/engine/order.h"
 #include "backend/engine/spec.h"
 #include "backend/engine/stages.h"
 #include "backend/engine/talk.h"
 #include "backend/escapes.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/mark.h"
 #include "base/sys.h"
-#include "cage/beside.h"
 #include "cage/cage.h"
 #include "cage/enforce.h"
 #include "cage/image.h"
@@ -40,9 +37,7 @@
 #include "engine/engine.h"
 #include "policy/settings.h"
 
-/* How long an engine may take for one answer; how old a container that does not run must be to be
- * nobody's. */
-enum { PATIENCE_MS = 20000, STALE_S = 600, FILES_MAX = 16384, PROCESSES_MAX = 32768 };
+enum { FILES_MAX = 16384, PROCESSES_MAX = 32768 };
 
 struct engine {
     struct tc_local_form form;
@@ -78,25 +73,6 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 
 /* ---- before the start ---- */
 
-static int fail_door(struct tc_cage *cage, const char *subject, const struct tc_engine_lack *lack)
-{
-    return tc_cage_fail(cage,
-                        TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "runtime",
-                                     lack->subject ? lack->subject : subject, lack->errnum,
-                                     lack->hint),
-                        -1, "%s: %s", cage->works->name, lack->text);
-}
-
-static int open_door(struct tc_cage *cage, struct tc_engine_door *door)
-{
-    struct tc_engine_lack lack = {.text = "the path of its socket is too long",
-                                  .hint = "sockets have paths of at most 107 bytes"};
-    uid_t uid = geteuid();
-    bool good = tc_engine_door_path(cage->works->name, &cage->plan->settings, uid, door) &&
-                tc_engine_door_open(cage->works->name, uid, door, &lack);
-    return good ? 0 : fail_door(cage, door->path, &lack);
-}
-
 static int make(struct tc_cage *cage)
 {
     struct engine *e = calloc(1, sizeof(*e));
@@ -106,7 +82,7 @@ static int make(struct tc_cage *cage)
     e->talk = TC_ENGINE_NO_TALK;
     e->form = (struct tc_local_form){
         .apart = true, .begin = tc_process_fork_apart, .mechanism = mechanism};
-    if (open_door(cage, &e->door) < 0) {
+    if (tc_engine_enter(cage, cage->works->name, &e->door) < 0) {
         free(e);
         return -1;
     }
@@ -127,27 +103,14 @@ static int prepare(struct tc_cage *cage)
     return cage->plan->image ? tc_image_open(cage, &TC_PRIV(cage)->box.image) : 0;
 }
 
-static int fail_start(struct tc_cage *cage, const char *what)
-{
-    return tc_cage_fail(cage,
-                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", what, errno,
-                                     "`toolcage doctor` shows what this machine lacks"),
-                        -1, "cannot make the container's %s", what);
-}
-
 static int find_program(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    const char *lack = NULL;
-    p->box.bundle = tc_process_keep(&p->trees, tc_beside("toolcage-engine", &lack));
-    if (p->box.bundle >= 0)
-        return 0;
-    return tc_cage_fail(
-        cage,
-        TC_WHY(
-            TOOLCAGE_EBACKEND, "start", "toolcage-engine",
-            "reinstall toolcage; toolcage-engine is a file of root (or of yours) with mode 0755"),
-        -1, "toolcage-engine, which speaks to engines, %s", lack ? lack : "cannot be opened");
+    int program;
+    if (tc_engine_find(cage, "toolcage-engine", &program) < 0)
+        return -1;
+    p->box.bundle = tc_process_keep(&p->trees, program);
+    return p->box.bundle < 0 ? tc_cage_fail_memory(cage, "start") : 0;
 }
 
 /* A rootless engine knows the caller as its root. */
@@ -167,47 +130,13 @@ static int64_t own_limit(__rlimit_resource_t resource, int64_t most)
     return (int64_t)now.rlim_max;
 }
 
-/* Of one file one image. It goes into paths of requests, where dots have a meaning. */
-static char *image_tag(int program)
+/* What the container is to be. */
+static char *describe(const struct tc_cage *cage, const char *image)
 {
-    struct stat st;
-    char mark[TC_MARK_SIZE];
-    if (fstat(program, &st) < 0)
-        return NULL;
-    tc_mark(&st, mark);
-    for (char *c = mark; (c = strchr(c, '.'));)
-        *c = '-';
-    return strdup(mark);
-}
-
-/* containerd takes paths. */
-static int find_root(struct tc_cage *cage)
-{
-    struct engine *e = own(cage);
-    if (!e->door.client[0])
-        return 0;
-    e->root = malloc(sizeof(*e->root));
-    if (!e->root)
-        return tc_cage_fail_memory(cage, "start");
-    if (tc_engine_root_find("/proc/self/exe", e->root) == 0)
-        return 0;
-    return tc_cage_fail(cage,
-                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "root", errno,
-                                     errno == ESTALE
-                                         ? "the helper's program was replaced: make a new engine"
-                                         : "`toolcage doctor` shows what this machine lacks"),
-                        -1, "cannot make the container's root");
-}
-
-static const char repository[] = "localhost/toolcage-init";
-
-static bool fill_config(const struct tc_cage *cage, int program, struct tc_engine_config *config)
-{
-    static _Atomic bool swept;
     const struct engine *e = own(cage);
-    const char *runtime = tc_setting(&cage->plan->settings, "runtime");
     struct tc_engine_container c = {
         .call = cage->plan->call ? cage->plan->call : e->talk.name,
+        .image = image,
         .talk = e->talk.directory,
         .root = e->root ? e->root->directory : NULL,
         .program = e->root ? e->root->program : NULL,
@@ -215,43 +144,30 @@ static bool fill_config(const struct tc_cage *cage, int program, struct tc_engin
         .processes = own_limit(RLIMIT_NPROC, PROCESSES_MAX),
     };
     set_ids(TC_PRIV(cage), e, &c);
-    *config = (struct tc_engine_config){.engine = strdup(cage->works->name),
-                                        .repository = strdup(repository),
-                                        .tag = image_tag(program),
-                                        .name = tc_format("toolcage-%s", e->talk.name),
-                                        .client = strdup(e->door.client),
-                                        .label = tc_format(TC_ENGINE_LABEL "=%s", c.call),
-                                        .runtime = strdup(runtime ? runtime : ""),
-                                        .fifos = strdup(""),
-                                        .patience_ms = PATIENCE_MS,
-                                        .stale_s = STALE_S,
-                                        .about = !cage->plan->grant,
-                                        .sweep = !atomic_exchange(&swept, true)};
-    _autofree_ char *image = config->tag ? tc_format("%s:%s", repository, config->tag) : NULL;
-    c.image = image;
-    if (image)
-        config->create = e->root ? tc_engine_spec(&c) : tc_engine_create(cage->plan, &c);
-    return config->engine && config->repository && config->name && config->client &&
-           config->label && config->runtime && config->fifos && config->create;
+    return e->root ? tc_engine_spec(&c) : tc_engine_create(cage->plan, &c);
 }
 
-/* Its orders wait in the socket until it is there to read them. */
-static int send_config(struct tc_cage *cage)
+static int send_order(struct tc_cage *cage)
 {
+    static _Atomic bool swept;
     struct engine *e = own(cage);
     struct tc_engine_config config = {0};
-    struct tc_wire w = TC_WIRE_PUT_INIT;
     _autofd_ int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    bool good = program >= 0 && fill_config(cage, program, &config);
-    if (good)
-        tc_engine_config_visit(&w, &config);
-    _autofd_ int file = good && !w.failed ? tc_memfd("engine-config", w.out.data, w.out.len) : -1;
-    const int fds[] = {file, program, e->door.fd};
-    int rc = file < 0 ? -1 : tc_send(e->control, "", 1, fds, TC_COUNT(fds));
-    tc_buf_done(&w.out);
+    const struct tc_engine_order order = {.engine = cage->works->name,
+                                          .door = &e->door,
+                                          .repository = "localhost/toolcage-init",
+                                          .program = program,
+                                          .name = e->talk.name,
+                                          .runtime = tc_setting(&cage->plan->settings, "runtime")};
+    _autofree_ char *image = tc_engine_order(cage, &order, &config);
+    config.create = image ? describe(cage, image) : NULL;
+    config.about = !cage->plan->grant;
+    config.sweep = !atomic_exchange(&swept, true);
+    int rc = config.create ? tc_engine_send(cage, e->control, &order, &config, NULL)
+                           : tc_engine_fail_start(cage, "orders");
     tc_engine_config_done(&config);
     e->begun = rc == 0;
-    return rc < 0 ? fail_start(cage, "orders") : 0;
+    return rc;
 }
 
 static int watch(struct tc_cage *cage)
@@ -260,7 +176,7 @@ static int watch(struct tc_cage *cage)
     tc_events_drop(cage, TC_PRIV(cage)->child.report); /* the control socket, until PID 1 comes */
     if (tc_events_add(cage, e->control, EPOLLIN) < 0 ||
         tc_events_add(cage, e->talk.listener, EPOLLIN) < 0)
-        return fail_start(cage, "event descriptor");
+        return tc_engine_fail_start(cage, "event descriptor");
     return 0;
 }
 
@@ -268,18 +184,19 @@ static int start(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct engine *e = own(cage);
-    if (find_program(cage) < 0 || find_root(cage) < 0 || tc_process_complete(cage) < 0 ||
-        tc_process_enforced(cage) < 0)
+    if (find_program(cage) < 0 ||
+        tc_engine_take_root(cage, &e->door, "/proc/self/exe", &e->root) < 0 ||
+        tc_process_complete(cage) < 0 || tc_process_enforced(cage) < 0)
         return -1;
     if (tc_engine_talk_open(&e->talk, p->trees.id) < 0)
-        return fail_start(cage, "report socket");
+        return tc_engine_fail_start(cage, "report socket");
     p->box.stages = &tc_engine_stages;
     if (tc_process_start(cage) < 0)
         return -1;
     e->control = fcntl(p->child.report, F_DUPFD_CLOEXEC, 0);
     if (e->control < 0)
-        return fail_start(cage, "report socket");
-    return send_config(cage) < 0 ? -1 : watch(cage);
+        return tc_engine_fail_start(cage, "report socket");
+    return send_order(cage) < 0 ? -1 : watch(cage);
 }
 
 /* ---- PID 1 comes ---- */
@@ -313,11 +230,11 @@ static int take_first(struct tc_cage *cage)
     tc_engine_talk_close(&e->talk); /* the directory is nobody's way any more */
     p->child.first_pidfd = e->first;
     if (tc_events_report(cage, fd) < 0)
-        return fail_start(cage, "report socket");
+        return tc_engine_fail_start(cage, "report socket");
     if (join_group(cage) < 0)
         return -1;
     if (tc_orders_send(p->child.report, &p->box) < 0)
-        return fail_start(cage, "PID 1's orders");
+        return tc_engine_fail_start(cage, "PID 1's orders");
     tc_process_close_ends(cage);
     return 1;
 }
@@ -450,15 +367,15 @@ static bool plan_trial(const struct tc_works *works, struct tc_plan *ret)
 {
     static const struct tc_strv none = {0};
     struct tc_engine_door door;
-    if (!tc_engine_door_path(works->name, &none, geteuid(), &door) ||
-        access(door.path, F_OK) < 0 || !tc_process_trial(works, ret))
+    if (!tc_engine_door_path(works->name, &none, geteuid(), &door) || access(door.path, F_OK) < 0 ||
+        !tc_process_trial(works, ret))
         return false;
-    ret->limits.timeout_ms += PATIENCE_MS;
+    ret->limits.timeout_ms += TC_ENGINE_PATIENCE_MS;
     return true;
 }
 
 /* Who it is, whose rights it has, and what is known of its runtime. */
-static char *describe(const struct engine *e)
+static char *describe_engine(const struct engine *e)
 {
     _autofree_ char *known = tc_known_escapes(e->about);
     return known ? tc_format("%s at %s, %s%s", e->about, e->door.path,
@@ -472,16 +389,16 @@ static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
 {
     struct tc_probe *row = tc_cage_tried(tried, outcome);
     if (row && row->works)
-        row->mechanism = describe(own(tried));
+        row->mechanism = describe_engine(own(tried));
 }
 
 static const struct tc_trial trial = {plan_trial, tell_tried};
 
-#define WORKS(backend)                                                                          \
-    {                                                                                           \
-        .name = (backend), .make = make, .prepare = prepare, .start = start, .event = event,    \
-        .signal = signal_cage, .reap = reap, .usage = tc_local_usage, .destroy = destroy,       \
-        .trial = &trial,                                                                        \
+#define WORKS(backend)                                                                       \
+    {                                                                                        \
+        .name = (backend), .make = make, .prepare = prepare, .start = start, .event = event, \
+        .signal = signal_cage, .reap = reap, .usage = tc_local_usage, .destroy = destroy,    \
+        .trial = &trial,                                                                     \
     }
 
 const struct tc_works tc_podman_works = WORKS("podman");

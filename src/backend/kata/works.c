@@ -17,22 +17,18 @@
 #include <sys/wait.h>
 #include <toolcage/error.h>
 
-#include "backend/engine/door.h"
-#include "backend/engine/root.h"
+#include "backend/engine/order.h"
 #include "backend/engine/stages.h"
 #include "backend/kata/create.h"
 #include "backend/machine/parts.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/mark.h"
-#include "cage/beside.h"
 #include "cage/cage.h"
-#include "engine/engine.h"
 #include "policy/settings.h"
 #include "policy/system_paths.h"
 #include "workspace/state.h"
 
-enum { PATIENCE_MS = 20000, STALE_S = 600, BOOT_SIZE = 37 };
+enum { BOOT_SIZE = 37 };
 
 struct kata {
     struct tc_engine_door door;
@@ -57,7 +53,7 @@ static const char *setting(const struct tc_cage *cage, const char *name, const c
 
 static const char *engine_of(const struct tc_cage *cage)
 {
-    return setting(cage, "engine", "docker");
+    return setting(cage, "engine", TC_KATA_ENGINE);
 }
 
 /* ---- what holds what ---- */
@@ -102,22 +98,6 @@ static void close_all(struct kata *k)
             (void)close(TAKE_FD(*fds[i]));
 }
 
-static int open_door(struct tc_cage *cage, struct tc_engine_door *door)
-{
-    struct tc_engine_lack lack = {.text = "the path of its socket is too long",
-                                  .hint = "sockets have paths of at most 107 bytes"};
-    const char *engine = engine_of(cage);
-    uid_t uid = geteuid();
-    if (tc_engine_door_path(engine, &cage->plan->settings, uid, door) &&
-        tc_engine_door_open(engine, uid, door, &lack))
-        return 0;
-    return tc_cage_fail(cage,
-                        TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "runtime",
-                                     lack.subject ? lack.subject : door->path, lack.errnum,
-                                     lack.hint),
-                        -1, "%s: %s", engine, lack.text);
-}
-
 static int make(struct tc_cage *cage)
 {
     static const struct tc_local_form form = {.mechanism = mechanism, .around = true};
@@ -125,7 +105,8 @@ static int make(struct tc_cage *cage)
     if (!k)
         return tc_cage_fail_memory(cage, "runtime");
     *k = (struct kata){.control = -1, .ours = {-1, -1}, .theirs = {-1, -1}, .door.fd = -1};
-    int rc = open_door(cage, &k->door) < 0 ? -1 : tc_machine_make(cage, &form);
+    int rc =
+        tc_engine_enter(cage, engine_of(cage), &k->door) < 0 ? -1 : tc_machine_make(cage, &form);
     void **more = tc_machine_more(cage);
     if (more) {
         *more = k;
@@ -138,34 +119,13 @@ static int make(struct tc_cage *cage)
 
 /* ---- toolcage-engine ---- */
 
-static int fail_start(struct tc_cage *cage, const char *what)
-{
-    return tc_cage_fail(cage,
-                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", what, errno,
-                                     "`toolcage doctor` shows what this machine lacks"),
-                        -1, "cannot make the container's %s", what);
-}
-
-static int find(struct tc_cage *cage, const char *name, int *ret)
-{
-    const char *lack = NULL;
-    *ret = tc_beside(name, &lack);
-    if (*ret >= 0)
-        return 0;
-    return tc_cage_fail(
-        cage,
-        TC_WHY(TOOLCAGE_EBACKEND, "start", name,
-               "reinstall toolcage; its programs are files of root (or of yours) with mode 0755"),
-        -1, "%s %s", name, lack ? lack : "cannot be opened");
-}
-
 /* It outlives us, to have the container removed, and is nobody's child then: so it is not ours
  * either. */
 static int give_birth(struct tc_cage *cage, int program)
 {
     int pair[2], status;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return fail_start(cage, "socket");
+        return tc_engine_fail_start(cage, "socket");
     own(cage)->control = pair[0];
     _autofd_ int theirs = pair[1];
     const struct tc_box box = {
@@ -178,21 +138,8 @@ static int give_birth(struct tc_cage *cage, int program)
         _exit(pid < 0);
     }
     if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status))
-        return fail_start(cage, "process");
+        return tc_engine_fail_start(cage, "process");
     return 0;
-}
-
-/* Of one file one image. It goes into paths of requests, where dots have a meaning. */
-static char *image_tag(int program)
-{
-    struct stat st;
-    char mark[TC_MARK_SIZE];
-    if (fstat(program, &st) < 0)
-        return NULL;
-    tc_mark(&st, mark);
-    for (char *c = mark; (c = strchr(c, '.'));)
-        *c = '-';
-    return strdup(mark);
 }
 
 static int64_t number(const struct tc_cage *cage, const char *name)
@@ -218,18 +165,11 @@ static bool list_system(struct tc_strv *ret)
     return true;
 }
 
-/* containerd takes paths. */
 static int find_root(struct tc_cage *cage, int program)
 {
-    struct kata *k = own(cage);
     char link[32];
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", program);
-    if (!k->door.client[0])
-        return 0;
-    k->root = malloc(sizeof(*k->root));
-    if (!k->root)
-        return tc_cage_fail_memory(cage, "start");
-    return tc_engine_root_find(link, k->root) == 0 ? 0 : fail_start(cage, "root");
+    return tc_engine_take_root(cage, &own(cage)->door, link, &own(cage)->root);
 }
 
 /* containerd has a name of a form of its own for a runtime. */
@@ -249,8 +189,6 @@ static char *find_fifos(const struct tc_cage *cage)
     _autofd_ int dir = tc_state_open(part, &where);
     return dir < 0 ? NULL : tc_format("%s/%s", where, part);
 }
-
-static const char repository[] = "localhost/toolcage-guest";
 
 static char *describe(const struct tc_cage *cage, const char *image)
 {
@@ -276,46 +214,27 @@ static char *describe(const struct tc_cage *cage, const char *image)
     return tc_kata_spec(&c);
 }
 
-static bool fill_config(const struct tc_cage *cage, int program, struct tc_engine_config *config)
-{
-    const struct kata *k = own(cage);
-    char name[TC_ULID_SIZE];
-    if (tc_ulid(name) < 0)
-        return false;
-    *config = (struct tc_engine_config){
-        .engine = strdup(engine_of(cage)),
-        .repository = strdup(repository),
-        .tag = image_tag(program),
-        .name = tc_format("toolcage-%s", name),
-        .client = strdup(k->door.client),
-        .label = tc_format(TC_ENGINE_LABEL "=%s", cage->plan->call ? cage->plan->call : name),
-        .runtime = name_runtime(cage),
-        .fifos = find_fifos(cage),
-        .patience_ms = PATIENCE_MS,
-        .stale_s = STALE_S,
-        .attach = true};
-    _autofree_ char *image = config->tag ? tc_format("%s:%s", repository, config->tag) : NULL;
-    if (image)
-        config->create = describe(cage, image);
-    return config->engine && config->repository && config->name && config->client &&
-           config->label && config->runtime && config->fifos && config->create;
-}
-
-/* Its orders wait in the socket until it is there to read them. */
-static int send_config(struct tc_cage *cage, int program)
+static int send_order(struct tc_cage *cage, int program)
 {
     struct kata *k = own(cage);
     struct tc_engine_config config = {0};
-    struct tc_wire w = TC_WIRE_PUT_INIT;
-    bool good = fill_config(cage, program, &config);
-    if (good)
-        tc_engine_config_visit(&w, &config);
-    _autofd_ int file = good && !w.failed ? tc_memfd("engine-config", w.out.data, w.out.len) : -1;
-    const int fds[] = {file, program, k->door.fd, k->theirs[0], k->theirs[1]};
-    int rc = file < 0 ? -1 : tc_send(k->control, "", 1, fds, TC_COUNT(fds));
-    tc_buf_done(&w.out);
+    char name[TC_ULID_SIZE] = "";
+    _autofree_ char *runtime = name_runtime(cage), *fifos = find_fifos(cage);
+    const struct tc_engine_order order = {.engine = engine_of(cage),
+                                          .door = &k->door,
+                                          .repository = "localhost/toolcage-guest",
+                                          .program = program,
+                                          .name = name,
+                                          .runtime = runtime,
+                                          .fifos = fifos};
+    bool fine = runtime && fifos && tc_ulid(name) == 0;
+    _autofree_ char *image = fine ? tc_engine_order(cage, &order, &config) : NULL;
+    config.create = image ? describe(cage, image) : NULL;
+    config.attach = true;
+    int rc = config.create ? tc_engine_send(cage, k->control, &order, &config, k->theirs)
+                           : tc_engine_fail_start(cage, "orders");
     tc_engine_config_done(&config);
-    return rc < 0 ? fail_start(cage, "orders") : 0;
+    return rc;
 }
 
 /* ---- the start ---- */
@@ -325,11 +244,11 @@ static int open_lines(struct tc_cage *cage)
     struct kata *k = own(cage);
     int both[2], errors[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both) < 0)
-        return fail_start(cage, "streams");
+        return tc_engine_fail_start(cage, "streams");
     k->ours[0] = both[0];
     k->theirs[0] = both[1];
     if (pipe2(errors, O_CLOEXEC) < 0)
-        return fail_start(cage, "streams");
+        return tc_engine_fail_start(cage, "streams");
     k->ours[1] = errors[0];
     k->theirs[1] = errors[1];
     return 0;
@@ -347,13 +266,15 @@ static int start(struct tc_cage *cage)
 {
     struct kata *k = own(cage);
     _autofd_ int engine = -1, guest = -1;
-    if (find(cage, "toolcage-engine", &engine) < 0 || find(cage, "toolcage-guest", &guest) < 0 ||
-        find_root(cage, guest) < 0 || open_lines(cage) < 0 ||
-        tc_machine_start(cage, k->ours, TC_COUNT(k->ours)) < 0 || give_birth(cage, engine) < 0 ||
-        send_config(cage, guest) < 0)
+    if (tc_engine_find(cage, "toolcage-engine", &engine) < 0 ||
+        tc_engine_find(cage, "toolcage-guest", &guest) < 0 || find_root(cage, guest) < 0 ||
+        open_lines(cage) < 0 || tc_machine_start(cage, k->ours, TC_COUNT(k->ours)) < 0 ||
+        give_birth(cage, engine) < 0 || send_order(cage, guest) < 0)
         return -1;
     let_go(k);
-    return tc_events_add(cage, k->control, EPOLLIN) < 0 ? fail_start(cage, "event descriptor") : 0;
+    return tc_events_add(cage, k->control, EPOLLIN) < 0
+               ? tc_engine_fail_start(cage, "event descriptor")
+               : 0;
 }
 
 /* ---- what toolcage-engine says ---- */

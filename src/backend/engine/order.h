@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What toolcage-engine is told to have made, and what has to be there before: the same whatever the
+ * container is for. Those that fail return -1 with the cage's failure written. */
+#ifndef TC_BACKEND_ENGINE_ORDER_H
+#define TC_BACKEND_ENGINE_ORDER_H
+
+#include "backend/backend.h"
+#include "backend/engine/door.h"
+#include "backend/engine/root.h"
+#include "engine/engine.h"
+
+/* How long an engine may take for one answer. */
+enum { TC_ENGINE_PATIENCE_MS = 20000 };
+
+struct tc_engine_order {
+    const char *engine; /* who is asked */
+    const struct tc_engine_door *door;
+    const char *repository; /* of the image that holds `program` */
+    int program;
+    const char *name;    /* the container's own, to which a word of ours is added */
+    const char *runtime; /* NULL: the engine's own */
+    const char *fifos;   /* NULL: none */
+};
+
+int tc_engine_fail_start(struct tc_cage *cage, const char *what);
+int tc_engine_enter(struct tc_cage *cage, const char *engine, struct tc_engine_door *ret);
+/* A program of ours, by its name. */
+int tc_engine_find(struct tc_cage *cage, const char *name, int *ret);
+/* containerd takes paths: the container's root, with a place for `program`, a link of /proc to it.
+ * *ret is the caller's to free, and stays NULL where an engine takes images. */
+int tc_engine_take_root(struct tc_cage *cage, const struct tc_engine_door *door,
+                        const char *program, struct tc_engine_root **ret);
+/* All but what the container is to be. The image's name, owned; NULL when out of memory. */
+char *tc_engine_order(const struct tc_cage *cage, const struct tc_engine_order *order,
+                      struct tc_engine_config *ret);
+/* Its orders wait in the socket until it is there to read them. `lines`: the container's streams,
+ * where it is attached to. */
+int tc_engine_send(struct tc_cage *cage, int control, const struct tc_engine_order *order,
+                   struct tc_engine_config *config, const int lines[2]);
+
+#endif
