@@ -7,6 +7,11 @@
 
 #include "backend/backend.h"
 
+/* What every cage has that shows files of this machine as they are. */
+#define TC_LOCAL_FEATURES                                                    \
+    (TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY) | TC_FEATURE_BIT(BIND) | \
+     TC_FEATURE_BIT(HOST) | TC_FEATURE_BIT(SESSION))
+
 /* What struct tc_front.lower says, for a backend of this name. */
 int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,
                    struct toolcage_error **err);

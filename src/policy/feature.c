@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "policy/backends.h"
+#include "policy/endpoint.h"
 #include "policy/image_ref.h"
 
 const struct tc_feature_row tc_feature_rows[TC_FEATURE_COUNT] = {
@@ -31,11 +33,39 @@ static bool has_odd(const struct tc_grant *grant)
     return false;
 }
 
+static bool writes_in_place(const struct tc_grant *grant)
+{
+    for (size_t i = 0; grant->workspace == TC_WORKSPACE_BIND && i < grant->fs_count; i++)
+        if (grant->fs[i].access == TC_ACCESS_WRITE)
+            return true;
+    return false;
+}
+
+static bool wants_each_port(const struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->net_count; i++)
+        if (grant->net[i].port == TC_PORT_ANY)
+            return true;
+    return false;
+}
+
+/* What layers have to have, one within the other. */
+static tc_features layered_features(const struct tc_grant *grant)
+{
+    bool module = tc_backend_runs_module(&grant->layers);
+    bool plain = !module && tc_streq(tc_backend_within(&grant->layers), TC_BACKEND_DEFAULT);
+    return (module && (grant->image || grant->warm.count) ? TC_FEATURE_BIT(MODULE_SYSTEM) : 0) |
+           (grant->net_count && !plain ? TC_FEATURE_BIT(INNER_NET) : 0) |
+           (!grant->image && !module ? TC_FEATURE_BIT(HOST) : 0);
+}
+
 tc_features tc_grant_features(const struct tc_grant *grant)
 {
     bool paths = grant->denials == TC_DENIALS_PATHS || grant->denials == TC_DENIALS_ACCESSES;
     bool overlay = grant->workspace == TC_WORKSPACE_OVERLAY && !grant->overlay_or_copy;
-    return (grant->image && !tc_streq(grant->image, TC_IMAGE_SYSTEM) ? TC_FEATURE_BIT(IMAGE) : 0) |
+    return layered_features(grant) | (writes_in_place(grant) ? TC_FEATURE_BIT(BIND) : 0) |
+           (wants_each_port(grant) ? TC_FEATURE_BIT(PORTS) : 0) |
+           (grant->image && !tc_streq(grant->image, TC_IMAGE_SYSTEM) ? TC_FEATURE_BIT(IMAGE) : 0) |
            (grant->unix_sockets ? TC_FEATURE_BIT(SOCKETS) : 0) |
            (paths ? TC_FEATURE_BIT(PATHS) : 0) |
            (grant->syscalls_allow.count ? TC_FEATURE_BIT(SYSCALLS) : 0) |

@@ -27,6 +27,20 @@
       "use backend = \"wasm\" with a module, or remove `deterministic`")                           \
     X(BYTES, NULL, "route", "command", "takes only UTF-8, no other bytes",                         \
       "use backend = \"process\" for it")                                                          \
+    X(BIND, "workspace", "route", "workspace", "writes to no path of the host in place",           \
+      "workspace = { mode = \"copy\" }, or \"overlay\": then what the tool changes comes back "    \
+      "when it has ended")                                                                         \
+    X(MODULE_SYSTEM, "image", "route", "image",                                                    \
+      "has no image and no warming for a WebAssembly module",                                      \
+      "remove image and warm: a module has nothing of a system, in a virtual machine or "          \
+      "elsewhere")                                                                                 \
+    X(INNER_NET, "network", "route", "network", "has no network within these layers",              \
+      "layers = [\"qemu\", \"process\"]")                                                          \
+    X(PORTS, "network", "route", "network", "cannot grant each port of a host",                    \
+      "name the ports: \"HOST:443\"")                                                              \
+    X(HOST, "image", "route", "image",                                                             \
+      "has nothing of the host's system to show in the place of an image",                         \
+      "image = \"NAME\"; toolcage image list shows which there are")                               \
     X(TERMINAL, NULL, "route", "tty.none", "has no terminals (tty.none)",                          \
       "toolcage exec runs commands in this cage; terminals are for tools of backend = "            \
       "\"process\"")                                                                               \

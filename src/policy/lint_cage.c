@@ -62,6 +62,14 @@ void tc_lint_no_backend(struct tc_lint *l, const struct tc_spec *spec)
                     "this version has no backend %s", name);
 }
 
+static bool writes(const struct tc_spec *files)
+{
+    for (size_t i = 0; files && i < files->fs_count; i++)
+        if (files->fs[i].access == TC_ACCESS_WRITE)
+            return true;
+    return false;
+}
+
 /* What a grant of it needs, as far as the text tells. */
 static struct tc_grant grant_of(const struct tc_lint *l, const struct tc_spec *spec)
 {
@@ -74,12 +82,21 @@ static struct tc_grant grant_of(const struct tc_lint *l, const struct tc_spec *s
     const struct tc_spec *secrets = tc_lint_said(l, spec, TC_KEY_SECRETS);
     const struct tc_spec *time = tc_lint_said(l, spec, TC_KEY_CPU_TIME);
     const struct tc_spec *cpus = tc_lint_said(l, spec, TC_KEY_CPUS);
+    const struct tc_spec *layers = tc_lint_said(l, spec, TC_KEY_LAYERS);
+    const struct tc_spec *warm = tc_lint_said(l, spec, TC_KEY_WARM);
+    static char somewhere[] = "/";
+    static struct tc_fs_entry written = {.access = TC_ACCESS_WRITE, .path = somewhere};
+    bool written_to = writes(tc_lint_said(l, spec, TC_KEY_FILESYSTEM));
     return (struct tc_grant){
+        .fs = written_to ? &written : NULL,
+        .fs_count = written_to,
         .image = image ? image->image : NULL,
         .unix_sockets = sockets && sockets->unix_sockets,
         .syscalls_allow = syscalls ? syscalls->syscalls_allow : (struct tc_strv){NULL, 0},
         .denials = denials ? (enum tc_denials)denials->denials : TC_DENIALS_CALLS,
         .workspace = workspace ? (enum tc_workspace_mode)workspace->workspace : TC_WORKSPACE_BIND,
+        .layers = layers ? layers->layers : (struct tc_strv){NULL, 0},
+        .warm = warm ? warm->warm : (struct tc_strv){NULL, 0},
         .net = net ? net->net : NULL,
         .net_count = net ? net->net_count : 0,
         .secret_count = secrets ? secrets->secret_count : 0,

@@ -22,10 +22,9 @@ static char *absent(const struct tc_front *front, const struct tc_grant *grant)
 
 /* Not PATHS: a rootless engine's container stands in a user namespace in which the helper has no
  * right to look at the tool's memory. */
-#define HAS                                                                      \
-    (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(COPY) |   \
-     TC_FEATURE_BIT(OVERLAY) | TC_FEATURE_BIT(BYTES) | TC_FEATURE_BIT(SESSION) | \
-     TC_FEATURE_BIT(INSTALL))
+#define HAS                                                                     \
+    (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(PORTS) | \
+     TC_FEATURE_BIT(BYTES) | TC_LOCAL_FEATURES | TC_FEATURE_BIT(INSTALL))
 
 #define FRONT(engine)                                                                    \
     {                                                                                    \

@@ -46,7 +46,7 @@ const struct tc_front tc_kata_front = {
     .provides = ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) |
                   TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT)),
     .has = TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(BYTES) |
-           TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY),
+           TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY) | TC_FEATURE_BIT(HOST),
     .lower = lower,
     .absent = absent,
 };

@@ -84,57 +84,15 @@ static bool is_shown(const struct tc_grant *grant, const struct tc_fs_entry *e)
     return is_granted(e);
 }
 
-static int check_entry(const struct tc_grant *grant, const struct tc_fs_entry *e,
-                       struct toolcage_error **err)
+static int check(const struct tc_grant *grant, struct toolcage_error **err)
 {
-    if (e->access == TC_ACCESS_WRITE && grant->workspace == TC_WORKSPACE_BIND)
-        return refuse("workspace",
-                      "workspace = { mode = \"copy\" }, or \"overlay\": then what the tool changes "
-                      "comes back when it has ended",
-                      "a virtual machine writes to no path of the host", err);
-    if (is_granted(e) && is_monitors(e->path))
-        return refuse("filesystem",
-                      "show it at another path: { path = \"/data\", from = \"…\" }; the system of "
-                      "a machine is its image",
-                      "a granted path lies where the machine's monitor has its own files", err);
-    return 0;
-}
-
-static int check_module(const struct tc_grant *grant, struct toolcage_error **err)
-{
-    if (grant->image)
-        return refuse("image",
-                      "remove image: a module has nothing of a system, in a virtual machine "
-                      "or elsewhere",
-                      "a WebAssembly module has no image", err);
-    return grant->warm.count ? refuse("warm", "remove warm",
-                                      "a WebAssembly module has no program to be warmed by", err)
-                             : 0;
-}
-
-static int check(const struct tc_monitor *monitor, const struct tc_grant *grant,
-                 struct toolcage_error **err)
-{
-    int r = 0;
-    bool module = has_module(grant);
-    for (size_t i = 0; i < grant->fs_count && r == 0; i++)
-        r = check_entry(grant, &grant->fs[i], err);
-    if (r == 0 && module)
-        r = check_module(grant, err);
-    if (r == 0 && grant->net_count &&
-        (module || strcmp(tc_backend_within(&grant->layers), TC_BACKEND_DEFAULT) != 0))
-        r = refuse("network", "layers = [\"qemu\", \"process\"]",
-                   "within a virtual machine only a process cage has a network", err);
-    for (size_t i = 0; i < grant->net_count && r == 0; i++)
-        if (grant->net[i].port == TC_PORT_ANY)
-            r = refuse("network", "name the ports: \"HOST:443\"",
-                       "in a virtual machine there is no packet filter, by which each port of a "
-                       "host would be reached",
-                       err);
-    if (r == 0 && !grant->image && !module && !monitor->contained && !is_try(grant))
-        r = refuse("image", "image = \"NAME\"; toolcage image list shows which there are",
-                   "a virtual machine has nothing of the host's system: it needs an image", err);
-    return r < 0 ? r : tc_image_denies(grant, err);
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (is_granted(&grant->fs[i]) && is_monitors(grant->fs[i].path))
+            return refuse("filesystem",
+                          "show it at another path: { path = \"/data\", from = \"…\" }; the system "
+                          "of a machine is its image",
+                          "a granted path lies where the machine's monitor has its own files", err);
+    return tc_image_denies(grant, err);
 }
 
 static int64_t megabytes(int64_t bytes)
@@ -505,7 +463,7 @@ int tc_machine_lower(const struct tc_monitor *monitor, const struct tc_grant *gr
 {
     struct tc_plan inner = {0};
     struct tc_plan warm = {0};
-    int r = check(monitor, grant, err);
+    int r = check(grant, err);
     if (r == 0)
         r = lower_inner(grant, &inner, err);
     if (r == 0)

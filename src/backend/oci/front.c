@@ -21,9 +21,8 @@ static int lower(const struct tc_front *front, const struct tc_grant *grant, str
 
 /* Not BYTES: JSON can carry text alone, and a name that the runtime would change is not the one
  * that was granted. Of gVisor not PATHS either, nor SYSCALLS: its own kernel answers. */
-#define HAS                                                                   \
-    (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY) | \
-     TC_FEATURE_BIT(SESSION) | TC_FEATURE_BIT(INSTALL))
+#define HAS \
+    (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(PORTS) | TC_LOCAL_FEATURES | TC_FEATURE_BIT(INSTALL))
 
 const struct tc_front tc_oci_front = {
     .name = "oci",

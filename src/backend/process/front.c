@@ -17,7 +17,7 @@ const struct tc_front tc_process_front = {
     .summary = "namespaces, mounts, Landlock and seccomp around a process of this machine",
     .provides = ~(tc_clauses)0,
     .has = TC_FEATURE_BIT(SOCKETS) | TC_FEATURE_BIT(PATHS) | TC_FEATURE_BIT(SYSCALLS) |
-           TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY) | TC_FEATURE_BIT(BYTES) |
-           TC_FEATURE_BIT(TERMINAL) | TC_FEATURE_BIT(SESSION) | TC_FEATURE_BIT(INSTALL),
+           TC_FEATURE_BIT(BYTES) | TC_FEATURE_BIT(PORTS) | TC_FEATURE_BIT(TERMINAL) |
+           TC_FEATURE_BIT(INSTALL) | TC_LOCAL_FEATURES,
     .lower = lower,
 };

@@ -192,9 +192,7 @@ static int lower(const struct tc_front *front, const struct tc_grant *grant, str
 #define PROVIDES                                                                 \
     ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) | \
       TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT))
-#define HAS                                                                   \
-    (TC_FEATURE_BIT(PATHS) | TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY) | \
-     TC_FEATURE_BIT(BYTES) | TC_FEATURE_BIT(SESSION))
+#define HAS (TC_FEATURE_BIT(PATHS) | TC_LOCAL_FEATURES | TC_FEATURE_BIT(BYTES))
 
 const struct tc_front tc_wasm_front = {
     .name = "wasm",

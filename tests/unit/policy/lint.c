@@ -14,9 +14,10 @@
 
 static const struct tc_lint_backend backends[] = {
     {"process", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET), ~TC_FEATURE_BIT(IMAGE), false},
-    {"gvisor", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET), TC_FEATURE_BIT(IMAGE), false},
+    {"gvisor", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET), TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(HOST),
+     false},
     {"oci", ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW)),
-     TC_FEATURE_BIT(IMAGE), false},
+     TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(HOST), false},
     {"not-a-security-boundary", 0, ~(tc_features)0, true}};
 static const char suffixes[] = "// the list\n\nio\ngithub.io\nco.uk\n*.ck\n!www.ck\n";
 
@@ -329,6 +330,12 @@ static const struct {
     {"[tool.x]\nbackend = \"gvisor\"\nunix_sockets = \"own\"\n", "unenforceable", true},
     {"[tool.x]\nbackend = \"gvisor\"\nsyscalls.allow = [\"ptrace\"]\n", "unenforceable", true},
     {"[tool.x]\nbackend = \"gvisor\"\nimage = \"/image\"\n", "unenforceable", false},
+    {"[tool.x]\nbackend = \"gvisor\"\nnetwork = [{ host = \"a.example\", ports = \"any\" }]\n",
+     "unenforceable", true},
+    {"[tool.x]\nbackend = \"gvisor\"\nworkspace = { mode = \"bind\" }\n"
+     "filesystem.writable = [\"/workspace\"]\n",
+     "unenforceable", true},
+    {"[tool.x]\nbackend = \"gvisor\"\nworkspace = { mode = \"bind\" }\n", "unenforceable", false},
     {"[tool.x]\nbackend = \"process\"\nimage = \"/image\"\n", "unenforceable", true},
     {"[tool.x]\nbackend = \"gvisor\"\ndenials = \"paths\"\nfallback = [\"process\"]\n",
      "unenforceable", false},
