@@ -18,8 +18,8 @@
 #include "base/sys.h"
 #include "cage/beside.h"
 #include "cage/cage.h"
-#include "cage/trust.h"
 #include "egress/egress.h"
+#include "policy/endpoint.h"
 
 enum { LEFT_MAX = 64 };
 
@@ -44,6 +44,14 @@ static struct left {
     int64_t until_us; /* else it is told then */
 } left[LEFT_MAX];
 static size_t left_count;
+
+bool tc_plan_inspects(const struct tc_plan *plan)
+{
+    for (size_t i = 0; i < plan->net_count; i++)
+        if (tc_net_entry_inspected(&plan->net[i]))
+            return true;
+    return false;
+}
 
 /* What the plan wants most of it. */
 static enum tc_clause clause_of(const struct tc_plan *plan)

@@ -12,6 +12,8 @@
 
 /* What is wrong with the program toolcage-egress that it needs ("is not there"); NULL: nothing. */
 const char *tc_proxy_lacks(void);
+/* Does it look into connections? */
+bool tc_plan_inspects(const struct tc_plan *plan);
 /* Starts it and fills in the network of the box; nothing where the plan has none. 0, or -1. */
 int tc_proxy_start(struct tc_cage *cage);
 /* Hands over listeners, of which the first has this number in the box; closes them. 0, or -1. */

@@ -21,18 +21,9 @@
 #include "cage/cage.h"
 #include "cage/proxy.h"
 #include "linux/mounts.h"
-#include "policy/endpoint.h"
 #include "policy/system_paths.h"
 
 enum { BUNDLE_MAX = 8 << 20, PAGES = 65536 };
-
-bool tc_plan_inspects(const struct tc_plan *plan)
-{
-    for (size_t i = 0; i < plan->net_count; i++)
-        if (tc_net_entry_inspected(&plan->net[i]))
-            return true;
-    return false;
-}
 
 static int fail(struct tc_cage *cage, const char *subject, const char *hint, const char *what)
 {

@@ -6,8 +6,6 @@
 #include "backend/backend.h"
 #include "egress/bundle.h"
 
-/* Does its proxy look into connections? */
-bool tc_plan_inspects(const struct tc_plan *plan);
 /* Waits for the proxy's authority, in a worker; nothing where it has none. 0, or -1. */
 int tc_trust_await(struct tc_cage *cage);
 /* Has the cage show it beside what the system trusts. 0, or -1. */

@@ -38,9 +38,10 @@ void tc_result_free(struct toolcage_result *result);
  * Owned; NULL when out of memory. */
 struct toolcage_error *tc_error_of_failure(const struct tc_outcome_failure *f, const char *file,
                                            uint32_t line);
-const char *tc_status_word(int64_t status);
 int32_t tc_result_shell_code(const struct toolcage_result *result);
 
+/* refused.c. Where the policy says it of each denial, and a hint. False: out of memory. */
+bool tc_result_place_denials(const struct tc_result_frame *frame, struct tc_outcome *outcome);
 /* Why the policy refuses a denied path; false when it does not, or cannot tell. */
 bool tc_result_verdict(const struct tc_result_frame *frame, const struct tc_denial *denial,
                        struct tc_verdict *ret);
@@ -48,7 +49,10 @@ bool tc_result_verdict(const struct tc_result_frame *frame, const struct tc_deni
 /* message.c: the text for a model. Owned; NULL when out of memory. */
 char *tc_result_write_message(const struct tc_result_frame *frame,
                               const struct toolcage_result *result);
-/* resultjson.c: the same, the whole of it. */
+/* resultjson.c */
+bool tc_status_known(int64_t status);
+const char *tc_status_word(int64_t status);
+/* The same, the whole of it. */
 char *tc_result_write_json(const struct tc_result_frame *frame,
                            const struct toolcage_result *result);
 /* "changes":[…] and "files":[…], with a comma before it where one is needed. */

@@ -10,6 +10,19 @@
 #include "call/mime.h"
 #include "call/result.h"
 
+static const char *const words[] = {"ok",     "failed",    "timeout", "limit",
+                                    "denied", "cancelled", "error"};
+
+bool tc_status_known(int64_t status)
+{
+    return status >= 0 && status < (int64_t)TC_COUNT(words);
+}
+
+const char *tc_status_word(int64_t status)
+{
+    return tc_status_known(status) ? words[status] : "error";
+}
+
 static void add_text(struct tc_buf *buf, const char *key, const char *text)
 {
     if (text) {

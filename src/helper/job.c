@@ -39,14 +39,6 @@ static void (*const handlers[TC_ROLES])(struct tc_source *, uint32_t) = {
     [TC_ROLE_COLLECT] = on_collected, [TC_ROLE_TYPED] = tc_terminal_typed,
 };
 
-bool tc_job_watch(struct tc_running *j, enum tc_role role, int fd, uint32_t events)
-{
-    if (tc_loop_watch(j->loop, &j->sources[role], fd, events) == 0)
-        return true;
-    j->sources[role].fd = -1;
-    return false;
-}
-
 void tc_job_mark(struct tc_running *j, const char *step, int64_t since_us)
 {
     struct tc_timing *t = TC_PUSH(j->outcome.timings, j->outcome.timing_count);

@@ -96,6 +96,14 @@ void tc_job_abandon(struct tc_running *job);
 
 /* job.c */
 void tc_job_attach(struct tc_running *job);
+/* False: it cannot be watched. -1: not any more. */
+static inline bool tc_job_watch(struct tc_running *job, enum tc_role role, int fd, uint32_t events)
+{
+    if (tc_loop_watch(job->loop, &job->sources[role], fd, events) == 0)
+        return true;
+    job->sources[role].fd = -1;
+    return false;
+}
 /* The next moment at which tc_job_tick() must be called; 0: never. */
 int64_t tc_job_next(const struct tc_running *job);
 void tc_job_tick(struct tc_running *job, int64_t now_us);
@@ -108,7 +116,6 @@ void tc_job_free(struct tc_running *job);
 
 /* for begin.c */
 void tc_job_mark(struct tc_running *job, const char *step, int64_t since_us);
-bool tc_job_watch(struct tc_running *job, enum tc_role role, int fd, uint32_t events);
 int tc_job_not_watched(struct tc_running *job);
 /* Failed with the failure written: ends what there is of it, and answers. */
 void tc_job_give_up(struct tc_running *job);

@@ -104,11 +104,6 @@ unsigned tc_held_sweep(void)
 
 /* ---- one of them ---- */
 
-char *tc_held_path(const struct tc_held_tree *tree, const struct tc_held_row *row)
-{
-    return tree->name ? strdup(tree->path) : tc_path_join(tree->path, row->relative);
-}
-
 /* What the tool made of an entry: its type and rights, where a link leads, and the bytes of a file,
  * where they are few. */
 static bool add_content(int own, const struct tc_held_list *list, const struct tc_held_row *row,

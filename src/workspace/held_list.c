@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "workspace/held.h"
 
 static const char format[] = "toolcage held changes 3";
@@ -95,4 +96,9 @@ void tc_held_list_done(struct tc_held_list *list)
     tc_strv_done(&list->denies);
     tc_strv_done(&list->named);
     *list = (struct tc_held_list){0};
+}
+
+char *tc_held_path(const struct tc_held_tree *tree, const struct tc_held_row *row)
+{
+    return tree->name ? strdup(tree->path) : tc_path_join(tree->path, row->relative);
 }
