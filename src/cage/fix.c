@@ -48,41 +48,39 @@ static bool says(const char *path, const char *text)
     return tc_read_file(AT_FDCWD, path, &found) == 0 && found.data && strstr(found.data, text);
 }
 
-static bool is_filtered(void)
-{
-    return says("/proc/self/status", "\nSeccomp:\t2");
-}
+#define KERNEL "/proc/sys/kernel/"
+enum { ANY = -1 };
 
-static const char *user_namespace(int errnum)
-{
-    if (errnum == ENOSPC || errnum == EUSERS)
-        return too_many;
-    if (says("/proc/sys/kernel/unprivileged_userns_clone", "0"))
-        return forbidden;
-    if (says("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"))
-        return apparmor;
-    return is_filtered() ? filtered : userns;
-}
+/* The first row that fits: what is missing, the kernel's errno (0: any), and what a file of the
+ * place says. The last one always does. */
+static const struct {
+    int lack, errnum;
+    const char *path, *text, *fix;
+} rows[] = {
+    {TC_LACK_PRIVILEGE, 0, NULL, NULL, privilege},
+    {TC_LACK_PROC, EPERM, NULL, NULL, covered},
+    {TC_LACK_PROC, 0, NULL, NULL, other},
+    {TC_LACK_FILTER, EPERM, NULL, NULL, other},
+    {TC_LACK_FILTER, 0, NULL, NULL, nftables},
+    {ANY, ENOSPC, NULL, NULL, too_many},
+    {ANY, EUSERS, NULL, NULL, too_many},
+    {TC_LACK_USERNS, 0, KERNEL "unprivileged_userns_clone", "0", forbidden},
+    {TC_LACK_USERNS, 0, KERNEL "apparmor_restrict_unprivileged_userns", "1", apparmor},
+    {TC_LACK_USERNS, 0, "/proc/self/status", "\nSeccomp:\t2", filtered},
+    {TC_LACK_USERNS, 0, NULL, NULL, userns},
+    {ANY, EPERM, "/proc/self/status", "\nSeccomp:\t2", filtered},
+    {ANY, ENOSYS, "/proc/self/status", "\nSeccomp:\t2", filtered},
+    {ANY, 0, NULL, NULL, other},
+};
 
 static const char *choose(enum tc_process_lack lack, int errnum)
 {
-    switch (lack) {
-    case TC_LACK_USERNS:
-        return user_namespace(errnum);
-    case TC_LACK_PRIVILEGE:
-        return privilege;
-    case TC_LACK_PROC:
-        return errnum == EPERM ? covered : other;
-    case TC_LACK_FILTER:
-        return errnum == EPERM ? other : nftables;
-    case TC_LACK_PATH:
-    case TC_LACK_CWD:
-    case TC_LACK_OTHER:
-        break;
-    }
-    if (errnum == ENOSPC || errnum == EUSERS)
-        return too_many;
-    return (errnum == EPERM || errnum == ENOSYS) && is_filtered() ? filtered : other;
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        if ((rows[i].lack == ANY || rows[i].lack == (int)lack) &&
+            (!rows[i].errnum || rows[i].errnum == errnum) &&
+            (!rows[i].path || says(rows[i].path, rows[i].text)))
+            return rows[i].fix;
+    return other;
 }
 
 /* The caller goes on speaking of its errno. */

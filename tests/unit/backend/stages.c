@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Each stage of each cage says which clause it is for, and what to do where it fails; and each of
+ * these words is said of some place. */
+#include "cage/stages.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend/engine/stages.h"
+#include "backend/landlock/child.h"
+#include "backend/oci/stages.h"
+#include "cage/fix.h"
+#include "policy/clauses.h"
+#include "test.h"
+
+static const int errors[] = {0,      EPERM,  EACCES, ENOENT, ENOMEM, EINVAL, ENOSPC,
+                             EUSERS, ENOSYS, EMFILE, EBUSY,  EAGAIN, ESTALE};
+
+static void is_whole(const struct tc_stage *stage)
+{
+    if (!stage->run || stage->clause < -1 || stage->clause >= TC_CLAUSE_COUNT)
+        fail_msg("stage %s has no work, or no clause", stage->name);
+    for (size_t i = 0; i < TC_COUNT(errors); i++)
+        if (strlen(tc_process_fix(stage->lack, errors[i])) < 20)
+            fail_msg("stage %s: no hint for errno %d", stage->name, errors[i]);
+}
+
+static void each_stage_has_a_hint(void **state)
+{
+    static const struct tc_stages *const tables[] = {NULL,
+                                                     &tc_contained_stages,
+                                                     &tc_oci_stages,
+                                                     &tc_oci_inner_stages,
+                                                     &tc_engine_stages,
+                                                     &tc_landlock_stages};
+    for (size_t i = 0; i < TC_COUNT(tables); i++) {
+        const struct tc_box box = {.stages = tables[i]};
+        size_t count = 0;
+        for (int n = 0; n < 200; n++) {
+            const struct tc_stage *stage = tc_box_stage(&box, n);
+            if (strcmp(stage->name, "unknown") == 0)
+                continue;
+            is_whole(stage);
+            count++;
+        }
+        assert_true(count >= 3);
+    }
+}
+
+static void says_it(enum tc_process_lack lack, int errnum, const char *words)
+{
+    const char *fix = tc_process_fix(lack, errnum);
+    if (!strstr(fix, words))
+        fail_msg("lack %d, errno %d: %s", (int)lack, errnum, fix);
+}
+
+static void each_lack_has_its_words(void **state)
+{
+    says_it(TC_LACK_PRIVILEGE, EPERM, "--cap-add SYS_ADMIN");
+    says_it(TC_LACK_PROC, EPERM, "unmount what covers");
+    says_it(TC_LACK_PROC, ENOMEM, "toolcage doctor");
+    says_it(TC_LACK_FILTER, ENOENT, "nf_tables");
+    says_it(TC_LACK_FILTER, EPERM, "toolcage doctor");
+    says_it(TC_LACK_USERNS, ENOSPC, "max_user_namespaces");
+    says_it(TC_LACK_OTHER, EUSERS, "max_user_namespaces");
+    says_it(TC_LACK_PATH, ENOENT, "toolcage doctor");
+    says_it(TC_LACK_CWD, ENOENT, "toolcage doctor");
+}
+
+/* ---- in a place of its own ---- */
+
+static void wear_filter(void)
+{
+    struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    const struct sock_fprog all = {.len = 1, .filter = &allow};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all, 0, 0) < 0)
+        _exit(77);
+}
+
+/* Puts a word where the kernel would say it; a kernel that never says it has no such file. */
+static void pretend(const char *path, const char *word)
+{
+    char file[] = "/tmp/toolcage-unit-XXXXXX";
+    int fd = mkstemp(file);
+    bool fine = fd >= 0 && write(fd, word, strlen(word)) > 0 &&
+                (unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
+                mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+                mount(file, path, NULL, MS_BIND, NULL) == 0;
+    (void)unlink(file);
+    if (!fine)
+        _exit(77);
+}
+
+static const struct {
+    const char *path, *word; /* NULL: a filter is over the process */
+    enum tc_process_lack lack;
+    int errnum;
+    const char *said;
+} places[] = {
+    {NULL, NULL, TC_LACK_USERNS, EPERM, "a seccomp filter is over this process"},
+    {NULL, NULL, TC_LACK_OTHER, EPERM, "a seccomp filter is over this process"},
+    {NULL, NULL, TC_LACK_OTHER, ENOSYS, "a seccomp filter is over this process"},
+    {NULL, NULL, TC_LACK_OTHER, EINVAL, "toolcage doctor"},
+    {"/proc/sys/kernel/unprivileged_userns_clone", "0\n", TC_LACK_USERNS, EPERM,
+     "kernel.unprivileged_userns_clone=1"},
+    {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n", TC_LACK_USERNS, EPERM,
+     "apparmor-toolcage"},
+};
+
+static void the_place_is_asked(void **state)
+{
+    for (size_t i = 0; i < TC_COUNT(places); i++) {
+        int status = 0;
+        pid_t pid = fork();
+        if (pid == 0) {
+            /* what forbids them outright is said first */
+            if (!places[i].path && strstr(tc_process_fix(places[i].lack, EPERM), "sysctl kernel."))
+                _exit(77);
+            if (places[i].path)
+                pretend(places[i].path, places[i].word);
+            else
+                wear_filter();
+            _exit(!strstr(tc_process_fix(places[i].lack, places[i].errnum), places[i].said));
+        }
+        assert_true(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+        if (WEXITSTATUS(status) == 77)
+            print_message("# not tried here: %s\n", places[i].said);
+        else if (WEXITSTATUS(status) != 0)
+            fail_msg("lack %d, errno %d: not %s", (int)places[i].lack, places[i].errnum,
+                     places[i].said);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_stage_has_a_hint),
+        cmocka_unit_test(each_lack_has_its_words),
+        cmocka_unit_test(the_place_is_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
