@@ -12,18 +12,19 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import store  # noqa: E402
 from store import BUSYBOX, TOOLCAGE, check, finish, image, skip_all  # noqa: E402,F401
 
-# Emulation on a busy machine takes ten times what it takes on an idle one.
-POLICY = """
-[backend.qemu]
-emulation = {emulation}
-{backend}
+TOOL = """
 [tool.t]
-backend = "qemu"
+backend = "{kind}"
 image = "small"
 filesystem = "none"
 memory = {{ max = "64MiB", by = "any" }}
 timeout = "{timeout}"
 {more}
+"""
+QEMU = """
+[backend.qemu]
+emulation = {emulation}
+{backend}
 """
 APPLETS = "sh cat echo ls id uname sleep head dd env kill yes true mkdir wc rm mv ln chmod stat readlink mkfifo touch seq truncate".split()
 
@@ -66,13 +67,19 @@ def make_root(path, programs):
         os.symlink("busybox", f"{path}/bin/{name}")
 
 
-def start(script, more="", emulation="true", tool="t", timeout="240s", backend=""):
+def start_by(policy, script, tool="t"):
     with open("policy.new", "w", encoding="utf-8") as out:
-        out.write(POLICY.format(more=more, emulation=emulation, timeout=timeout, backend=backend))
+        out.write(policy)
     os.replace("policy.new", "policy.toml")  # another call may be reading it
     words = ["exec", "--policy", "policy.toml", "--json", "--tool", tool, "--", "/bin/sh", "-c", script]
     return subprocess.Popen([TOOLCAGE, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             errors="replace")
+
+
+def start(script, more="", emulation="true", tool="t", timeout="240s", backend=""):
+    """Emulation on a busy machine takes ten times what it takes on an idle one."""
+    text = QEMU.format(emulation=emulation, backend=backend) + TOOL.format(kind="qemu", timeout=timeout, more=more)
+    return start_by(text, script, tool)
 
 
 def end(process, stdin=None):

@@ -5,26 +5,18 @@ one: the guest's kernel is the host's."""
 import atexit
 import contextlib
 import os
-import subprocess
 import sys
 
-from scene import end, make_root, skip_all, store  # first: it knows where the others are
+from scene import TOOL, end, make_root, skip_all, start_by, store  # first: it knows where the others are
 import engines
 import kata
-from store import BUSYBOX, TOOLCAGE, check, finish, image  # noqa: F401 pylint: disable=unused-import
+from store import BUSYBOX, check, finish, image  # noqa: F401 pylint: disable=unused-import
 
-POLICY = """
+KATA = """
 [backend.kata]
 engine = "{engine}"
 socket = "{socket}"
 {backend}
-[tool.t]
-backend = "kata"
-image = "small"
-filesystem = "none"
-memory = {{ max = "64MiB", by = "any" }}
-timeout = "{timeout}"
-{more}
 """
 PLACE = {}
 ENGINE = "containerd" if sys.argv[-1] == "containerd" else "docker"
@@ -60,11 +52,8 @@ def socket():
 
 
 def start(script, more="", tool="t", timeout="120s", backend=""):
-    with open("policy.new", "w", encoding="utf-8") as out:
-        out.write(POLICY.format(more=more, timeout=timeout, backend=backend, socket=socket(), engine=ENGINE))
-    os.replace("policy.new", "policy.toml")
-    words = ["exec", "--policy", "policy.toml", "--json", "--tool", tool, "--", "/bin/sh", "-c", script]
-    return subprocess.Popen([TOOLCAGE, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+    text = KATA.format(engine=ENGINE, socket=socket(), backend=backend) + TOOL.format(kind="kata", timeout=timeout, more=more)
+    return start_by(text, script, tool)
 
 
 def call(script, stdin=None, **how):

@@ -15,7 +15,7 @@ sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__f
 
 import scene  # first: it says where the next one is
 from scene import TOOLCAGE, check, end, run, skip_all, start_time, until
-from waiting import GUEST, HOME, WHEELS, Call, Engine, ask, first, last, lib, text, was_ready
+from waiting import GUEST, HOME, WHEELS, Engine, each_end, first, granted, last, text, was_ready
 
 codecs.lookup("cp437")  # for zip archives, while the interpreter's own files can be read
 REUSE = '[backend.wasm]\nreuse = "same-grant"\n'
@@ -55,19 +55,8 @@ def served(s):
 
 def files(s):
     """As in a cage of the call's own: what is granted, in its place, and nothing beside it."""
-    s.write("data/x", "read")
-    s.write("secret", "secret")
-    s.write("ws/.git/config", "[core]\n")
-    s.write("ws/hidden/key", "hidden")
-    os.symlink("../secret", s.path("ws/out"))
-    os.symlink("/etc/passwd", s.path("ws/absolute"))
-    grant = f'{{ readable = ["{s.data}"], writable = ["{s.ws}"], denied = ["{s.ws}/hidden"] }}'
+    grant, cases = granted(s)
     engine = Engine(s, files=grant)
-    cases = [(("show", f"{s.data}/x"), 0, "read"), (("put", f"{s.ws}/new", "written"), 0, ""), (("show", f"{s.ws}/new"), 0, "written"),
-             (("put", f"{s.data}/x", "no"), 1, ""), (("remove", f"{s.data}/x"), 1, ""), (("show", s.path("secret")), 1, ""), (("show", f"{s.ws}/out"), 1, ""),
-             (("show", f"{s.ws}/absolute"), 1, ""), (("show", f"{s.ws}/../secret"), 1, ""), (("show", f"{s.ws}/hidden/key"), 1, ""),
-             (("put", f"{s.ws}/.git/config", "[x]"), 1, ""), (("show", "/etc/toolcage/module.wasm"), 1, ""), (("show", "/proc/self/environ"), 1, ""),
-             (("put", "/tmp/x", "x"), 0, ""), (("show", "/tmp/x"), 1, "")]
     for words, code, said in cases:
         engine.one_worker()
         answer = engine.call("a", *words)
@@ -98,17 +87,7 @@ def hostile(s):
 
 def ends(s):
     engine = Engine(s, more='cpu_time = "500ms"\noutput = { limit = "64KiB", over = "truncate" }')
-    for words, status, code in ((("exit", "7"), "failed", 1), (("trap",), "failed", 134), (("spin",), "limit", None)):
-        engine.one_worker()
-        answer = engine.call("a", *words)
-        check(was_ready(answer) and answer["status"] == status and answer.get("exit_code") in (code, -1), f"{words[0]} ends as it does elsewhere", answer)
-    engine.one_worker()
-    answer = engine.call("a", "shout")
-    check(was_ready(answer) and answer["stdout"]["truncated"], "output is bounded", answer["status"])
-    engine.one_worker()
-    call = Call(engine, "a", "nap", "40")
-    ask(lib.toolcage_call_cancel, call.handle)
-    check(call.wait()["status"] == "cancelled", "a call that is cancelled ends")
+    each_end(engine, (("exit", "7"), "failed", 1))
     worker = engine.one_worker()
     began = start_time(worker)
     end(worker)

@@ -11,7 +11,7 @@ sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__f
 
 import scene  # first: it says where the next one is
 from scene import below, check, end, run, start_time, until
-from waiting import Call, Engine, ask, first, last, lib, read, text, was_ready
+from waiting import Call, Engine, each_end, first, granted, last, read, text, was_ready
 
 WORDS = 65536  # bytes that a call can hand over
 
@@ -49,21 +49,10 @@ def holds_nothing(s):
 
 def files(s):
     """As in a cage of the call's own: what is granted, in its place, and nothing beside it."""
-    s.write("data/x", "read")
-    s.write("secret", "secret")
-    s.write("ws/.git/config", "[core]\n")
-    s.write("ws/.git/hooks/none", "")
-    s.write("ws/hidden/key", "hidden")
-    os.symlink("../secret", s.path("ws/out"))
-    os.symlink("/etc/passwd", s.path("ws/absolute"))
+    grant, cases = granted(s)
     os.mkfifo(s.path("ws/fifo"))
-    engine = Engine(s, files=f'{{ readable = ["{s.data}"], writable = ["{s.ws}"], denied = ["{s.ws}/hidden"] }}')
-    cases = [(("show", f"{s.data}/x"), 0, "read"), (("put", f"{s.ws}/new", "written"), 0, ""), (("show", f"{s.ws}/new"), 0, "written"),
-             (("put", f"{s.data}/x", "no"), 1, ""), (("show", s.path("secret")), 1, ""), (("show", f"{s.ws}/out"), 1, ""),
-             (("show", f"{s.ws}/absolute"), 1, ""), (("show", f"{s.ws}/fifo"), 1, ""), (("show", f"{s.ws}/../secret"), 1, ""),
-             (("show", f"{s.ws}/hidden/key"), 1, ""), (("put", f"{s.ws}/.git/config", "[x]"), 1, ""), (("put", f"{s.ws}/.git/hooks/post", "x"), 1, ""),
-             (("show", "/etc/toolcage/module.wasm"), 1, ""), (("put", "/tmp/x", "x"), 0, ""), (("show", "/tmp/x"), 1, "")]
-    cold = Engine(s, files=f'{{ readable = ["{s.data}"], writable = ["{s.ws}"], denied = ["{s.ws}/hidden"] }}', more='denials = "paths"')
+    cases.append((("show", f"{s.ws}/fifo"), 1, ""))
+    engine, cold = Engine(s, files=grant), Engine(s, files=grant, more='denials = "paths"')
     for words, code, said in cases:
         worker = engine.one_worker()
         there = engine.workers()
@@ -100,17 +89,7 @@ def cannot_wait(s):
 
 def ends(s):
     engine = Engine(s, more='cpu_time = "500ms"\noutput = { limit = "64KiB", over = "truncate" }')
-    for words, status, code in ((("exit", "7"), "failed", 7), (("trap",), "failed", 134), (("dig",), "failed", 134), (("spin",), "limit", None)):
-        engine.one_worker()
-        answer = engine.call("a", *words)
-        check(was_ready(answer) and answer["status"] == status and answer.get("exit_code") in (code, -1), f"{words[0]} ends as it does elsewhere", answer)
-    engine.one_worker()
-    answer = engine.call("a", "shout")
-    check(was_ready(answer) and answer["stdout"]["truncated"], "output is bounded", answer["status"])
-    engine.one_worker()
-    call = Call(engine, "a", "nap", "40")
-    ask(lib.toolcage_call_cancel, call.handle)
-    check(call.wait()["status"] == "cancelled", "a call that is cancelled ends")
+    each_end(engine, (("exit", "7"), "failed", 7), (("dig",), "failed", 134))
     check(engine.close(), "the helper ends with its engine")
 
 

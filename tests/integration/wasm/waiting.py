@@ -125,3 +125,36 @@ def last(_):
 
 def first(_):
     prepare()
+
+
+def granted(s):
+    """(what a tool is granted of files that stand there then, [(words, exit code, output)] of what it gets)"""
+    s.write("data/x", "read")
+    s.write("secret", "secret")
+    s.write("ws/.git/config", "[core]\n")
+    s.write("ws/.git/hooks/none", "")
+    s.write("ws/hidden/key", "hidden")
+    os.symlink("../secret", s.path("ws/out"))
+    os.symlink("/etc/passwd", s.path("ws/absolute"))
+    refused = [("put", f"{s.data}/x", "no"), ("remove", f"{s.data}/x"), ("show", s.path("secret")), ("show", f"{s.ws}/out"), ("show", f"{s.ws}/absolute"),
+               ("show", f"{s.ws}/../secret"), ("show", f"{s.ws}/hidden/key"), ("put", f"{s.ws}/.git/config", "[x]"),
+               ("put", f"{s.ws}/.git/hooks/post", "x"), ("show", "/etc/toolcage/module.wasm"), ("show", "/proc/self/environ")]
+    fine = [(("show", f"{s.data}/x"), 0, "read"), (("put", f"{s.ws}/new", "written"), 0, ""), (("show", f"{s.ws}/new"), 0, "written")]
+    own = [(("put", "/tmp/x", "x"), 0, ""), (("show", "/tmp/x"), 1, "")]
+    grant = f'{{ readable = ["{s.data}"], writable = ["{s.ws}"], denied = ["{s.ws}/hidden"] }}'
+    return grant, fine + [(words, 1, "") for words in refused] + own
+
+
+def each_end(engine, *more):
+    """Of an engine whose tool has half a second and 64 KiB; further ones as (words, status, exit code)."""
+    for words, status, code in (*more, (("trap",), "failed", 134), (("spin",), "limit", None)):
+        engine.one_worker()
+        answer = engine.call("a", *words)
+        check(was_ready(answer) and answer["status"] == status and answer.get("exit_code") in (code, -1), f"{words[0]} ends as it does elsewhere", answer)
+    engine.one_worker()
+    answer = engine.call("a", "shout")
+    check(was_ready(answer) and answer["stdout"]["truncated"], "output is bounded", answer["status"])
+    engine.one_worker()
+    call = Call(engine, "a", "nap", "40")
+    ask(lib.toolcage_call_cancel, call.handle)
+    check(call.wait()["status"] == "cancelled", "a call that is cancelled ends")
