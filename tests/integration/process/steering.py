@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Names that steer the host: what a tool may not leave where a program of the user obeys it unasked, and what programs
-leave behind in a day's work, which must come back."""
+leave behind in a day's work, which must come back.
+
+usage: steering.py TOOLCAGE USER [long]     long: the day's work of LONG alone"""
 import os
 import shutil
 import subprocess
+import sys
 
 from scene import PYTHON, TOOLCAGE, check, run, skip
 
@@ -168,6 +171,7 @@ def jupyter():
     return [place] if place else []
 
 
+LONG = ("go", "cargo", "jupyter", "pip")  # ten seconds of a processor each
 # The program; what else of the machine it needs (None: what the system has); its work; what of it is held, and rightly.
 WORK = [
     ("git", None, f"{GIT} commit -qam two; {GIT} checkout -qb side; echo x >> a; {GIT} commit -qam three; {GIT} checkout -q main; echo y > b; {GIT} add b;"
@@ -204,6 +208,8 @@ def day(s, name, more, script, want):
 
 def survey(s):
     for name, needs, script, want in WORK:
+        if (name in LONG) != (sys.argv[3:] == ["long"]):
+            continue
         more = needs() if needs else []
         there = more if needs else name in ("pip", "pytest") or shutil.which(name, path="/usr/bin:/bin:/usr/local/go/bin")
         if not there:
@@ -212,4 +218,4 @@ def survey(s):
         day(s, name, more, script, want)
 
 
-run(bound, laid_over, links, words, configured, depths, survey)
+run(*([] if sys.argv[3:] == ["long"] else [bound, laid_over, links, words, configured, depths]), survey)
