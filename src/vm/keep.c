@@ -68,6 +68,8 @@ bool tc_vm_keep(const struct tc_vm_options *o, const struct tc_vm *vm)
     static const char *const first[] = {
         "{\"execute\":\"qmp_capabilities\"}",
         "{\"execute\":\"migrate-set-parameters\",\"arguments\":{\"max-bandwidth\":1099511627776}}",
+        /* of what a guest writes meanwhile emulation loses some, and what is in the file is torn */
+        "{\"execute\":\"stop\"}",
     };
     static const char pass[] = "{\"execute\":\"getfd\",\"arguments\":{\"fdname\":\"kept\"}}";
     static const char write[] = "{\"execute\":\"migrate\",\"arguments\":{\"uri\":\"fd:kept\"}}";

@@ -39,8 +39,10 @@ static bool add_file(const struct tc_vm_lines *lines, struct tc_strv *v)
     if (lines->from >= 0 &&
         (!tc_strv_add(v, "-incoming") || !tc_strv_take(v, tc_format("fd:%d", lines->from))))
         return false;
+    /* it is written while it stands still, and its copies are to run all the same */
     return lines->control < 0 ||
-           (tc_strv_add(v, "-chardev") &&
+           (tc_strv_add(v, "-global") && tc_strv_add(v, "migration.store-global-state=off") &&
+            tc_strv_add(v, "-chardev") &&
             tc_strv_take(v, tc_format("socket,id=control,fd=%d", lines->control)) &&
             tc_strv_add(v, "-mon") && tc_strv_add(v, "chardev=control,mode=control"));
 }
