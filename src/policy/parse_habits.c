@@ -31,6 +31,10 @@ bool tc_parse_habit_key(enum tc_scope scope, const char *key, char *hint, size_t
         {TC_SCOPE_TEST, "expect",
          "allowed = [\"read /PATH\"] is what must be allowed, denied = [...] what must not; call = "
          "\"allowed\" or \"denied\" is about the call itself"},
+        {TC_SCOPE_WASM, "isolation",
+         "a module always runs in a process in a cage of its own: a bug of the engine's would be "
+         "inside your program, and nothing could end a call that blocks; reuse = \"same-grant\" "
+         "keeps that process for the next call"},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++)
         if (rows[i].scope == scope && tc_streq(rows[i].key, key))

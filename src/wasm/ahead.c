@@ -63,7 +63,7 @@ static size_t receive(char *words, int fds[TC_HANDED_WALL + 1], size_t *ret_coun
 
 static void take(char *words, size_t length)
 {
-    static char *list[TC_HANDED_WORDS / 2 + 2];
+    static char *list[TC_HANDED_WORDS + 1]; /* a word may be empty */
     struct tc_strv *lists[] = {&expected->read, &expected->write, &expected->env, &expected->args};
     size_t count = 0;
     for (size_t at = 0; at < length && count < TC_COUNT(list) - 1; at += strlen(words + at) + 1)

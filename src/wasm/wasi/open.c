@@ -72,17 +72,20 @@ uint32_t tc_wasi_path_open(struct tc_wasi *w, const uint64_t *a)
     int flags = flags_of(a[4], rights, a[7]);
     bool change = flags & (O_CREAT | O_TRUNC) || (flags & O_ACCMODE) != O_RDONLY;
     bool fresh = flags & O_CREAT && flags & O_EXCL;
-    error = tc_wasi_walk(
-        w,
-        &(struct tc_wasi_where){.fd = a[0],
-                                .follow = a[1] & WASI_FOLLOW && !fresh,
-                                .path = a[2],
-                                .length = a[3],
-                                .rights = WASI_R_OPEN | (flags & O_CREAT ? WASI_R_CREATE : 0),
-                                .change = change},
-        &at);
+    error = tc_wasi_walk(w,
+                         &(struct tc_wasi_where){.fd = a[0],
+                                                 .follow = a[1] & WASI_FOLLOW && !fresh,
+                                                 .path = a[2],
+                                                 .length = a[3],
+                                                 .rights = WASI_R_OPEN |
+                                                           (flags & O_CREAT ? WASI_R_CREATE : 0) |
+                                                           (flags & O_TRUNC ? WASI_R_SIZE_PATH : 0),
+                                                 .change = change},
+                         &at);
     if (error)
         return error;
     _autofd_ int fd = open_place(&at, at.directory ? flags | O_DIRECTORY : flags);
+    if (fd >= 0 && flags & O_DIRECTORY && rights & WASI_R_WRITE)
+        return WASI_ISDIR;
     return fd < 0 ? tc_wasi_error(errno) : keep(w, &fd, parent, rights, inherits, a[8]);
 }

@@ -22,6 +22,24 @@ static uint32_t walk_change(struct tc_wasi *w, const uint64_t *a, uint64_t right
         ret);
 }
 
+/* A name that ends with a slash is a directory's: 0 where it is one. */
+static uint32_t check_slash(const struct tc_wasi_place *at)
+{
+    struct stat st;
+    if (!at->directory)
+        return WASI_OK;
+    if (fstatat(at->dir, at->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return tc_wasi_error(errno);
+    return S_ISDIR(st.st_mode) ? WASI_OK : WASI_NOTDIR;
+}
+
+/* What is made is none. */
+static uint32_t check_new(const struct tc_wasi_place *at)
+{
+    uint32_t error = check_slash(at);
+    return at->directory && !error ? WASI_EXIST : error;
+}
+
 uint32_t tc_wasi_path_create_directory(struct tc_wasi *w, const uint64_t *a)
 {
     _autoplace_ struct tc_wasi_place at = TC_WASI_PLACE_INIT;
@@ -40,9 +58,9 @@ uint32_t tc_wasi_path_unlink_file(struct tc_wasi *w, const uint64_t *a)
 {
     _autoplace_ struct tc_wasi_place at = TC_WASI_PLACE_INIT;
     uint32_t error = walk_change(w, a, WASI_R_UNLINK, &at);
-    if (error)
-        return error;
-    return at.directory ? WASI_NOTDIR : tc_wasi_answer(unlinkat(at.dir, at.name, 0));
+    if (!error)
+        error = check_slash(&at);
+    return error ? error : tc_wasi_answer(unlinkat(at.dir, at.name, 0));
 }
 
 uint32_t tc_wasi_path_rename(struct tc_wasi *w, const uint64_t *a)
@@ -52,6 +70,8 @@ uint32_t tc_wasi_path_rename(struct tc_wasi *w, const uint64_t *a)
     uint32_t error = walk_change(w, a, WASI_R_RENAME_FROM, &from);
     if (!error)
         error = walk_change(w, a + 3, WASI_R_RENAME_TO, &to);
+    if (!error)
+        error = check_slash(&from);
     return error ? error : tc_wasi_answer(renameat(from.dir, from.name, to.dir, to.name));
 }
 
@@ -66,6 +86,8 @@ uint32_t tc_wasi_path_link(struct tc_wasi *w, const uint64_t *a)
     uint32_t error = walk_change(w, first, WASI_R_LINK_FROM, &from);
     if (!error)
         error = walk_change(w, a + 4, WASI_R_LINK_TO, &to);
+    if (!error && !(error = check_slash(&from)))
+        error = check_new(&to);
     return error ? error : tc_wasi_answer(linkat(from.dir, from.name, to.dir, to.name, 0));
 }
 
@@ -84,7 +106,7 @@ uint32_t tc_wasi_path_symlink(struct tc_wasi *w, const uint64_t *a)
     memcpy(target, words, a[1]);
     target[a[1]] = '\0';
     uint32_t error = walk_change(w, a + 2, WASI_R_SYMLINK, &at);
-    if (error)
+    if (error || (error = check_new(&at)))
         return error;
     return tc_wasi_leads_out(target, at.depth) ? WASI_NOTCAPABLE
                                                : tc_wasi_answer(symlinkat(target, at.dir, at.name));

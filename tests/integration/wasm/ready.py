@@ -26,6 +26,9 @@ def served_once(s):
         used.append((text(answer) == "x\n\n" and was_ready(answer), worker, began))
     check(all(fine for fine, *_ in used), "a call is served by the worker that waits for it", used)
     check(until(lambda: not any(start_time(pid) == began for _, pid, began in used)), "and the worker serves no other", used)
+    engine.one_worker("b")
+    answer = engine.call("b", "echo", *[""] * 40000)
+    check(was_ready(answer) and text(answer) == "\n" * 40000, "words that are empty are words", (answer["timings"], len(text(answer))))
     check(engine.close(), "the helper ends with its engine")
 
 

@@ -104,6 +104,8 @@ static const struct row rows[] = {
     {"[backend.gvisor]\nplatform = \"systrp\"\n", 2, 12, "backend.gvisor.platform",
      "cannot be \"systrp\"", "did you mean \"systrap\"?"},
     {"[backend.oci]\nplatform = \"kvm\"\n", 2, 1, "backend.oci.platform", "unknown key", ""},
+    {"[backend.wasm]\nisolation = \"in-process\"\n", 2, 1, "backend.wasm.isolation",
+     "unknown key \"isolation\" in [backend.wasm]", "nothing could end a call that blocks"},
     {"[egress]\nupstream = \"proxy.example.com:3128\"\n", 2, 12, "egress.upstream",
      "is not the URL of a proxy", "http://"},
     {"[egress]\nupstream = \"https://proxy.example.com:3128\"\n", 2, 12, "egress.upstream",

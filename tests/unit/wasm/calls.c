@@ -64,9 +64,12 @@ static void numbers_are_its_own(void **state)
     assert_int_equal(fcntl(there, F_GETFD), FD_CLOEXEC);
     (void)close(there);
     assert_int_equal(CALL("fd_renumber", 3, 1), WASI_NOTSUP);
-    assert_int_equal(CALL("fd_renumber", 1, 3), WASI_NOTSUP);
     assert_int_equal(CALL("fd_close", 1), WASI_OK);
     assert_true(fcntl(1, F_GETFD) >= 0);
+    assert_int_equal(open_read("a"), 4);
+    assert_int_equal(CALL("fd_renumber", 4, 3), WASI_OK);
+    assert_int_equal(CALL("fd_prestat_get", 3, BUFFER), WASI_BADF);
+    assert_int_equal(open_read("a"), -WASI_NOTCAPABLE);
 }
 
 static void rights_are_given_up_and_not_gained(void **state)
@@ -81,6 +84,14 @@ static void rights_are_given_up_and_not_gained(void **state)
     uint64_t most = WASI_R_DIR & ~WASI_R_OPEN;
     assert_int_equal(CALL("fd_fdstat_set_rights", 3, most, 0), WASI_OK);
     assert_int_equal(open_read("a"), -WASI_NOTCAPABLE);
+}
+
+static void who_may_change_no_size_truncates_nothing(void **state)
+{
+    uint64_t most = WASI_R_DIR & ~WASI_R_SIZE_PATH;
+    assert_int_equal(CALL("fd_fdstat_set_rights", 3, most, WASI_R_FILE), WASI_OK);
+    assert_int_equal(open_path(3, "a", WASI_O_TRUNC, 0), -WASI_NOTCAPABLE);
+    assert_true(open_path(3, "a", 0, WASI_R_WRITE) > 3);
 }
 
 static void descriptors_run_out(void **state)
@@ -173,6 +184,7 @@ int main(void)
         WRITES(no_address_leads_out_of_its_memory),
         WRITES(numbers_are_its_own),
         WRITES(rights_are_given_up_and_not_gained),
+        WRITES(who_may_change_no_size_truncates_nothing),
         WRITES(descriptors_run_out),
         WRITES(a_directory_is_read_in_pieces),
         WRITES(a_sleep_ends),

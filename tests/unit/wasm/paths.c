@@ -180,6 +180,34 @@ static void a_step_back_is_no_step_up(void **state)
     assert_true(open_read("fine") > 3);
 }
 
+/* As the kernel has it, which is not shown the slash. */
+static void a_slash_at_the_end_is_a_directory(void **state)
+{
+    uint64_t n = put(OTHER, "a"), to;
+    assert_int_equal(on_path("path_unlink_file", "sub/"), WASI_ISDIR);
+    assert_int_equal(on_path("path_unlink_file", "a/"), WASI_NOTDIR);
+    assert_int_equal(on_path("path_unlink_file", "new/"), WASI_NOENT);
+    assert_int_equal(make_link("a", "new/"), WASI_NOENT);
+    assert_int_equal(make_link("a", "sub/"), WASI_EXIST);
+    to = put(TEXT, "new/");
+    assert_int_equal(CALL("path_link", 3, 0, OTHER, n, 3, TEXT, to), WASI_NOENT);
+    n = put(OTHER, "a/");
+    to = put(TEXT, "new");
+    assert_int_equal(CALL("path_link", 3, 0, OTHER, n, 3, TEXT, to), WASI_NOTDIR);
+    assert_int_equal(CALL("path_rename", 3, OTHER, n, 3, TEXT, to), WASI_NOTDIR);
+    assert_int_equal(access(below("root/new"), F_OK), -1);
+    assert_int_equal(access(below("root/a"), F_OK), 0);
+}
+
+static void a_directory_is_not_opened_to_be_written(void **state)
+{
+    assert_int_equal(open_path(3, "sub", WASI_O_DIRECTORY, WASI_R_READ | WASI_R_WRITE),
+                     -WASI_ISDIR);
+    assert_int_equal(open_path(3, "a", WASI_O_DIRECTORY, WASI_R_READ | WASI_R_WRITE), -WASI_NOTDIR);
+    assert_true(open_path(3, "sub", WASI_O_DIRECTORY, WASI_R_READ) > 3);
+    assert_true(open_path(3, "sub", 0, ~UINT64_C(0)) > 3);
+}
+
 static void long_paths_are_refused(void **state)
 {
     memset(memory + BUFFER, 'x', 5000);
@@ -215,6 +243,8 @@ int main(void)
         READS(a_file_is_written_in_a_directory_that_is_read),
         WRITES(outside_there_is_nothing),
         WRITES(a_step_back_is_no_step_up),
+        WRITES(a_slash_at_the_end_is_a_directory),
+        WRITES(a_directory_is_not_opened_to_be_written),
         WRITES(long_paths_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
