@@ -102,6 +102,16 @@ static struct wasmtime_module *load(const struct tc_wasm *api, struct wasm_engin
     return module;
 }
 
+/* The engine would list the bytes that it looked for, one on a line; and the cage's own name for
+ * the file says nothing to who gave it. */
+static void refuse_other_files(const char *name, const char *bytes, size_t size)
+{
+    static const char word[] = {'\0', 'a', 's', 'm'};
+    if (size < sizeof(word) || memcmp(bytes, word, sizeof(word)) != 0)
+        tc_wasm_fail(name, "not a module that can be run: its first bytes are not WebAssembly's; "
+                           "the text form (.wat) has to be made into a module first");
+}
+
 struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_engine *engine,
                                        const struct tc_wasm_order *order)
 {
@@ -111,10 +121,11 @@ struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_en
     if (order->code)
         return load(api, engine, order);
     tc_wasm_read(order->module, order->digest, &bytes, &size);
+    const char *name = order->args.count ? order->args.items[0] : order->module;
+    refuse_other_files(name, bytes, size);
     struct wasmtime_error *error =
         api->wasmtime_module_new(engine, (const uint8_t *)bytes, size, &module);
     if (error)
-        tc_wasm_fail(order->module, "not a module that can be run: %s",
-                     tc_wasm_said(api, error, NULL));
+        tc_wasm_fail(name, "not a module that can be run: %s", tc_wasm_said(api, error, NULL));
     return module;
 }

@@ -250,7 +250,7 @@ def compiled(s):
     bad = verb(s, "wasm", "inspect", s.write("import.wasm", IMPORT))
     check(bad.returncode == 1 and b"no   env system" in bad.stdout, "and which of them are not provided", bad)
     none = verb(s, "wasm", "compile", s.write("none.wasm", "none"))
-    check(none.returncode == 125 and b"not a module that can be run" in none.stderr, "what is no module is not compiled", none)
+    check(none.returncode == 125 and b"not a module that can be run: its first bytes are not WebAssembly's" in none.stderr, "what is no module is not compiled", none)
 
 
 def reactor(start, init=bytes.fromhex("4100"), argument="7f"):
