@@ -28,12 +28,18 @@ bool tc_learn_wide(const struct tc_lesson *l, const char *dir)
            (l->home && tc_path_within(dir, l->home));
 }
 
+/* Where it ran in a directory below the caller's /tmp, what is in that is no cage's own. */
+static bool is_private(const struct tc_lesson *l, const char *path)
+{
+    bool within = strcmp(l->cwd, "/tmp") != 0 && tc_path_within(l->cwd, path);
+    return tc_system_path_private(path) && !(tc_system_path_private(l->cwd) && within);
+}
+
 /* What every cage shows or has of its own. */
-static bool needs_nothing(const struct tc_touched *t)
+static bool needs_nothing(const struct tc_lesson *l, const struct tc_touched *t)
 {
     return tc_path_within("/proc", t->path) || tc_path_within("/dev", t->path) ||
-           tc_system_path_private(t->path) ||
-           (t->how != TC_TOUCH_WRITE && tc_system_path_find(t->path));
+           is_private(l, t->path) || (t->how != TC_TOUCH_WRITE && tc_system_path_find(t->path));
 }
 
 static bool covered(const struct tc_strv *set, const char *path)
@@ -142,12 +148,12 @@ bool tc_learn_paths(const struct tc_lesson *l, struct tc_strv *readable, struct 
     bool fine = true;
     for (size_t i = 0; i < l->count && fine; i++) {
         const struct tc_touched *t = &l->touched[i];
-        if (t->how == TC_TOUCH_WRITE && !t->refused && !needs_nothing(t))
+        if (t->how == TC_TOUCH_WRITE && !t->refused && !needs_nothing(l, t))
             fine = add_written(l, t, writable);
     }
     for (size_t i = 0; i < l->count && fine; i++) {
         const struct tc_touched *t = &l->touched[i];
-        if (t->how != TC_TOUCH_WRITE && !t->refused && t->there && !needs_nothing(t))
+        if (t->how != TC_TOUCH_WRITE && !t->refused && t->there && !needs_nothing(l, t))
             fine = add_read(t, writable, readable);
     }
     char *dir;

@@ -63,10 +63,12 @@ static void expect(const struct tc_strv *got, const char *want)
     assert_string_equal(text.data ? text.data : "", want);
 }
 
-#define PATHS(readable, writable, ...)                           \
+#define PATHS(readable, writable, ...) PATHS_IN("/w/project", readable, writable, __VA_ARGS__)
+#define PATHS_IN(directory, readable, writable, ...)             \
     do {                                                         \
         struct tc_touched touched[] = {__VA_ARGS__};             \
         struct tc_lesson l = lesson(touched, TC_COUNT(touched)); \
+        l.cwd = (directory);                                     \
         _autostrv_ struct tc_strv reads = {0}, writes = {0};     \
         assert_true(tc_learn_paths(&l, &reads, &writes));        \
         expect(&reads, readable);                                \
@@ -78,6 +80,9 @@ static void what_every_cage_has_needs_nothing(void **state)
     PATHS("", "", READS("/usr/lib/x.so"), READS("/etc/passwd"), READS("/proc/self/maps"),
           WRITES("/tmp/x"), WRITES("/dev/null"), LISTS("/"), READS("/dev/shm/x"));
     PATHS("/etc/app.conf", "", READS("/etc/app.conf"));
+    PATHS_IN("/tmp/p", "/tmp/p/in", "/tmp/p/out", READS("/tmp/p/in"), WRITES("/tmp/p/out"),
+             READS("/tmp/q"), WRITES("/tmp/x"));
+    PATHS_IN("/tmp", "", "", READS("/tmp/p/in"), WRITES("/tmp/x"));
 }
 
 static void single_files_stay_files(void **state)
