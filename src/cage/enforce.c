@@ -45,7 +45,7 @@ static const char *const words[TC_CLAUSE_COUNT] = {
     [TC_CLAUSE_LIMIT_TIMEOUT] = "timer in the helper",
     [TC_CLAUSE_LIMIT_DISK] = "size and inodes of a tmpfs",
     [TC_CLAUSE_LIMIT_OPEN_FILES] = "RLIMIT_NOFILE",
-    [TC_CLAUSE_LIMIT_OUTPUT] = "bounded buffers in the helper",
+    [TC_CLAUSE_LIMIT_OUTPUT] = "bounded buffers outside of the cage",
 };
 
 /* Version 1 counts memory of the kernel's sockets apart, and we bound none of it. */

@@ -477,7 +477,7 @@ static bool send_made(const struct tc_cage *cage)
     struct tc_ready_root *made = &p->ready->root;
     if (!made->lent || made->serial != p->root)
         return false;
-    tc_ready_root_note(made);
+    tc_untouched_note(&made->rest);
     return send_root(cage, made->root);
 }
 
@@ -559,19 +559,75 @@ static void take_back_worker(struct tc_cage *cage, const struct tc_handed_end *e
         r->spent = true;
 }
 
+/* The library may go on by itself where a call is nothing but words, streams, time and memory, and
+ * where nobody but the worker's word counts what it used. */
+static bool can_lend(const struct tc_cage *cage, const struct tc_handed_end *end)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_ready *r = p->ready;
+    const struct tc_limits *l = &cage->plan->limits;
+    bool asked = cage->lends && !cage->returned && !cage->plan->stream;
+    bool plain = asked && cage->running && !cage->limit && !cage->outcome->failure.code &&
+                 !p->group && !l->cpu_time_ms && !l->output_kill;
+    return plain && r->alone && !end->last && r->served < r->plan.calls && r->root.lent &&
+           r->root.serial == p->root && tc_untouched_still(&r->root.rest, r->root.tmp);
+}
+
+static void lend(struct tc_cage *cage, const struct tc_handed_end *end)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_ready *r = p->ready;
+    tc_events_drop(cage, r->talk);
+    tc_spare_until(p, 0); /* no call's time is every call's */
+    cage->loan = (struct tc_cage_loan){
+        .talk = r->talk,
+        .root = r->root.root,
+        .tmp = r->root.tmp,
+        .made_us = r->made_us,
+        .calls = r->plan.calls - r->served,
+        .owner = p->trees.id == (uid_t)-1 ? -1 : (int64_t)p->trees.id,
+        .end = {.code = end->code, .last = end->last, .cpu_us = end->cpu_us, .bytes = end->bytes}};
+}
+
+/* A call has ended, in its worker's words, from it or by who had it on loan. */
+static bool hear_end(struct tc_cage *cage, struct tc_handed_end *ret)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_loan_end *back = cage->returned;
+    int fd = cage->over || cage->loan.talk >= 0 ? -1 : tc_ready_fd(p);
+    if (cage->over || !back)
+        return fd >= 0 && p->child.ready &&
+               recv(fd, ret, sizeof(*ret), MSG_DONTWAIT) == sizeof(*ret);
+    *ret = (struct tc_handed_end){.code = (int32_t)back->code,
+                                  .last = back->last != 0,
+                                  .cpu_us = back->cpu_us,
+                                  .bytes = back->bytes};
+    return true;
+}
+
+/* A process that serves more is its own again; one that does not goes. */
+static void give_up(struct tc_cage *cage, const struct tc_handed_end *end)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    cage->over = true;
+    cage->loan.talk = -1;
+    if (p->ready->plan.calls)
+        take_back_worker(cage, end);
+    else
+        (void)kill(p->child.pid, SIGKILL); /* our child, not yet reaped */
+}
+
 void tc_ready_event(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct tc_handed_end end;
-    int fd = cage->over ? -1 : tc_ready_fd(p);
-    if (fd < 0 || !p->child.ready || recv(fd, &end, sizeof(end), MSG_DONTWAIT) != sizeof(end))
+    if (!hear_end(cage, &end))
         return;
-    cage->over = true;
     cage->outcome->exit_code = end.code;
-    if (p->ready->plan.calls)
-        take_back_worker(cage, &end);
+    if (can_lend(cage, &end))
+        lend(cage, &end);
     else
-        (void)kill(p->child.pid, SIGKILL); /* our child, not yet reaped */
+        give_up(cage, &end);
     p->child.cpu_us = end.cpu_us + p->earlier_cpu_us;
     p->child.max_rss = end.bytes;
     cage->look_at_us = 0;
@@ -589,7 +645,8 @@ void tc_ready_forget_root(struct tc_process_cage *p)
 /* For its next call. */
 static void make_root(struct tc_ready *r, uint64_t serial)
 {
-    bool good = r->root.lent && r->root.serial == serial && tc_ready_root_untouched(&r->root);
+    bool good =
+        r->root.lent && r->root.serial == serial && tc_untouched_still(&r->root.rest, r->root.tmp);
     r->root.lent = false;
     if (r->alone && !good)
         tc_ready_root_make(&r->root, serial, &r->plan.limits);

@@ -9,18 +9,15 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
-#include <sys/statfs.h>
 
 #include "backend/plan.h"
+#include "base/untouched.h"
 
 struct tc_ready_root {
-    int root, tmp;   /* -1: there is none */
-    uint64_t serial; /* of the prepared root */
-    struct stat was; /* /tmp, when it was made */
-    struct statfs space;
-    bool lent;   /* to the call that is served */
-    bool rested; /* long enough before that call for its times to tell */
+    int root, tmp;            /* -1: there is none */
+    uint64_t serial;          /* of the prepared root */
+    struct tc_untouched rest; /* /tmp, when it was made */
+    bool lent;                /* to the call that is served */
 };
 
 #define TC_READY_ROOT_NONE ((struct tc_ready_root){.root = -1, .tmp = -1})
@@ -29,10 +26,6 @@ struct tc_ready_root {
 void tc_ready_root_make(struct tc_ready_root *r, uint64_t serial, const struct tc_limits *limits);
 /* Another descriptor of its /tmp, for a call; -1: none. */
 int tc_ready_root_lend(struct tc_ready_root *r);
-/* It goes out now. */
-void tc_ready_root_note(struct tc_ready_root *r);
-/* Did the call that had it leave nothing? */
-bool tc_ready_root_untouched(const struct tc_ready_root *r);
 void tc_ready_root_drop(struct tc_ready_root *r);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "call/direct.h"
 
 static int fail_usage(struct toolcage_error **err, const char *subject, const char *hint,
                       const char *message)
@@ -68,8 +69,9 @@ static int make_call(struct toolcage_engine *engine, struct toolcage_policy *pol
     struct toolcage_call *call = calloc(1, sizeof(*call));
     if (!call)
         return tc_fail_memory(err);
-    call->sock = call->peer = call->input.pipe = call->image = -1;
+    call->sock = call->peer = call->input.pipe = call->image = call->watch = -1;
     atomic_init(&call->cancelled, false);
+    atomic_init(&call->line, -1);
     call->engine = tc_engine_ref(engine);
     call->policy = tc_policy_ref(policy);
     if (tool && !(call->tool = strdup(tool)))
@@ -128,9 +130,10 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
         return NULL;
     /* Hanging up is what cancels. Closing alone would not do while a fork of the host holds a copy;
      * and such a fork, when it gives up its own, must hang up nothing. */
-    if (call->sock >= 0 && !tc_engine_forked(call->engine))
+    if (call->sock >= 0 && !call->lent && !tc_engine_forked(call->engine))
         (void)shutdown(call->sock, SHUT_RDWR);
     close_all(call);
+    tc_direct_drop(call);
     free(call->tool);
     free(call->arguments);
     free(call->session);
@@ -334,7 +337,9 @@ int tc_call_fd(const struct toolcage_call *call)
 {
     if (tc_engine_forked(call->engine))
         return TOOLCAGE_EFORKED;
-    return call->state == TC_CALL_NEW ? TOOLCAGE_EUSAGE : call->sock;
+    if (call->state == TC_CALL_NEW)
+        return TOOLCAGE_EUSAGE;
+    return tc_direct_fd((struct toolcage_call *)(uintptr_t)call);
 }
 
 int tc_call_cancel(struct toolcage_call *call)
@@ -345,7 +350,8 @@ int tc_call_cancel(struct toolcage_call *call)
         return 0;
     /* The socket is there from birth: before start the message waits in it, after the end nobody
      * reads it. Sizes leave room for it, so it cannot block. */
-    struct tc_message cancel = {.kind = TC_MESSAGE_CANCEL};
-    (void)tc_send(call->sock, &cancel, sizeof(cancel), NULL, 0);
+    int line = atomic_load(&call->line);
+    struct tc_message cancel = {.kind = TC_MESSAGE_CANCEL, .serial = line < 0 ? 0 : call->serial};
+    (void)tc_send(line < 0 ? call->sock : line, &cancel, sizeof(cancel), NULL, 0);
     return 0;
 }

@@ -42,7 +42,14 @@ struct toolcage_call {
     enum tc_call_state state;
     int sock;              /* ours; what the host polls */
     int peer;              /* the helper's end, until it was sent or the call refused */
-    atomic_bool cancelled; /* the only field that another thread touches */
+    atomic_bool cancelled; /* another thread touches this, and looks at the next two */
+    atomic_int line;       /* to the helper, where no message of the call's own went there; or -1 */
+    int64_t serial;        /* by which the helper knows it then */
+    bool lent;             /* its socket goes on to serve other calls */
+    struct tc_direct *direct; /* the worker that serves it, without the helper; NULL: the helper */
+    struct tc_buf key;        /* what such a worker is known by; empty: it can have none */
+    int watch;                /* what the host polls in place of `sock`, or -1 */
+    int64_t begun_us;         /* when the worker got it */
     struct tc_grant grant;
     int image;     /* keeps its root in the store of images; -1: none */
     bool installs; /* it is the install phase of a tool, which only the operator begins */
@@ -93,6 +100,11 @@ int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *r
 /* dispatch.c */
 int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err);
 int tc_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err);
+/* Takes what has come over one of its sockets: 0, or a code. */
+int tc_call_hear(struct toolcage_call *call, int sock, struct toolcage_error **err);
+/* Nobody can say what the call came to; `why` (taken) is its error. */
+int tc_call_lose(struct toolcage_call *call, struct toolcage_error *why,
+                 struct toolcage_error **err);
 /* Ends the call with what is known: the outcome is taken, `why` (taken, may be NULL) is its error.
  */
 int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,

@@ -2,8 +2,8 @@
  * Copyright The toolcage authors
  *
  * Nothing here keeps state outside the engine object, and the object never changes after its birth
- * but for the count of references, one pointer that is set once, and a list that only grows:
- * threads share it without a lock. */
+ * but for the count of references, one pointer that is set once, a list that only grows, and
+ * workers that are taken and put back: threads share it without a lock. */
 #include "call/engine.h"
 
 #include <errno.h>
@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
+#include "call/direct.h"
 #include "call/launch.h"
 #include "call/modules_known.h"
 #include "version.h"
@@ -28,6 +29,7 @@ struct toolcage_engine {
     int sock;
     _Atomic(struct tc_outcome *) probes; /* of this machine, once somebody had to know */
     struct tc_modules_known modules;
+    struct tc_direct_shelf direct;
 };
 
 int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_error **err)
@@ -48,6 +50,11 @@ int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_erro
 struct tc_modules_known *tc_engine_modules(struct toolcage_engine *engine)
 {
     return &engine->modules;
+}
+
+struct tc_direct_shelf *tc_engine_direct(struct toolcage_engine *engine)
+{
+    return &engine->direct;
 }
 
 static int fail_system(struct toolcage_error **err, const char *what)
@@ -101,6 +108,7 @@ static void probes_free(struct tc_outcome *probes)
 struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine)
 {
     if (engine && atomic_fetch_sub_explicit(&engine->refs, 1, memory_order_acq_rel) == 1) {
+        tc_direct_close(&engine->direct, tc_engine_forked(engine));
         /* Forks of the host may hold copies, which must not keep the helper alive. */
         if (!tc_engine_forked(engine))
             (void)shutdown(engine->sock, SHUT_RDWR);

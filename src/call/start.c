@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "call/call.h"
 #include "call/choose.h"
+#include "call/direct.h"
 #include "call/images.h"
 #include "call/machines.h"
 #include "call/modules.h"
@@ -99,7 +100,7 @@ static bool add_written(const struct tc_grant *grant, struct tc_plan *plan)
     return true;
 }
 
-/* The plan, behind room for a job. */
+/* The plan, behind room for a job; or nothing, where the call has begun with that already. */
 static int write_plan(struct toolcage_call *call, const struct tc_front *front,
                       struct tc_buf *packet, struct toolcage_error **err)
 {
@@ -116,8 +117,10 @@ static int write_plan(struct toolcage_call *call, const struct tc_front *front,
         plan.terminal = call->rows > 0;
         plan.rows = call->rows;
         plan.columns = call->columns;
-        tc_buf_add(&wire.out, &none, sizeof(none));
-        tc_plan_visit(&wire, &plan);
+        if (!filled || !tc_direct_begin(call, &plan)) {
+            tc_buf_add(&wire.out, &none, sizeof(none));
+            tc_plan_visit(&wire, &plan);
+        }
         if (!filled || wire.failed)
             r = tc_fail_memory(err);
     }
@@ -194,14 +197,19 @@ static int submit(struct toolcage_call *call, const struct tc_front *front,
     if (r < 0)
         return r;
     note(call, "lower", now);
+    if (call->direct)
+        return 0;
     now = tc_now_us();
     r = make_input(call, &input, &kind, err);
     if (r == 0)
         r = tc_secrets_read(call->policy, &call->grant, &secrets, err);
     if (r < 0)
         return r;
-    const struct tc_job job = {
-        .kind = TC_JOB_CALL, .stdin_kind = kind, .secrets = secrets >= 0, .inside = true};
+    const struct tc_job job = {.kind = TC_JOB_CALL,
+                               .stdin_kind = kind,
+                               .secrets = secrets >= 0,
+                               .inside = true,
+                               .lend = tc_direct_asks(call)};
     int fds[3] = {call->peer};
     size_t count = 1;
     if (input >= 0)

@@ -27,6 +27,11 @@
  * CANCEL, and RESIZE where plan.terminal. Closing the library's end cancels too. Each message
  * starts with a tc_message.
  *
+ * Where the job has `lend`, LENT may come in place of DONE, with the outcome behind its head and
+ * the descriptors of backend/loan.h. Then the library makes the calls of that worker itself, and
+ * the job lasts: DONE is how the one that runs was ended from outside, or, after RETURN, how the
+ * last one went. Closing the library's end still ends everything.
+ *
  * A host that does not read delays delivery only: the helper keeps what is not yet sent, bounded by
  * the output limit.
  *
@@ -53,6 +58,7 @@
 #ifndef TC_HELPER_PROTOCOL_H
 #define TC_HELPER_PROTOCOL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { TC_HELPER_SOCKET = 3, TC_HELPER_HOST = 4 };
@@ -74,6 +80,7 @@ struct tc_job {
     int32_t stdin_kind;
     int32_t secrets; /* CALL: 1, there are some */
     int32_t inside;  /* CALL: 1, DONE may hold the outcome itself */
+    int32_t lend;    /* CALL: 1, the library takes the worker on loan, if there is one */
     int32_t plan_bytes;
 };
 
@@ -81,7 +88,9 @@ enum tc_message_kind {
     TC_MESSAGE_OUTPUT = 1,
     TC_MESSAGE_DONE = 2,
     TC_MESSAGE_CANCEL = 3,
-    TC_MESSAGE_RESIZE = 4
+    TC_MESSAGE_RESIZE = 4,
+    TC_MESSAGE_LENT = 5,
+    TC_MESSAGE_RETURN = 6
 };
 
 enum { TC_MESSAGE_BYTES_MAX = 32768 };
@@ -121,7 +130,11 @@ struct tc_message {
     int32_t stream;         /* OUTPUT: 1 or 2 */
     int32_t removed;        /* DONE of a CLEAN job: how many leftovers went */
     uint16_t rows, columns; /* RESIZE: of the terminal */
-    char bytes[];           /* OUTPUT, DONE: up to TC_MESSAGE_BYTES_MAX */
+    int64_t serial;         /* CANCEL: of the call that is meant, where a worker is on loan */
+    char bytes[];           /* OUTPUT, DONE, LENT: up to TC_MESSAGE_BYTES_MAX */
 };
+
+_Static_assert(offsetof(struct tc_message, bytes) == sizeof(struct tc_message),
+               "the bytes begin where the head ends");
 
 #endif

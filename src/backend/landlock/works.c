@@ -105,7 +105,7 @@ static const char *hold(const struct tc_cage *cage, enum tc_clause clause)
         [TC_CLAUSE_LIMIT_CPU_TIME] = "times of the tool's processes, sampled every 100 ms",
         [TC_CLAUSE_LIMIT_DISK] = "no private storage",
         [TC_CLAUSE_LIMIT_OPEN_FILES] = "RLIMIT_NOFILE",
-        [TC_CLAUSE_LIMIT_OUTPUT] = "bounded buffers in the helper",
+        [TC_CLAUSE_LIMIT_OUTPUT] = "bounded buffers outside of the cage",
     };
     if (clause == TC_CLAUSE_LIMIT_MEMORY && cage->plan->limits.memory_any)
         return "RLIMIT_DATA, private memory of each process; what they share, sampled every "

@@ -161,7 +161,7 @@ const char *tc_machine_mechanism(const struct tc_cage *cage, enum tc_clause clau
     case TC_CLAUSE_LIMIT_TIMEOUT:
         return "timer in the helper";
     case TC_CLAUSE_LIMIT_OUTPUT:
-        return "bounded buffers in the helper";
+        return "bounded buffers outside of the cage";
     case TC_CLAUSE_LIMIT_MEMORY:
         return p->group ? "the machine's memory, a control group around its monitor; a control "
                           "group inside"

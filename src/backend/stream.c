@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "helper/stream.h"
+#include "backend/stream.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  *
  * One output stream of a call: both ends are kept, the middle is counted. Or, where the host wants
  * all of it, a queue that holds what was not yet delivered. */
-#ifndef TC_HELPER_STREAM_H
-#define TC_HELPER_STREAM_H
+#ifndef TC_BACKEND_STREAM_H
+#define TC_BACKEND_STREAM_H
 
 #include "backend/outcome.h"
 

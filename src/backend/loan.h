@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A worker on loan. The helper has made one that serves call after call of one grant, which sees
+ * nothing of the host; the library may hand it calls itself, without asking the helper each time.
+ * The worker's cage, its limits and its end stay the helper's: it watches the processes, the time
+ * and the memory as if one call lasted on, and looks here for which call that is.
+ *
+ * The page is shared by library and helper, and by nobody else: no worker ever sees it. Both trust
+ * what the other writes as far as they trust its messages. */
+#ifndef TC_BACKEND_LOAN_H
+#define TC_BACKEND_LOAN_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Changed by compare-and-swap: a call that begins and a helper that lets go of a worker which
+ * nobody uses cannot both succeed. */
+enum { TC_LOAN_FREE, TC_LOAN_BUSY, TC_LOAN_OVER };
+
+/* How a call ended, in its worker's words. */
+struct tc_loan_end {
+    int64_t code, last, cpu_us, bytes;
+};
+
+struct tc_loan_page {
+    _Atomic int32_t state;
+    _Atomic int64_t serial;   /* of the call that is served, or was last */
+    _Atomic int64_t begun_us; /* when it began */
+    _Atomic int64_t armed_us; /* when the helper will look next; past: it will not */
+    struct tc_loan_end end;   /* of the call with which the loan goes back */
+    /* the helper's words, written before the library has the page */
+    int64_t made_us; /* when the worker was made */
+    int64_t calls;   /* that it may still serve */
+    int64_t owner;   /* of its streams; -1: the caller itself */
+};
+
+/* What comes with the message that says so. The last is a clock that the helper waits for. */
+enum tc_loan_fd {
+    TC_LOAN_TALK,
+    TC_LOAN_ROOT,
+    TC_LOAN_TMP,
+    TC_LOAN_PAGE,
+    TC_LOAN_CLOCK,
+    TC_LOAN_FDS
+};
+
+/* While a call runs the helper looks this often, as at any other; while none does, never. */
+enum { TC_LOAN_LOOK_US = 100000 };
+
+#endif

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "call/direct.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "backend/stream.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/sys.h"
+#include "base/untouched.h"
+#include "cage/handed.h"
+#include "call/call.h"
+
+enum { MILLION = 1000000, THOUSAND = 1000, READ_SHARE = 16384, LAST_WORDS = 1 << 20 };
+enum { TALK, JOB, OUT, ERR, WATCHED };
+
+/* A worker that is ours to hand calls to. It is trusted no further than the helper trusts it: what
+ * it sends is its end of a call, three numbers, and its streams, which are bounded. */
+struct tc_direct {
+    struct tc_buf key;     /* the plan without the call: what is alike has the same */
+    struct tc_buf outcome; /* of the call before it: how its cage holds what it holds */
+    char *cwd;             /* where each call begins; NULL: not known yet */
+    int job;               /* to the helper: the worker is ours while it is open */
+    int fds[TC_LOAN_FDS];
+    int in, out[2], err[2]; /* the streams of its calls, one after another; both ends */
+    struct tc_loan_page *page;
+    struct tc_untouched rest; /* /tmp */
+    int64_t left;             /* calls */
+    /* of the call that it serves */
+    struct tc_output output[2];
+    bool lost;     /* it says nothing any more */
+    bool returned; /* the helper makes the result */
+    bool full;     /* not all was read that it has written */
+};
+
+/* ---- made and let go ---- */
+
+static void close_one(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(TAKE_FD(*fd));
+}
+
+static void let_go(struct tc_direct *d, bool forked)
+{
+    if (!d)
+        return;
+    /* a fork of this process may hold a copy, which must not keep the worker */
+    if (d->job >= 0 && !forked)
+        (void)shutdown(d->job, SHUT_RDWR);
+    int *const own[] = {&d->job, &d->in, &d->out[0], &d->out[1], &d->err[0], &d->err[1]};
+    for (size_t i = 0; i < TC_COUNT(own); i++)
+        close_one(own[i]);
+    for (size_t i = 0; i < TC_LOAN_FDS; i++)
+        close_one(&d->fds[i]);
+    if (d->page)
+        (void)munmap(d->page, sizeof(*d->page));
+    for (size_t i = 0; i < TC_COUNT(d->output); i++)
+        tc_output_done(&d->output[i]);
+    tc_buf_done(&d->key);
+    tc_buf_done(&d->outcome);
+    free(d->cwd);
+    free(d);
+}
+
+/* Reads end-of-file from a pipe of its own. */
+static bool make_input(struct tc_direct *d)
+{
+    int pair[2];
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return false;
+    (void)close(pair[1]);
+    d->in = pair[0];
+    return true;
+}
+
+/* As the helper makes them: who opens its stream once more is checked against the owner. */
+static bool make_streams(struct tc_direct *d)
+{
+    const int64_t owner = d->page->owner;
+    if (!make_input(d) || pipe2(d->out, O_CLOEXEC) < 0 || pipe2(d->err, O_CLOEXEC) < 0 ||
+        fcntl(d->out[0], F_SETFL, O_NONBLOCK) < 0 || fcntl(d->err[0], F_SETFL, O_NONBLOCK) < 0)
+        return false;
+    const int ends[] = {d->in, d->out[1], d->err[1]};
+    for (size_t i = 0; i < TC_COUNT(ends) && owner >= 0; i++)
+        if (fchown(ends[i], (uid_t)owner, (gid_t)owner) < 0)
+            return false;
+    return true;
+}
+
+static bool open_page(struct tc_direct *d)
+{
+    void *page =
+        mmap(NULL, sizeof(*d->page), PROT_READ | PROT_WRITE, MAP_SHARED, d->fds[TC_LOAN_PAGE], 0);
+    if (page == MAP_FAILED)
+        return false;
+    d->page = page;
+    d->left = d->page->calls;
+    return true;
+}
+
+static struct tc_direct *make(const struct toolcage_call *call, const char *outcome, size_t length,
+                              const int *fds)
+{
+    struct tc_direct *d = calloc(1, sizeof(*d));
+    if (!d)
+        return NULL;
+    d->job = d->in = d->out[0] = d->out[1] = d->err[0] = d->err[1] = -1;
+    memcpy(d->fds, fds, sizeof(d->fds));
+    d->key.max = d->outcome.max = SIZE_MAX / 2;
+    tc_buf_add(&d->key, call->key.data, call->key.len);
+    tc_buf_add(&d->outcome, outcome, length);
+    d->job = fcntl(call->sock, F_DUPFD_CLOEXEC, 0);
+    if (!d->key.failed && !d->outcome.failed && d->job >= 0 && open_page(d) && make_streams(d) &&
+        tc_untouched_take(&d->rest, d->fds[TC_LOAN_TMP]) == 0)
+        return d;
+    let_go(d, false);
+    return NULL;
+}
+
+/* ---- the shelf ---- */
+
+static struct tc_direct_shelf *shelf_of(const struct toolcage_call *call)
+{
+    return tc_engine_direct(call->engine);
+}
+
+/* In place of the oldest, if need be, whose worker ends. */
+static void put(struct tc_direct_shelf *shelf, struct tc_direct *d)
+{
+    for (size_t i = 0; i < TC_DIRECT_MAX && d; i++) {
+        struct tc_direct *none = NULL;
+        if (atomic_compare_exchange_strong(&shelf->places[i], &none, d))
+            return;
+    }
+    let_go(atomic_exchange(&shelf->places[atomic_fetch_add(&shelf->next, 1) % TC_DIRECT_MAX], d),
+           false);
+}
+
+static bool fits(const struct tc_direct *d, const struct tc_buf *key)
+{
+    return d->key.len == key->len && memcmp(d->key.data, key->data, key->len) == 0;
+}
+
+/* Whoever has it out has it alone. */
+static struct tc_direct *take(struct tc_direct_shelf *shelf, const struct tc_buf *key)
+{
+    for (size_t i = 0; i < TC_DIRECT_MAX; i++) {
+        struct tc_direct *d = atomic_exchange(&shelf->places[i], NULL);
+        if (d && fits(d, key))
+            return d;
+        if (d)
+            put(shelf, d);
+    }
+    return NULL;
+}
+
+void tc_direct_close(struct tc_direct_shelf *shelf, bool forked)
+{
+    for (size_t i = 0; i < TC_DIRECT_MAX; i++)
+        let_go(atomic_exchange(&shelf->places[i], NULL), forked);
+}
+
+/* FNV-1a: two that are alike by chance cost time, and nothing else. */
+static uint64_t digest(const struct tc_buf *key)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < key->len; i++)
+        hash = (hash ^ (unsigned char)key->data[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static void refuse(struct tc_direct_shelf *shelf, const struct tc_buf *key)
+{
+    unsigned at = atomic_fetch_add(&shelf->next, 1) % TC_DIRECT_REFUSED;
+    atomic_store(&shelf->refused[at], digest(key));
+}
+
+bool tc_direct_asks(const struct toolcage_call *call)
+{
+    const struct tc_direct_shelf *shelf = shelf_of(call);
+    uint64_t hash = call->key.len ? digest(&call->key) : 0;
+    for (size_t i = 0; i < TC_DIRECT_REFUSED; i++)
+        if (atomic_load(&shelf->refused[i]) == hash)
+            return false;
+    return call->key.len > 0;
+}
+
+void tc_direct_keep(struct toolcage_call *call, const char *outcome, size_t length, const int *fds,
+                    size_t count)
+{
+    struct tc_direct *d = count == TC_LOAN_FDS ? make(call, outcome, length, fds) : NULL;
+    call->lent = d != NULL;
+    if (d)
+        put(shelf_of(call), d);
+    else if (count != TC_LOAN_FDS)
+        tc_close_all(fds, count);
+}
+
+/* ---- a call begins ---- */
+
+static bool reads_nothing(const struct toolcage_call *call)
+{
+    return call->input.pipe < 0 && !(call->input.bytes && call->input.length) &&
+           !(call->grant.stdin_bytes && call->grant.stdin_len);
+}
+
+static bool suits(const struct toolcage_call *call, const struct tc_plan *plan)
+{
+    return plan->calls > 0 && plan->ahead > 0 && (size_t)plan->ahead <= plan->argv.count &&
+           !plan->stream && !plan->terminal && !plan->session && !plan->secret_count &&
+           !plan->net_count && !call->work && !call->installs && reads_nothing(call);
+}
+
+/* All of the plan but which call it is, and its words. */
+static bool write_key(struct tc_plan *plan, struct tc_buf *ret)
+{
+    const size_t words = plan->argv.count;
+    char *const call = plan->call, *const grant = plan->grant;
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    plan->call = plan->grant = NULL;
+    plan->argv.count = (size_t)plan->ahead;
+    tc_plan_visit(&w, plan);
+    plan->call = call;
+    plan->grant = grant;
+    plan->argv.count = words;
+    *ret = w.out;
+    return !w.failed && !w.out.failed;
+}
+
+/* The first of the plan's that is there. */
+static bool find_cwd(struct tc_direct *d, const struct tc_plan *plan)
+{
+    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    for (size_t i = 0; i < plan->cwd.count && !d->cwd; i++) {
+        _autofd_ int fd = tc_openat2(d->fds[TC_LOAN_ROOT], plan->cwd.items[i], &how);
+        if (fd >= 0)
+            d->cwd = strdup(plan->cwd.items[i]);
+    }
+    return d->cwd != NULL;
+}
+
+static bool write_words(const struct tc_direct *d, const struct tc_plan *plan, struct tc_buf *ret)
+{
+    ret->max = TC_HANDED_WORDS;
+    tc_buf_add(ret, d->cwd, strlen(d->cwd) + 1);
+    for (size_t i = (size_t)plan->ahead; i < plan->argv.count; i++)
+        tc_buf_add(ret, plan->argv.items[i], strlen(plan->argv.items[i]) + 1);
+    return !ret->failed;
+}
+
+/* Neither the worker nor the helper has said anything since the call before. */
+static bool is_quiet(const struct tc_direct *d)
+{
+    struct pollfd p[] = {{.fd = d->fds[TC_LOAN_TALK], .events = POLLIN},
+                         {.fd = d->job, .events = POLLIN}};
+    return poll(p, TC_COUNT(p), 0) == 0;
+}
+
+/* The helper looks when this comes: at the call's end at the latest. Where it will look soon enough
+ * already it is not told again. */
+static bool arm(const struct tc_direct *d, int64_t begun_us, int64_t timeout_ms)
+{
+    int64_t most = begun_us + TC_LOAN_LOOK_US, armed = atomic_load(&d->page->armed_us);
+    if (timeout_ms && begun_us + tc_us_of_ms(timeout_ms) < most)
+        most = begun_us + tc_us_of_ms(timeout_ms);
+    if (armed > begun_us && armed <= most)
+        return true;
+    const struct itimerspec when = {
+        .it_value = {.tv_sec = most / MILLION, .tv_nsec = most % MILLION * THOUSAND}};
+    atomic_store(&d->page->armed_us, most);
+    return timerfd_settime(d->fds[TC_LOAN_CLOCK], TFD_TIMER_ABSTIME, &when, NULL) == 0;
+}
+
+/* The page and the clock first: from then on the helper holds the call to its time. */
+static bool begin(struct tc_direct *d, const struct tc_plan *plan, int64_t now)
+{
+    _autobuf_ struct tc_buf words = TC_BUF_INIT;
+    int32_t unused = TC_LOAN_FREE;
+    if ((!d->cwd && !find_cwd(d, plan)) || !write_words(d, plan, &words) || !is_quiet(d))
+        return false;
+    atomic_store(&d->page->begun_us, now);
+    atomic_fetch_add(&d->page->serial, 1);
+    if (!atomic_compare_exchange_strong(&d->page->state, &unused, TC_LOAN_BUSY) ||
+        !arm(d, now, plan->limits.timeout_ms))
+        return false;
+    for (size_t i = 0; i < TC_COUNT(d->output); i++)
+        d->output[i] = (struct tc_output){.limit = (size_t)plan->limits.output};
+    tc_untouched_note(&d->rest);
+    const int fds[] = {[TC_HANDED_IN] = d->in,
+                       [TC_HANDED_OUT] = d->out[1],
+                       [TC_HANDED_ERR] = d->err[1],
+                       [TC_HANDED_ROOT] = d->fds[TC_LOAN_ROOT]};
+    return tc_send_now(d->fds[TC_LOAN_TALK], words.data, words.len, fds, TC_COUNT(fds)) == 0;
+}
+
+static void send_cancel(int line, int64_t serial)
+{
+    const struct tc_message cancel = {.kind = TC_MESSAGE_CANCEL, .serial = serial};
+    (void)tc_send(line, &cancel, sizeof(cancel), NULL, 0);
+}
+
+/* Who cancels from another thread sees the line, or is seen here. */
+static bool open_line(struct toolcage_call *call, const struct tc_direct *d)
+{
+    int line = fcntl(d->job, F_DUPFD_CLOEXEC, 0);
+    call->serial = atomic_load(&d->page->serial) + 1;
+    atomic_store(&call->line, line);
+    return line >= 0;
+}
+
+bool tc_direct_begin(struct toolcage_call *call, struct tc_plan *plan)
+{
+    tc_buf_done(&call->key);
+    if (!suits(call, plan) || !write_key(plan, &call->key))
+        return false;
+    struct tc_direct *d = take(shelf_of(call), &call->key);
+    if (!d)
+        return false;
+    call->begun_us = tc_now_us();
+    if (!open_line(call, d) || !begin(d, plan, call->begun_us)) {
+        int line = atomic_exchange(&call->line, -1);
+        close_one(&line);
+        let_go(d, false);
+        return false;
+    }
+    call->direct = d;
+    if (atomic_load(&call->cancelled))
+        send_cancel(atomic_load(&call->line), call->serial);
+    return true;
+}
+
+/* ---- and ends ---- */
+
+/* False: there may be more. */
+static bool read_stream(struct tc_direct *d, int stream, size_t most)
+{
+    char bytes[READ_SHARE];
+    int fd = stream == 0 ? d->out[0] : d->err[0];
+    for (size_t all = 0; all < most;) {
+        ssize_t n = read(fd, bytes, sizeof(bytes));
+        if (n <= 0)
+            return true;
+        tc_output_add(&d->output[stream], bytes, (size_t)n);
+        all += (size_t)n;
+        if ((size_t)n < sizeof(bytes)) /* a pipe gives what it has */
+            return true;
+    }
+    return false;
+}
+
+void tc_direct_fill(struct toolcage_call *call, struct tc_outcome *o)
+{
+    struct tc_direct *d = call->direct;
+    struct tc_stream *streams[] = {&o->out, &o->err};
+    for (size_t i = 0; i < TC_COUNT(streams); i++) {
+        free(streams[i]->head);
+        tc_output_finish(&d->output[i], 0, streams[i]);
+        tc_output_done(&d->output[i]);
+    }
+    for (size_t i = 0; i < o->timing_count; i++)
+        free(o->timings[i].step);
+    o->timing_count = 0;
+    struct tc_timing *t = TC_PUSH(o->timings, o->timing_count);
+    if (t)
+        *t = (struct tc_timing){.step = strdup("ready"), .us = call->begun_us - d->page->made_us};
+    o->wall_us = tc_now_us() - call->begun_us;
+}
+
+/* Goes to the next call, or back to the helper. One that was cancelled may have been ended by now:
+ * the helper hears of it when it likes. */
+static void settle(struct toolcage_call *call, const struct tc_loan_end *end)
+{
+    struct tc_direct *d = TAKE(call->direct);
+    const struct tc_message back = {.kind = TC_MESSAGE_RETURN};
+    if (!end->last && !d->full && --d->left > 0 && !atomic_load(&call->cancelled)) {
+        atomic_store(&d->page->state, TC_LOAN_FREE);
+        put(shelf_of(call), d);
+        return;
+    }
+    d->page->end = *end;
+    d->page->end.last = 1;
+    (void)tc_send_now(d->job, &back, sizeof(back), NULL, 0);
+    let_go(d, false);
+}
+
+/* Everything of the outcome but the end itself is as it was for the call before. */
+static int finish(struct toolcage_call *call, const struct tc_loan_end *end,
+                  struct toolcage_error **err)
+{
+    struct tc_outcome o = {0};
+    struct toolcage_error *why = NULL;
+    int r = tc_outcome_parse(call->direct->outcome.data, call->direct->outcome.len, &o, &why);
+    if (r < 0) {
+        tc_outcome_done(&o);
+        tc_error_free(why);
+        return tc_fail_memory(err);
+    }
+    tc_direct_fill(call, &o);
+    free(TAKE(o.limit));
+    o.exit_code = end->code;
+    o.status = end->code ? TOOLCAGE_STATUS_FAILED : TOOLCAGE_STATUS_OK;
+    o.cpu_us = end->cpu_us;
+    o.memory_peak = end->bytes;
+    settle(call, end);
+    r = tc_call_finish(call, &o, NULL, err);
+    return r < 0 ? r : 1;
+}
+
+/* What was left in /tmp is the helper's to judge and to clear away; a tool that leaves something
+ * once will do it again. */
+static int hand_back(struct toolcage_call *call, const struct tc_loan_end *end)
+{
+    struct tc_direct *d = call->direct;
+    const struct tc_message back = {.kind = TC_MESSAGE_RETURN};
+    refuse(shelf_of(call), &d->key);
+    d->page->end = *end;
+    d->lost = d->returned = true;
+    if (tc_send_now(d->job, &back, sizeof(back), NULL, 0) < 0)
+        (void)shutdown(d->job, SHUT_WR); /* then it ends, and says so */
+    return 0;
+}
+
+/* Nobody knows what such a worker does: it ends. */
+static int disbelieve(struct toolcage_call *call, struct toolcage_error **err)
+{
+    struct toolcage_error *why = NULL;
+    (void)tc_fail(&why,
+                  TC_WHY(TOOLCAGE_EBACKEND, "wait", "toolcage-wasm",
+                         "call it again: that will be another worker"),
+                  "the worker gave an answer that cannot be read");
+    let_go(TAKE(call->direct), false);
+    int r = tc_call_lose(call, why, err);
+    return r < 0 ? r : 1;
+}
+
+/* Copied once, from a packet of its size. */
+static int hear_worker(struct toolcage_call *call, struct toolcage_error **err)
+{
+    struct tc_direct *d = call->direct;
+    struct tc_handed_end said;
+    size_t count = 0;
+    ssize_t n =
+        tc_recv(d->fds[TC_LOAN_TALK], &said, sizeof(said), NULL, 0, &count, NULL, NULL, false);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    d->lost = n == 0 || (n < 0 && errno == ECONNRESET);
+    if (d->lost) /* it ends, which the helper sees */
+        return 0;
+    if (n != sizeof(said))
+        return disbelieve(call, err);
+    const struct tc_loan_end end = {
+        .code = said.code & 255, .last = said.last, .cpu_us = said.cpu_us, .bytes = said.bytes};
+    for (int stream = 0; stream < 2; stream++)
+        d->full = !read_stream(d, stream, LAST_WORDS) || d->full;
+    return tc_untouched_still(&d->rest, d->fds[TC_LOAN_TMP]) ? finish(call, &end, err)
+                                                             : hand_back(call, &end);
+}
+
+static int hear_helper(struct toolcage_call *call, struct toolcage_error **err)
+{
+    int r = tc_call_hear(call, call->direct->job, err);
+    if (call->state == TC_CALL_DONE)
+        let_go(TAKE(call->direct), false);
+    return r < 0 ? r : call->state == TC_CALL_DONE;
+}
+
+int tc_direct_turn(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err)
+{
+    struct tc_direct *d = call->direct;
+    struct pollfd p[WATCHED] = {
+        [TALK] = {.fd = d->lost ? -1 : d->fds[TC_LOAN_TALK], .events = POLLIN},
+        [JOB] = {.fd = d->job, .events = POLLIN},
+        [OUT] = {.fd = d->out[0], .events = POLLIN},
+        [ERR] = {.fd = d->err[0], .events = POLLIN}};
+    int n = poll(p, WATCHED, timeout_ms);
+    if (n < 0 && errno != EINTR)
+        return tc_fail(err,
+                       &(struct tc_why){.code = TOOLCAGE_ESYSTEM, .stage = "wait", .errnum = errno},
+                       "cannot wait for the call: poll failed");
+    if (n <= 0)
+        return 0;
+    for (int stream = 0; stream < 2; stream++)
+        if (p[OUT + stream].revents && !d->returned)
+            (void)read_stream(d, stream, READ_SHARE);
+    int r = p[TALK].revents ? hear_worker(call, err) : 0;
+    return r == 0 && call->direct && p[JOB].revents ? hear_helper(call, err) : r;
+}
+
+int tc_direct_fd(struct toolcage_call *call)
+{
+    struct epoll_event ready = {.events = EPOLLIN};
+    const struct tc_direct *d = call->direct;
+    if (call->watch >= 0 || !d)
+        return call->watch >= 0 ? call->watch : call->sock;
+    _autofd_ int fd = epoll_create1(EPOLL_CLOEXEC);
+    const int watched[] = {d->fds[TC_LOAN_TALK], d->job, d->out[0], d->err[0]};
+    for (size_t i = 0; i < TC_COUNT(watched) && fd >= 0; i++)
+        if (epoll_ctl(fd, EPOLL_CTL_ADD, watched[i], &ready) < 0)
+            return call->sock; /* whose other end is closed: always ready, and no harm */
+    call->watch = TAKE_FD(fd);
+    return call->watch >= 0 ? call->watch : call->sock;
+}
+
+void tc_direct_drop(struct toolcage_call *call)
+{
+    int line = atomic_exchange(&call->line, -1);
+    let_go(TAKE(call->direct), tc_engine_forked(call->engine));
+    close_one(&line);
+    close_one(&call->watch);
+    tc_buf_done(&call->key);
+}

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Calls that the library hands to a worker itself: their results, and what bounds them, are those of any other call.
+
+usage: direct.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
+import ctypes
+import os
+import select
+import signal
+import socket
+import sys
+import time
+
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process")]
+
+import scene  # first: it says where the next one is
+import host
+from processes import read
+from scene import check, end, run, until
+from waiting import HOME, Call, Engine, ask, first, last, lib, rows, text, waits
+
+REUSE = '[backend.wasm]\nreuse = "same-grant"\n'
+PIDFD_OPEN, PIDFD_GETFD = 434, 438
+NONE = '[tool.c]\nmodule = "MODULE"\nfilesystem = "none"\n'
+
+
+def open_engine(s, more=""):
+    """Of the tools "b" and "c" no call sees anything of the host; the second has bounds of its own."""
+    return Engine(s, before=REUSE + NONE.replace("MODULE", f"{HOME[0]}/guest.wasm") + more)
+
+
+def was_direct(answer):
+    """The helper, had it begun the call, would say so."""
+    return {row["step"] for row in rows(answer["timings"])} == {"resolve", "lower", "ready", "total"}
+
+
+def lent(engine, tool="b"):
+    """The worker that is on loan; there are others that wait."""
+    for _ in range(30):
+        before = {pid: slept(pid) for pid in engine.workers()}
+        answer = engine.call(tool, "echo", "x")
+        if was_direct(answer):
+            woken = [pid for pid in engine.workers() if slept(pid) != before.get(pid)]
+            if len(woken) == 1:
+                return woken[0]
+        time.sleep(0.1)
+    check(False, f"calls of {tool} come to be handed over directly", (answer, engine.workers()))
+    return None
+
+
+def slept(pid):
+    return [line for line in read(f"/proc/{pid}/status").splitlines() if line.startswith("voluntary_ctxt")]
+
+
+def same(answer):
+    """All but times and sizes."""
+    usage = {key: value for key, value in answer["usage"].items() if key not in ("wall_ms", "cpu_ms", "memory_peak_bytes")}
+    return {**{key: value for key, value in answer.items() if key not in OWN}, "usage": usage}
+
+
+def results(s):
+    engine = open_engine(s)
+    for words in (("echo", "one", "two"), ("exit", "7"), ("exit", "0"), ("trap",), ("dig",), ("env",), ("no verb",), ("fds",), ("shout",), ("show", "/etc/passwd"),
+                  ("list", "/data"), ("remember", "A"), ("remember", "B")):
+        lent(engine)
+        direct = engine.call("b", *words)
+        by_helper = call_by_helper(engine, *words)
+        check(was_direct(direct) and not was_direct(by_helper), f"{words[0]}: one way and the other", (direct["timings"], by_helper["timings"]))
+        check(same(direct) == same(by_helper), f"{words[0]}: with the same result", (same(direct), same(by_helper)))
+        check(direct["usage"]["memory_peak_bytes"] > 1 << 20 and direct["usage"]["cpu_ms"] >= 0, f"{words[0]}: and what it used", direct["usage"])
+    check(engine.close(), "the helper ends with its engine")
+
+
+def same(answer):
+    """All but times and sizes."""
+    differs = ("wall_ms", "cpu_ms", "memory_peak_bytes")
+    return {**{key: value for key, value in answer.items() if key not in ("call", "timings")},
+            "usage": {key: value for key, value in answer["usage"].items() if key not in differs}}
+
+
+def call_by_helper(engine, *words):
+    """Who has something to read is not handed over directly."""
+    call = Call.__new__(Call)
+    call.handle = host.make(lib.toolcage_call_new, engine.handle, engine.policy, b"b")
+    host.set_command(call.handle, "guest", *words)
+    ask(lib.toolcage_call_set_stdin, call.handle, b"x", ctypes.c_size_t(1))
+    ask(lib.toolcage_call_start, call.handle)
+    return call.wait()
+
+
+def nothing_stays(s):
+    engine = open_engine(s)
+    worker = lent(engine)
+    answers = [engine.call("b", "remember", word) for word in "ABC"]
+    check([text(answer) for answer in answers] == ["[]\n"] * 3 and all(map(was_direct, answers)), "memory is new each time", answers)
+    check(worker in engine.workers(), "in the same worker", (worker, engine.workers()))
+    time.sleep(0.1)
+    answer = engine.call("b", "put", "/tmp/x", "A")
+    check(answer["status"] == "ok" and was_direct(answer), "a call can write to its /tmp", answer)
+    answers = [engine.call("b", "list", "/tmp") for _ in range(3)]
+    check([text(answer) for answer in answers] == [""] * 3, "which the next does not see", answers)
+    check(not any(map(was_direct, answers)), "and such a tool is left to the helper", answers)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def bounds(s):
+    engine = open_engine(s, 'timeout = "1s"\n')
+    worker = lent(engine, "c")
+    call = Call(engine, "c", "nap", "40")
+    check(until(lambda: worker not in engine.workers(), 6), "a call ends at its deadline, whatever its host does", engine.workers())
+    answer = call.wait()
+    check(answer["status"] == "timeout" and 900 <= answer["usage"]["wall_ms"] < 8000, "as a timeout", answer)
+    lent(engine, "c")
+    call = Call(engine, "c", "spin")
+    time.sleep(0.3)
+    ask(lib.toolcage_call_cancel, call.handle)
+    answer = call.wait()
+    check(answer["status"] == "cancelled", "or when it is cancelled", answer)
+    lent(engine, "c")
+    call = Call(engine, "c", "echo", "x")
+    time.sleep(0.2)
+    ask(lib.toolcage_call_cancel, call.handle)
+    answer = call.wait()
+    check(answer["status"] in ("ok", "cancelled") and text(engine.call("c", "echo", "y")) == "y\n", "too late for one call is not in time for the next", answer)
+    lent(engine, "c")
+    began = time.monotonic()
+    answers = []
+    while time.monotonic() < began + 1.3:  # longer than a call may take
+        time.sleep(0.12)
+        answers.append(engine.call("c", "echo", "x"))
+    check(all(answer["status"] == "ok" and was_direct(answer) for answer in answers), "each call has a time of its own", answers)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def dies(s):
+    engine = open_engine(s)
+    worker = lent(engine)
+    call = Call(engine, "b", "nap", "20")
+    other = Call(engine, "b", "nap", "1")
+    time.sleep(0.3)
+    end(worker)
+    answer = call.wait()
+    check(answer["status"] == "failed" and answer["signal"] == signal.SIGKILL, "a worker that dies fails its call", answer)
+    check(other.wait()["status"] == "ok" and text(engine.call("b", "echo", "x")) == "x\n", "and no other")
+    worker = lent(engine)
+    end(worker)
+    until(lambda: worker not in engine.workers())
+    time.sleep(0.2)
+    answer = engine.call("b", "echo", "x")
+    check(answer["status"] == "ok" and text(answer) == "x\n", "between calls it fails none", answer)
+    lent(engine)
+    call = Call(engine, "b", "nap", "30")
+    lib.toolcage_call_unref(call.handle)
+    check(until(lambda: all(map(waits, engine.workers())), 10), "who lets go of a call ends it", engine.workers())
+    lent(engine)
+    check(engine.close(), "the helper ends with its engine, and the workers that were lent with it")
+
+
+def lies(s):
+    """As a worker whose module has broken out of the engine could: another packet than the one that ends a call."""
+    engine = open_engine(s)
+    for packet in (b"x", b"y" * 24 + b"z" * 40, b"\xff" * 24):
+        worker = lent(engine)
+        talk = steal(worker)
+        if talk is None:
+            print("# not tried: this user may not take a descriptor of another process")
+            break
+        call = Call(engine, "b", "nap", "5")
+        time.sleep(0.2)
+        talk.send(packet)
+        answer = call.wait()
+        talk.close()
+        check(answer["status"] in ("error", "failed"), f"a lie of {len(packet)} bytes is an error of its call", answer)
+        answer = engine.call("b", "echo", "x")
+        check(answer["status"] == "ok" and text(answer) == "x\n", "and of no other", answer)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def steal(pid):
+    """The descriptor over which it is told its calls."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    of = libc.syscall(PIDFD_OPEN, int(pid), 0)
+    for number in range(3, 9):
+        fd = libc.syscall(PIDFD_GETFD, of, number, 0)
+        if fd < 0 and ctypes.get_errno() in (1, 13):
+            break
+        if fd >= 0:
+            try:
+                return socket.socket(fileno=fd)
+            except OSError:
+                os.close(fd)
+    return None
+
+
+def polled(s):
+    engine = open_engine(s)
+    lent(engine)
+    for words in (("echo", "x"), ("shout",), ("nap", "1")):
+        call = Call(engine, "b", *words)
+        fd = lib.toolcage_call_fd(call.handle)
+        ready, dispatched = True, 0
+        while ready and dispatched == 0:
+            ready = bool(select.select([fd], [], [], 20)[0])
+            dispatched = ask(lib.toolcage_call_dispatch, call.handle)
+        check(ready, f"{words[0]}: its descriptor becomes ready")
+        answer = call.wait()
+        check(answer["status"] == "ok" and was_direct(answer), f"{words[0]}: and the call ends", answer)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def host_dies(s):
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        engine = open_engine(s)
+        lent(engine)
+        Call(engine, "b", "nap", "50")
+        os.write(writer, " ".join(map(str, [engine.helper, *engine.workers()])).encode())
+        time.sleep(60)
+        os._exit(0)
+    os.close(writer)
+    pids = os.read(reader, 4096).decode().split()
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    check(len(pids) > 1 and until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 10), "with its host a worker on loan goes", pids)
+
+
+run(first, results, nothing_stays, bounds, dies, lies, polled, host_dies, last)
