@@ -32,7 +32,8 @@ enum {
     LOOK_MS = 100,
     DELIVER_MS = 2000,
     AHEAD = 256 << 10,
-    SETTLE_NS = 500000000
+    SETTLE_US = 500000,
+    SETTLE_MOST = 20
 };
 
 /* What a guest may say, and how much of it at once. */
@@ -228,18 +229,22 @@ static void begin_call(struct talk *t)
     t->begun = send_job(t, t->options->plan, TC_STDIN_PIPE);
 }
 
-/* When the answer is here the guest's engine clears the cage away, and makes the next one ahead,
- * which all later calls have then. How long that takes matters to the call that keeps alone. */
-static void let_settle(void)
+/* When it has greeted, or answered, the guest's engine makes a cage ahead: each later call has that
+ * then, and else would do all of it once more. How long it takes matters to the call that keeps
+ * alone. What the monitor waits for a processor is not counted. */
+static void let_settle(const struct tc_vm *vm)
 {
-    const struct timespec settled = {.tv_nsec = SETTLE_NS};
-    (void)nanosleep(&settled, NULL);
+    const struct timespec moment = {.tv_nsec = SETTLE_US * 1000 / 10};
+    int64_t until = tc_now_us() + SETTLE_US - tc_waited_us(vm->pid);
+    int64_t last = tc_now_us() + SETTLE_MOST * SETTLE_US;
+    while (tc_now_us() < last && tc_now_us() < until + tc_waited_us(vm->pid))
+        (void)nanosleep(&moment, NULL);
 }
 
 static void get_ready(struct talk *t)
 {
-    if (t->options->warm && !t->tried)
-        let_settle();
+    if (t->options->keep > 0 && !t->tried)
+        let_settle(t->vm);
     if (keep(t))
         part(t);
     else
