@@ -3,21 +3,18 @@
 #include "cage/beside.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/root.h"
+#include "base/self.h"
 #include "base/strv.h"
 
 static char *find(const char *name)
 {
     static const char *const places[] = {"", "../libexec/toolcage/"};
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n < 0 ? 0 : n] = '\0';
-    char *slash = strrchr(self, '/');
+    const char *self = tc_self_path(), *slash = self ? strrchr(self, '/') : NULL;
     for (size_t i = 0; slash && i < TC_COUNT(places); i++) {
         _autofree_ char *path = tc_format("%.*s/%s%s", (int)(slash - self), self, places[i], name);
         if (path && access(path, F_OK) == 0)

@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/root.h"
+#include "base/self.h"
 #include "base/sys.h"
 #include "cage/cage.h"
 #include "cage/fix.h"
@@ -161,6 +162,7 @@ static int make_shelf(struct tc_process_host *h)
 /* Who we are, and namespaces of our own. */
 static int enter(struct tc_process_host *h, struct tc_outcome *outcome)
 {
+    (void)tc_self_path();
     h->tree->uid = geteuid();
     h->tree->gid = getegid();
     struct tc_root root = tc_machine_root();

@@ -4,14 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "backend/oci/config.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/self.h"
 #include "base/strv.h"
 #include "linux/mounts.h"
 
@@ -43,13 +42,9 @@ int tc_oci_bundle(uid_t id, const char *config)
 /* Looked up anew in the namespace where mounts are made. */
 int tc_oci_self(void)
 {
-    char path[PATH_MAX];
+    const char *path = tc_self_path();
     struct stat mine, found;
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    if (n < 0)
-        return -1;
-    path[n] = '\0';
-    _autofd_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    _autofd_ int fd = !path ? -1 : open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || stat("/proc/self/exe", &mine) < 0 || fstat(fd, &found) < 0)
         return -1;
     if (mine.st_dev != found.st_dev || mine.st_ino != found.st_ino) {

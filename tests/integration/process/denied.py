@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 
-from scene import PAUSE, TOOLCAGE, check, finish, is_root, run
+from scene import PAUSE, TOOLCAGE, Skip, check, finish, in_namespaces, is_root, run
 
 
 def below_readable(s):
@@ -176,4 +176,18 @@ def homes(s):
     check(nobody.returncode == 0 if known else nobody.returncode == 126 and "set HOME" in nobody.stderr, "without HOME that of /etc/passwd is known, or none", nobody)
 
 
-run(homes, below_readable, below_writable, saved_all_the_time, moved_for_the_next_call, a_mask_that_vanished, links, the_whole_grant, one_below_another, one_below_another_writable, readable_in_writable, system_names)
+def mounted_below(s):
+    """Of a tree below which something is mounted that a user's cage may not take away nothing can be hidden, and the refusal says where that is."""
+    s.write("data/.env", "KEY=1\n")
+    os.makedirs(s.path("data/some/place"))
+    wrap = in_namespaces(f"mount -t tmpfs none {s.path('data/some/place')}")
+    if subprocess.run([*wrap, "/bin/true"], capture_output=True, check=False).returncode:
+        raise Skip("nothing can be mounted here")
+    answer = s.shell(f"ls -A {s.data}; cat {s.data}/.env; true", wrap=wrap, readable=[s.data], writable=(), denied=[s.path("data/.env")])
+    error = answer.error or {"hint": "", "message": ""}
+    check("KEY" not in answer.out and (answer.status == "denied" or is_root()), "nothing of it is read", answer)
+    check(is_root() or error["subject"] == s.data and f"unmount {s.data}/some/place" in error["hint"] and ".env" in error["message"] and error["stage"] == "trees",
+          "and what stands in the way is named, and the way out", answer)
+
+
+run(homes, mounted_below, below_readable, below_writable, saved_all_the_time, moved_for_the_next_call, a_mask_that_vanished, links, the_whole_grant, one_below_another, one_below_another_writable, readable_in_writable, system_names)

@@ -3,10 +3,11 @@
 # Copyright The toolcage authors
 """Calls that cannot be run as granted are refused: with the thing, the cause and the next step, the right exit
 code, and nothing left behind. Also on machines that lack what a cage needs."""
+import json
 import os
 import subprocess
 
-from scene import Answer, Skip, check, in_namespaces, is_root, run
+from scene import PATIENCE, TOOLCAGE, Answer, Skip, check, in_namespaces, is_root, run
 
 
 def refused(answer, name, code, word, subject, *texts):
@@ -127,6 +128,18 @@ def covered_proc(s):
     broken(s, "/proc not mounted", in_namespaces("mount -t tmpfs none /proc"), "/proc is not mounted", "mount -t proc")
 
 
+def in_a_chroot(s):
+    """The kernel makes no user namespace there; but our other programs are found, and nothing else is given for the reason."""
+    if not is_root():
+        raise Skip("only root can make a chroot of it")
+    root = s.directory("other")
+    os.mkdir(os.path.join(root, "below"))
+    wrap = in_namespaces(f"mount --rbind / {root}/below && set -- /usr/sbin/chroot {root}/below \"$@\"")
+    done = subprocess.run([*wrap, TOOLCAGE, "doctor", "--json"], env=s.environ, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+    rows = {row["clause"]: row for row in json.loads(done.stdout)["clauses"]}
+    check(not rows["priv.none"]["works"] and "installed" not in rows["net.allow"]["reason"], "in a chroot the egress proxy is found", (rows["priv.none"], rows["net.allow"], done.stderr))
+
+
 def read_only_groups(s):
     if not is_root():
         raise Skip("only root can make control groups read-only for itself")
@@ -171,5 +184,5 @@ def groups_of_root(s):
     refused(answer, "gid 0 of an ordinary user", 126, "unenforceable", "gid 0", "group")
 
 
-run(commands, paths, locked, groups_for_an_ordinary_user, no_user_namespaces, covered_proc, read_only_groups, no_processes_left,
+run(commands, paths, locked, groups_for_an_ordinary_user, no_user_namespaces, covered_proc, in_a_chroot, read_only_groups, no_processes_left,
     no_descriptors_left, no_memory_left, groups_of_root)
