@@ -439,12 +439,15 @@ static int bootstrap(const struct tc_import *how, const struct tc_build *build,
 {
     _autostrv_ struct tc_strv argv = {0};
     struct tc_import dated = *how;
+    const char *own = how->store->own_name;
     if (dated.epoch < 0)
         dated.epoch = release_date(how, offer->suite);
     if (dated.epoch < 0)
         dated.epoch = 0;
     _autofree_ char *epoch = tc_format("SOURCE_DATE_EPOCH=%lld", (long long)dated.epoch);
-    _autofree_ char *place = tc_format("TMPDIR=%s", geteuid() == 0 ? how->store->path : "/tmp");
+    /* where the next one sweeps; the ids that a user's bootstrap has could not enter there */
+    _autofree_ char *place =
+        geteuid() ? strdup("TMPDIR=/tmp") : tc_format("TMPDIR=%s/%s", how->store->path, own);
     if (!epoch || !place || !add_bootstrap(&argv, how, build, site, offer->suite))
         return tc_fail_memory(err);
     const char *const env[] = {epoch, place, NULL};

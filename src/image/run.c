@@ -14,11 +14,13 @@
 #include "base/fd.h"
 #include "base/strv.h"
 #include "base/sys.h"
+#include "image/keeper.h"
 #include "image/say.h"
 
 #define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-enum { SECOND_US = 1000000, GRACE_MS = 10000, SLICE_MS = 1000 };
+/* The keeper's own grace is 10 s, and it needs a moment more. */
+enum { SECOND_US = 1000000, GRACE_MS = 30000, SLICE_MS = 1000 };
 
 /* Where daemons, logins and proxies of the caller are; nothing else of the environment. */
 static bool make_environment(const struct tc_run *run, struct tc_strv *ret)
@@ -51,17 +53,26 @@ static char *find(const char *name)
     return NULL;
 }
 
-static void become(const char *path, const struct tc_run *run, char *const *env, int output)
+struct start {
+    const struct tc_run *run;
+    const char *path;
+    char *const *env;
+    int output;
+};
+
+/* In a group of its own: a terminal's ^C is for the keeper, which ends it in order. */
+static void become(const void *ud)
 {
+    const struct start *s = ud;
     struct sigaction fresh = {.sa_handler = SIG_DFL};
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     for (int sig = 1; sig < NSIG; sig++)
         (void)sigaction(sig, &fresh, NULL);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || dup2(null, STDIN_FILENO) < 0 ||
-        dup2(output, STDOUT_FILENO) < 0 || chdir("/") < 0 ||
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || setpgid(0, 0) < 0 ||
+        dup2(null, STDIN_FILENO) < 0 || dup2(s->output, STDOUT_FILENO) < 0 || chdir("/") < 0 ||
         tc_close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
         _exit(127);
-    (void)execve(path, (char *const *)(uintptr_t)run->argv, env);
+    (void)execve(s->path, (char *const *)(uintptr_t)s->run->argv, s->env);
     _exit(127);
 }
 
@@ -129,9 +140,10 @@ int tc_run(const struct tc_run *run, struct toolcage_error **err)
         return fail(name, "see ulimit -n", err, "cannot have a pipe: errno", errno);
     _autofd_ int from = pair[0], to = pair[1];
     tc_image_bar_end();
-    pid_t child = tc_fork(&pidfd);
+    const struct start start = {run, path, env.items, to >= 0 ? to : STDERR_FILENO};
+    pid_t self = getpid(), child = tc_fork(&pidfd);
     if (child == 0)
-        become(path, run, env.items, to >= 0 ? to : STDERR_FILENO);
+        tc_keeper_run(self, become, &start);
     if (child < 0)
         return fail(name, "see ulimit -u", err, "cannot be started: errno", errno);
     _autofd_ int watched = pidfd;

@@ -205,6 +205,76 @@ def killed():
     check(made.code == 0 and not leftovers() and len(os.listdir(f"{image('inspect', 'many:1').json['root']}/many")) == 1500, "what they left is cleared away, and the next one is whole", (made, leftovers()))
 
 
+# Stands in for a program of others: has children that are deaf and whose parent is gone, and cleans up when it is told to end.
+SLEEP = f"281.{os.getpid()}"
+STANDS_IN = """#!/bin/sh
+made=$(mktemp -d "${{TMPDIR:-/tmp}}/made.XXXXXX")
+trap '{}' TERM
+(trap '' TERM HUP INT; setsid sleep SLEEP & sleep SLEEP & wait) &
+echo $made >> {}
+while :; do sleep 0.1; done
+""".replace("SLEEP", SLEEP)
+
+
+def until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def sleepers():
+    return subprocess.run(["pgrep", "-f", "-x", f"sleep {SLEEP}"], capture_output=True, text=True, check=False).stdout.split()
+
+
+def in_its_place(program, text):
+    """This script has a mount namespace of its own."""
+    path = shutil.which(program)
+    if not path:
+        return False
+    with open(f"instead-of-{program}", "w", encoding="utf-8") as out:
+        out.write(text)
+    os.chmod(f"instead-of-{program}", 0o755)
+    subprocess.run(["mount", "--bind", f"instead-of-{program}", path], check=True)
+    return True
+
+
+def ended_with_it():
+    """A fetch and a build end with who wants them, however that is ended; and the next one clears away what nobody could."""
+    log = os.path.abspath("begun")
+
+    def begun(*words):
+        open(log, "w", encoding="utf-8").close()
+        run = subprocess.Popen([TOOLCAGE, "image", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        until(lambda: open(log, encoding="utf-8").read() or run.poll() is not None)
+        made = open(log, encoding="utf-8").read().strip()
+        return run, made
+
+    if in_its_place("skopeo", STANDS_IN.format("rm -r $made; exit 1", log)):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+            run, made = begun("import", "docker-daemon:x:1", "x")
+            alive = until(lambda: len(sleepers()) == 2)
+            run.send_signal(number)
+            run.wait(timeout=60)
+            check(until(lambda: not sleepers()) and alive and made and not os.path.exists(made), f"{number.name}: a program ends with it, in order, and its children", (alive, made, sleepers()))
+        subprocess.run(["umount", shutil.which("skopeo")], check=True)
+    if not in_its_place("mmdebstrap", STANDS_IN.format("", log)):
+        return skip("a build that is killed", "mmdebstrap is not installed here")
+    in_its_place("apt-get", "#!/bin/sh\n")
+    in_its_place("apt-cache", "#!/bin/sh\nfor p in python3 nodejs; do echo \" $p | 24.1.0 | http://deb.example.org/debian stable/main amd64 Packages\"; done\n")
+    run, made = begun("build", "--mirror", "http://deb.example.org/debian", "--keyring", "/dev/null", "x")
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait(timeout=60)
+    for pid in sleepers():
+        os.kill(int(pid), signal.SIGKILL)
+    until(lambda: not sleepers())
+    image("list")
+    check(made.startswith(store()) and not os.path.exists(made) and not leftovers(), "what a build leaves that was killed, with its keeper, the next one takes away", (made, leftovers()))
+    for program in ("apt-cache", "apt-get", "mmdebstrap"):
+        subprocess.run(["umount", shutil.which(program)], check=True)
+    return None
+
+
 def odd_stores():
     os.makedirs("elsewhere", exist_ok=True)
     if os.geteuid():
@@ -237,6 +307,8 @@ try:
     guests()
     together()
     killed()
+    if os.geteuid() == 0:
+        ended_with_it()
     odd_stores()
 finally:
     os.chdir("/")

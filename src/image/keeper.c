@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A bootstrap has children that chroot, mount and ignore signals for a while; whose parent ends
+ * becomes a child of the keeper, so that none is out of its reach. It holds what its parent had
+ * open, too: a directory of the store stays locked for as long as somebody writes to it. */
+#include "image/keeper.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum { GRACE_US = 10000000, FAILED = 127 };
+
+struct keeper {
+    pid_t program; /* and its group */
+    int status;
+    bool ended;
+    sigset_t heard;
+};
+
+/* What nohup had ignored is not heard, either. */
+static void choose_signals(sigset_t *ret)
+{
+    static const int signals[] = {SIGINT, SIGHUP};
+    struct sigaction is;
+    (void)sigemptyset(ret);
+    (void)sigaddset(ret, SIGCHLD);
+    (void)sigaddset(ret, SIGTERM);
+    for (size_t i = 0; i < TC_COUNT(signals); i++)
+        if (sigaction(signals[i], NULL, &is) == 0 && is.sa_handler != SIG_IGN)
+            (void)sigaddset(ret, signals[i]);
+}
+
+/* Everybody who has ended; false: nobody is left. */
+static bool reap(struct keeper *k)
+{
+    int status = 0;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        if (pid == k->program) {
+            k->status = status;
+            k->ended = true;
+        }
+    return pid == 0;
+}
+
+/* False: somebody wants the end. */
+static bool wait_for_program(struct keeper *k)
+{
+    int signal = SIGCHLD;
+    while (reap(k), !k->ended && (signal == SIGCHLD || signal < 0))
+        signal = sigwaitinfo(&k->heard, NULL);
+    return k->ended;
+}
+
+static void wait_for_end(struct keeper *k)
+{
+    const struct timespec step = {.tv_sec = 1};
+    int64_t until = tc_now_us() + GRACE_US;
+    while (reap(k), !k->ended && tc_now_us() < until)
+        (void)sigtimedwait(&k->heard, NULL, &step);
+}
+
+/* Those who have no parent any more among them. */
+static void kill_children(void)
+{
+    FILE *list = fopen("/proc/thread-self/children", "re");
+    int pid;
+    while (list && fscanf(list, "%d", &pid) == 1)
+        (void)kill(pid, SIGKILL);
+    if (list)
+        (void)fclose(list);
+}
+
+/* Whoever is killed hands its children on, so that this goes on until there are none. */
+static void end_all(struct keeper *k)
+{
+    enum { STEP_NS = 5000000, STEPS = 2000 };
+    (void)kill(-k->program, SIGTERM);
+    wait_for_end(k);
+    for (int i = 0; i < STEPS && reap(k); i++) {
+        (void)kill(-k->program, SIGKILL);
+        kill_children();
+        (void)nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+    }
+}
+
+_Noreturn static void end_as(int status)
+{
+    sigset_t all;
+    if (!WIFSIGNALED(status))
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : FAILED);
+    (void)sigfillset(&all);
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the program has left its own */
+    (void)signal(WTERMSIG(status), SIG_DFL);
+    (void)sigprocmask(SIG_UNBLOCK, &all, NULL);
+    (void)raise(WTERMSIG(status));
+    _exit(FAILED);
+}
+
+_Noreturn static void start(void (*become)(const void *ud), const void *ud)
+{
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    become(ud);
+    _exit(FAILED);
+}
+
+_Noreturn void tc_keeper_run(pid_t parent, void (*become)(const void *ud), const void *ud)
+{
+    struct keeper k = {.program = -1};
+    choose_signals(&k.heard);
+    if (sigprocmask(SIG_SETMASK, &k.heard, NULL) < 0 ||
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0 || getppid() != parent)
+        _exit(FAILED);
+    k.program = fork();
+    if (k.program == 0)
+        start(become, ud);
+    if (k.program < 0)
+        _exit(FAILED);
+    (void)setpgid(k.program, 0); /* so does the program: whoever comes first */
+    if (!wait_for_program(&k))
+        end_all(&k);
+    end_as(k.status);
+}
