@@ -23,9 +23,10 @@ class Absent(Exception):
 
 class Place:
     """A command line in front of another. `lacks`: the clause that breaks there (None: everything holds), `told`: words
-    that doctor's fix must hold, `fixed`: the place where it is applied, `form`: Landlock and seccomp alone work there."""
+    that doctor's fix must hold, `fixed`: the place where it is applied, `form`: Landlock and seccomp alone work there, which
+    is tried by these suites."""
 
-    def __init__(self, name, prefix, lacks=None, told=(), fixed=None, form=False):
+    def __init__(self, name, prefix, lacks=None, told=(), fixed=None, form=()):
         self.name, self.prefix, self.lacks, self.told, self.fixed, self.form = name, prefix, lacks, told, fixed, form
 
     def run(self, argv, timeout):
@@ -87,9 +88,9 @@ PLACES = [
           told=["max_user_namespaces", "--disable-userns"], fixed=Place("bubblewrap without --disable-userns", [*AS_USER, *BWRAP, "--unshare-user"])),
     Container("docker's container, root in it", 0, lacks="ids.unprivileged", told=["--user", "seccomp=unconfined", "--cap-add SYS_ADMIN"],
               fixed=Container("the same with the three flags", 0, (*OPEN, "--cap-add=CAP_SYS_ADMIN"))),
-    Container("docker's container, a user in it", USER, lacks="priv.none", told=["seccomp=unconfined", "systempaths=unconfined"], form=True,
+    Container("docker's container, a user in it", USER, lacks="priv.none", told=["seccomp=unconfined", "systempaths=unconfined"], form=("escape",),
               fixed=Container("the same with the two flags", USER, OPEN)),
-    Container("docker's container without seccomp", USER, OPEN[:1], lacks="proc.own", told=["systempaths=unconfined"], form=True,
+    Container("docker's container without seccomp", USER, OPEN[:1], lacks="proc.own", told=["systempaths=unconfined"], form=("conformance",),
               fixed=Container("the same with its /proc unmasked", USER, OPEN)),
     Place("parts of /proc covered", changed(COVER, *AS_USER), lacks="proc.own", told=["unmount"],
           fixed=Place("uncovered", changed(COVER + "; umount /proc/sys/kernel", *AS_USER))),
