@@ -24,6 +24,15 @@ struct tc_handed_end {
     int64_t cpu_us, bytes; /* that it took for the call; the most memory that it had until now */
 };
 
+/* One that somebody took over says what it likes: no more than a kernel could have said of it. */
+static inline void tc_handed_bound(struct tc_handed_end *end)
+{
+    const int64_t most = INT64_C(1) << 50; /* a petabyte, or 35 years */
+    end->code &= 255;
+    end->cpu_us = end->cpu_us < 0 || end->cpu_us > most ? 0 : end->cpu_us;
+    end->bytes = end->bytes < 0 || end->bytes > most ? 0 : end->bytes;
+}
+
 /* What a deterministic one says at its end, over a socket that it has beside its streams. */
 struct tc_told_fuel {
     int64_t used;

@@ -623,6 +623,7 @@ void tc_ready_event(struct tc_cage *cage)
     struct tc_handed_end end;
     if (!hear_end(cage, &end))
         return;
+    tc_handed_bound(&end);
     cage->outcome->exit_code = end.code;
     if (can_lend(cage, &end))
         lend(cage, &end);

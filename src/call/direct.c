@@ -459,8 +459,9 @@ static int hear_worker(struct toolcage_call *call, struct toolcage_error **err)
         return 0;
     if (n != sizeof(said))
         return disbelieve(call, err);
+    tc_handed_bound(&said);
     const struct tc_loan_end end = {
-        .code = said.code & 255, .last = said.last, .cpu_us = said.cpu_us, .bytes = said.bytes};
+        .code = said.code, .last = said.last, .cpu_us = said.cpu_us, .bytes = said.bytes};
     for (int stream = 0; stream < 2; stream++)
         d->full = !read_stream(d, stream, LAST_WORDS) || d->full;
     return tc_untouched_still(&d->rest, d->fds[TC_LOAN_TMP]) ? finish(call, &end, err)

@@ -172,6 +172,8 @@ def lies(s):
         answer = call.wait()
         talk.close()
         check(answer["status"] in ("error", "failed"), f"a lie of {len(packet)} bytes is an error of its call", answer)
+        check(answer["exit_code"] is None or 0 <= answer["exit_code"] <= 255, "with an exit code that there is", answer)
+        check(all(n >= 0 for n in answer["usage"].values() if isinstance(n, (int, float))), "and a usage that there can be", answer["usage"])
         answer = engine.call("b", "echo", "x")
         check(answer["status"] == "ok" and text(answer) == "x\n", "and of no other", answer)
     check(engine.close(), "the helper ends with its engine")
