@@ -100,8 +100,9 @@ void tc_json_bool(struct tc_buf *buf, const char *key, bool value)
     tc_buf_adds(buf, value ? "true" : "false");
 }
 
-static void add_base64(struct tc_buf *buf, const unsigned char *in, size_t len)
+void tc_json_base64(struct tc_buf *buf, const void *bytes, size_t len)
 {
+    const unsigned char *in = bytes;
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < len; i += 3) {
         unsigned n = (unsigned)in[i] << 16;
@@ -126,7 +127,7 @@ void tc_json_bytes(struct tc_buf *buf, const char *key, const char *base64_key, 
     }
     tc_json_key(buf, base64_key);
     tc_buf_addc(buf, '"');
-    add_base64(buf, bytes, len);
+    tc_json_base64(buf, bytes, len);
     tc_buf_addc(buf, '"');
 }
 

@@ -29,6 +29,8 @@ void tc_json_bool(struct tc_buf *buf, const char *key, bool value);
 void tc_number_write(double value, char out[TC_NUMBER_TEXT_SIZE]);
 /* ,"key": and nothing more. */
 void tc_json_key(struct tc_buf *buf, const char *key);
+/* RFC 4648, with padding; without quotation marks. */
+void tc_json_base64(struct tc_buf *buf, const void *bytes, size_t len);
 /* ,"key":"text" when it is UTF-8, else ,"key_or_base64":"…" under the name `base64_key`. */
 void tc_json_bytes(struct tc_buf *buf, const char *key, const char *base64_key, const void *bytes,
                    size_t len);

@@ -55,7 +55,7 @@ int tc_seccomp_install(const struct sock_fprog *program, bool listens)
     return fd < 0 && errno == EINVAL ? set_filter(program, flags) : fd;
 }
 
-static const struct tc_seccomp_row *find_row(int nr)
+const struct tc_seccomp_row *tc_seccomp_row(int nr)
 {
     size_t low = 0, high = TC_COUNT(rows_by_number);
     while (low < high) {
@@ -107,7 +107,8 @@ static const struct tc_seccomp_row *with_sockets(const struct tc_seccomp_row *ro
 int tc_seccomp_answer(bool unix_sockets, int nr, const uint64_t args[6], const char **ret_name,
                       bool *ret_probe)
 {
-    const struct tc_seccomp_row *row = unix_sockets ? with_sockets(find_row(nr)) : find_row(nr);
+    const struct tc_seccomp_row *row =
+        unix_sockets ? with_sockets(tc_seccomp_row(nr)) : tc_seccomp_row(nr);
     enum tc_seccomp_verdict verdict = row ? row->verdict : TC_SECCOMP_ABSENT;
     int errnum = row ? row->errnum : TC_SECCOMP_UNNAMED;
     if (verdict == TC_SECCOMP_CHECK) {

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct sock_fprog;
+struct tc_seccomp_row;
 struct tc_seccomp_watched;
 
 /* What is notified; each word includes those before it. */
@@ -49,6 +50,9 @@ void tc_seccomp_wake_here(int listener);
  * with it. Either may be NULL. */
 int tc_seccomp_answer(bool unix_sockets, int nr, const uint64_t args[6], const char **ret_name,
                       bool *ret_probe);
+
+/* What the profile says of the call with this number here; NULL: nothing. Borrowed, static. */
+const struct tc_seccomp_row *tc_seccomp_row(int nr);
 
 /* The number of a call of the profile here. *ret_refused: is it one that the profile refuses by its
  * number alone, whatever the arguments? */

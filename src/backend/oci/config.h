@@ -42,5 +42,8 @@ char *tc_oci_config(const struct tc_plan *plan, enum tc_oci_kind kind);
  * that our PID 1 puts on before the tool, as are the calls that the policy denies; those that it
  * allows must be allowed here too. */
 void tc_oci_seccomp(struct tc_buf *out, const struct tc_strv *allowed);
+struct tc_seccomp_row;
+/* What a row comes to there: 0 lets the call through. */
+int tc_oci_seccomp_answer(const struct tc_seccomp_row *row, const struct tc_strv *allowed);
 
 #endif

@@ -36,9 +36,9 @@ static const char *const runsc_words[] = {"--rootless",
                                           NULL};
 
 static const struct tc_oci_runtime runtimes[] = {
-    {"crun", TC_OCI_KERNEL, crun_words, true, 4 << 20, 1},
-    {"runc", TC_OCI_KERNEL, runc_words, false, 24 << 20, 24},
-    {"runsc", TC_OCI_SENTRY, runsc_words, false, 40 << 20, 256},
+    {"crun", TC_OCI_KERNEL, crun_words, true, true, 4 << 20, 1},
+    {"runc", TC_OCI_KERNEL, runc_words, false, false, 24 << 20, 24},
+    {"runsc", TC_OCI_SENTRY, runsc_words, false, false, 40 << 20, 256},
 };
 
 static const char *const places[] = {"/usr/bin",        "/usr/sbin", "/usr/local/bin",

@@ -14,6 +14,7 @@ struct tc_oci_runtime {
     enum tc_oci_kind kind;
     const char *const *words; /* between path or option and the container's name, NULL-terminated */
     bool hides_groups;        /* it fails where it sees control groups of both versions */
+    bool takes_filter;        /* as a program, in an annotation */
     int64_t memory, pids;     /* what it uses itself, and what it counts among a cage's */
 };
 

@@ -19,6 +19,7 @@
 
 #include "backend/escapes.h"
 #include "backend/oci/bundle.h"
+#include "backend/oci/filter.h"
 #include "backend/oci/inner.h"
 #include "backend/oci/lacked.h"
 #include "backend/oci/options.h"
@@ -284,7 +285,9 @@ static int find_runtime(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind
     b->runtime = tc_oci_find(kind, wish, &b->path);
     if (!b->runtime || tc_oci_identify(AT_FDCWD, b->path, &b->program) < 0)
         return refuse_absent(cage, kind);
-    b->config = strdup(cage->plan->payload);
+    b->config = b->runtime->takes_filter
+                    ? tc_oci_with_filter(cage->plan->payload, &cage->plan->syscalls_allow)
+                    : strdup(cage->plan->payload);
     return b->config ? 0 : tc_cage_fail_memory(cage, "runtime");
 }
 
