@@ -27,8 +27,12 @@ def runtime():
     return shutil.which("runc") or shutil.which("runc", path="/usr/sbin:/sbin")
 
 
+# An ordinary user's cage hides no name where something of root's is mounted below: neighbours must not see these.
+APART = ("unshare", "--mount", "--propagation", "private")
+
+
 def containerd(place):
-    """In mounts of its own, because its shims and fifos are below /run/containerd wherever it is told to be."""
+    """Its shims and fifos are below /run/containerd, wherever it is told to be."""
     program, client = shutil.which("containerd", path=os.environ["PATH"] + ":/usr/sbin"), shutil.which("ctr")
     if not program or not client:
         raise Absent(f"there is no {'ctr' if program else 'containerd'} here")
@@ -38,7 +42,7 @@ def containerd(place):
         f'version = 2\nroot = "{place}/data"\nstate = "{place}/state"\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n'
         f'[grpc]\naddress = "{place}/socket"\n', encoding="utf-8")
     script = f"mkdir -p /run/containerd && mount -t tmpfs none /run/containerd && exec {program} --config {place}/config.toml"
-    return ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+    return [*APART, "sh", "-c", script]
 
 
 def is_containerd(path):
@@ -78,7 +82,7 @@ def command(name, place, overlay, runtimes):
                    "system", "service", "--time=0", f"unix://{place}/socket"]
     if not program:
         raise Absent(f"there is no {name} here")
-    return [program, *options]
+    return [*(APART if os.geteuid() == 0 else ()), program, *options]
 
 
 def ask(path, method, target, body=None):

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""Programs that people's tools are made of, on networks with entries: as they come, with the proxy's variables and without."""
+"""Programs that people's tools are made of, on networks with entries: as they come, with the proxy's variables and without.
+
+usage: clients.py TOOLCAGE USER [long [go]]     long: those alone that take seconds of a processor each; Go has to compile its own first"""
 import base64
 import functools
 import getpass
@@ -281,4 +283,4 @@ def go(s):
     check('"host": "evil.example"' not in answer.out and answer.code == 9 and "evil.example:443" in target(answer), "Go: another host, with its denial", answer)
 
 
-run(programs, workers, modules, nginx, ssh, netcat, dig, go)
+run(*([workers, modules, go] if "long" in sys.argv[3:] else [programs, nginx, ssh, netcat, dig]))
