@@ -108,9 +108,9 @@ struct tc_cage {
     struct tc_cage_loan {
         int talk, root, tmp; /* borrowed; -1: there is none */
         int64_t made_us, calls, owner;
-        struct tc_loan_end end; /* of the call before it */
+        struct tc_handed_end end; /* of the call before it */
     } loan;
-    const struct tc_loan_end *returned; /* in: the last call's end; NULL: not yet */
+    const struct tc_handed_end *returned; /* in: the last call's end; NULL: not yet */
 };
 
 /* What a backend does with a cage. Those that can fail return 0, or -1 after tc_cage_fail(). None

@@ -13,22 +13,20 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/timerfd.h>
+
+#include "base/handed_end.h"
 
 /* Changed by compare-and-swap: a call that begins and a helper that lets go of a worker which
  * nobody uses cannot both succeed. */
 enum { TC_LOAN_FREE, TC_LOAN_BUSY, TC_LOAN_OVER };
-
-/* How a call ended, in its worker's words. */
-struct tc_loan_end {
-    int64_t code, last, cpu_us, bytes;
-};
 
 struct tc_loan_page {
     _Atomic int32_t state;
     _Atomic int64_t serial;   /* of the call that is served, or was last */
     _Atomic int64_t begun_us; /* when it began */
     _Atomic int64_t armed_us; /* when the helper will look next; past: it will not */
-    struct tc_loan_end end;   /* of the call with which the loan goes back */
+    struct tc_handed_end end; /* of the call with which the loan goes back */
     /* the helper's words, written before the library has the page */
     int64_t made_us; /* when the worker was made */
     int64_t calls;   /* that it may still serve */
@@ -47,5 +45,15 @@ enum tc_loan_fd {
 
 /* While a call runs the helper looks this often, as at any other; while none does, never. */
 enum { TC_LOAN_LOOK_US = 100000 };
+
+/* The helper is to look then, by the clock that both have; 0, or -1 with errno. */
+static inline int tc_loan_arm(struct tc_loan_page *page, int clock, int64_t us)
+{
+    enum { MILLION = 1000000, THOUSAND = 1000 };
+    const struct itimerspec when = {
+        .it_value = {.tv_sec = us / MILLION, .tv_nsec = us % MILLION * THOUSAND}};
+    atomic_store(&page->armed_us, us);
+    return timerfd_settime(clock, TFD_TIMER_ABSTIME, &when, NULL);
+}
 
 #endif

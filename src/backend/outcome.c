@@ -193,3 +193,15 @@ void tc_outcome_done(struct tc_outcome *o)
 {
     tc_fields_done(&tc_outcome_fields, o);
 }
+
+void tc_outcome_drop_course(struct tc_outcome *o)
+{
+    struct tc_stream *streams[] = {&o->out, &o->err};
+    for (size_t i = 0; i < TC_COUNT(streams); i++) {
+        free(streams[i]->head);
+        *streams[i] = (struct tc_stream){0};
+    }
+    for (size_t i = 0; i < o->timing_count; i++)
+        free(o->timings[i].step);
+    o->timing_count = 0;
+}

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "base/handed_end.h" /* the answer */
+
 /* The program's last word. */
 #define TC_WORD_AHEAD "--ahead"
 
@@ -17,21 +19,6 @@ enum { TC_HANDED_WORDS = 64 << 10 }; /* bytes */
 /* The wall is a Landlock ruleset; none where the kernel has no Landlock, or where the program
  * serves calls after this one. */
 enum tc_handed { TC_HANDED_IN, TC_HANDED_OUT, TC_HANDED_ERR, TC_HANDED_ROOT, TC_HANDED_WALL };
-
-struct tc_handed_end {
-    int32_t code;
-    int32_t last;          /* it serves no more */
-    int64_t cpu_us, bytes; /* that it took for the call; the most memory that it had until now */
-};
-
-/* One that somebody took over says what it likes: no more than a kernel could have said of it. */
-static inline void tc_handed_bound(struct tc_handed_end *end)
-{
-    const int64_t most = INT64_C(1) << 50; /* a petabyte, or 35 years */
-    end->code &= 255;
-    end->cpu_us = end->cpu_us < 0 || end->cpu_us > most ? 0 : end->cpu_us;
-    end->bytes = end->bytes < 0 || end->bytes > most ? 0 : end->bytes;
-}
 
 /* What a deterministic one says at its end, over a socket that it has beside its streams. */
 struct tc_told_fuel {

@@ -579,29 +579,26 @@ static void lend(struct tc_cage *cage, const struct tc_handed_end *end)
     const struct tc_ready *r = p->ready;
     tc_events_drop(cage, r->talk);
     tc_spare_until(p, 0); /* no call's time is every call's */
-    cage->loan = (struct tc_cage_loan){
-        .talk = r->talk,
-        .root = r->root.root,
-        .tmp = r->root.tmp,
-        .made_us = r->made_us,
-        .calls = r->plan.calls - r->served,
-        .owner = p->trees.id == (uid_t)-1 ? -1 : (int64_t)p->trees.id,
-        .end = {.code = end->code, .last = end->last, .cpu_us = end->cpu_us, .bytes = end->bytes}};
+    cage->loan =
+        (struct tc_cage_loan){.talk = r->talk,
+                              .root = r->root.root,
+                              .tmp = r->root.tmp,
+                              .made_us = r->made_us,
+                              .calls = r->plan.calls - r->served,
+                              .owner = p->trees.id == (uid_t)-1 ? -1 : (int64_t)p->trees.id,
+                              .end = *end};
 }
 
 /* A call has ended, in its worker's words, from it or by who had it on loan. */
 static bool hear_end(struct tc_cage *cage, struct tc_handed_end *ret)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    const struct tc_loan_end *back = cage->returned;
+    const struct tc_handed_end *back = cage->returned;
     int fd = cage->over || cage->loan.talk >= 0 ? -1 : tc_ready_fd(p);
     if (cage->over || !back)
         return fd >= 0 && p->child.ready &&
                recv(fd, ret, sizeof(*ret), MSG_DONTWAIT) == sizeof(*ret);
-    *ret = (struct tc_handed_end){.code = (int32_t)back->code,
-                                  .last = back->last != 0,
-                                  .cpu_us = back->cpu_us,
-                                  .bytes = back->bytes};
+    *ret = *back;
     return true;
 }
 

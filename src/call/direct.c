@@ -9,7 +9,6 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "backend/stream.h"
@@ -20,7 +19,7 @@
 #include "cage/handed.h"
 #include "call/call.h"
 
-enum { MILLION = 1000000, THOUSAND = 1000, READ_SHARE = 16384, LAST_WORDS = 1 << 20 };
+enum { READ_SHARE = 16384, LAST_WORDS = 1 << 20 };
 enum { TALK, JOB, OUT, ERR, WATCHED };
 
 /* A worker that is ours to hand calls to. It is trusted no further than the helper trusts it: what
@@ -276,10 +275,7 @@ static bool arm(const struct tc_direct *d, int64_t begun_us, int64_t timeout_ms)
         most = begun_us + tc_us_of_ms(timeout_ms);
     if (armed > begun_us && armed <= most)
         return true;
-    const struct itimerspec when = {
-        .it_value = {.tv_sec = most / MILLION, .tv_nsec = most % MILLION * THOUSAND}};
-    atomic_store(&d->page->armed_us, most);
-    return timerfd_settime(d->fds[TC_LOAN_CLOCK], TFD_TIMER_ABSTIME, &when, NULL) == 0;
+    return tc_loan_arm(d->page, d->fds[TC_LOAN_CLOCK], most) == 0;
 }
 
 /* The page and the clock first: from then on the helper holds the call to its time. */
@@ -363,14 +359,11 @@ void tc_direct_fill(struct toolcage_call *call, struct tc_outcome *o)
 {
     struct tc_direct *d = call->direct;
     struct tc_stream *streams[] = {&o->out, &o->err};
+    tc_outcome_drop_course(o);
     for (size_t i = 0; i < TC_COUNT(streams); i++) {
-        free(streams[i]->head);
         tc_output_finish(&d->output[i], 0, streams[i]);
         tc_output_done(&d->output[i]);
     }
-    for (size_t i = 0; i < o->timing_count; i++)
-        free(o->timings[i].step);
-    o->timing_count = 0;
     struct tc_timing *t = TC_PUSH(o->timings, o->timing_count);
     if (t)
         *t = (struct tc_timing){.step = strdup("ready"), .us = call->begun_us - d->page->made_us};
@@ -379,7 +372,7 @@ void tc_direct_fill(struct toolcage_call *call, struct tc_outcome *o)
 
 /* Goes to the next call, or back to the helper. One that was cancelled may have been ended by now:
  * the helper hears of it when it likes. */
-static void settle(struct toolcage_call *call, const struct tc_loan_end *end)
+static void settle(struct toolcage_call *call, const struct tc_handed_end *end)
 {
     struct tc_direct *d = TAKE(call->direct);
     const struct tc_message back = {.kind = TC_MESSAGE_RETURN};
@@ -395,7 +388,7 @@ static void settle(struct toolcage_call *call, const struct tc_loan_end *end)
 }
 
 /* Everything of the outcome but the end itself is as it was for the call before. */
-static int finish(struct toolcage_call *call, const struct tc_loan_end *end,
+static int finish(struct toolcage_call *call, const struct tc_handed_end *end,
                   struct toolcage_error **err)
 {
     struct tc_outcome o = {0};
@@ -419,7 +412,7 @@ static int finish(struct toolcage_call *call, const struct tc_loan_end *end,
 
 /* What was left in /tmp is the helper's to judge and to clear away; a tool that leaves something
  * once will do it again. */
-static int hand_back(struct toolcage_call *call, const struct tc_loan_end *end)
+static int hand_back(struct toolcage_call *call, const struct tc_handed_end *end)
 {
     struct tc_direct *d = call->direct;
     const struct tc_message back = {.kind = TC_MESSAGE_RETURN};
@@ -460,12 +453,10 @@ static int hear_worker(struct toolcage_call *call, struct toolcage_error **err)
     if (n != sizeof(said))
         return disbelieve(call, err);
     tc_handed_bound(&said);
-    const struct tc_loan_end end = {
-        .code = said.code, .last = said.last, .cpu_us = said.cpu_us, .bytes = said.bytes};
     for (int stream = 0; stream < 2; stream++)
         d->full = !read_stream(d, stream, LAST_WORDS) || d->full;
-    return tc_untouched_still(&d->rest, d->fds[TC_LOAN_TMP]) ? finish(call, &end, err)
-                                                             : hand_back(call, &end);
+    return tc_untouched_still(&d->rest, d->fds[TC_LOAN_TMP]) ? finish(call, &said, err)
+                                                             : hand_back(call, &said);
 }
 
 static int hear_helper(struct toolcage_call *call, struct toolcage_error **err)

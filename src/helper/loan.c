@@ -14,7 +14,7 @@
 #include "helper/deliver.h"
 #include "helper/job.h"
 
-enum { IDLE_US = 30000000, MILLION = 1000000, THOUSAND = 1000 };
+enum { IDLE_US = 30000000 };
 
 /* ---- the page and the clock ---- */
 
@@ -38,14 +38,6 @@ static bool make_clock(struct tc_running *j)
 {
     j->loan.clock = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     return j->loan.clock >= 0 && tc_job_watch(j, TC_ROLE_CLOCK, j->loan.clock, EPOLLIN);
-}
-
-static void look_at(const struct tc_job_loan *l, int64_t us)
-{
-    const struct itimerspec when = {
-        .it_value = {.tv_sec = us / MILLION, .tv_nsec = us % MILLION * THOUSAND}};
-    atomic_store(&l->page->armed_us, us);
-    (void)timerfd_settime(l->clock, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
 void tc_loan_done(struct tc_running *j)
@@ -86,14 +78,7 @@ static int send(struct tc_running *j)
 static void forget_call(struct tc_running *j)
 {
     struct tc_outcome *o = &j->outcome;
-    struct tc_stream *streams[] = {&o->out, &o->err};
-    for (size_t i = 0; i < TC_COUNT(streams); i++) {
-        free(streams[i]->head);
-        *streams[i] = (struct tc_stream){0};
-    }
-    for (size_t i = 0; i < o->timing_count; i++)
-        free(o->timings[i].step);
-    o->timing_count = 0;
+    tc_outcome_drop_course(o);
     free(TAKE(o->limit));
     free(TAKE(o->notice));
     o->status = o->signal = 0;
@@ -111,7 +96,7 @@ static void answer(struct tc_running *j)
     tc_job_judge(j, j->cage.works->usage(&j->cage));
 }
 
-static void take_back(struct tc_running *j, const struct tc_loan_end *end)
+static void take_back(struct tc_running *j, const struct tc_handed_end *end)
 {
     j->cage.returned = end;
     tc_job_hear(j);
@@ -119,7 +104,7 @@ static void take_back(struct tc_running *j, const struct tc_loan_end *end)
 
 void tc_loan_begin(struct tc_running *j)
 {
-    const struct tc_loan_end end = j->cage.loan.end;
+    const struct tc_handed_end end = j->cage.loan.end;
     if (make_page(&j->loan, &j->cage.loan) && make_clock(j)) {
         answer(j);
         int sent = send(j);
@@ -152,7 +137,7 @@ bool tc_loan_serves(const struct tc_running *j, int64_t serial)
 static void look_again(const struct tc_job_loan *l, int64_t now, int64_t end_at)
 {
     int64_t next = now + TC_LOAN_LOOK_US;
-    look_at(l, end_at && end_at < next ? end_at : next);
+    (void)tc_loan_arm(l->page, l->clock, end_at && end_at < next ? end_at : next);
 }
 
 void tc_loan_look(struct tc_running *j)
@@ -194,7 +179,7 @@ void tc_loan_return(struct tc_running *j)
 {
     if (!j->loan.page || j->ended || j->kill_at_us)
         return;
-    const struct tc_loan_end end = j->loan.page->end;
+    const struct tc_handed_end end = j->loan.page->end;
     j->running_us = atomic_load(&j->loan.page->begun_us);
     take_back(j, &end);
 }

@@ -57,14 +57,20 @@ void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_
         tc_wasm_fail(path, "it is empty");
 }
 
+static bool is_wasm(const char *bytes, size_t size)
+{
+    static const char word[] = {'\0', 'a', 's', 'm'};
+    return size >= sizeof(word) && memcmp(bytes, word, sizeof(word)) == 0;
+}
+
 /* The same first word as a module's; then a version, and the layer 1. */
 bool tc_wasm_is_component(const char *path)
 {
-    static const char word[] = {'\0', 'a', 's', 'm'}, layer[] = {1, 0};
+    static const char layer[] = {1, 0};
     enum { LAYER = 6, HEAD = 8 };
     char head[HEAD] = {0};
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    return fd >= 0 && read(fd, head, HEAD) == HEAD && memcmp(head, word, sizeof(word)) == 0 &&
+    return fd >= 0 && read(fd, head, HEAD) == HEAD && is_wasm(head, HEAD) &&
            memcmp(head + LAYER, layer, sizeof(layer)) == 0;
 }
 
@@ -106,8 +112,7 @@ static struct wasmtime_module *load(const struct tc_wasm *api, struct wasm_engin
  * the file says nothing to who gave it. */
 static void refuse_other_files(const char *name, const char *bytes, size_t size)
 {
-    static const char word[] = {'\0', 'a', 's', 'm'};
-    if (size < sizeof(word) || memcmp(bytes, word, sizeof(word)) != 0)
+    if (!is_wasm(bytes, size))
         tc_wasm_fail(name, "not a module that can be run: its first bytes are not WebAssembly's; "
                            "the text form (.wat) has to be made into a module first");
 }
