@@ -315,6 +315,15 @@ static bool open_line(struct toolcage_call *call, const struct tc_direct *d)
     return line >= 0;
 }
 
+/* The helper gets the call as any other. Another thread may be about to cancel it: the line stays
+ * what it is, and leads to the call's own socket from now on. */
+static void give_up_line(const struct toolcage_call *call)
+{
+    int line = atomic_load(&call->line);
+    if (line >= 0)
+        (void)dup3(call->sock, line, O_CLOEXEC);
+}
+
 bool tc_direct_begin(struct toolcage_call *call, struct tc_plan *plan)
 {
     tc_buf_done(&call->key);
@@ -324,16 +333,17 @@ bool tc_direct_begin(struct toolcage_call *call, struct tc_plan *plan)
     if (!d)
         return false;
     call->begun_us = tc_now_us();
-    if (!open_line(call, d) || !begin(d, plan, call->begun_us)) {
-        int line = atomic_exchange(&call->line, -1);
-        close_one(&line);
+    bool begun = open_line(call, d) && begin(d, plan, call->begun_us);
+    if (begun) {
+        call->direct = d;
+    } else {
+        give_up_line(call);
         let_go(d, false);
-        return false;
     }
-    call->direct = d;
-    if (atomic_load(&call->cancelled))
-        send_cancel(atomic_load(&call->line), call->serial);
-    return true;
+    int line = atomic_load(&call->line);
+    if (line >= 0 && atomic_load(&call->cancelled))
+        send_cancel(line, call->serial);
+    return begun;
 }
 
 /* ---- and ends ---- */
