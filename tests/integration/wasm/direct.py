@@ -53,12 +53,6 @@ def slept(pid):
     return [line for line in read(f"/proc/{pid}/status").splitlines() if line.startswith("voluntary_ctxt")]
 
 
-def same(answer):
-    """All but times and sizes."""
-    usage = {key: value for key, value in answer["usage"].items() if key not in ("wall_ms", "cpu_ms", "memory_peak_bytes")}
-    return {**{key: value for key, value in answer.items() if key not in OWN}, "usage": usage}
-
-
 def results(s):
     engine = open_engine(s)
     for words in (("echo", "one", "two"), ("exit", "7"), ("exit", "0"), ("trap",), ("dig",), ("env",), ("no verb",), ("fds",), ("shout",), ("show", "/etc/passwd"),
