@@ -127,6 +127,14 @@ def bounds(s):
     check(engine.close(), "the helper ends with its engine")
 
 
+def end_between(engine):
+    """The worker that is on loan ends while it serves nobody, and both who know of it have heard."""
+    worker = lent(engine)
+    end(worker)
+    until(lambda: worker not in engine.workers())
+    time.sleep(0.2)
+
+
 def dies(s):
     engine = open_engine(s)
     worker = lent(engine)
@@ -137,13 +145,10 @@ def dies(s):
     answer = call.wait()
     check(answer["status"] == "failed" and answer["signal"] == signal.SIGKILL, "a worker that dies fails its call", answer)
     check(other.wait()["status"] == "ok" and text(engine.call("b", "echo", "x")) == "x\n", "and no other")
-    worker = lent(engine)
-    end(worker)
-    until(lambda: worker not in engine.workers())
-    time.sleep(0.2)
+    end_between(engine)
     answer = engine.call("b", "echo", "x")
     check(answer["status"] == "ok" and text(answer) == "x\n", "between calls it fails none", answer)
-    end(lent(engine))
+    end_between(engine)
     call = Call(engine, "b", "nap", "30")
     time.sleep(0.3)
     ask(lib.toolcage_call_cancel, call.handle)
