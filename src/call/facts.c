@@ -56,35 +56,53 @@ static bool without_links(const char *path, char **ret)
     }
 }
 
-int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **err)
+/* What must be looked for among the files of the machine. */
+static bool look(void *context)
 {
+    struct tc_surroundings *s = context;
     bool own = false;
+    if (!s->facts.look)
+        return true;
+    if (!tc_homes(s->home, &s->homes, &own) || !without_links(s->home, &s->real_home) ||
+        !without_links(s->state, &s->real_state) || !without_links(s->config, &s->real_config) ||
+        !without_links(s->images, &s->real_images))
+        return false;
+    s->facts.real.home = s->real_home;
+    s->facts.real.state = s->real_state;
+    s->facts.real.config = s->real_config;
+    s->facts.real.images = s->real_images;
+    s->facts.homes = &s->homes;
+    s->facts.homeless = !own;
+    s->facts.look = NULL;
+    return true;
+}
+
+int tc_surroundings_begin(struct tc_surroundings *ret, struct toolcage_error **err)
+{
     int r = working_directory(&ret->cwd, err);
     if (r < 0)
         return r;
     if (!tc_variable_path("HOME", &ret->home) ||
         !tc_own_directory("XDG_STATE_HOME", ret->home, ".local/state/toolcage", &ret->state) ||
         !tc_own_directory("XDG_CONFIG_HOME", ret->home, ".config/toolcage", &ret->config) ||
-        !tc_own_directory("XDG_DATA_HOME", ret->home, ".local/share/toolcage", &ret->images) ||
-        !tc_homes(ret->home, &ret->homes, &own) || !without_links(ret->home, &ret->real_home) ||
-        !without_links(ret->state, &ret->real_state) ||
-        !without_links(ret->config, &ret->real_config) ||
-        !without_links(ret->images, &ret->real_images))
+        !tc_own_directory("XDG_DATA_HOME", ret->home, ".local/share/toolcage", &ret->images))
         return tc_fail_memory(err);
     ret->facts = (struct tc_facts){.cwd = ret->cwd,
                                    .home = ret->home,
                                    .state = ret->state,
                                    .config = ret->config,
                                    .images = ret->images,
-                                   .real = {.home = ret->real_home,
-                                            .state = ret->real_state,
-                                            .config = ret->real_config,
-                                            .images = ret->real_images},
                                    .environ = (const char *const *)environ,
-                                   .homes = &ret->homes,
-                                   .homeless = !own,
-                                   .closed = tc_home_closed};
+                                   .closed = tc_home_closed,
+                                   .look = look,
+                                   .context = ret};
     return 0;
+}
+
+int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **err)
+{
+    int r = tc_surroundings_begin(ret, err);
+    return r < 0 || tc_facts_look(&ret->facts) ? r : tc_fail_memory(err);
 }
 
 void tc_surroundings_done(struct tc_surroundings *s)

@@ -16,7 +16,10 @@ struct tc_surroundings {
     struct tc_facts facts; /* borrows from the above */
 };
 
-/* The caller frees *ret also on failure. */
+/* The caller frees *ret also on failure. What costs a look at the machine's files comes when it is
+ * asked for (tc_facts_look); until then *ret stays where it is. */
+int tc_surroundings_begin(struct tc_surroundings *ret, struct toolcage_error **err);
+/* The whole of it at once. */
 int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **err);
 void tc_surroundings_done(struct tc_surroundings *s);
 #define _autosurroundings_ _auto_(tc_surroundings_done)

@@ -314,10 +314,13 @@ static const char *find_variable(const char *const *variables, const char *name)
 static int extend(struct extension *x, const char *path, struct toolcage_error **err)
 {
     struct tc_grant *grant = x->grant;
+    bool commands = !grant->tool && tc_policy_is_default(x->policy);
     int r = 0;
+    if ((grant->programs.count || commands) && !tc_facts_look(x->facts))
+        return tc_fail_memory(err);
     for (size_t i = 0; i < grant->programs.count && r == 0; i++)
         r = add_named(x, path, grant->programs.items[i], err);
-    if (r == 0 && !grant->tool && tc_policy_is_default(x->policy))
+    if (r == 0 && commands)
         r = add_command(x, path, err);
     if (r == 0 && x->bins.count)
         r = put_path(x, err);

@@ -43,7 +43,7 @@ int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *r
                     struct toolcage_error **err)
 {
     _autosurroundings_ struct tc_surroundings here = {0};
-    int r = tc_surroundings_gather(&here, err);
+    int r = tc_surroundings_begin(&here, err);
     if (r < 0)
         return r;
     struct tc_request request = {.tool = call->tool,

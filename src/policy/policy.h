@@ -30,7 +30,16 @@ struct tc_facts {
     /* The places in one of them that are closed beside those of the list, by their paths on the
      * host, appended. False: the home cannot be listed, or no memory. NULL: none are. */
     bool (*closed)(const char *home, struct tc_strv *ret);
+    /* Fills `real`, `homes` and `homeless` in these very facts, before they are first read: a grant
+     * without paths needs none of them. False: no memory. NULL: they are filled. */
+    bool (*look)(void *context);
+    void *context;
 };
+
+static inline bool tc_facts_look(const struct tc_facts *facts)
+{
+    return !facts->look || facts->look(facts->context);
+}
 
 /* One narrowing of a call: key and text as the command line spells them. */
 struct tc_narrowing {

@@ -106,9 +106,12 @@ static int add_default(struct tc_resolve *r)
 
 int tc_resolve_fs(struct tc_resolve *r)
 {
+    const struct tc_spec *spec = tc_policy_said(r->policy, r->tool, TC_KEY_FILESYSTEM);
+    bool grants = r->operators || (spec && spec->fs_count) || r->policy->defaults.fs_count;
+    if (grants && !tc_facts_look(r->facts))
+        return tc_resolve_memory(r);
     if (r->operators)
         return add_default(r);
-    const struct tc_spec *spec = tc_policy_said(r->policy, r->tool, TC_KEY_FILESYSTEM);
     int rc = add_rules(r, spec, false);
     if (!rc && spec != &r->policy->defaults)
         rc = add_rules(r, &r->policy->defaults, true);
@@ -260,6 +263,10 @@ static int mask_own(struct tc_resolve *r, const char *own, const char *why)
 
 int tc_resolve_masks(struct tc_resolve *r)
 {
+    if (!r->grant->fs_count) /* nothing to be masked */
+        return 0;
+    if (!tc_facts_look(r->facts))
+        return tc_resolve_memory(r);
     static const char state[] = "toolcage's own state", config[] = "toolcage's own configuration",
                       images[] = "toolcage's store of images";
     const struct {

@@ -162,6 +162,8 @@ static int check_entry(struct tc_resolve *r, const struct tc_fs_entry *e)
 int tc_resolve_unix_check(struct tc_resolve *r)
 {
     int rc = 0;
+    if (r->grant->socket_count && !tc_facts_look(r->facts))
+        return tc_resolve_memory(r);
     for (size_t i = 0; !rc && i < r->grant->socket_count; i++)
         rc = check_entry(r, &r->grant->sockets[i]);
     return rc;

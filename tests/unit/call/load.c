@@ -100,6 +100,27 @@ static void surroundings_are_absolute(void **state)
     tc_surroundings_done(&s);
 }
 
+/* What is at a name may change until it is looked at. */
+static void homes_are_those_of_the_moment(void **state)
+{
+    struct tc_surroundings s = {0};
+    _autofree_ char *home = tc_format("%s/home", dir), *real = tc_format("%s/directory", dir);
+    assert_int_equal(setenv("HOME", home, 1), 0);
+    assert_int_equal(symlink("elsewhere", "home"), 0);
+    assert_int_equal(tc_surroundings_begin(&s, NULL), 0);
+    assert_null(s.facts.homes);
+    assert_int_equal(unlink("home"), 0);
+    assert_int_equal(symlink("directory", "home"), 0);
+    assert_true(tc_facts_look(&s.facts));
+    assert_string_equal(s.facts.real.home, real);
+    assert_true(tc_strv_has(s.facts.homes, home) && tc_strv_has(s.facts.homes, real));
+    size_t count = s.facts.homes->count;
+    assert_true(tc_facts_look(&s.facts));
+    assert_int_equal(s.facts.homes->count, count);
+    tc_surroundings_done(&s);
+    assert_int_equal(unlink("home"), 0);
+}
+
 static void vanished_directory_is_an_error(void **state)
 {
     struct tc_surroundings s = {0};
@@ -120,6 +141,7 @@ int main(void)
         cmocka_unit_test(files_that_are_no_policy),
         cmocka_unit_test(findings_name_the_file),
         cmocka_unit_test(surroundings_are_absolute),
+        cmocka_unit_test(homes_are_those_of_the_moment),
         cmocka_unit_test(vanished_directory_is_an_error),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);

@@ -53,6 +53,46 @@ static void wide_directories_are_refused(void **state)
     assert_string_equal(grant.fs[0].from, "/home/me/w");
 }
 
+static bool find_homes(void *context)
+{
+    static char *names[] = {(char *)"/srv/other"};
+    static const struct tc_strv homes = {.items = names, .count = 1};
+    struct tc_facts *facts = &((struct ask *)context)->facts;
+    facts->homes = &homes;
+    facts->look = NULL;
+    return true;
+}
+
+static bool find_nothing(void *context)
+{
+    return false;
+}
+
+/* A grant without paths has nothing to be masked; any other waits for what is to be masked. */
+static void homes_are_looked_for_where_paths_are_granted(void **state)
+{
+    static const struct {
+        const char *tool;
+        bool looks;
+    } rows[] = {{"none", false}, {"reads", true}, {"hides", true}};
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.none]\nfilesystem = \"none\"\n"
+                "[tool.reads]\nfilesystem.readable = [\"/srv/other\"]\n"
+                "[tool.hides]\nfilesystem.denied = [\"/srv\"]\n");
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct ask ask = {.tool = rows[i].tool, .command = "ls", .facts = test_facts};
+        _autogrant_ struct tc_grant grant = {0}, other = {0};
+        ask.facts.context = &ask;
+        ask.facts.look = find_nothing;
+        assert_int_equal(resolve(policy, &ask, &grant, NULL), rows[i].looks ? TOOLCAGE_EMEMORY : 0);
+        ask.facts.look = find_homes;
+        assert_int_equal(resolve(policy, &ask, &other, NULL), 0);
+        assert_int_equal(ask.facts.look == NULL, rows[i].looks);
+        if (strcmp(rows[i].tool, "reads") == 0)
+            assert_int_equal(access_of(&other, "/srv/other/.ssh"), 'd');
+    }
+}
+
 static void flags_grant_where_no_policy_is(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy = NULL;
@@ -497,6 +537,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(default_grant_is_the_strictest_useful),
         cmocka_unit_test(wide_directories_are_refused),
+        cmocka_unit_test(homes_are_looked_for_where_paths_are_granted),
         cmocka_unit_test(flags_grant_where_no_policy_is),
         cmocka_unit_test(credentials_are_masked),
         cmocka_unit_test(defaults_are_replaced_whole),
