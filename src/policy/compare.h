@@ -31,6 +31,9 @@ struct tc_differences {
 
 void tc_differences_add(struct tc_differences *changes, enum tc_difference_kind kind,
                         const char *fmt, ...) TC_PRINTF(3, 4);
+/* Of a choice that cannot be compared with another. */
+void tc_differences_choice(struct tc_differences *changes, const char *name, const char *from,
+                           const char *to);
 void tc_differences_done(struct tc_differences *changes);
 
 /* `from` and `to` of one tool (compare_grant.c, compare_more.c, compare_arguments.c). */

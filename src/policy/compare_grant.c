@@ -282,30 +282,7 @@ static int taking_part(const struct tc_grant *grant)
 
 static int held(const struct tc_grant *grant)
 {
-    static const int ranks[] = {[TC_COMMIT_ALWAYS] = 0,
-                                [TC_COMMIT_SUCCESS] = 1,
-                                [TC_COMMIT_ASK] = 2,
-                                [TC_COMMIT_NEVER] = 3};
-    return grant->workspace == TC_WORKSPACE_BIND ? 0 : ranks[grant->commit];
-}
-
-static int watched(const struct tc_grant *grant)
-{
-    static const int ranks[] = {[TC_DENIALS_OFF] = 0,
-                                [TC_DENIALS_CALLS] = 1,
-                                [TC_DENIALS_PATHS] = 2,
-                                [TC_DENIALS_ACCESSES] = 3};
-    return ranks[grant->denials];
-}
-
-/* A choice that narrows where nothing was chosen before, and else cannot be compared. */
-static void compare_choice(struct tc_differences *changes, const char *name, const char *from,
-                           const char *to)
-{
-    if (!tc_streq(from, to))
-        tc_differences_add(changes, TC_DIFFERENCE_MORE,
-                           "%s is %s, before %s; that cannot be compared", name, to ? to : "any",
-                           from ? from : "any");
+    return tc_commit_rank(grant->workspace == TC_WORKSPACE_BIND ? TC_COMMIT_ALWAYS : grant->commit);
 }
 
 static void compare_settings(struct tc_differences *changes, const struct tc_strv *from,
@@ -330,18 +307,11 @@ static void compare_backends(struct tc_differences *changes, const struct tc_gra
         tc_differences_add(changes, b > a && a >= 0 ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
                            "backend %s in place of %s%s", to->backend, from->backend,
                            a < 0 || b < 0 || a == b ? ", which cannot be compared" : "");
-    changes->key = TC_KEY_IMAGE;
-    compare_choice(changes, "the image", from->image, to->image);
     changes->key = TC_KEY_MODULE;
-    compare_choice(changes, "the module", from->module, to->module);
-    compare_choice(changes, "the module's digest", from->module_digest, to->module_digest);
-    changes->key = TC_KEY_DETERMINISTIC;
-    compare_rank(changes, from->deterministic, to->deterministic,
-                 "what it comes to may be another each time", "it is deterministic");
+    tc_differences_choice(changes, "the module", from->module, to->module);
+    tc_differences_choice(changes, "the module's digest", from->module_digest, to->module_digest);
     changes->key = TC_KEY_BACKEND;
     compare_settings(changes, &from->settings, &to->settings);
-    changes->key = TC_KEY_CWD;
-    compare_choice(changes, "the starting directory", from->cwd, to->cwd);
 }
 
 /* Another way there is another's eyes on it; and where names lead is looked at, or not. */
@@ -354,7 +324,7 @@ static void compare_upstreams(struct tc_differences *changes, const struct tc_gr
         return;
     }
     if (from->net_count && to->net_count)
-        compare_choice(changes, "the upstream proxy", a, b);
+        tc_differences_choice(changes, "the upstream proxy", a, b);
     compare_rank(changes, !from->upstream.names, !to->upstream.names,
                  "the upstream proxy looks names up", "names are looked up here");
 }
@@ -391,7 +361,8 @@ void tc_compare_grants(struct tc_differences *changes, const struct tc_grant *fr
     compare_rank(changes, held(from), held(to), "fewer of its changes are staged",
                  "more of its changes are staged");
     changes->key = TC_KEY_DENIALS;
-    compare_rank(changes, watched(from), watched(to), "less is watched", "more is watched");
+    compare_rank(changes, tc_denials_rank(from->denials), tc_denials_rank(to->denials),
+                 "less is watched", "more is watched");
     changes->key = TC_KEY_WITHOUT;
     compare_clauses(changes, from, to);
     tc_compare_more(changes, from, to);

@@ -5,7 +5,7 @@
  * and secrets. */
 
 #include "policy/compare.h"
-#include "policy/model.h"
+#include "policy/plain.h"
 
 /* `more` is said of what the second list has alone, `less` of what the first has. */
 static void compare_lists(struct tc_differences *changes, const struct tc_strv *from,
@@ -59,15 +59,44 @@ static void compare_caches(struct tc_differences *changes, const struct tc_grant
                       "sums up in a review what is named", "no longer sums up in a review");
 }
 
+static void compare_number(struct tc_differences *changes, const struct tc_plain_change *change,
+                           int64_t from, int64_t to)
+{
+    bool more = (to > from) == (change->kind == TC_PLAIN_MORE);
+    if (change->kind == TC_PLAIN_OTHER && from != to)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s is another; that cannot be compared",
+                           change->gained);
+    else if (from != to)
+        tc_differences_add(changes, more ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS, "%s",
+                           to > from ? change->gained : change->lost);
+}
+
+static void compare_plain(struct tc_differences *changes, const struct tc_plain *row,
+                          const struct tc_grant *from, const struct tc_grant *to)
+{
+    const struct tc_field *f = &row->field;
+    const struct tc_plain_change *change = &row->change;
+    const void *a = (const char *)from + f->offset, *b = (const char *)to + f->offset;
+    changes->key = row->id;
+    if (change->kind == TC_PLAIN_BY_HAND)
+        return;
+    if (f->kind == TC_FIELD_TEXT)
+        tc_differences_choice(changes, change->gained, *(char *const *)a, *(char *const *)b);
+    else if (f->kind != TC_FIELD_LIST)
+        compare_number(changes, change, tc_field_number(f, from), tc_field_number(f, to));
+    else if (change->kind != TC_PLAIN_OTHER)
+        compare_lists(changes, a, b,
+                      change->kind == TC_PLAIN_MORE ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+                      change->gained, change->lost);
+    else
+        compare_number(changes, change, 1, tc_strv_same(a, b));
+}
+
 void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from,
                      const struct tc_grant *to)
 {
-    changes->key = TC_KEY_PROGRAMS;
-    compare_lists(changes, &from->programs, &to->programs, TC_DIFFERENCE_MORE, "reads the program",
-                  "no longer reads the program");
-    changes->key = TC_KEY_COLLECT;
-    compare_lists(changes, &from->collect, &to->collect, TC_DIFFERENCE_MORE, "collects files named",
-                  "no longer collects files named");
+    for (size_t i = 0; i < TC_PLAIN_COUNT; i++)
+        compare_plain(changes, &tc_plain_rows[i], from, to);
     compare_caches(changes, from, to);
     size_t before = changes->count;
     changes->key = TC_KEY_FALLBACK;
@@ -79,10 +108,6 @@ void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from
     changes->key = TC_KEY_LAYERS;
     if (!tc_strv_same(&from->layers, &to->layers))
         tc_differences_add(changes, TC_DIFFERENCE_MORE, "other layers, which cannot be compared");
-    changes->key = TC_KEY_WARM;
-    if (!tc_strv_same(&from->warm, &to->warm))
-        tc_differences_add(changes, TC_DIFFERENCE_MORE,
-                           "is warmed by another command, which cannot be compared");
     changes->key = TC_KEY_SYSCALLS;
     compare_lists(changes, &from->syscalls_allow, &to->syscalls_allow, TC_DIFFERENCE_MORE,
                   "may make the system call", "may no longer make the system call");

@@ -26,6 +26,15 @@ void tc_differences_add(struct tc_differences *changes, enum tc_difference_kind 
     changes->memory |= !change->place || !change->text;
 }
 
+void tc_differences_choice(struct tc_differences *changes, const char *name, const char *from,
+                           const char *to)
+{
+    if (!tc_streq(from, to))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "%s is %s, before %s; that cannot be compared", name, to ? to : "any",
+                           from ? from : "any");
+}
+
 void tc_differences_done(struct tc_differences *changes)
 {
     for (size_t i = 0; i < changes->count; i++) {

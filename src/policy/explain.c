@@ -10,6 +10,7 @@
 
 #include "base/jsontext.h"
 #include "policy/endpoint.h"
+#include "policy/plain.h"
 #include "policy/system_paths.h"
 
 static void add_list(struct tc_buf *out, const char *key, const struct tc_strv *v)
@@ -300,6 +301,23 @@ static void add_choice(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_buf_addc(out, '}');
 }
 
+static void add_plain(struct tc_buf *out, const struct tc_plain *row, const struct tc_grant *grant)
+{
+    const struct tc_field *f = &row->field;
+    const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, f->name);
+    const void *at = (const char *)grant + f->offset;
+    if (f->kind == TC_FIELD_LIST)
+        add_list(out, f->name, at);
+    else if (f->kind == TC_FIELD_TEXT)
+        tc_json_optional(out, f->name, *(char *const *)at);
+    else if (f->kind == TC_FIELD_BOOL)
+        tc_json_bool(out, f->name, tc_field_number(f, grant));
+    else if (key->choices)
+        tc_json_member(out, f->name, key->choices[tc_field_number(f, grant)]);
+    else
+        tc_json_number(out, f->name, tc_field_number(f, grant));
+}
+
 static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
                      const struct tc_grant *grant)
 {
@@ -311,23 +329,18 @@ static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_json_optional(out, "backend", grant->backend);
     add_list(out, "fallback", &grant->fallback);
     add_list(out, "layers", &grant->layers);
-    if (grant->warm.count)
-        add_list(out, "warm", &grant->warm);
-    tc_json_optional(out, "image", grant->image);
     tc_json_optional(out, "module", grant->module);
     tc_json_optional(out, "module_digest", grant->module_digest);
-    if (grant->deterministic)
-        tc_json_bool(out, "deterministic", true);
     add_list(out, "settings", &grant->settings);
     tc_json_optional(out, "tier", grant->tier);
     tc_json_bool(out, "approval", grant->approval);
     add_list(out, "command", &grant->argv);
-    tc_json_optional(out, "cwd", grant->cwd);
     tc_json_member(out, "workspace", tc_words_mode[grant->workspace]);
     tc_json_member(out, "commit",
                    grant->workspace == TC_WORKSPACE_BIND ? "always"
                                                          : tc_words_commit[grant->commit]);
-    tc_json_member(out, "denials", tc_words_denials[grant->denials]);
+    for (size_t i = 0; i < TC_PLAIN_COUNT; i++)
+        add_plain(out, &tc_plain_rows[i], grant);
 }
 
 static void add_upstream(struct tc_buf *out, const struct toolcage_policy *policy,
@@ -388,8 +401,6 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     add_sockets(&out, policy, grant);
     add_limits(&out, policy, grant);
     add_env(&out, grant);
-    add_list(&out, "programs", &grant->programs);
-    add_list(&out, "collect", &grant->collect);
     add_review(&out, grant);
     add_setup(&out, policy, grant);
     if (access) {

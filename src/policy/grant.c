@@ -14,16 +14,15 @@
 /* Undigested: an entry of fs stands for what is installed. Of the policy its writable_digest is
  * digested. */
 #define TC_STRUCT struct tc_grant
+#define PLAIN(F, key, kind, type, member, ...) F(kind, member)
 #define GRANT(F)                                                           \
     F(ONE, tool)                                                           \
     F(ONE, backend)                                                        \
     F(LIST, fallback)                                                      \
     F(LIST, layers)                                                        \
-    F(LIST, warm)                                                          \
-    F(ONE, image)                                                          \
+    TC_PLAIN_MAP(PLAIN, F)                                                 \
     F(ONE, module)                                                         \
     F(ONE, module_digest)                                                  \
-    F(ONE, deterministic)                                                  \
     F(ONE, module_worker, .flags = TC_FIELD_UNDIGESTED)                    \
     F(ONE, module_engine, .flags = TC_FIELD_UNDIGESTED)                    \
     F(ONE, module_work, .flags = TC_FIELD_UNDIGESTED)                      \
@@ -45,14 +44,10 @@
     F(LIST, env)                                                           \
     F(LIST, syscalls_allow)                                                \
     F(LIST, syscalls_deny)                                                 \
-    F(LIST, programs)                                                      \
-    F(LIST, collect)                                                       \
     F(LIST, caches)                                                        \
     F(STRUCT, steering, TC_OF(tc_steering_fields))                         \
-    F(ONE, cwd)                                                            \
     F(ONE, caller_cwd)                                                     \
     F(STRUCT, limits, TC_OF(tc_limits_fields))                             \
-    F(ONE, denials)                                                        \
     F(ONE, workspace)                                                      \
     F(ONE, commit)                                                         \
     F(ONE, overlay_or_copy)                                                \
@@ -66,6 +61,24 @@
     F(CHARS, bounds)
 TC_FIELDS(tc_grant_fields, GRANT);
 #undef TC_STRUCT
+
+int tc_denials_rank(enum tc_denials denials)
+{
+    static const int ranks[] = {[TC_DENIALS_OFF] = 0,
+                                [TC_DENIALS_CALLS] = 1,
+                                [TC_DENIALS_PATHS] = 2,
+                                [TC_DENIALS_ACCESSES] = 3};
+    return ranks[denials];
+}
+
+int tc_commit_rank(enum tc_commit commit)
+{
+    static const int ranks[] = {[TC_COMMIT_ALWAYS] = 0,
+                                [TC_COMMIT_SUCCESS] = 1,
+                                [TC_COMMIT_ASK] = 2,
+                                [TC_COMMIT_NEVER] = 3};
+    return ranks[commit];
+}
 
 void tc_fs_entry_done(struct tc_fs_entry *entry)
 {

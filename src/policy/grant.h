@@ -15,6 +15,7 @@
 #include "base/strv.h"
 #include "policy/clauses.h"
 #include "policy/limit_rows.h"
+#include "policy/plain_rows.h"
 #include "policy/steering.h"
 
 /* Where in the policy something was said: "tool.x.filesystem.readable", line 12. Line 0: built in.
@@ -82,17 +83,18 @@ struct tc_secret {
 enum tc_denials { TC_DENIALS_CALLS, TC_DENIALS_PATHS, TC_DENIALS_ACCESSES, TC_DENIALS_OFF };
 enum tc_workspace_mode { TC_WORKSPACE_BIND, TC_WORKSPACE_COPY, TC_WORKSPACE_OVERLAY };
 enum tc_commit { TC_COMMIT_SUCCESS, TC_COMMIT_ALWAYS, TC_COMMIT_ASK, TC_COMMIT_NEVER };
+/* From nothing watched to all; from all that a tool did reaching the host to nothing. */
+int tc_denials_rank(enum tc_denials denials);
+int tc_commit_rank(enum tc_commit commit);
 
 struct tc_grant {
     char *tool;    /* NULL: a bare command */
     char *backend; /* by name; the first of those that may run it, until the router has chosen */
     struct tc_strv fallback; /* the others, in order */
     struct tc_strv layers;   /* of a cage in a cage, outermost first; else empty */
-    struct tc_strv warm;     /* runs before a machine is kept; else empty */
-    char *image;  /* a root file system on the host, or a name; NULL: the system directories */
-    char *module; /* a WebAssembly module on the host; NULL: the command's first word */
+    TC_PLAIN_MAP(TC_PLAIN_MEMBER_, )
+    char *module;        /* a WebAssembly module on the host; NULL: the command's first word */
     char *module_digest; /* "sha256:…" that it must have; NULL: any */
-    bool deterministic;  /* the same call is to come to the same, byte by byte */
     /* known when a backend runs it: what runs it, its engine; what it was compiled to, the digest
      * of that and the state in which that was read, NULL: it is compiled at each call */
     char *module_worker, *module_engine, *module_code, *module_code_digest, *module_code_mark;
@@ -118,14 +120,10 @@ struct tc_grant {
     size_t stdin_len;
     struct tc_strv env;                           /* NAME=value, PATH and HOME included */
     struct tc_strv syscalls_allow, syscalls_deny; /* beside the default profile */
-    struct tc_strv programs;
-    struct tc_strv collect;
     struct tc_strv caches;       /* names that a review sums up; none where nothing can be staged */
     struct tc_steering steering; /* beside what steers the host anyway */
-    char *cwd;                   /* in the cage; NULL: the first of the defaults that exists */
-    char *caller_cwd;            /* one of those defaults, where it is granted */
+    char *caller_cwd;            /* where it starts without a cwd, if that is granted */
     struct tc_limits limits;
-    enum tc_denials denials;
     enum tc_workspace_mode workspace;
     enum tc_commit commit; /* nothing is held back of a bind */
     bool overlay_or_copy;  /* an overlay in place of a bind, for the call; a copy will do */

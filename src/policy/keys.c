@@ -22,6 +22,8 @@ static const char *const words_reuse[] = {"never", "same-grant", NULL};
 #define LIMIT(field) .offset = offsetof(struct tc_spec, limits.field)
 #define RANGE(u, low, high) .unit = TC_UNIT_##u, .min = (low), .max = (high)
 #define NONE .id = TC_KEY_NONE
+#define PLAIN(F, key, kind, type_, member, scopes, setter, change, ...) \
+    {scopes, #member, setter, SPEC(member), .id = TC_KEY_##key, __VA_ARGS__},
 
 const struct tc_key tc_keys[] = {
     /* the file */
@@ -134,10 +136,6 @@ const struct tc_key tc_keys[] = {
     {EACH_AND_SETUP, "env", tc_set_env, .id = TC_KEY_ENV, .type = "table",
      .text = "The environment, besides PATH, HOME, LANG and TMPDIR.",
      .example = "env = { pass = [\"TZ\"], set = { MODE = \"fast\" } }"},
-    {EACH_AND_SETUP, "programs", tc_set_programs, SPEC(programs), .id = TC_KEY_PROGRAMS,
-     .type = "array of strings",
-     .text = "Programs found on the operator's PATH whose install prefix becomes readable.",
-     .example = "programs = [\"python3\"]"},
     {EACH, "secrets", tc_set_secrets, .id = TC_KEY_SECRETS, .type = "tables",
      .text = "Values that the proxy puts into requests to the named hosts, unseen by the tool.",
      .example =
@@ -334,25 +332,6 @@ const struct tc_key tc_keys[] = {
              "[\"process\", \"wasm\"] and "
              "[\"process\", \"wasmedge\"]; a call of other layers is refused.",
      .example = "layers = [\"qemu\", \"process\"]"},
-    {EACH, "warm", tc_set_command, SPEC(warm), .id = TC_KEY_WARM, .type = "array of strings",
-     .fallback = "nothing",
-     .text =
-         "A command that runs once in a virtual machine before it is kept ([backend.qemu] "
-         "snapshot), so that later calls find in its memory what that has read of the image. It "
-         "has no files, no network, no input and no variables of the policy's; what it prints "
-         "is dropped, and where it fails so does the call. Elsewhere it does nothing.",
-     .example = "warm = [\"python3\", \"-c\", \"import json\"]"},
-    {EACH_AND_SETUP, "image", tc_set_image, SPEC(image), .id = TC_KEY_IMAGE, .type = "name or path",
-     .fallback =
-         "the image default for backends oci, podman, docker and containerd, otherwise the host's "
-         "system directories",
-     .text = "The root file system, for the backends oci, podman, docker, containerd and gvisor: "
-             "the tool sees "
-             "it read-only, in place of the host's system directories. It selects backend oci. A "
-             "name from the image store (toolcage image list); with @sha256:… after it, exactly "
-             "that content. Or a directory, written as a path (\"/\", \"./\", \"../\" or \"~/\" "
-             "first). \"system\" stands for the host's system directories.",
-     .example = "image = \"python:3.14\""},
     {EACH, "module", tc_set_module, SPEC(module), .id = TC_KEY_MODULE, .type = "path",
      .fallback = "the first element of the command, as a path from the caller's directory",
      .text = "A WebAssembly module, a program of WASI preview 1, or a component with wasi:cli/run: "
@@ -361,25 +340,12 @@ const struct tc_key tc_keys[] = {
              "then the module's argv[0]. \"catalog:NAME\" is one that comes with toolcage "
              "(toolcage wasm list), and brings its description, command and arguments with it.",
      .example = "module = \"./tool.wasm\"\ncommand = [\"tool\"]"},
-    {EACH, "deterministic", tc_set_bool, SPEC(deterministic), .id = TC_KEY_DETERMINISTIC,
-     .type = "boolean", .fallback = "false",
-     .text = "The same module with the same words, input and files writes the same bytes each "
-             "time: clock, randomness, inode numbers, times and the order of names in "
-             "directories are made up, and cpu_time bounds fuel, a million units each "
-             "millisecond. The backend wasm has it.",
-     .example = "module = \"./tool.wasm\"\ncommand = [\"tool\"]\ndeterministic = true\n"
-                "cpu_time = \"2s\""},
     {EACH, "workspace", tc_set_workspace, .id = TC_KEY_WORKSPACE, .type = "table",
      .fallback = "{ mode = \"bind\" }",
      .text = "How the tool gets writable paths: the host's own (bind), a copy that is written "
              "back after success (copy), or the host's own below a layer that receives the "
              "changes (overlay).",
      .example = "workspace = { mode = \"copy\" }"},
-    {EACH_AND_SETUP, "denials", tc_set_index, SPEC(denials), .id = TC_KEY_DENIALS,
-     .choices = tc_words_denials, .type = "word", .fallback = "calls",
-     .text = "What is watched and listed: refused calls, connections and programs (calls), refused "
-             "paths as well (paths), also those that were allowed (accesses), or nothing (off).",
-     .example = "denials = \"paths\""},
     {EACH_AND_SETUP, "without", tc_set_without, .id = TC_KEY_WITHOUT, .choices = tc_words_without,
      .type = "array of clauses",
      .text = "Clauses that the tool may run without on a machine that makes no namespaces; "
@@ -387,22 +353,19 @@ const struct tc_key tc_keys[] = {
              "has no effect where namespaces can be made.",
      .example = "# toolcage: allow(gives-up-clauses) the container around it ends them all\n"
                 "without = [\"proc.own\", \"proc.survivors\"]"},
-    {EACH, "collect", tc_set_strings, SPEC(collect), .id = TC_KEY_COLLECT,
-     .type = "array of patterns",
-     .text = "Names of changed files that the result holds: hash, and content up to 256 KiB each "
-             "and 1 MiB for all files of a call; what is larger is left out as a whole.",
-     .example = "collect = [\"*.csv\"]"},
     {EACH, "review", tc_set_review, .id = TC_KEY_REVIEW, .type = "table",
      .text = "Staged changes that a person need not look at.",
      .example = "review = { ignore = [\"__pycache__\", \"*.pyc\", \"target/debug\"] }"},
-    {EACH_AND_SETUP, "cwd", tc_set_cwd, SPEC(cwd), .id = TC_KEY_CWD, .type = "path",
-     .fallback = "/workspace if granted, else the caller's directory if granted, else /",
-     .text = "Where the tool starts, as it sees it.", .example = "cwd = \"/workspace\""},
     {TC_IN(SERVER), "tool", tc_set_server_tools, NONE, .type = "tables",
      .text = "The server's tools that are shown and may be called. Without arguments any are "
              "passed on; with them the schema is closed, and paths must be absolute. A timeout or "
              "output applies to each call.",
      .example = "tool.list_directory = {}"},
+
+    /* plain keys of a tool */
+    /* clang-format off */
+    TC_PLAIN_MAP(PLAIN, )
+    /* clang-format on */
 
     /* filesystem */
     {TC_IN(FILESYSTEM), "readable", tc_set_readable, NONE, .type = "array of paths",

@@ -12,9 +12,10 @@
 
 #include "policy/document.h"
 #include "policy/limit_rows.h"
+#include "policy/plain_rows.h"
 #include "policy/values.h"
 
-#define TC_KEY_OF_LIMIT_(F, key, ...) TC_KEY_##key,
+#define TC_KEY_OF_ROW_(F, key, ...) TC_KEY_##key,
 #define TC_KEY_OF_PART_(...)
 /* Keys whose saying is remembered (tc_spec.said): those of a tool. */
 enum tc_key_id {
@@ -28,32 +29,26 @@ enum tc_key_id {
     TC_KEY_FILESYSTEM,
     TC_KEY_NETWORK,
     /* clang-format off */
-    TC_LIMITS_MAP(TC_KEY_OF_LIMIT_, TC_KEY_OF_PART_, )
+    TC_LIMITS_MAP(TC_KEY_OF_ROW_, TC_KEY_OF_PART_, )
+    TC_PLAIN_MAP(TC_KEY_OF_ROW_, )
     /* clang-format on */
     TC_KEY_ENV,
-    TC_KEY_PROGRAMS,
     TC_KEY_TIER,
     TC_KEY_RISK,
     TC_KEY_BACKEND,
-    TC_KEY_IMAGE,
     TC_KEY_MODULE,
-    TC_KEY_DETERMINISTIC,
     TC_KEY_WORKSPACE,
-    TC_KEY_DENIALS,
-    TC_KEY_COLLECT,
     TC_KEY_REVIEW,
-    TC_KEY_CWD,
     TC_KEY_WITHOUT,
     TC_KEY_UNIX_SOCKETS,
     TC_KEY_FALLBACK,
     TC_KEY_LAYERS,
-    TC_KEY_WARM,
     TC_KEY_SECRETS,
     TC_KEY_SYSCALLS,
     TC_KEY_SETUP,
     TC_KEY_COUNT,
 };
-#undef TC_KEY_OF_LIMIT_
+#undef TC_KEY_OF_ROW_
 #undef TC_KEY_OF_PART_
 
 /* The tables of a policy file: where a key may stand. */

@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "policy/backends.h"
 #include "policy/lint_rules.h"
+#include "policy/plain.h"
 #include "policy/resolve.h"
 #include "policy/template.h"
 
@@ -73,35 +74,32 @@ static bool writes(const struct tc_spec *files)
 /* What a grant of it needs, as far as the text tells. */
 static struct tc_grant grant_of(const struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *image = tc_lint_said(l, spec, TC_KEY_IMAGE);
     const struct tc_spec *sockets = tc_lint_said(l, spec, TC_KEY_UNIX_SOCKETS);
     const struct tc_spec *syscalls = tc_lint_said(l, spec, TC_KEY_SYSCALLS);
-    const struct tc_spec *denials = tc_lint_said(l, spec, TC_KEY_DENIALS);
     const struct tc_spec *workspace = tc_lint_said(l, spec, TC_KEY_WORKSPACE);
     const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
     const struct tc_spec *secrets = tc_lint_said(l, spec, TC_KEY_SECRETS);
     const struct tc_spec *time = tc_lint_said(l, spec, TC_KEY_CPU_TIME);
     const struct tc_spec *cpus = tc_lint_said(l, spec, TC_KEY_CPUS);
     const struct tc_spec *layers = tc_lint_said(l, spec, TC_KEY_LAYERS);
-    const struct tc_spec *warm = tc_lint_said(l, spec, TC_KEY_WARM);
     static char somewhere[] = "/";
     static struct tc_fs_entry written = {.access = TC_ACCESS_WRITE, .path = somewhere};
     bool written_to = writes(tc_lint_said(l, spec, TC_KEY_FILESYSTEM));
-    return (struct tc_grant){
+    struct tc_grant grant = {
         .fs = written_to ? &written : NULL,
         .fs_count = written_to,
-        .image = image ? image->image : NULL,
         .unix_sockets = sockets && sockets->unix_sockets,
         .syscalls_allow = syscalls ? syscalls->syscalls_allow : (struct tc_strv){NULL, 0},
-        .denials = denials ? (enum tc_denials)denials->denials : TC_DENIALS_CALLS,
         .workspace = workspace ? (enum tc_workspace_mode)workspace->workspace : TC_WORKSPACE_BIND,
         .layers = layers ? layers->layers : (struct tc_strv){NULL, 0},
-        .warm = warm ? warm->warm : (struct tc_strv){NULL, 0},
         .net = net ? net->net : NULL,
         .net_count = net ? net->net_count : 0,
         .secret_count = secrets ? secrets->secret_count : 0,
         .limits = {.cpu_time_ms = time ? time->limits.cpu_time_ms : 0,
                    .cpus_milli = cpus ? cpus->limits.cpus_milli : 0}};
+    for (size_t i = 0; i < TC_PLAIN_COUNT; i++)
+        tc_plain_lend(&tc_plain_rows[i], &grant, tc_lint_said(l, spec, tc_plain_rows[i].id));
+    return grant;
 }
 
 /* What the policy asks of a backend that is there, and does not have it. */

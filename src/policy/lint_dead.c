@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "policy/endpoint.h"
 #include "policy/lint_rules.h"
+#include "policy/plain.h"
 #include "policy/system_paths.h"
 #include "policy/template.h"
 
@@ -226,7 +227,7 @@ void tc_lint_denied_all(struct tc_lint *l, const struct tc_spec *spec)
 
 /* ---- keys ---- */
 
-/* Texts; the limits have a table of their own. */
+/* Texts; limits and plain keys have tables of their own. */
 static const struct {
     enum tc_key_id id;
     const char *key;
@@ -236,8 +237,10 @@ static const struct {
     {                                                    \
         TC_KEY_##id, #key, offsetof(struct tc_spec, key) \
     }
-    TEXT(TIER, tier),   TEXT(RISK, risk),     TEXT(BACKEND, backend),
-    TEXT(IMAGE, image), TEXT(MODULE, module), TEXT(CWD, cwd),
+    TEXT(TIER, tier),
+    TEXT(RISK, risk),
+    TEXT(BACKEND, backend),
+    TEXT(MODULE, module),
 #undef TEXT
 };
 
@@ -280,6 +283,11 @@ void tc_lint_same(struct tc_lint *l, const struct tc_spec *spec)
     for (size_t i = 0; i < TC_COUNT(same_rows); i++)
         if (BOTH(same_rows[i].id) && same_text(same_rows[i].offset, spec, defaults))
             tell_same(l, spec, same_rows[i].id, same_rows[i].key);
+    for (size_t i = 0; i < TC_PLAIN_COUNT; i++) {
+        const struct tc_plain *row = &tc_plain_rows[i];
+        if (BOTH(row->id) && tc_plain_same(row, spec, defaults))
+            tell_same(l, spec, row->id, row->field.name);
+    }
     if (BOTH(TC_KEY_NETWORK) && !spec->net_count && !defaults->net_count)
         tell_same(l, spec, TC_KEY_NETWORK, "network");
 #undef BOTH

@@ -66,17 +66,14 @@ struct tc_spec {
     size_t socket_count;
     struct tc_limits limits;
     struct tc_strv env_pass, env_set; /* NAME; NAME=template */
-    struct tc_strv programs, collect;
-    struct tc_strv caches; /* what a review need not show */
+    struct tc_strv caches;            /* what a review need not show */
     struct tc_strv syscalls_allow, syscalls_deny;
     struct tc_steering steering;
     struct tc_strv fallback, layers; /* backends: tried in order; outermost first */
-    struct tc_strv warm;             /* a command for machines that are kept */
-    char *tier, *risk, *backend, *image, *module, *cwd;
+    char *tier, *risk, *backend, *module;
+    TC_PLAIN_MAP(TC_PLAIN_MEMBER_, )
     int workspace; /* enum tc_workspace_mode */
     int commit;    /* enum tc_commit */
-    int denials;   /* enum tc_denials */
-    bool deterministic;
     tc_clauses without;
     struct tc_spec *setup; /* its install phase, "x.setup"; NULL: none */
     /* of an install phase alone: where it installs (NULL: this is none), from which files, as the

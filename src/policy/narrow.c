@@ -95,35 +95,26 @@ static bool check_word(const struct tc_flag *flag, const char *value, struct tc_
 /* Observing less would hide what the policy wants seen. */
 static int apply_denials(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
 {
-    static const int seen[] = {[TC_DENIALS_OFF] = 0,
-                               [TC_DENIALS_CALLS] = 1,
-                               [TC_DENIALS_PATHS] = 2,
-                               [TC_DENIALS_ACCESSES] = 3};
-    int wanted = find_word(tc_words_denials, value);
-    if (!r->operators && seen[wanted] < seen[r->grant->denials])
+    enum tc_denials wanted = (enum tc_denials)find_word(tc_words_denials, value);
+    if (!r->operators && tc_denials_rank(wanted) < tc_denials_rank(r->grant->denials))
         return refuse_widening(r, flag, value, tc_words_denials[r->grant->denials]);
-    r->grant->denials = (enum tc_denials)wanted;
+    r->grant->denials = wanted;
     return 0;
 }
 
-/* How little of what a tool did reaches the host. */
 static int apply_commit(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
 {
-    static const int held[] = {[TC_COMMIT_ALWAYS] = 0,
-                               [TC_COMMIT_SUCCESS] = 1,
-                               [TC_COMMIT_ASK] = 2,
-                               [TC_COMMIT_NEVER] = 3};
     struct tc_grant *grant = r->grant;
     bool bind = grant->workspace == TC_WORKSPACE_BIND;
     enum tc_commit wanted = (enum tc_commit)find_word(tc_words_commit, value);
     for (size_t i = 0; i < r->request->narrow_count; i++) { /* a dry run stays one */
         const struct tc_narrowing *n = &r->request->narrow[i];
         int other = tc_streq(n->key, flag->name) ? find_word(tc_words_commit, n->value) : -1;
-        if (other >= 0 && held[other] > held[wanted])
+        if (other >= 0 && tc_commit_rank((enum tc_commit)other) > tc_commit_rank(wanted))
             wanted = (enum tc_commit)other;
     }
     enum tc_commit now = bind ? TC_COMMIT_ALWAYS : grant->commit;
-    if (!r->operators && held[wanted] < held[now])
+    if (!r->operators && tc_commit_rank(wanted) < tc_commit_rank(now))
         return refuse_widening(r, flag, value, tc_words_commit[now]);
     if (bind && wanted == TC_COMMIT_ALWAYS)
         return 0;

@@ -8,6 +8,7 @@
 
 #include "policy/endpoint.h"
 #include "policy/model.h"
+#include "policy/plain.h"
 
 #define LIMIT(F, key, member, word, unit, flags, unsaid, ...) .member = (unsaid),
 #define PART(F, type, member, key, word, unit, unsaid) .member = (unsaid),
@@ -29,9 +30,9 @@ static void argument_done(struct tc_argument *argument)
 
 void tc_spec_done(struct tc_spec *spec)
 {
-    char *texts[] = {spec->prefix, spec->name, spec->description, spec->title, spec->stdin_text,
-                     spec->tier,   spec->risk, spec->backend,     spec->image, spec->module,
-                     spec->cwd,    spec->into, spec->canonical};
+    char *texts[] = {spec->prefix,     spec->name, spec->description, spec->title,
+                     spec->stdin_text, spec->tier, spec->risk,        spec->backend,
+                     spec->module,     spec->into, spec->canonical};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
     for (size_t i = 0; i < spec->argument_count; i++)
@@ -56,12 +57,12 @@ void tc_spec_done(struct tc_spec *spec)
     for (size_t i = 0; i < spec->secret_count; i++)
         tc_secret_done(&spec->secrets[i]);
     free(spec->secrets);
-    struct tc_strv *lists[] = {&spec->command,  &spec->env_pass,       &spec->env_set,
-                               &spec->programs, &spec->collect,        &spec->fallback,
-                               &spec->layers,   &spec->syscalls_allow, &spec->syscalls_deny,
-                               &spec->inputs,   &spec->caches,         &spec->warm};
+    struct tc_strv *lists[] = {&spec->command,        &spec->env_pass,      &spec->env_set,
+                               &spec->fallback,       &spec->layers,        &spec->inputs,
+                               &spec->syscalls_allow, &spec->syscalls_deny, &spec->caches};
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
+    tc_plain_done(spec);
     tc_steering_done(&spec->steering);
     if (spec->setup)
         tc_spec_done(spec->setup);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "policy/pathrule.h"
+#include "policy/plain.h"
 #include "policy/settings.h"
 
 static int find_tool(struct tc_resolve *r)
@@ -178,20 +179,14 @@ static bool take_module(struct tc_grant *grant, const char *said)
 static bool take_backend(struct tc_resolve *r)
 {
     struct tc_grant *grant = r->grant;
-    const struct tc_spec *image = tc_policy_said(r->policy, r->tool, TC_KEY_IMAGE);
     const struct tc_spec *module = tc_policy_said(r->policy, r->tool, TC_KEY_MODULE);
     const struct tc_spec *layers = tc_policy_layers(r->policy, r->tool);
-    const struct tc_spec *warm = tc_policy_said(r->policy, r->tool, TC_KEY_WARM);
     grant->backend = strdup(tc_policy_backend(r->policy, r->tool));
     bool fine = grant->backend;
     if (layers)
         fine = fine && tc_strv_copy(&grant->layers, &layers->layers);
     else
         fine = fine && take_fallback(r);
-    if (warm)
-        fine = fine && tc_strv_copy(&grant->warm, &warm->warm);
-    if (image)
-        fine = fine && (grant->image = strdup(image->image));
     if (module)
         fine = fine && take_module(grant, module->module);
     return fine && take_backend_settings(r);
@@ -201,31 +196,21 @@ static int take_words(struct tc_resolve *r)
 {
     struct tc_grant *grant = r->grant;
     const struct tc_spec *tier = said_tier(r);
-    const struct tc_spec *cwd = tc_policy_said(r->policy, r->tool, TC_KEY_CWD);
     const struct tc_spec *mode = tc_policy_said(r->policy, r->tool, TC_KEY_WORKSPACE);
-    const struct tc_spec *denials = tc_policy_said(r->policy, r->tool, TC_KEY_DENIALS);
     const struct tc_spec *without = tc_policy_said(r->policy, r->tool, TC_KEY_WITHOUT);
-    const struct tc_spec *programs = tc_policy_said(r->policy, r->tool, TC_KEY_PROGRAMS);
-    const struct tc_spec *collect = tc_policy_said(r->policy, r->tool, TC_KEY_COLLECT);
-    const struct tc_spec *same = tc_policy_said(r->policy, r->tool, TC_KEY_DETERMINISTIC);
     bool fine = take_backend(r);
+    for (size_t i = 0; i < TC_PLAIN_COUNT; i++)
+        fine = fine && tc_plain_take(&tc_plain_rows[i], grant,
+                                     tc_policy_said(r->policy, r->tool, tc_plain_rows[i].id));
     if (r->tool)
         fine = fine && (grant->tool = strdup(r->request->tool));
     if (tier)
         fine = fine && (grant->tier = strdup(tier->tier));
     if (r->facts->cwd)
         fine = fine && (grant->caller_cwd = strdup(r->facts->cwd));
-    if (cwd)
-        fine = fine && (grant->cwd = strdup(cwd->cwd));
-    if (programs)
-        fine = fine && tc_strv_copy(&grant->programs, &programs->programs);
-    if (collect)
-        fine = fine && tc_strv_copy(&grant->collect, &collect->collect);
     grant->workspace = mode ? (enum tc_workspace_mode)mode->workspace : TC_WORKSPACE_BIND;
     grant->commit = mode ? (enum tc_commit)mode->commit : TC_COMMIT_SUCCESS;
-    grant->denials = denials ? (enum tc_denials)denials->denials : TC_DENIALS_CALLS;
     grant->without = without ? without->without : 0;
-    grant->deterministic = same && same->deterministic;
     grant->approval = tier && tc_tier_asks(tier->tier);
     return fine ? 0 : tc_resolve_memory(r);
 }

@@ -80,6 +80,7 @@ static const struct {
     {TOOL, TOOL "env.pass = [\"TZ\"]", "variable TZ"},
     {TOOL, TOOL "programs = [\"python3\"]", "program python3"},
     {TOOL, TOOL "collect = [\"*.csv\"]", "collects files"},
+    {TOOL "deterministic = true", TOOL, "another each time"},
     {TOOL, TOOL SETUP, "is new"},
     {TOOL SETUP, TOOL SETUP "filesystem.readable = [\"/data\"]", "/data is readable"},
     {TOOL SETUP, TOOL SETUP "timeout = \"1h\"", "1h"},
@@ -179,6 +180,8 @@ static void not_comparable_is_more(void **state)
         {TOOL "backend = \"wasm\"", TOOL "backend = \"gvisor\""},
         {TOOL "stdin = \"a\"", TOOL "stdin = \"b\""},
         {TOOL "cwd = \"/usr\"", TOOL "cwd = \"/bin\""},
+        {TOOL "image = \"/a\"", TOOL "image = \"/b\""},
+        {TOOL "warm = [\"a\"]", TOOL "warm = [\"b\"]"},
         /* what is added to `to` turns what a word speaks of */
         {TOOL "arguments.a = { type = \"array\", items = { type = \"integer\" } }", TOOL
          "arguments.a = { type = \"array\", items = { type = \"integer\" }, prefixItems = [{}] }"},
